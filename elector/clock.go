@@ -1,0 +1,19 @@
+package elector
+
+import "time"
+
+// Clock is the elector's only source of time. Now must go on while the machine
+// is suspended: the store's clock does, and a lease does not wait.
+type Clock interface {
+	// Now is the time since a fixed point of the clock's own choice. It never
+	// goes back.
+	Now() time.Duration
+	// AfterFunc calls f on its own goroutine once d has passed on this clock.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a pending AfterFunc.
+type Timer interface {
+	// Stop prevents the call if it has not begun, and says whether it did.
+	Stop() bool
+}

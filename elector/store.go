@@ -1,0 +1,130 @@
+package elector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Store keeps the leases of elections. One Store serves any number of
+// elections and electors at once; all methods are safe for concurrent use.
+//
+// Every method reports one of three outcomes: it took effect (nil), it
+// certainly took no effect (*HeldError, ErrNotHeld, or a *FatalError), or the
+// outcome is unknown (any other error): the request may have been executed, may
+// still be, or never will be. Electors treat the last as transient.
+//
+// A Store must not retry on its own: only the elector knows how long a request
+// is still worth something.
+type Store interface {
+	// Acquire takes the lease for a.TTL if nobody holds it and returns a Grant
+	// with a token larger than every token that the election saw before and
+	// larger than a.Floor. It is idempotent by a.Nonce: while the lease is
+	// held with that nonce, the same call returns the same token and the lease
+	// lasts a.TTL again from then on. If somebody else holds the lease the
+	// error is a *HeldError.
+	Acquire(ctx context.Context, a Attempt) (Grant, error)
+
+	// Renew makes the lease last l.TTL from now on, if it is still exactly
+	// this one (same id, nonce and token). Otherwise the error is ErrNotHeld,
+	// and nothing is created or changed.
+	Renew(ctx context.Context, l Lease) error
+
+	// Release ends the lease if it is still exactly this one, and wakes those
+	// who wait for it. Otherwise the error is ErrNotHeld.
+	Release(ctx context.Context, l Lease) error
+
+	// Leader tells who holds the lease of the election, for those who do not
+	// compete. A zero Leader (no ID) means that nobody does.
+	Leader(ctx context.Context, election string) (Leader, error)
+
+	// Watch calls hint for every change of the election's lease that the store
+	// announces, until ctx is done or the announcements break off; its error
+	// is never nil. Hints may be lost, late or repeated: they say when a try
+	// is worth it, never who leads. hint must not block.
+	Watch(ctx context.Context, election string, hint func(Hint)) error
+}
+
+// Attempt is one attempt to acquire a lease.
+type Attempt struct {
+	Election string
+	ID       string        // the candidate
+	Nonce    string        // unique to the attempt; repeated only to repeat it
+	Request  uint64        // number of this request, unique per elector; for audits and logs
+	TTL      time.Duration // whole milliseconds
+	Floor    uint64        // the highest token the candidate knows of, in case the store lost count
+}
+
+// Lease identifies one term's holding of a lease.
+type Lease struct {
+	Election string
+	ID       string
+	Nonce    string
+	Token    uint64
+	Request  uint64
+	TTL      time.Duration // for Renew; whole milliseconds
+}
+
+// Grant is a lease acquired.
+type Grant struct {
+	Token   uint64
+	Waiters int // how many listen for the lease's end, if the store can tell
+}
+
+// Leader is the holder of a lease, as the store knows it.
+type Leader struct {
+	ID        string
+	Token     uint64
+	Remaining time.Duration // until the lease ends unless it is renewed
+}
+
+// HintKind says what a Hint announces.
+type HintKind int
+
+// The kinds of hints.
+const (
+	HintReleased HintKind = iota + 1 // the lease is free now
+	HintGranted                      // the lease was granted to somebody, for Hint.Remaining
+)
+
+// Hint is the announcement of a change. See Store.Watch.
+type Hint struct {
+	Kind      HintKind
+	Token     uint64        // of the term that ended or began
+	Remaining time.Duration // HintGranted: how long the lease lasts
+	Waiters   int           // how many were listening
+}
+
+// ErrNotHeld is the answer to a renewal or release of a lease that is over:
+// expired, taken by another, deleted, or of an earlier term.
+var ErrNotHeld = errors.New("elector: the lease is not held")
+
+// HeldError is the answer to an attempt to acquire a lease that somebody holds.
+type HeldError struct {
+	Holder    string
+	Token     uint64
+	Remaining time.Duration // until it ends unless it is renewed; counted from the store's answer
+	Waiters   int           // how many listen for the lease's end, if the store can tell
+
+	// Repaired says what was wrong with the lease and what the store did about
+	// it: a lease without a time to live, say, would have blocked the election
+	// for ever, and was given one. Empty if all was well.
+	Repaired string
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("elector: the lease is held by %q (token %d) for another %v", e.Holder, e.Token, e.Remaining)
+}
+
+// FatalError wraps an answer of the store that no repetition will change: wrong
+// password, missing rights, keys of a wrong type. The request took no effect.
+type FatalError struct {
+	Err error
+	Fix string // what to do about it, in one clause
+}
+
+func (e *FatalError) Error() string { return "elector: " + e.Err.Error() + "; " + e.Fix }
+
+// Unwrap returns the store's own error.
+func (e *FatalError) Unwrap() error { return e.Err }

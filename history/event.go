@@ -1,0 +1,172 @@
+// Package history is the meeting point of the harness: the events that a run
+// records, the recorder that collects them, and the reader and writer of the
+// file format (history.jsonl). It knows no clock, no network and no elector,
+// so that a history from anywhere can be judged.
+package history
+
+import "time"
+
+// Version is the version of the file format that this package reads and writes.
+const Version = 1
+
+// Kind says what an event is.
+type Kind string
+
+// The kinds of events.
+const (
+	Invoke   Kind = "invoke"   // a call to the store or the resource begins; At is before its first byte is sent
+	Ok       Kind = "ok"       // the call took effect; At is after the last byte of its reply was read
+	Fail     Kind = "fail"     // the call certainly took no effect
+	Info     Kind = "info"     // the outcome is unknown: it may take effect at any time after its invocation, or never
+	Elected  Kind = "elected"  // a belief begins
+	Extended Kind = "extended" // a belief gets a later deadline
+	Deposed  Kind = "deposed"  // a belief ends
+	Fault    Kind = "fault"    // a fault is put on or taken off
+	Healed   Kind = "healed"   // every fault is off; progress is owed from here on
+	Audit    Kind = "audit"    // what the store itself recorded, in the store's own order
+	Exit     Kind = "exit"     // a candidate's process ended
+	Start    Kind = "start"    // a candidate's process began
+	Note     Kind = "note"     // free text
+)
+
+// Call names an operation on the store or on the protected resource.
+type Call string
+
+// The calls.
+const (
+	Acquire Call = "acquire"
+	Renew   Call = "renew"
+	Release Call = "release"
+	Observe Call = "observe"
+	Write   Call = "write"
+	Read    Call = "read"
+)
+
+// OnLease tells whether the call is one on the lease (and not on the
+// protected resource).
+func (c Call) OnLease() bool {
+	switch c {
+	case Acquire, Renew, Release, Observe:
+		return true
+	default:
+		return false
+	}
+}
+
+// Phase says whether a fault event begins or ends the fault.
+type Phase string
+
+// The phases. A fault that happens in one moment (a deleted key) has both: On
+// just before the act, Off just after it.
+const (
+	On  Phase = "on"
+	Off Phase = "off"
+)
+
+// Why says why a belief ended.
+type Why string
+
+// The reasons for the end of a belief.
+const (
+	Expired    Why = "expired"
+	Superseded Why = "superseded"
+	Resigned   Why = "resigned"
+	Stopped    Why = "stopped"
+	Failed     Why = "error"
+)
+
+// StoreTarget is the target of a fault that hits the store itself.
+const StoreTarget = "store"
+
+// Event is one line of a history. Which fields are set depends on Kind and
+// Call; docs/history-format.md has the table. Times are nanoseconds since the
+// start of the run, on one clock that no fault touches.
+type Event struct {
+	Seq      int64         `json:"seq"`
+	At       time.Duration `json:"at"`
+	Node     string        `json:"node,omitempty"`
+	Kind     Kind          `json:"kind"`
+	Election string        `json:"election,omitempty"`
+
+	// Operations. Op joins an invocation to its one completion and is unique
+	// in the history. Try is the number that the elector gave to the request;
+	// (Nonce, Try) joins an operation to its audit event.
+	Op     int64         `json:"op,omitempty"`
+	Call   Call          `json:"call,omitempty"`
+	TTL    time.Duration `json:"ttl_ns,omitempty"`
+	Nonce  string        `json:"nonce,omitempty"`
+	Try    uint64        `json:"try,omitempty"`
+	Token  uint64        `json:"token,omitempty"`
+	Holder string        `json:"holder,omitempty"`
+	Value  string        `json:"value,omitempty"`
+	Fence  uint64        `json:"fence,omitempty"`
+	Error  string        `json:"error,omitempty"`
+
+	// Applied is set on audit events: did the call change the lease?
+	Applied *bool `json:"applied,omitempty"`
+
+	// Beliefs. Until is the deadline at which the belief ends by itself; a nil
+	// Until means that it lasts until deposed or exit.
+	Until *time.Duration `json:"until,omitempty"`
+	Why   Why            `json:"why,omitempty"`
+
+	// Faults. Effective is set with phase off: did the fault demonstrably take
+	// effect, and by what Evidence? Shorten is set where the fault shortened
+	// the time to live of every lease in the store by so much; Void where it
+	// may have removed leases from the store. Params is for people.
+	ID        string         `json:"id,omitempty"`
+	Fault     string         `json:"fault,omitempty"`
+	Phase     Phase          `json:"phase,omitempty"`
+	Targets   []string       `json:"targets,omitempty"`
+	Params    map[string]any `json:"params,omitempty"`
+	Effective *bool          `json:"effective,omitempty"`
+	Evidence  string         `json:"evidence,omitempty"`
+	Shorten   time.Duration  `json:"shorten_ns,omitempty"`
+	Void      bool           `json:"void,omitempty"`
+
+	Text string `json:"text,omitempty"`
+
+	_ struct{}
+}
+
+// Header is the first line of a history: the circumstances of the run, as far
+// as the checkers need them.
+type Header struct {
+	Version    int           `json:"recount_history"`
+	Scenario   string        `json:"scenario"`
+	Subject    string        `json:"subject"`
+	World      string        `json:"world"`
+	Seed       uint64        `json:"seed"`
+	Nodes      []string      `json:"nodes"`
+	Lease      time.Duration `json:"lease_ns"`
+	ClockError time.Duration `json:"clock_error_ns"` // bound of the error of At between any two nodes
+	DriftPPM   int64         `json:"drift_ppm"`      // clock-rate difference that the electors tolerate
+	Promises   []string      `json:"promises,omitempty"`
+
+	// Waived holds, by promise, why it does not apply in this scenario.
+	Waived map[string]string `json:"waived,omitempty"`
+
+	// Bounds that the scenario sets; zero means that the checker derives one
+	// from the timings.
+	Renew         time.Duration `json:"renew_ns,omitempty"`
+	Retry         time.Duration `json:"retry_ns,omitempty"`
+	FailoverBound time.Duration `json:"failover_bound_ns,omitempty"` // of a failover's excess
+	ReturnBound   time.Duration `json:"return_bound_ns,omitempty"`   // from healed to a leader
+
+	Redis string `json:"redis,omitempty"` // what the store was: "process 7.0.15"
+	Repro string `json:"repro,omitempty"` // the command that repeats the run
+
+	_ struct{}
+}
+
+// History is a whole run.
+type History struct {
+	Header Header
+	Events []Event
+}
+
+// Bool returns a pointer to b, for Event.Applied and Event.Effective.
+func Bool(b bool) *bool { return &b }
+
+// At returns a pointer to t, for Event.Until.
+func At(t time.Duration) *time.Duration { return &t }

@@ -1,0 +1,56 @@
+package faults
+
+import (
+	"context"
+	"time"
+)
+
+// ClockRate makes its targets' clocks run too fast (Rate > 1) or too slow.
+type ClockRate struct{ Rate float64 }
+
+// Name implements Fault.
+func (ClockRate) Name() string { return "clock-rate" }
+
+// Params implements Fault.
+func (c ClockRate) Params() map[string]any { return map[string]any{"rate": c.Rate} }
+
+// Apply implements Fault.
+func (c ClockRate) Apply(ctx context.Context, w World, targets []string) (string, error) {
+	return each(targets, func(node string) (string, error) { return w.SetClockRate(ctx, node, c.Rate) })
+}
+
+// Heal implements Fault.
+func (ClockRate) Heal(ctx context.Context, w World, targets []string) (string, error) {
+	return each(targets, func(node string) (string, error) { return w.SetClockRate(ctx, node, 1) })
+}
+
+// Effect implements Fault.
+func (ClockRate) Effect() Effect {
+	return Effect{Summary: "a candidate's clocks run too fast or too slow"}
+}
+
+// ClockJump moves its targets' wall clocks by Offset, and back on healing.
+type ClockJump struct{ Offset time.Duration }
+
+// Name implements Fault.
+func (ClockJump) Name() string { return "clock-jump" }
+
+// Params implements Fault.
+func (c ClockJump) Params() map[string]any {
+	return map[string]any{"offset_ms": c.Offset.Milliseconds()}
+}
+
+// Apply implements Fault.
+func (c ClockJump) Apply(ctx context.Context, w World, targets []string) (string, error) {
+	return each(targets, func(node string) (string, error) { return w.JumpClock(ctx, node, c.Offset) })
+}
+
+// Heal implements Fault.
+func (c ClockJump) Heal(ctx context.Context, w World, targets []string) (string, error) {
+	return each(targets, func(node string) (string, error) { return w.JumpClock(ctx, node, -c.Offset) })
+}
+
+// Effect implements Fault.
+func (ClockJump) Effect() Effect {
+	return Effect{Summary: "a candidate's wall clock jumps by an offset"}
+}

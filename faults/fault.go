@@ -1,0 +1,136 @@
+// Package faults holds the disturbances that a run injects, as small values:
+// one file each. A fault knows its name, its parameters and how to ask a World
+// for its effect; it knows nothing of processes, proxies or virtual time.
+//
+// docs/adding-a-fault.md walks through adding one.
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Fault is one kind of disturbance with its parameters.
+type Fault interface {
+	// Name is the fault's name in histories, reports and on the command line.
+	Name() string
+	// Params are the parameters, for people who read a history.
+	Params() map[string]any
+	// Apply puts the fault on the targets and returns once it demonstrably
+	// has its effect: the evidence says how that was seen. An error wrapping
+	// ErrNoEffect means that it was put on and did not bite.
+	Apply(ctx context.Context, w World, targets []string) (evidence string, err error)
+	// Heal takes the fault off again and returns once that is so. It may add
+	// evidence that only the end of the fault can give.
+	Heal(ctx context.Context, w World, targets []string) (evidence string, err error)
+	// Effect says what the checkers and the command must know about it.
+	Effect() Effect
+}
+
+// Effect describes a fault to those who must take it into account.
+type Effect struct {
+	Summary string        // one line for lists
+	Store   bool          // hits the store itself: only for a store that is private to the run
+	Void    bool          // may remove leases from the store
+	Shorten time.Duration // shortens the time to live of every lease in the store
+	Instant bool          // is over once applied: there is nothing to heal
+}
+
+// ErrNoEffect is wrapped by an Apply or Heal that put its fault on without
+// seeing an effect. The run goes on; its verdict cannot be pass.
+var ErrNoEffect = errors.New("faults: the fault took no effect")
+
+// NoEffect returns an error that wraps ErrNoEffect and says what was seen.
+func NoEffect(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrNoEffect, fmt.Sprintf(format, args...))
+}
+
+// World is what faults ask of the world they are put on. Every method returns
+// once its effect was seen, with the evidence, or an error; an error wrapping
+// ErrNoEffect where everything was done and nothing came of it.
+//
+// The live world does it with real processes, proxies and servers; whatever
+// can be injected there has the same name and parameters in any other world.
+type World interface {
+	// The way between a candidate and the store.
+
+	// Cut cuts the node's way to the store.
+	Cut(ctx context.Context, node string, how Cut) (evidence string, err error)
+	// Delay adds latency, and up to jitter more or less, to every answer.
+	Delay(ctx context.Context, node string, latency, jitter time.Duration) (evidence string, err error)
+	// Throttle limits both directions to so many kilobytes a second.
+	Throttle(ctx context.Context, node string, kilobytes int) (evidence string, err error)
+	// Mend takes off whatever Cut, Delay and Throttle put on.
+	Mend(ctx context.Context, node string) error
+
+	// The candidate's process.
+
+	// Stop suspends the candidate where it is; Continue lets it go on.
+	Stop(ctx context.Context, node string) (evidence string, err error)
+	Continue(ctx context.Context, node string) error
+	// Kill ends the candidate without warning; Launch starts it again.
+	Kill(ctx context.Context, node string) (evidence string, err error)
+	Launch(ctx context.Context, node string) error
+	// Dismiss asks the candidate to resign and exit, and waits for it.
+	Dismiss(ctx context.Context, node string) (evidence string, err error)
+	// StopBeforeWrite suspends the candidate between its decision to write to
+	// the protected resource and the write's arrival there. The write arrives
+	// after ContinueWrite; its evidence tells what became of it.
+	StopBeforeWrite(ctx context.Context, node string) (evidence string, err error)
+	ContinueWrite(ctx context.Context, node string) (evidence string, err error)
+
+	// The candidate's clocks.
+
+	// SetClockRate makes wall and monotonic clock run at rate (1 is right).
+	SetClockRate(ctx context.Context, node string, rate float64) (evidence string, err error)
+	// JumpClock moves the wall clock by offset.
+	JumpClock(ctx context.Context, node string, offset time.Duration) (evidence string, err error)
+
+	// The store.
+
+	// StopStore freezes the server; ContinueStore lets it go on.
+	StopStore(ctx context.Context) (evidence string, err error)
+	ContinueStore(ctx context.Context) error
+	// CrashStore ends the server without warning; LaunchStore starts it again,
+	// with or without the data that it had.
+	CrashStore(ctx context.Context) (evidence string, err error)
+	LaunchStore(ctx context.Context, keepData bool) error
+	// ShortenLeases takes by off the time to live of every lease of the run,
+	// which is what a forward jump of the server's clock does to them.
+	ShortenLeases(ctx context.Context, by time.Duration) (evidence string, err error)
+	// DeleteLeases deletes the keys of the leases.
+	DeleteLeases(ctx context.Context) (evidence string, err error)
+	// FlushScripts makes the server forget its cached scripts.
+	FlushScripts(ctx context.Context) (evidence string, err error)
+}
+
+// each applies act to every target and joins the evidence.
+func each(targets []string, act func(node string) (string, error)) (string, error) {
+	var evidence string
+	for _, node := range targets {
+		seen, err := act(node)
+		if err != nil {
+			return evidence, err
+		}
+		evidence = join(evidence, seen)
+	}
+	return evidence, nil
+}
+
+// silent adapts an act that has no evidence to each.
+func silent(act func(node string) error) func(node string) (string, error) {
+	return func(node string) (string, error) { return "", act(node) }
+}
+
+func join(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	default:
+		return a + "; " + b
+	}
+}

@@ -1,0 +1,33 @@
+package faults
+
+import (
+	"context"
+	"time"
+)
+
+// Latency delays every answer of the store to its targets by Base, and by up
+// to Jitter more or less. Held for a moment only, it is a spike.
+type Latency struct{ Base, Jitter time.Duration }
+
+// Name implements Fault.
+func (Latency) Name() string { return "latency" }
+
+// Params implements Fault.
+func (l Latency) Params() map[string]any {
+	return map[string]any{"base_ms": l.Base.Milliseconds(), "jitter_ms": l.Jitter.Milliseconds()}
+}
+
+// Apply implements Fault.
+func (l Latency) Apply(ctx context.Context, w World, targets []string) (string, error) {
+	return each(targets, func(node string) (string, error) { return w.Delay(ctx, node, l.Base, l.Jitter) })
+}
+
+// Heal implements Fault.
+func (Latency) Heal(ctx context.Context, w World, targets []string) (string, error) {
+	return each(targets, silent(func(node string) error { return w.Mend(ctx, node) }))
+}
+
+// Effect implements Fault.
+func (Latency) Effect() Effect {
+	return Effect{Summary: "the store's answers are late by a constant, with jitter"}
+}

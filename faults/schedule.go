@@ -1,0 +1,65 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// Step is one entry of a schedule: a fault, put on Target at At and taken off
+// For later.
+type Step struct {
+	At     time.Duration // since the first leader of the run was seen
+	For    time.Duration // ignored where the fault is over once applied
+	Fault  Fault
+	Target Target
+}
+
+// End is when the step's fault is off again.
+func (s Step) End() time.Duration {
+	if s.Fault.Effect().Instant {
+		return s.At
+	}
+	return s.At + s.For
+}
+
+func (s Step) String() string {
+	return fmt.Sprintf("%v at %v for %v on %v", s.Fault.Name(), s.At, s.For, s.Target)
+}
+
+// Schedule is a timed list of faults.
+type Schedule []Step
+
+// Sorted returns the schedule in the order of its steps' beginnings.
+func (s Schedule) Sorted() Schedule {
+	sorted := slices.Clone(s)
+	slices.SortStableFunc(sorted, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
+	return sorted
+}
+
+// End is when every fault of the schedule is off.
+func (s Schedule) End() time.Duration {
+	var end time.Duration
+	for _, step := range s {
+		end = max(end, step.End())
+	}
+	return end
+}
+
+// NeedsPrivateStore tells whether a fault of the schedule hits the store
+// itself.
+func (s Schedule) NeedsPrivateStore() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Store })
+}
+
+// Event returns the history's event for the step's fault in the given phase.
+func (s Step) Event(id string, phase history.Phase, targets []string) history.Event {
+	effect := s.Fault.Effect()
+	return history.Event{
+		Kind: history.Fault, ID: id, Fault: s.Fault.Name(), Phase: phase, Targets: targets,
+		Params: s.Fault.Params(), Shorten: effect.Shorten, Void: effect.Void,
+	}
+}

@@ -1,0 +1,136 @@
+package faults
+
+import (
+	"context"
+	"time"
+)
+
+// StorePause freezes the store's process: it neither answers nor refuses, and
+// its leases run on.
+type StorePause struct{}
+
+// Name implements Fault.
+func (StorePause) Name() string { return "store-pause" }
+
+// Params implements Fault.
+func (StorePause) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (StorePause) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.StopStore(ctx)
+}
+
+// Heal implements Fault.
+func (StorePause) Heal(ctx context.Context, w World, _ []string) (string, error) {
+	return "", w.ContinueStore(ctx)
+}
+
+// Effect implements Fault.
+func (StorePause) Effect() Effect {
+	return Effect{Summary: "the store's process is frozen", Store: true}
+}
+
+// StoreCrash kills the store; healing starts it again, with or without the
+// data that it had.
+type StoreCrash struct{ KeepData bool }
+
+// Name implements Fault.
+func (c StoreCrash) Name() string {
+	if c.KeepData {
+		return "store-crash"
+	}
+	return "store-loss"
+}
+
+// Params implements Fault.
+func (c StoreCrash) Params() map[string]any { return map[string]any{"keep_data": c.KeepData} }
+
+// Apply implements Fault.
+func (StoreCrash) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.CrashStore(ctx)
+}
+
+// Heal implements Fault.
+func (c StoreCrash) Heal(ctx context.Context, w World, _ []string) (string, error) {
+	return "", w.LaunchStore(ctx, c.KeepData)
+}
+
+// Effect implements Fault.
+func (c StoreCrash) Effect() Effect {
+	if c.KeepData {
+		return Effect{Summary: "the store is killed and comes back with its data", Store: true}
+	}
+	return Effect{Summary: "the store is killed and comes back without its data", Store: true, Void: true}
+}
+
+// StoreClockJump makes the store's clock jump forward: every lease of the run
+// loses By of its time to live at once.
+type StoreClockJump struct{ By time.Duration }
+
+// Name implements Fault.
+func (StoreClockJump) Name() string { return "store-clock-jump" }
+
+// Params implements Fault.
+func (j StoreClockJump) Params() map[string]any {
+	return map[string]any{"by_ms": j.By.Milliseconds()}
+}
+
+// Apply implements Fault.
+func (j StoreClockJump) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.ShortenLeases(ctx, j.By)
+}
+
+// Heal implements Fault.
+func (StoreClockJump) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (j StoreClockJump) Effect() Effect {
+	return Effect{
+		Summary: "the store's clock jumps forward: every lease loses so much of its time to live at once",
+		Store:   true, Shorten: j.By, Instant: true,
+	}
+}
+
+// KeyDeleted deletes the leases' keys, as an operator might.
+type KeyDeleted struct{}
+
+// Name implements Fault.
+func (KeyDeleted) Name() string { return "key-deleted" }
+
+// Params implements Fault.
+func (KeyDeleted) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (KeyDeleted) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.DeleteLeases(ctx)
+}
+
+// Heal implements Fault.
+func (KeyDeleted) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (KeyDeleted) Effect() Effect {
+	return Effect{Summary: "the lease's key is deleted from the store", Store: true, Void: true, Instant: true}
+}
+
+// ScriptsFlushed makes the store forget its cached scripts.
+type ScriptsFlushed struct{}
+
+// Name implements Fault.
+func (ScriptsFlushed) Name() string { return "scripts-flushed" }
+
+// Params implements Fault.
+func (ScriptsFlushed) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (ScriptsFlushed) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.FlushScripts(ctx)
+}
+
+// Heal implements Fault.
+func (ScriptsFlushed) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (ScriptsFlushed) Effect() Effect {
+	return Effect{Summary: "the store forgets its cached scripts", Store: true, Instant: true}
+}

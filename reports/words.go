@@ -1,0 +1,240 @@
+package reports
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+)
+
+// meaning states a promise in one sentence, as docs and reports give it.
+func meaning(p checker.Promise) string {
+	switch p {
+	case checker.WellFormed:
+		return "The history is one that the other checks may judge: pairs match, times run forward, every scheduled fault took effect."
+	case checker.LeaseLinearizable:
+		return "Acquire, renew, release and observe are what one lease with expiry would have answered, in some order that fits the times."
+	case checker.AtMostOneLeader:
+		return "No two candidates believe that they lead at one time in the same election."
+	case checker.TokensIncrease:
+		return "A later term has a larger token, and no token serves two terms."
+	case checker.FencedWrites:
+		return "The resource never accepts a token smaller than one it accepted before, and reads see the last accepted write."
+	case checker.LeaderReturns:
+		return "After all is healed somebody leads within the bound that the timings imply, and goes on leading."
+	case checker.FailoverBound:
+		return "Every failover's excess is within the scenario's bound."
+	case checker.Stable:
+		return "Without a fault the leader does not change."
+	default:
+		return ""
+	}
+}
+
+// verdictWord is how a verdict reads in a sentence about a promise.
+func verdictWord(v checker.Verdict) string {
+	switch v {
+	case checker.Pass:
+		return "kept"
+	case checker.Fail:
+		return "broken"
+	default:
+		return "undecided"
+	}
+}
+
+// headline says in one sentence how the run went.
+func headline(r *Report) string {
+	broken, undecided := r.withVerdict(checker.Fail), r.withVerdict(checker.Unknown)
+	switch {
+	case len(broken) > 0:
+		return fmt.Sprintf("%s of %d promises broken: %s.", count(len(broken)), len(r.Promises), names(broken))
+	case r.Verdict == checker.Fail:
+		return "The run failed."
+	case len(undecided) > 0:
+		return fmt.Sprintf("%s of %d promises undecided: %s.", count(len(undecided)), len(r.Promises), names(undecided))
+	case r.Verdict == checker.Pass && len(r.Promises) == 1:
+		return "The one promise that was asked for was kept."
+	case r.Verdict == checker.Pass:
+		return fmt.Sprintf("All %d promises kept.", len(r.Promises))
+	default:
+		return "Nothing could be decided: no promise was judged."
+	}
+}
+
+func names(promises []Promise) string {
+	out := make([]string, len(promises))
+	for i, p := range promises {
+		out[i] = string(p.Promise)
+	}
+	return strings.Join(out, ", ")
+}
+
+// count writes small numbers as words at the start of a sentence.
+func count(n int) string {
+	if n == 1 {
+		return "One"
+	}
+	return strconv.Itoa(n)
+}
+
+// plural returns "1 fault" or "3 faults".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return thousands(n) + " " + noun + "s"
+}
+
+// thousands groups the digits of n: 12,345.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// eventOf finds the event with that number. In a history of ours it stands at
+// its own index; in a foreign one it may not.
+func eventOf(h *history.History, seq int64) (*history.Event, bool) {
+	if seq >= 1 && seq <= int64(len(h.Events)) && h.Events[seq-1].Seq == seq {
+		return &h.Events[seq-1], true
+	}
+	i := sort.Search(len(h.Events), func(i int) bool { return h.Events[i].Seq >= seq })
+	if i < len(h.Events) && h.Events[i].Seq == seq {
+		return &h.Events[i], true
+	}
+	return nil, false
+}
+
+// reference takes over what a report shows of an event.
+func reference(e *history.Event) EventRef {
+	return EventRef{
+		Seq: e.Seq, AtMS: millis(e.At), Node: e.Node, Kind: string(e.Kind),
+		Election: e.Election, Token: e.Token, Text: Redact(describe(e)),
+	}
+}
+
+// describe says in one clause what happened in an event.
+func describe(e *history.Event) string {
+	switch e.Kind {
+	case history.Elected, history.Extended:
+		if e.Until == nil {
+			return "believes that it leads, until further notice"
+		}
+		return "believes that it leads until " + seconds(*e.Until)
+	case history.Deposed:
+		return "believes no longer (" + or(string(e.Why), "no reason given") + ")"
+	case history.Fault:
+		return describeFault(e)
+	case history.Healed:
+		return "every fault is off; progress is owed from here on"
+	case history.Exit:
+		return "the candidate's process ended (" + or(string(e.Why), "no reason given") + ")"
+	case history.Start:
+		return "the candidate's process began"
+	case history.Note:
+		return e.Text
+	case history.Audit:
+		applied := "applied"
+		if e.Applied != nil && !*e.Applied {
+			applied = "not applied"
+		}
+		return fmt.Sprintf("the store's own record: %s, %s", e.Call, applied)
+	default:
+		return describeCall(e)
+	}
+}
+
+func describeFault(e *history.Event) string {
+	text := e.Fault + " " + string(e.Phase)
+	if len(e.Targets) > 0 {
+		text += ": " + strings.Join(e.Targets, ", ")
+	}
+	if e.Effective != nil && !*e.Effective {
+		text += "; without effect"
+	}
+	if e.Evidence != "" {
+		text += " (" + e.Evidence + ")"
+	}
+	return text
+}
+
+func describeCall(e *history.Event) string {
+	text := or(string(e.Call), "call")
+	if e.Op != 0 {
+		text += fmt.Sprintf(" (operation %d)", e.Op)
+	}
+	switch e.Kind {
+	case history.Invoke:
+		text += " begins"
+	case history.Ok:
+		text += " took effect"
+	case history.Fail:
+		text += " refused"
+	case history.Info:
+		text += " ended with unknown outcome"
+	}
+	if e.Holder != "" {
+		text += ", holder " + e.Holder
+	}
+	if e.Fence != 0 {
+		text += fmt.Sprintf(", fence %d", e.Fence)
+	}
+	if e.Error != "" {
+		text += ": " + e.Error
+	}
+	return text
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// seconds writes a time of the run: 12.345 s, with further digits only where
+// they are needed to tell neighbours apart.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Round(time.Microsecond).Seconds(), 'f', 3, 64) + " s"
+}
+
+// ms writes milliseconds for people: three significant digits or more, always
+// in ms, so that columns compare.
+func ms(x float64) string {
+	switch abs := max(x, -x); {
+	case abs >= 100:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case abs >= 10:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+}
+
+// atSeconds is a time of the run, given in milliseconds, in seconds.
+func atSeconds(x float64) string { return strconv.FormatFloat(x/1000, 'f', 3, 64) + " s" }
+
+// percent writes a share. It never rounds up to 100 %, nor down to 0 %.
+func percent(x float64) string {
+	switch {
+	case x >= 1:
+		return "100 %"
+	case x > 0.9995:
+		return "> 99.9 %"
+	case x > 0 && x < 0.0005:
+		return "< 0.1 %"
+	default:
+		return strconv.FormatFloat(100*x, 'f', 1, 64) + " %"
+	}
+}

@@ -1,0 +1,45 @@
+// Package loopback finds ports on 127.0.0.1 that can be closed and opened
+// again.
+package loopback
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+)
+
+// ErrNoPort says that no free port was found.
+var ErrNoPort = errors.New("loopback: no free port between 20000 and 30000 on 127.0.0.1; end some of the programs that listen there")
+
+// Ports below this range belong to well-known services, ports above it to the
+// kernel, which takes them for outgoing connections (from 32768 on Linux, from
+// 49152 on macOS). A server that is killed and has to come back at the same
+// address must not have a port of that kind: one of the connections that fail
+// to reach it may be given the port, and then the server cannot bind.
+const (
+	lowest = 20000
+	count  = 10000
+)
+
+// Candidate is a random port of the range, not looked at further.
+func Candidate() int {
+	return lowest + rand.IntN(count)
+}
+
+// FreePort is a port on which nobody listened a moment ago. Somebody may have
+// taken it since: a caller that cannot bind asks again.
+func FreePort() (int, error) {
+	for range 200 {
+		port := Candidate()
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			continue
+		}
+		return port, nil
+	}
+	return 0, ErrNoPort
+}

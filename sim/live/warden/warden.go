@@ -1,0 +1,210 @@
+// Package warden ends what a harness has started when the harness itself ends,
+// however it ends: also by SIGKILL, in which it can do nothing any more.
+//
+// The warden is a small child process: the harness's own program, started
+// again in a session of its own. It reads, from a pipe whose other end only
+// the harness holds, what it has to guard. When the harness dies the kernel
+// closes that end; the warden then kills the process groups that are left
+// (stopped ones too), removes the directories and the containers, and exits.
+// Nothing that the harness started is alive two seconds later.
+//
+// What it cannot do: a process that leaves its process group (setsid) is not
+// found any more; and a harness whose warden was killed first is not guarded,
+// though on Linux its direct children die with it even then.
+//
+// The live world runs on Linux and on macOS. Elsewhere the package compiles,
+// and Start returns ErrUnsupported.
+package warden
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Prefix begins the name of every directory and every container that a warden
+// guards. It removes nothing that is named otherwise.
+const Prefix = "recount-"
+
+// ErrUnsupported says that processes cannot be supervised on this system.
+var ErrUnsupported = errors.New("warden: the live world needs Linux or macOS; use --world virtual here")
+
+// ErrNoMain says that the program does not call Main before anything else.
+var ErrNoMain = errors.New("warden: this program was started as a warden but does not call warden.Main first in main or TestMain")
+
+var errClosed = errors.New("warden: closed already")
+
+const (
+	environment = "RECOUNT_WARDEN"
+	greeting    = "warden ready"
+
+	// A machine under load may take long to start a program.
+	startTimeout = 20 * time.Second
+	// The guards need two seconds at most; the rest is for a loaded machine.
+	closeTimeout = 10 * time.Second
+)
+
+// Main is called first in main and in TestMain. In a warden's process it does
+// the warden's work and ends the process; in every other one it returns at
+// once.
+func Main() {
+	if os.Getenv(environment) == "" {
+		return
+	}
+	os.Exit(guard(os.Stdin, os.Stdout))
+}
+
+// Warden is the harness's end of the pipe. Its methods may be called from
+// several goroutines.
+type Warden struct {
+	cmd     *exec.Cmd
+	pipe    io.WriteCloser
+	report  *bufio.Reader
+	starter starter
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Start starts a warden. The program must call Main first of all, and the
+// caller calls Close at the end of its work.
+func Start() (*Warden, error) {
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	if os.Getenv(environment) != "" {
+		return nil, ErrNoMain // or else wardens would start wardens for ever
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("warden: cannot find the path of this program: %w", err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), environment+"=1")
+	cmd.SysProcAttr = ownSession()
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("warden: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("warden: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("warden: cannot start %s again: %w", self, err)
+	}
+	w := &Warden{cmd: cmd, pipe: pipe, report: bufio.NewReader(out)}
+	if err := w.awaitGreeting(); err != nil {
+		return nil, err
+	}
+	w.starter = newStarter()
+	return w, nil
+}
+
+// awaitGreeting proves that the program really is a warden now.
+func (w *Warden) awaitGreeting() error {
+	timer := time.AfterFunc(startTimeout, func() { _ = w.cmd.Process.Kill() }) // the read below then ends
+	line, err := w.report.ReadString('\n')
+	timer.Stop()
+	if err == nil && strings.TrimSpace(line) == greeting {
+		return nil
+	}
+	_ = w.cmd.Process.Kill() // it may be gone already
+	_ = w.cmd.Wait()         // killed: that it failed is no news
+	return ErrNoMain
+}
+
+// Close ends everything that is still guarded, then the warden, and returns
+// what could not be removed. It takes a few milliseconds if nothing is left,
+// and about two seconds at most. A second Close does nothing.
+func (w *Warden) Close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	w.mu.Unlock()
+
+	closeErr := w.pipe.Close()
+	timer := time.AfterFunc(closeTimeout, func() { _ = w.cmd.Process.Kill() })
+	defer timer.Stop()
+	report, readErr := io.ReadAll(w.report)
+	waitErr := w.cmd.Wait()
+	w.starter.close()
+	if text := strings.TrimSpace(string(report)); text != "" {
+		return fmt.Errorf("warden: %s", strings.ReplaceAll(text, "\n", "; "))
+	}
+	if err := errors.Join(closeErr, readErr, waitErr); err != nil {
+		return fmt.Errorf("warden: it ended before its work was done: %w", err)
+	}
+	return nil
+}
+
+// Directory makes an empty directory under os.TempDir that is removed, with
+// everything in it, when the harness ends. kind is a word for its name.
+// Remove it with RemoveDirectory, or leave it to Close.
+func (w *Warden) Directory(kind string) (string, error) {
+	root, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", fmt.Errorf("warden: %w", err)
+	}
+	path := filepath.Join(root, Name(kind))
+	// Told before it is made: there is no moment in which it exists unguarded.
+	if err := w.tell("directory", path); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", errors.Join(fmt.Errorf("warden: cannot make a directory for temporary files: %w", err), w.tell("forget-directory", path))
+	}
+	return path, nil
+}
+
+// RemoveDirectory removes a directory that Directory has made.
+func (w *Warden) RemoveDirectory(path string) error {
+	if err := removeDirectory(path); err != nil {
+		return fmt.Errorf("warden: %w", err)
+	}
+	return w.tell("forget-directory", path)
+}
+
+// Container has a Docker container removed by force, with its anonymous
+// volumes, when the harness ends. Give its name, made by Name, before it is
+// created: then there is no moment in which it exists unguarded.
+func (w *Warden) Container(name string) error {
+	return w.tell("container", name)
+}
+
+// ForgetContainer is called once a container has been removed.
+func (w *Warden) ForgetContainer(name string) error {
+	return w.tell("forget-container", name)
+}
+
+// Name is a new name, with Prefix, the kind, and 80 random bits.
+func Name(kind string) string {
+	var bits [10]byte
+	_, _ = rand.Read(bits[:]) // never fails, says its documentation
+	return Prefix + kind + "-" + hex.EncodeToString(bits[:])
+}
+
+// tell writes one line. The pipe keeps it even if the harness dies at once.
+func (w *Warden) tell(verb string, argument any) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return errClosed
+	}
+	if _, err := fmt.Fprintf(w.pipe, "%s %v\n", verb, quoted(argument)); err != nil {
+		return fmt.Errorf("warden: it is gone, nothing is guarded any more: %w", err)
+	}
+	return nil
+}

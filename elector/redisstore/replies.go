@@ -1,0 +1,120 @@
+package redisstore
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// A reply in a shape that our scripts never give comes from something that is
+// no Redis, or no longer in step with the connection: the outcome is unknown.
+
+func shapeError(call, election string, reply any) error {
+	return fmt.Errorf("redisstore: %s %q: the reply has an unexpected shape: %.200q", call, election, fmt.Sprint(reply))
+}
+
+// integer reads an integer that may come as a string.
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		return n, err == nil
+	default:
+		return 0, false
+	}
+}
+
+// tokenOf reads a token, which is a string to be exact beyond 2^53, but may
+// come as an integer from a server that converts.
+func tokenOf(v any) (uint64, bool) {
+	switch v := v.(type) {
+	case string:
+		n, err := strconv.ParseUint(v, 10, 64)
+		return n, err == nil
+	case int64:
+		return uint64(v), v >= 0
+	default:
+		return 0, false
+	}
+}
+
+// grantOf reads acquire's reply.
+func grantOf(election string, reply any) (elector.Grant, error) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) < 3 {
+		return elector.Grant{}, shapeError("acquire", election, reply)
+	}
+	applied, ok := integer(fields[0])
+	token, fine := tokenOf(fields[1])
+	switch {
+	case ok && fine && applied == 1 && len(fields) == 3 && token > 0:
+		if waiters, ok := integer(fields[2]); ok {
+			return elector.Grant{Token: token, Waiters: int(waiters)}, nil
+		}
+	case ok && fine && applied == 0 && len(fields) == 6:
+		if held := heldOf(token, fields[2:]); held != nil {
+			return elector.Grant{}, held
+		}
+	}
+	return elector.Grant{}, shapeError("acquire", election, reply)
+}
+
+// heldOf reads id, remaining, waiters, repaired.
+func heldOf(token uint64, fields []any) *elector.HeldError {
+	holder, ok := fields[0].(string)
+	remaining, ok2 := integer(fields[1])
+	waiters, ok3 := integer(fields[2])
+	repaired, ok4 := integer(fields[3])
+	if !ok || !ok2 || !ok3 || !ok4 {
+		return nil
+	}
+	held := &elector.HeldError{Holder: holder, Token: token, Remaining: remainingOf(remaining), Waiters: int(waiters)}
+	if repaired == 1 {
+		held.Repaired = fmt.Sprintf("the lease had no time to live and would have blocked the election for ever; it now ends in %v unless it is renewed", held.Remaining)
+	}
+	return held
+}
+
+// remainingOf rounds up to the millisecond in which Redis still honours a key
+// whose remaining time it gives as 0.
+func remainingOf(ms int64) time.Duration {
+	return max(time.Duration(ms)*time.Millisecond, time.Millisecond)
+}
+
+// leaderOf reads leader's and retire's reply.
+func leaderOf(call, election string, reply any) (elector.Leader, error) {
+	fields, ok := reply.([]any)
+	if !ok || (len(fields) != 0 && len(fields) != 3) {
+		return elector.Leader{}, shapeError(call, election, reply)
+	}
+	if len(fields) == 0 {
+		return elector.Leader{}, nil
+	}
+	token, ok := tokenOf(fields[0])
+	id, ok2 := fields[1].(string)
+	remaining, ok3 := integer(fields[2])
+	if !ok || !ok2 || !ok3 {
+		return elector.Leader{}, shapeError(call, election, reply)
+	}
+	l := elector.Leader{ID: id, Token: token}
+	if remaining >= 0 {
+		l.Remaining = remainingOf(remaining)
+	}
+	return l, nil
+}
+
+// appliedOf reads renew's and release's reply.
+func appliedOf(call, election string, reply any) error {
+	switch applied, ok := integer(reply); {
+	case ok && applied == 1:
+		return nil
+	case ok && applied == 0:
+		return elector.ErrNotHeld
+	default:
+		return shapeError(call, election, reply)
+	}
+}

@@ -1,0 +1,14 @@
+-- retire removes everything of an election, unless its lease is held.
+--
+-- KEYS[1]  lease    string with a time to live
+-- KEYS[2]  counter  string
+-- KEYS[3]  audit    list
+--
+-- Returns {} if everything is gone, else {token, id, remaining ms} as leader.
+local value = redis.call('GET', KEYS[1])
+if value then
+  local token, _, id = parse(value)
+  return {token or '0', id or value, redis.call('PTTL', KEYS[1])}
+end
+redis.call('DEL', KEYS[2], KEYS[3])
+return {}

@@ -1,0 +1,198 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// Options are the settings of a Store beyond those of the connection.
+type Options struct {
+	// Prefix is what every key and channel begins with; DefaultPrefix if
+	// empty. Stores with different prefixes never see each other's elections.
+	// It must not contain braces.
+	Prefix string
+
+	// SeedTokens makes the tokens of an election whose counter is missing
+	// start at the server's time in microseconds, rather than at 1. Tokens
+	// then keep growing when Redis loses its data and no candidate lives that
+	// knows the last one, as long as the server's clock is right and the
+	// election had fewer than a million terms a second.
+	SeedTokens bool
+
+	// Audit makes every acquire, renew and release leave a line in a list,
+	// whether it was applied or not, in the order of execution. The list grows
+	// until [Store.DrainAudit] is called: it is for tests and investigations.
+	Audit bool
+
+	_ struct{}
+}
+
+// Store keeps the leases of elections in Redis. It is safe for concurrent use.
+type Store struct {
+	prefix string
+	seed   bool
+	audit  bool
+
+	scripts   scripts
+	opts      redis.UniversalOptions
+	pingEvery time.Duration // of Watch; a connection silent for twice as long is given up
+
+	live atomic.Pointer[client] // nil once the store is closed
+
+	mu      sync.Mutex // guards changes of live, and the rest
+	retired sync.WaitGroup
+}
+
+var _ elector.Store = (*Store)(nil)
+
+// New returns a Store with a client of its own, made from a copy of opts. It
+// does not connect: a server that is away is no reason not to start.
+//
+// The copy is changed where an elector needs it: no retries (only the elector
+// knows how long a request is still worth something, and a repeated release
+// would hide that the first one took effect), deadlines of contexts are kept,
+// reads go to masters only, no maintenance notifications and no client
+// library names sent. Where opts leave them zero: time-outs of 2 s (dial) and
+// 3 s (read, write), a pool of 4, RESP2.
+//
+// The caller closes the store when all electors that use it have ended.
+func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
+	if opts == nil {
+		return nil, errors.New("redisstore: no options for the connection: give &redis.UniversalOptions{Addrs: …} or use ParseURL")
+	}
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return nil, fmt.Errorf("redisstore: prefix %q: braces would move the hash tag that keeps an election's keys together: choose a prefix without them", o.Prefix)
+	}
+	s := &Store{
+		prefix:    o.Prefix,
+		seed:      o.SeedTokens,
+		audit:     o.Audit,
+		scripts:   newScripts(),
+		opts:      clientOptions(*opts),
+		pingEvery: 10 * time.Second,
+	}
+	if s.prefix == "" {
+		s.prefix = DefaultPrefix
+	}
+	s.live.Store(s.open())
+	return s, nil
+}
+
+// Acquire is [elector.Store.Acquire]. HeldError.Remaining is exact to the
+// millisecond; HeldError.Holder of a lease that no elector wrote is its value,
+// with token 0.
+func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	if err := checkNames(a.Election, a.ID, a.Nonce); err != nil {
+		return elector.Grant{}, err
+	}
+	ttl, err := millis(a.Election, a.TTL)
+	if err != nil {
+		return elector.Grant{}, err
+	}
+	if a.Floor >= math.MaxInt64 {
+		return elector.Grant{}, &elector.FatalError{
+			Err: fmt.Errorf("redisstore: election %q: no token of Redis is larger than %d", a.Election, a.Floor),
+			Fix: "find out where that token came from: elections count from 1",
+		}
+	}
+	seed := 0
+	if s.seed {
+		seed = 1
+	}
+	k := s.keys(a.Election)
+	reply, err := s.run(ctx, &s.scripts.acquire, s.withAudit(k, k.lease(), k.counter()),
+		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), k.channel(), a.Request, seed)
+	if err != nil {
+		return elector.Grant{}, judge("acquire", a.Election, err)
+	}
+	return grantOf(a.Election, reply)
+}
+
+// Renew is [elector.Store.Renew]: one command.
+func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
+	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
+		return err
+	}
+	ttl, err := millis(l.Election, l.TTL)
+	if err != nil {
+		return err
+	}
+	k, nonce := s.keys(l.Election), escape(l.Nonce)
+	reply, err := s.run(ctx, &s.scripts.renew, s.withAudit(k, k.lease()),
+		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10))
+	if err != nil {
+		return judge("renew", l.Election, err)
+	}
+	return appliedOf("renew", l.Election, reply)
+}
+
+// Release is [elector.Store.Release].
+func (s *Store) Release(ctx context.Context, l elector.Lease) error {
+	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
+		return err
+	}
+	k, nonce := s.keys(l.Election), escape(l.Nonce)
+	reply, err := s.run(ctx, &s.scripts.release, s.withAudit(k, k.lease()),
+		leaseValue(l, nonce), k.channel(), nonce, l.Request, strconv.FormatUint(l.Token, 10))
+	if err != nil {
+		return judge("release", l.Election, err)
+	}
+	return appliedOf("release", l.Election, reply)
+}
+
+// Leader is [elector.Store.Leader]. Remaining is 0 for a lease without a time
+// to live; the next candidate to try will give it one.
+func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	if err := checkNames(election, "-", "-"); err != nil {
+		return elector.Leader{}, err
+	}
+	reply, err := s.run(ctx, &s.scripts.leader, []string{s.keys(election).lease()})
+	if err != nil {
+		return elector.Leader{}, judge("observe", election, err)
+	}
+	return leaderOf("observe", election, reply)
+}
+
+// Retire removes everything of an election from Redis: its counter, and its
+// audit. While somebody holds the lease it does nothing and returns a
+// *HeldError.
+//
+// Tokens start again afterwards, so a resource that remembers the highest one
+// would refuse every later leader: retire an election only together with the
+// resource that it protects, and when no candidate competes in it any more.
+func (s *Store) Retire(ctx context.Context, election string) error {
+	if err := checkNames(election, "-", "-"); err != nil {
+		return err
+	}
+	k := s.keys(election)
+	reply, err := s.run(ctx, &s.scripts.retire, []string{k.lease(), k.counter(), k.audit()})
+	if err != nil {
+		return judge("retire", election, err)
+	}
+	switch l, err := leaderOf("retire", election, reply); {
+	case err != nil:
+		return err
+	case l.ID != "":
+		return &elector.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
+	}
+	return nil
+}
+
+// withAudit appends the key of the audit, if there is one.
+func (s *Store) withAudit(k keys, names ...string) []string {
+	if s.audit {
+		return append(names, k.audit())
+	}
+	return names
+}

@@ -1,0 +1,153 @@
+package redisstore
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ParseURL makes options from a URL:
+//
+//	redis://[user:password@]host[:port][/db]
+//	rediss://…                                   with TLS
+//	unix://[user:password@]/path/to/socket[?db=N]
+//
+// A password alone is written redis://:password@host. Characters that mean
+// something in a URL are written %XX. Parameters, after "?" and separated by
+// "&": addr=host:port (repeatable: further nodes), cluster=true (given by
+// itself with more than one address), master=NAME (the addresses are those of
+// Sentinels), skip_verify=true (any certificate will do), dial_timeout,
+// read_timeout and write_timeout (as 500ms).
+//
+// Its errors never contain a part of the URL, because a password with an
+// unescaped character can be anywhere in it.
+func ParseURL(text string) (*redis.UniversalOptions, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("redisstore: the Redis URL cannot be read: write it as redis://user:password@host:port/db, with special characters of the password as %XX")
+	}
+	if u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") {
+		return nil, errors.New("redisstore: the Redis URL cannot be read: it must begin with redis://, rediss:// or unix://, and a \"#\" in a password is written %23")
+	}
+	o := &redis.UniversalOptions{}
+	switch u.Scheme {
+	case "redis", "rediss":
+		err = setHost(o, u)
+	case "unix":
+		err = setSocket(o, u)
+	default:
+		err = errors.New("redisstore: the Redis URL must begin with redis://, rediss:// (TLS) or unix://")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := setUser(o, u.User); err != nil {
+		return nil, err
+	}
+	if err := setParameters(o, u.RawQuery); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func setHost(o *redis.UniversalOptions, u *url.URL) error {
+	host, port := u.Hostname(), u.Port()
+	if host == "" {
+		return errors.New("redisstore: the Redis URL names no host: write redis://host:port/db")
+	}
+	if port == "" {
+		port = "6379"
+	}
+	o.Addrs = []string{net.JoinHostPort(host, port)}
+	if u.Scheme == "rediss" {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if db := strings.Trim(u.Path, "/"); db != "" {
+		return setDB(o, db)
+	}
+	return nil
+}
+
+func setSocket(o *redis.UniversalOptions, u *url.URL) error {
+	if u.Host != "" || u.Path == "" || u.Path == "/" {
+		return errors.New("redisstore: the Redis URL names no socket: write unix:///path/to/socket")
+	}
+	o.Addrs = []string{u.Path}
+	return nil
+}
+
+func setDB(o *redis.UniversalOptions, text string) error {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return errors.New("redisstore: the Redis URL's database is not a number of 0 or more: write redis://host:port/0, and a \"/\" in a password as %2F")
+	}
+	o.DB = int(n)
+	return nil
+}
+
+func setUser(o *redis.UniversalOptions, user *url.Userinfo) error {
+	if user == nil {
+		return nil
+	}
+	password, _ := user.Password()
+	if password == "" {
+		return errors.New("redisstore: the Redis URL has a user but no password: write redis://user:password@host, or redis://:password@host for a password alone")
+	}
+	o.Username, o.Password = user.Username(), password
+	return nil
+}
+
+func setParameters(o *redis.UniversalOptions, query string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return errors.New("redisstore: the Redis URL's parameters cannot be read: write ?name=value&name=value, and a \"?\" in a password as %3F")
+	}
+	for name, all := range values {
+		if err := setParameter(o, name, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setParameter(o *redis.UniversalOptions, name string, values []string) error {
+	value, err := values[len(values)-1], error(nil)
+	switch name {
+	case "addr":
+		for _, addr := range values {
+			if _, _, err := net.SplitHostPort(addr); err != nil {
+				return errors.New("redisstore: the Redis URL's parameter addr is not host:port")
+			}
+		}
+		o.Addrs = append(o.Addrs, values...)
+	case "db":
+		err = setDB(o, value)
+	case "cluster":
+		o.IsClusterMode, err = strconv.ParseBool(value)
+	case "master":
+		o.MasterName = value
+	case "skip_verify":
+		var skip bool
+		if skip, err = strconv.ParseBool(value); skip && o.TLSConfig != nil {
+			o.TLSConfig.InsecureSkipVerify = true //nolint:gosec // the user asks for it
+		}
+	case "dial_timeout":
+		o.DialTimeout, err = time.ParseDuration(value)
+	case "read_timeout":
+		o.ReadTimeout, err = time.ParseDuration(value)
+	case "write_timeout":
+		o.WriteTimeout, err = time.ParseDuration(value)
+	default:
+		return errors.New("redisstore: the Redis URL has an unknown parameter (known are addr, cluster, db, dial_timeout, master, read_timeout, skip_verify, write_timeout); a \"?\" in a password is written %3F")
+	}
+	if err != nil {
+		return errors.New("redisstore: the Redis URL's parameter " + name + " has no valid value: true or false, a number, or a time as 500ms")
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package redisstore
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// remedy says how to recognise a reply that no repetition will change, and
+// what to do about it.
+type remedy struct {
+	text string
+	fix  string
+}
+
+// transients are the codes of replies that pass: a failover, a start, a move
+// of slots, or an operator's work. They are looked for first, and anywhere in
+// the text: before version 7 Redis wraps the error of a command in a script
+// ("ERR Error running script (…): … -READONLY You can't write …").
+var transients = [...]string{
+	"READONLY ", "MOVED ", "ASK ", "CLUSTERDOWN ", "LOADING ", "TRYAGAIN ", "NOREPLICAS ",
+	"BUSY ", "MISCONF ", "OOM ", "MASTERDOWN ", "UNKILLABLE ", "max number of clients",
+}
+
+// remedies are the texts of replies that stay.
+var remedies = [...]remedy{
+	{"COUNTER ", "delete that key, or set it to the highest token that the protected resource has seen"},
+	{"CROSSSLOT ", "use an empty prefix or one without braces, and no proxy that renames keys"},
+	{"NOPERM ", "give the Redis user the rights that package redisstore lists"},
+	{"ACL failure in script", "give the Redis user the rights that package redisstore lists"},
+	{"WRONGTYPE ", "delete the key, or use another prefix: something else keeps its data under the election's keys"},
+	{"NOAUTH ", "give the password"},
+	{"WRONGPASS ", "correct the user name and password"},
+	{"invalid password", "correct the password"},
+	{"Client sent AUTH, but no password is set", "leave the password out"},
+	{"without any password configured for the default user", "leave the password out, or give the user name too"},
+	{"DENIED ", "set a password on the server, or connect from the same machine"},
+	{"unknown command", "use a server that supports EVALSHA and EVAL, and does not rename or disable them"},
+	{"Unknown Redis command called from", "use a server that does not rename or disable the commands that package redisstore lists"},
+	{"Error compiling script", "use a server with Lua scripts as Redis has them"},
+	{"DB index is out of range", "choose a database number below the server's setting \"databases\""},
+	{"invalid DB index", "choose a database number of 0 or more"},
+	{"SELECT is not allowed in cluster mode", "use database 0: a cluster has no other"},
+	{"cluster support disabled", "connect without cluster mode: give one address"},
+	{"would overflow", "set the counter key back to the highest token that the protected resource has seen"},
+}
+
+// isReply tells whether the error came from the server, as opposed to from the
+// way to it.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// judge says what err means for the caller: a *elector.FatalError if no
+// repetition will change it, else an error that says what was attempted. The
+// outcome of the call is then unknown.
+func judge(call, election string, err error) error {
+	wrapped := fmt.Errorf("redisstore: %s %q: %w", call, election, err)
+	if fix := fixOf(err); fix != "" {
+		return &elector.FatalError{Err: wrapped, Fix: fix}
+	}
+	return wrapped
+}
+
+// fixOf is what to do about an error that stays; empty for one that may pass.
+func fixOf(err error) string {
+	var fatal *elector.FatalError
+	if errors.As(err, &fatal) {
+		return fatal.Fix
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return replyFix(reply.Error())
+	}
+	return handshakeFix(err)
+}
+
+func replyFix(text string) string {
+	for _, code := range transients {
+		if hasCode(text, code) {
+			return ""
+		}
+	}
+	for _, r := range remedies {
+		if hasCode(text, r.text) {
+			return r.fix
+		}
+	}
+	return ""
+}
+
+// hasCode tells whether the text contains the code as words of their own.
+func hasCode(text, code string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], code)
+		if i < 0 {
+			return false
+		}
+		if i += from; i == 0 || strings.IndexByte(" -:'", text[i-1]) >= 0 {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+// handshakeFix knows the failures of a TLS handshake that will fail again.
+func handshakeFix(err error) string {
+	var (
+		verification *tls.CertificateVerificationError
+		authority    x509.UnknownAuthorityError
+		hostname     x509.HostnameError
+		invalid      x509.CertificateInvalidError
+		header       tls.RecordHeaderError
+		alert        tls.AlertError
+	)
+	switch {
+	case errors.As(err, &hostname):
+		return "connect by a name that the server's certificate has, or set TLSConfig.ServerName"
+	case errors.As(err, &authority):
+		return "add the authority that signed the server's certificate to TLSConfig.RootCAs"
+	case errors.As(err, &verification), errors.As(err, &invalid):
+		return "renew or correct the server's certificate"
+	case errors.As(err, &header):
+		return "connect without TLS (redis://), or to the server's TLS port"
+	case errors.As(err, &alert) && refusal(alert):
+		return "give the client certificate and TLS version that the server asks for"
+	default:
+		return ""
+	}
+}
+
+// refusal tells whether the alert says that the peer will not have us. The
+// numbers are those of RFC 8446, section 6; others may pass (internal_error).
+func refusal(alert tls.AlertError) bool {
+	switch alert {
+	case 40, 41, 42, 43, 44, 45, 46, 48, 49, 70, 71, 109, 112, 116, 120:
+		return true
+	default:
+		return false
+	}
+}

@@ -203,11 +203,8 @@ func or(s, otherwise string) string {
 	return s
 }
 
-// seconds writes a time of the run: 12.345 s, with further digits only where
-// they are needed to tell neighbours apart.
-func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Round(time.Microsecond).Seconds(), 'f', 3, 64) + " s"
-}
+// seconds writes a time of the run with milliseconds: 12.345 s.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s" }
 
 // ms writes milliseconds for people: three significant digits or more, always
 // in ms, so that columns compare.

@@ -1,0 +1,123 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Size of one plot in its own units; the page scales it to the space there is.
+const (
+	plotWidth  vg.Length = 330
+	plotHeight vg.Length = 190
+)
+
+// Colours that stand for those of the page: a plot cannot know whether it is
+// read by day or by night, so ecdf puts the page's variables in their place.
+type ink struct {
+	colour   color.RGBA
+	variable string
+}
+
+func inks() (axis, grid, curve, limit ink) {
+	return ink{color.RGBA{1, 2, 3, 255}, "var(--muted)"},
+		ink{color.RGBA{4, 5, 6, 255}, "var(--rule)"},
+		ink{color.RGBA{7, 8, 9, 255}, "var(--accent)"},
+		ink{color.RGBA{10, 11, 12, 255}, "var(--fail)"}
+}
+
+func (i ink) hex() string { return fmt.Sprintf("#%02X%02X%02X", i.colour.R, i.colour.G, i.colour.B) }
+
+// ecdf plots which share of the values is at most how large, as an SVG element
+// for the page. Values are milliseconds. A bound greater than 0 is drawn as a
+// vertical line. It returns nothing for an empty sample.
+func ecdf(label string, values []float64, bound float64) (template.HTML, error) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	axis, grid, curve, limit := inks()
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.X.Label.Text = "ms"
+	largest := slices.Max(values)
+	p.X.Min, p.X.Max = 0, math.Max(largest*1.04, 0.01)
+	if slices.Min(values) > 0.5*largest {
+		p.X.Min = math.Floor(slices.Min(values) * 0.9)
+	}
+	if bound > 0 && bound < 3*largest {
+		p.X.Max = math.Max(p.X.Max, bound*1.04)
+	}
+	p.Y.Min, p.Y.Max = 0, 1
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.9, Label: "90 %"}, {Value: 1, Label: "100 %"}}
+	dress(&p.X, axis.colour)
+	dress(&p.Y, axis.colour)
+
+	lines := plotter.NewGrid()
+	lines.Horizontal = draw.LineStyle{Color: grid.colour, Width: 0.7}
+	lines.Vertical.Width = 0
+	p.Add(lines)
+	steps, err := plotter.NewLine(stairs(values, p.X.Min, p.X.Max))
+	if err != nil {
+		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
+	}
+	steps.LineStyle = draw.LineStyle{Color: curve.colour, Width: 1.6}
+	p.Add(steps)
+	if bound > 0 && bound <= p.X.Max {
+		line, err := plotter.NewLine(plotter.XYs{{X: bound, Y: 0}, {X: bound, Y: 1}})
+		if err != nil {
+			return "", fmt.Errorf("reports: bound of %s: %w", label, err)
+		}
+		line.LineStyle = draw.LineStyle{Color: limit.colour, Width: 1, Dashes: []vg.Length{4, 3}}
+		p.Add(line)
+	}
+	to := vgsvg.New(plotWidth, plotHeight)
+	p.Draw(draw.New(to))
+	var out bytes.Buffer
+	if _, err := to.WriteTo(&out); err != nil {
+		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
+	}
+	return inline(out.String(), label, axis, grid, curve, limit), nil
+}
+
+// dress takes the weight out of an axis.
+func dress(a *plot.Axis, c color.Color) {
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans", Size: 10.5}
+	a.Label.TextStyle.Font, a.Tick.Label.Font = sans, sans
+	a.Label.TextStyle.Color, a.Tick.Label.Color = c, c
+	a.Color, a.Tick.Color = c, c
+	a.Width, a.Tick.Width = 0.7, 0.7
+	a.Tick.Length = 4
+	a.Padding = 0
+}
+
+// stairs are the corners of the step function, spelled out so that the curve
+// begins and ends at the edges of the plot.
+func stairs(values []float64, from, to float64) plotter.XYs {
+	sorted := slices.Sorted(slices.Values(values))
+	xys := plotter.XYs{{X: from, Y: 0}}
+	for i, x := range sorted {
+		xys = append(xys, plotter.XY{X: x, Y: float64(i) / float64(len(sorted))}, plotter.XY{X: x, Y: float64(i+1) / float64(len(sorted))})
+	}
+	return append(xys, plotter.XY{X: to, Y: 1})
+}
+
+// inline makes an element of the page out of the plotter's document.
+func inline(doc, label string, colours ...ink) template.HTML {
+	body := doc[strings.Index(doc, "<g"):]
+	for _, c := range colours {
+		body = strings.ReplaceAll(body, c.hex(), c.variable)
+	}
+	head := fmt.Sprintf(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, float64(plotWidth), float64(plotHeight), template.HTMLEscapeString(label))
+	return template.HTML(head + "\n" + body) // made of numbers and our own words
+}

@@ -1,0 +1,8 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+)
+
+func openDocker(context.Context, Options, string) (Server, error) { return nil, errors.ErrUnsupported }

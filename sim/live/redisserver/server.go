@@ -1,0 +1,129 @@
+// Package redisserver gives a run the Redis in which its leases live: one
+// inside the harness, a process of its own, a container, or one that runs
+// already somewhere.
+//
+// The first three are private to the run: they may be paused, crashed and
+// restarted, keep every write that they confirmed, and are gone after Close, or
+// two seconds after the harness has died. A Redis that is given by a URL is
+// only used.
+package redisserver
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/sim/live/warden"
+)
+
+// Server is a Redis for one run. Describe, Why, Addr, Options, CandidateURL,
+// TLSServerName and Private may be called at any time; the others one after
+// the other. All return an *Error where a person can mend the matter.
+type Server interface {
+	// Describe is the provider with the version of the Redis: "process 7.0.15".
+	Describe() string
+	// Why says in a few words why this provider was taken.
+	Why() string
+	// Addr is host:port: what a proxy has to lead to. It never changes.
+	Addr() string
+	// Options is a new copy of what a client needs for a direct connection:
+	// address, credentials, database, TLS. Its client repeats no command and
+	// heeds its contexts.
+	Options() *redis.Options
+	// CandidateURL is the URL by which a candidate reaches this Redis through
+	// a proxy at proxyAddr (host:port): the scheme, the credentials and the
+	// database are this Redis's.
+	CandidateURL(proxyAddr string) string
+	// TLSServerName is the name in the certificate, which a candidate cannot
+	// read off the proxy's address. Empty without TLS.
+	TLSServerName() string
+	// Private says whether the Redis may be disturbed.
+	Private() bool
+
+	// Pause stops the server like SIGSTOP, and returns when it executes
+	// nothing any more: connections stay, are even accepted, but nothing is
+	// answered, and times to live run on.
+	Pause(ctx context.Context) error
+	// Resume lets a paused server go on: with what it was sent meanwhile.
+	Resume(ctx context.Context) error
+	// Crash kills the server like SIGKILL, paused or not. It returns when
+	// connections are refused. What it confirmed is kept, for Restart.
+	Crash(ctx context.Context) error
+	// Restart starts a crashed server again at the same address and returns
+	// when it answers: with all its data, or with none. As in every restart,
+	// cached scripts are gone.
+	Restart(ctx context.Context, keepData bool) error
+	// Close ends the server and removes what it left behind. A second Close
+	// does nothing.
+	Close() error
+}
+
+// Options of Open.
+type Options struct {
+	// Warden guards the processes, containers and directories. Nil: Open
+	// starts one of its own if it needs one, and Close ends it.
+	Warden *warden.Warden
+	// Timeout bounds how long a server may take to answer at first: zero is
+	// 5 s, for a container 30 s, and 3 minutes if its image must be pulled.
+	Timeout time.Duration
+	_       struct{}
+}
+
+// Open starts, or connects to, the Redis that spec names:
+//
+//	auto        process if redis-server is on PATH, else embedded
+//	embedded    a Redis written in Go, inside this process (miniredis)
+//	process     the redis-server that is on PATH
+//	docker      a container of the image RECOUNT_REDIS_IMAGE, or redis:8
+//	redis://…   a Redis that runs already; rediss:// with TLS
+//
+// Every error that is due to the spec or to the machine is an *Error. Passwords
+// appear in no error and in no process's arguments.
+func Open(ctx context.Context, spec string, o Options) (Server, error) {
+	switch spec {
+	case "", "auto":
+		if _, err := exec.LookPath(program); err != nil {
+			return openEmbedded(ctx, program+" is not on PATH")
+		}
+		return openProcess(ctx, o, program+" found on PATH")
+	case "embedded":
+		return openEmbedded(ctx, asked)
+	case "process":
+		return openProcess(ctx, o, asked)
+	case "docker":
+		return openDocker(ctx, o, asked)
+	}
+	if strings.Contains(spec, "://") {
+		return openURL(ctx, spec, o)
+	}
+	return nil, &Error{Kind: BadSpec, Text: fmt.Sprintf("no Redis is called %q; use embedded, process, docker, auto or redis://host:port", safe(spec))}
+}
+
+const (
+	asked = "asked for"
+
+	startTimeout = 5 * time.Second
+)
+
+func (o Options) timeout(usual time.Duration) time.Duration {
+	if o.Timeout > 0 {
+		return o.Timeout
+	}
+	return usual
+}
+
+// guard is a warden, and whether Close has to end it.
+func (o Options) guard() (w *warden.Warden, release func() error, err error) {
+	if o.Warden != nil {
+		return o.Warden, func() error { return nil }, nil
+	}
+	w, err = warden.Start()
+	if err != nil {
+		return nil, nil, err
+	}
+	return w, w.Close, nil
+}

@@ -17,3 +17,15 @@ type Timer interface {
 	// Stop prevents the call if it has not begun, and says whether it did.
 	Stop() bool
 }
+
+// SystemClock is the machine's time since it was booted, suspensions included
+// (CLOCK_BOOTTIME on Linux, its like on macOS and Windows). Its timers are Go's,
+// which stand still during a suspension and are late by as much: the elector
+// never relies on a single one while it leads.
+func SystemClock() Clock { return systemClock{} }
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Duration { return bootTime() }
+
+func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

@@ -1,0 +1,141 @@
+package elector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// maxAsks bounds the calls of Elector.Leader that hang in the store.
+const maxAsks = 8
+
+// call makes a request on a goroutine of its own: a call that hangs in a
+// library despite its context hangs alone. The machine counts those.
+func (s *session) call(r machine.Request) {
+	go func() {
+		ctx, cancel := context.WithTimeout(s.calls, r.Timeout)
+		defer cancel()
+		s.deliver(s.request(ctx, r))
+	}()
+}
+
+func (s *session) request(ctx context.Context, r machine.Request) (msg message) {
+	msg.input = machine.Input{Kind: machine.Answer, Request: r.Number}
+	in := &msg.input
+	var err error
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+		}
+		msg.held = outcome(in, r.Call, err)
+	}()
+	cfg := &s.e.cfg
+	if r.Call == machine.Acquire {
+		var g Grant
+		g, err = s.e.store.Acquire(ctx, Attempt{
+			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Floor: r.Floor,
+		})
+		in.Token, in.Waiters = g.Token, g.Waiters
+		return msg
+	}
+	lease := Lease{Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL}
+	if r.Call == machine.Renew {
+		err = s.e.store.Renew(ctx, lease)
+	} else {
+		err = s.e.store.Release(ctx, lease)
+	}
+	return msg
+}
+
+// outcome fills in what an error says. Whatever the Store's contract does not
+// name is an unknown outcome.
+func outcome(in *machine.Input, call machine.Call, err error) *HeldError {
+	var held *HeldError
+	var fatal *FatalError
+	switch {
+	case err == nil:
+		in.Result = machine.Done
+	case errors.As(err, &fatal):
+		in.Result, in.Err = machine.Fatal, err
+	case call == machine.Acquire && errors.As(err, &held):
+		in.Result, in.Holder, in.Token = machine.Held, held.Holder, held.Token
+		in.Remaining, in.Waiters = held.Remaining, held.Waiters
+		return held
+	case call != machine.Acquire && errors.Is(err, ErrNotHeld):
+		in.Result = machine.NotHeld
+	default:
+		in.Result, in.Err = machine.Unknown, err
+	}
+	return nil
+}
+
+func panicked(v any) error { return fmt.Errorf("%w: %v\n%s", ErrPanic, v, debug.Stack()) }
+
+// ask calls a store for somebody who waits. The slots bound how many calls may
+// hang in it.
+func ask(ctx context.Context, slots chan struct{}, timeout time.Duration, f func(context.Context) (Leader, error)) (Leader, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return Leader{}, ctx.Err()
+	}
+	type answer struct {
+		leader Leader
+		err    error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		defer func() { <-slots }()
+		var a answer
+		defer func() {
+			if v := recover(); v != nil {
+				a.err = panicked(v)
+			}
+			answers <- a
+		}()
+		a.leader, a.err = f(ctx)
+	}()
+	select {
+	case a := <-answers:
+		return a.leader, a.err
+	case <-ctx.Done():
+		return Leader{}, ctx.Err()
+	}
+}
+
+// rival is a candidate with our own configured ID.
+type rival struct {
+	id      string
+	endsAt  time.Duration // of its lease, when it was first seen
+	alerted bool
+}
+
+// inspect looks at a refusal for what the machine does not care about.
+func (s *session) inspect(held *HeldError) {
+	if held.Repaired != "" {
+		s.trouble(fmt.Errorf("elector: the lease of %q was found damaged: %s", held.Holder, held.Repaired))
+	}
+	s.watcher.missed(held)
+
+	// An earlier incarnation of this candidate may have left its lease behind.
+	// One that is renewed is alive.
+	name, _, _ := strings.Cut(held.Holder, "/")
+	if held.Holder == s.e.id || name != s.e.cfg.ID {
+		return
+	}
+	now := s.clock.Now()
+	switch r := &s.rival; {
+	case r.id != held.Holder:
+		*r = rival{id: held.Holder, endsAt: now + held.Remaining}
+	case now > r.endsAt && !r.alerted:
+		r.alerted = true
+		s.trouble(fmt.Errorf("%w: %q", ErrSameID, held.Holder))
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !linux && !darwin && !windows
+
+package elector
+
+import "time"
+
+var processStart = time.Now()
+
+// bootTime is Go's monotonic clock. On most of these systems it stands still
+// while the machine is suspended: do not suspend a machine that competes.
+func bootTime() time.Duration { return time.Since(processStart) }

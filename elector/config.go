@@ -1,0 +1,174 @@
+package elector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// Config is how an Elector competes. Only Election must be set.
+//
+// The durations depend on each other. After a renewal is sent, the elector
+// believes for Lease × (1 − Drift) − 1 ms; within that time the next renewal
+// must be sent (Renew), may fail (RequestTimeout) and must be repeated (Retry):
+//
+//	Renew + RequestTimeout + Retry ≤ Lease × (1 − Drift) − 1 ms
+//
+// All candidates of an election should have the same Lease and Drift. A
+// failover after a crash takes the rest of the lease; a shorter Lease makes it
+// faster and less patient with a slow store.
+type Config struct {
+	// Election is the name of what is to be led. ID is the human part of the
+	// candidate's identity, the host's name by default; New adds a random part,
+	// so two replicas with one ID are two candidates. Neither may hold spaces
+	// or control characters.
+	Election string
+	ID       string
+
+	Lease          time.Duration // how long the store keeps a lease that is not renewed; whole milliseconds; 15 s by default
+	Renew          time.Duration // from one renewal to the next; Lease / 3 by default
+	Retry          time.Duration // pause after a request that failed; Renew / 5 by default
+	RequestTimeout time.Duration // after which a request is given up; Renew / 2 by default
+	DrainTimeout   time.Duration // how long a resigning leader's work may take to end; 2 × Lease by default
+
+	// Drift is by how much the rates of this machine's clock and the store's
+	// may differ, as a share: DefaultDrift if it is 0.
+	Drift float64
+
+	// Once makes Run and Terms end after one term.
+	Once bool
+
+	Clock  Clock        // SystemClock by default
+	Logger *slog.Logger // slog.Default by default
+
+	// OnStarted is the work of Run: it is called once for each term, on a
+	// goroutine of its own, and must return soon after ctx, the term's
+	// context, is done. The term ends when it returns. A panic in it ends the
+	// term and makes Run return a *PanicError.
+	OnStarted func(ctx context.Context, t *Term)
+
+	// OnStopped is called once for each term of Run after its work has ended
+	// and the term is over, never before OnStarted has returned. The next
+	// term's work does not begin before it returns.
+	OnStopped func(t *Term, why Reason)
+
+	// OnLeader tells who leads, whenever somebody is seen to lead who was not
+	// before, this elector included. OnEvent gets every transition, in order.
+	// Both are called on one goroutine, one call at a time. They may be slow:
+	// the election does not wait for them (but Run waits for them at its end).
+	OnLeader func(l Leader)
+	OnEvent  func(Event)
+
+	_ struct{}
+}
+
+// ConfigError says which relation a Config breaks.
+type ConfigError struct {
+	Field string // the field to change
+	Rule  string // what is wrong, with the values
+}
+
+func (e *ConfigError) Error() string { return "elector: Config." + e.Field + ": " + e.Rule }
+
+// DefaultDrift is the tolerated difference of clock rates: far more than
+// quartz and NTP's slewing (0.05 %) together.
+const DefaultDrift = 0.01
+
+func (c Config) withDefaults() Config {
+	m := c.machine().WithDefaults()
+	c.Lease, c.Renew, c.Retry = m.Lease, m.Renew, m.Retry
+	c.RequestTimeout, c.DrainTimeout = m.RequestTimeout, m.DrainTimeout
+	if c.Drift == 0 {
+		c.Drift = DefaultDrift
+	}
+	if c.ID == "" {
+		c.ID = hostName()
+	}
+	if c.Clock == nil {
+		c.Clock = SystemClock()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "candidate"
+	}
+	return name
+}
+
+// machine is the part of the settings that the machine decides by.
+func (c Config) machine() machine.Config {
+	return machine.Config{
+		Lease: c.Lease, Renew: c.Renew, Retry: c.Retry,
+		RequestTimeout: c.RequestTimeout, DrainTimeout: c.DrainTimeout,
+		Drift: c.Drift, Once: c.Once,
+	}
+}
+
+// validate judges a Config whose defaults are set.
+func (c Config) validate() error {
+	if err := checkName("Election", c.Election); err != nil {
+		return err
+	}
+	if err := checkName("ID", c.ID); err != nil {
+		return err
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"Lease", c.Lease}, {"Renew", c.Renew}, {"Retry", c.Retry},
+		{"RequestTimeout", c.RequestTimeout}, {"DrainTimeout", c.DrainTimeout},
+	} {
+		if d.value < 0 {
+			return &ConfigError{d.field, fmt.Sprintf("is %v; it must be positive, or zero for the default", d.value)}
+		}
+	}
+	if !(c.Drift >= 0 && c.Drift < 1) {
+		return &ConfigError{"Drift", fmt.Sprintf("is %v; it is a share of time and must be at least 0 and below 1 (1 %% is 0.01)", c.Drift)}
+	}
+	return c.validateRelations()
+}
+
+func (c Config) validateRelations() error {
+	usable := c.machine().Usable()
+	switch {
+	case c.Lease%time.Millisecond != 0:
+		return &ConfigError{"Lease", fmt.Sprintf("is %v; stores count whole milliseconds, so it must be a multiple of 1ms", c.Lease)}
+	case c.Renew >= c.Lease:
+		return &ConfigError{"Renew", fmt.Sprintf("is %v and Lease is %v; a lease must be renewed before it ends: Renew < Lease", c.Renew, c.Lease)}
+	case c.Retry >= c.Lease:
+		return &ConfigError{"Retry", fmt.Sprintf("is %v and Lease is %v; a failed request must be repeated before the lease ends: Retry < Lease", c.Retry, c.Lease)}
+	case c.Renew+c.RequestTimeout > usable:
+		return &ConfigError{"RequestTimeout", fmt.Sprintf("is %v and Renew is %v; a renewal must be answered within Lease × (1 − Drift) − 1ms = %v: Renew + RequestTimeout ≤ %[3]v", c.RequestTimeout, c.Renew, usable)}
+	case c.Renew+c.RequestTimeout+c.Retry > usable:
+		return &ConfigError{"Retry", fmt.Sprintf("is %v, Renew is %v and RequestTimeout is %v; one failed renewal must not end a term, so a second one must fit into Lease × (1 − Drift) − 1ms = %v: Renew + RequestTimeout + Retry ≤ %[4]v", c.Retry, c.Renew, c.RequestTimeout, usable)}
+	}
+	return nil
+}
+
+// maxName bounds names: they become parts of keys and of audit entries.
+const maxName = 200
+
+func checkName(field, name string) error {
+	switch {
+	case name == "":
+		return &ConfigError{field, "is empty; give it a name"}
+	case len(name) > maxName:
+		return &ConfigError{field, fmt.Sprintf("has %d bytes; at most %d are allowed", len(name), maxName)}
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '{' || r == '}' }):
+		return &ConfigError{field, fmt.Sprintf("is %q; it must not hold spaces, braces or control characters", name)}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package elector
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// Errors of the calls on an Elector.
+var (
+	ErrActive = errors.New("elector: already competing: only one of Run, Campaign and Terms may be active at a time; use another Elector for another candidate")
+	ErrEnded  = errors.New("elector: the elector was stopped before it was elected")
+	ErrSameID = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
+	ErrPanic  = errors.New("elector: the store panicked")
+)
+
+// PanicError is what Run returns when OnStarted panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("elector: OnStarted panicked: %v\n%s", e.Value, e.Stack)
+}
+
+// Elector is one candidate in one election. It is safe for concurrent use.
+type Elector struct {
+	store Store
+	cfg   Config // with defaults
+	id    string
+	seed  uint64
+
+	current atomic.Pointer[Term] // the last term; the term itself knows whether it is over
+	state   atomic.Pointer[State]
+	asks    chan struct{} // bounds the calls of Leader
+
+	mu          sync.Mutex
+	active      *session
+	sessions    uint64
+	floor       uint64 // handed from session to session
+	lastRequest uint64
+}
+
+// New returns an Elector that does not compete yet. Its error is a
+// *ConfigError. The store stays the caller's: it must live until the elector
+// has stopped, and may serve others.
+func New(store Store, cfg Config) (*Elector, error) {
+	if store == nil {
+		return nil, errors.New("elector: New needs a store, such as one of elector/redisstore")
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails: it ends the program instead
+	e := &Elector{
+		store: store,
+		cfg:   cfg,
+		id:    cfg.ID + "/" + strings.ToLower(rand.Text()[:12]),
+		seed:  binary.LittleEndian.Uint64(seed[:]),
+		asks:  make(chan struct{}, maxAsks),
+	}
+	e.setState(StateStopped)
+	return e, nil
+}
+
+// ID is the candidate's whole identity: Config.ID, a slash and a random part
+// of this Elector's own.
+func (e *Elector) ID() string { return e.id }
+
+// State is what the elector is at the moment. Whether it leads, IsLeader says.
+func (e *Elector) State() State { return *e.state.Load() }
+
+func (e *Elector) setState(s State) { e.state.Store(&s) }
+
+// IsLeader says whether this candidate leads at this moment, by the clock: it
+// turns false at the deadline even if everything else in the process hangs.
+// It is true for a moment only; what must not happen twice needs the token at
+// the resource. It costs one reading of the clock.
+func (e *Elector) IsLeader() bool {
+	t := e.current.Load()
+	return t != nil && t.leads()
+}
+
+// Leader asks the store who leads. A zero Leader means nobody. It may be
+// called from anywhere, at any time, whether the elector competes or not.
+func (e *Elector) Leader(ctx context.Context) (Leader, error) {
+	return ask(ctx, e.asks, e.cfg.RequestTimeout, func(ctx context.Context) (Leader, error) {
+		return e.store.Leader(ctx, e.cfg.Election)
+	})
+}
+
+// Run competes, and calls OnStarted for each term, until ctx is done (then its
+// error is nil), or, with Config.Once, until one term is over. When ctx is done
+// while this candidate leads, the term's context is cancelled, the lease is
+// renewed until OnStarted has returned (at most for Config.DrainTimeout) and
+// then released.
+//
+// Run returns after OnStarted, OnStopped and all other callbacks have
+// returned, and leaves no goroutine behind, except for calls that hang in a
+// store that does not obey its context. Its error is a *FatalError of the
+// store, a *PanicError, or ErrActive.
+//
+// Without OnStarted, the elector leads until it loses the lease or is stopped.
+func (e *Elector) Run(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	s, err := e.open(ctx, callbackWork, e.cfg.Once)
+	if err != nil {
+		return err
+	}
+	s.run(ctx)
+	return s.machine.Err()
+}
+
+// Campaign competes until this candidate is elected and returns its term, or
+// until ctx is done and returns ctx's error; it never returns nil and nil.
+// After that ctx has no meaning for the term: the lease is renewed in the
+// background until it is lost or Term.Resign is called, which the caller must
+// do. Then the campaign may be repeated. OnStarted and OnStopped are not called.
+func (e *Elector) Campaign(ctx context.Context) (*Term, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := e.open(ctx, noWork, true)
+	if err != nil {
+		return nil, err
+	}
+	go s.run(context.WithoutCancel(ctx))
+	select {
+	case t := <-s.terms:
+		return t, nil
+	case <-s.closed:
+	case <-ctx.Done():
+		// Even if it is elected in this moment: the caller gets either a term
+		// or an error.
+		s.put(machine.Input{Kind: machine.Stop})
+		<-s.closed
+		return nil, ctx.Err()
+	}
+	select {
+	case t := <-s.terms: // elected and over already
+		return t, nil
+	default:
+	}
+	if err := s.machine.Err(); err != nil {
+		return nil, err
+	}
+	return nil, ErrEnded
+}
+
+// Terms competes and yields each term of this candidate. The loop's body is the
+// term's work: it must end soon after the term's context is done. When it ends,
+// the elector resigns; after a break it also stops. The sequence ends when ctx
+// is done, after the first term with Config.Once, and with the error (and a nil
+// Term) on a fatal error. OnStarted and OnStopped are not called.
+func (e *Elector) Terms(ctx context.Context) iter.Seq2[*Term, error] {
+	return func(yield func(*Term, error) bool) {
+		if ctx.Err() != nil {
+			return
+		}
+		s, err := e.open(ctx, bodyWork, e.cfg.Once)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		go s.run(ctx)
+		if s.yieldTerms(yield) {
+			if err := s.machine.Err(); err != nil {
+				yield(nil, err)
+			}
+		}
+	}
+}
+
+// yieldTerms says whether the consumer wants more.
+func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
+	defer func() { // also when the body panics
+		s.put(machine.Input{Kind: machine.Stop})
+		for {
+			select {
+			case t := <-s.terms: // elected meanwhile: there is no body left for it
+				s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+			case <-s.closed:
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case t := <-s.terms:
+			if !s.yieldTerm(yield, t) {
+				return false
+			}
+		case <-s.closed:
+			return true
+		}
+	}
+}
+
+func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
+	defer func() { s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token}) }()
+	return yield(t, nil)
+}
+
+// open makes the session, if no other one is active. One that is about to end
+// is waited for.
+func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session, error) {
+	for {
+		e.mu.Lock()
+		last := e.active
+		if last == nil {
+			s := e.newSession(work, once)
+			e.active = s
+			e.mu.Unlock()
+			return s, nil
+		}
+		e.mu.Unlock()
+		if !last.ending.Load() {
+			return nil, ErrActive
+		}
+		select {
+		case <-last.closed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// leave ends the session's hold on the elector.
+func (e *Elector) leave(s *session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.active = nil
+	e.floor = max(e.floor, s.machine.Floor())
+	e.lastRequest = s.machine.LastRequest()
+}

@@ -1,0 +1,150 @@
+package elector
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// State is what an elector is at a time.
+type State string
+
+// The states. An elector that does not run is stopped.
+const (
+	StateFollower  State = "follower"  // waits for the lease to end
+	StateCandidate State = "candidate" // has asked for the lease; the outcome is open
+	StateLeader    State = "leader"    // leads
+	StateDraining  State = "draining"  // gives up: renews until its work has ended
+	StateStopped   State = "stopped"
+)
+
+// Reason says why a term ended.
+type Reason string
+
+// The reasons.
+const (
+	ReasonExpired    Reason = "expired"    // the deadline passed without a renewal
+	ReasonSuperseded Reason = "superseded" // the store said that the lease is not held any more
+	ReasonResigned   Reason = "resigned"   // by Resign, or because the work ended
+	ReasonStopped    Reason = "stopped"    // the elector was stopped
+	ReasonError      Reason = "error"      // by a fatal error
+)
+
+// EventKind says what an Event is.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventState       EventKind = "state"       // State changed; Err if by a fatal error
+	EventElected     EventKind = "elected"     // a term begins: Token, Until
+	EventExtended    EventKind = "extended"    // it lasts longer: Token, Until, Late
+	EventDeposed     EventKind = "deposed"     // it ended: Token, Until, Reason, perhaps Err
+	EventLeader      EventKind = "leader"      // somebody leads who did not before: Leader
+	EventTrouble     EventKind = "trouble"     // a request failed, or its answer cannot be used: Err
+	EventUnreachable EventKind = "unreachable" // the store has been silent for longer than a lease
+	EventReachable   EventKind = "reachable"   // it answers again
+)
+
+// Event is one transition of an elector.
+type Event struct {
+	Kind     EventKind
+	At       time.Duration // on the elector's Clock
+	Election string
+	ID       string
+	State    State // after the transition
+	Token    uint64
+	Until    time.Duration // deadline of the belief, on the elector's Clock
+	Late     time.Duration // how long after its time the renewal was sent
+	Reason   Reason
+	Leader   Leader
+	Err      error
+
+	_ struct{}
+}
+
+func stateOf(r machine.Role) State {
+	switch r {
+	case machine.Follower:
+		return StateFollower
+	case machine.Candidate:
+		return StateCandidate
+	case machine.Leader:
+		return StateLeader
+	case machine.Draining:
+		return StateDraining
+	default:
+		return StateStopped
+	}
+}
+
+// event translates a transition; false if it is none that users are told of.
+func (e *Elector) event(t machine.Transition) (Event, bool) {
+	ev := Event{
+		At: t.At, Election: e.cfg.Election, ID: e.id, State: stateOf(t.Role),
+		Token: t.Token, Until: t.Until, Late: t.Late, Err: t.Err,
+	}
+	switch t.Kind {
+	case machine.RoleChanged:
+		ev.Kind = EventState
+	case machine.Elected:
+		ev.Kind = EventElected
+	case machine.Extended:
+		ev.Kind = EventExtended
+	case machine.Deposed:
+		ev.Kind = EventDeposed
+		ev.Reason = Reason(t.Why.String())
+	case machine.LeaderSeen:
+		ev.Kind = EventLeader
+		ev.Leader = Leader{ID: t.Holder, Token: t.Token, Remaining: t.Remaining}
+	case machine.Trouble:
+		ev.Kind = EventTrouble
+	case machine.Unreachable:
+		ev.Kind = EventUnreachable
+	case machine.Reachable:
+		ev.Kind = EventReachable
+	default:
+		return Event{}, false
+	}
+	return ev, true
+}
+
+// log writes the event to the log.
+func (e *Elector) log(ev Event) {
+	level, text := slog.LevelDebug, ""
+	attrs := []slog.Attr{slog.String("election", ev.Election), slog.String("id", ev.ID)}
+	switch ev.Kind {
+	case EventState:
+		text = "state changed"
+		attrs = append(attrs, slog.String("state", string(ev.State)))
+	case EventElected:
+		level, text = slog.LevelInfo, "elected"
+		attrs = append(attrs, slog.Uint64("token", ev.Token), slog.Duration("for", ev.Until-ev.At))
+	case EventExtended:
+		text = "lease renewed"
+		if ev.Late > e.cfg.RequestTimeout {
+			level, text = slog.LevelWarn, "a renewal was sent late: this process or machine is overloaded, or was paused"
+		}
+		attrs = append(attrs, slog.Uint64("token", ev.Token), slog.Duration("for", ev.Until-ev.At), slog.Duration("late", ev.Late))
+	case EventDeposed:
+		level, text = slog.LevelWarn, "deposed"
+		if ev.Reason == ReasonResigned || ev.Reason == ReasonStopped {
+			level = slog.LevelInfo
+		}
+		attrs = append(attrs, slog.Uint64("token", ev.Token), slog.String("reason", string(ev.Reason)))
+	case EventLeader:
+		level, text = slog.LevelInfo, "leader seen"
+		attrs = append(attrs, slog.String("leader", ev.Leader.ID), slog.Uint64("token", ev.Leader.Token))
+	case EventTrouble:
+		level, text = slog.LevelWarn, "a request to the store failed"
+	case EventUnreachable:
+		level, text = slog.LevelError, "the store has not answered for longer than a lease"
+	case EventReachable:
+		level, text = slog.LevelInfo, "the store answers again"
+	}
+	if ev.Err != nil {
+		attrs = append(attrs, slog.Any("error", ev.Err))
+	}
+	e.cfg.Logger.LogAttrs(context.Background(), level, text, attrs...)
+}

@@ -1,0 +1,119 @@
+package elector
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// ObserveOptions are how Observe asks. The zero value is fine.
+type ObserveOptions struct {
+	Poll           time.Duration // longest pause between two questions; 5 s by default
+	Retry          time.Duration // pause after a question that failed; 1 s by default
+	RequestTimeout time.Duration // 2 s by default
+	Clock          Clock         // SystemClock by default
+
+	_ struct{}
+}
+
+func (o ObserveOptions) withDefaults() ObserveOptions {
+	for _, d := range []struct {
+		value *time.Duration
+		to    time.Duration
+	}{{&o.Poll, 5 * time.Second}, {&o.Retry, time.Second}, {&o.RequestTimeout, 2 * time.Second}} {
+		if *d.value <= 0 {
+			*d.value = d.to
+		}
+	}
+	if o.Clock == nil {
+		o.Clock = SystemClock()
+	}
+	return o
+}
+
+// Observe yields who leads the election: first as it is, then whenever it
+// changes; a zero Leader means nobody. It never competes. A question that fails
+// is yielded as an error and asked again; after a *FatalError the sequence ends.
+// It also ends when ctx is done. What is yielded was true a moment ago, and very
+// short terms may be missed.
+func Observe(ctx context.Context, store Store, election string, o ObserveOptions) iter.Seq2[Leader, error] {
+	o = o.withDefaults()
+	return func(yield func(Leader, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		watched := make(chan struct{})
+		changed := make(chan struct{}, 1)
+		go func() {
+			defer close(watched)
+			watchFor(ctx, store, election, o, changed)
+		}()
+		defer func() { await(o.Clock, o.RequestTimeout, watched) }() // a Watch that ignores its context is left behind
+		defer cancel()
+		observe(ctx, store, election, o, changed, yield)
+	}
+}
+
+func observe(ctx context.Context, store Store, election string, o ObserveOptions, changed <-chan struct{}, yield func(Leader, error) bool) {
+	slots := make(chan struct{}, maxAsks)
+	var last Leader
+	for first := true; ctx.Err() == nil; {
+		now, err := ask(ctx, slots, o.RequestTimeout, func(ctx context.Context) (Leader, error) {
+			return store.Leader(ctx, election)
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		pause := o.Poll
+		var fatal *FatalError
+		switch {
+		case err != nil:
+			if !yield(Leader{}, err) || errors.As(err, &fatal) {
+				return
+			}
+			pause = o.Retry
+		case first || now.ID != last.ID || now.Token != last.Token:
+			if !yield(now, nil) {
+				return
+			}
+			first, last = false, now
+		}
+		if now.Remaining > 0 {
+			pause = min(pause, now.Remaining+time.Millisecond)
+		}
+		pauseFor(ctx, o.Clock, pause, changed)
+	}
+}
+
+// pauseFor waits for d, for a change or for ctx.
+func pauseFor(ctx context.Context, clock Clock, d time.Duration, changed <-chan struct{}) {
+	over := make(chan struct{})
+	timer := clock.AfterFunc(d, func() { close(over) })
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
+// watchFor passes the store's hints on until ctx is done.
+func watchFor(ctx context.Context, store Store, election string, o ObserveOptions, changed chan<- struct{}) {
+	for ctx.Err() == nil {
+		_ = watchOnce(ctx, store, election, func(Hint) { // why it broke off changes nothing: the questions go on
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+		await(o.Clock, o.Retry, ctx.Done())
+	}
+}
+
+func watchOnce(ctx context.Context, store Store, election string, hint func(Hint)) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+		}
+	}()
+	return store.Watch(ctx, election, hint)
+}

@@ -1,0 +1,148 @@
+package elector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// Errors of Term.
+var (
+	ErrTermOver    = errors.New("elector: the term is over")
+	ErrTermShort   = errors.New("elector: too little of the term is left")
+	ErrNotReleased = machine.ErrNotReleased
+)
+
+// Term is one uninterrupted holding of the lease by this candidate. It is safe
+// for concurrent use, and remains valid, though useless, when it is over.
+type Term struct {
+	session *session
+	token   uint64
+	ctx     *termContext
+	cancel  context.CancelCauseFunc
+
+	deadline atomic.Int64 // on the clock
+	draining atomic.Bool  // gives up: works off what it began, leads no more
+	over     atomic.Bool
+
+	// why is set before ended is closed, released before it is closed.
+	ended      chan struct{}
+	why        Reason
+	released   chan struct{}
+	releaseErr error
+}
+
+func newTerm(s *session, parent context.Context, token uint64, deadline time.Duration) *Term {
+	t := &Term{session: s, token: token, ended: make(chan struct{}), released: make(chan struct{})}
+	t.deadline.Store(int64(deadline))
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	t.ctx, t.cancel = &termContext{ctx, t}, cancel
+	return t
+}
+
+// Context is done as soon as the term's work must end: when the term is lost,
+// at its deadline, and when it is resigned or stopped. It is done before the
+// store can give the lease to anybody else, as long as the process runs; its
+// Err looks at the clock itself. The cause is ErrTermOver, wrapped.
+func (t *Term) Context() context.Context { return t.ctx }
+
+// Token is the fencing token: larger for every later term of the election. Send
+// it with every write; the resource must refuse tokens smaller than one it has
+// seen. That, and nothing else, stops the writes of a process that was paused.
+func (t *Term) Token() uint64 { return t.token }
+
+// Deadline is when the term ends unless it is renewed before, on the
+// elector's Clock. It moves with every renewal.
+func (t *Term) Deadline() time.Duration { return time.Duration(t.deadline.Load()) }
+
+// Remaining is the time to the deadline; 0 if the term is over.
+func (t *Term) Remaining() time.Duration {
+	if t.over.Load() {
+		return 0
+	}
+	return max(0, t.Deadline()-t.session.clock.Now())
+}
+
+// Check is to be called before a step of the work. It returns nil if the lease
+// is certainly held now and for at least another min, ErrTermShort if it is held
+// but not for so long, and ErrTermOver if not. While the term drains, Check goes
+// on passing, so that what was begun can be ended. It costs one reading of the
+// clock; no check can say what will be true after a pause of the process.
+func (t *Term) Check(min time.Duration) error {
+	left := t.Remaining()
+	switch {
+	case left <= 0:
+		return ErrTermOver
+	case left < min:
+		return ErrTermShort
+	default:
+		return nil
+	}
+}
+
+// Resign ends the term: IsLeader is false and the context is done at once. The
+// lease is renewed until the work has ended, and then released.
+//
+// The work is OnStarted with Run and the loop's body with Terms. There Resign
+// returns at once and may be called from inside the work. A term of Campaign has
+// no work that the elector knows of: call Resign when the work has ended. It
+// then waits until the lease is released or ctx is done; ErrNotReleased means
+// that the lease will end by itself.
+//
+// Resigning a term that is over does nothing.
+func (t *Term) Resign(ctx context.Context) error {
+	if !t.over.Load() {
+		t.giveUp(ReasonResigned)
+		t.session.put(machine.Input{Kind: machine.Resign, Token: t.token})
+	}
+	if t.session.work != noWork {
+		return nil
+	}
+	t.session.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+	select {
+	case <-t.released:
+		return t.releaseErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leads is IsLeader of this term.
+func (t *Term) leads() bool {
+	return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Deadline()
+}
+
+// giveUp makes the work end. The lease is still held.
+func (t *Term) giveUp(why Reason) {
+	t.draining.Store(true)
+	t.cancel(fmt.Errorf("%w: %s", ErrTermOver, why))
+}
+
+// end makes the term over.
+func (t *Term) end(why Reason) {
+	t.over.Store(true)
+	t.cancel(fmt.Errorf("%w: %s", ErrTermOver, why))
+	t.why = why
+	close(t.ended)
+}
+
+// termContext is a term's context. Timers can be late, by as long as the
+// machine was suspended; so Err asks the clock.
+type termContext struct {
+	context.Context
+	term *Term
+}
+
+func (c *termContext) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if t := c.term; t.session.clock.Now() >= t.Deadline() {
+		t.cancel(fmt.Errorf("%w: %s", ErrTermOver, ReasonExpired))
+	}
+	return c.Context.Err()
+}

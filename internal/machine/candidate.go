@@ -1,0 +1,192 @@
+package machine
+
+import (
+	"strconv"
+	"time"
+)
+
+// perWaiter spreads the tries of those who wait for one lease: with so much
+// between two of them on average, most hear of the first one's success before
+// their own turn.
+const perWaiter = 200 * time.Microsecond
+
+// fewWaiters is assumed where a store cannot count.
+const fewWaiters = 5
+
+// roundUp is added to a remaining time that a store may have rounded down to
+// milliseconds.
+const roundUp = time.Millisecond
+
+// attempt is the way to the next term.
+type attempt struct {
+	count     uint64
+	nonce     string        // while its outcome is open, and empty else
+	next      time.Duration // of the next try
+	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence
+
+	freed  uint64 // highest token whose release was announced
+	missed uint64 // announced while a request was under way that may have been refused before
+	heard  uint64 // highest token whose grant was announced
+	ended  uint64 // token last refused with no time remaining
+}
+
+func (m *Machine) start() {
+	if m.started {
+		return
+	}
+	m.started = true
+	m.attempt.next = m.now + m.spread(0)
+}
+
+// tryNew begins an attempt with a nonce of its own.
+func (m *Machine) tryNew() {
+	if !m.room(Acquire) {
+		m.attempt.next = m.now + m.cfg.Retry
+		return
+	}
+	m.attempt.count++
+	m.attempt.nonce = m.cfg.ID + "/" + strconv.FormatUint(m.attempt.count, 10) + "/" + strconv.FormatUint(m.random.next(), 36)
+	m.become(Candidate)
+	m.acquire()
+}
+
+// tryAgain repeats an attempt whose outcome is open. It keeps the nonce: if an
+// earlier request took effect, the store answers with the same token.
+func (m *Machine) tryAgain() {
+	if !m.room(Acquire) {
+		m.attempt.next = m.now + m.cfg.Retry
+		return
+	}
+	m.acquire()
+}
+
+func (m *Machine) acquire() {
+	m.attempt.missed = 0
+	m.send(Request{Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Floor: m.floor, Timeout: m.cfg.RequestTimeout}, 0)
+}
+
+func (m *Machine) acquireAnswered(f flight, in Input) {
+	open := m.role == Candidate && f.nonce == m.attempt.nonce
+	switch in.Result {
+	case Done:
+		m.granted(f, in, open)
+	case Held:
+		m.refused(f, in, open)
+	default:
+		m.unanswered(f, in.Err)
+	}
+}
+
+func (m *Machine) granted(f flight, in Input, open bool) {
+	if m.term.is(f.nonce, in.Token) && m.term.live {
+		m.extend(f) // a repetition of the request that made us leader
+		return
+	}
+	larger := in.Token > m.floor
+	m.floor = max(m.floor, in.Token)
+	if !open {
+		m.giveBack(f.nonce, in.Token, m.now+m.cfg.Lease)
+		m.trouble(Acquire, ErrStray)
+		return
+	}
+	m.attempt.nonce = ""
+	switch {
+	case m.stopping:
+		m.giveBack(f.nonce, in.Token, m.now+m.cfg.Lease)
+		m.become(Stopped)
+	case !larger:
+		m.decline(f.nonce, in.Token, ErrTokenSeen)
+	case f.sent+m.usable-m.now < m.cfg.RequestTimeout:
+		// Too little is left to be sure of one renewal.
+		m.decline(f.nonce, in.Token, ErrTooLate)
+	default:
+		m.elect(f, in.Token)
+	}
+}
+
+// decline gives a lease back that was granted to the open attempt.
+func (m *Machine) decline(nonce string, token uint64, err error) {
+	m.giveBack(nonce, token, m.now+m.cfg.Lease)
+	m.attempt.next = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
+	m.attempt.notBefore = m.attempt.next // also not by the news of our own release
+	m.become(Follower)
+	m.trouble(Acquire, err)
+}
+
+func (m *Machine) refused(f flight, in Input, open bool) {
+	m.floor = max(m.floor, in.Token)
+	if m.term.live && f.nonce == m.term.nonce && in.Token > m.term.token {
+		// A repetition of the request that made us leader was refused in
+		// favour of a later term.
+		m.see(in)
+		m.depose(Superseded, nil)
+		return
+	}
+	if !open || m.inFlight(Acquire, f.nonce) {
+		return // news of yesterday: a later request will tell
+	}
+	m.attempt.nonce = ""
+	if m.stopping {
+		m.become(Stopped)
+		return
+	}
+	m.become(Follower)
+	m.see(in)
+	switch {
+	case m.attempt.missed >= in.Token && m.attempt.missed != 0:
+		m.attempt.next = m.now + m.spread(in.Waiters)
+	case in.Remaining <= 0 && m.attempt.ended == in.Token:
+		m.attempt.next = m.now + m.cfg.Retry // a lease that ends and does not go: no reason to hurry
+	default:
+		m.attempt.next = m.now + max(in.Remaining, 0) + roundUp + m.spread(in.Waiters)
+	}
+	m.attempt.ended = 0
+	if in.Remaining <= 0 {
+		m.attempt.ended = in.Token
+	}
+}
+
+// see announces a leader that was not announced before.
+func (m *Machine) see(in Input) {
+	now := seen{in.Holder, in.Token}
+	if now == m.leader {
+		return
+	}
+	m.leader = now
+	m.emit(Transition{Kind: LeaderSeen, Holder: in.Holder, Token: in.Token, Remaining: in.Remaining})
+}
+
+// hintReleased makes the try that is due later happen soon, once for each
+// term: a hint that is repeated, or older than what an answer told, costs
+// nothing.
+func (m *Machine) hintReleased(in Input) {
+	a := &m.attempt
+	if in.Token < m.floor || in.Token <= a.freed {
+		return
+	}
+	a.freed = in.Token
+	switch {
+	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
+		a.missed = in.Token
+	case m.role == Follower || m.role == Candidate:
+		a.next = min(a.next, max(a.notBefore, m.now+m.spread(in.Waiters)))
+	}
+}
+
+// hintGranted puts the try off to the end of a lease that somebody else was
+// quicker to get, once for each term and by no more than a lease: the timed
+// try stays, whatever is announced.
+func (m *Machine) hintGranted(in Input) {
+	a := &m.attempt
+	if m.role != Follower || !m.started || in.Token <= m.floor || in.Token <= a.freed || in.Token <= a.heard {
+		return
+	}
+	a.heard = in.Token
+	a.notBefore = 0
+	a.next = m.now + min(in.Remaining, m.cfg.Lease) + roundUp + m.spread(in.Waiters)
+}
+
+// spread is a random time that grows with the number of those who wait.
+func (m *Machine) spread(waiters int) time.Duration {
+	return m.jitter(min(time.Duration(max(waiters, fewWaiters))*perWaiter, m.cfg.Retry))
+}

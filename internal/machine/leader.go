@@ -1,0 +1,205 @@
+package machine
+
+import "time"
+
+// term is the last holding of the lease, live or not.
+type term struct {
+	nonce    string
+	token    uint64
+	live     bool          // we believe
+	working  bool          // the work has not ended
+	deadline time.Duration // of the belief
+	lastSent time.Duration // of the last request that may have made the lease longer
+	given    bool          // a release was queued
+
+	tick    time.Duration // the next renewal by schedule
+	renewAt time.Duration // the next renewal, retries included
+
+	ending  Why           // Draining: why
+	drainBy time.Duration // Draining: until when the work is waited for
+}
+
+func (t *term) is(nonce string, token uint64) bool { return t.nonce == nonce && t.token == token }
+
+// elect begins a term. The lease counts from the moment in which it was asked
+// for: how long the answer took, nobody knows.
+func (m *Machine) elect(f flight, token uint64) {
+	m.term = term{
+		nonce: f.nonce, token: token, live: true, working: true,
+		deadline: f.sent + m.usable,
+		lastSent: f.sent,
+	}
+	m.term.tick = f.sent
+	m.schedule()
+	m.become(Leader)
+	m.emit(Transition{Kind: Elected, Token: token, Until: m.term.deadline})
+	m.see(Input{Holder: m.cfg.ID, Token: token, Remaining: m.term.deadline - m.now})
+}
+
+// schedule sets the next renewal. The schedule counts from the beginning of
+// the term, not from the last renewal, so that late timers do not add up.
+func (m *Machine) schedule() {
+	for m.term.tick <= m.now {
+		m.term.tick += m.cfg.Renew
+	}
+	m.term.renewAt = m.term.tick
+}
+
+func (m *Machine) renew() {
+	if !m.room(Renew) {
+		m.term.renewAt = m.now + m.cfg.Retry
+		return
+	}
+	m.term.lastSent = m.now
+	m.send(Request{
+		Call: Renew, Nonce: m.term.nonce, Token: m.term.token, TTL: m.cfg.Lease,
+		Timeout: min(m.cfg.RequestTimeout, m.term.deadline-m.now),
+	}, m.now-m.term.renewAt)
+}
+
+func (m *Machine) renewAnswered(f flight, in Input) {
+	ours := m.term.live && m.term.is(f.nonce, f.token)
+	switch in.Result {
+	case Done:
+		if ours {
+			m.extend(f)
+		}
+	case NotHeld:
+		if ours {
+			m.depose(Superseded, nil)
+		}
+	default:
+		m.unanswered(f, in.Err)
+	}
+}
+
+// extend moves the deadline. It is called before the old deadline only: see
+// Step.
+func (m *Machine) extend(f flight) {
+	m.schedule()
+	if until := f.sent + m.usable; until > m.term.deadline {
+		m.term.deadline = until
+		m.emit(Transition{Kind: Extended, Token: m.term.token, Until: until, Late: f.late})
+	}
+}
+
+func (m *Machine) expire() {
+	if m.term.live && m.now >= m.term.deadline {
+		m.depose(Expired, nil)
+	}
+}
+
+// depose ends the belief. The lease is given back when the work has ended, not
+// before: until then nobody else should lead.
+func (m *Machine) depose(why Why, err error) {
+	m.term.live = false
+	if m.stopping || m.cfg.Once {
+		m.become(Stopped)
+	} else {
+		m.become(Follower)
+	}
+	m.emit(Transition{Kind: Deposed, Token: m.term.token, Until: m.term.deadline, Why: why, Err: err})
+	m.attempt.notBefore = 0
+	m.attempt.next = m.now + m.jitter(m.cfg.Retry)
+	if why == Resigned {
+		// Somebody else shall have the chance to take over.
+		m.attempt.notBefore = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
+		m.attempt.next = m.attempt.notBefore
+	}
+	if !m.term.working {
+		m.releaseTerm()
+	}
+}
+
+// releaseTerm gives the term's lease back if it may still stand.
+func (m *Machine) releaseTerm() {
+	until := m.term.lastSent + m.cfg.Lease + (m.cfg.Lease - m.usable)
+	if m.term.given {
+		return
+	}
+	m.term.given = true
+	if m.now >= until {
+		m.emit(Transition{Kind: Released, Token: m.term.token})
+		return
+	}
+	m.giveBack(m.term.nonce, m.term.token, until)
+}
+
+func (m *Machine) resign(in Input) {
+	if m.role == Leader && (in.Token == 0 || in.Token == m.term.token) {
+		m.drain(Resigned)
+	}
+}
+
+// drain goes on renewing until the work has ended.
+func (m *Machine) drain(why Why) {
+	m.term.ending = why
+	m.term.drainBy = m.now + m.cfg.DrainTimeout
+	m.become(Draining)
+	if !m.term.working {
+		m.depose(why, nil)
+	}
+}
+
+// capDrain ends a drain that takes too long.
+func (m *Machine) capDrain() {
+	if m.role != Draining || m.now < m.term.drainBy {
+		return
+	}
+	m.trouble(None, ErrDrainCapped)
+	m.depose(m.term.ending, ErrDrainCapped)
+	m.releaseTerm()
+}
+
+func (m *Machine) workEnded(in Input) {
+	if !m.term.working || in.Token != m.term.token {
+		return
+	}
+	m.term.working = false
+	if m.role == Stopped {
+		m.doneBy = m.now + m.cfg.RequestTimeout
+	}
+	switch {
+	case in.Err != nil:
+		m.fail(in.Err)
+	case m.role == Leader:
+		m.drain(Resigned)
+	case m.role == Draining:
+		m.depose(m.term.ending, nil)
+	}
+	if !m.term.live {
+		m.releaseTerm()
+	}
+}
+
+func (m *Machine) stop() {
+	m.stopping = true
+	switch m.role {
+	case Follower:
+		m.become(Stopped)
+	case Candidate:
+		// A request under way may be granted yet. Its answer is worth waiting
+		// for: a lease that nobody knows of would keep the others out.
+		if !m.inFlight(Acquire, m.attempt.nonce) {
+			m.attempt.nonce = ""
+			m.become(Stopped)
+		}
+	case Leader:
+		m.drain(Ended)
+	}
+}
+
+// fail steps down and stops because of an error that will not go away.
+func (m *Machine) fail(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+	m.stopping = true
+	switch m.role {
+	case Follower, Candidate:
+		m.attempt.nonce = ""
+		m.become(Stopped)
+	case Leader, Draining:
+		m.depose(Failed, err)
+	}
+}

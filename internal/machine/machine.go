@@ -1,0 +1,260 @@
+// Package machine makes the elector's decisions. It is a pure state machine:
+// time and everything that happens go into Step, requests to the store, the
+// next time to wake up and the transitions come out. It knows no goroutine, no
+// context, no clock and no network, so the same machine runs in production
+// (package elector) and in simulated worlds.
+//
+// Whoever runs a Machine must
+//
+//   - call Step with Start once, and then with every answer, hint and order,
+//     and with Wake at Output.Wake at the latest (earlier is harmless);
+//   - apply Output.Transitions before it sends Output.Requests: a belief is
+//     taken back before anything else happens;
+//   - send every request after the Step that made it (the lease counts from
+//     that Step's time), and give up on it after Request.Timeout;
+//   - answer each request at most once, however late, with Answer;
+//   - report the end of a term's work with WorkEnded, once per Elected. Until
+//     then the machine does not compete again.
+package machine
+
+import (
+	"math"
+	"time"
+)
+
+// Never is the wake-up time of a machine that waits for nothing.
+const Never = time.Duration(math.MaxInt64)
+
+// Config holds the machine's settings. The machine does not judge them: the
+// relations between the durations are the business of elector.Config.
+type Config struct {
+	ID   string // the candidate; must differ from every other candidate's
+	Seed uint64 // of jitter and nonces
+
+	Lease          time.Duration // whole milliseconds
+	Renew          time.Duration // from one renewal to the next
+	Retry          time.Duration // pause after a request that failed
+	RequestTimeout time.Duration // after which a request is given up
+	DrainTimeout   time.Duration // for the work to end after a resignation or a stop
+	Drift          float64       // tolerated difference of clock rates, as a share
+
+	MaxInFlight int  // requests without an answer, those given up included; 0 means 8
+	Once        bool // stop after one term
+
+	Floor        uint64 // highest token known from before
+	FirstRequest uint64 // requests are numbered from FirstRequest + 1
+}
+
+// WithDefaults returns the settings with every zero replaced: a lease of 15 s,
+// and the other durations in proportion to it.
+func (c Config) WithDefaults() Config {
+	setDefault(&c.Lease, 15*time.Second)
+	setDefault(&c.Renew, c.Lease/3)
+	setDefault(&c.Retry, c.Renew/5)
+	setDefault(&c.RequestTimeout, c.Renew/2)
+	setDefault(&c.DrainTimeout, 2*c.Lease)
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = 8
+	}
+	return c
+}
+
+func setDefault(d *time.Duration, to time.Duration) {
+	if *d == 0 {
+		*d = to
+	}
+}
+
+// Usable is how long after it was sent a granted request may be believed in:
+// the lease less what the clocks may differ by, and less the millisecond that
+// a store may lose by rounding.
+func (c Config) Usable() time.Duration {
+	return c.Lease - time.Duration(math.Ceil(float64(c.Lease)*c.Drift)) - time.Millisecond
+}
+
+// Machine decides for one candidate in one election. It is not safe for
+// concurrent use.
+type Machine struct {
+	cfg    Config
+	usable time.Duration
+	random splitmix
+
+	now      time.Duration
+	role     Role
+	started  bool
+	stopping bool
+	err      error // the fatal error that ended it
+	doneBy   time.Duration
+
+	attempt attempt
+	term    term
+	leader  seen
+
+	floor      uint64 // highest token that an answer named
+	lastNumber uint64
+	flights    []flight  // requests without an answer
+	releases   []release // leases to be given back
+
+	silent      bool          // a request is owed its answer since silentSince
+	silentSince time.Duration //
+	unreachable bool
+
+	requests    []Request
+	transitions []Transition
+}
+
+// seen is the leader last announced.
+type seen struct {
+	holder string
+	token  uint64
+}
+
+// New returns a machine that waits for Start.
+func New(cfg Config) *Machine {
+	cfg = cfg.WithDefaults()
+	return &Machine{
+		cfg:        cfg,
+		usable:     cfg.Usable(),
+		random:     splitmix(cfg.Seed),
+		floor:      cfg.Floor,
+		lastNumber: cfg.FirstRequest,
+	}
+}
+
+// Role is the machine's present role.
+func (m *Machine) Role() Role { return m.role }
+
+// Floor is the highest token that the machine knows of.
+func (m *Machine) Floor() uint64 { return m.floor }
+
+// LastRequest is the number of the last request.
+func (m *Machine) LastRequest() uint64 { return m.lastNumber }
+
+// Err is the fatal error that stopped the machine, or nil.
+func (m *Machine) Err() error { return m.err }
+
+// Step takes one input at the time now and returns what is to be done. The
+// slices of the Output are valid until the next Step. A now before that of the
+// last Step counts as that of the last Step.
+func (m *Machine) Step(now time.Duration, in Input) Output {
+	m.now = max(m.now, now)
+	m.requests = m.requests[:0]
+	m.transitions = m.transitions[:0]
+
+	// What time has ended is ended before the input is looked at. So a reply
+	// that arrives after the deadline finds no belief that it could extend.
+	m.lapse()
+	m.take(in)
+	m.act()
+	return Output{Requests: m.requests, Transitions: m.transitions, Wake: m.wake(), Done: m.done()}
+}
+
+func (m *Machine) lapse() {
+	m.expire()
+	m.capDrain()
+	m.giveUpFlights()
+	m.giveUpReleases()
+	m.alarm()
+}
+
+func (m *Machine) take(in Input) {
+	switch in.Kind {
+	case Start:
+		m.start()
+	case Answer:
+		m.answer(in)
+	case HintReleased:
+		m.hintReleased(in)
+	case HintGranted:
+		m.hintGranted(in)
+	case Resign:
+		m.resign(in)
+	case WorkEnded:
+		m.workEnded(in)
+	case Stop:
+		m.stop()
+	}
+}
+
+// act sends what is due.
+func (m *Machine) act() {
+	m.sendReleases()
+	switch m.role {
+	case Follower:
+		if m.competes() && m.now >= m.attempt.next {
+			m.tryNew()
+		}
+	case Candidate:
+		if !m.inFlight(Acquire, m.attempt.nonce) && m.now >= m.attempt.next {
+			m.tryAgain()
+		}
+	case Leader, Draining:
+		if !m.inFlight(Renew, m.term.nonce) && m.now >= m.term.renewAt {
+			m.renew()
+		}
+	}
+}
+
+// competes says whether a follower may try: never while the work of its last
+// term still runs.
+func (m *Machine) competes() bool { return m.started && !m.term.working }
+
+func (m *Machine) wake() time.Duration {
+	at := Never
+	switch m.role {
+	case Follower:
+		if m.competes() {
+			at = m.attempt.next
+		}
+	case Candidate:
+		if !m.inFlight(Acquire, m.attempt.nonce) {
+			at = m.attempt.next
+		}
+	case Leader, Draining:
+		at = m.term.deadline
+		if !m.inFlight(Renew, m.term.nonce) {
+			at = min(at, m.term.renewAt)
+		}
+		if m.role == Draining {
+			at = min(at, m.term.drainBy)
+		}
+	case Stopped:
+		if !m.term.working {
+			at = m.doneBy
+		}
+	}
+	for i := range m.flights {
+		if !m.flights[i].abandoned {
+			at = min(at, m.flights[i].giveUp)
+		}
+	}
+	for i := range m.releases {
+		at = min(at, m.releases[i].until)
+		if !m.releases[i].sent {
+			at = min(at, m.releases[i].at)
+		}
+	}
+	if m.silent && !m.unreachable {
+		at = min(at, m.silentSince+m.cfg.Lease)
+	}
+	return at
+}
+
+// done says whether nothing is left to do or to wait for. Answers that are
+// still missing one request time-out after the end are not waited for.
+func (m *Machine) done() bool {
+	if m.role != Stopped || m.term.working {
+		return false
+	}
+	return m.now >= m.doneBy || len(m.flights) == 0 && len(m.releases) == 0
+}
+
+func (m *Machine) emit(t Transition) {
+	t.At = m.now
+	t.Role = m.role
+	m.transitions = append(m.transitions, t)
+}
+
+func (m *Machine) trouble(call Call, err error) {
+	m.emit(Transition{Kind: Trouble, Call: call, Err: err})
+}

@@ -1,0 +1,148 @@
+package machine
+
+import (
+	"errors"
+	"time"
+)
+
+// InputKind says what an Input is.
+type InputKind uint8
+
+// The kinds of inputs.
+const (
+	Wake         InputKind = iota // time has passed
+	Start                         // begin to compete
+	Answer                        // a request ended: Request, Result and what belongs to it
+	HintReleased                  // the store announced the end of Token's term: Waiters
+	HintGranted                   // the store announced Token's term: Remaining, Waiters
+	Resign                        // end the term of Token; 0 means whichever there is
+	WorkEnded                     // the work of Token's term has ended; a non-nil Err is fatal
+	Stop                          // end for good, gracefully
+)
+
+// Result is the outcome of a request.
+type Result uint8
+
+// The results. Done, Held, NotHeld and Fatal are definite.
+const (
+	Unknown Result = iota // may have taken effect, may do so yet, or never: Err
+	Done                  // took effect; Acquire: Token, Waiters
+	Held                  // Acquire: somebody else holds the lease: Holder, Token, Remaining, Waiters
+	NotHeld               // Renew, Release: the lease is over, nothing was changed
+	Fatal                 // no repetition will help: Err
+)
+
+// Input is one thing that happened. Which fields are set depends on Kind and
+// Result.
+type Input struct {
+	Kind      InputKind
+	Result    Result
+	Request   uint64
+	Token     uint64
+	Holder    string
+	Remaining time.Duration
+	Waiters   int
+	Err       error
+}
+
+// Call is an operation of the store.
+type Call uint8
+
+// The calls. None is that of a Trouble that no call caused.
+const (
+	None Call = iota
+	Acquire
+	Renew
+	Release
+)
+
+// Request is a call to make.
+type Request struct {
+	Number  uint64
+	Call    Call
+	Nonce   string
+	Token   uint64        // Renew, Release
+	TTL     time.Duration // Acquire, Renew
+	Floor   uint64        // Acquire
+	Timeout time.Duration
+}
+
+// TransitionKind says what a Transition is.
+type TransitionKind uint8
+
+// The kinds of transitions.
+const (
+	RoleChanged TransitionKind = iota + 1 // Why if Draining, Err if stopped by one
+	Elected                               // a belief begins: Token, Until
+	Extended                              // it lasts longer: Token, Until, Late
+	Deposed                               // it ends: Token, Until, Why, Err
+	LeaderSeen                            // a leader not announced before: Holder, Token, Remaining
+	Trouble                               // a request failed, or its answer cannot be used: Call, Err
+	Released                              // the lease of Token was given back (or Err says why not)
+	Unreachable                           // no answer for longer than a lease
+	Reachable                             // the first answer after that
+)
+
+// Transition is one change that others may want to know of.
+type Transition struct {
+	Kind      TransitionKind
+	At        time.Duration
+	Role      Role // after the change
+	Call      Call
+	Token     uint64
+	Until     time.Duration
+	Late      time.Duration // how long after its time the renewal was sent
+	Why       Why
+	Holder    string
+	Remaining time.Duration
+	Err       error
+}
+
+// Why says why a belief ended.
+type Why uint8
+
+// The reasons.
+const (
+	Expired    Why = iota + 1 // the deadline passed without a renewal
+	Superseded                // the store said that the lease is not held any more
+	Resigned                  // by order, or because the work ended
+	Ended                     // the machine was stopped
+	Failed                    // by a fatal error
+)
+
+func (w Why) String() string {
+	switch w {
+	case Expired:
+		return "expired"
+	case Superseded:
+		return "superseded"
+	case Resigned:
+		return "resigned"
+	case Ended:
+		return "stopped"
+	case Failed:
+		return "error"
+	default:
+		return "none"
+	}
+}
+
+// Output is what a Step asks for. Requests and Transitions are valid until the
+// next Step.
+type Output struct {
+	Requests    []Request
+	Transitions []Transition
+	Wake        time.Duration // call Step at this time at the latest
+	Done        bool          // nothing will ever come out again
+}
+
+// Errors that the machine itself finds.
+var (
+	ErrTimeout     = errors.New("elector: no answer within the request time-out")
+	ErrTooMany     = errors.New("elector: too many requests hang without an answer; nothing is sent until one returns")
+	ErrTokenSeen   = errors.New("elector: the store granted a token that is not larger than one seen before; the lease is given back. The store has lost its count: check it for lost data")
+	ErrTooLate     = errors.New("elector: the grant came too late to be of use; the lease is given back")
+	ErrStray       = errors.New("elector: an attempt long given up was granted; the lease is given back")
+	ErrNotReleased = errors.New("elector: the store never answered the release; the lease ends by itself")
+	ErrDrainCapped = errors.New("elector: the work did not end within the drain time-out; the lease is given back while it still runs")
+)

@@ -155,10 +155,11 @@ func (s *Store) Close() error {
 	return err
 }
 
-// onceHook keeps the cluster client from repeating commands. It follows
+// onceHook keeps the cluster client from repeating scripts. It follows
 // redirections, which execute nothing where they are given; but it would also
 // repeat a command after a broken connection, whatever its MaxRetries. It
-// knows which by looking at the error, so the hook hides it.
+// knows which by looking at the error, so the hook hides it. The commands that
+// open a connection pass through the same hook, and keep their errors.
 type onceHook struct{}
 
 // hidden is an error that go-redis does not recognise.
@@ -166,11 +167,15 @@ type hidden struct{ err error }
 
 func (h hidden) Error() string { return "redisstore: " + h.err.Error() }
 
-func hide(err error) error {
-	if err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ") {
+// hide replaces the error of a script, unless it redirects.
+func hide(cmd redis.Cmder, err error) error {
+	if err == nil || (cmd.Name() != "evalsha" && cmd.Name() != "eval") ||
+		redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ") {
 		return err
 	}
-	return hidden{err}
+	err = hidden{err}
+	cmd.SetErr(err)
+	return err
 }
 
 // plain undoes hide.
@@ -186,21 +191,17 @@ func (onceHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (onceHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := hide(next(ctx, cmd))
-		if err != nil {
-			cmd.SetErr(err)
-		}
-		return err
+		return hide(cmd, next(ctx, cmd))
 	}
 }
 
+// ProcessPipelineHook sees the script that follows an ASK: it is sent behind
+// the command ASKING.
 func (onceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := hide(next(ctx, cmds))
-		for _, cmd := range cmds {
-			if cmd.Err() != nil {
-				cmd.SetErr(hide(cmd.Err()))
-			}
+		err := next(ctx, cmds)
+		if err != nil && len(cmds) > 0 {
+			err = hide(cmds[len(cmds)-1], err)
 		}
 		return err
 	}

@@ -1,0 +1,141 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// way leads a client to an address that the test can change.
+type way struct{ to atomic.Pointer[string] }
+
+func (w *way) lead(addr string) { w.to.Store(&addr) }
+
+func (w *way) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, *w.to.Load())
+}
+
+// When the server is back, the first request succeeds, however often and in
+// which way requests failed before: the client that remembers the trouble was
+// replaced.
+func TestPoisonedPool(t *testing.T) {
+	hung := startFake(t, func([]string) string { return silence })
+	for name, bad := range map[string]string{"hangs": hung.addr, "refuses": "127.0.0.1:1"} {
+		t.Run(name, func(t *testing.T) {
+			good := startMini(t)
+			var w way
+			w.lead(bad)
+			s := openAt(t, &redis.UniversalOptions{Addrs: []string{"10.0.0.1:1"}, Dialer: w.dial, PoolSize: 4, ReadTimeout: 20 * time.Millisecond}, Options{})
+			first := s.live.Load()
+			for range 4 * maxFailures {
+				_, err := s.Acquire(t.Context(), attempt("n1", "a"))
+				var fatal *elector.FatalError
+				if err == nil || errors.As(err, &fatal) {
+					t.Fatalf("acquire: %v", err)
+				}
+			}
+			if s.live.Load() == first {
+				t.Error("the client was not replaced")
+			}
+			w.lead(good.addr)
+			mustAcquire(t, good, s, attempt("n1", "a"))
+			healthy := s.live.Load()
+			mustAcquire(t, good, s, attempt("n1", "a"))
+			if s.live.Load() != healthy {
+				t.Error("a client that works was replaced")
+			}
+		})
+	}
+}
+
+// Failures that are not in a row, answers of the server, and callers who
+// change their minds do not replace the client.
+func TestClientIsKept(t *testing.T) {
+	var turn atomic.Int32
+	f := startFake(t, func([]string) string {
+		if turn.Add(1)%maxFailures == 0 {
+			return "-ERR no\r\n"
+		}
+		return closing
+	})
+	s := f.open(t, nil)
+	first := s.live.Load()
+	for range 4 * maxFailures {
+		if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err == nil {
+			t.Fatal("renewed")
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 * maxFailures {
+		if err := s.Renew(cancelled, lease(attempt("n1", "a"), 1)); !errors.Is(err, context.Canceled) {
+			t.Fatalf("renew: %v", err)
+		}
+	}
+	if s.live.Load() != first {
+		t.Error("the client was replaced")
+	}
+}
+
+// The deadline of a call's context bounds it, although the server hangs.
+func TestDeadlineIsKept(t *testing.T) {
+	hung := startFake(t, func([]string) string { return silence })
+	s := hung.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Renew(ctx, lease(attempt("n1", "a"), 1)) }()
+	if err := receive(t, "end", ended); err == nil || errors.Is(err, elector.ErrNotHeld) {
+		t.Errorf("renew: %v", err)
+	}
+}
+
+// A closed store says so, ends its watches, and may be closed again.
+func TestClose(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		_, ended, _ := watching(t, r, s, 1)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := receive(t, "end", ended); err == nil {
+			t.Error("the watch ended without an error")
+		}
+		for what, err := range calls(s) {
+			var fatal *elector.FatalError
+			if !errors.As(err, &fatal) {
+				t.Errorf("%s after Close: %v", what, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The caller's options are not changed, and those that would make the client
+// repeat or misread are overruled.
+func TestOptionsAreCopied(t *testing.T) {
+	opts := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, MaxRetries: 5, ReadOnly: true, PoolSize: 2}
+	s := openAt(t, opts, Options{})
+	if opts.MaxRetries != 5 || !opts.ReadOnly || opts.Dialer != nil || opts.ReadTimeout != 0 {
+		t.Errorf("the caller's options became %+v", opts)
+	}
+	if s.opts.MaxRetries != -1 || s.opts.ReadOnly || s.opts.PoolSize != 2 || !s.opts.ContextTimeoutEnabled {
+		t.Errorf("the store's options are %+v", s.opts)
+	}
+	if _, err := New(nil, Options{}); err == nil {
+		t.Error("no options: no error")
+	}
+	if _, err := New(opts, Options{Prefix: "a{b}:"}); err == nil {
+		t.Error("a prefix with braces: no error")
+	}
+}

@@ -1,0 +1,188 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// watching starts a watch and waits until the server counts it.
+func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
+	t.Helper()
+	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
+	ctx, cancel := context.WithCancel(r.ctx)
+	t.Cleanup(cancel)
+	go func() { ended <- s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }) }()
+	for {
+		count, err := r.admin.PubSubNumSub(r.ctx, "recount:{billing}:wake").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count["recount:{billing}:wake"] == n {
+			return hints, ended, cancel
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the watch ended: %v", err)
+		default:
+		}
+	}
+}
+
+func receive[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(10 * time.Second):
+		t.Fatalf("no %s within 10s", what)
+		panic("unreachable")
+	}
+}
+
+// A grant and a release wake everybody who waits, and each hint, grant and
+// refusal says how many those are.
+func TestHints(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		one, _, _ := watching(t, r, s, 1)
+		two, _, _ := watching(t, r, s, 2)
+		a := attempt("n1", "a")
+		g := mustAcquire(t, r, s, a)
+		if g.Waiters != 2 {
+			t.Errorf("the grant counts %d waiters", g.Waiters)
+		}
+		if held := mustRefuse(t, r, s, attempt("n2", "b")); held.Waiters != 2 {
+			t.Errorf("the refusal counts %d waiters", held.Waiters)
+		}
+		if err := s.Release(r.ctx, lease(a, g.Token)); err != nil {
+			t.Fatal(err)
+		}
+		for _, hints := range []chan elector.Hint{one, two} {
+			granted := elector.Hint{Kind: elector.HintGranted, Token: 1, Remaining: time.Minute, Waiters: 2}
+			if h := receive(t, "hint", hints); h != granted {
+				t.Errorf("hint %+v, want %+v", h, granted)
+			}
+			released := elector.Hint{Kind: elector.HintReleased, Token: 1, Waiters: 2}
+			if h := receive(t, "hint", hints); h != released {
+				t.Errorf("hint %+v, want %+v", h, released)
+			}
+		}
+		if err := s.Release(r.ctx, lease(a, g.Token)); !errors.Is(err, elector.ErrNotHeld) {
+			t.Fatal(err)
+		}
+		r.do(t, "PUBLISH", "recount:{billing}:wake", "hello")
+		r.do(t, "PUBLISH", "recount:{billing}:wake", "released 1 x")
+		r.do(t, "PUBLISH", "recount:{billing}:wake", "released 77 0")
+		if h := receive(t, "hint", one); h.Token != 77 {
+			t.Errorf("a refused release or a foreign message gave the hint %+v", h)
+		}
+	})
+}
+
+// A cancelled watch returns at once and gives no hint any more: while it
+// waits, and while it connects to a server that accepts and then says nothing.
+func TestWatchEndsWithItsContext(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, ReadTimeout: time.Minute}, Options{})
+		_, ended, cancel := watching(t, r, s, 1)
+		cancel()
+		if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("the watch ended with %v", err)
+		}
+	})
+	asked := make(chan string, 10)
+	f := startFake(t, func(args []string) string { asked <- args[0]; return silence })
+	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Watch(ctx, "billing", func(elector.Hint) {}) }()
+	receive(t, "subscription", asked)
+	cancel()
+	if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the watch of a silent server ended with %v", err)
+	}
+}
+
+// A watch whose connection is cut ends with an error that may pass, and does
+// not connect again by itself: the elector decides when that is worth it.
+func TestWatchBreaksOff(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		_, ended, _ := watching(t, r, s, 1)
+		if r.mini != nil {
+			r.mini.Close()
+		} else {
+			r.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+		}
+		err := receive(t, "end", ended)
+		var fatal *elector.FatalError
+		if err == nil || errors.As(err, &fatal) || isReply(err) {
+			t.Errorf("the watch ended with %v", err)
+		}
+		if r.mini == nil {
+			_, again, cancel := watching(t, r, s, 1)
+			cancel()
+			receive(t, "end", again)
+		}
+	})
+	var dials atomic.Int32
+	f := startFake(t, func(args []string) string {
+		if dials.Add(1) == 1 {
+			return array(bulk("subscribe"), bulk(args[1]), number(1)) + "!\r\n"
+		}
+		return closing
+	})
+	if err := f.open(t, nil).Watch(t.Context(), "billing", func(elector.Hint) {}); err == nil {
+		t.Error("a broken watch ended without an error")
+	}
+	if n := f.count("subscribe"); n != 1 {
+		t.Errorf("it subscribed %d times", n)
+	}
+}
+
+// A connection that hangs (it accepts everything and says nothing) is given
+// up; one that is only silent is not.
+func TestWatchNoticesAHungConnection(t *testing.T) {
+	f := startFake(t, func(args []string) string {
+		if args[0] == "subscribe" {
+			return array(bulk("subscribe"), bulk(args[1]), number(1))
+		}
+		return silence
+	})
+	hung := f.open(t, nil)
+	hung.pingEvery = 20 * time.Millisecond
+	if err := hung.Watch(t.Context(), "billing", func(elector.Hint) {}); err == nil || f.count("ping") == 0 {
+		t.Errorf("the watch of a hung connection ended with %v after %d pings", err, f.count("ping"))
+	}
+
+	pings := make(chan struct{}, 100)
+	f = startFake(t, func(args []string) string {
+		switch args[0] {
+		case "subscribe":
+			return array(bulk("subscribe"), bulk(args[1]), number(1))
+		case "ping":
+			pings <- struct{}{}
+			return array(bulk("pong"), bulk(""))
+		}
+		return silence
+	})
+	silent := f.open(t, nil)
+	silent.pingEvery = 20 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- silent.Watch(ctx, "billing", func(elector.Hint) {}) }()
+	for range 5 {
+		receive(t, "ping", pings)
+	}
+	cancel()
+	if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the watch of a silent connection ended with %v", err)
+	}
+}

@@ -75,6 +75,15 @@ const (
 	Failed     Why = "error"
 )
 
+// The reasons for the end of a candidate's process. One that ended ByItself
+// was neither hit by a fault nor asked to.
+const (
+	Killed    Why = "killed"
+	Dismissed Why = "dismissed"
+	EndOfRun  Why = "end of run"
+	ByItself  Why = "by itself"
+)
+
 // StoreTarget is the target of a fault that hits the store itself.
 const StoreTarget = "store"
 
@@ -111,9 +120,10 @@ type Event struct {
 	Why   Why            `json:"why,omitempty"`
 
 	// Faults. Effective is set with phase off: did the fault demonstrably take
-	// effect, and by what Evidence? Shorten is set where the fault shortened
-	// the time to live of every lease in the store by so much; Void where it
-	// may have removed leases from the store. Params is for people.
+	// effect, and by what Evidence? Between Since and At of that event it was
+	// certainly in force. Shorten is set where the fault shortened the time to
+	// live of every lease in the store by so much; Void where it may have
+	// removed leases from the store. Params is for people.
 	ID        string         `json:"id,omitempty"`
 	Fault     string         `json:"fault,omitempty"`
 	Phase     Phase          `json:"phase,omitempty"`
@@ -121,6 +131,7 @@ type Event struct {
 	Params    map[string]any `json:"params,omitempty"`
 	Effective *bool          `json:"effective,omitempty"`
 	Evidence  string         `json:"evidence,omitempty"`
+	Since     *time.Duration `json:"since,omitempty"`
 	Shorten   time.Duration  `json:"shorten_ns,omitempty"`
 	Void      bool           `json:"void,omitempty"`
 

@@ -234,7 +234,8 @@ func (l *Link) delete() error {
 	return err
 }
 
-func (l *Link) close() error {
+// Close deletes the link's proxy, which closes its connections.
+func (l *Link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.delete(); err != nil {

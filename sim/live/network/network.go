@@ -159,7 +159,7 @@ func (n *Network) Close() error {
 	n.closed = true
 	var all []error
 	for _, l := range n.links {
-		all = append(all, l.close())
+		all = append(all, l.Close())
 	}
 	if n.server != nil {
 		all = append(all, n.server.Close())

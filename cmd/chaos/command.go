@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Run runs the command with these arguments and returns its exit status.
+func (m Main) Run(ctx context.Context, args []string) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal stops the run and heals; a second one must end the
+	// program even if that hangs.
+	context.AfterFunc(ctx, stop)
+
+	root := m.command()
+	root.SetArgs(args)
+	root.SetIn(m.Stdin)
+	root.SetOut(m.Stdout)
+	root.SetErr(m.Stderr)
+	err := root.ExecuteContext(ctx)
+	if text := explain(err); text != "" {
+		fmt.Fprintln(m.Stderr, "chaos: "+text)
+	}
+	return status(err)
+}
+
+func (m Main) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "chaos",
+		Short: "Run elections under faults, check them, and report how long failovers take",
+		Long: `chaos runs candidates of a leader elector against a real Redis, each behind a
+proxy of its own; injects partitions, latency, pauses, clock skew and crashes;
+records everything; decides from the record which promises the election kept;
+and reports how long failovers took.`,
+		Example: `  chaos run                               the standard suite, about a minute
+  chaos run crash-leader pause-leader     two scenarios
+  chaos list                              what there is
+  chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
+	})
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand())
+	return root
+}
+
+// unknownCommand refuses a first word that is no command.
+func unknownCommand(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, completion, help", args[0]))
+}
+
+// noArguments refuses arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage(fmt.Errorf("%s takes no arguments, and got %q", cmd.CommandPath(), args))
+}
+
+// someArguments refuses a call without arguments.
+func someArguments(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return usage(fmt.Errorf("%s needs %s: see \"%s --help\"", cmd.CommandPath(), what, cmd.CommandPath()))
+	}
+}

@@ -1,0 +1,28 @@
+// Command chaos runs elections under faults, checks what was recorded, and
+// reports which promises were kept and how long failovers took.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/recount-io/recount/sim/candidate"
+	"github.com/recount-io/recount/sim/live"
+)
+
+func main() {
+	// This program is also its own warden and its own candidates.
+	live.Main()
+	candidate.Main(implementations())
+	tool := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	os.Exit(tool.Run(context.Background(), os.Args[1:]))
+}
+
+// Main is the command as a value, so that tests run it in their own process.
+type Main struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}

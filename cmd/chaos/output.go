@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+)
+
+// output is the folder that receives reports: one folder a run, and an index.
+type output struct {
+	dir     string
+	reports []*reports.Report
+}
+
+// logs makes the folder for a scenario's logs.
+func (o *output) logs(scenario string) (string, error) {
+	dir := filepath.Join(o.dir, scenario, "logs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("folder for the logs of %s: %w", scenario, err)
+	}
+	return dir, nil
+}
+
+// write writes the reports of one run, if there is anything to report.
+func (o *output) write(done scenarios.Outcome) (*reports.Report, error) {
+	if done.Result == nil {
+		return nil, nil
+	}
+	return o.add(done.Scenario.Name, done.History, done.Result)
+}
+
+// add writes the reports of one run into the folder name.
+func (o *output) add(name string, h *history.History, r *checker.Result) (*reports.Report, error) {
+	rep := reports.New(h, r)
+	rep.Folder = name
+	rep.Files = append(rep.Files, logFiles(filepath.Join(o.dir, name))...)
+	o.reports = append(o.reports, rep)
+	files, err := reports.Files(rep, h, r)
+	if err != nil {
+		return rep, err
+	}
+	return rep, writeFiles(filepath.Join(o.dir, name), files)
+}
+
+// logFiles are the logs in a run's folder, as its report names them.
+func logFiles(dir string) []string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log")) // fails only for a bad pattern
+	for i, path := range paths {
+		paths[i] = "logs/" + filepath.Base(path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// finish writes what concerns all runs together.
+func (o *output) finish() error {
+	if len(o.reports) == 0 {
+		return nil
+	}
+	index, err := reports.HTMLIndex(o.reports)
+	if err != nil {
+		return err
+	}
+	junit, err := reports.JUnit(o.reports)
+	if err != nil {
+		return err
+	}
+	return writeFiles(o.dir, map[string][]byte{
+		"index.html": index, "junit.xml": junit, "report.md": reports.MarkdownSuite(o.reports),
+	})
+}
+
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("folder for a report: %w", err)
+	}
+	var errs []error
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			errs = append(errs, fmt.Errorf("write a report: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// judged turns a verdict into the error that carries it to the exit status.
+func judged(v checker.Verdict) error {
+	if v == checker.Pass {
+		return nil
+	}
+	return &verdictError{v}
+}

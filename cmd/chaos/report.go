@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/reports"
+)
+
+func (m Main) reportCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "report RUN…",
+		Short: "Render reports again, or compare runs",
+		Long: `Report reads what is in the folders that chaos run wrote (a suite's, or a single
+run's), checks the histories again, and renders their reports anew in place.
+Given several, it also compares them scenario by scenario.`,
+		Example: "  chaos report recount-runs/2026-11-20T10-00-00\n  chaos report before after",
+		Args:    someArguments("at least one folder that chaos run wrote"),
+		RunE: func(_ *cobra.Command, dirs []string) error {
+			var suites []reports.Suite
+			all := &output{}
+			for _, dir := range dirs {
+				out, err := m.render(dir)
+				if err != nil {
+					return err
+				}
+				suites = append(suites, reports.Suite{Name: dir, Runs: out.reports})
+				all.dir, all.reports = dir, append(all.reports, out.reports...)
+			}
+			s := newScreen(m, asJSON)
+			switch {
+			case asJSON:
+				if err := printRuns(s.out, all.reports); err != nil {
+					return err
+				}
+			case len(suites) > 1:
+				if err := reports.Compare(s.out, suites, s.width); err != nil {
+					return err
+				}
+			default:
+				if err := summarise(s.out, all, "", s.width, s.color); err != nil {
+					return err
+				}
+			}
+			return judged(reports.Overall(all.reports))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	return cmd
+}
+
+// render renders the reports of all runs in a folder anew.
+func (m Main) render(dir string) (*output, error) {
+	runs, err := runFolders(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := &output{dir: dir}
+	for _, run := range runs {
+		h, err := m.load(filepath.Join(dir, run, "history.jsonl"))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := out.add(run, h, check(h)); err != nil {
+			return nil, err
+		}
+	}
+	if len(runs) == 1 && runs[0] == "." {
+		return out, nil // a single run has no index
+	}
+	return out, out.finish()
+}
+
+// runFolders are the folders below dir that hold a run: "." if dir itself is
+// one.
+func runFolders(dir string) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(dir, "history.jsonl")); err == nil {
+		return []string{"."}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, usage(fmt.Errorf("no run can be read: %w", err))
+	}
+	var runs []string
+	for _, e := range entries {
+		_, err := os.Stat(filepath.Join(dir, e.Name(), "history.jsonl"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, usage(fmt.Errorf("no run can be read: %w", err))
+		}
+		if err == nil {
+			runs = append(runs, e.Name())
+		}
+	}
+	if len(runs) == 0 {
+		return nil, usage(fmt.Errorf("%s holds no history.jsonl: give a folder that chaos run wrote", dir))
+	}
+	slices.Sort(runs)
+	return runs, nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/network"
+	"github.com/recount-io/recount/sim/live/redisserver"
+)
+
+// The exit statuses.
+const (
+	statusKept      = 0  // every promise kept
+	statusBroken    = 1  // a promise broken
+	statusUndecided = 2  // a verdict is unknown, or a fault did not take effect
+	statusStopped   = 3  // stopped early and healed
+	statusUsage     = 64 // wrong use or bad input
+	statusFailed    = 70 // the tool itself failed
+)
+
+// usageError is a mistake of the person who called: the text is one line that
+// says what is wrong and how to mend it.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
+}
+
+// verdictError carries a verdict that is not pass to the exit status. It has
+// been reported already.
+type verdictError struct{ verdict checker.Verdict }
+
+func (e *verdictError) Error() string { return "the verdict is " + e.verdict.String() }
+
+// status is the exit status for an error.
+func status(err error) int {
+	var (
+		wrong     *usageError
+		decided   *verdictError
+		redis     *redisserver.Error
+		candidate *live.CandidateError
+		format    *history.FormatError
+		path      *fs.PathError
+	)
+	switch {
+	case err == nil:
+		return statusKept
+	case errors.Is(err, context.Canceled):
+		return statusStopped
+	case errors.As(err, &wrong), errors.As(err, &redis), errors.As(err, &candidate), errors.As(err, &format),
+		errors.Is(err, network.ErrNoToxiproxy):
+		return statusUsage
+	case errors.As(err, &decided) && decided.verdict == checker.Fail:
+		return statusBroken
+	case decided != nil:
+		return statusUndecided
+	case errors.As(err, &path) && !errors.Is(err, syscall.ENOSPC):
+		return statusUsage
+	default:
+		return statusFailed
+	}
+}
+
+// explain is the one line that a person gets to read about an error, or "" if
+// the error has been reported already.
+func explain(err error) string {
+	var decided *verdictError
+	if err == nil || errors.As(err, &decided) {
+		return ""
+	}
+	if errors.Is(err, context.Canceled) {
+		return "stopped early; everything was healed"
+	}
+	text := err.Error()
+	if errors.Is(err, syscall.ENOSPC) {
+		text += "; free some space, or choose another place with --out"
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	line := lines[0]
+	if more := len(lines) - 1; more > 0 {
+		line += fmt.Sprintf(" (and %d more)", more)
+	}
+	return reports.Redact(line)
+}

@@ -1,0 +1,108 @@
+package scenarios
+
+import (
+	"github.com/recount-io/recount/faults"
+)
+
+// network are the scenarios that hit the ways between candidates and store.
+func network() []Scenario {
+	return []Scenario{
+		{
+			Name:    "partition-leader",
+			Summary: "the leader is cut off from the store: first silently, then with refused, then with reset connections",
+			Breaks:  "a leader that believes for as long as it hears nothing, or that anchors its lease at the reply instead of the request",
+			Schedule: func(s Shape) faults.Schedule {
+				return faults.Schedule{
+					s.at(1, 1.8, faults.Partition{How: faults.CutBoth}, faults.Leader),
+					s.at(4, 1.8, faults.Partition{How: faults.CutRefused}, faults.Leader),
+					s.at(7, 1.8, faults.Partition{How: faults.CutReset}, faults.Leader),
+				}
+			},
+		},
+		{
+			Name:    "partition-follower",
+			Summary: "a follower is cut off from the store, for longer than a lease",
+			Breaks:  "a follower that takes the silence of the store for the death of the leader",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(2, 3, s.at(0.5, 1.8, faults.Partition{How: faults.CutBoth}, faults.Follower), s)
+			},
+			Waived: none(),
+		},
+		{
+			Name:    "partition-minority",
+			Summary: "a minority of the candidates, the leader among them, is cut off from the store",
+			Breaks:  "a failover that needs those who are cut off",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(2, 3.5, s.at(1, 1.8, faults.Partition{How: faults.CutBoth}, faults.Minority), s)
+			},
+		},
+		{
+			Name:    "partition-all",
+			Summary: "all candidates are cut off from the store, for longer than a lease",
+			Breaks:  "a candidate that leads because nobody contradicts, or that does not come back when it can",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(2, 3.5, s.at(1, 1.5, faults.Partition{How: faults.CutBoth}, faults.All), s)
+			},
+			Excess: 2.5,
+		},
+		{
+			Name:    "requests-lost",
+			Summary: "the leader's requests do not reach the store; its connections seem alive",
+			Breaks:  "a request without a time-out, or a time-out that ends after the lease does",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(2, 3.5, s.at(1, 1.8, faults.Partition{How: faults.CutRequests}, faults.Leader), s)
+			},
+		},
+		{
+			Name:    "replies-lost",
+			Summary: "the leader's requests are executed, their replies are lost; then the same for all candidates",
+			Breaks:  "an acquisition that is not idempotent: the candidate holds the lease and does not know",
+			Schedule: func(s Shape) faults.Schedule {
+				return faults.Schedule{
+					s.at(1, 1.8, faults.Partition{How: faults.CutReplies}, faults.Leader),
+					s.at(5, 1.8, faults.Partition{How: faults.CutReplies}, faults.All),
+				}
+			},
+			Excess: 4,
+			Return: 2.5,
+		},
+		{
+			Name:    "flapping-network",
+			Summary: "the leader's way to the store breaks and heals again and again, each time for less than a lease",
+			Breaks:  "a leader that gives up after one failed request, or a client that cannot come back",
+			Schedule: func(s Shape) faults.Schedule {
+				var flaps faults.Schedule
+				for i := range 8 {
+					how := faults.Cuts[i%len(faults.Cuts)]
+					flaps = append(flaps, s.at(0.5+0.8*Leases(i), 0.3, faults.Partition{How: how}, faults.Leader))
+				}
+				return flaps
+			},
+			Waived: none(),
+		},
+		{
+			Name:    "latency-spike",
+			Summary: "for a moment the store's answers to the leader take half a lease",
+			Breaks:  "a lease counted from the reply: the leader would believe for half a lease too long",
+			Schedule: func(s Shape) faults.Schedule {
+				spike := faults.Latency{Base: s.Lease / 2, Jitter: s.Lease / 10}
+				return repeat(3, 2.5, s.at(0.5, 0.6, spike, faults.Leader), s)
+			},
+			Excess: 1.5,
+			Waived: maybeNone(),
+		},
+		{
+			Name:    "slow-renewals",
+			Summary: "the store's answers to all candidates are slow, and the leader's way is narrow, but not too much so",
+			Breaks:  "request time-outs that are shorter than they need to be: the leader would lose a lease that it could keep",
+			Schedule: func(s Shape) faults.Schedule {
+				return faults.Schedule{
+					s.at(0.5, 3, faults.Latency{Base: s.Lease / 10, Jitter: s.Lease / 25}, faults.All),
+					s.at(4.5, 2, faults.Bandwidth{Kilobytes: 8}, faults.Leader),
+				}
+			},
+			Excess: 1,
+			Waived: none(),
+		},
+	}
+}

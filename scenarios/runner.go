@@ -1,0 +1,125 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+)
+
+// World carries out plans: it is the live world, or any other one.
+type World interface {
+	// Run carries out the plan and returns its history; logs go to a folder.
+	// A run that is stopped by ctx returns the history so far and ctx's error.
+	Run(ctx context.Context, plan sim.Plan, logs string) (*history.History, error)
+}
+
+// Runner runs scenarios in a world and checks what was recorded.
+type Runner struct {
+	World    World
+	Parallel int                                   // how many scenarios run at once; 0: one
+	Logs     func(scenario string) (string, error) // the folder for a scenario's logs
+	Done     func(Outcome)                         // called as each scenario is done, one call at a time; may be nil
+}
+
+// Outcome is what became of one scenario.
+type Outcome struct {
+	Scenario Scenario
+	Plan     sim.Plan
+	History  *history.History // nil if it did not come to one
+	Result   *checker.Result  // nil if there is no history
+	Err      error            // why the run is not whole, if it is not
+}
+
+// Verdict is pass only for a whole run whose result is pass.
+func (o Outcome) Verdict() checker.Verdict {
+	switch {
+	case o.Result == nil:
+		return checker.Unknown
+	case o.Err != nil && o.Result.Verdict == checker.Pass:
+		return checker.Unknown
+	default:
+		return o.Result.Verdict
+	}
+}
+
+// Run runs the scenarios and returns their outcomes in the same order. After
+// ctx is done no further one is begun; those that never began are left out.
+func (r Runner) Run(ctx context.Context, list []Scenario, set Settings) []Outcome {
+	outcomes := make([]*Outcome, len(list))
+	slots := make(chan struct{}, max(r.Parallel, 1))
+	var running sync.WaitGroup
+	var reporting sync.Mutex
+	for i, s := range list {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-slots }()
+			outcome := r.one(ctx, s, set)
+			outcomes[i] = &outcome
+			if r.Done != nil {
+				reporting.Lock()
+				defer reporting.Unlock()
+				r.Done(outcome)
+			}
+		})
+	}
+	running.Wait()
+	var done []Outcome
+	for _, o := range outcomes {
+		if o != nil {
+			done = append(done, *o)
+		}
+	}
+	return done
+}
+
+// one runs one scenario and checks it.
+func (r Runner) one(ctx context.Context, s Scenario, set Settings) Outcome {
+	o := Outcome{Scenario: s}
+	var logs string
+	o.Plan, o.Err = s.Plan(set)
+	if o.Err == nil {
+		logs, o.Err = r.Logs(s.Name)
+	}
+	if o.Err != nil {
+		return o
+	}
+	o.History, o.Err = r.World.Run(ctx, o.Plan, logs)
+	if o.History != nil {
+		o.Result = checker.Check(o.History, checker.Options{})
+	}
+	return o
+}
+
+// Verdict is that of several outcomes together: fail if one failed, else
+// unknown if one is undecided or there is none, else pass.
+func Verdict(outcomes []Outcome) checker.Verdict {
+	verdict := checker.Pass
+	for _, o := range outcomes {
+		switch o.Verdict() {
+		case checker.Fail:
+			return checker.Fail
+		case checker.Unknown:
+			verdict = checker.Unknown
+		}
+	}
+	if len(outcomes) == 0 {
+		return checker.Unknown
+	}
+	return verdict
+}
+
+// Err joins the errors of the outcomes.
+func Err(outcomes []Outcome) error {
+	var errs []error
+	for _, o := range outcomes {
+		errs = append(errs, o.Err)
+	}
+	return errors.Join(errs...)
+}

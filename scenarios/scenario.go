@@ -1,0 +1,220 @@
+// Package scenarios holds the scenarios, as data, and the one runner that
+// carries them out, checks what was recorded and says what it amounts to.
+//
+// docs/adding-a-scenario.md walks through adding one.
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim"
+)
+
+// Leases is a span of time in leases: scenarios keep their shape whatever the
+// length of a lease.
+type Leases float64
+
+// of is the span for a lease of the given length.
+func (n Leases) of(lease time.Duration) time.Duration {
+	return time.Duration(float64(n) * float64(lease))
+}
+
+// Scenario is a situation that an election must survive. It is data: the same
+// value runs in every world.
+type Scenario struct {
+	Name    string
+	Summary string // what happens
+	Breaks  string // what it would take to break the promises
+	Beyond  string // where the fault lies beyond what the elector promises: what still holds, and what is only measured
+
+	Nodes    int // 0: five
+	Schedule func(Shape) faults.Schedule
+	Quiet    Leases // how long the run is watched after all is healed; 0: three leases
+
+	// Waived are the promises that do not apply, and why. All others are asked
+	// for.
+	Waived map[checker.Promise]string
+	// Excess bounds every failover's excess; 0: a quarter of a lease.
+	Excess Leases
+	// Return bounds the time from healing to a leader; 0: one and a half
+	// leases.
+	Return Leases
+	// Long scenarios are not part of the standard suite.
+	Long bool
+}
+
+// Shape is what a scenario's schedule is made for.
+type Shape struct {
+	Lease    time.Duration
+	Drift    float64
+	Nodes    []string
+	Duration time.Duration // the faults' share of the run, for schedules that can be of any length
+	Random   *rand.Rand    // from the run's seed
+}
+
+// at is a step that begins and lasts so many leases.
+func (s Shape) at(begin, length Leases, fault faults.Fault, target faults.Target) faults.Step {
+	return faults.Step{At: begin.of(s.Lease), For: length.of(s.Lease), Fault: fault, Target: target}
+}
+
+// Settings are what a user may change about a scenario. Zero values leave it
+// as it is.
+type Settings struct {
+	Subject  string
+	Nodes    int
+	Lease    time.Duration
+	Renew    time.Duration
+	Retry    time.Duration
+	Duration time.Duration // the faults go on, or are repeated, for so long
+	Seed     uint64
+	Flags    string // of the command that repeats the run, for its report
+}
+
+// Defaults of the settings.
+const (
+	DefaultNodes = 5
+	DefaultLease = time.Second
+	DefaultDrift = 0.01
+
+	writesPerLease = 100
+)
+
+// Timings are the election's durations under these settings: a lease is
+// renewed after a third of it, and a failed request repeated after a
+// twentieth.
+func (s Settings) Timings() sim.Timings {
+	t := sim.Timings{Lease: s.Lease, Renew: s.Renew, Retry: s.Retry}
+	if t.Lease == 0 {
+		t.Lease = DefaultLease
+	}
+	if t.Renew == 0 {
+		t.Renew = t.Lease / 3
+	}
+	if t.Retry == 0 {
+		t.Retry = t.Lease / 20
+	}
+	return t
+}
+
+// Plan decides everything about a run of the scenario.
+func (s Scenario) Plan(set Settings) (sim.Plan, error) {
+	timings := set.Timings()
+	if err := timings.Validate(); err != nil {
+		return sim.Plan{}, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	plan := sim.Plan{
+		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: DefaultDrift, Seed: set.Seed,
+		Repro:         strings.TrimSpace("chaos run " + s.Name + " " + set.Flags),
+		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),
+		Quiet:         first(s.Quiet, 3).of(timings.Lease),
+		Writes:        timings.Lease / writesPerLease,
+		FailoverBound: first(s.Excess, 0.25).of(timings.Lease),
+		ReturnBound:   first(s.Return, 1.5).of(timings.Lease),
+		Waived:        map[string]string{},
+	}
+	for _, promise := range checker.Promises {
+		if why, waived := s.Waived[promise]; waived {
+			plan.Waived[string(promise)] = why
+		} else {
+			plan.Promises = append(plan.Promises, string(promise))
+		}
+	}
+	if s.Schedule != nil {
+		plan.Schedule = s.schedule(Shape{
+			Lease: timings.Lease, Drift: plan.Drift, Nodes: plan.NodeNames(), Duration: set.Duration,
+			Random: rand.New(rand.NewPCG(set.Seed, 0)),
+		})
+	} else {
+		plan.Quiet = max(plan.Quiet, set.Duration)
+	}
+	return plan, nil
+}
+
+// schedule is the scenario's schedule, repeated as often as the shape's
+// duration has room for it.
+func (s Scenario) schedule(shape Shape) faults.Schedule {
+	once := s.Schedule(shape)
+	period := once.End() + shape.Lease + shape.Lease/2
+	repeated := slices.Clone(once)
+	for begin := period; begin+once.End() <= shape.Duration; begin += period {
+		for _, step := range once {
+			step.At += begin
+			repeated = append(repeated, step)
+		}
+	}
+	return repeated
+}
+
+// first returns the first value that is not zero.
+func first[T comparable](values ...T) T {
+	var zero T
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}
+
+// NeedsPrivateStore tells whether the scenario hits the store itself, which it
+// may only do where the store is the run's own.
+func (s Scenario) NeedsPrivateStore() bool {
+	plan, err := s.Plan(Settings{})
+	return err != nil || plan.Schedule.NeedsPrivateStore()
+}
+
+// Faults are the names of the faults that the scenario injects.
+func (s Scenario) Faults() []string {
+	plan, err := s.Plan(Settings{})
+	if err != nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, step := range plan.Schedule {
+		names[step.Fault.Name()] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Find returns the scenarios of these names, in this order. "all" stands for
+// all of them, no name at all for the standard suite.
+func Find(names ...string) ([]Scenario, error) {
+	if len(names) == 0 {
+		return Standard(), nil
+	}
+	if slices.Equal(names, []string{"all"}) {
+		return All(), nil
+	}
+	var found []Scenario
+	for _, name := range names {
+		i := slices.IndexFunc(All(), func(s Scenario) bool { return s.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no scenario is called %q%s: \"chaos list\" lists them", name, didYouMean(name))
+		}
+		found = append(found, All()[i])
+	}
+	return found, nil
+}
+
+// Standard is the short standard suite: every scenario that is not long.
+func Standard() []Scenario {
+	return slices.DeleteFunc(All(), func(s Scenario) bool { return s.Long })
+}
+
+// didYouMean suggests a scenario whose name contains the given one, or is
+// contained in it.
+func didYouMean(name string) string {
+	for _, s := range All() {
+		if name != "" && (strings.Contains(s.Name, name) || strings.Contains(name, s.Name)) {
+			return fmt.Sprintf(" (did you mean %s?)", s.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+// Package candidate is the harness's own candidate: the production elector in
+// a process, speaking the candidate protocol like anybody else's.
+package candidate
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/protocol"
+)
+
+// Subject is an elector under test that is part of this binary: it competes
+// until ctx is done, then resigns and returns.
+type Subject func(ctx context.Context, h *Host) error
+
+// Host is what a Subject gets of the process around it.
+type Host struct {
+	Settings
+	Clock  *Clock
+	Logger *slog.Logger
+
+	out    *output
+	work   *worker
+	belief atomic.Pointer[history.Event] // the last elected or extended event, nil when deposed
+	wall   atomic.Int64                  // offset of the wall clock, ms
+}
+
+// Main runs the subject that the environment names, if it names one, and ends
+// the process; otherwise it returns at once. Call it first in main and in
+// TestMain: that is how the harness's binary becomes its own candidates.
+func Main(subjects map[string]Subject) {
+	name := os.Getenv(protocol.EnvSubject)
+	if name == "" {
+		return
+	}
+	subject, known := subjects[name]
+	if !known {
+		fmt.Fprintf(os.Stderr, "candidate: this program has no subject %q\n", name)
+		os.Exit(64)
+	}
+	if err := run(subject); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(70)
+	}
+	os.Exit(0)
+}
+
+func run(subject Subject) error {
+	settings, err := FromEnvironment()
+	if err != nil {
+		return err
+	}
+	h := &Host{
+		Settings: settings,
+		Clock:    NewClock(protocol.Monotonic, settings.ClockRate),
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		out:      &output{w: os.Stdout, now: func() time.Duration { return protocol.Monotonic() - settings.Epoch }},
+		work:     newWorker(settings),
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	started := make(chan struct{})
+	go h.obey(os.Stdin, started)
+	h.out.line(protocol.Line{Name: protocol.EventReady})
+	select {
+	case <-started:
+	case <-ctx.Done():
+		return nil
+	}
+	return subject(ctx, h)
+}
+
+// obey carries out the harness's commands. When they end, the harness is gone,
+// and so is this process: nobody is left to record what it does.
+func (h *Host) obey(commands io.Reader, started chan<- struct{}) {
+	lines := bufio.NewScanner(commands)
+	for lines.Scan() {
+		var c protocol.Command
+		if json.Unmarshal(lines.Bytes(), &c) != nil {
+			continue
+		}
+		switch c.Command {
+		case protocol.CommandGo:
+			close(started)
+		case protocol.CommandClock:
+			h.setClock(c)
+		}
+	}
+	os.Exit(3)
+}
+
+// setClock changes the clocks. A belief that is under way then ends at another
+// real time: its deadline is a time on the candidate's own clock.
+func (h *Host) setClock(c protocol.Command) {
+	belief := h.belief.Load()
+	var deadline time.Duration
+	if belief != nil {
+		deadline = h.own(*belief.Until)
+	}
+	h.Clock.SetRate(c.Rate)
+	h.wall.Store(c.OffsetMS)
+	if belief != nil {
+		moved := *belief
+		moved.Kind, moved.Until = history.Extended, history.At(h.real(deadline))
+		h.out.stamp(moved)
+	}
+	h.out.line(protocol.Line{Name: protocol.EventClock, Rate: h.Clock.Rate(), OffsetMS: c.OffsetMS})
+}
+
+// WallOffset is how far this candidate's wall clock is off.
+func (h *Host) WallOffset() time.Duration {
+	return time.Duration(h.wall.Load()) * time.Millisecond
+}
+
+// real puts a time on the candidate's clock onto the run's clock; own is its
+// inverse.
+func (h *Host) real(own time.Duration) time.Duration { return h.Clock.Real(own) - h.Epoch }
+
+func (h *Host) own(real time.Duration) time.Duration {
+	return h.Clock.Now() + time.Duration(float64(real-h.out.now())*h.Clock.Rate())
+}
+
+// Store opens the store that the environment names and records every call to
+// it. The caller closes it.
+func (h *Host) Store() (elector.Store, io.Closer, error) {
+	options, err := redisstore.ParseURL(h.RedisURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	if options.TLSConfig != nil && h.ServerName != "" {
+		options.TLSConfig.ServerName = h.ServerName
+	}
+	prefix, _, _ := CutElection(h.Election)
+	store, err := redisstore.New(options, redisstore.Options{Prefix: prefix, Audit: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &recordedStore{Store: store, node: h.Node, out: h.out}, store, nil
+}
+
+// CutElection splits the name of an election into the prefix of the run's keys
+// and the name within the run.
+func CutElection(name string) (prefix, election string, found bool) {
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		return name[:i+1], name[i+1:], true
+	}
+	return "", name, false
+}
+
+// Elected, Extended and Deposed record a belief. at and until are times on the
+// candidate's clock.
+func (h *Host) Elected(at time.Duration, token uint64, until time.Duration) {
+	h.believe(at, history.Event{Kind: history.Elected, Node: h.Node, Token: token, Until: history.At(h.real(until))})
+}
+
+// Extended records that the belief lasts until a later time.
+func (h *Host) Extended(at time.Duration, token uint64, until time.Duration) {
+	h.believe(at, history.Event{Kind: history.Extended, Node: h.Node, Token: token, Until: history.At(h.real(until))})
+}
+
+func (h *Host) believe(at time.Duration, e history.Event) {
+	h.belief.Store(&e)
+	h.out.at(h.real(at), e)
+}
+
+// Deposed records the end of a belief.
+func (h *Host) Deposed(at time.Duration, token uint64, why history.Why) {
+	h.belief.Store(nil)
+	h.out.at(h.real(at), history.Event{Kind: history.Deposed, Node: h.Node, Token: token, Why: why})
+}
+
+// Lead does the leader's work until ctx is done.
+func (h *Host) Lead(ctx context.Context, term *elector.Term) { h.work.lead(ctx, term) }
+
+// nodeOf is the node in an elector's unique id, which appends a random part.
+func nodeOf(id string) string {
+	node, _, _ := strings.Cut(id, "/")
+	return node
+}

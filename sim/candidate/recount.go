@@ -1,0 +1,64 @@
+package candidate
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+)
+
+// Recount is the production elector as a subject.
+func Recount(ctx context.Context, h *Host) error {
+	store, closer, err := h.Store()
+	if err != nil {
+		return err
+	}
+	_, election, _ := CutElection(h.Election)
+	e, err := elector.New(store, elector.Config{
+		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
+		Clock: h.Clock, Logger: h.Logger,
+		OnStarted: h.Lead,
+		OnEvent:   h.transition,
+	})
+	if err != nil {
+		return errors.Join(err, closer.Close())
+	}
+	watching, stop := context.WithCancel(ctx)
+	var observer sync.WaitGroup
+	observer.Go(func() { observe(watching, e, h.Lease/2) })
+	err = e.Run(ctx)
+	stop()
+	observer.Wait()
+	return errors.Join(err, closer.Close())
+}
+
+// transition records the elector's beliefs.
+func (h *Host) transition(e elector.Event) {
+	switch e.Kind {
+	case elector.EventElected:
+		h.Elected(e.At, e.Token, e.Until)
+	case elector.EventExtended:
+		h.Extended(e.At, e.Token, e.Until)
+	case elector.EventDeposed:
+		h.Deposed(e.At, e.Token, history.Why(e.Reason))
+	}
+}
+
+// observe asks who leads, every so often, as those do who do not compete.
+func observe(ctx context.Context, e *elector.Elector, every time.Duration) {
+	pace := time.NewTicker(every)
+	defer pace.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pace.C:
+			asking, cancel := context.WithTimeout(ctx, every)
+			_, _ = e.Leader(asking) // recorded by the store, which is what it is for
+			cancel()
+		}
+	}
+}

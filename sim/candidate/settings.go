@@ -1,0 +1,78 @@
+package candidate
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/recount-io/recount/sim/protocol"
+)
+
+// Settings is what a candidate's environment tells it.
+type Settings struct {
+	Election   string
+	Node       string
+	RedisURL   string
+	ServerName string // of the store's TLS certificate, "" without TLS
+	Lease      time.Duration
+	Renew      time.Duration
+	Retry      time.Duration
+	Writes     time.Duration
+	Drift      float64
+	ClockRate  float64
+	Epoch      time.Duration // time 0 of the run on protocol.Monotonic
+	Resource   string
+}
+
+// FromEnvironment reads the settings of this process.
+func FromEnvironment() (Settings, error) {
+	env := environment{}
+	s := Settings{
+		Election:   os.Getenv(protocol.EnvElection),
+		Node:       os.Getenv(protocol.EnvNode),
+		RedisURL:   os.Getenv(protocol.EnvRedisURL),
+		ServerName: os.Getenv(protocol.EnvServerName),
+		Lease:      env.milliseconds(protocol.EnvLease),
+		Renew:      env.milliseconds(protocol.EnvRenew),
+		Retry:      env.milliseconds(protocol.EnvRetry),
+		Writes:     env.milliseconds(protocol.EnvWrites),
+		Drift:      env.number(protocol.EnvDrift, 0.01),
+		ClockRate:  env.number(protocol.EnvClockRate, 1),
+		Epoch:      env.nanoseconds(protocol.EnvEpoch),
+		Resource:   os.Getenv(protocol.EnvResource),
+	}
+	if s.Election == "" || s.Node == "" || s.RedisURL == "" {
+		return s, fmt.Errorf("candidate: %s, %s and %s must be set: start it through the harness",
+			protocol.EnvElection, protocol.EnvNode, protocol.EnvRedisURL)
+	}
+	return s, env.err
+}
+
+// environment reads variables and keeps the first error.
+type environment struct{ err error }
+
+func (e *environment) number(name string, otherwise float64) float64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil && e.err == nil {
+		e.err = fmt.Errorf("candidate: %s=%q is no number", name, text)
+	}
+	return value
+}
+
+func (e *environment) milliseconds(name string) time.Duration {
+	return time.Duration(e.number(name, 0) * float64(time.Millisecond))
+}
+
+func (e *environment) nanoseconds(name string) time.Duration {
+	text := os.Getenv(name)
+	value, err := strconv.ParseInt(text, 10, 64)
+	if text != "" && err != nil && e.err == nil {
+		e.err = fmt.Errorf("candidate: %s=%q is no number", name, text)
+	}
+	return time.Duration(value)
+}

@@ -1,0 +1,73 @@
+package candidate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+)
+
+// recordedStore prints every call to the store, and its outcome, on its way.
+type recordedStore struct {
+	elector.Store
+	node string
+	out  *output
+}
+
+func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	op := s.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
+	grant, err := s.Store.Acquire(ctx, a)
+	op.Token = grant.Token
+	s.complete(op, err)
+	return grant, err
+}
+
+func (s *recordedStore) Renew(ctx context.Context, l elector.Lease) error {
+	op := s.invoke(history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
+	err := s.Store.Renew(ctx, l)
+	s.complete(op, err)
+	return err
+}
+
+func (s *recordedStore) Release(ctx context.Context, l elector.Lease) error {
+	op := s.invoke(history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
+	err := s.Store.Release(ctx, l)
+	s.complete(op, err)
+	return err
+}
+
+func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	op := s.invoke(history.Event{Call: history.Observe})
+	leader, err := s.Store.Leader(ctx, election)
+	op.Holder, op.Token = nodeOf(leader.ID), leader.Token
+	s.complete(op, err)
+	return leader, err
+}
+
+// invoke prints the invocation and returns the event for its completion.
+func (s *recordedStore) invoke(e history.Event) history.Event {
+	e.Kind, e.Node, e.Op = history.Invoke, s.node, s.out.lastOp.Add(1)
+	s.out.stamp(e)
+	return e
+}
+
+// complete prints the outcome: what certainly failed is told from what is
+// unknown by the errors that elector.Store defines.
+func (s *recordedStore) complete(op history.Event, err error) {
+	op.Kind = history.Ok
+	var held *elector.HeldError
+	var fatal *elector.FatalError
+	switch {
+	case err == nil:
+	case errors.As(err, &held):
+		op.Kind, op.Holder, op.Token = history.Fail, nodeOf(held.Holder), held.Token
+	case errors.Is(err, elector.ErrNotHeld):
+		op.Kind = history.Fail
+	case errors.As(err, &fatal):
+		op.Kind, op.Error = history.Fail, err.Error()
+	default:
+		op.Kind, op.Error = history.Info, err.Error()
+	}
+	s.out.stamp(op)
+}

@@ -1,0 +1,292 @@
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/live/network"
+	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/protocol"
+	"github.com/recount-io/recount/sim/resource"
+)
+
+const (
+	// startTime bounds how long a candidate may take to start: on a busy
+	// machine a binary with the race detector takes its time.
+	startTime = 30 * time.Second
+	// clockError bounds how far the stamps of two processes can be apart: they
+	// read one clock, and a stamp is taken within microseconds of its moment.
+	clockError = 200 * time.Microsecond
+)
+
+// Progress is what a run tells while it goes on.
+type Progress struct {
+	Scenario string
+	Fault    string   // put on or taken off, if any
+	Targets  []string // of the fault
+	On       bool
+	Phase    string // "started", "faults", "healed", "done"
+}
+
+// run is one run of a plan.
+type run struct {
+	plan     sim.Plan
+	session  *Session
+	logs     string
+	election string // with the prefix of the run's keys
+	recorder *history.Recorder
+	leaders  *leadership
+	world    *world
+	server   redisserver.Server
+	close    []func() error // undone in reverse order
+}
+
+// Run carries out a plan and returns its history. Logs of the candidates go to
+// the folder logs, which must exist.
+//
+// If ctx ends first, everything is healed and the history so far is returned
+// together with ctx's error. Whatever happens, nothing that the run started is
+// left when it returns: no process, no proxy, no key.
+func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *history.History, err error) {
+	server, err := s.borrow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	epoch := protocol.Monotonic()
+	r := &run{
+		plan: plan, session: s, logs: logs, server: server,
+		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - epoch }),
+		leaders:  newLeadership(plan.NodeNames()),
+	}
+	r.recorder.Observe(r.leaders.see)
+	defer func() {
+		err = errors.Join(err, r.undo())
+		s.giveBack(server, err == nil)
+		if h = r.recorder.History(plan.Header("live", server.Describe(), clockError)); len(h.Events) == 0 {
+			h = nil
+		}
+	}()
+	if err := r.build(epoch); err != nil {
+		return nil, err
+	}
+	return nil, r.live(ctx)
+}
+
+// build makes the world of the run: the protected resource, the candidates
+// with their ways to the store, and the harness's own way to it.
+func (r *run) build(epoch time.Duration) error {
+	prefix := r.session.options.Prefix + "run-" + randomName() + ":"
+	r.election = prefix + "e1"
+	res, err := resource.Start(r.recorder)
+	if err != nil {
+		return err
+	}
+	r.close = append(r.close, res.Close)
+	direct := redis.NewClient(r.server.Options())
+	r.close = append(r.close, direct.Close)
+	store, err := redisstore.New(universal(r.server.Options()), redisstore.Options{Prefix: prefix, Audit: true})
+	if err != nil {
+		return err
+	}
+	r.close = append(r.close, store.Close, func() error { return r.deleteKeys(direct, store, prefix) })
+	r.world = &world{
+		candidates: map[string]*candidate{}, links: map[string]*network.Link{}, holds: map[string]*resource.Hold{},
+		server: r.server, resource: res, store: store, direct: direct, election: "e1", recorder: r.recorder,
+		audit: &auditor{store: store, election: "e1", recorder: r.recorder},
+	}
+	for _, node := range r.plan.NodeNames() {
+		if err := r.addCandidate(node, prefix, epoch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
+	link, err := r.session.network.Link(strings.TrimSuffix(prefix, ":")+"-"+node, r.server.Addr())
+	if err != nil {
+		return err
+	}
+	r.close = append(r.close, link.Close)
+	r.world.links[node] = link
+	command, steered := r.session.options.Command, false
+	env := r.environment(node, link.Addr(), epoch)
+	if len(command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("live: find this program: %w", err)
+		}
+		command, steered = []string{self}, true
+		env = append(env, protocol.EnvSubject+"="+r.plan.Subject)
+	}
+	r.world.candidates[node] = &candidate{
+		node: node, command: command, steered: steered, env: env, clocks: clocks{rate: 1},
+		logs: filepath.Join(r.logs, node+".log"), recorder: r.recorder, warden: r.session.warden,
+	}
+	return nil
+}
+
+// environment is what a candidate gets: this process's environment without
+// what concerns the harness, and the candidate protocol's variables.
+func (r *run) environment(node, proxy string, epoch time.Duration) []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "RECOUNT_") {
+			env = append(env, variable)
+		}
+	}
+	ms := func(d time.Duration) string { return fmt.Sprint(float64(d) / float64(time.Millisecond)) }
+	return append(env,
+		protocol.EnvElection+"="+r.election,
+		protocol.EnvNode+"="+node,
+		protocol.EnvRedisURL+"="+r.server.CandidateURL(proxy),
+		protocol.EnvServerName+"="+r.server.TLSServerName(),
+		protocol.EnvLease+"="+ms(r.plan.Timings.Lease),
+		protocol.EnvRenew+"="+ms(r.plan.Timings.Renew),
+		protocol.EnvRetry+"="+ms(r.plan.Timings.Retry),
+		protocol.EnvWrites+"="+ms(r.plan.Writes),
+		protocol.EnvDrift+"="+fmt.Sprint(r.plan.Drift),
+		protocol.EnvEpoch+"="+fmt.Sprint(epoch.Nanoseconds()),
+		protocol.EnvResource+"="+r.world.resource.URL(),
+	)
+}
+
+// live lets the candidates live through the plan: they start, faults come and
+// go, all is healed, and then they must get on.
+func (r *run) live(ctx context.Context) error {
+	defer r.end()
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	r.tell("started")
+	watching, stop := context.WithCancel(ctx)
+	var audit sync.WaitGroup
+	audit.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
+	defer audit.Wait()
+	defer stop()
+
+	patience := 5*r.plan.Timings.Lease + actTime
+	r.leaders.await(ctx, patience)
+	d := &driver{
+		world: r.world, recorder: r.recorder, leaders: r.leaders, seed: r.plan.Seed, patience: patience,
+		report: func(p Progress) { p.Scenario, p.Phase = r.plan.Scenario, "faults"; r.session.options.Progress(p) },
+	}
+	err := d.drive(ctx, r.plan.Schedule)
+	r.recorder.Stamp(history.Event{Kind: history.Healed})
+	r.tell("healed")
+	if err == nil {
+		sleep(ctx, r.plan.Quiet)
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// start starts all candidates and lets them go at one moment.
+func (r *run) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not within %v", startTime))
+	defer cancel()
+	processes := map[string]*process{}
+	for _, node := range r.plan.NodeNames() {
+		p, err := r.world.candidates[node].start()
+		if err != nil {
+			return err
+		}
+		processes[node] = p
+	}
+	for node, p := range processes {
+		if err := r.world.candidates[node].awaitReady(ctx, p); err != nil {
+			return err
+		}
+	}
+	for node, p := range processes {
+		if !r.world.candidates[node].steered {
+			continue
+		}
+		if err := p.command(protocol.Command{Command: protocol.CommandGo}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end ends all candidates at once and takes in what the store recorded.
+func (r *run) end() {
+	r.recorder.Stamp(history.Event{Kind: history.Note, Text: "end of run"})
+	var ended []<-chan struct{}
+	for _, c := range r.world.candidates {
+		p, err := c.running()
+		if err != nil {
+			continue
+		}
+		p.why.CompareAndSwap(nil, history.EndOfRun)
+		_ = p.system.Kill() // it may have ended by itself this moment
+		ended = append(ended, p.done)
+	}
+	for _, done := range ended {
+		<-done
+	}
+	r.world.audit.drain(context.Background())
+	r.tell("done")
+}
+
+// undo undoes build. Every part is undone, whatever happens to the others.
+func (r *run) undo() error {
+	var errs []error
+	for i := len(r.close) - 1; i >= 0; i-- {
+		errs = append(errs, r.close[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// deleteKeys deletes every key of the run. The keys of our own elector are
+// known; those of other commands are found by the run's prefix.
+func (r *run) deleteKeys(direct *redis.Client, store *redisstore.Store, prefix string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), actTime)
+	defer cancel()
+	keys := store.Keys("e1")
+	if len(r.session.options.Command) > 0 {
+		found := direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
+		for found.Next(ctx) {
+			keys = append(keys, found.Val())
+		}
+	}
+	for _, key := range keys {
+		if err := direct.Del(ctx, key).Err(); err != nil {
+			return fmt.Errorf("live: delete the run's key %s: %w; delete what begins with %s by hand", key, err, prefix)
+		}
+	}
+	return nil
+}
+
+// globEscaper escapes what is special in a pattern of SCAN.
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+func (r *run) tell(phase string) {
+	r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: phase})
+}
+
+func randomName() string {
+	var name [4]byte
+	_, _ = rand.Read(name[:]) // never fails, by its documentation
+	return hex.EncodeToString(name[:])
+}
+
+// universal puts the options of a single server into the form that stores
+// take.
+func universal(o *redis.Options) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+	}
+}

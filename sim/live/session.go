@@ -1,0 +1,129 @@
+// Package live is the world of real things: candidates that are processes,
+// each with a toxiproxy proxy of its own on its way to a real Redis, and faults
+// that signals, proxies and servers make real.
+//
+// It runs on Linux and macOS.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/recount-io/recount/sim/live/network"
+	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/live/warden"
+)
+
+// Options says what a session's runs are made of.
+type Options struct {
+	Redis     string         // "auto", "embedded", "process", "docker" or a URL
+	Toxiproxy string         // address of an outside toxiproxy, "" for one of our own
+	Command   []string       // the candidates' command; empty: this program's own subjects
+	Prefix    string         // of every key, "" for "recount:"
+	Progress  func(Progress) // called from several goroutines; nil for none
+
+	_ struct{}
+}
+
+// Session holds what the runs of one command share: the supervision of
+// processes, the proxies' server, and the Redis servers.
+type Session struct {
+	options Options
+	warden  *warden.Warden
+	network *network.Network
+
+	mu   sync.Mutex
+	idle []redisserver.Server // private servers between two runs
+	all  []redisserver.Server
+}
+
+// Main does the work of those processes that the session makes of this
+// program. Call it first in main and in TestMain.
+func Main() { warden.Main() }
+
+// Open starts a session and its first Redis, so that what can be wrong with it
+// is known at once. Close ends it.
+func Open(ctx context.Context, o Options) (*Session, error) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		return nil, fmt.Errorf("live: the live world runs on Linux and macOS, not on %s", runtime.GOOS)
+	}
+	if o.Prefix == "" {
+		o.Prefix = "recount:"
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	s := &Session{options: o}
+	var err error
+	if s.warden, err = warden.Start(); err != nil {
+		return nil, err
+	}
+	server, err := s.borrow(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.giveBack(server, true)
+	s.network, err = network.Start(ctx, network.Options{
+		Addr: o.Toxiproxy, TLS: server.Options().TLSConfig != nil, TLSServerName: server.TLSServerName(),
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Redis says which Redis the session uses, and why.
+func (s *Session) Redis() (what, why string) {
+	return s.all[0].Describe(), s.all[0].Why()
+}
+
+// Private tells whether the Redis is the session's own: only then may faults
+// hit the store itself.
+func (s *Session) Private() bool { return s.all[0].Private() }
+
+// Close ends everything that the session started.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, server := range s.all {
+		errs = append(errs, server.Close())
+	}
+	if s.network != nil {
+		errs = append(errs, s.network.Close())
+	}
+	return errors.Join(append(errs, s.warden.Close())...)
+}
+
+// borrow returns a server for one run. A private one is used by one run at a
+// time; one that is shared anyway is used by all.
+func (s *Session) borrow(ctx context.Context) (redisserver.Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.idle); n > 0 {
+		server := s.idle[n-1]
+		if server.Private() {
+			s.idle = s.idle[:n-1]
+		}
+		return server, nil
+	}
+	server, err := redisserver.Open(ctx, s.options.Redis, redisserver.Options{Warden: s.warden})
+	if err != nil {
+		return nil, err
+	}
+	s.all = append(s.all, server)
+	return server, nil
+}
+
+// giveBack makes a private server available to other runs, if it is in a state
+// to be used again.
+func (s *Session) giveBack(server redisserver.Server, usable bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if usable && (server.Private() || len(s.idle) == 0) {
+		s.idle = append(s.idle, server)
+	}
+}

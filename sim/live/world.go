@@ -1,0 +1,286 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/live/network"
+	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/protocol"
+	"github.com/recount-io/recount/sim/resource"
+)
+
+const (
+	// probeTime is how long a probe waits for an answer before it takes the
+	// way, or the store, for dead.
+	probeTime = 120 * time.Millisecond
+	// actTime bounds what should take milliseconds: a process that ends, a
+	// command that is answered.
+	actTime = 5 * time.Second
+)
+
+// world is the live world as faults see it: real processes, proxies and a real
+// store.
+type world struct {
+	candidates map[string]*candidate
+	links      map[string]*network.Link
+	server     redisserver.Server
+	resource   *resource.Resource
+	store      *redisstore.Store // the harness's own way to the store: no proxy, no fault
+	direct     redis.UniversalClient
+	election   string
+	audit      *auditor
+	recorder   *history.Recorder
+
+	mu    sync.Mutex
+	holds map[string]*resource.Hold
+}
+
+var _ faults.World = (*world)(nil)
+
+// Cut implements faults.World.
+func (w *world) Cut(ctx context.Context, node string, how faults.Cut) (string, error) {
+	link := w.links[node]
+	if err := link.Cut(network.Cut(how)); err != nil {
+		return "", err
+	}
+	probing, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	if took, err := link.Probe(probing); err == nil {
+		return "", faults.NoEffect("a PING through the proxy of %s was answered in %v", node, took)
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return "no PING passes the proxy of " + node, nil
+}
+
+// Delay implements faults.World.
+func (w *world) Delay(ctx context.Context, node string, latency, jitter time.Duration) (string, error) {
+	link := w.links[node]
+	if err := link.Delay(latency, jitter); err != nil {
+		return "", err
+	}
+	return w.slower(ctx, node, link, (latency-jitter)/2)
+}
+
+// Throttle implements faults.World.
+func (w *world) Throttle(ctx context.Context, node string, kilobytes int) (string, error) {
+	link := w.links[node]
+	if err := link.Bandwidth(kilobytes); err != nil {
+		return "", err
+	}
+	// A PING and its answer are 13 bytes.
+	return w.slower(ctx, node, link, 13*time.Second/time.Duration(2*1000*kilobytes))
+}
+
+// slower proves that a PING through the link takes at least so long.
+func (w *world) slower(ctx context.Context, node string, link *network.Link, least time.Duration) (string, error) {
+	probing, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	took, err := link.Probe(probing)
+	if err != nil {
+		return "", fmt.Errorf("live: probe of %s: %w", node, err)
+	}
+	if took < least {
+		return "", faults.NoEffect("a PING through the proxy of %s took only %v", node, took)
+	}
+	return fmt.Sprintf("a PING through the proxy of %s takes %v", node, took.Round(100*time.Microsecond)), nil
+}
+
+// Mend implements faults.World.
+func (w *world) Mend(ctx context.Context, node string) error {
+	link := w.links[node]
+	if err := link.Heal(); err != nil {
+		return err
+	}
+	probing, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	if _, err := link.Probe(probing); err != nil && w.reachable(ctx) {
+		return fmt.Errorf("live: the way of %s to the store is still not free: %w", node, err)
+	}
+	return nil
+}
+
+// reachable tells whether the store itself answers.
+func (w *world) reachable(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return w.direct.Ping(ctx).Err() == nil
+}
+
+// Stop implements faults.World.
+func (w *world) Stop(ctx context.Context, node string) (string, error) {
+	p, err := w.candidates[node].running()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	return "the process of " + node + " stands still", p.system.Pause(ctx)
+}
+
+// Continue implements faults.World.
+func (w *world) Continue(ctx context.Context, node string) error {
+	p, err := w.candidates[node].running()
+	if err != nil {
+		return nil // another fault killed it meanwhile
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	if err := p.system.Resume(ctx); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Kill implements faults.World.
+func (w *world) Kill(ctx context.Context, node string) (string, error) {
+	p, err := w.candidates[node].running()
+	if err != nil {
+		return "", err
+	}
+	p.why.Store(history.Killed)
+	if err := p.system.Kill(); err != nil {
+		return "", fmt.Errorf("live: kill %s: %w", node, err)
+	}
+	return p.ended(ctx, node)
+}
+
+// Dismiss implements faults.World.
+func (w *world) Dismiss(ctx context.Context, node string) (string, error) {
+	p, err := w.candidates[node].running()
+	if err != nil {
+		return "", err
+	}
+	p.why.Store(history.Dismissed)
+	if err := p.system.Signal(syscall.SIGTERM); err != nil {
+		return "", fmt.Errorf("live: dismiss %s: %w", node, err)
+	}
+	return p.ended(ctx, node)
+}
+
+// ended waits for the end of a process.
+func (p *process) ended(ctx context.Context, node string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	select {
+	case <-p.done:
+		return fmt.Sprintf("the process of %s ended (%s)", node, p.status), nil
+	case <-ctx.Done():
+		return "", faults.NoEffect("the process of %s did not end within %v", node, actTime)
+	}
+}
+
+// Launch implements faults.World.
+func (w *world) Launch(ctx context.Context, node string) error {
+	c := w.candidates[node]
+	p, err := c.start()
+	if err != nil {
+		return err
+	}
+	if !c.steered {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	if err := c.awaitReady(ctx, p); err != nil {
+		return err
+	}
+	return p.command(protocol.Command{Command: protocol.CommandGo})
+}
+
+// StopBeforeWrite implements faults.World: the write is on its way, the
+// process behind it is stopped.
+func (w *world) StopBeforeWrite(ctx context.Context, node string) (string, error) {
+	hold := w.resource.Hold(node)
+	w.mu.Lock()
+	w.holds[node] = hold
+	w.mu.Unlock()
+	arriving, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	select {
+	case <-hold.Arrived():
+	case <-arriving.Done():
+		return "", faults.NoEffect("%s wrote nothing within %v", node, actTime)
+	}
+	return w.Stop(ctx, node)
+}
+
+// ContinueWrite implements faults.World.
+func (w *world) ContinueWrite(ctx context.Context, node string) (string, error) {
+	w.mu.Lock()
+	hold := w.holds[node]
+	delete(w.holds, node)
+	w.mu.Unlock()
+	decided, err := hold.Release(ctx)
+	if err := errors.Join(err, w.Continue(ctx, node)); err != nil {
+		return "", err
+	}
+	if decided.Accepted {
+		return "", faults.NoEffect("the write of %s was accepted: nobody else had written meanwhile", node)
+	}
+	return fmt.Sprintf("the late write of %s was refused: the fence stood at %d", node, decided.Fence), nil
+}
+
+// SetClockRate implements faults.World.
+func (w *world) SetClockRate(ctx context.Context, node string, rate float64) (string, error) {
+	return w.candidates[node].setClocks(ctx, func(c *clocks) { c.rate = rate })
+}
+
+// JumpClock implements faults.World.
+func (w *world) JumpClock(ctx context.Context, node string, offset time.Duration) (string, error) {
+	return w.candidates[node].setClocks(ctx, func(c *clocks) { c.offset += offset })
+}
+
+// setClocks tells a candidate its clocks and waits until it reports them. One
+// that cannot be steered is started again, with its clocks in the environment.
+func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string, error) {
+	p, err := c.running()
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	change(&c.clocks)
+	set := c.clocks
+	c.mu.Unlock()
+	if !c.steered {
+		return c.restart(ctx, p)
+	}
+	if err := p.command(protocol.Command{Command: protocol.CommandClock, Rate: set.rate, OffsetMS: set.offset.Milliseconds()}); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	select {
+	case report := <-p.clocks:
+		return fmt.Sprintf("%s reports clocks at rate %g, its wall clock off by %v", c.node, report.Rate,
+			time.Duration(report.OffsetMS)*time.Millisecond), nil
+	case <-p.done:
+		return "", c.died(p)
+	case <-ctx.Done():
+		return "", faults.NoEffect("%s did not report its clocks within %v", c.node, actTime)
+	}
+}
+
+func (c *candidate) restart(ctx context.Context, p *process) (string, error) {
+	p.why.Store(history.Killed)
+	if err := p.system.Kill(); err != nil {
+		return "", fmt.Errorf("live: restart %s: %w", c.node, err)
+	}
+	if _, err := p.ended(ctx, c.node); err != nil {
+		return "", err
+	}
+	_, err := c.start()
+	return fmt.Sprintf("%s was started again with clocks at rate %g, off by %v, if it heeds them", c.node, c.clocks.rate, c.clocks.offset), err
+}

@@ -1,0 +1,76 @@
+// Package sim holds what the worlds have in common: the plan of a run. The
+// worlds themselves, and the candidates that live in them, are in its
+// subpackages.
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/history"
+)
+
+// Timings are the election's durations, the same for all candidates of a run.
+type Timings struct {
+	Lease time.Duration // how long a lease lasts unless it is renewed
+	Renew time.Duration // how often the leader renews it
+	Retry time.Duration // how soon a failed request is tried again
+}
+
+// Validate explains what is wrong with the timings, if anything is.
+func (t Timings) Validate() error {
+	switch {
+	case t.Lease < 100*time.Millisecond:
+		return fmt.Errorf("lease %v is too short: scheduling alone takes milliseconds; give at least 100ms", t.Lease)
+	case t.Renew <= 0 || t.Retry <= 0:
+		return fmt.Errorf("renew %v and retry %v must be positive", t.Renew, t.Retry)
+	case t.Renew >= t.Lease:
+		return fmt.Errorf("renew %v is not below lease %v: the lease would end before its first renewal; give about a third of the lease", t.Renew, t.Lease)
+	case t.Retry >= t.Lease:
+		return fmt.Errorf("retry %v is not below lease %v: one failed renewal would cost the lease; give about a tenth of the lease", t.Retry, t.Lease)
+	default:
+		return nil
+	}
+}
+
+// Plan is one run of one scenario, with everything decided: a world needs
+// nothing else to carry it out.
+type Plan struct {
+	Scenario string
+	Subject  string
+	Nodes    int
+	Timings  Timings
+	Drift    float64 // clock-rate difference that the candidates are configured to tolerate
+	Schedule faults.Schedule
+	Quiet    time.Duration // how long the run is watched after all is healed
+	Writes   time.Duration // how often the leader writes to the protected resource
+	Seed     uint64        // of every random choice
+
+	Promises      []string
+	Waived        map[string]string
+	FailoverBound time.Duration
+	ReturnBound   time.Duration
+	Repro         string
+}
+
+// NodeNames returns the names of the plan's candidates: n1, n2, ….
+func (p Plan) NodeNames() []string {
+	names := make([]string, p.Nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%d", i+1)
+	}
+	return names
+}
+
+// Header returns the first line of the run's history.
+func (p Plan) Header(world, store string, clockError time.Duration) history.Header {
+	return history.Header{
+		Scenario: p.Scenario, Subject: p.Subject, World: world, Seed: p.Seed, Nodes: p.NodeNames(),
+		Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry,
+		ClockError: clockError, DriftPPM: int64(p.Drift * 1e6),
+		Promises: p.Promises, Waived: p.Waived,
+		FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound,
+		Redis: store, Repro: p.Repro,
+	}
+}

@@ -1,0 +1,119 @@
+// Package protocol is the candidate protocol: how the harness and a candidate,
+// an elector in any language, talk to each other. Environment variables tell a
+// candidate what to do, lines of JSON on its standard output tell what it did,
+// and lines of JSON on its standard input steer it, if it cares to read them.
+//
+// docs/candidate-protocol.md states it for people who write candidates.
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// The environment of a candidate.
+const (
+	EnvElection    = "RECOUNT_ELECTION"
+	EnvNode        = "RECOUNT_NODE"
+	EnvRedisURL    = "RECOUNT_REDIS_URL"
+	EnvLease       = "RECOUNT_LEASE_MS"
+	EnvRenew       = "RECOUNT_RENEW_MS"
+	EnvRetry       = "RECOUNT_RETRY_MS"
+	EnvClockRate   = "RECOUNT_CLOCK_RATE"
+	EnvClockOffset = "RECOUNT_CLOCK_OFFSET_MS"
+	EnvEpoch       = "RECOUNT_EPOCH_NS"
+	EnvResource    = "RECOUNT_RESOURCE_URL"
+
+	// EnvServerName is the name that the store's TLS certificate must carry:
+	// the address in EnvRedisURL is that of a proxy.
+	EnvServerName = "RECOUNT_REDIS_SERVER_NAME"
+	// EnvDrift is the clock-rate difference to tolerate, as a fraction.
+	EnvDrift = "RECOUNT_DRIFT"
+	// EnvWrites is how often a leader should write to the resource, in ms.
+	EnvWrites = "RECOUNT_WRITE_MS"
+	// EnvSubject names a subject that the harness's own binary contains. Only
+	// such candidates get it; they are steered by commands on standard input
+	// and wait for CommandGo before they compete.
+	EnvSubject = "RECOUNT_SUBJECT"
+)
+
+// EventReady is the line by which a steered candidate says that it waits for
+// CommandGo; EventClock reports its clocks after a CommandClock.
+const (
+	EventReady = "ready"
+	EventClock = "clock"
+)
+
+// Line is one line of a candidate's standard output. Name is the kind of a
+// history event, EventReady or EventClock; the history's own name for that
+// field, kind, is understood too.
+type Line struct {
+	Name    string         `json:"event"`
+	At      *time.Duration `json:"at,omitempty"`       // on the run's clock; absent: on arrival
+	UntilMS *float64       `json:"until_ms,omitempty"` // belief ends so long after At
+
+	Rate     float64 `json:"rate,omitempty"`      // EventClock
+	OffsetMS int64   `json:"offset_ms,omitempty"` // EventClock: of the wall clock
+
+	history.Event
+}
+
+// Parse reads a line. It reports false for one that is no event of the
+// protocol; such lines are kept as notes.
+func Parse(text []byte) (Line, bool) {
+	var line Line
+	if json.Unmarshal(text, &line) != nil {
+		return Line{}, false
+	}
+	if line.Name == "" {
+		line.Name = string(line.Kind)
+	}
+	switch line.Name {
+	case EventReady, EventClock:
+		return line, true
+	}
+	line.Kind = history.Kind(line.Name)
+	switch line.Kind {
+	case history.Invoke, history.Ok, history.Fail, history.Info,
+		history.Elected, history.Extended, history.Deposed, history.Note:
+		return line, true
+	default:
+		return Line{}, false
+	}
+}
+
+// Command is one line of a steered candidate's standard input. Its end means
+// that the harness is gone: the candidate must exit.
+type Command struct {
+	Command  string  `json:"command"`
+	Rate     float64 `json:"rate,omitempty"`      // CommandClock: new rate of all clocks
+	OffsetMS int64   `json:"offset_ms,omitempty"` // CommandClock: offset of the wall clock
+}
+
+// The commands.
+const (
+	CommandGo    = "go"    // compete from now on
+	CommandClock = "clock" // set the clocks
+)
+
+// WriteRequest is the body of POST /write at the protected resource.
+type WriteRequest struct {
+	Node     string `json:"node"`
+	Election string `json:"election"`
+	Token    uint64 `json:"token,omitempty"` // 0: an unfenced write
+	Value    string `json:"value"`
+}
+
+// WriteReply is the resource's answer: 200 if accepted, 409 if refused.
+type WriteReply struct {
+	Accepted bool   `json:"accepted"`
+	Fence    uint64 `json:"fence,omitempty"` // the highest token seen, when refused
+}
+
+// ReadReply is the answer to GET /read: the last write accepted.
+type ReadReply struct {
+	Value string `json:"value"`
+	Token uint64 `json:"token"`
+}

@@ -1,0 +1,196 @@
+// Package resource is the protected resource of a run: the thing that only the
+// leader may write to. It remembers the highest token that it has accepted,
+// refuses smaller ones, and records every write and read in the history, since
+// it alone knows what it decided and when.
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/elector/fence"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/protocol"
+)
+
+// maxBody bounds a request; a write is a few hundred bytes.
+const maxBody = 64 << 10
+
+// Resource is a running protected resource.
+type Resource struct {
+	recorder *history.Recorder
+	listener net.Listener
+	server   *http.Server
+	done     chan struct{}
+
+	mu     sync.Mutex
+	guards map[string]*fence.Guard
+	last   map[string]protocol.ReadReply // by election
+	holds  map[string]*Hold              // by node
+}
+
+// Start serves a protected resource on a free port of the loopback interface
+// and records into recorder. Close ends it.
+func Start(recorder *history.Recorder) (*Resource, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("resource: listen on loopback: %w", err)
+	}
+	r := &Resource{
+		recorder: recorder, listener: listener, done: make(chan struct{}),
+		guards: map[string]*fence.Guard{}, last: map[string]protocol.ReadReply{}, holds: map[string]*Hold{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /write", r.write)
+	mux.HandleFunc("GET /read", r.read)
+	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(r.done)
+		_ = r.server.Serve(listener) // always ErrServerClosed, by Close
+	}()
+	return r, nil
+}
+
+// URL is where candidates find the resource.
+func (r *Resource) URL() string { return "http://" + r.listener.Addr().String() }
+
+// Close ends the resource; writes that are still held are decided first.
+func (r *Resource) Close() error {
+	r.mu.Lock()
+	for _, hold := range r.holds {
+		hold.releaseOnce.Do(func() { close(hold.release) })
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := r.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = r.server.Close()
+	}
+	<-r.done
+	return err
+}
+
+// Hold keeps one write on its way: between the candidate that sent it and the
+// resource's decision.
+type Hold struct {
+	arrived     chan struct{}
+	release     chan struct{}
+	releaseOnce sync.Once
+	decided     chan protocol.WriteReply
+}
+
+// Hold makes the resource keep the node's next write waiting.
+func (r *Resource) Hold(node string) *Hold {
+	hold := &Hold{
+		arrived: make(chan struct{}), release: make(chan struct{}),
+		decided: make(chan protocol.WriteReply, 1),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds[node] = hold
+	return hold
+}
+
+// Arrived is closed once a write is waiting.
+func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
+
+// Release lets the write go on and returns what the resource decided.
+func (h *Hold) Release(ctx context.Context) (protocol.WriteReply, error) {
+	h.releaseOnce.Do(func() { close(h.release) })
+	select {
+	case reply := <-h.decided:
+		return reply, nil
+	case <-ctx.Done():
+		return protocol.WriteReply{}, fmt.Errorf("resource: the held write was not decided: %w", ctx.Err())
+	}
+}
+
+// takeHold returns the hold that waits for a write of node, at most once.
+func (r *Resource) takeHold(node string) *Hold {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hold := r.holds[node]
+	delete(r.holds, node)
+	return hold
+}
+
+func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
+	var write protocol.WriteRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody)).Decode(&write); err != nil || write.Node == "" {
+		http.Error(w, `give {"node":"n1","election":"e1","token":7,"value":"…"}`, http.StatusBadRequest)
+		return
+	}
+	op := history.Event{
+		Node: write.Node, Election: write.Election, Kind: history.Invoke, Call: history.Write,
+		Op: r.recorder.NextOp(), Value: write.Value, Token: write.Token,
+	}
+	r.recorder.Stamp(op)
+	hold := r.takeHold(write.Node)
+	if hold != nil {
+		close(hold.arrived)
+		<-hold.release
+	}
+	reply := r.decide(write, op)
+	if hold != nil {
+		hold.decided <- reply
+	}
+	status := http.StatusOK
+	if !reply.Accepted {
+		status = http.StatusConflict
+	}
+	respond(w, status, reply)
+}
+
+// decide accepts or refuses a write and records the decision, in one step:
+// decisions are recorded in the order in which they were taken.
+func (r *Resource) decide(write protocol.WriteRequest, op history.Event) protocol.WriteReply {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if write.Token != 0 {
+		var stale *fence.StaleError
+		if err := r.guard(write.Election).Admit(write.Token); errors.As(err, &stale) {
+			op.Kind, op.Fence = history.Fail, stale.Highest
+			r.recorder.Stamp(op)
+			return protocol.WriteReply{Fence: stale.Highest}
+		}
+	}
+	r.last[write.Election] = protocol.ReadReply{Value: write.Value, Token: write.Token}
+	op.Kind = history.Ok
+	r.recorder.Stamp(op)
+	return protocol.WriteReply{Accepted: true}
+}
+
+func (r *Resource) guard(election string) *fence.Guard {
+	if r.guards[election] == nil {
+		r.guards[election] = &fence.Guard{}
+	}
+	return r.guards[election]
+}
+
+func (r *Resource) read(w http.ResponseWriter, req *http.Request) {
+	query := req.URL.Query()
+	op := history.Event{
+		Node: query.Get("node"), Election: query.Get("election"), Kind: history.Invoke, Call: history.Read,
+		Op: r.recorder.NextOp(),
+	}
+	r.recorder.Stamp(op)
+	r.mu.Lock()
+	last := r.last[op.Election]
+	op.Kind, op.Value, op.Token = history.Ok, last.Value, last.Token
+	r.recorder.Stamp(op)
+	r.mu.Unlock()
+	respond(w, http.StatusOK, last)
+}
+
+func respond(w http.ResponseWriter, status int, reply any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(reply) // the writer is gone: it will never know
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -33,9 +34,12 @@ var remedies = [...]remedy{
 	{"COUNTER ", "delete that key, or set it to the highest token that the protected resource has seen"},
 	{"CROSSSLOT ", "use an empty prefix or one without braces, and no proxy that renames keys"},
 	{"NOPERM ", "give the Redis user the rights that package redisstore lists"},
+	{"The user executing the script can't", "give the Redis user the rights that package redisstore lists"},
 	{"ACL failure in script", "give the Redis user the rights that package redisstore lists"},
 	{"WRONGTYPE ", "delete the key, or use another prefix: something else keeps its data under the election's keys"},
 	{"NOAUTH ", "give the password"},
+	{"unauthenticated multibulk length", "give the password"}, // more arguments than a stranger may send
+	{"unauthenticated bulk length", "give the password"},
 	{"WRONGPASS ", "correct the user name and password"},
 	{"invalid password", "correct the password"},
 	{"Client sent AUTH, but no password is set", "leave the password out"},
@@ -118,7 +122,6 @@ func handshakeFix(err error) string {
 		hostname     x509.HostnameError
 		invalid      x509.CertificateInvalidError
 		header       tls.RecordHeaderError
-		alert        tls.AlertError
 	)
 	switch {
 	case errors.As(err, &hostname):
@@ -129,20 +132,30 @@ func handshakeFix(err error) string {
 		return "renew or correct the server's certificate"
 	case errors.As(err, &header):
 		return "connect without TLS (redis://), or to the server's TLS port"
-	case errors.As(err, &alert) && refusal(alert):
+	case refused(err):
 		return "give the client certificate and TLS version that the server asks for"
 	default:
 		return ""
 	}
 }
 
-// refusal tells whether the alert says that the peer will not have us. The
-// numbers are those of RFC 8446, section 6; others may pass (internal_error).
-func refusal(alert tls.AlertError) bool {
-	switch alert {
-	case 40, 41, 42, 43, 44, 45, 46, 48, 49, 70, 71, 109, 112, 116, 120:
-		return true
-	default:
+// refusals are words of TLS alerts that say that the peer will not have us
+// (RFC 8446, section 6); others, such as "internal error", may pass.
+var refusals = [...]string{
+	"certificate", "handshake failure", "access denied", "protocol version", "insufficient security", "unrecognized name",
+}
+
+// refused tells whether the peer ended the handshake with such an alert. The
+// alert's type is not exported where TLS runs over a connection.
+func refused(err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "remote error" {
 		return false
 	}
+	for _, words := range refusals {
+		if strings.Contains(op.Err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }

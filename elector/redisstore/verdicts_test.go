@@ -2,7 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -35,14 +37,17 @@ func TestReplies(t *testing.T) {
 		"ERR Error running script: the word TASK NOPERMISSION is no code",
 	}
 	fatal := map[string]string{
-		"CROSSSLOT Keys in request don't hash to the same slot":                                              "prefix",
-		"NOPERM this user has no permissions to run the 'evalsha' command":                                   "rights",
-		"ERR Error running script (call to f_0123): @user_script:7: @user_script: 7: -NOPERM this user …":    "rights",
-		"ERR ACL failure in script: User alice has no permissions to run the 'get' command script: 0123, on": "rights",
-		"WRONGTYPE Operation against a key holding the wrong kind of value":                                  "key",
-		"ERR Error running script (call to f_0123): @user_script:7: WRONGTYPE Operation against a key":       "key",
-		"NOAUTH Authentication required.":                                                                    "password",
-		"WRONGPASS invalid username-password pair or user is disabled.":                                      "password",
+		"CROSSSLOT Keys in request don't hash to the same slot":                                                    "prefix",
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                         "rights",
+		"ERR Error running script (call to f_0123): @user_script:7: @user_script: 7: -NOPERM this user …":          "rights",
+		"ERR ACL failure in script: User alice has no permissions to run the 'get' command script: 0123, on":       "rights",
+		"ERR The user executing the script can't run this command or subcommand script: 0123, on @user_script:83.": "rights",
+		"ERR Protocol error: unauthenticated multibulk length":                                                     "password",
+		"ERR Protocol error: unauthenticated bulk length":                                                          "password",
+		"WRONGTYPE Operation against a key holding the wrong kind of value":                                        "key",
+		"ERR Error running script (call to f_0123): @user_script:7: WRONGTYPE Operation against a key":             "key",
+		"NOAUTH Authentication required.":                                                                          "password",
+		"WRONGPASS invalid username-password pair or user is disabled.":                                            "password",
 		"ERR invalid password":                                                                    "password",
 		"ERR Client sent AUTH, but no password is set":                                            "password",
 		"DENIED Redis is running in protected mode because protected mode is enabled":             "password",
@@ -93,6 +98,51 @@ func calls(s *Store) map[string]error {
 		"retire":  s.Retire(ctx, "billing"),
 		"drain":   drain,
 		"watch":   s.Watch(ctx, "billing", func(elector.Hint) {}),
+	}
+}
+
+// A server that answers a TLS handshake in plain text will do so again.
+func TestServerWithoutTLS(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // the end of the test
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("-ERR what?\r\n")) // the client's finding is the test
+			_ = conn.Close()
+		}
+	}()
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{l.Addr().String()}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, Options{})
+	for what, err := range calls(s) {
+		var fatal *elector.FatalError
+		if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, "without TLS") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A peer's refusal of the handshake stays; its trouble passes. Which of them
+// arrives is up to TCP: a server that refuses may close so fast that its alert
+// is lost, and then the broken connection is all there is to judge by.
+func TestAlerts(t *testing.T) {
+	for text, stays := range map[string]bool{
+		"tls: certificate required": true, "tls: bad certificate": true, "tls: unknown certificate authority": true,
+		"tls: handshake failure": true, "tls: protocol version not supported": true, "tls: access denied": true,
+		"tls: internal error": false, "tls: user canceled": false,
+	} {
+		err := &net.OpError{Op: "remote error", Err: errors.New(text)}
+		if fix := fixOf(err); (fix != "") != stays {
+			t.Errorf("%s: fix %q", text, fix)
+		}
+	}
+	if fix := fixOf(&net.OpError{Op: "read", Err: errors.New("certificate")}); fix != "" {
+		t.Errorf("a read error: fix %q", fix)
 	}
 }
 

@@ -1,0 +1,128 @@
+package redisstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// The audit has every call in the order of execution, applied or not, with
+// what joins it to its request; reading it empties it; without the option
+// there is none.
+func TestAudit(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{Audit: true})
+		a := attempt("n1", "no nce\n%{}")
+		a.Request = 1<<64 - 1
+		b := attempt("n2", "b")
+		before := time.Now().Add(-time.Second)
+		g := mustAcquire(t, r, s, a)
+		mustAcquire(t, r, s, a)
+		mustRefuse(t, r, s, b)
+		l := lease(a, g.Token)
+		late := lease(b, 9)
+		check := func(err, want error) {
+			t.Helper()
+			if !errors.Is(err, want) {
+				t.Fatalf("%v, want %v", err, want)
+			}
+		}
+		check(s.Renew(r.ctx, l), nil)
+		check(s.Renew(r.ctx, late), elector.ErrNotHeld)
+		check(s.Release(r.ctx, late), elector.ErrNotHeld)
+		check(s.Release(r.ctx, l), nil)
+		r.do(t, "SET", leaseKey, "foreign", "PX", 60000)
+		mustRefuse(t, r, s, b)
+		want := []AuditEntry{
+			{Call: "acquire", Nonce: a.Nonce, Request: a.Request, Token: 1, Applied: true},
+			{Call: "acquire", Nonce: a.Nonce, Request: a.Request, Token: 1, Applied: true},
+			{Call: "acquire", Nonce: "b", Request: 1, Token: 1},
+			{Call: "renew", Nonce: a.Nonce, Request: l.Request, Token: 1, Applied: true},
+			{Call: "renew", Nonce: "b", Request: 2, Token: 9},
+			{Call: "release", Nonce: "b", Request: 2, Token: 9},
+			{Call: "release", Nonce: a.Nonce, Request: l.Request, Token: 1, Applied: true},
+			{Call: "acquire", Nonce: "b", Request: 1, Token: 0},
+		}
+		got, err := s.DrainAudit(r.ctx, "billing")
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d entries, %v; want %d", len(got), err, len(want))
+		}
+		last := before
+		for i := range got {
+			if got[i].Time.Before(last) || got[i].Time.After(time.Now().Add(time.Second)) {
+				t.Errorf("entry %d is of %v, the one before of %v", i, got[i].Time, last)
+			}
+			last = got[i].Time
+			got[i].Time = time.Time{}
+			if got[i] != want[i] {
+				t.Errorf("entry %d is %+v, want %+v", i, got[i], want[i])
+			}
+		}
+		if got, err := s.DrainAudit(r.ctx, "billing"); err != nil || len(got) != 0 {
+			t.Errorf("drained again: %v, %v", got, err)
+		}
+		without := r.open(t, Options{})
+		mustRefuse(t, r, without, b)
+		if n := r.do(t, "EXISTS", s.Keys("billing")[2]); n != int64(0) {
+			t.Error("a store without audit left one")
+		}
+	})
+}
+
+// A damaged line is an error that shows it.
+func TestParseAudit(t *testing.T) {
+	for _, line := range []string{
+		"", "1 acquire n 1 1", "1 acquire n 1 1 1 1", "x acquire n 1 1 1", "1 steal n 1 1 1", "1 renew %zz 1 1 1",
+		"1 renew n -1 1 1", "1 renew n 1 x 1", "1 renew n 1 1 2", "1  acquire n 1 1 1", "1 renew n 1 18446744073709551616 1",
+	} {
+		if e, err := ParseAudit(line); err == nil {
+			t.Errorf("%q gave %+v", line, e)
+		}
+	}
+}
+
+// FuzzNames: what is escaped has no separators in it, is different for
+// different texts, and comes back as it was.
+func FuzzNames(f *testing.F) {
+	f.Add("a b", "a%20b")
+	f.Add("{}\n", "\x00\xff")
+	f.Fuzz(func(t *testing.T, one, other string) {
+		escaped := escape(one)
+		for i := range len(escaped) {
+			if c := escaped[i]; c <= ' ' || c == 0x7f || c == '{' || c == '}' {
+				t.Fatalf("%q became %q", one, escaped)
+			}
+		}
+		if back, err := unescape(escaped); err != nil || back != one {
+			t.Fatalf("%q became %q and %q again, %v", one, escaped, back, err)
+		}
+		if (escaped == escape(other)) != (one == other) {
+			t.Fatalf("%q and %q became %q and %q", one, other, escaped, escape(other))
+		}
+	})
+}
+
+// FuzzParseAudit: no line makes it panic, and what it reads is in range.
+func FuzzParseAudit(f *testing.F) {
+	f.Add("1700000000000000 acquire n%201 7 42 1")
+	f.Add("x")
+	f.Fuzz(func(t *testing.T, line string) {
+		if e, err := ParseAudit(line); err == nil && e.Call != "acquire" && e.Call != "renew" && e.Call != "release" {
+			t.Fatalf("%q gave %+v", line, e)
+		}
+	})
+}
+
+// FuzzParseHint: no message makes it panic, and a hint has a kind.
+func FuzzParseHint(f *testing.F) {
+	f.Add("granted 7 1500 3")
+	f.Add("released 7 3")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		if h, ok := parseHint(text); ok && h.Kind != elector.HintGranted && h.Kind != elector.HintReleased {
+			t.Fatalf("%q gave %+v", text, h)
+		}
+	})
+}

@@ -1,0 +1,207 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// belief is one node's term, with the times in which the node would have
+// answered "I lead". Between two spans it had let a deadline pass and was
+// extended only afterwards.
+type belief struct {
+	term     Term
+	spans    []window
+	extended time.Duration // the last extension; -forever if there was none
+}
+
+// window is the time [from, to).
+type window struct{ from, to time.Duration }
+
+// exitWhy is the Term.Why of a term that ended with its node's process.
+const exitWhy = "exit"
+
+// open is a belief under construction.
+type open struct {
+	b        *belief
+	from     time.Duration // begin of the current span
+	until    time.Duration // its deadline; forever if there is none
+	deadline int64         // seq of the event that set it
+}
+
+// end closes the belief at t, or at its own deadline if that came first.
+func (o *open) end(t time.Duration, why string, seq int64) {
+	to := t
+	if o.until <= t {
+		to, why, seq = o.until, string(history.Expired), o.deadline
+	}
+	o.b.spans = append(o.b.spans, window{o.from, max(to, o.from)})
+	o.b.term.To, o.b.term.Why, o.b.term.End = max(to, o.from), why, seq
+}
+
+// extend gives the belief a new deadline from t on.
+func (o *open) extend(t, until time.Duration, seq int64) {
+	if o.until < t {
+		o.b.spans = append(o.b.spans, window{o.from, o.until})
+		o.from = t
+	}
+	o.until, o.deadline = until, seq
+}
+
+// findBeliefs follows the belief of every node. A node's new term ends its
+// earlier one, and the end or the start of its process ends them all.
+func (r *run) findBeliefs() {
+	type place struct{ election, node string }
+	current := map[place]*open{}
+	for i := range r.h.Events {
+		e := &r.h.Events[i]
+		name := cmp.Or(e.Election, r.lone)
+		at := place{name, e.Node}
+		o := current[at]
+		switch e.Kind {
+		case history.Elected:
+			if o != nil {
+				o.end(e.At, string(history.Superseded), e.Seq)
+			}
+			b := &belief{extended: -forever, term: Term{Election: name, Node: e.Node, Token: e.Token, From: e.At, Begin: e.Seq}}
+			current[at] = &open{b: b, from: e.At, until: deadline(e), deadline: e.Seq}
+			el := r.election(name)
+			el.beliefs = append(el.beliefs, b)
+		case history.Extended:
+			if o != nil && o.b.term.Token == e.Token {
+				o.b.extended = e.At
+				o.extend(e.At, deadline(e), e.Seq)
+			}
+		case history.Deposed:
+			if o != nil && o.b.term.Token == e.Token {
+				o.end(e.At, string(e.Why), e.Seq)
+				delete(current, at)
+			}
+		case history.Exit, history.Start:
+			for _, el := range r.elections {
+				at.election = el.name
+				if o := current[at]; o != nil {
+					o.end(e.At, exitWhy, e.Seq)
+					delete(current, at)
+				}
+			}
+		}
+	}
+	for _, o := range current { // any order: every belief is closed by itself
+		o.close(r.end)
+	}
+}
+
+// close ends a belief that the history leaves open.
+func (o *open) close(end time.Duration) {
+	if o.until <= end {
+		o.end(end, "", 0)
+		return
+	}
+	o.b.spans = append(o.b.spans, window{o.from, max(end, o.from)})
+	o.b.term.To = max(end, o.from)
+}
+
+func deadline(e *history.Event) time.Duration {
+	if e.Until == nil {
+		return forever
+	}
+	return *e.Until
+}
+
+func (r *run) election(name string) *election {
+	i := slices.IndexFunc(r.elections, func(e *election) bool { return e.name == name })
+	return r.elections[i]
+}
+
+// terms are all terms of the run.
+func terms(r *run) []Term {
+	var out []Term
+	for _, e := range r.elections {
+		for _, b := range e.beliefs {
+			out = append(out, b.term)
+		}
+	}
+	return out
+}
+
+// findCurtain finds the moment from which the end of the run, and no elector,
+// decides who leads: the harness stops the candidates one by one, and the next
+// one may still be elected for a blink. It is the first of the last exits
+// (or graceful stops) that follow each other, up to the end of the history,
+// within one lease.
+func (r *run) findCurtain() {
+	last := map[string]time.Duration{}
+	for i := range r.h.Events {
+		e := &r.h.Events[i]
+		switch {
+		case e.Kind == history.Exit, e.Kind == history.Deposed && e.Why == history.Stopped:
+			if _, out := last[e.Node]; !out {
+				last[e.Node] = e.At
+			}
+		case e.Kind == history.Start, e.Kind == history.Elected, e.Kind == history.Invoke && e.Call == history.Acquire:
+			delete(last, e.Node)
+		}
+	}
+	exits := make([]time.Duration, 0, len(last))
+	for _, t := range last {
+		exits = append(exits, t)
+	}
+	slices.Sort(exits)
+	r.curtain = r.end
+	for _, t := range slices.Backward(exits) {
+		if t+r.h.Header.Lease < r.curtain {
+			break
+		}
+		if !slices.ContainsFunc(r.faults, func(f *fault) bool { return f.on <= t && t <= f.off && f.offSeq != 0 }) {
+			r.curtain = t
+		}
+	}
+}
+
+// availability sums over the elections the time in which nobody believed,
+// from the first term to the end, and the share of the rest.
+func availability(r *run) (leaderless time.Duration, share float64) {
+	var whole time.Duration
+	for _, e := range r.elections {
+		if len(e.beliefs) == 0 {
+			continue
+		}
+		begin := e.beliefs[0].term.From
+		whole += r.end - begin
+		leaderless += r.end - begin
+		for _, w := range merge(e.spans(), 0) {
+			leaderless -= w.to - w.from
+		}
+	}
+	if whole == 0 {
+		return leaderless, 0
+	}
+	return leaderless, 1 - float64(leaderless)/float64(whole)
+}
+
+// spans are all times in which somebody believed.
+func (e *election) spans() []window {
+	var all []window
+	for _, b := range e.beliefs {
+		all = append(all, b.spans...)
+	}
+	return all
+}
+
+// merge unites windows that overlap, touch, or leave no more than gap between
+// them.
+func merge(all []window, gap time.Duration) []window {
+	slices.SortFunc(all, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	var out []window
+	for _, w := range all {
+		if n := len(out); n > 0 && w.from <= out[n-1].to+gap {
+			out[n-1].to = max(out[n-1].to, w.to)
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,283 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// resignCause is the Failover.Cause of a leader that gave up on purpose.
+const resignCause = "resign"
+
+// checkFailoverBound decides whether every failover's excess (what is left
+// after the part that no elector may skip) is within the bound: that of the
+// header, or the derived one.
+func checkFailoverBound(r *run, all []Failover) Finding {
+	if len(all) == 0 {
+		return unknown(FailoverBound, "no failover happened")
+	}
+	bound := r.failoverBound()
+	worst := slices.MaxFunc(all, func(a, b Failover) int { return cmp.Compare(a.Excess, b.Excess) })
+	if worst.Excess > bound {
+		return fail(FailoverBound, fmt.Sprintf("the failover from %s to %s at %s (%s) took %s longer than it had to; the bound is %s",
+			worst.From, worst.To, moment(worst.At), worst.Cause, span(worst.Excess), span(bound)), worst.Evidence...)
+	}
+	return pass(FailoverBound, fmt.Sprintf("%d failovers took at most %s longer than they had to (bound %s)", len(all), span(worst.Excess), span(bound)))
+}
+
+// failovers lists the ways from one leader to the next one. A failover runs
+// from the moment in which the old leader could no longer act (its crash, its
+// cut, its resignation) to the first accepted write of a later term, or, in a
+// history without writes, to that term's election.
+//
+//	At        the earliest of: a fault on the leader after which none of its
+//	          renewals succeeded, its graceful end, the end of its process. If there is none of them the term
+//	          ended on its own account: At is the end of the belief and Cause
+//	          what hit the store then, or else the reason it gave.
+//	Wait      until the lease can be over at the earliest: TTL after the call of
+//	          the last acquire or renew that took effect, less what faults
+//	          shortened, and no longer than to a release; and on while every
+//	          other candidate or the store itself was cut off. 0 after a
+//	          resignation.
+//	Detect    until the request is sent that is granted.
+//	Acquire   until its reply.
+//	Announce  until the first accepted write of the new term.
+//
+// A request may be sent before the lease is over and answered after it: then
+// Detect is 0 and Acquire counts from the end of Wait. A fault that heals
+// before the lease ends gives no failover, and a leader that comes back as its
+// own successor, after its lease was lost, does.
+func failovers(r *run) []Failover {
+	var out []Failover
+	for _, e := range r.elections {
+		writes := len(e.writes) > 0
+		for i := 0; i+1 < len(e.beliefs); i++ {
+			old := e.beliefs[i]
+			for j := i + 1; j < len(e.beliefs); j++ {
+				next := e.beliefs[j]
+				first, at := e.serves(next, writes)
+				if first == 0 {
+					continue // it never acted: its successor ends the failover
+				}
+				if f, ok := r.failover(e, old, next, first, at); ok {
+					out = append(out, f)
+				}
+				i = j - 1
+				break
+			}
+		}
+	}
+	return out
+}
+
+// serves finds the event with which a term begins to act: its first accepted
+// write, or its election if the history has no writes.
+func (e *election) serves(b *belief, writes bool) (seq int64, at time.Duration) {
+	if !writes {
+		return b.term.Begin, b.term.From
+	}
+	var first *op
+	for _, o := range e.writes {
+		if o.kind != history.Ok || o.node != b.term.Node || o.token != 0 && b.term.Token != 0 && o.token != b.term.Token {
+			continue
+		}
+		if o.token == 0 && (o.from < b.term.From || o.from > b.term.To) {
+			continue
+		}
+		if first == nil || o.to < first.to {
+			first = o
+		}
+	}
+	if first == nil {
+		return 0, 0
+	}
+	return first.completed, first.to
+}
+
+// failover measures one failover. It is none if the old leader still led when
+// the new one began and nothing had happened to it.
+func (r *run) failover(e *election, old, next *belief, servedSeq int64, served time.Duration) (Failover, bool) {
+	grant := e.grantOf(next)
+	begin := next.term.From
+	if grant != nil {
+		begin = min(begin, grant.to)
+	}
+	c, ok := r.causeOf(e, old, begin)
+	if !ok {
+		return Failover{}, false
+	}
+	sent, replied := begin, begin
+	evidence := []int64{c.seq, servedSeq}
+	if grant != nil {
+		sent, replied = grant.from, grant.to
+		evidence = append(evidence, grant.completed)
+	}
+	over := c.at
+	if c.name != resignCause {
+		over = max(over, r.leaseEnd(e, old))
+		over = r.unblocked(e, old.term.Node, over, sent)
+	}
+	over = min(over, max(replied, c.at))
+	sent = max(sent, over)
+	replied = max(replied, sent)
+	served = max(served, replied)
+	return Failover{
+		Election: e.name, Cause: c.name, From: old.term.Node, To: next.term.Node, At: c.at,
+		Wait: over - c.at, Detect: sent - over, Acquire: replied - sent, Announce: served - replied,
+		Total: served - c.at, Excess: served - over, Evidence: sorted(evidence),
+	}, true
+}
+
+// cause is why a leader could no longer act, and since when.
+type cause struct {
+	name string
+	at   time.Duration
+	seq  int64
+}
+
+// causeOf finds why a term ended before its successor got the lease.
+func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, bool) {
+	t := &old.term
+	found := []cause{}
+	if t.graceful() && t.To <= begin {
+		found = append(found, cause{resignCause, t.To, t.End})
+	}
+	if t.Why == exitWhy && t.To <= begin {
+		found = append(found, cause{exitWhy, t.To, t.End})
+	}
+	renewed := r.lastRenewal(e, old)
+	for _, f := range r.faults {
+		if f.hits(t.Node) && f.on >= t.From && f.on <= min(t.To, begin) && renewed < f.on {
+			found = append(found, cause{f.name, f.on, f.onSeq})
+		}
+	}
+	if len(found) == 0 {
+		if t.To > begin || t.leads() {
+			return cause{}, false
+		}
+		c := cause{t.Why, t.To, t.End}
+		for _, f := range r.faults {
+			if f.hits(history.StoreTarget) && f.on <= t.To && renewed < f.off {
+				c.name, c.seq = f.name, f.onSeq
+			}
+		}
+		return c, true
+	}
+	return slices.MinFunc(found, func(a, b cause) int { return cmp.Compare(a.at, b.at) }), true
+}
+
+// belongsTo tells whether the operation is on the lease of the term.
+func (o *op) belongsTo(b *belief) bool {
+	token := max(o.token, o.got)
+	if o.kind != history.Ok && o.audit != nil {
+		token = max(o.token, o.audit.Token)
+	}
+	return o.node == b.term.Node && (token == b.term.Token || token == 0 || b.term.Token == 0)
+}
+
+// lastRenewal is the call of the last renewal of the term that succeeded, or,
+// where only its beliefs were recorded, its last extension.
+func (r *run) lastRenewal(e *election, b *belief) time.Duration {
+	last := -forever
+	for _, o := range e.ops {
+		if o.call == history.Renew && o.kind == history.Ok && o.belongsTo(b) && (o.token != 0 || o.to <= b.term.To) {
+			last = max(last, o.from)
+		}
+	}
+	if len(e.ops) == 0 {
+		last = b.extended
+	}
+	return last
+}
+
+// grantOf is the acquire that gave the term its lease; nil if none was
+// recorded.
+func (e *election) grantOf(b *belief) *op {
+	var grant *op
+	for _, o := range e.ops {
+		if o.call != history.Acquire || o.kind != history.Ok || !o.belongsTo(b) {
+			continue
+		}
+		if b.term.Token != 0 && o.got != 0 {
+			return o
+		}
+		if o.to <= b.term.From+lateReport && (grant == nil || o.to > grant.to) {
+			grant = o
+		}
+	}
+	return grant
+}
+
+// lateReport is how late an elector without tokens may report what it was granted.
+const lateReport = 100 * time.Millisecond
+
+// leaseEnd is when the lease of the term can be over at the earliest.
+func (r *run) leaseEnd(e *election, b *belief) time.Duration {
+	written, ttl := -forever, r.h.Header.Lease
+	released := forever
+	for _, o := range e.ops {
+		took := o.kind == history.Ok || o.kind == history.Info && o.audit != nil && applied(o.audit)
+		if !took || !o.belongsTo(b) || o.token == 0 && o.got == 0 && o.from > b.term.To {
+			continue
+		}
+		switch o.call {
+		case history.Acquire, history.Renew:
+			if at := max(o.from, o.after); at+o.ttl > written+ttl {
+				written, ttl = at, o.ttl
+			}
+		case history.Release:
+			released = min(released, o.from)
+		}
+	}
+	if written == -forever { // only the beliefs are known
+		written = max(b.term.From, b.extended)
+	}
+	end := written + ttl
+	for _, f := range r.faults {
+		if f.to < written || f.from >= end {
+			continue
+		}
+		if f.void {
+			end = f.from
+		} else if f.shorten != 0 {
+			end = max(f.from, end-f.shorten)
+		}
+	}
+	return min(end, released)
+}
+
+// unblocked is the first time from t on at which somebody else than the old
+// leader could reach the store, but not after the request that was granted was
+// sent.
+func (r *run) unblocked(e *election, old string, t, sent time.Duration) time.Duration {
+	for range r.faults {
+		blocked := t
+		open := false
+		for _, node := range r.h.Header.Nodes {
+			if node == old {
+				continue
+			}
+			until := t
+			for _, f := range r.faults {
+				if (f.hits(node) || f.hits(history.StoreTarget)) && f.shorten == 0 && f.on <= t && t < f.off && f.off != forever {
+					until = max(until, f.off)
+				}
+			}
+			if until == t {
+				open = true
+				break
+			}
+			if blocked == t || until < blocked {
+				blocked = until
+			}
+		}
+		if open || blocked == t || blocked > sent {
+			return t
+		}
+		t = blocked
+	}
+	return t
+}

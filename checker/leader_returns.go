@@ -1,0 +1,108 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// checkLeaderReturns decides whether, once every fault was off, somebody led
+// within the bound and somebody went on leading to the end of the run, with no
+// gap longer than the bound (a hand-over may take that long). Obligations end
+// with the run: when the harness begins to stop the candidates, or with the
+// last event.
+//
+// Unknown if the history was never declared healed, has no election, or ended
+// before the bound had passed while nobody led.
+func checkLeaderReturns(r *run) Finding {
+	switch {
+	case r.healed == nil:
+		return unknown(LeaderReturns, "the history was never declared healed, so no leader is owed")
+	case len(r.elections) == 0:
+		return unknown(LeaderReturns, "the history has no election")
+	}
+	var latest time.Duration
+	var undecided *Finding
+	for _, e := range r.elections {
+		if len(e.beliefs) == 0 && len(e.ops) == 0 {
+			continue // writes alone make no election
+		}
+		f, wait := r.leaderReturns(e)
+		switch f.Verdict {
+		case Fail:
+			return f
+		case Unknown:
+			undecided = &f
+		}
+		latest = max(latest, wait)
+	}
+	if undecided != nil {
+		return *undecided
+	}
+	return pass(LeaderReturns, fmt.Sprintf("somebody led within %s of healing (bound %s) and somebody did to the end",
+		span(latest), span(r.returnBound())))
+}
+
+// leaderReturns decides it for one election and returns how long it took.
+func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
+	bound, from := r.returnBound(), r.healed.At
+	end := max(r.curtain, from)
+	gapFrom, wait := from, time.Duration(-1)
+	var last *belief
+	for _, w := range merge(e.spans(), 0) {
+		if w.to <= from {
+			continue
+		}
+		if w.from >= end {
+			break
+		}
+		if gap := w.from - gapFrom; gap > bound {
+			return r.leaderless(e, last, gapFrom, w.from), 0
+		}
+		if wait < 0 {
+			wait = max(0, w.from-from)
+		}
+		gapFrom = w.to
+		last = e.believer(w.to)
+	}
+	switch {
+	case end-gapFrom > bound:
+		return r.leaderless(e, last, gapFrom, end), 0
+	case wait < 0:
+		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s after healing at %s, but the history ends %s later, before the bound of %s has passed",
+			r.in(e), moment(from), span(end-from), span(bound)), r.healed.Seq), 0
+	default:
+		return Finding{Verdict: Pass}, wait
+	}
+}
+
+// leaderless is the finding that nobody led for longer than the bound.
+func (r *run) leaderless(e *election, last *belief, from, to time.Duration) Finding {
+	if last == nil {
+		return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after healing at %s; the bound is %s",
+			r.in(e), span(to-from), moment(from), span(r.returnBound())), r.healed.Seq)
+	}
+	return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after %s had stopped at %s, after healing; the bound is %s",
+		r.in(e), span(to-from), who(last.term.Node, last.term.Token), moment(from), span(r.returnBound())), r.healed.Seq, last.term.End)
+}
+
+// believer is a belief with a span that ends at t.
+func (e *election) believer(t time.Duration) *belief {
+	for _, b := range e.beliefs {
+		for _, s := range b.spans {
+			if s.to == t {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// leads tells whether the term was ended by nobody's wish but the run's.
+func (t *Term) leads() bool { return t.Why == "" }
+
+// graceful tells whether the term was given up on purpose.
+func (t *Term) graceful() bool {
+	return t.Why == string(history.Resigned) || t.Why == string(history.Stopped)
+}

@@ -1,0 +1,383 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// leaseState is one state of the sequential model of a lease with expiry. The
+// last write of the lease happened at some time in [a, b], and the present is
+// at least now. Since only one lease is alive at a time, this is an exact
+// projection of all timings that agree with the operations so far, up to
+// epsilon.
+//
+// States are comparable, and one state covers another one if whatever can
+// follow the other can follow it too: a step keeps only those that no other
+// one covers.
+type leaseState struct {
+	live   bool
+	holder string
+	nonce  string
+	token  uint64 // 0: not known (yet), but larger than last
+	ttl    time.Duration
+	last   uint64 // every grant to come has a larger token
+	a, b   time.Duration
+	now    time.Duration
+
+	// pending counts, one byte for each class of operations of unknown
+	// outcome, how many were sent and have not taken effect so far. They may
+	// still do so at any time, or never.
+	pending string
+}
+
+// leaseInput is one step of the model: an operation of known outcome, the
+// sending of one of unknown outcome, or an act of the environment. Step sees
+// no clock, so the times travel here.
+type leaseInput struct {
+	from, to time.Duration
+	op       *op
+	took     bool // op took effect, whatever its caller learned
+	token    uint64
+	class    int // from 1: the sending of an operation of this class
+	fault    *fault
+	end      *[][]leaseState // the end of a window: collects the states there
+	goOn     bool            // end: go on to find all possible ends
+}
+
+// leaseClass is what operations of unknown outcome have in common as far as
+// the model can tell them apart.
+type leaseClass struct {
+	call  history.Call
+	node  string
+	nonce string
+	token uint64
+	ttl   time.Duration
+}
+
+// leaseModel steps sets of states. See doc of checkPorcupine for its source.
+type leaseModel struct {
+	epsilon func(ttl time.Duration) time.Duration
+	classes []leaseClass
+}
+
+// step returns every state that one of states can be in after the input;
+// empty means that the input is impossible.
+func (m *leaseModel) step(states []leaseState, in *leaseInput) []leaseState {
+	if in.class == 0 && len(m.classes) > 0 {
+		states = m.effects(states, in)
+	}
+	var next []leaseState
+	for _, s := range states {
+		next = m.after(next, s, in)
+	}
+	if len(m.classes) > 0 {
+		for i := range next {
+			next[i].pending = m.prune(&next[i])
+		}
+	}
+	return reduce(next)
+}
+
+// effects adds the states in which pending operations took effect before the
+// input did.
+func (m *leaseModel) effects(states []leaseState, in *leaseInput) []leaseState {
+	all := slices.Clone(states)
+	for i := 0; i < len(all); i++ {
+		for class := range m.classes {
+			if all[i].pending[class] == 0 {
+				continue
+			}
+			s := all[i]
+			c := &m.classes[class]
+			s.pending = add(s.pending, class, -1)
+			for _, t := range m.effect(s, c, in.to) {
+				if !slices.ContainsFunc(all, func(u leaseState) bool { return u.covers(&t) }) {
+					all = append(all, t)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// effect is what a pending operation does to s when it takes effect, not
+// later than to.
+func (m *leaseModel) effect(s leaseState, c *leaseClass, to time.Duration) []leaseState {
+	switch c.call {
+	case history.Acquire:
+		return m.acquire(nil, s, c.node, c.nonce, 0, c.ttl, s.now, to)
+	case history.Renew:
+		return m.renew(nil, s, c, s.now, to)
+	default:
+		return m.release(nil, s, c, s.now, to)
+	}
+}
+
+// after appends to next what s can be after the input.
+func (m *leaseModel) after(next []leaseState, s leaseState, in *leaseInput) []leaseState {
+	lo := max(in.from, s.now)
+	if lo > in.to {
+		return next
+	}
+	switch {
+	case in.class > 0:
+		s.now = lo
+		s.pending = add(s.pending, in.class-1, +1)
+		return append(next, s)
+	case in.fault != nil:
+		s.now = lo
+		return disturb(next, s, in.fault)
+	}
+	o := in.op
+	c := &leaseClass{node: o.node, nonce: o.nonce, token: o.token, ttl: o.ttl}
+	switch {
+	case !in.took && o.otherReason():
+		s.now = lo
+		return append(next, s)
+	case o.call == history.Acquire && in.took:
+		return m.acquire(next, s, o.node, o.nonce, in.token, o.ttl, lo, in.to)
+	case o.call == history.Acquire:
+		if o.nonce != "" && s.live && s.holder == o.node && s.nonce == o.nonce {
+			return next
+		}
+		return m.seen(next, s, o.holder, o.got, lo, in.to)
+	case o.call == history.Observe && o.holder == "" && o.got == 0:
+		return m.over(next, s, lo, in.to)
+	case o.call == history.Observe:
+		return m.seen(next, s, o.holder, o.got, lo, in.to)
+	case o.call == history.Renew && in.took:
+		return m.renew(next, s, c, lo, in.to)
+	case in.took:
+		return m.release(next, s, c, lo, in.to)
+	default:
+		return m.refused(next, s, c, lo, in.to)
+	}
+}
+
+// disturb is what a fault may do to the lease. A shortened TTL is a write that
+// happened earlier. A lease that may have vanished may be over at any time
+// from now on, and the store may have lost count of the tokens.
+func disturb(next []leaseState, s leaseState, f *fault) []leaseState {
+	if f.void {
+		s.last = 0
+		s.a = -forever
+	}
+	if f.shorten == 0 || !s.live {
+		return append(next, s)
+	}
+	if f.effect == nil || !*f.effect {
+		next = append(next, s)
+	}
+	s.a = max(s.a-f.shorten, -forever)
+	s.b -= f.shorten
+	return append(next, s)
+}
+
+// alive is s if its lease is alive at some time in [lo, hi].
+func (m *leaseModel) alive(s leaseState, lo, hi time.Duration) (leaseState, bool) {
+	s.a = max(s.a, lo-s.ttl-m.epsilon(s.ttl)+1)
+	s.b = min(s.b, hi)
+	s.now = lo
+	return s, s.live && s.a <= s.b
+}
+
+// over appends s without a lease, if it can be over at some time in [lo, hi].
+func (m *leaseModel) over(next []leaseState, s leaseState, lo, hi time.Duration) []leaseState {
+	s.now = lo
+	if s.live {
+		s.now = max(lo, s.a+s.ttl-m.epsilon(s.ttl))
+	}
+	if s.now > hi {
+		return next
+	}
+	return append(next, s.free())
+}
+
+// free is s without its lease. A token that nobody ever saw is used up.
+func (s leaseState) free() leaseState {
+	last := s.last
+	if s.live && s.token == 0 {
+		last++
+	}
+	return leaseState{last: last, now: s.now, pending: s.pending}
+}
+
+// resolve fills in what an answer tells about the holder and the token, and
+// says whether it can be about this lease.
+func (s *leaseState) resolve(holder string, token uint64) bool {
+	if holder != "" && s.holder != "" && holder != s.holder {
+		return false
+	}
+	if s.holder == "" {
+		s.holder = holder
+	}
+	switch {
+	case token == 0 || token == s.token:
+		return true
+	case s.token != 0 || token <= s.last:
+		return false
+	}
+	s.token, s.last = token, token
+	return true
+}
+
+func (m *leaseModel) acquire(next []leaseState, s leaseState, node, nonce string, token uint64, ttl, lo, hi time.Duration) []leaseState {
+	for _, g := range m.over(nil, s, lo, hi) {
+		if token != 0 && token <= g.last {
+			continue
+		}
+		g.live, g.holder, g.nonce, g.token, g.ttl = true, node, nonce, token, ttl
+		g.last = max(g.last, token)
+		g.a, g.b = g.now, hi
+		next = append(next, g)
+	}
+	if s.live && s.nonce == nonce && nonce != lonelyNonce && s.holder == node && s.resolve(node, token) { // the same attempt again
+		next = m.extend(next, s, ttl, lo, hi)
+	}
+	return next
+}
+
+// extend appends s with its lease written again, at a time when it was alive.
+func (m *leaseModel) extend(next []leaseState, s leaseState, ttl, lo, hi time.Duration) []leaseState {
+	s, ok := m.alive(s, lo, hi)
+	if !ok {
+		return next
+	}
+	s.b = min(hi, s.b+s.ttl+m.epsilon(s.ttl)-1)
+	s.a, s.ttl = lo, ttl
+	if s.a > s.b {
+		return next
+	}
+	return append(next, s)
+}
+
+// mine tells whether the lease can be the one that c names, and fills in what
+// that tells about it.
+func (s *leaseState) mine(c *leaseClass) bool {
+	if !s.live || s.nonce != "" && c.nonce != "" && s.nonce != c.nonce {
+		return false
+	}
+	return s.resolve(c.node, c.token)
+}
+
+func (m *leaseModel) renew(next []leaseState, s leaseState, c *leaseClass, lo, hi time.Duration) []leaseState {
+	if !s.mine(c) {
+		return next
+	}
+	return m.extend(next, s, c.ttl, lo, hi)
+}
+
+func (m *leaseModel) release(next []leaseState, s leaseState, c *leaseClass, lo, hi time.Duration) []leaseState {
+	if !s.mine(c) {
+		return next
+	}
+	s, ok := m.alive(s, lo, hi)
+	if !ok {
+		return next
+	}
+	return append(next, s.free())
+}
+
+// refused is the answer to a renewal or release: not mine, or mine and over.
+func (m *leaseModel) refused(next []leaseState, s leaseState, c *leaseClass, lo, hi time.Duration) []leaseState {
+	own := s
+	if !own.mine(c) || s.token == 0 && c.token != 0 { // another's, or perhaps another's
+		other := s
+		other.now = lo
+		next = append(next, other)
+	}
+	if own.live && own.mine(c) {
+		next = m.over(next, own, lo, hi)
+	}
+	return next
+}
+
+// seen is an answer that tells that a lease is alive, perhaps whose.
+func (m *leaseModel) seen(next []leaseState, s leaseState, holder string, token uint64, lo, hi time.Duration) []leaseState {
+	if !s.live || !s.resolve(holder, token) {
+		return next
+	}
+	if s, ok := m.alive(s, lo, hi); ok {
+		return append(next, s)
+	}
+	return next
+}
+
+// prune forgets pending operations that can have no effect any more: those on
+// a lease whose token is behind.
+func (m *leaseModel) prune(s *leaseState) string {
+	pending := s.pending
+	for i := range m.classes {
+		c := &m.classes[i]
+		if pending[i] != 0 && c.token != 0 && c.token <= s.last && !(s.live && s.token == c.token) {
+			pending = pending[:i] + "\x00" + pending[i+1:]
+		}
+	}
+	return pending
+}
+
+// add changes the count of a class. It saturates: a count that is too high
+// only allows more.
+func add(pending string, class, by int) string {
+	count := int(pending[class])
+	if count == 255 {
+		return pending
+	}
+	return pending[:class] + string([]byte{byte(count + by)}) + pending[class+1:]
+}
+
+// covers tells whether all that can follow t can follow s.
+func (s *leaseState) covers(t *leaseState) bool {
+	if s.live != t.live || s.holder != t.holder || s.nonce != t.nonce || s.token != t.token || s.ttl != t.ttl {
+		return false
+	}
+	if s.last > t.last || s.now > t.now || s.a > t.a || s.b < t.b {
+		return false
+	}
+	if s.pending == t.pending {
+		return true
+	}
+	for i := range len(s.pending) {
+		if s.pending[i] < t.pending[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// reduce drops the states that others cover and orders the rest.
+func reduce(states []leaseState) []leaseState {
+	if len(states) < 2 {
+		return states
+	}
+	slices.SortFunc(states, compareStates)
+	states = slices.Compact(states)
+	var out []leaseState
+	for i := range states {
+		covered := false
+		for j := range states {
+			covered = covered || i != j && states[j].covers(&states[i])
+		}
+		if !covered {
+			out = append(out, states[i])
+		}
+	}
+	return out
+}
+
+func compareStates(s, t leaseState) int {
+	live := 0
+	if s.live != t.live {
+		live = 1
+		if t.live {
+			live = -1
+		}
+	}
+	return cmp.Or(live, cmp.Compare(s.now, t.now), cmp.Compare(s.a, t.a), cmp.Compare(s.b, t.b),
+		cmp.Compare(s.token, t.token), cmp.Compare(s.last, t.last), cmp.Compare(s.ttl, t.ttl),
+		strings.Compare(s.holder, t.holder), strings.Compare(s.nonce, t.nonce), strings.Compare(s.pending, t.pending))
+}

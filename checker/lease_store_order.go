@@ -1,0 +1,275 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// checkStoreOrder is the second checker of LeaseLinearizable: it replays what
+// the store recorded about itself. A store that runs one command at a time
+// records in the very order in which the operations took effect, so this order
+// is the linearization and no search is needed: the replay follows it and asks
+// whether the times allow every step and every answer. It also knows what
+// became of the operations whose outcome their callers never learned.
+//
+// Every ok acquire, renew and release must have exactly one applied entry, no
+// failed one may have any, and an applied entry must have an operation (or a
+// process that was killed before it could report the operation). Operations
+// that changed nothing are placed into the order by their times, each on its
+// own.
+//
+// Unknown without audit events, and where a fault may have removed entries
+// together with leases and one is missing.
+func checkStoreOrder(r *run) Finding {
+	replayed := 0
+	for _, e := range r.elections {
+		if len(e.audits) == 0 {
+			continue
+		}
+		if f := missingEntry(r, e); f != nil {
+			return *f
+		}
+		p := &replay{r: r, e: e}
+		if f := p.run(); f != nil {
+			f.Reason += r.in(e)
+			return *f
+		}
+		replayed += len(p.steps)
+	}
+	if replayed == 0 {
+		return unknown(LeaseLinearizable, "the store kept no record of its own (no audit event that changed a lease)")
+	}
+	return pass(LeaseLinearizable, fmt.Sprintf("replaying the store's own record of %d changes explains every answer", replayed))
+}
+
+// missingEntry finds an operation that took effect without the store's record
+// of it.
+func missingEntry(r *run, e *election) *Finding {
+	for _, o := range e.ops {
+		if o.kind != history.Ok || o.call == history.Observe || o.audit != nil {
+			continue
+		}
+		if r.lossy() {
+			f := unknown(LeaseLinearizable, "a fault may have removed the store's own record; it lacks operation "+fmt.Sprint(o.id), o.seq())
+			return &f
+		}
+		return leaseFail(nil, o, "%s of %s succeeded at %s but the store has no record of it", o.call, o.node, moment(o.to))
+	}
+	return nil
+}
+
+// step is the state of the lease after one applied entry.
+type step struct {
+	lo, hi time.Duration // when the entry was made
+	op     *op
+	live   bool
+	holder string
+	nonce  string
+	token  uint64
+	ttl    time.Duration
+	a, b   time.Duration // when the lease was last written
+	keeps  bool          // the entry found the lease of the step before alive
+}
+
+type replay struct {
+	r     *run
+	e     *election
+	steps []step
+	place map[*op]int // by refused operation with an entry: how many applied entries came before
+}
+
+func (p *replay) run() *Finding {
+	p.place = map[*op]int{}
+	current := step{lo: -forever, hi: forever}
+	last := uint64(0)
+	for i, a := range p.e.audits {
+		o := p.e.auditOf[i]
+		if !applied(a) {
+			if o != nil {
+				p.place[o] = len(p.steps)
+			}
+			continue
+		}
+		if o == nil {
+			f := fail(LeaseLinearizable, fmt.Sprintf("the store applied %s (%s), which no recorded operation explains",
+				a.Call, who(a.Node, a.Token)), a.Seq)
+			return &f
+		}
+		next := step{lo: max(current.lo, o.from), hi: o.before, op: o}
+		if next.lo > next.hi {
+			return leaseFail(current.op, o, "the store's order puts %s of %s before %s at the latest, but it came after %s",
+				o.call, o.node, moment(next.hi), moment(next.lo))
+		}
+		if f := p.apply(&current, &next, a, &last); f != nil {
+			return f
+		}
+		p.steps = append(p.steps, next)
+		current = next
+	}
+	for _, o := range p.e.ops {
+		if f := p.placeAnswer(o); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// apply makes next the state after the entry, or says why it cannot be.
+func (p *replay) apply(current, next *step, a *history.Event, last *uint64) *Finding {
+	o := next.op
+	token := max(a.Token, o.token, o.got)
+	own := current.live && (current.holder == "" || o.node == "" || current.holder == o.node) &&
+		(current.nonce == o.nonce || current.nonce == "" || o.nonce == "") &&
+		(current.token == token || token == 0)
+	lastEnd := p.lastEnd(current, next.lo)
+	if o.call == history.Acquire && !(own && current.nonce == o.nonce && next.lo <= lastEnd) {
+		if current.live {
+			next.lo = max(next.lo, p.firstEnd(current, next.hi))
+		}
+		if next.lo > next.hi {
+			return leaseFail(current.op, o, "the store granted %s the lease at %s at the latest, but that of %s lasted until %s at least",
+				who(o.node, token), moment(next.hi), who(current.holder, current.token), moment(next.lo))
+		}
+		if token != 0 && token <= *last && !p.forgot(next.hi) {
+			return leaseFail(current.op, o, "the store granted %s although token %d was out already", who(o.node, token), *last)
+		}
+		*last = max(*last, token)
+		next.live, next.holder, next.nonce, next.token, next.ttl = true, o.node, o.nonce, token, o.ttl
+		next.a, next.b = next.lo, next.hi
+		return nil
+	}
+	switch {
+	case !own:
+		return leaseFail(current.op, o, "the store applied %s of %s while the lease was that of %s",
+			o.call, who(o.node, token), who(cmpHolder(current), current.token))
+	case next.lo > lastEnd:
+		return leaseFail(current.op, o, "the store applied %s of %s at %s at the earliest, when the lease was over since %s",
+			o.call, who(o.node, token), moment(next.lo), moment(lastEnd))
+	}
+	next.keeps = true
+	if o.call == history.Release {
+		return nil
+	}
+	next.live, next.holder, next.nonce, next.token, next.ttl = true, current.holder, current.nonce, current.token, o.ttl
+	next.a, next.b = next.lo, min(next.hi, lastEnd)
+	return nil
+}
+
+func cmpHolder(s *step) string {
+	if !s.live {
+		return "nobody"
+	}
+	return s.holder
+}
+
+// firstEnd is when the lease is over at the earliest, with the faults that may
+// have come before t.
+func (p *replay) firstEnd(s *step, t time.Duration) time.Duration {
+	end := s.a + s.ttl - p.r.epsilon(s.ttl)
+	for _, f := range p.r.faults {
+		if f.to < s.a || f.from > min(end, t) {
+			continue
+		}
+		if f.void {
+			end = f.from
+		}
+		if f.shorten > 0 {
+			end = max(f.from, end-f.shorten)
+		}
+	}
+	return end
+}
+
+// lastEnd is when the lease is over at the latest, with the faults that
+// certainly came after its last write and before t.
+func (p *replay) lastEnd(s *step, t time.Duration) time.Duration {
+	end := s.b + s.ttl + p.r.epsilon(s.ttl)
+	for _, f := range p.r.faults {
+		switch {
+		case f.shorten < 0:
+			end -= f.shorten
+		case f.shorten > 0 && f.effect != nil && *f.effect && f.from >= s.b && f.to <= t && end > f.to:
+			end = max(f.to, end-f.shorten)
+		}
+	}
+	return end
+}
+
+// forgot tells whether the store may have lost count of the tokens before t.
+func (p *replay) forgot(t time.Duration) bool {
+	return slices.ContainsFunc(p.r.faults, func(f *fault) bool { return f.void && f.from <= t })
+}
+
+// placeAnswer asks whether an operation that changed nothing finds a place in
+// the store's order that its times allow and that explains its answer.
+func (p *replay) placeAnswer(o *op) *Finding {
+	observed := o.call == history.Observe && o.kind == history.Ok
+	if !observed && (o.kind != history.Fail || o.call == history.Observe || o.otherReason()) {
+		return nil
+	}
+	first := sort.Search(len(p.steps), func(k int) bool { return p.steps[k].hi >= o.from })
+	last := sort.Search(len(p.steps), func(k int) bool { return p.steps[k].lo > o.to })
+	if k, ok := p.place[o]; ok {
+		first, last = max(first, k), min(last, k)
+	}
+	for k := first; k <= last; k++ { // after k applied entries
+		if p.explains(o, k) {
+			return nil
+		}
+	}
+	var before *op
+	if first > 0 {
+		before = p.steps[min(first, len(p.steps))-1].op
+	}
+	return leaseFail(before, o, "no place in the store's own order explains what %s of %s was told at %s (%s)",
+		o.call, who(o.node, o.token), moment(o.to), answer(o))
+}
+
+// answer describes the answer of an operation that changed nothing.
+func answer(o *op) string {
+	switch {
+	case o.call == history.Renew || o.call == history.Release:
+		return "it does not hold the lease"
+	case o.holder == "" && o.got == 0 && o.call == history.Observe:
+		return "nobody leads"
+	default:
+		return "the lease is that of " + who(o.holder, o.got)
+	}
+}
+
+// explains tells whether the state after k applied entries can have given the
+// answer of the operation.
+func (p *replay) explains(o *op, k int) bool {
+	s := step{lo: -forever}
+	if k > 0 {
+		s = p.steps[k-1]
+	}
+	lo, hi := max(o.from, s.lo), o.to
+	kept := false
+	if k < len(p.steps) {
+		hi = min(hi, p.steps[k].hi)
+		kept = p.steps[k].keeps
+	}
+	if lo > hi {
+		return false
+	}
+	over := !s.live || !kept && hi >= p.firstEnd(&s, hi)
+	alive := s.live && lo <= p.lastEnd(&s, lo)
+	is := (o.holder == "" || s.holder == "" || o.holder == s.holder) && (o.got == 0 || s.token == 0 || o.got == s.token)
+	switch {
+	case o.call == history.Renew || o.call == history.Release:
+		mine := (s.holder == "" || s.holder == o.node) && (o.token == 0 || s.token == 0 || o.token == s.token) &&
+			(o.nonce == "" || s.nonce == "" || o.nonce == s.nonce)
+		return over || !mine
+	case o.call == history.Acquire:
+		return alive && is && !(o.nonce != "" && o.nonce == s.nonce && s.holder == o.node)
+	case o.holder == "" && o.got == 0:
+		return over
+	default:
+		return alive && is
+	}
+}

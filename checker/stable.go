@@ -1,0 +1,85 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkStable decides whether the leader did not change without a fault: no
+// term ended and no second leader came in a stretch that no fault influences.
+// A fault influences everything from its on event to one return bound after
+// its off event, in every election: what a candidate lost in a fault may cost
+// it the lease that much later. A voluntary resignation without a fault is a
+// change as well. What happens while the harness stops the candidates at the
+// end does not count.
+//
+// Unknown if nobody was ever elected, or no term overlaps a fault-free stretch.
+func checkStable(r *run) Finding {
+	terms, judged := 0, false
+	for _, e := range r.elections {
+		var last *belief
+		for _, b := range e.beliefs {
+			terms++
+			judged = judged || r.calmWithin(b)
+			if last != nil && r.calm(b.term.From) && (last.term.Node != b.term.Node || last.term.Token != b.term.Token) {
+				return fail(Stable, fmt.Sprintf("the leader changed%s from %s to %s at %s, without a fault", r.in(e),
+					who(last.term.Node, last.term.Token), who(b.term.Node, b.term.Token), moment(b.term.From)), last.term.Begin, b.term.Begin)
+			}
+			if !b.term.leads() && r.calm(b.term.To) {
+				return fail(Stable, fmt.Sprintf("the term of %s ended%s at %s (%s), without a fault",
+					who(b.term.Node, b.term.Token), r.in(e), moment(b.term.To), b.term.Why), b.term.Begin, b.term.End)
+			}
+			last = b
+		}
+	}
+	switch {
+	case terms == 0:
+		return unknown(Stable, "nobody was ever elected")
+	case !judged:
+		return unknown(Stable, "faults influenced the whole time in which somebody led")
+	default:
+		return pass(Stable, fmt.Sprintf("%d terms, and none ended or began without a fault but the first", terms))
+	}
+}
+
+// influence is the time in which a fault may explain a change.
+func (r *run) influence(f *fault) window { return window{f.from, f.to + r.returnBound()} }
+
+// calm tells whether no fault can explain what happens at t and the run still
+// goes on.
+func (r *run) calm(t time.Duration) bool {
+	if t >= r.curtain {
+		return false
+	}
+	for _, f := range r.faults {
+		if w := r.influence(f); w.from <= t && t <= w.to {
+			return false
+		}
+	}
+	return true
+}
+
+// calmWithin tells whether some part of the belief is in a fault-free stretch.
+func (r *run) calmWithin(b *belief) bool {
+	for _, s := range b.spans {
+		t := s.from
+		for _, w := range r.influences() {
+			if w.from <= t && t <= w.to {
+				t = w.to + 1
+			}
+		}
+		if t < min(s.to, r.curtain) {
+			return true
+		}
+	}
+	return false
+}
+
+// influences are the influences of all faults, in order and merged.
+func (r *run) influences() []window {
+	var all []window
+	for _, f := range r.faults {
+		all = append(all, r.influence(f))
+	}
+	return merge(all, 0)
+}

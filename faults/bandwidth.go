@@ -25,5 +25,5 @@ func (Bandwidth) Heal(ctx context.Context, w World, targets []string) (string, e
 
 // Effect implements Fault.
 func (Bandwidth) Effect() Effect {
-	return Effect{Summary: "the way to the store carries only so many kilobytes a second", Link: true}
+	return Effect{Summary: "the way to the store carries only so many kilobytes a second", Immediate: true}
 }

@@ -36,7 +36,11 @@ type Effect struct {
 	Void    bool          // may remove leases from the store
 	Shorten time.Duration // shortens the time to live of every lease in the store
 	Instant bool          // is over once applied: there is nothing to heal
-	Link    bool          // lies on the way between candidate and store, so that nothing of it outlasts its healing
+
+	// Immediate says that healing acts at once: from its beginning on the
+	// fault may not be in force any more. Others (a crash) last until they are
+	// healed.
+	Immediate bool
 }
 
 // ErrNoEffect is wrapped by an Apply or Heal that put its fault on without

@@ -29,5 +29,5 @@ func (Latency) Heal(ctx context.Context, w World, targets []string) (string, err
 
 // Effect implements Fault.
 func (Latency) Effect() Effect {
-	return Effect{Summary: "the store's answers are late by a constant, with jitter", Link: true}
+	return Effect{Summary: "the store's answers are late by a constant, with jitter", Immediate: true}
 }

@@ -23,7 +23,9 @@ func (Pause) Heal(ctx context.Context, w World, targets []string) (string, error
 }
 
 // Effect implements Fault.
-func (Pause) Effect() Effect { return Effect{Summary: "a candidate's process is suspended"} }
+func (Pause) Effect() Effect {
+	return Effect{Summary: "a candidate's process is suspended", Immediate: true}
+}
 
 // PauseBeforeWrite suspends its target between the check of its leadership and
 // the arrival of the write that follows: the moment that only a fence at the
@@ -48,5 +50,5 @@ func (PauseBeforeWrite) Heal(ctx context.Context, w World, targets []string) (st
 
 // Effect implements Fault.
 func (PauseBeforeWrite) Effect() Effect {
-	return Effect{Summary: "the leader is suspended between its check and the write that follows"}
+	return Effect{Summary: "the leader is suspended between its check and the write that follows", Immediate: true}
 }

@@ -27,7 +27,7 @@ func (StorePause) Heal(ctx context.Context, w World, _ []string) (string, error)
 
 // Effect implements Fault.
 func (StorePause) Effect() Effect {
-	return Effect{Summary: "the store's process is frozen", Store: true}
+	return Effect{Summary: "the store's process is frozen", Store: true, Immediate: true}
 }
 
 // StoreCrash kills the store; healing starts it again, with or without the

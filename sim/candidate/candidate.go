@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -107,6 +108,9 @@ func (h *Host) obey(commands io.Reader, started chan<- struct{}) {
 func (h *Host) setClock(c protocol.Command) {
 	belief := h.belief.Load()
 	var deadline time.Duration
+	if belief != nil && belief.Until == nil {
+		belief = nil // no clock moves its end
+	}
 	if belief != nil {
 		deadline = h.own(*belief.Until)
 	}
@@ -133,22 +137,23 @@ func (h *Host) own(real time.Duration) time.Duration {
 	return h.Clock.Now() + time.Duration(float64(real-h.out.now())*h.Clock.Rate())
 }
 
-// Store opens the store that the environment names and records every call to
-// it. The caller closes it.
-func (h *Host) Store() (elector.Store, io.Closer, error) {
+// Recorded is store with every call to it, and every outcome, recorded.
+func (h *Host) Recorded(store elector.Store) elector.Store {
+	return &recordedStore{Store: store, node: h.Node, out: h.out}
+}
+
+// Open opens the store that the environment names, with nothing recorded. The
+// caller closes it.
+func (h *Host) Open() (*redisstore.Store, error) {
 	options, err := redisstore.ParseURL(h.RedisURL)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if options.TLSConfig != nil && h.ServerName != "" {
 		options.TLSConfig.ServerName = h.ServerName
 	}
 	prefix, _, _ := CutElection(h.Election)
-	store, err := redisstore.New(options, redisstore.Options{Prefix: prefix, Audit: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &recordedStore{Store: store, node: h.Node, out: h.out}, store, nil
+	return redisstore.New(options, redisstore.Options{Prefix: prefix, Audit: true})
 }
 
 // CutElection splits the name of an election into the prefix of the run's keys
@@ -160,15 +165,26 @@ func CutElection(name string) (prefix, election string, found bool) {
 	return "", name, false
 }
 
+// Forever is the deadline of a belief that does not end by itself.
+const Forever = time.Duration(math.MaxInt64)
+
+// deadline puts the deadline of a belief onto the run's clock.
+func (h *Host) deadline(own time.Duration) *time.Duration {
+	if own == Forever {
+		return nil
+	}
+	return history.At(h.real(own))
+}
+
 // Elected, Extended and Deposed record a belief. at and until are times on the
 // candidate's clock.
 func (h *Host) Elected(at time.Duration, token uint64, until time.Duration) {
-	h.believe(at, history.Event{Kind: history.Elected, Node: h.Node, Token: token, Until: history.At(h.real(until))})
+	h.believe(at, history.Event{Kind: history.Elected, Node: h.Node, Token: token, Until: h.deadline(until)})
 }
 
 // Extended records that the belief lasts until a later time.
 func (h *Host) Extended(at time.Duration, token uint64, until time.Duration) {
-	h.believe(at, history.Event{Kind: history.Extended, Node: h.Node, Token: token, Until: history.At(h.real(until))})
+	h.believe(at, history.Event{Kind: history.Extended, Node: h.Node, Token: token, Until: h.deadline(until)})
 }
 
 func (h *Host) believe(at time.Duration, e history.Event) {
@@ -184,6 +200,10 @@ func (h *Host) Deposed(at time.Duration, token uint64, why history.Why) {
 
 // Lead does the leader's work until ctx is done.
 func (h *Host) Lead(ctx context.Context, term *elector.Term) { h.work.lead(ctx, term) }
+
+// Write makes the n-th write of a term to the protected resource and reports
+// whether it makes sense to go on.
+func (h *Host) Write(token uint64, n int) bool { return h.work.write(token, n) }
 
 // nodeOf is the node in an elector's unique id, which appends a random part.
 func nodeOf(id string) string {

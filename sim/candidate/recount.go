@@ -12,19 +12,19 @@ import (
 
 // Recount is the production elector as a subject.
 func Recount(ctx context.Context, h *Host) error {
-	store, closer, err := h.Store()
+	store, err := h.Open()
 	if err != nil {
 		return err
 	}
 	_, election, _ := CutElection(h.Election)
-	e, err := elector.New(store, elector.Config{
+	e, err := elector.New(h.Recorded(store), elector.Config{
 		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
 		Clock: h.Clock, Logger: h.Logger,
 		OnStarted: h.Lead,
 		OnEvent:   h.transition,
 	})
 	if err != nil {
-		return errors.Join(err, closer.Close())
+		return errors.Join(err, store.Close())
 	}
 	watching, stop := context.WithCancel(ctx)
 	var observer sync.WaitGroup
@@ -32,7 +32,7 @@ func Recount(ctx context.Context, h *Host) error {
 	err = e.Run(ctx)
 	stop()
 	observer.Wait()
-	return errors.Join(err, closer.Close())
+	return errors.Join(err, store.Close())
 }
 
 // transition records the elector's beliefs.

@@ -69,14 +69,13 @@ func (d *driver) step(ctx context.Context, i int, step faults.Step) error {
 	}
 	off := step.Event(id, history.Off, targets)
 	off.Since = history.At(since)
-	if effect.Link {
-		// From the beginning of its healing on a link may work again.
+	if effect.Immediate {
 		off.At = d.recorder.Now()
 	}
 	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	defer cancel()
 	more, healErr := step.Fault.Heal(healing, d.world, targets)
-	if !effect.Link {
+	if !effect.Immediate {
 		off.At = d.recorder.Now()
 	}
 	off.Evidence = joined(evidence, more)

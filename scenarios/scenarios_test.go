@@ -1,0 +1,168 @@
+package scenarios_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/candidate"
+	"github.com/recount-io/recount/sim/live"
+)
+
+// session is the one live session of this package's tests. The Redis is what
+// RECOUNT_REDIS says: auto, embedded, process, docker or a URL.
+var session = sync.OnceValues(func() (*live.Session, error) {
+	return live.Open(context.Background(), live.Options{Redis: os.Getenv("RECOUNT_REDIS")})
+})
+
+func TestMain(m *testing.M) {
+	live.Main()
+	subjects := canaries()
+	maps.Copy(subjects, map[string]candidate.Subject{"recount": candidate.Recount})
+	candidate.Main(subjects)
+
+	flag.Parse()
+	// Scenarios mostly wait: more of them than cores may run at once.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = f.Value.Set("4") // a number is always accepted
+	}
+	status := m.Run()
+	if s, err := session(); err == nil {
+		if err := s.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "close the session:", err)
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
+
+// open returns the session and says which Redis it uses.
+func open(t *testing.T) *live.Session {
+	t.Helper()
+	s, err := session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	what, why := s.Redis()
+	t.Logf("Redis: %s (%s)", what, why)
+	return s
+}
+
+// run runs one scenario and returns its outcome; its reports go below
+// RECOUNT_OUT if that is set.
+func run(t *testing.T, s scenarios.Scenario, set scenarios.Settings) scenarios.Outcome {
+	t.Helper()
+	logs := t.TempDir()
+	outcomes := scenarios.Runner{
+		World: open(t),
+		Logs:  func(string) (string, error) { return logs, nil },
+	}.Run(t.Context(), []scenarios.Scenario{s}, set)
+	o := outcomes[0]
+	if o.Err != nil {
+		t.Errorf("the run is not whole: %v", o.Err)
+	}
+	if o.Result == nil {
+		t.FailNow()
+	}
+	keep(t, o, logs)
+	return o
+}
+
+// keep writes the reports of a run for people to read.
+func keep(t *testing.T, o scenarios.Outcome, logs string) {
+	t.Helper()
+	out := os.Getenv("RECOUNT_OUT")
+	if out == "" {
+		return
+	}
+	files, err := reports.Files(reports.New(o.History, o.Result), o.History, o.Result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(out, strings.ReplaceAll(t.Name(), "/", "-"))
+	if err := os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(logs)); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestScenarios shows that the production elector keeps its promises in every
+// scenario, and that every fault took effect.
+func TestScenarios(t *testing.T) {
+	private := open(t).Private()
+	for _, s := range scenarios.All() {
+		t.Run(s.Name, func(t *testing.T) {
+			if s.NeedsPrivateStore() && !private {
+				t.Skip("it hits the store itself, and this Redis is not the run's own")
+			}
+			t.Parallel()
+			o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+			for _, f := range o.Result.Asked {
+				if f.Verdict != checker.Pass {
+					t.Errorf("%s: %v: %s %v", f.Promise, f.Verdict, f.Reason, f.Evidence)
+				}
+			}
+			for _, f := range o.Result.Faults {
+				if f.Effective != f.Injected {
+					t.Errorf("fault %s: %d injected, %d effective", f.Name, f.Injected, f.Effective)
+				}
+			}
+			if len(o.Plan.Schedule) > 0 && len(o.Result.Faults) == 0 {
+				t.Error("the schedule has faults, and none was injected")
+			}
+			t.Logf("%d failovers, dual belief %v, availability %.3f", len(o.Result.Failovers), o.Result.DualBelief, o.Result.Availability)
+		})
+	}
+}
+
+// TestCanaries shows that three broken electors are caught, each on the
+// promise that it breaks, and that the finding names the two events.
+func TestCanaries(t *testing.T) {
+	for _, canary := range []struct {
+		subject, scenario string
+		breaks            checker.Promise
+	}{
+		{"canary-renews-unowned", "pause-leader", checker.LeaseLinearizable},
+		{"canary-believes-on", "partition-leader", checker.AtMostOneLeader},
+		{"canary-reuses-token", "crash-leader", checker.TokensIncrease},
+	} {
+		t.Run(canary.subject, func(t *testing.T) {
+			t.Parallel()
+			found, err := scenarios.Find(canary.scenario)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := run(t, found[0], scenarios.Settings{Subject: canary.subject, Seed: 1})
+			if o.Verdict() != checker.Fail {
+				t.Errorf("the verdict is %v", o.Verdict())
+			}
+			for _, f := range o.Result.Asked {
+				t.Logf("%s: %v: %s %v", f.Promise, f.Verdict, f.Reason, f.Evidence)
+				if f.Promise != canary.breaks {
+					continue
+				}
+				if f.Verdict != checker.Fail {
+					t.Errorf("%s is %v: %s", f.Promise, f.Verdict, f.Reason)
+				}
+				if len(f.Evidence) < 2 {
+					t.Errorf("%s names the events %v, not two", f.Promise, f.Evidence)
+				}
+			}
+		})
+	}
+}

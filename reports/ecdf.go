@@ -7,7 +7,9 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -21,6 +23,8 @@ import (
 const (
 	plotWidth  vg.Length = 330
 	plotHeight vg.Length = 190
+
+	maxSteps = 400
 )
 
 // Colours that stand for those of the page: a plot cannot know whether it is
@@ -58,6 +62,7 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 	if bound > 0 && bound < 3*largest {
 		p.X.Max = math.Max(p.X.Max, bound*1.04)
 	}
+	p.X.Tick.Marker = ticks(p.X.Min, p.X.Max)
 	p.Y.Min, p.Y.Max = 0, 1
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.9, Label: "90 %"}, {Value: 1, Label: "100 %"}}
 	dress(&p.X, axis.colour)
@@ -82,7 +87,7 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 		p.Add(line)
 	}
 	to := vgsvg.New(plotWidth, plotHeight)
-	p.Draw(draw.New(to))
+	p.Draw(draw.Crop(draw.New(to), 0, -14, 0, -6)) // room for half of the last labels
 	var out bytes.Buffer
 	if _, err := to.WriteTo(&out); err != nil {
 		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
@@ -92,7 +97,7 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 
 // dress takes the weight out of an axis.
 func dress(a *plot.Axis, c color.Color) {
-	sans := font.Font{Typeface: "Liberation", Variant: "Sans", Size: 10.5}
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9.5}
 	a.Label.TextStyle.Font, a.Tick.Label.Font = sans, sans
 	a.Label.TextStyle.Color, a.Tick.Label.Color = c, c
 	a.Color, a.Tick.Color = c, c
@@ -101,13 +106,32 @@ func dress(a *plot.Axis, c color.Color) {
 	a.Padding = 0
 }
 
+// ticks are about five round values.
+func ticks(from, to float64) plot.ConstantTicks {
+	const fine = 1e-6 // ms; roundStep counts in whole numbers
+	step := float64(roundStep(time.Duration((to-from)/fine), 5)) * fine
+	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	var out plot.ConstantTicks
+	for i := int(math.Ceil(from/step - 1e-9)); float64(i)*step <= to; i++ {
+		value := float64(i) * step
+		out = append(out, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'f', decimals, 64)})
+	}
+	return out
+}
+
 // stairs are the corners of the step function, spelled out so that the curve
-// begins and ends at the edges of the plot.
+// begins and ends at the edges of the plot. Of large samples only every so
+// many values make a step: finer ones than a pixel show nothing.
 func stairs(values []float64, from, to float64) plotter.XYs {
 	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
 	xys := plotter.XYs{{X: from, Y: 0}}
-	for i, x := range sorted {
-		xys = append(xys, plotter.XY{X: x, Y: float64(i) / float64(len(sorted))}, plotter.XY{X: x, Y: float64(i+1) / float64(len(sorted))})
+	below := 0.0
+	for i := range min(n, maxSteps) {
+		rank := n * (i + 1) / min(n, maxSteps)
+		x, upTo := sorted[rank-1], float64(rank)/float64(n)
+		xys = append(xys, plotter.XY{X: x, Y: below}, plotter.XY{X: x, Y: upTo})
+		below = upTo
 	}
 	return append(xys, plotter.XY{X: to, Y: 1})
 }

@@ -76,6 +76,10 @@ func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
 	p.MoreFails = len(rep.Failovers) - len(p.Failovers)
 	p.Events, p.Shown = notable(h, rep, guilty)
 	for _, name := range checker.Promises {
+		named := func(f Promise) bool { return f.Promise == name }
+		if slices.ContainsFunc(rep.Measured, named) {
+			continue // says so itself
+		}
 		if why := h.Header.Waived[string(name)]; why != "" {
 			p.Waived = append(p.Waived, figure{string(name), Redact(why)})
 		}
@@ -117,7 +121,7 @@ func render(name string, data any, style *template.CSS, script *template.JS, sum
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"ms": ms, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
-		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline,
+		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "sentence": sentence,
 		"has":  func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
 		"path": relative,
 		"drawing": func(d *drawing, caption string) map[string]any {
@@ -156,33 +160,44 @@ func guiltyEvents(broken []Promise) []EventRef {
 	return out
 }
 
-// closeUp is the part of the run around the guilty events of the first broken
-// promise, if it is worth a drawing of its own.
+// closeUp is the part of the run around the guilty events, if it is worth a
+// drawing of its own. Where two candidates believed, it is that time: the
+// belief itself may have begun long before.
 func closeUp(h *history.History, r *checker.Result, guilty []EventRef) (from, to time.Duration, ok bool) {
 	if len(guilty) == 0 {
 		return 0, 0, false
 	}
 	from, to = r.End, 0
 	for _, g := range guilty {
-		at := time.Duration(g.AtMS * float64(time.Millisecond))
-		from, to = min(from, at), max(to, at)
-		for _, t := range r.Terms {
-			if t.Begin == g.Seq || t.End == g.Seq {
-				to = max(to, min(t.To, at+2*h.Header.Lease))
+		from, to = min(from, g.at()), max(to, g.at())
+	}
+	if begin, end, found := guiltyOverlap(h, r, guilty); found {
+		near := h.Header.Lease / 2
+		from, to = max(from, begin-near), max(end, min(to, end+near))
+	}
+	margin := max((to-from)*2/5, h.Header.Lease/10, time.Millisecond)
+	from, to = max(0, from-margin), min(r.End, to+margin)
+	return from, to, to > from && to-from < r.End*6/10
+}
+
+// guiltyOverlap is the first time of dual belief that a guilty event begins,
+// ends, or lies in.
+func guiltyOverlap(h *history.History, r *checker.Result, guilty []EventRef) (from, to time.Duration, ok bool) {
+	for _, o := range overlaps(r.Terms, h.Header.ClockError) {
+		for _, g := range guilty {
+			if at := g.at(); at >= o.from-time.Microsecond && at <= o.to+time.Microsecond {
+				return o.from, o.to, true
 			}
 		}
 	}
-	margin := max((to-from)/5, h.Header.Lease/4, time.Millisecond)
-	from, to = max(0, from-margin), min(r.End, to+margin)
-	return from, to, to > from && to-from < r.End*6/10
+	return 0, 0, false
 }
 
 func keyFigures(r *Report) []keyFigure {
 	out := []keyFigure{{Name: "Failover p50", Value: "–", Note: "no failover in this run"}, {Name: "Failover p99", Value: "–", Note: "no failover in this run"}}
 	if r.FailoverMS.Count > 0 {
-		of := "of " + plural(r.FailoverMS.Count, "failover")
-		out[0] = keyFigure{Name: "Failover p50", Value: ms(r.FailoverMS.P50), Unit: "ms", Note: of + "; excess " + ms(r.ExcessMS.P50) + " ms"}
-		out[1] = keyFigure{Name: "Failover p99", Value: ms(r.FailoverMS.P99), Unit: "ms", Note: "worst " + ms(r.FailoverMS.Max) + " ms; excess " + ms(r.ExcessMS.P99) + " ms"}
+		out[0] = keyFigure{Name: "Failover p50", Value: ms(r.FailoverMS.P50), Unit: "ms", Note: "excess " + ms(r.ExcessMS.P50) + " ms"}
+		out[1] = keyFigure{Name: "Failover p99", Value: ms(r.FailoverMS.P99), Unit: "ms", Note: "excess " + ms(r.ExcessMS.P99) + " ms"}
 	}
 	return append(out,
 		keyFigure{Name: "Two leaders", Value: ms(r.DualBeliefMS), Unit: "ms", Note: "time of dual belief", Bad: r.DualBeliefMS > r.ClockErrorMS},

@@ -30,6 +30,7 @@ const (
 	maxDrawn     = 40 // nodes of one election
 	maxElections = 6
 	maxFaults    = 24 // rows of faults
+	maxLabels    = 3  // more times of dual belief get no label each
 	palette      = 6  // colours for tokens
 )
 
@@ -44,7 +45,7 @@ type drawing struct {
 	Bars               []bar
 	Bands              []bar // more than one leader
 	Points             []point
-	Flags              []flag
+	Flags              []guiltyMark
 	Healed             []tick
 	Left               []string // what was left out
 }
@@ -57,7 +58,8 @@ type row struct {
 	Caption bool
 }
 
-type tick struct{ X, Label string }
+// tick is a time with a label; Anchor keeps the label inside the drawing.
+type tick struct{ X, Label, Anchor string }
 
 // bar lasts from one time to another.
 type bar struct {
@@ -66,6 +68,7 @@ type bar struct {
 	Class        string
 	Lane         string // "store", "belief" or "fault": what the hover read-out sorts by
 	Label, Title string
+	Middle       string // where a band has its label
 	Tiny         bool
 	from, to     time.Duration
 }
@@ -81,8 +84,8 @@ type point struct {
 	at    time.Duration
 }
 
-// flag marks a guilty event.
-type flag struct {
+// guiltyMark is the flag at a guilty event.
+type guiltyMark struct {
 	X      string
 	Y      int // of the flag
 	Dot    int // of the node's row
@@ -115,7 +118,7 @@ type canvas struct {
 	rank   map[rankKey]int // order of the tokens, for colours
 	nodeY  map[nodeKey]int // top of the node's rows
 	storeY map[string]int
-	foot   int
+	drawn  []string // elections
 }
 
 type rankKey struct {
@@ -142,6 +145,7 @@ func layOut(id string, h *history.History, r *checker.Result, guilty []EventRef,
 		c.left("%s not drawn: %s more than fit", plural(len(elections)-maxElections, "election"), thousands(len(elections)-maxElections))
 		elections = elections[:maxElections]
 	}
+	c.drawn = elections
 	for _, election := range elections {
 		name := ""
 		if len(elections) > 1 {
@@ -150,7 +154,6 @@ func layOut(id string, h *history.History, r *checker.Result, guilty []EventRef,
 		top = c.storeLane(top, election, name)
 		top = c.beliefLane(top, election, name, closeUp)
 	}
-	c.foot = top
 	top = c.faultLane(top)
 	c.Height = top + 6
 	c.lives()
@@ -310,33 +313,56 @@ func (c *canvas) nodesOf(election string, closeUp bool) []string {
 	return append(nodes, others...)
 }
 
-// dualBelief marks the times in which two candidates believed. Those within
-// the error of the clocks are not marked: they prove nothing.
+// dualBelief marks the times in which two candidates believed.
 func (c *canvas) dualBelief(election string, top, height int) {
-	var terms []checker.Term
-	for _, t := range c.r.Terms {
-		if t.Election == election {
-			terms = append(terms, t)
-		}
-	}
-	slices.SortStableFunc(terms, func(a, b checker.Term) int { return cmp.Compare(a.From, b.From) })
 	var bands []bar
-	var longest checker.Term // of those so far, the one that lasts longest
-	for i, t := range terms {
-		if i > 0 && t.Node != longest.Node {
-			from, to := t.From, min(t.To, longest.To)
-			if b, ok := c.bar(top-barInset, from, to); ok && to-from > c.h.Header.ClockError {
-				b.H, b.Class = height+2*barInset, "dual"
-				b.Title = fmt.Sprintf("%s%s and %s%s both believed, from %s to %s (%s)", longest.Node, tokenWords(longest.Token), t.Node, tokenWords(t.Token), seconds(from), seconds(to), length(to-from))
-				b.Label = length(to - from)
-				bands = append(bands, b)
-			}
+	for _, o := range overlaps(c.r.Terms, c.h.Header.ClockError) {
+		b, ok := c.bar(top-barInset, o.from, o.to)
+		if !ok || o.a.Election != election {
+			continue
 		}
-		if i == 0 || t.To > longest.To {
-			longest = t
+		b.H, b.Class, b.Label = height+2*barInset, "dual", length(o.to-o.from)
+		b.Middle = number(c.share(b.from)/2 + c.share(b.to)/2)
+		b.Title = fmt.Sprintf("%s%s and %s%s both believed, from %s to %s (%s)", o.a.Node, tokenWords(o.a.Token), o.b.Node, tokenWords(o.b.Token), seconds(o.from), seconds(o.to), b.Label)
+		bands = append(bands, b)
+	}
+	if len(bands) > maxLabels {
+		for i := range bands {
+			bands[i].Label = ""
 		}
 	}
 	c.Bands = append(c.Bands, c.fit(bands, "times of dual belief")...)
+}
+
+// overlap is a time in which two candidates believed in one election.
+type overlap struct {
+	a, b     checker.Term
+	from, to time.Duration
+}
+
+// overlaps finds, for each term, its overlap with the one before it that lasts
+// longest. Those within the error of the clocks prove nothing and are left out.
+func overlaps(all []checker.Term, clockError time.Duration) []overlap {
+	terms := slices.Clone(all)
+	slices.SortStableFunc(terms, func(a, b checker.Term) int {
+		return cmp.Or(cmp.Compare(a.Election, b.Election), cmp.Compare(a.From, b.From))
+	})
+	var out []overlap
+	var longest checker.Term
+	for i, t := range terms {
+		if i == 0 || t.Election != longest.Election {
+			longest = t
+			continue
+		}
+		from, to := t.From, min(t.To, longest.To)
+		if t.Node != longest.Node && to-from > clockError {
+			out = append(out, overlap{longest, t, from, to})
+		}
+		if t.To > longest.To {
+			longest = t
+		}
+	}
+	return out
 }
 
 // bar places a time span in a row; ok is false where it lies outside.

@@ -35,7 +35,7 @@ func Markdown(r *Report) []byte {
 // details of those that did not pass.
 func MarkdownSuite(runs []*Report) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Recount: %s\n\n%s\n\n", Overall(runs), suiteLine(runs))
+	fmt.Fprintf(&b, "# Recount: %s\n\n%s: %s.\n\n", Overall(runs), plural(len(runs), "run"), suiteLine(runs))
 	b.WriteString("| scenario | subject | world | verdict | failovers | p50 ms | p99 ms | worst excess ms | availability |\n")
 	b.WriteString("| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, r := range runs {
@@ -65,7 +65,7 @@ func suiteLine(runs []*Report) string {
 	for _, r := range runs {
 		of[r.Verdict]++
 	}
-	return fmt.Sprintf("%s: %d pass, %d fail, %d unknown.", plural(len(runs), "run"), of[checker.Pass], of[checker.Fail], of[checker.Unknown])
+	return fmt.Sprintf("%d pass, %d fail, %d unknown", of[checker.Pass], of[checker.Fail], of[checker.Unknown])
 }
 
 // circumstances says in one line under what conditions the run took place.
@@ -74,7 +74,7 @@ func circumstances(r *Report) string {
 	if r.Redis != "" {
 		parts = append(parts, "redis "+r.Redis)
 	}
-	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), plural(r.Nodes, "node"), "lease "+ms(r.LeaseMS)+" ms", "ran for "+atSeconds(r.DurationMS))
+	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), plural(r.Nodes, "node"), "lease "+duration(r.LeaseMS), "ran for "+duration(r.DurationMS))
 	if r.Started != "" {
 		parts = append(parts, "started "+r.Started)
 	}

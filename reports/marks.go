@@ -14,7 +14,15 @@ import (
 func (c *canvas) axis() {
 	step := roundStep(c.To-c.From, 8)
 	for t := (c.From + step - 1) / step * step; t <= c.To; t += step {
-		c.Ticks = append(c.Ticks, tick{number(c.share(t)), tickLabel(t, step)})
+		x := c.share(t)
+		anchor := "middle"
+		switch {
+		case x < 2:
+			anchor = "start"
+		case x > 98:
+			anchor = "end"
+		}
+		c.Ticks = append(c.Ticks, tick{number(x), tickLabel(t, step), anchor})
 	}
 }
 
@@ -103,7 +111,11 @@ func (c *canvas) faultLane(top int) int {
 	top = c.caption(top, "Which faults were on")
 	for i := range c.h.Events {
 		if e := &c.h.Events[i]; e.Kind == history.Healed && e.At >= c.From && e.At <= c.To {
-			c.Healed = append(c.Healed, tick{number(c.share(e.At)), "healed " + seconds(e.At)})
+			anchor := "start"
+			if c.share(e.At) > 80 {
+				anchor = "end"
+			}
+			c.Healed = append(c.Healed, tick{number(c.share(e.At)), "healed " + seconds(e.At), anchor})
 		}
 	}
 	if len(spells) == 0 {
@@ -159,7 +171,7 @@ func (c *canvas) hits(s spell) []bar {
 			out = append(out, b)
 		}
 	}
-	for _, election := range electionsOf(c.h, c.r) {
+	for _, election := range c.drawn {
 		for _, target := range s.targets {
 			if y, ok := c.storeY[election]; ok && target == history.StoreTarget {
 				add(y)
@@ -282,12 +294,12 @@ func (c *canvas) flagLevels() int { return (min(len(c.guilty), maxEvents) + 1) /
 // other, so that neighbours stay legible.
 func (c *canvas) flags() {
 	for i, g := range c.guilty[:min(len(c.guilty), maxEvents)] {
-		at := time.Duration(g.AtMS * float64(time.Millisecond))
+		at := g.at()
 		if at < c.From || at > c.To {
 			continue
 		}
 		x := c.share(at)
-		f := flag{X: number(x), Y: axisHeight + i/2*flagHeight, Seq: g.Seq, Anchor: "end", DX: -5}
+		f := guiltyMark{X: number(x), Y: axisHeight + i/2*flagHeight, Seq: g.Seq, Anchor: "end", DX: -5}
 		if (i%2 == 1 && x < 85) || x < 15 {
 			f.Anchor, f.DX = "start", 5
 		}

@@ -91,6 +91,9 @@ type EventRef struct {
 	Text     string  `json:"text"` // what happened, in one clause
 }
 
+// at is the event's time.
+func (e EventRef) at() time.Duration { return time.Duration(e.AtMS * float64(time.Millisecond)) }
+
 // Lease holds the three independent checkers of LeaseLinearizable. Where two
 // of them disagree, the harness is wrong and the verdict unknown.
 type Lease struct {

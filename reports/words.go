@@ -52,17 +52,32 @@ func headline(r *Report) string {
 	broken, undecided := r.withVerdict(checker.Fail), r.withVerdict(checker.Unknown)
 	switch {
 	case len(broken) > 0:
-		return fmt.Sprintf("%s of %d promises broken: %s.", count(len(broken)), len(r.Promises), names(broken))
-	case r.Verdict == checker.Fail:
-		return "The run failed."
-	case len(undecided) > 0:
-		return fmt.Sprintf("%s of %d promises undecided: %s.", count(len(undecided)), len(r.Promises), names(undecided))
-	case r.Verdict == checker.Pass && len(r.Promises) == 1:
-		return "The one promise that was asked for was kept."
-	case r.Verdict == checker.Pass:
-		return fmt.Sprintf("All %d promises kept.", len(r.Promises))
+		return tally(r) + ": " + names(broken) + "."
+	case len(undecided) > 0 && r.Verdict != checker.Fail:
+		return tally(r) + ": " + names(undecided) + "."
 	default:
-		return "Nothing could be decided: no promise was judged."
+		return tally(r) + "."
+	}
+}
+
+// tally counts the promises that decided the verdict.
+func tally(r *Report) string {
+	broken, undecided, all := len(r.withVerdict(checker.Fail)), len(r.withVerdict(checker.Unknown)), len(r.Promises)
+	switch {
+	case broken > 0:
+		return fmt.Sprintf("%d of %s broken", broken, plural(all, "promise"))
+	case r.Verdict == checker.Fail:
+		return "The run failed"
+	case undecided > 0:
+		return fmt.Sprintf("%d of %s undecided", undecided, plural(all, "promise"))
+	case r.Verdict == checker.Pass && all == 1:
+		return "The one promise that was asked for was kept"
+	case r.Verdict == checker.Pass && all == 2:
+		return "Both promises kept"
+	case r.Verdict == checker.Pass:
+		return fmt.Sprintf("All %d promises kept", all)
+	default:
+		return "Nothing could be decided: no promise was judged"
 	}
 }
 
@@ -72,14 +87,6 @@ func names(promises []Promise) string {
 		out[i] = string(p.Promise)
 	}
 	return strings.Join(out, ", ")
-}
-
-// count writes small numbers as words at the start of a sentence.
-func count(n int) string {
-	if n == 1 {
-		return "One"
-	}
-	return strconv.Itoa(n)
 }
 
 // plural returns "1 fault" or "3 faults".
@@ -116,10 +123,11 @@ func eventOf(h *history.History, seq int64) (*history.Event, bool) {
 	return nil, false
 }
 
-// reference takes over what a report shows of an event.
+// reference takes over what a report shows of an event. A fault stands with
+// its targets.
 func reference(e *history.Event) EventRef {
 	return EventRef{
-		Seq: e.Seq, AtMS: millis(e.At), Node: e.Node, Kind: string(e.Kind),
+		Seq: e.Seq, AtMS: millis(e.At), Node: or(e.Node, strings.Join(e.Targets, ", ")), Kind: string(e.Kind),
 		Election: e.Election, Token: e.Token, Text: Redact(describe(e)),
 	}
 }
@@ -157,9 +165,6 @@ func describe(e *history.Event) string {
 
 func describeFault(e *history.Event) string {
 	text := e.Fault + " " + string(e.Phase)
-	if len(e.Targets) > 0 {
-		text += ": " + strings.Join(e.Targets, ", ")
-	}
 	if e.Effective != nil && !*e.Effective {
 		text += "; without effect"
 	}
@@ -196,6 +201,14 @@ func describeCall(e *history.Event) string {
 	return text
 }
 
+// sentence ends a reason with one full stop.
+func sentence(s string) string {
+	if s == "" {
+		return "No reason given."
+	}
+	return strings.TrimRight(s, ". ") + "."
+}
+
 func or(s, otherwise string) string {
 	if s == "" {
 		return otherwise
@@ -210,6 +223,8 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 // in ms, so that columns compare.
 func ms(x float64) string {
 	switch abs := max(x, -x); {
+	case x == 0:
+		return "0"
 	case abs >= 100:
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	case abs >= 10:
@@ -221,6 +236,15 @@ func ms(x float64) string {
 
 // atSeconds is a time of the run, given in milliseconds, in seconds.
 func atSeconds(x float64) string { return strconv.FormatFloat(x/1000, 'f', 3, 64) + " s" }
+
+// duration writes milliseconds as the command line takes them: 1.5s.
+func duration(x float64) string {
+	d := time.Duration(x * float64(time.Millisecond))
+	if d >= time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
+}
 
 // percent writes a share. It never rounds up to 100 %, nor down to 0 %.
 func percent(x float64) string {

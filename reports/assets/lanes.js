@@ -1,7 +1,7 @@
 // Zoom and read-out for the drawings. Without it they are complete, only still.
 "use strict";
 (() => {
-  const most = 2e6; // px; browsers lose precision beyond
+  const widest = 2e6; // px; browsers lose precision beyond
   const lanes = new Map();
 
   for (const figure of document.querySelectorAll("figure.lanes")) {
@@ -28,24 +28,27 @@
     const width = () => canvas.getBoundingClientRect().width;
     const decimals = step => Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
 
-    // drawAxis gives the visible part about eight round ticks.
+    // drawAxis gives the visible part as many round ticks as fit.
     function drawAxis() {
       const view = span * scroll.clientWidth / width();
       const left = start + span * scroll.scrollLeft / width();
-      let step = 10 ** Math.floor(Math.log10(view / 8));
-      step *= [1, 2, 5, 10].find(f => view / (step * f) <= 8);
+      const most = Math.max(3, Math.min(10, scroll.clientWidth / 80));
+      let step = 10 ** Math.floor(Math.log10(view / most));
+      step *= [1, 2, 5, 10].find(f => view / (step * f) <= most);
       const parts = [];
       for (let i = Math.max(0, Math.ceil((left - view) / step)); i * step <= Math.min(stop, left + 2 * view); i++) {
         if (i * step < start) continue;
+        const share = (i * step - start) / span;
+        const anchor = share < .02 / zoom ? "start" : share > 1 - .02 / zoom ? "end" : "middle";
         const x = (100 * (i * step - start) / span).toFixed(6);
-        parts.push(`<line x1="${x}%" x2="${x}%" y1="18" y2="100%"/><text x="${x}%" y="12">${(i * step).toFixed(decimals(step))} s</text>`);
+        parts.push(`<line x1="${x}%" x2="${x}%" y1="18" y2="100%"/><text x="${x}%" y="12" text-anchor="${anchor}">${(i * step).toFixed(decimals(step))} s</text>`);
       }
       axis.innerHTML = parts.join("");
     }
 
     // show sets the zoom and keeps the time t at the share of the view.
     function show(factor, t, share) {
-      zoom = Math.max(1, Math.min(factor, most / scroll.clientWidth));
+      zoom = Math.max(1, Math.min(factor, widest / scroll.clientWidth));
       canvas.style.width = 100 * zoom + "%";
       const now = width();
       for (const b of bars) b.element.classList.toggle("tiny", now * (b.to - b.from) / span < 22);
@@ -111,6 +114,9 @@
       cursor.setAttribute("x2", -1);
       readout.textContent = idle;
     });
+    axis.classList.add("live");
+    show(1, start, 0);
+    addEventListener("resize", () => show(zoom, middle(), .5));
     lanes.set(figure.id, { show, read, span, zoom: () => zoom });
   }
 

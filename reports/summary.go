@@ -1,0 +1,206 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/recount-io/recount/checker"
+)
+
+// Terminal says for what terminal Summary writes, and what only the caller
+// knows.
+type Terminal struct {
+	Width int    // columns; 0 means 80, and fewer than 40 are taken as 40
+	Color bool   // ANSI colours; without them the output is plain
+	Where string // where the report lies; "" leaves the line out
+	Again string // the command that repeats all of it; "" leaves the line out
+
+	_ struct{}
+}
+
+// Summary writes what a person wants to see when the runs have ended: a line
+// for every run, what was broken and by which events, where the report lies,
+// how to repeat it, and at the very end the overall verdict. No line of a
+// table is wider than the terminal; commands and paths are never broken, so
+// that they can be copied.
+func Summary(w io.Writer, runs []*Report, t Terminal) error {
+	if t.Width == 0 {
+		t.Width = 80
+	}
+	t.Width = max(t.Width, 40)
+	s := summary{Terminal: t}
+	s.table(runs)
+	for _, r := range runs {
+		if r.Verdict != checker.Pass {
+			s.trouble(r)
+		}
+	}
+	if t.Where != "" || t.Again != "" {
+		s.line("")
+	}
+	if t.Where != "" {
+		s.line("Report: " + plain(t.Where))
+	}
+	if t.Again != "" {
+		s.line("Repeat: " + plain(Redact(t.Again)))
+	}
+	s.line("")
+	overall := Overall(runs)
+	s.line(s.paint(overall, strings.ToUpper(overall.String())) + "  " + plural(len(runs), "run") + ": " + suiteLine(runs))
+	if _, err := io.WriteString(w, s.out.String()); err != nil {
+		return fmt.Errorf("reports: summary: %w", err)
+	}
+	return nil
+}
+
+type summary struct {
+	Terminal
+	out strings.Builder
+}
+
+func (s *summary) line(text string) {
+	s.out.WriteString(strings.TrimRight(text, " "))
+	s.out.WriteByte('\n')
+}
+
+// paint colours a text by a verdict.
+func (s *summary) paint(v checker.Verdict, text string) string {
+	if !s.Color {
+		return text
+	}
+	code := "33"
+	switch v {
+	case checker.Pass:
+		code = "32"
+	case checker.Fail:
+		code = "1;31"
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// table has one line for each run. What does not fit is left out from the
+// right of the names, never from the figures.
+func (s *summary) table(runs []*Report) {
+	figures := make([]string, len(runs))
+	name, who, right := 0, 0, 0
+	for i, r := range runs {
+		figures[i] = failoverFigures(r)
+		name = max(name, width(r.Scenario))
+		who = max(who, width(subject(r)))
+		right = max(right, width(figures[i]))
+	}
+	const verdict = len("unknown")
+	room := s.Width - verdict - 2 - 2 - right
+	if name+2+who > room {
+		who = min(who, max(0, room-name-2))
+		if who < 6 {
+			who = 0
+		}
+	}
+	if name = min(name, max(8, room)); who > 0 {
+		name = min(name, max(8, room-who-2))
+	}
+	for i, r := range runs {
+		line := s.paint(r.Verdict, pad(r.Verdict.String(), verdict)) + "  " + pad(r.Scenario, name)
+		if who > 0 {
+			line += "  " + pad(subject(r), who)
+		}
+		if verdict+2+name+2+right <= s.Width {
+			line += "  " + figures[i]
+		}
+		s.line(line)
+	}
+}
+
+func subject(r *Report) string { return r.Subject + ", " + r.World }
+
+// failoverFigures are the few figures of a run's line.
+func failoverFigures(r *Report) string {
+	if r.FailoverMS.Count == 0 {
+		return "no failover"
+	}
+	return fmt.Sprintf("%s, p50 %s, p99 %s ms", plural(r.FailoverMS.Count, "failover"), ms(r.FailoverMS.P50), ms(r.FailoverMS.P99))
+}
+
+// trouble says what was broken or left undecided in a run.
+func (s *summary) trouble(r *Report) {
+	s.line("")
+	s.wrap("", s.paint(r.Verdict, plain(r.Scenario))+": "+plain(tally(r)))
+	for _, p := range append(r.withVerdict(checker.Fail), r.withVerdict(checker.Unknown)...) {
+		s.wrap("  ", s.paint(p.Verdict, string(p.Promise))+" is "+verdictWord(p.Verdict)+": "+plain(or(p.Reason, "no reason given")))
+		for _, e := range p.Events[:min(2, len(p.Events))] {
+			line := fmt.Sprintf("    #%d  %s  %s  %s", e.Seq, atSeconds(e.AtMS), or(plain(e.Node), "-"), e.Kind)
+			if e.Token != 0 {
+				line += fmt.Sprintf("  token %d", e.Token)
+			}
+			s.line(cut(line+"  "+plain(e.Text), s.Width))
+		}
+	}
+	if r.Repro != "" {
+		s.line("  repeat: " + plain(r.Repro))
+	}
+}
+
+// wrap breaks a sentence between words; further lines are indented once more.
+func (s *summary) wrap(indent, text string) {
+	line, empty := indent, true
+	for word := range strings.FieldsSeq(text) {
+		if !empty && width(line)+1+width(word) > s.Width {
+			s.line(line)
+			line, empty = indent+"  ", true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	s.line(line)
+}
+
+// width counts what takes a column: colours do not.
+func width(text string) int {
+	n, code := 0, false
+	for _, r := range text {
+		switch {
+		case r == '\x1b':
+			code = true
+		case code:
+			code = r != 'm'
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// pad makes text exactly n columns wide.
+func pad(text string, n int) string {
+	text = cut(plain(text), n)
+	return text + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(text)))
+}
+
+// cut shortens text to n columns.
+func cut(text string, n int) string {
+	letters := []rune(text)
+	if len(letters) <= n {
+		return text
+	}
+	if n < 4 {
+		return string(letters[:n])
+	}
+	return string(letters[:n-3]) + "..."
+}
+
+// plain takes out what would steer the terminal: names and notes come from the
+// programs under test.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -3,66 +3,92 @@ package reports
 import (
 	"fmt"
 	"io"
-	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 )
 
-// Suite is the runs of one call of chaos run, under a name for people.
+// Suite is a set of runs under a name: a folder that chaos run wrote, say.
 type Suite struct {
 	Name string
 	Runs []*Report
 }
 
-// Compare writes a table that sets several suites beside each other: a line a
-// scenario, and for each suite the verdict, the median of the failovers and the
-// 99th percentile of their excess.
+// comparison is a scenario and its run in each suite; nil where a suite has
+// none.
+type comparison struct {
+	title string
+	runs  []*Report
+}
+
+// Compare writes the runs of several suites side by side, scenario by
+// scenario: verdicts and failovers, and how the figures of each differ from
+// those of the first suite that has any. Runs are matched by scenario, subject
+// and world; where a suite repeats one, by their order.
 func Compare(w io.Writer, suites []Suite) error {
-	var names []string
+	var out strings.Builder
+	name := len("run")
 	for _, s := range suites {
-		for _, r := range s.Runs {
-			if !slices.Contains(names, r.Scenario) {
-				names = append(names, r.Scenario)
+		name = max(name, width(plain(s.Name)))
+	}
+	for i, c := range compare(suites) {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		fmt.Fprintf(&out, "%s\n", c.title)
+		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %17s  %17s  %17s\n", name, "run", "verdict", "failovers", "p50 ms", "p99 ms", "excess p99 ms")
+		var base *Report
+		for k, r := range c.runs {
+			label := pad(plain(suites[k].Name), name)
+			if r == nil {
+				fmt.Fprintf(&out, "  %s  not run\n", label)
+				continue
 			}
+			line := fmt.Sprintf("  %s  %-7s  %9d", label, r.Verdict, r.FailoverMS.Count)
+			if r.FailoverMS.Count > 0 {
+				if base == nil {
+					base = r
+				}
+				line += fmt.Sprintf("  %17s  %17s  %17s", change(base.FailoverMS.P50, r.FailoverMS.P50, r == base),
+					change(base.FailoverMS.P99, r.FailoverMS.P99, r == base), change(base.ExcessMS.P99, r.ExcessMS.P99, r == base))
+			}
+			fmt.Fprintf(&out, "%s\n", line)
 		}
 	}
-	for i, s := range suites {
-		if _, err := fmt.Fprintf(w, "%s  %s\n", letter(i), plain(s.Name)); err != nil {
-			return fmt.Errorf("reports: compare: %w", err)
-		}
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	head, under := []string{""}, []string{"scenario"}
-	for i := range suites {
-		head = append(head, letter(i), "", "")
-		under = append(under, "verdict", "failover p50", "excess p99")
-	}
-	fmt.Fprintf(table, "\n%s\n%s\n", strings.Join(head, "\t"), strings.Join(under, "\t")) // Flush reports errors
-	for _, name := range names {
-		cells := []string{plain(name)}
-		for _, s := range suites {
-			cells = append(cells, compared(s, name)...)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush reports errors
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("reports: compare: %w", err)
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return fmt.Errorf("reports: comparison: %w", err)
 	}
 	return nil
 }
 
-// letter is the short name of a suite in the table.
-func letter(i int) string { return string(rune('A' + i%26)) }
+// compare matches the runs, in the order in which they first appear.
+func compare(suites []Suite) []comparison {
+	var out []comparison
+	place := map[string]int{}
+	for k, s := range suites {
+		seen := map[string]int{}
+		for _, r := range s.Runs {
+			title := fmt.Sprintf("%s (%s)", plain(r.Scenario), plain(subject(r)))
+			seen[title]++
+			key := title + "\x00" + strconv.Itoa(seen[title])
+			at, found := place[key]
+			if !found {
+				at = len(out)
+				place[key] = at
+				if seen[title] > 1 {
+					title += fmt.Sprintf(", run %d", seen[title])
+				}
+				out = append(out, comparison{title, make([]*Report, len(suites))})
+			}
+			out[at].runs[k] = r
+		}
+	}
+	return out
+}
 
-// compared are the cells of one scenario in one suite.
-func compared(s Suite, scenario string) []string {
-	i := slices.IndexFunc(s.Runs, func(r *Report) bool { return r.Scenario == scenario })
-	if i < 0 {
-		return []string{"-", "-", "-"}
+// change writes a value and how much it differs from that of the first suite.
+func change(from, to float64, first bool) string {
+	if first || from == 0 {
+		return ms(to)
 	}
-	r := s.Runs[i]
-	if r.FailoverMS.Count == 0 {
-		return []string{r.Verdict.String(), "-", "-"}
-	}
-	return []string{r.Verdict.String(), fmt.Sprintf("%.1f ms", r.FailoverMS.P50), fmt.Sprintf("%.1f ms", r.ExcessMS.P99)}
+	return fmt.Sprintf("%s (%+.0f %%)", ms(to), 100*(to-from)/from)
 }

@@ -139,7 +139,7 @@ func (s *summary) trouble(r *Report) {
 			s.line(cut(line+"  "+plain(e.Text), s.Width))
 		}
 	}
-	if r.Repro != "" {
+	if r.Repro != "" && r.Repro != Redact(s.Again) { // else it stands below
 		s.line("  repeat: " + plain(r.Repro))
 	}
 }

@@ -137,7 +137,7 @@ func (r *run) findCurtain() {
 	for i := range r.h.Events {
 		e := &r.h.Events[i]
 		switch {
-		case e.Kind == history.Exit, e.Kind == history.Deposed && e.Why == history.Stopped:
+		case e.Kind == history.Exit && !unbidden(e.Why), e.Kind == history.Deposed && e.Why == history.Stopped:
 			if _, out := last[e.Node]; !out {
 				last[e.Node] = e.At
 			}
@@ -159,6 +159,11 @@ func (r *run) findCurtain() {
 			r.curtain = t
 		}
 	}
+}
+
+// unbidden tells of an exit that it was not the end of the run that caused it.
+func unbidden(w history.Why) bool {
+	return w == history.Killed || w == history.Dismissed || w == history.ByItself
 }
 
 // availability sums over the elections the time in which nobody believed,

@@ -150,8 +150,15 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 	}
 	renewed := r.lastRenewal(e, old)
 	for _, f := range r.faults {
-		if f.hits(t.Node) && f.on >= t.From && f.on <= min(t.To, begin) && renewed < f.on {
-			found = append(found, cause{f.name, f.on, f.onSeq})
+		if !f.hits(t.Node) || f.name == resignCause {
+			continue // a resignation begins when the leader has ended its work
+		}
+		at := f.on
+		if renewed >= at { // it takes effect later than it is put on
+			at = f.since
+		}
+		if renewed < at && at >= t.From && at <= min(t.To, begin) {
+			found = append(found, cause{f.name, at, f.onSeq})
 		}
 	}
 	if len(found) == 0 {
@@ -160,7 +167,7 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 		}
 		c := cause{t.Why, t.To, t.End}
 		for _, f := range r.faults {
-			if f.hits(history.StoreTarget) && f.on <= t.To && renewed < f.off {
+			if f.hits(history.StoreTarget) && f.on <= t.To && t.To <= f.off+r.returnBound() && renewed < f.off {
 				c.name, c.seq = f.name, f.onSeq
 			}
 		}

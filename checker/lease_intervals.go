@@ -98,7 +98,7 @@ func (ls *leases) tokenViolation() *Finding {
 		if l.grant == nil || l.token == 0 {
 			continue
 		}
-		i := sort.Search(len(known), func(i int) bool { return known[i].held.from >= l.grant.from })
+		i := sort.Search(len(known), func(i int) bool { return known[i].held.from >= l.grant.asked })
 		if i > 0 && highest[i-1].token > l.token {
 			h := highest[i-1]
 			return leaseFail(h.heldBy, l.grant, "%s was granted token %d at %s, after token %d had been seen at %s",

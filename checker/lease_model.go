@@ -67,7 +67,7 @@ type leaseModel struct {
 // step returns every state that one of states can be in after the input;
 // empty means that the input is impossible.
 func (m *leaseModel) step(states []leaseState, in *leaseInput) []leaseState {
-	if in.class == 0 && len(m.classes) > 0 {
+	if len(m.classes) > 0 { // before every input: each one moves the present
 		states = m.effects(states, in)
 	}
 	var next []leaseState

@@ -20,6 +20,7 @@ type run struct {
 	elections []*election
 	faults    []*fault
 	healed    *history.Event
+	exact     bool          // no tolerance; see epsilon
 	curtain   time.Duration // when the harness began to stop the candidates; see findCurtain
 }
 
@@ -57,6 +58,11 @@ type op struct {
 	invoked   int64 // seq
 	completed int64 // seq; 0 if it never completed
 
+	// asked is the earliest call that may have brought what an acquire got: an
+	// attempt of unknown outcome may be repeated, and its repetition returns
+	// the token that the first one took.
+	asked time.Duration
+
 	audit         *history.Event // what the store recorded about it, if it did
 	after, before time.Duration  // what the store's order tells about the time of the effect
 }
@@ -83,6 +89,7 @@ type fault struct {
 	name     string
 	on, off  time.Duration
 	from, to time.Duration // on and off, widened like the times of an op
+	since    time.Duration // from here to off it certainly was in force
 	targets  []string
 	shorten  time.Duration
 	void     bool
@@ -127,7 +134,7 @@ func (r *run) pairFaults() {
 		}
 		f := byID[e.ID]
 		if e.Phase == history.On || f == nil {
-			f = &fault{id: e.ID, name: e.Fault, on: e.At, off: forever, onSeq: e.Seq}
+			f = &fault{id: e.ID, name: e.Fault, on: e.At, since: e.At, off: forever, onSeq: e.Seq}
 			byID[e.ID] = f
 			r.faults = append(r.faults, f)
 		}
@@ -138,6 +145,9 @@ func (r *run) pairFaults() {
 		f.void = f.void || e.Void
 		if e.Phase == history.Off {
 			f.off, f.offSeq, f.effect, f.evidence = e.At, e.Seq, e.Effective, e.Evidence
+			if e.Since != nil {
+				f.since = *e.Since
+			}
 		}
 	}
 	slack := (r.h.Header.ClockError + 1) / 2
@@ -189,6 +199,7 @@ func (r *run) index() {
 		slices.SortStableFunc(e.ops, byCall)
 		slices.SortStableFunc(e.writes, byCall)
 		slices.SortStableFunc(e.reads, byCall)
+		e.findAsked()
 		e.joinAudits(ended, r.h.Header.Lease)
 		e.boundAudits()
 	}
@@ -226,6 +237,25 @@ func (e *election) add(o *op) {
 		e.writes = append(e.writes, o)
 	case o.call == history.Read:
 		e.reads = append(e.reads, o)
+	}
+}
+
+// findAsked finds for every acquire the earliest one of the same attempt whose
+// outcome is unknown.
+func (e *election) findAsked() {
+	type attempt struct{ node, nonce string }
+	first := map[attempt]time.Duration{}
+	for _, o := range e.ops { // by call
+		if o.call != history.Acquire {
+			continue
+		}
+		a := attempt{o.node, o.nonce}
+		o.asked = o.from
+		if t, ok := first[a]; ok {
+			o.asked = t
+		} else if o.kind == history.Info {
+			first[a] = o.from
+		}
 	}
 }
 

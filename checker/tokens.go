@@ -61,7 +61,7 @@ func (e *election) tokenTerms() []tokenTerm {
 		switch {
 		case o.call != history.Acquire:
 		case o.kind == history.Ok && o.got != 0:
-			out = append(out, tokenTerm{o.got, o.node, o.nonce, o.from, o.to, o.completed, true})
+			out = append(out, tokenTerm{o.got, o.node, o.nonce, o.asked, o.to, o.completed, true})
 		case o.audit != nil && applied(o.audit) && o.audit.Token != 0:
 			out = append(out, tokenTerm{o.audit.Token, o.node, o.nonce, max(o.from, o.after), min(o.to, o.before), o.audit.Seq, true})
 		}

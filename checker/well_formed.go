@@ -223,7 +223,7 @@ func (r *run) ineffective(f *fault) string {
 			break
 		}
 		switch {
-		case e.Kind == history.Invoke && e.Call.OnLease() && f.hits(e.Node) && e.At >= f.on+slack:
+		case e.Kind == history.Invoke && e.Call.OnLease() && f.hits(e.Node) && e.At >= f.since+slack:
 			calls[e.Op] = e
 		case e.Kind == history.Ok && calls[e.Op] != nil && e.At <= f.off-slack:
 			return fmt.Sprintf("%s of %s began at %s and succeeded at %s, while it was on",
@@ -234,9 +234,12 @@ func (r *run) ineffective(f *fault) string {
 }
 
 // cuts tells by its name whether a fault makes every operation of its targets
-// on the lease impossible.
+// on the lease impossible while it is in force.
 func cuts(name string) bool {
-	for _, word := range []string{"partition", "isolate", "refuse", "blackhole", "black-hole", "pause", "cut"} {
+	if name == "pause" { // but pause-before-write waits for a write first
+		return true
+	}
+	for _, word := range []string{"partition", "-lost", "connection-refused", "connection-reset", "isolat", "blackhole", "black-hole"} {
 		if strings.Contains(name, word) {
 			return true
 		}

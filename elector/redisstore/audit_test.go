@@ -20,7 +20,7 @@ func TestAudit(t *testing.T) {
 		before := time.Now().Add(-time.Second)
 		g := mustAcquire(t, r, s, a)
 		mustAcquire(t, r, s, a)
-		mustRefuse(t, r, s, b)
+		_ = mustRefuse(t, r, s, b)
 		l := lease(a, g.Token)
 		late := lease(b, 9)
 		check := func(err, want error) {
@@ -34,7 +34,7 @@ func TestAudit(t *testing.T) {
 		check(s.Release(r.ctx, late), elector.ErrNotHeld)
 		check(s.Release(r.ctx, l), nil)
 		r.do(t, "SET", leaseKey, "foreign", "PX", 60000)
-		mustRefuse(t, r, s, b)
+		_ = mustRefuse(t, r, s, b)
 		want := []AuditEntry{
 			{Call: "acquire", Nonce: a.Nonce, Request: a.Request, Token: 1, Applied: true},
 			{Call: "acquire", Nonce: a.Nonce, Request: a.Request, Token: 1, Applied: true},
@@ -64,7 +64,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("drained again: %v, %v", got, err)
 		}
 		without := r.open(t, Options{})
-		mustRefuse(t, r, without, b)
+		_ = mustRefuse(t, r, without, b)
 		if n := r.do(t, "EXISTS", s.Keys("billing")[2]); n != int64(0) {
 			t.Error("a store without audit left one")
 		}

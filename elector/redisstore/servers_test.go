@@ -21,12 +21,11 @@ import (
 
 // server is a Redis under test, with a client of the test's own.
 type server struct {
-	name   string
-	addr   string
-	admin  *redis.Client
-	mini   *miniredis.Miniredis // nil for a real one
-	ctx    context.Context
-	closed bool
+	name  string
+	addr  string
+	admin *redis.Client
+	mini  *miniredis.Miniredis // nil for a real one
+	ctx   context.Context
 }
 
 // eachServer runs the test on miniredis and on a real redis-server, each of

@@ -1,0 +1,372 @@
+package recount_test
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const module = "github.com/recount-io/recount"
+
+// row says what the non-test files of some folders may import. Patterns are
+// those of the go command: "net" is one package, "net/..." it and all below,
+// "..." every one. What is not mentioned here: the standard library is allowed
+// but for never, and testing is allowed nowhere.
+type row struct {
+	folders  []string // of ours; the first row that matches a folder is its row
+	ours     []string // packages of ours that they may import, as folders
+	others   []string // modules of others that they may import
+	never    []string // packages of the standard library that they must not import
+	but      []string // exceptions from never
+	timeless bool     // they read no clock and wait for none: see clock
+	why      string
+}
+
+// table is the law. To add a package is to add its folder here, and to say why
+// it may know what it knows.
+var table = []row{
+	{
+		folders: []string{"history"},
+		never:   []string{"net/...", "os/exec", "math/rand/..."}, timeless: true,
+		why: "the history is where everything meets: whatever it imported, everything would",
+	},
+	{
+		folders: []string{"internal/machine"},
+		never:   []string{"context", "sync/...", "net/...", "os/...", "math/rand/..."}, timeless: true,
+		why: "the elector's decisions are a pure function of time and input, or no test could repeat them",
+	},
+	{
+		folders: []string{"elector", "elector/redisstore", "elector/memstore", "elector/fence", "elector/storetest"},
+		ours:    []string{"internal/machine", "elector/..."},
+		others:  []string{"github.com/redis/go-redis/v9", "golang.org/x/sys"},
+		why:     "who runs the elector in production must not get the harness, nor what the harness is made of",
+	},
+	{
+		folders: []string{"faults"},
+		ours:    []string{"history"}, timeless: true,
+		why: "a fault is a value: a world is asked to apply it, so it knows no world",
+	},
+	{
+		folders: []string{"checker"},
+		ours:    []string{"history"},
+		others:  []string{"github.com/anishathalye/porcupine"},
+		never:   []string{"net/...", "os/...", "math/rand/..."}, timeless: true,
+		why: "a verdict follows from a history alone, and is the same each time; who judges shares no code with the judged",
+	},
+	{
+		folders: []string{"sim", "sim/protocol", "sim/resource", "sim/candidate", "sim/live/..."},
+		ours:    []string{"internal/machine", "elector/...", "faults", "history", "sim/..."},
+		others:  []string{"..."},
+		why:     "a world records, and leaves the judging to the checkers: it must not know what they look for",
+	},
+	{
+		folders: []string{"scenarios"},
+		ours:    []string{"sim/...", "faults", "checker", "history"},
+		why:     "a scenario is data for any world; how it is shown, and who asked for it, is no business of it",
+	},
+	{
+		folders: []string{"reports"},
+		ours:    []string{"history", "checker"},
+		others:  []string{"gonum.org/v1/plot"},
+		never:   []string{"net/...", "os/...", "math/rand/..."}, but: []string{"net/url"}, timeless: true,
+		why: "the same history gives the same bytes, and a report reaches out to nothing",
+	},
+	{
+		folders: []string{"cmd/..."},
+		ours:    []string{"..."},
+		others:  []string{"..."},
+		why:     "commands wire everything together",
+	},
+	{
+		folders: []string{"."},
+		never:   []string{"..."},
+		why:     "the root holds one folder per package and the tests of the house rules, but no package",
+	},
+}
+
+// clock is what of package time reads the machine's clock or waits for it.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// No package imports what the table forbids it. The files are read by this
+// process and not by go list, which the go command would not notice: it would
+// answer from its cache after a forbidden import was added.
+func TestImports(t *testing.T) {
+	files, err := goFiles(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("only %d Go files were found: the test runs in the wrong folder, or skips too much", len(files))
+	}
+	for _, f := range files {
+		for _, complaint := range f.complaints() {
+			t.Error(complaint)
+		}
+	}
+}
+
+// importCases are files with one import each, and what of it is forbidden.
+var importCases = []struct {
+	folder, imports, code string
+	want                  string // part of the only complaint; empty: none
+}{
+	{"history", `"net/http"`, "", "net/http"},
+	{"history", `"os/exec"`, "", "os/exec"},
+	{"history", `"math/rand/v2"`, "", "math/rand/v2"},
+	{"history", ours("faults"), "", "faults"},
+	{"history", `"os"`, "", ""},
+	{"internal/machine", `"context"`, "", "context"},
+	{"internal/machine", `"sync/atomic"`, "", "sync/atomic"},
+	{"internal/machine", `"net"`, "", "net"},
+	{"internal/machine", `"os"`, "", "os"},
+	{"internal/machine", `"math/rand"`, "", "math/rand"},
+	{"internal/machine", `"time"`, "var t = time.Now()", "time.Now"},
+	{"internal/machine", `"time"`, "var now = time.Now", "time.Now"},
+	{"internal/machine", `"time"`, "var d = time.Second", ""},
+	{"internal/machine", `"math/bits"`, "", ""},
+	{"internal/machine", `"osmosis"`, "", ""}, // os/... is no prefix of letters
+	{"internal/machine", ours("history"), "", "history"},
+	{"elector", ours("sim"), "", "sim"},
+	{"elector", ours("faults"), "", "faults"},
+	{"elector", ours("history"), "", "history"},
+	{"elector", ours("checker"), "", "checker"},
+	{"elector", ours("internal/machine"), "", ""},
+	{"elector", `"github.com/spf13/cobra"`, "", "github.com/spf13/cobra"},
+	{"elector/redisstore", ours("checker"), "", "checker"},
+	{"elector/redisstore", ours("elector"), "", ""},
+	{"elector/redisstore", `"github.com/redis/go-redis/v9/maintnotifications"`, "", ""},
+	{"elector/storetest", `"testing"`, "", "testing"},
+	{"faults", ours("sim"), "", "sim"},
+	{"faults", `"time"`, "func f() { time.Sleep(1) }", "time.Sleep"},
+	{"faults", ours("history"), "", ""},
+	{"checker", ours("elector"), "", "elector"},
+	{"checker", ours("sim/protocol"), "", "sim/protocol"},
+	{"checker", `"os"`, "", "os"},
+	{"checker", `"net/url"`, "", "net/url"},
+	{"checker", `r "math/rand/v2"`, "", "math/rand/v2"},
+	{"checker", `late "time"`, "var t = late.Since(late.Time{})", "time.Since"},
+	{"checker", `. "time"`, "var t = Now()", "time"},
+	{"checker", `"github.com/anishathalye/porcupine"`, "", ""},
+	{"sim", ours("checker"), "", "checker"},
+	{"sim/candidate", ours("checker"), "", "checker"},
+	{"sim/live/network", ours("scenarios"), "", "scenarios"},
+	{"sim/live/network", `_ "testing"`, "", "testing"},
+	{"sim/live", ours("elector/redisstore"), "", ""},
+	{"scenarios", ours("elector"), "", "elector"},
+	{"scenarios", ours("reports"), "", "reports"},
+	{"scenarios", `"testing/synctest"`, "", "testing/synctest"},
+	{"scenarios", ours("sim/live"), "", ""},
+	{"reports", ours("scenarios"), "", "scenarios"},
+	{"reports", `"net/http"`, "", "net/http"},
+	{"reports", `"net/url"`, "", ""},
+	{"reports", `"time"`, "var t = time.Now()", "time.Now"},
+	{"cmd/chaos", ours("reports"), "", ""},
+	{"cmd/chaos", `"testing"`, "", "testing"},
+	{"reports", ours("cmd/chaos"), "", "cmd/chaos"},
+	{"sim/live", ours("cmd/chaos"), "", "cmd/chaos"},
+	{".", `"fmt"`, "", "fmt"},
+	{".", ours("elector"), "", "elector"},
+	{"workers", `"fmt"`, "", `folder "workers"`},
+	{"internal", "", "", `folder "internal"`},
+}
+
+func ours(folder string) string { return strconv.Quote(module + "/" + folder) }
+
+// Every kind of forbidden import is found, in every row of the table that has
+// it, and what is allowed raises no complaint.
+func TestImportsAreSeen(t *testing.T) {
+	seen := make([]bool, len(table))
+	for _, test := range importCases {
+		source := "package p\nimport " + cmp.Or(test.imports, "()") + "\n" + test.code
+		files, err := goFiles(fstest.MapFS{path.Join(test.folder, "file.go"): {Data: []byte(source)}})
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%s importing %s: %d files, %v", test.folder, test.imports, len(files), err)
+		}
+		got := files[0].complaints()
+		switch {
+		case test.want == "" && len(got) > 0:
+			t.Errorf("%s may import %s %s, and the test complains: %q", test.folder, test.imports, test.code, got)
+		case test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)):
+			t.Errorf("%s must not have %s %s; complaints: %q, want one about %s", test.folder, test.imports, test.code, got, test.want)
+		case test.want != "" && rowOf(test.folder) != nil:
+			seen[slices.IndexFunc(table, func(r row) bool { return matchAny(r.folders, test.folder) })] = true
+		}
+	}
+	for i, r := range table {
+		if !seen[i] {
+			t.Errorf("no example here breaks the row of %v: add one", r.folders)
+		}
+	}
+}
+
+// Test files may import anything, and what the go command does not build is
+// not read.
+func TestImportsSkipsOtherFiles(t *testing.T) {
+	source := &fstest.MapFile{Data: []byte("package p\nimport _ \"testing\"")}
+	files, err := goFiles(fstest.MapFS{
+		"checker/a_test.go": source, "checker/testdata/a.go": source, "checker/_old/a.go": source, ".git/a.go": source, "a.txt": source,
+	})
+	if err != nil || len(files) != 0 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
+// goFile is what the table is about: one file, its imports, and its uses of
+// the clock if its row forbids them.
+type goFile struct {
+	name    string
+	imports []string
+	clock   []string
+}
+
+// goFiles reads all Go files below the root but tests. The files of every
+// system are read, whatever their build constraints.
+func goFiles(root fs.FS) ([]goFile, error) {
+	var files []goFile
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && notBuilt(entry.Name()):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		source, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		f, err := parse(name, source)
+		files = append(files, f)
+		return err
+	})
+	return files, err
+}
+
+// notBuilt tells whether the go command overlooks a folder of that name.
+func notBuilt(folder string) bool {
+	return folder == "testdata" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
+}
+
+func parse(name string, source []byte) (goFile, error) {
+	mode := parser.ImportsOnly
+	if r := rowOf(path.Dir(name)); r != nil && r.timeless {
+		mode = parser.SkipObjectResolution
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), name, source, mode)
+	if err != nil {
+		return goFile{}, err
+	}
+	f := goFile{name: name}
+	for _, spec := range tree.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return goFile{}, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
+		}
+		f.imports = append(f.imports, imported)
+		if imported == "time" && mode != parser.ImportsOnly {
+			f.clock = append(f.clock, clockUses(tree, spec)...)
+		}
+	}
+	return f, nil
+}
+
+// clockUses lists what the file uses of package time that it imports by spec.
+func clockUses(tree *ast.File, spec *ast.ImportSpec) []string {
+	name := "time"
+	if spec.Name != nil {
+		name = spec.Name.Name
+	}
+	if name == "." {
+		return []string{`time (imported as ".", which hides what is used of it)`}
+	}
+	var uses []string
+	for node := range ast.Preorder(tree) {
+		selector, ok := node.(*ast.SelectorExpr)
+		if !ok || !slices.Contains(clock, selector.Sel.Name) {
+			continue
+		}
+		if of, ok := selector.X.(*ast.Ident); ok && of.Name == name {
+			uses = append(uses, "time."+selector.Sel.Name)
+		}
+	}
+	return uses
+}
+
+// complaints says how the file breaks the table.
+func (f goFile) complaints() []string {
+	folder := path.Dir(f.name)
+	r := rowOf(folder)
+	if r == nil {
+		return []string{fmt.Sprintf("%s: the folder %q is not in the table of imports_test.go: add it there, with what it may import and why", f.name, folder)}
+	}
+	var list []string
+	for _, imported := range f.imports {
+		if !r.allows(imported) {
+			list = append(list, fmt.Sprintf("%s imports %s, which %s must not: %s", f.name, imported, folder, r.reason(imported)))
+		}
+	}
+	for _, use := range f.clock {
+		list = append(list, fmt.Sprintf("%s uses %s, which %s must not: %s", f.name, use, folder, r.why))
+	}
+	return list
+}
+
+// rowOf is the row of a folder, nil if it has none.
+func rowOf(folder string) *row {
+	for i := range table {
+		if matchAny(table[i].folders, folder) {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+func (r *row) allows(imported string) bool {
+	if imported == module {
+		return false
+	}
+	if folder, ok := strings.CutPrefix(imported, module+"/"); ok {
+		return matchAny(r.ours, folder) && !match("cmd/...", folder)
+	}
+	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
+		return slices.ContainsFunc(r.others, func(m string) bool { return m == "..." || match(m+"/...", imported) })
+	}
+	if match("testing/...", imported) {
+		return false
+	}
+	return !matchAny(r.never, imported) || matchAny(r.but, imported)
+}
+
+func (r *row) reason(imported string) string {
+	switch {
+	case match("testing/...", imported):
+		return "what a test needs belongs into a file _test.go; testing registers flags in every program that links it"
+	case match(module+"/cmd/...", imported):
+		return "commands wire packages together and are imported by none"
+	default:
+		return r.why
+	}
+}
+
+func matchAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, name) })
+}
+
+func match(pattern, name string) bool {
+	stem, below := strings.CutSuffix(pattern, "...")
+	if !below {
+		return pattern == name
+	}
+	return strings.HasPrefix(name+"/", stem)
+}

@@ -45,7 +45,8 @@ type page struct {
 	AllEvents int
 	Waived    []figure
 	Shown     map[int64]bool // events that have a row to link to
-	Idle      int            // faults without effect
+	Guilty    map[int64]bool
+	Idle      int // faults without effect
 }
 
 // keyFigure is one of the few numbers at the top of the page.
@@ -67,6 +68,10 @@ func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
 	p := page{Report: rep, Headline: headline(rep), AllEvents: len(h.Events), Key: keyFigures(rep)}
 	p.Broken, p.Undecided = rep.withVerdict(checker.Fail), rep.withVerdict(checker.Unknown)
 	guilty := guiltyEvents(p.Broken)
+	p.Guilty = map[int64]bool{}
+	for _, g := range guilty {
+		p.Guilty[g.Seq] = true
+	}
 	p.Run = layOut("run", h, r, guilty, 0, r.End, false)
 	if from, to, ok := closeUp(h, r, guilty); ok {
 		p.CloseUp = layOut("close", h, r, guilty, from, to, true)

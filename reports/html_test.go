@@ -185,6 +185,45 @@ func TestReportsAreDeterministic(t *testing.T) {
 	}
 }
 
+// What the real checkers find in a history becomes all the files of a run, and
+// report.html links only to files that are there.
+func TestFilesOfACheckedHistory(t *testing.T) {
+	h, _ := goodRun()
+	r := checker.Check(h, checker.Options{})
+	rep := New(h, r)
+	files, err := Files(rep, h, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range standardFiles() {
+		if len(files[name]) == 0 {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	read, err := Parse(files["report.json"])
+	if err != nil || read.Verdict != r.Verdict {
+		t.Errorf("report.json says %v (%v), the checkers %v", read.Verdict, err, r.Verdict)
+	}
+	if _, err := history.Load(bytes.NewReader(files["history.jsonl"])); err != nil {
+		t.Errorf("history.jsonl: %v", err)
+	}
+
+	h.Events = slices.DeleteFunc(h.Events, func(e history.Event) bool { return e.Call.OnLease() })
+	for i := range h.Events {
+		h.Events[i].Seq = int64(i + 1)
+	}
+	r = checker.Check(h, checker.Options{})
+	if files, err = Files(New(h, r), h, r); err != nil {
+		t.Fatal(err)
+	}
+	if files["lease.html"] != nil || strings.Contains(string(files["report.html"]), `href="lease.html"`) {
+		t.Error("lease.html for a history without operations on a lease, or a link to it")
+	}
+	if !slices.Contains(rep.Files, "lease.html") {
+		t.Error("the caller's report was changed")
+	}
+}
+
 // The overlaps that are drawn cover exactly the times in which two nodes
 // believed, as a check of every pair finds them.
 func TestOverlapsCoverEveryPair(t *testing.T) {

@@ -14,7 +14,7 @@
     const span = stop - start;
     const bars = [...figure.querySelectorAll("[data-lane]")].map(e => ({
       element: e, from: Number(e.dataset.from), to: Number(e.dataset.to), lane: e.dataset.lane,
-      y: Number(e.querySelector("rect").getAttribute("y")),
+      text: e.querySelector("text"), y: Number(e.querySelector("rect").getAttribute("y")),
       title: e.querySelector("title").textContent, label: e.querySelector("text").textContent,
     }));
     const rows = [...figure.querySelectorAll(".margin text:not(.caption)")].map(t => ({
@@ -44,6 +44,12 @@
         parts.push(`<line x1="${x}%" x2="${x}%" y1="18" y2="100%"/><text x="${x}%" y="12" text-anchor="${anchor}">${(i * step).toFixed(decimals(step))} s</text>`);
       }
       axis.innerHTML = parts.join("");
+      // Labels of bars that begin further left stay in sight.
+      for (const b of bars) {
+        const hiddenPart = b.from < left && b.to > left ? (left - b.from) / span * width() : 0;
+        if (hiddenPart || b.moved) b.text.setAttribute("x", hiddenPart + 5);
+        b.moved = hiddenPart > 0;
+      }
     }
 
     // show sets the zoom and keeps the time t at the share of the view.

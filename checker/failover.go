@@ -80,10 +80,7 @@ func (e *election) serves(b *belief, writes bool) (seq int64, at time.Duration) 
 		return b.term.Begin, b.term.From
 	}
 	var first *op
-	for _, o := range e.writes {
-		if o.kind != history.Ok || o.node != b.term.Node || o.token != 0 && b.term.Token != 0 && o.token != b.term.Token {
-			continue
-		}
+	for _, o := range of(e.writesOf, &b.term) {
 		if o.token == 0 && (o.from < b.term.From || o.from > b.term.To) {
 			continue
 		}
@@ -176,21 +173,12 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 	return slices.MinFunc(found, func(a, b cause) int { return cmp.Compare(a.at, b.at) }), true
 }
 
-// belongsTo tells whether the operation is on the lease of the term.
-func (o *op) belongsTo(b *belief) bool {
-	token := max(o.token, o.got)
-	if o.kind != history.Ok && o.audit != nil {
-		token = max(o.token, o.audit.Token)
-	}
-	return o.node == b.term.Node && (token == b.term.Token || token == 0 || b.term.Token == 0)
-}
-
 // lastRenewal is the call of the last renewal of the term that succeeded, or,
 // where only its beliefs were recorded, its last extension.
 func (r *run) lastRenewal(e *election, b *belief) time.Duration {
 	last := -forever
-	for _, o := range e.ops {
-		if o.call == history.Renew && o.kind == history.Ok && o.belongsTo(b) && (o.token != 0 || o.to <= b.term.To) {
+	for _, o := range of(e.ofTerm, &b.term) {
+		if o.call == history.Renew && o.kind == history.Ok && (o.token != 0 || o.to <= b.term.To) {
 			last = max(last, o.from)
 		}
 	}
@@ -204,8 +192,8 @@ func (r *run) lastRenewal(e *election, b *belief) time.Duration {
 // recorded.
 func (e *election) grantOf(b *belief) *op {
 	var grant *op
-	for _, o := range e.ops {
-		if o.call != history.Acquire || o.kind != history.Ok || !o.belongsTo(b) {
+	for _, o := range of(e.ofTerm, &b.term) {
+		if o.call != history.Acquire || o.kind != history.Ok {
 			continue
 		}
 		if b.term.Token != 0 && o.got != 0 {
@@ -225,9 +213,9 @@ const lateReport = 100 * time.Millisecond
 func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 	written, ttl := -forever, r.h.Header.Lease
 	released := forever
-	for _, o := range e.ops {
+	for _, o := range of(e.ofTerm, &b.term) {
 		took := o.kind == history.Ok || o.kind == history.Info && o.audit != nil && applied(o.audit)
-		if !took || !o.belongsTo(b) || o.token == 0 && o.got == 0 && o.from > b.term.To {
+		if !took || o.token == 0 && o.got == 0 && o.from > b.term.To {
 			continue
 		}
 		switch o.call {

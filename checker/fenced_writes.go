@@ -170,15 +170,14 @@ func countWrites(r *run, held []Holding) WriteCounts {
 	var n WriteCounts
 	for _, e := range r.elections {
 		mine := slices.DeleteFunc(slices.Clone(held), func(h Holding) bool { return h.Election != e.name })
-		terms := e.tokenTerms()
-		slices.SortStableFunc(terms, func(a, b tokenTerm) int { return cmp.Compare(a.to, b.to) })
+		given := newGiven(e.tokenTerms())
 		for _, o := range e.writes {
 			switch o.kind {
 			case history.Fail:
 				n.Refused++
 			case history.Ok:
 				n.Accepted++
-				if o.token == 0 && e.heldByOther(o, mine) || o.token != 0 && surpassed(o, terms) {
+				if o.token == 0 && e.heldByOther(o, mine) || o.token != 0 && given.surpassed(o) {
 					n.StaleAccepted++
 				}
 			}
@@ -191,15 +190,8 @@ func countWrites(r *run, held []Holding) WriteCounts {
 // the store, or, where the store was not watched, by its own belief alone.
 func (e *election) heldByOther(o *op, held []Holding) bool {
 	if len(held) > 0 {
-		for _, h := range held { // ordered by From
-			if h.From > o.from {
-				break
-			}
-			if h.To >= o.to && h.Node != o.node && h.Node != "" {
-				return true
-			}
-		}
-		return false
+		i := sort.Search(len(held), func(i int) bool { return held[i].From > o.from })
+		return i > 0 && held[i-1].To >= o.to && held[i-1].Node != o.node && held[i-1].Node != ""
 	}
 	other := false
 	for _, b := range e.beliefs {
@@ -215,16 +207,37 @@ func (e *election) heldByOther(o *op, held []Holding) bool {
 	return other
 }
 
-// surpassed tells whether another node had a larger token before the write
-// arrived. The terms are ordered by the time at which they were certain.
-func surpassed(o *op, terms []tokenTerm) bool {
-	for _, t := range terms {
-		if t.to >= o.from {
-			return false
+// given is which tokens certainly were given, by time: after the first i terms
+// best[i] has the largest token, and rival[i] the largest of another node.
+type given struct {
+	terms       []tokenTerm
+	best, rival []tokenTerm
+}
+
+func newGiven(terms []tokenTerm) *given {
+	slices.SortStableFunc(terms, func(a, b tokenTerm) int { return cmp.Compare(a.to, b.to) })
+	g := &given{terms: terms, best: make([]tokenTerm, len(terms)+1), rival: make([]tokenTerm, len(terms)+1)}
+	for i, t := range terms {
+		best, rival := g.best[i], g.rival[i]
+		switch {
+		case t.token > best.token && t.node == best.node:
+			best = t
+		case t.token > best.token:
+			best, rival = t, best
+		case t.token > rival.token && t.node != best.node:
+			rival = t
 		}
-		if t.token > o.token && t.node != o.node {
-			return true
-		}
+		g.best[i+1], g.rival[i+1] = best, rival
 	}
-	return false
+	return g
+}
+
+// surpassed tells whether another node had a larger token before the write
+// arrived.
+func (g *given) surpassed(o *op) bool {
+	i := sort.Search(len(g.terms), func(i int) bool { return g.terms[i].to >= o.from })
+	if g.best[i].node != o.node {
+		return g.best[i].token > o.token
+	}
+	return g.rival[i].token > o.token
 }

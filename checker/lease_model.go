@@ -28,10 +28,7 @@ type leaseState struct {
 	a, b   time.Duration
 	now    time.Duration
 
-	// pending counts, one byte for each class of operations of unknown
-	// outcome, how many were sent and have not taken effect so far. They may
-	// still do so at any time, or never.
-	pending string
+	pending pending
 }
 
 // leaseInput is one step of the model: an operation of known outcome, the
@@ -48,20 +45,11 @@ type leaseInput struct {
 	goOn     bool            // end: go on to find all possible ends
 }
 
-// leaseClass is what operations of unknown outcome have in common as far as
-// the model can tell them apart.
-type leaseClass struct {
-	call  history.Call
-	node  string
-	nonce string
-	token uint64
-	ttl   time.Duration
-}
-
 // leaseModel steps sets of states. See doc of checkPorcupine for its source.
 type leaseModel struct {
 	epsilon func(ttl time.Duration) time.Duration
 	classes []leaseClass
+	classOf map[leaseClass]int
 }
 
 // step returns every state that one of states can be in after the input;
@@ -76,7 +64,7 @@ func (m *leaseModel) step(states []leaseState, in *leaseInput) []leaseState {
 	}
 	if len(m.classes) > 0 {
 		for i := range next {
-			next[i].pending = m.prune(&next[i])
+			m.prune(&next[i])
 		}
 	}
 	return reduce(next)
@@ -87,13 +75,12 @@ func (m *leaseModel) step(states []leaseState, in *leaseInput) []leaseState {
 func (m *leaseModel) effects(states []leaseState, in *leaseInput) []leaseState {
 	all := slices.Clone(states)
 	for i := 0; i < len(all); i++ {
-		for class := range m.classes {
-			if all[i].pending[class] == 0 {
-				continue
-			}
+		sent := all[i].pending
+		for j := range sent.len() {
+			class, _ := sent.record(j)
 			s := all[i]
 			c := &m.classes[class]
-			s.pending = add(s.pending, class, -1)
+			s.pending = sent.with(class, -1)
 			for _, t := range m.effect(s, c, in.to) {
 				if !slices.ContainsFunc(all, func(u leaseState) bool { return u.covers(&t) }) {
 					all = append(all, t)
@@ -126,7 +113,7 @@ func (m *leaseModel) after(next []leaseState, s leaseState, in *leaseInput) []le
 	switch {
 	case in.class > 0:
 		s.now = lo
-		s.pending = add(s.pending, in.class-1, +1)
+		s.pending = s.pending.with(in.class-1, +1)
 		return append(next, s)
 	case in.fault != nil:
 		s.now = lo
@@ -307,29 +294,6 @@ func (m *leaseModel) seen(next []leaseState, s leaseState, holder string, token 
 	return next
 }
 
-// prune forgets pending operations that can have no effect any more: those on
-// a lease whose token is behind.
-func (m *leaseModel) prune(s *leaseState) string {
-	pending := s.pending
-	for i := range m.classes {
-		c := &m.classes[i]
-		if pending[i] != 0 && c.token != 0 && c.token <= s.last && !(s.live && s.token == c.token) {
-			pending = pending[:i] + "\x00" + pending[i+1:]
-		}
-	}
-	return pending
-}
-
-// add changes the count of a class. It saturates: a count that is too high
-// only allows more.
-func add(pending string, class, by int) string {
-	count := int(pending[class])
-	if count == 255 {
-		return pending
-	}
-	return pending[:class] + string([]byte{byte(count + by)}) + pending[class+1:]
-}
-
 // covers tells whether all that can follow t can follow s.
 func (s *leaseState) covers(t *leaseState) bool {
 	if s.live != t.live || s.holder != t.holder || s.nonce != t.nonce || s.token != t.token || s.ttl != t.ttl {
@@ -338,15 +302,7 @@ func (s *leaseState) covers(t *leaseState) bool {
 	if s.last > t.last || s.now > t.now || s.a > t.a || s.b < t.b {
 		return false
 	}
-	if s.pending == t.pending {
-		return true
-	}
-	for i := range len(s.pending) {
-		if s.pending[i] < t.pending[i] {
-			return false
-		}
-	}
-	return true
+	return s.pending.covers(t.pending)
 }
 
 // reduce drops the states that others cover and orders the rest.
@@ -379,5 +335,5 @@ func compareStates(s, t leaseState) int {
 	}
 	return cmp.Or(live, cmp.Compare(s.now, t.now), cmp.Compare(s.a, t.a), cmp.Compare(s.b, t.b),
 		cmp.Compare(s.token, t.token), cmp.Compare(s.last, t.last), cmp.Compare(s.ttl, t.ttl),
-		strings.Compare(s.holder, t.holder), strings.Compare(s.nonce, t.nonce), strings.Compare(s.pending, t.pending))
+		strings.Compare(s.holder, t.holder), strings.Compare(s.nonce, t.nonce), cmp.Compare(s.pending, t.pending))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -119,31 +118,27 @@ func (s *search) add(clients map[string]int, who string, in *leaseInput) {
 	})
 }
 
-// classOf is the number, from 1, of the operation's class. A nonce that no
-// other operation uses does not tell operations apart.
+// classOf is the number, from 1, of the operation's class.
 func (s *search) classOf(e *election, o *op) int {
 	c := leaseClass{call: o.call, node: o.node, nonce: o.nonce, token: o.token, ttl: o.ttl}
-	if o.call == history.Release {
+	switch {
+	case o.call == history.Release:
 		c.ttl = 0
+	case o.call == history.Acquire && o.nonce != "":
+		return s.model.addAcquireClass(c, e.lastUse(o.nonce)) + 1
 	}
-	if o.call == history.Acquire && e.nonces()[o.nonce] == 1 {
-		c.nonce = lonelyNonce
-	}
-	if i := slices.Index(s.model.classes, c); i >= 0 {
-		return i + 1
-	}
-	s.model.classes = append(s.model.classes, c)
-	return len(s.model.classes)
+	return s.model.addClass(c) + 1
 }
-
-// lonelyNonce stands for all nonces that occur once.
-const lonelyNonce = "\x00once"
 
 // check decides whether the operations have an order, and names the one at
 // which the search got stuck.
 func (s *search) check() (Verdict, *leaseInput) {
 	if len(s.ops) == 0 {
 		return Pass, nil
+	}
+	if len(s.model.classes) > maxClasses {
+		s.why = "too many operations have an unknown outcome to search"
+		return Unknown, nil
 	}
 	windows := s.windows()
 	for _, w := range windows {
@@ -192,7 +187,7 @@ func (s *search) pass(windows [][]porcupine.Operation, all bool) (Verdict, *leas
 }
 
 func (s *search) initial() []leaseState {
-	return []leaseState{{now: -forever, pending: strings.Repeat("\x00", len(s.model.classes))}}
+	return []leaseState{{now: -forever}}
 }
 
 // window runs porcupine over the operations and returns the sets of states in

@@ -34,7 +34,9 @@ type election struct {
 	auditOf []*op     // by entry: the operation that it is about, nil if there is none
 	beliefs []*belief // ordered by begin
 
-	nonceCount map[string]int // what nonces found
+	ofTerm   map[termKey][]*op        // operations on the lease, by node and token (0: none named)
+	writesOf map[termKey][]*op        // accepted writes
+	nonceUse map[string]time.Duration // what lastUse found
 }
 
 // op is an invocation together with its completion. The times are widened by
@@ -202,6 +204,7 @@ func (r *run) index() {
 		e.findAsked()
 		e.joinAudits(ended, r.h.Header.Lease)
 		e.boundAudits()
+		e.indexTerms()
 	}
 	r.findBeliefs()
 	r.findCurtain()
@@ -237,6 +240,49 @@ func (e *election) add(o *op) {
 		e.writes = append(e.writes, o)
 	case o.call == history.Read:
 		e.reads = append(e.reads, o)
+	}
+}
+
+// termKey names the term that an operation belongs to.
+type termKey struct {
+	node  string
+	token uint64
+}
+
+// indexTerms sorts the operations by the term that they belong to.
+func (e *election) indexTerms() {
+	e.ofTerm, e.writesOf = map[termKey][]*op{}, map[termKey][]*op{}
+	for _, o := range e.ops {
+		token := max(o.token, o.got)
+		if o.kind != history.Ok {
+			token = o.token
+			if o.audit != nil {
+				token = max(o.token, o.audit.Token)
+			}
+		}
+		k := termKey{o.node, token}
+		e.ofTerm[k] = append(e.ofTerm[k], o)
+	}
+	for _, o := range e.writes {
+		if o.kind == history.Ok {
+			k := termKey{o.node, o.token}
+			e.writesOf[k] = append(e.writesOf[k], o)
+		}
+	}
+}
+
+// of are the operations that may belong to the term: those that name its
+// token, and those that name none. A term without a token may be that of any
+// operation of its node.
+func of(index map[termKey][]*op, t *Term) []*op {
+	own, nameless := index[termKey{t.Node, t.Token}], index[termKey{t.Node, 0}]
+	switch {
+	case t.Token == 0 || len(nameless) == 0:
+		return own
+	case len(own) == 0:
+		return nameless
+	default:
+		return slices.Concat(own, nameless)
 	}
 }
 
@@ -328,15 +374,25 @@ func (e *election) boundAudits() {
 	}
 }
 
-// nonces counts the operations of every nonce, repetitions included.
-func (e *election) nonces() map[string]int {
-	if e.nonceCount == nil {
-		e.nonceCount = map[string]int{}
+// lastUse is when the last operation that names the nonce certainly was over;
+// one of unknown outcome names it only when it is sent.
+func (e *election) lastUse(nonce string) time.Duration {
+	if e.nonceUse == nil {
+		e.nonceUse = map[string]time.Duration{}
 		for _, o := range e.ops {
-			e.nonceCount[o.nonce]++
+			until := o.to
+			switch {
+			case o.kind == history.Info && o.audit != nil && applied(o.audit):
+				until = o.before
+			case o.kind == history.Info:
+				until = o.from
+			}
+			if last, ok := e.nonceUse[o.nonce]; !ok || until > last {
+				e.nonceUse[o.nonce] = until
+			}
 		}
 	}
-	return e.nonceCount
+	return e.nonceUse[nonce]
 }
 
 // claim gives the entry to the first operation under the key that it fits.

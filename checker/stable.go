@@ -11,7 +11,8 @@ import (
 // its off event, in every election: what a candidate lost in a fault may cost
 // it the lease that much later. A voluntary resignation without a fault is a
 // change as well. What happens while the harness stops the candidates at the
-// end does not count.
+// end does not count. In a scenario that calls itself steadfast no fault
+// excuses a change.
 //
 // Unknown if nobody was ever elected, or no term overlaps a fault-free stretch.
 func checkStable(r *run) Finding {
@@ -45,13 +46,21 @@ func checkStable(r *run) Finding {
 // influence is the time in which a fault may explain a change.
 func (r *run) influence(f *fault) window { return window{f.from, f.to + r.returnBound()} }
 
+// excuses are the faults that may explain a change.
+func (r *run) excuses() []*fault {
+	if r.h.Header.Steadfast {
+		return nil
+	}
+	return r.faults
+}
+
 // calm tells whether no fault can explain what happens at t and the run still
 // goes on.
 func (r *run) calm(t time.Duration) bool {
 	if t >= r.curtain {
 		return false
 	}
-	for _, f := range r.faults {
+	for _, f := range r.excuses() {
 		if w := r.influence(f); w.from <= t && t <= w.to {
 			return false
 		}
@@ -78,7 +87,7 @@ func (r *run) calmWithin(b *belief) bool {
 // influences are the influences of all faults, in order and merged.
 func (r *run) influences() []window {
 	var all []window
-	for _, f := range r.faults {
+	for _, f := range r.excuses() {
 		all = append(all, r.influence(f))
 	}
 	return merge(all, 0)

@@ -201,6 +201,9 @@ func (m *Machine) competes() bool { return m.started && !m.term.working }
 
 func (m *Machine) wake() time.Duration {
 	at := Never
+	if m.done() {
+		return at
+	}
 	switch m.role {
 	case Follower:
 		if m.competes() {

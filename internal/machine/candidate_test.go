@@ -1,0 +1,304 @@
+package machine
+
+import (
+	"testing"
+	"time"
+)
+
+// Reply lost after the command took effect: the attempt is repeated with the
+// same nonce until its outcome is definite, and the next attempt has a new one.
+func TestAttemptKeepsNonceUntilDefinite(t *testing.T) {
+	r := newRig(t)
+	first := r.next(Acquire)
+	r.wait(2500 * ms) // no answer
+	second := r.next(Acquire)
+	r.answer(second, Unknown, 0)
+	third := r.next(Acquire)
+	if first.Nonce != second.Nonce || second.Nonce != third.Nonce {
+		t.Errorf("nonces %q, %q, %q of one attempt", first.Nonce, second.Nonce, third.Nonce)
+	}
+	if first.Number == second.Number {
+		t.Error("two requests with one number")
+	}
+	r.answer(third, Held, 4)
+	r.is(Follower)
+	fourth := r.next(Acquire)
+	if fourth.Nonce == first.Nonce {
+		t.Error("a refused attempt's nonce was used again")
+	}
+	if fourth.Floor != 4 {
+		t.Errorf("floor %d, want the highest token seen, 4", fourth.Floor)
+	}
+}
+
+// A refused candidate tries exactly when the lease ends, one command for each
+// lease time, however often other things wake the machine.
+func TestRefusedTriesWhenLeaseEnds(t *testing.T) {
+	r := newRig(t)
+	r.answer(r.next(Acquire), Held, 3) // for another 10 s
+	refused := r.now
+	for range 90 {
+		r.wait(100 * ms)
+		if len(r.sent) > 0 {
+			t.Fatalf("sent %+v before the lease ended", r.sent)
+		}
+	}
+	r.next(Acquire)
+	if d := r.now - refused - 10*sec; d < ms || d > 2*ms {
+		t.Errorf("tried %v after the end of the lease, want 1ms to 2ms", d)
+	}
+}
+
+// An acquisition that took longer than it is worth is released, not used: the
+// grant comes when less than a request time-out is left.
+func TestLateGrantIsReleased(t *testing.T) {
+	for _, left := range []time.Duration{2500 * ms, 2500*ms - 1, 0, -20 * sec} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight = 1 }) // nothing else is sent meanwhile
+		q := r.next(Acquire)
+		r.now += usable - left
+		r.answer(q, Done, 5)
+		if left == 2500*ms {
+			r.is(Leader)
+			continue
+		}
+		r.is(Follower)
+		if len(r.saw(Elected)) != 0 {
+			t.Errorf("elected with %v left", left)
+		}
+		if r.sees(Release) != 1 || r.sent[0].Nonce != q.Nonce || r.sent[0].Token != 5 || r.troubles(ErrTooLate) != 1 {
+			t.Errorf("%v left: sent %+v", left, r.sent)
+		}
+	}
+}
+
+// A grant to an attempt that was given up for good is released as soon as it is
+// heard of, by its own nonce, whatever the machine is by then.
+func TestStrayGrantIsReleased(t *testing.T) {
+	r := newRig(t)
+	stray := r.next(Acquire)
+	r.wait(2500 * ms)
+	r.answer(r.next(Acquire), Held, 3) // the same attempt, refused
+	r.elect(4)
+	r.answer(stray, Done, 2)
+	r.is(Leader)
+	if r.sees(Release) != 1 || r.sent[0].Nonce != stray.Nonce || r.sent[0].Token != 2 {
+		t.Errorf("sent %+v, want the release of the stray lease", r.sent)
+	}
+	r.answer(r.sent[0], NotHeld, 0)
+	r.is(Leader)
+}
+
+// The answer to an earlier request of the open attempt elects like any other,
+// and the answer to the repetition then extends the same term.
+func TestLateAnswerOfOpenAttemptIsUsed(t *testing.T) {
+	r := newRig(t)
+	first := r.next(Acquire)
+	sent := r.now
+	r.wait(2500 * ms)
+	second := r.next(Acquire)
+	again := r.now
+	r.answer(first, Done, 5)
+	r.is(Leader)
+	if got := r.saw(Elected)[0].Until; got != sent+usable {
+		t.Errorf("until %v, want counted from the request that was answered", got)
+	}
+	r.answer(second, Done, 5)
+	if got := r.saw(Extended); len(got) != 1 || got[0].Until != again+usable {
+		t.Errorf("extended %+v", got)
+	}
+
+	// But if the repetition is refused in favour of a later term, ours is over.
+	r = newRig(t)
+	first = r.next(Acquire)
+	r.wait(2500 * ms)
+	second = r.next(Acquire)
+	r.answer(first, Done, 5)
+	r.answer(second, Held, 6)
+	r.deposed(Superseded)
+}
+
+// A token that is not larger than one seen before is refused loudly, wherever
+// it was seen, and its lease given back.
+func TestTokenThatDoesNotGrowIsRefused(t *testing.T) {
+	for _, token := range []uint64{1, 41, 42} {
+		r := newRig(t, func(c *Config) { c.Floor = 40 })
+		r.answer(r.next(Acquire), Held, 42)
+		r.answer(r.next(Acquire), Done, token)
+		r.is(Follower)
+		if r.troubles(ErrTokenSeen) != 1 || r.sees(Release) != 1 {
+			t.Errorf("token %d: told %d times, sent %+v", token, r.troubles(ErrTokenSeen), r.sent)
+		}
+	}
+	r := newRig(t, func(c *Config) { c.Floor = 1 << 53 })
+	r.elect(1<<53 + 1)
+}
+
+// Request time-outs are well below the deadline, and calls that hang in the
+// library are bounded: when as many hang as may, nothing more is sent until one
+// returns, and then it goes on.
+func TestHungCallsAreBounded(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 3 })
+	var hung []Request
+	for range 30 {
+		r.wait(sec)
+		hung = append(hung, r.sent...)
+	}
+	if len(hung) != 3 || r.troubles(ErrTooMany) == 0 {
+		t.Fatalf("%d requests hang, %d complaints", len(hung), r.troubles(ErrTooMany))
+	}
+	for _, q := range hung {
+		if q.Timeout != 2500*ms {
+			t.Errorf("time-out %v, want 2.5s", q.Timeout)
+		}
+	}
+	r.answer(hung[0], Unknown, 0)
+	r.next(Acquire)
+}
+
+// The time-out of a renewal never reaches beyond the deadline.
+func TestRenewalTimeoutEndsAtDeadline(t *testing.T) {
+	r := newRig(t)
+	deadline := r.elect(1) + usable
+	for r.m.Role() == Leader {
+		for _, q := range r.sent {
+			if q.Call == Renew && r.now+q.Timeout > deadline {
+				t.Fatalf("a request sent %v before the deadline has %v", deadline-r.now, q.Timeout)
+			}
+			r.answer(q, Unknown, 0)
+		}
+		r.now = r.out.Wake
+		r.step(Input{})
+	}
+}
+
+// A release wakes a waiter at once; the hint being repeated, late, or lost
+// changes nothing: the timed try stays.
+func TestHintsOnlyHasten(t *testing.T) {
+	held := func() (*rig, time.Duration) {
+		r := newRig(t)
+		r.answer(r.next(Acquire), Held, 3)
+		return r, r.now
+	}
+	r, _ := held()
+	r.wait(sec)
+	hinted := r.now
+	r.step(Input{Kind: HintReleased, Token: 3, Waiters: 10})
+	r.next(Acquire)
+	if d := r.now - hinted; d > 2*ms {
+		t.Errorf("tried %v after the release, want at most 10 × 200µs", d)
+	}
+
+	r, refused := held() // of an earlier term
+	for range 80 {
+		r.step(Input{Kind: HintReleased, Token: 2})
+		r.wait(100 * ms)
+		if len(r.sent) != 0 {
+			t.Fatal("tried because of a hint that is out of date")
+		}
+	}
+
+	r, refused = held() // repeated all the time, and false
+	tries := 0
+	for range 999 {
+		r.step(Input{Kind: HintReleased, Token: 3})
+		r.wait(10 * ms)
+		for _, q := range r.sent {
+			tries++
+			r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Remaining: refused + 10*sec - r.now})
+		}
+	}
+	if tries > 1 {
+		t.Errorf("%d tries for one release that was announced again and again", tries)
+	}
+
+	r, refused = held() // the announcement of a grant, again and again
+	for r.sees(Acquire) == 0 {
+		r.step(Input{Kind: HintGranted, Token: 4, Remaining: 15 * sec})
+		r.wait(100 * ms)
+		if r.now > refused+60*sec {
+			t.Fatal("repeated hints put the timed try off for ever")
+		}
+	}
+}
+
+// A release that is announced while a request is under way, whose refusal may
+// be older than it, is not missed.
+func TestReleaseDuringRefusalIsNotMissed(t *testing.T) {
+	r := newRig(t)
+	q := r.next(Acquire)
+	r.step(Input{Kind: HintReleased, Token: 3})
+	r.answer(q, Held, 3)
+	refused := r.now
+	r.next(Acquire)
+	if d := r.now - refused; d > 2*ms {
+		t.Errorf("tried %v after a release that overtook the refusal", d)
+	}
+}
+
+// A store that is silent alarms after a lease, once, and reports when it is
+// back; it never justifies a take-over, though the lease has certainly run out.
+func TestFrozenStoreAlarmsAndNothingElse(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 1000 })
+	q := r.next(Acquire)
+	asked := r.now
+	r.wait(10 * 60 * sec)
+	if all := r.saw(Unreachable); len(all) != 1 || all[0].At != asked+15*sec {
+		t.Fatalf("alarms: %+v, want one, 15s after the first request", all)
+	}
+	if len(r.saw(Elected)) != 0 {
+		t.Fatal("leads without a grant")
+	}
+	r.answer(q, Held, 3)
+	if len(r.saw(Reachable)) != 1 {
+		t.Error("not told that the store is back")
+	}
+}
+
+// Shutting down a follower starts nothing; a candidate whose request is under
+// way waits for the answer, and gives a lease back rather than work.
+func TestShutdownOfFollowerStartsNothing(t *testing.T) {
+	r := newRig(t)
+	r.answer(r.next(Acquire), Held, 3)
+	r.step(Input{Kind: Stop})
+	r.is(Stopped)
+	if !r.out.Done || len(r.sent) != 0 {
+		t.Errorf("done %t, sent %+v", r.out.Done, r.sent)
+	}
+
+	r = newRig(t)
+	q := r.next(Acquire)
+	r.step(Input{Kind: Stop})
+	if r.out.Done {
+		t.Fatal("done before the answer that may be a grant")
+	}
+	r.answer(q, Done, 4)
+	if len(r.saw(Elected)) != 0 || r.sees(Release) != 1 {
+		t.Fatalf("elected %d times, sent %+v", len(r.saw(Elected)), r.sent)
+	}
+	r.answer(r.sent[0], Done, 0)
+	if !r.out.Done {
+		t.Error("not done after the release")
+	}
+
+	r = newRig(t) // nor does it wait for ever
+	r.next(Acquire)
+	r.step(Input{Kind: Stop})
+	r.wait(5 * sec)
+	if !r.out.Done {
+		t.Error("waits for a dead store")
+	}
+}
+
+// A store that keeps answering "held, and no time left" is not flooded.
+func TestLeaseThatEndsAndDoesNotGo(t *testing.T) {
+	r := newRig(t)
+	began, tries := r.now, 0
+	for r.now < began+30*sec {
+		q := r.next(Acquire)
+		tries++
+		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2"})
+	}
+	if tries > 65 {
+		t.Errorf("%d tries in 30s", tries)
+	}
+}

@@ -1,0 +1,190 @@
+// Package storetest is the conformance suite of elector.Store: what an elector
+// relies on, as checks that every store must pass.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// T is the part of a *testing.T that the suite needs. Fatalf must not return.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// ttl is long for a store on the same machine, and short for a suite that has
+// to wait for it.
+const ttl = 500 * time.Millisecond
+
+// slack is what a store and the way to it may be late by.
+const slack = 200 * time.Millisecond
+
+// Case is one check.
+type Case struct {
+	Name  string
+	check func(*bench)
+}
+
+// Cases returns the checks, for those who want to run each as a subtest.
+func Cases() []Case {
+	return []Case{
+		{"an attempt is idempotent by its nonce", idempotent},
+		{"an attempt repeated makes the lease last again", repeatedAttemptExtends},
+		{"a held lease names its holder and its rest", held},
+		{"tokens grow, beyond the floor", tokensGrow},
+		{"tokens are exact beyond 2^53", tokensExact},
+		{"renewals keep the lease", renewals},
+		{"a lease ends by itself", expiry},
+		{"a renewal after the end creates nothing", renewAfterEnd},
+		{"only the exact lease is renewed and released", exactLease},
+		{"an earlier term does nothing", earlierTerm},
+		{"a released lease is free at once", release},
+		{"elections are independent", independent},
+		{"grants and releases are announced", announced},
+		{"a watch ends with its context", watchEnds},
+		{"a context that is done takes no effect", contextDone},
+	}
+}
+
+// Run runs every case, each with a store of its own. open returns an empty
+// store, or one whose elections are all unused. advance lets the store's time
+// pass, by sleeping or by a fake clock.
+func Run(t T, open func() elector.Store, advance func(time.Duration)) {
+	t.Helper()
+	for _, c := range Cases() {
+		c.Run(t, open(), advance)
+	}
+}
+
+// Run runs the case on a store in which the elections "storetest" and
+// "storetest-2" are unused.
+func (c Case) Run(t T, store elector.Store, advance func(time.Duration)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c.check(&bench{T: t, name: c.Name, store: store, advance: advance, ctx: ctx})
+}
+
+const (
+	election = "storetest"
+	second   = "storetest-2"
+)
+
+// bench is a store under test.
+type bench struct {
+	T
+	name    string
+	store   elector.Store
+	advance func(time.Duration)
+	ctx     context.Context
+	request uint64
+}
+
+func (b *bench) attempt(election, id, nonce string, floor uint64) (elector.Grant, error) {
+	b.request++
+	return b.store.Acquire(b.ctx, elector.Attempt{
+		Election: election, ID: id, Nonce: nonce, Request: b.request, TTL: ttl, Floor: floor,
+	})
+}
+
+// acquire demands a grant, and returns its lease.
+func (b *bench) acquire(election, id, nonce string, floor uint64) elector.Lease {
+	b.Helper()
+	grant, err := b.attempt(election, id, nonce, floor)
+	if err != nil {
+		b.Fatalf("%s: acquire by %s, nonce %s: %v", b.name, id, nonce, err)
+	}
+	return elector.Lease{Election: election, ID: id, Nonce: nonce, Token: grant.Token, TTL: ttl}
+}
+
+// refused demands that the lease is held by somebody else.
+func (b *bench) refused(election, id, nonce string) *elector.HeldError {
+	b.Helper()
+	_, err := b.attempt(election, id, nonce, 0)
+	var held *elector.HeldError
+	if !errors.As(err, &held) {
+		b.Fatalf("%s: acquire by %s, nonce %s: %v, want a HeldError", b.name, id, nonce, err)
+	}
+	return held
+}
+
+func (b *bench) renew(l elector.Lease) error {
+	b.request++
+	l.Request = b.request
+	return b.store.Renew(b.ctx, l)
+}
+
+func (b *bench) release(l elector.Lease) error {
+	b.request++
+	l.Request = b.request
+	return b.store.Release(b.ctx, l)
+}
+
+func (b *bench) must(what string, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatalf("%s: %s: %v", b.name, what, err)
+	}
+}
+
+func (b *bench) notHeld(what string, err error) {
+	b.Helper()
+	if !errors.Is(err, elector.ErrNotHeld) {
+		b.Fatalf("%s: %s: %v, want ErrNotHeld", b.name, what, err)
+	}
+}
+
+// leads demands who leads an election; nobody if the token is 0.
+func (b *bench) leads(election, id string, token uint64) {
+	b.Helper()
+	l, err := b.store.Leader(b.ctx, election)
+	b.must("leader", err)
+	if l.ID != id || l.Token != token {
+		b.Fatalf("%s: %q leads with token %d, want %q with %d", b.name, l.ID, l.Token, id, token)
+	}
+	if token != 0 && (l.Remaining <= 0 || l.Remaining > ttl) {
+		b.Errorf("%s: the leader's lease lasts %v more, want up to %v", b.name, l.Remaining, ttl)
+	}
+}
+
+// watch listens in the background. The returned function waits for a hint of a
+// kind.
+func (b *bench) watch() (await func(elector.HintKind) elector.Hint, stop func() error) {
+	ctx, cancel := context.WithCancel(b.ctx)
+	hints := make(chan elector.Hint, 64)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.store.Watch(ctx, election, func(h elector.Hint) { hints <- h })
+	}()
+	await = func(kind elector.HintKind) elector.Hint {
+		b.Helper()
+		for {
+			select {
+			case h := <-hints:
+				if h.Kind == kind {
+					return h
+				}
+			case err := <-ended:
+				b.Fatalf("%s: the watch ended: %v", b.name, err)
+			case <-b.ctx.Done():
+				b.Fatalf("%s: no hint of kind %d came", b.name, kind)
+			}
+		}
+	}
+	stop = func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-b.ctx.Done():
+			return fmt.Errorf("the watch does not end with its context")
+		}
+	}
+	return await, stop
+}

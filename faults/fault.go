@@ -63,7 +63,7 @@ type World interface {
 
 	// Cut cuts the node's way to the store.
 	Cut(ctx context.Context, node string, how Cut) (evidence string, err error)
-	// Delay adds latency, and up to jitter more or less, to every answer.
+	// Delay adds latency, and up to jitter more or less, to each direction.
 	Delay(ctx context.Context, node string, latency, jitter time.Duration) (evidence string, err error)
 	// Throttle limits both directions to so many kilobytes a second.
 	Throttle(ctx context.Context, node string, kilobytes int) (evidence string, err error)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Latency delays every answer of the store to its targets by Base, and by up
-// to Jitter more or less. Held for a moment only, it is a spike.
+// Latency delays whatever passes between its targets and the store by Base, and
+// by up to Jitter more or less, in each direction. Held for a moment only, it
+// is a spike.
 type Latency struct{ Base, Jitter time.Duration }
 
 // Name implements Fault.
@@ -29,5 +30,5 @@ func (Latency) Heal(ctx context.Context, w World, targets []string) (string, err
 
 // Effect implements Fault.
 func (Latency) Effect() Effect {
-	return Effect{Summary: "the store's answers are late by a constant, with jitter", Immediate: true}
+	return Effect{Summary: "the way to the store is slow by a constant, with jitter, in each direction", Immediate: true}
 }

@@ -164,6 +164,10 @@ type Header struct {
 	FailoverBound time.Duration `json:"failover_bound_ns,omitempty"` // of a failover's excess
 	ReturnBound   time.Duration `json:"return_bound_ns,omitempty"`   // from healed to a leader
 
+	// Steadfast says that none of the scenario's faults may make the leader
+	// change either.
+	Steadfast bool `json:"steadfast,omitempty"`
+
 	Redis string `json:"redis,omitempty"` // what the store was: "process 7.0.15"
 	Repro string `json:"repro,omitempty"` // the command that repeats the run
 

@@ -2,8 +2,6 @@ package scenarios
 
 import (
 	"slices"
-
-	"github.com/recount-io/recount/checker"
 )
 
 // All returns every scenario, in the order in which they run.
@@ -13,32 +11,26 @@ func All() []Scenario {
 
 // Reasons for which a promise does not apply.
 const (
-	noFailover = "nothing in it makes the leader change"
-	voided     = "the store itself forgets the lease while its holder still believes in it; how long two believe is measured, the fence is what protects"
+	voided = "the store itself forgets the lease while its holder still believes in it; how long two believe is measured, the fence is what protects"
 )
-
-// none waives FailoverBound where no failover can happen.
-func none() map[checker.Promise]string {
-	return map[checker.Promise]string{checker.FailoverBound: noFailover}
-}
 
 // calm are the scenarios in which nothing goes wrong.
 func calm() []Scenario {
 	return []Scenario{
 		{
-			Name:    "steady",
-			Summary: "nothing goes wrong",
-			Breaks:  "a renewal that comes too late, or a candidate that takes what is not free",
-			Quiet:   6,
-			Waived:  none(),
+			Name:      "steady",
+			Summary:   "nothing goes wrong",
+			Breaks:    "a renewal that comes too late, or a candidate that takes what is not free",
+			Quiet:     6,
+			Steadfast: true,
 		},
 		{
-			Name:    "start-together",
-			Summary: "twenty candidates start at one moment",
-			Breaks:  "an acquisition in more than one step: two candidates find the lease free and both take it",
-			Nodes:   20,
-			Quiet:   5,
-			Waived:  none(),
+			Name:      "start-together",
+			Summary:   "twenty candidates start at one moment",
+			Breaks:    "an acquisition in more than one step: two candidates find the lease free and both take it",
+			Nodes:     20,
+			Quiet:     5,
+			Steadfast: true,
 		},
 	}
 }

@@ -53,7 +53,7 @@ func clocks() []Scenario {
 					s.at(2.5, 1.5, faults.ClockJump{Offset: -24 * time.Hour}, faults.Leader),
 				}
 			},
-			Waived: none(),
+			Steadfast: true,
 		},
 	}
 }

@@ -26,7 +26,7 @@ func network() []Scenario {
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(2, 3, s.at(0.5, 1.8, faults.Partition{How: faults.CutBoth}, faults.Follower), s)
 			},
-			Waived: none(),
+			Steadfast: true,
 		},
 		{
 			Name:    "partition-minority",
@@ -78,14 +78,14 @@ func network() []Scenario {
 				}
 				return flaps
 			},
-			Waived: none(),
+			Waived: maybeNone(),
 		},
 		{
 			Name:    "latency-spike",
 			Summary: "for a moment the store's answers to the leader take half a lease",
 			Breaks:  "a lease counted from the reply: the leader would believe for half a lease too long",
 			Schedule: func(s Shape) faults.Schedule {
-				spike := faults.Latency{Base: s.Lease / 2, Jitter: s.Lease / 10}
+				spike := faults.Latency{Base: s.Lease / 4, Jitter: s.Lease / 20}
 				return repeat(3, 2.5, s.at(0.5, 0.6, spike, faults.Leader), s)
 			},
 			Excess: 1.5,
@@ -97,12 +97,12 @@ func network() []Scenario {
 			Breaks:  "request time-outs that are shorter than they need to be: the leader would lose a lease that it could keep",
 			Schedule: func(s Shape) faults.Schedule {
 				return faults.Schedule{
-					s.at(0.5, 3, faults.Latency{Base: s.Lease / 10, Jitter: s.Lease / 25}, faults.All),
+					s.at(0.5, 3, faults.Latency{Base: s.Lease / 25, Jitter: s.Lease / 50}, faults.All),
 					s.at(4.5, 2, faults.Bandwidth{Kilobytes: 8}, faults.Leader),
 				}
 			},
-			Excess: 1,
-			Waived: none(),
+			Excess:    1,
+			Steadfast: true,
 		},
 	}
 }

@@ -22,7 +22,7 @@ func process() []Scenario {
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(3, 1.2, s.at(0.5, 0.6, faults.Crash{}, faults.Follower), s)
 			},
-			Waived: none(),
+			Steadfast: true,
 		},
 		{
 			Name:    "resign-leader",
@@ -51,7 +51,7 @@ func process() []Scenario {
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(3, 1.5, s.at(0.5, 0.4, faults.Pause{}, faults.Leader), s)
 			},
-			Waived: none(),
+			Steadfast: true,
 		},
 		{
 			Name:    "pause-leader",

@@ -38,6 +38,9 @@ type Scenario struct {
 	Schedule func(Shape) faults.Schedule
 	Quiet    Leases // how long the run is watched after all is healed; 0: three leases
 
+	// Steadfast says that the leader must not change at all: the faults are
+	// such that it can keep its lease. FailoverBound then does not apply.
+	Steadfast bool
 	// Waived are the promises that do not apply, and why. All others are asked
 	// for.
 	Waived map[checker.Promise]string
@@ -118,9 +121,10 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		FailoverBound: first(s.Excess, 0.25).of(timings.Lease),
 		ReturnBound:   first(s.Return, 1.5).of(timings.Lease),
 		Waived:        map[string]string{},
+		Steadfast:     s.Steadfast,
 	}
 	for _, promise := range checker.Promises {
-		if why, waived := s.Waived[promise]; waived {
+		if why, waived := s.waived(promise); waived {
 			plan.Waived[string(promise)] = why
 		} else {
 			plan.Promises = append(plan.Promises, string(promise))
@@ -135,6 +139,15 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		plan.Quiet = max(plan.Quiet, set.Duration)
 	}
 	return plan, nil
+}
+
+// waived tells why a promise does not apply, if it does not.
+func (s Scenario) waived(p checker.Promise) (why string, waived bool) {
+	if p == checker.FailoverBound && s.Steadfast {
+		return "the leader does not change in this scenario", true
+	}
+	why, waived = s.Waived[p]
+	return why, waived
 }
 
 // schedule is the scenario's schedule, repeated as often as the shape's

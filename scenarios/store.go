@@ -50,7 +50,7 @@ func store() []Scenario {
 				jump := faults.StoreClockJump{By: Leases(0.4).of(s.Lease)}
 				return repeat(3, 1.3, s.at(1, 0, jump, faults.Store), s)
 			},
-			Waived: none(),
+			Steadfast: true,
 		},
 		{
 			Name:    "store-clock-leap",
@@ -82,7 +82,7 @@ func store() []Scenario {
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(3, 1, s.at(0.5, 0, faults.ScriptsFlushed{}, faults.Store), s)
 			},
-			Waived: none(),
+			Steadfast: true,
 		},
 	}
 }

@@ -49,6 +49,7 @@ type Plan struct {
 
 	Promises      []string
 	Waived        map[string]string
+	Steadfast     bool // no fault of the schedule may make the leader change
 	FailoverBound time.Duration
 	ReturnBound   time.Duration
 	Repro         string
@@ -70,7 +71,7 @@ func (p Plan) Header(world, store string, clockError time.Duration) history.Head
 		Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry,
 		ClockError: clockError, DriftPPM: int64(p.Drift * 1e6),
 		Promises: p.Promises, Waived: p.Waived,
-		FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound,
+		Steadfast: p.Steadfast, FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound,
 		Redis: store, Repro: p.Repro,
 	}
 }

@@ -59,9 +59,9 @@ func (m Main) listCommand() *cobra.Command {
 func inventory() listing {
 	var l listing
 	for _, s := range scenarios.All() {
-		waived := map[string]string{}
-		for promise, why := range s.Waived {
-			waived[string(promise)] = why
+		var waived map[string]string
+		if plan, err := s.Plan(scenarios.Settings{}); err == nil {
+			waived = plan.Waived
 		}
 		l.Scenarios = append(l.Scenarios, scenarioEntry{
 			entry: entry{s.Name, s.Summary}, Breaks: s.Breaks, Beyond: s.Beyond, Faults: s.Faults(),

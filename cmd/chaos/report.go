@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/reports"
 )
 
@@ -41,7 +42,7 @@ Given several, it also compares them scenario by scenario.`,
 					return err
 				}
 			case len(suites) > 1:
-				if err := reports.Compare(s.out, suites, s.width); err != nil {
+				if err := reports.Compare(s.out, suites); err != nil {
 					return err
 				}
 			default:
@@ -68,7 +69,7 @@ func (m Main) render(dir string) (*output, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := out.add(run, h, check(h)); err != nil {
+		if _, err := out.add(run, h, checker.Check(h, checker.Options{})); err != nil {
 			return nil, err
 		}
 	}
@@ -90,6 +91,9 @@ func runFolders(dir string) ([]string, error) {
 	}
 	var runs []string
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
 		_, err := os.Stat(filepath.Join(dir, e.Name(), "history.jsonl"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, usage(fmt.Errorf("no run can be read: %w", err))

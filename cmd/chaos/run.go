@@ -218,7 +218,7 @@ func admissible(list []scenarios.Scenario, session *live.Session, named bool, sc
 		}
 	}
 	if named && len(left) > 0 {
-		return nil, usage(fmt.Errorf("%s hits the store itself, and this Redis is not the run's own: use --redis process, docker or embedded for it", left[0]))
+		return nil, usage(fmt.Errorf("%s hits the store itself, and only a private one may be hit: use --redis process, docker or embedded for it", left[0]))
 	}
 	if len(left) > 0 {
 		screen.say("Left out, since they hit the store itself: %s", strings.Join(left, ", "))

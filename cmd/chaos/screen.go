@@ -165,11 +165,12 @@ func (s *screen) done(o scenarios.Outcome, rep *reports.Report) {
 	delete(s.begun, o.Scenario.Name)
 	s.past += s.lengths[o.Scenario.Name]
 	s.mu.Unlock()
-	if rep == nil {
-		s.say("%-20s no history: %s", o.Scenario.Name, explain(o.Err))
-		return
+	switch {
+	case rep == nil:
+		s.say("%s: no history: %s", o.Scenario.Name, explain(o.Err))
+	case !s.terminal:
+		s.say("%s: %v, %d failovers", o.Scenario.Name, o.Verdict(), rep.FailoverMS.Count)
 	}
-	s.say("%s", reports.VerdictLine(rep, s.width, s.color))
 }
 
 // close takes the status line off.

@@ -2,9 +2,21 @@ package main
 
 import (
 	"io"
+	"path/filepath"
+
+	"github.com/recount-io/recount/reports"
 )
 
-// summarise prints the summary of all runs.
+// summarise prints the summary of all runs, where their reports lie, and the
+// command that repeats them.
 func summarise(w io.Writer, out *output, again string, width int, color bool) error {
-	return nil
+	where := ""
+	switch {
+	case out.dir == "" || len(out.reports) == 0:
+	case len(out.reports) == 1:
+		where = filepath.Join(out.dir, out.reports[0].Folder, "report.html")
+	default:
+		where = filepath.Join(out.dir, "index.html")
+	}
+	return reports.Summary(w, out.reports, reports.Terminal{Width: width, Color: color, Where: where, Again: again})
 }

@@ -179,7 +179,9 @@ func (r *run) live(ctx context.Context) error {
 	defer stop()
 
 	patience := 5*r.plan.Timings.Lease + actTime
-	r.leaders.await(ctx, patience)
+	if err := r.firstLeader(ctx, patience); err != nil {
+		return err
+	}
 	d := &driver{
 		world: r.world, recorder: r.recorder, leaders: r.leaders, seed: r.plan.Seed, patience: patience,
 		report: func(p Progress) { p.Scenario, p.Phase = r.plan.Scenario, "faults"; r.session.options.Progress(p) },
@@ -191,6 +193,32 @@ func (r *run) live(ctx context.Context) error {
 		sleep(ctx, r.plan.Quiet)
 	}
 	return errors.Join(err, ctx.Err())
+}
+
+// firstLeader waits until somebody leads. That nobody does is for the checkers
+// to say; but candidates that end before anybody leads are of no use.
+func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	for _, c := range r.world.candidates {
+		p, err := c.running()
+		if err != nil {
+			return &CandidateError{Node: c.node, Err: errors.New("it ended at once; its log is " + filepath.Base(c.logs))}
+		}
+		go func() {
+			select {
+			case <-p.done:
+				giveUp(c.died(p))
+			case <-ctx.Done():
+			}
+		}()
+	}
+	r.leaders.await(ctx, patience)
+	var died *CandidateError
+	if errors.As(context.Cause(ctx), &died) {
+		return died
+	}
+	return nil
 }
 
 // start starts all candidates and lets them go at one moment.

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/live/warden"
@@ -56,6 +58,8 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
+	// go-redis logs every connection that fails, and here they fail on purpose.
+	logging.Disable()
 	s := &Session{options: o}
 	var err error
 	if s.warden, err = warden.Start(); err != nil {

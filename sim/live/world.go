@@ -71,7 +71,7 @@ func (w *world) Delay(ctx context.Context, node string, latency, jitter time.Dur
 	if err := link.Delay(latency, jitter); err != nil {
 		return "", err
 	}
-	return w.slower(ctx, node, link, (latency-jitter)/2)
+	return w.slower(ctx, node, link, latency-jitter)
 }
 
 // Throttle implements faults.World.

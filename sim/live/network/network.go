@@ -109,6 +109,8 @@ func (n *Network) serve() (addr string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("network: toxiproxy cannot listen on a loopback port: %w", err)
 	}
+	// Some toxics log to standard error past the logger they are given.
+	zerolog.SetGlobalLevel(zerolog.Disabled)
 	inside := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
 	n.server = &http.Server{Handler: inside.Routes(), ReadHeaderTimeout: time.Minute}
 	n.served = make(chan error, 1)

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/recount-io/recount/sim/candidate"
+	"github.com/recount-io/recount/sim/live"
+)
+
+// asChaos makes the test binary the chaos command.
+const asChaos = "RECOUNT_TEST_AS_CHAOS"
+
+func TestMain(m *testing.M) {
+	live.Main()
+	candidate.Main(implementations())
+	if os.Getenv(asChaos) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// secret is a password that must appear in no output.
+const secret = "s3cret-w0rd"
+
+// result is what a call of chaos left.
+type result struct {
+	status      int
+	out, errors string
+}
+
+// chaos runs the command in this process.
+func chaos(t *testing.T, ctx context.Context, env map[string]string, args ...string) result {
+	t.Helper()
+	var out, errors bytes.Buffer
+	m := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errors, Getenv: func(name string) string { return env[name] }}
+	r := result{status: m.Run(ctx, args)}
+	r.out, r.errors = out.String(), errors.String()
+	if strings.Contains(r.out+r.errors, secret) {
+		t.Errorf("chaos %v shows the password:\n%s%s", args, r.out, r.errors)
+	}
+	return r
+}
+
+// small are the flags of a quick run.
+func small(dir string) []string {
+	return []string{"--lease", "400ms", "--nodes", "3", "--seed", "1", "--out", dir}
+}
+
+// TestBadInput shows that every kind of wrong use gets one line that says what
+// is wrong and how to mend it, and the status for that.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("file", "")
+	header := `{"recount_history":1,"scenario":"s","subject":"x","world":"live","nodes":["n1"],"lease_ns":1000000000}` + "\n"
+	note := func(seq, at string) string {
+		return `{"seq":` + seq + `,"at":` + at + `,"kind":"note","text":"x"}` + "\n"
+	}
+	locked := miniredis.RunT(t)
+	locked.RequireAuth(secret)
+	plain := miniredis.RunT(t)
+
+	for name, c := range map[string]struct {
+		args []string
+		want string // a part of the line
+	}{
+		"unknown command":    {[]string{"rnu"}, "there is no command"},
+		"unknown flag":       {[]string{"run", "--leas", "1s"}, "--help"},
+		"unknown scenario":   {[]string{"run", "crash"}, "did you mean"},
+		"bad duration":       {[]string{"run", "--lease", "1 second"}, "--lease"},
+		"negative duration":  {[]string{"run", "--duration", "-1s"}, "negative"},
+		"renew not below":    {[]string{"run", "--lease", "1s", "--renew", "1s"}, "not below lease"},
+		"lease too short":    {[]string{"run", "--lease", "10ms"}, "too short"},
+		"no node":            {[]string{"run", "--nodes", "-1"}, "at least one"},
+		"no parallel run":    {[]string{"run", "--parallel", "0"}, "at least one"},
+		"seed no number":     {[]string{"run", "--seed", "abc"}, "--seed"},
+		"unknown world":      {[]string{"run", "--world", "flat"}, "--world live"},
+		"unknown subject":    {[]string{"run", "--subject", "nobody"}, "--exec"},
+		"unknown redis":      {[]string{"run", "--redis", "memcached"}, "embedded"},
+		"bad URL":            {[]string{"run", "--redis", "redis://:" + secret + "@host:notaport/0"}, "URL"},
+		"no redis there":     {[]string{"run", "--redis", "redis://user:" + secret + "@127.0.0.1:1/0"}, "127.0.0.1:1"},
+		"wrong password":     {[]string{"run", "--redis", "redis://:" + secret + "x@" + locked.Addr() + "/0"}, "password"},
+		"no password":        {[]string{"run", "--redis", "redis://" + locked.Addr() + "/0"}, "password"},
+		"TLS to a plain one": {[]string{"run", "--redis", "rediss://" + plain.Addr() + "/0"}, "TLS"},
+		"store fault by URL": {[]string{"run", "--redis", "redis://" + plain.Addr() + "/0", "store-pause"}, "private"},
+		"no toxiproxy there": {[]string{"run", "--toxiproxy", "127.0.0.1:1"}, "toxiproxy"},
+		"output is a file":   {[]string{"run", "--out", file}, "--out"},
+		"candidate dies":     {append([]string{"run", "steady", "--exec", "false"}, small(filepath.Join(dir, "dies"))...), "candidate"},
+		"candidate missing":  {append([]string{"run", "steady", "--exec", "/no/such/elector"}, small(filepath.Join(dir, "missing"))...), "candidate"},
+		"check nothing":      {[]string{"check"}, "needs"},
+		"check no file":      {[]string{"check", filepath.Join(dir, "none.jsonl")}, "no such file"},
+		"check empty file":   {[]string{"check", file}, "empty"},
+		"check no JSON":      {[]string{"check", write("text.jsonl", "hello\n")}, "not JSON"},
+		"check no header":    {[]string{"check", write("headless.jsonl", note("1", "1"))}, "header"},
+		"check version":      {[]string{"check", write("version.jsonl", strings.Replace(header, ":1", ":7", 1))}, "version 7"},
+		"check cut off":      {[]string{"check", write("cut.jsonl", header+note("1", "5")+`{"seq":2,"at`)}, "cut off"},
+		"check out of order": {[]string{"check", write("order.jsonl", header+note("1", "5")+note("2", "4"))}, "out of order"},
+		"check lines gone":   {[]string{"check", write("gone.jsonl", header+note("1", "5")+note("3", "6"))}, "out of order"},
+		"report no folder":   {[]string{"report", filepath.Join(dir, "none")}, "no run"},
+		"report empty":       {[]string{"report", t.TempDir()}, "no history"},
+		"list arguments":     {[]string{"list", "all"}, "no arguments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.args[0] == "run" && !strings.Contains(strings.Join(c.args, " "), "--out") {
+				c.args = append(c.args, "--out", filepath.Join(t.TempDir(), "out"))
+			}
+			r := chaos(t, t.Context(), nil, c.args...)
+			if r.status != statusUsage {
+				t.Errorf("status %d, want %d", r.status, statusUsage)
+			}
+			if line := strings.TrimSuffix(r.errors, "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
+				t.Errorf("it says\n%s\nwant one line with %q", r.errors, c.want)
+			}
+		})
+	}
+}
+
+// TestFullDisk shows that a report which cannot be written for lack of space
+// is said in one line, with what to do.
+func TestFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "steady"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", filepath.Join(dir, "steady", "history.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	r := chaos(t, t.Context(), nil, append([]string{"run", "steady", "--redis", "embedded"}, small(dir)...)...)
+	if r.status != statusFailed || !strings.Contains(r.errors, "free some space") {
+		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+}
+
+// TestRunJSON shows that --json prints one object on standard output, that
+// every report is written, and that a run which keeps every promise ends with
+// 0.
+func TestRunJSON(t *testing.T) {
+	dir := t.TempDir()
+	r := chaos(t, t.Context(), nil, append([]string{"run", "steady", "crash-leader", "--json", "--redis", "embedded"}, small(dir)...)...)
+	if r.status != statusKept {
+		t.Fatalf("status %d\n%s\n%s", r.status, r.out, r.errors)
+	}
+	var object struct {
+		Runs []struct {
+			Version  int    `json:"recount_report"`
+			Verdict  string `json:"verdict"`
+			Scenario string `json:"scenario"`
+			Repro    string `json:"repro"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal([]byte(r.out), &object); err != nil {
+		t.Fatalf("%v in %s", err, r.out)
+	}
+	if len(object.Runs) != 2 || object.Runs[0].Version != 1 || object.Runs[0].Verdict != "pass" {
+		t.Errorf("runs: %+v", object.Runs)
+	}
+	for _, run := range object.Runs {
+		if !strings.HasPrefix(run.Repro, "chaos run "+run.Scenario+" --subject recount") {
+			t.Errorf("repro %q", run.Repro)
+		}
+		for _, name := range []string{"report.json", "report.html", "report.md", "history.jsonl", "junit.xml", "lease.html", "logs/n1.log"} {
+			if info, err := os.Stat(filepath.Join(dir, run.Scenario, name)); err != nil || info.Size() == 0 {
+				t.Errorf("%s of %s: %v", name, run.Scenario, err)
+			}
+		}
+	}
+	again := chaos(t, t.Context(), nil, "check", filepath.Join(dir, "steady", "history.jsonl"))
+	if again.status != statusKept {
+		t.Errorf("check of the same history: status %d\n%s%s", again.status, again.out, again.errors)
+	}
+	rendered := chaos(t, t.Context(), nil, "report", dir)
+	if rendered.status != statusKept || !strings.Contains(rendered.out, "crash-leader") {
+		t.Errorf("report: status %d\n%s%s", rendered.status, rendered.out, rendered.errors)
+	}
+	compared := chaos(t, t.Context(), nil, "report", dir, dir)
+	if compared.status != statusKept || !strings.Contains(compared.out, "excess p99") {
+		t.Errorf("comparison: status %d\n%s%s", compared.status, compared.out, compared.errors)
+	}
+}
+
+// TestInterrupted shows that a run which is stopped heals, reports what it
+// recorded, and ends with the status for that.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		awaitFile(ctx, filepath.Join(dir, "pause-leader", "logs", "n3.log"))
+		stop()
+	}()
+	r := chaos(t, ctx, nil, append([]string{"run", "pause-leader", "--redis", "embedded"}, small(dir)...)...)
+	if r.status != statusStopped || !strings.Contains(r.errors, "stopped early") {
+		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pause-leader", "report.html")); err != nil {
+		t.Errorf("no report of what was recorded: %v", err)
+	}
+}
+
+// awaitFile returns once the file is there and has content.
+func awaitFile(ctx context.Context, path string) {
+	for ctx.Err() == nil {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// TestCheckEmptyHistory shows that a history with a header and no event is
+// undecided, never passed.
+func TestCheckEmptyHistory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty.jsonl")
+	header := `{"recount_history":1,"scenario":"s","subject":"x","world":"live","nodes":["n1"],"lease_ns":1000000000}` + "\n"
+	if err := os.WriteFile(path, []byte(header), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := chaos(t, t.Context(), nil, "check", path)
+	if r.status != statusUndecided || !strings.Contains(r.out, "UNKNOWN") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+}
+
+// TestSharedRedis shows that a run against a Redis given by URL touches no key
+// but its own, leaves none behind, and keeps the password to itself: in every
+// file that it writes, too.
+func TestSharedRedis(t *testing.T) {
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	server.RequireUserAuth("tester", secret)
+	server.DB(3).Set("theirs", "untouched")
+	dir := t.TempDir()
+	env := map[string]string{"RECOUNT_REDIS": "redis://tester:" + secret + "@" + server.Addr() + "/3"}
+	r := chaos(t, t.Context(), env, append([]string{"run", "partition-leader", "--prefix", "mine:"}, small(dir)...)...)
+	if r.status != statusKept {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+	if keys := server.DB(3).Keys(); len(keys) != 1 || keys[0] != "theirs" {
+		t.Errorf("keys left: %v", keys)
+	}
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(secret)) {
+			t.Errorf("the password is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestList shows that everything is listed with a line, within 80 columns.
+func TestList(t *testing.T) {
+	r := chaos(t, t.Context(), nil, "list")
+	for _, word := range []string{"crash-leader", "partition", "recount", "AtMostOneLeader"} {
+		if !strings.Contains(r.out, word) {
+			t.Errorf("%s is not listed", word)
+		}
+	}
+	for line := range strings.Lines(r.out) {
+		if len(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+	var all listing
+	if err := json.Unmarshal([]byte(chaos(t, t.Context(), nil, "list", "--json").out), &all); err != nil || len(all.Scenarios) < 24 {
+		t.Errorf("%d scenarios, %v", len(all.Scenarios), err)
+	}
+	for _, s := range all.Scenarios {
+		if s.Summary == "" || s.Breaks == "" {
+			t.Errorf("%s does not say what it is, or what would break its promises", s.Name)
+		}
+	}
+}

@@ -138,7 +138,8 @@ func stairs(values []float64, from, to float64) plotter.XYs {
 
 // inline makes an element of the page out of the plotter's document.
 func inline(doc, label string, colours ...ink) template.HTML {
-	body := doc[strings.Index(doc, "<g"):]
+	_, body, _ := strings.Cut(doc, "<g")
+	body = "<g" + body
 	for _, c := range colours {
 		body = strings.ReplaceAll(body, c.hex(), c.variable)
 	}

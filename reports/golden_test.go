@@ -95,8 +95,7 @@ func summaryOf(t *testing.T, runs []*Report, terminal Terminal) []byte {
 // of tables, links, and how many things of each kind the drawings hold.
 func outline(page []byte) []byte {
 	var out bytes.Buffer
-	text := string(page)
-	text = text[:strings.Index(text, "<style>")] + text[strings.Index(text, "</style>"):]
+	text := regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAllString(string(page), "")
 	kinds := regexp.MustCompile(`(?s)<(title|h1|h2|h3|summary|caption|figcaption)\b[^>]*>(.*?)</(title|h1|h2|h3|summary|caption|figcaption)>|<th scope="col"[^>]*>(.*?)</th>|<p class="(headline|reason)">(.*?)</p>`)
 	body := regexp.MustCompile(`(?s)<svg.*?</svg>\s*</div>`).ReplaceAllString(text, "")
 	for _, m := range kinds.FindAllStringSubmatch(body, -1) {

@@ -26,13 +26,13 @@ func (c *canvas) axis() {
 	}
 }
 
-// roundStep is 1, 2 or 5 times a power of ten, so that span has at most most
-// steps.
-func roundStep(span time.Duration, most int64) time.Duration {
+// roundStep is 1, 2 or 5 times a power of ten, so that span has no more than
+// limit steps.
+func roundStep(span time.Duration, limit int64) time.Duration {
 	step := time.Duration(1)
 	for {
 		for _, factor := range []time.Duration{1, 2, 5} {
-			if int64(span/(step*factor)) <= most {
+			if int64(span/(step*factor)) <= limit {
 				return step * factor
 			}
 		}

@@ -109,7 +109,7 @@ func (p *Process) Resume(ctx context.Context) error {
 
 // await polls: neither system announces the state of a grandchild.
 func (p *Process) await(ctx context.Context, complaint string, stopped bool) error {
-	for {
+	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
 		states, err := groupStates(p.pid)
 		if err != nil {
 			return fmt.Errorf("warden: cannot read the state of process group %d: %w", p.pid, err)
@@ -123,7 +123,7 @@ func (p *Process) await(ctx context.Context, complaint string, stopped bool) err
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("warden: process group %d %s: %w", p.pid, complaint, context.Cause(ctx))
-		case <-time.After(200 * time.Microsecond):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -48,6 +48,10 @@ type started struct {
 // harness starts one process of each sort, tells of them, and waits for its
 // end.
 func harness() {
+	go func() { // a test that ends early ends this too
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	syscall.CloseOnExec(3) // the test's pipe: only the processes below hold it
 	w, err := Start()
 	check(err)
@@ -64,14 +68,14 @@ func harness() {
 		s.Groups = append(s.Groups, p.PID())
 		return p
 	}
-	start("echo; exec sleep 1000")          // a child
-	start("sleep 1000 & echo; wait")        // with a grandchild
-	p := start("sleep 1000 & echo; wait")   // both of which are stopped
-	check(p.Pause(context.Background()))    //
+	start("echo; exec sleep 1000")        // a child
+	start("sleep 1000 & echo; wait")      // one with a grandchild
+	p := start("sleep 1000 & echo; wait") // one with a grandchild, both stopped
+	check(p.Pause(context.Background()))
 	q := start("sleep 1000 & echo; exit 0") // one that leaves a grandchild behind
-	go func() { _ = q.Wait() }()            //
-	s.Directory, err = w.Directory("test")  //
-	check(err)                              //
+	go func() { _ = q.Wait() }()            // killed or not, it ends
+	s.Directory, err = w.Directory("test")
+	check(err)
 	check(os.WriteFile(filepath.Join(s.Directory, "file"), nil, 0o600))
 	check(json.NewEncoder(os.Stdout).Encode(s))
 	select {}
@@ -93,6 +97,9 @@ func TestEverythingEndsWithTheHarness(t *testing.T) {
 	cmd.Stderr = os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if _, err := cmd.StdinPipe(); err != nil { // open until the end
+		t.Fatal(err)
+	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,49 @@
+# What one does here often. "make help" lists it; .ci/run does all of it.
+
+GO      ?= go
+LINTER  ?= $(shell .ci/install linter)
+# The Redis that the scenarios run on: embedded, process, docker, or a URL.
+REDIS   ?= process
+IMAGE   ?= recount-redis:local
+SYSTEMS := linux darwin windows
+
+.DEFAULT_GOAL := all
+.PHONY: all build quick test race lint bench cross scenarios image clean help
+
+all: build quick ## build, and the tests that take no Redis of their own (the default)
+
+build: ## the commands, into bin/
+	$(GO) build -o bin/ ./cmd/...
+
+quick: ## the tests that finish within seconds
+	$(GO) test . ./history/... ./internal/... ./elector ./elector/memstore/... ./faults/... ./checker/... ./reports/...
+
+test: ## every test; the scenarios take a few minutes
+	$(GO) test ./...
+
+race: ## every test, with the race detector
+	$(GO) test -race ./...
+
+lint: ## gofmt, go vet, golangci-lint
+	@test -z "$$(gofmt -l .)" || { echo "not formatted by gofmt:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(LINTER) run ./...
+
+bench: ## benchmarks of what production and a long run wait for
+	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker
+
+cross: ## compile the elector for every system, the commands for those they run on
+	for system in $(SYSTEMS); do CGO_ENABLED=0 GOOS=$$system $(GO) build ./elector/... || exit 1; done
+	for system in linux darwin; do CGO_ENABLED=0 GOOS=$$system $(GO) vet ./cmd/... || exit 1; done
+
+scenarios: ## the scenarios on one Redis: make scenarios REDIS=embedded
+	RECOUNT_REDIS=$(REDIS) RECOUNT_REDIS_IMAGE=$(IMAGE) $(GO) test -race -count=1 -v ./scenarios
+
+image: ## a Docker image of this machine's Redis, for REDIS=docker
+	.ci/redis-image $(IMAGE)
+
+clean: ## what was built, and the reports of runs
+	rm -rf bin recount-runs runs
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -215,7 +215,7 @@ func (l *lease) is(node string, token uint64) bool {
 // holding is the lease that certainly was alive from the call to the return
 // of the operation, if there is one.
 func (ls *leases) holding(o *op) *lease {
-	i := sort.Search(len(ls.held), func(i int) bool { return ls.held[i].held.from > o.from })
+	i := sort.Search(len(ls.held), func(i int) bool { return ls.held[i].held.from >= o.from })
 	for i--; i >= 0; i-- {
 		if l := ls.held[i]; l.held.to > o.to {
 			return l

@@ -93,8 +93,8 @@ func sharedToken(terms []tokenTerm) *Finding {
 }
 
 // fallingToken finds a grant whose token is not larger than one that was given
-// before it was asked for. Equal tokens are sharedToken's matter: a repeated
-// attempt gets its token again.
+// before it was first asked for. Equal tokens are sharedToken's matter: a
+// repeated attempt gets its token again.
 func fallingToken(terms []tokenTerm) *Finding {
 	byEnd := slices.Clone(terms)
 	slices.SortStableFunc(byEnd, func(a, b tokenTerm) int { return cmp.Compare(a.to, b.to) })
@@ -104,15 +104,9 @@ func fallingToken(terms []tokenTerm) *Finding {
 			highest[i] = highest[i-1]
 		}
 	}
-	repeats := map[tokenKey]bool{}
 	for _, t := range terms {
 		if !t.granted {
 			continue
-		}
-		if k := (tokenKey{t.node, t.nonce, t.token}); repeats[k] {
-			continue // the same attempt, asked again
-		} else {
-			repeats[k] = true
 		}
 		i := sort.Search(len(byEnd), func(i int) bool { return byEnd[i].to >= t.from })
 		if i > 0 && highest[i-1].token > t.token {
@@ -123,11 +117,6 @@ func fallingToken(terms []tokenTerm) *Finding {
 		}
 	}
 	return nil
-}
-
-type tokenKey struct {
-	node, nonce string
-	token       uint64
 }
 
 // fallingRecord finds, in the store's own order, a grant whose token is not

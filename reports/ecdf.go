@@ -45,7 +45,7 @@ func (i ink) hex() string { return fmt.Sprintf("#%02X%02X%02X", i.colour.R, i.co
 
 // ecdf plots which share of the values is at most how large, as an SVG element
 // for the page. Values are milliseconds. A bound greater than 0 is drawn as a
-// vertical line. It returns nothing for an empty sample.
+// vertical line where it is in sight. It returns nothing for an empty sample.
 func ecdf(label string, values []float64, bound float64) (template.HTML, error) {
 	if len(values) == 0 {
 		return "", nil
@@ -59,7 +59,8 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 	if slices.Min(values) > 0.5*largest {
 		p.X.Min = math.Floor(slices.Min(values) * 0.9)
 	}
-	if bound > 0 && bound < 3*largest {
+	drawBound := inSight(bound, values)
+	if drawBound {
 		p.X.Max = math.Max(p.X.Max, bound*1.04)
 	}
 	p.X.Tick.Marker = ticks(p.X.Min, p.X.Max)
@@ -78,7 +79,7 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 	}
 	steps.LineStyle = draw.LineStyle{Color: curve.colour, Width: 1.6}
 	p.Add(steps)
-	if bound > 0 && bound <= p.X.Max {
+	if drawBound {
 		line, err := plotter.NewLine(plotter.XYs{{X: bound, Y: 0}, {X: bound, Y: 1}})
 		if err != nil {
 			return "", fmt.Errorf("reports: bound of %s: %w", label, err)
@@ -93,6 +94,12 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
 	}
 	return inline(out.String(), label, axis, grid, curve, limit), nil
+}
+
+// inSight says whether a bound is close enough to the values to be drawn with
+// them: a far one would squeeze them into a corner.
+func inSight(bound float64, values []float64) bool {
+	return bound > 0 && bound < 3*slices.Max(values)
 }
 
 // dress takes the weight out of an axis.

@@ -46,7 +46,8 @@ type page struct {
 	Waived    []figure
 	Shown     map[int64]bool // events that have a row to link to
 	Guilty    map[int64]bool
-	Idle      int // faults without effect
+	Logs      []string // files beside the standard ones
+	Idle      int      // faults without effect
 }
 
 // keyFigure is one of the few numbers at the top of the page.
@@ -89,6 +90,7 @@ func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
 			p.Waived = append(p.Waived, figure{string(name), Redact(why)})
 		}
 	}
+	p.Logs = slices.DeleteFunc(slices.Clone(rep.Files), func(name string) bool { return slices.Contains(standardFiles(), name) })
 	for _, f := range rep.Faults {
 		p.Idle += f.Injected - f.Effective
 	}
@@ -228,8 +230,11 @@ func plots(r *Report) ([]plotView, error) {
 		return nil, err
 	}
 	note := "what no elector may skip is taken off"
-	if r.FailoverBoundMS > 0 {
-		note = "the bound is " + ms(r.FailoverBoundMS) + " ms (dashed where it is in sight)"
+	switch bound := r.FailoverBoundMS; {
+	case inSight(bound, excess):
+		note = "the bound, dashed, is " + ms(bound) + " ms"
+	case bound > 0:
+		note = "the bound, " + ms(bound) + " ms, lies further to the right"
 	}
 	return []plotView{{"Total", "share of failovers that took at most so long", whole}, {"Excess", note, rest}}, nil
 }

@@ -84,7 +84,11 @@ func suiteOf(r *Report) junitSuite {
 	}
 	for _, p := range r.Measured {
 		c := caseOf(class, r, p)
-		message := fmt.Sprintf("measured only (%s): %s. %s", p.Why, verdictWord(p.Verdict), p.Reason)
+		message := "measured only"
+		if p.Why != "" {
+			message += " (" + p.Why + ")"
+		}
+		message += ": " + verdictWord(p.Verdict) + ". " + p.Reason
 		c.Failure, c.Error, c.Skipped = nil, nil, &junitTrouble{Message: message}
 		s.add(c)
 	}

@@ -233,7 +233,7 @@ func (c *canvas) caption(top int, text string) int {
 }
 
 func (c *canvas) lane(top int, name string) int {
-	c.Rows = append(c.Rows, row{Y: top + rowHeight/2 + 4, Label: shorten(name, 16), Full: name})
+	c.Rows = append(c.Rows, row{Y: top + rowHeight/2 + 4, Label: shorten(name, 24), Full: name})
 	return top + rowHeight
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -76,7 +77,7 @@ type Report struct {
 // Promise is a finding together with the events that it rests on.
 type Promise struct {
 	checker.Finding
-	Why    string     `json:"why,omitempty"`    // why a measured promise has no say in the verdict
+	Why    string     `json:"why,omitempty"`    // why a measured promise has no say in the verdict, where Reason does not say so
 	Events []EventRef `json:"events,omitempty"` // the first few events of Evidence, in words
 }
 
@@ -183,8 +184,11 @@ func promises(h *history.History, findings []checker.Finding, measured bool) []P
 		p := Promise{Finding: redactFinding(f), Events: []EventRef{}}
 		if measured {
 			p.Why = "not asked for by this scenario"
-			if why := h.Header.Waived[string(f.Promise)]; why != "" {
-				p.Why = Redact(why)
+			if why := Redact(h.Header.Waived[string(f.Promise)]); why != "" {
+				p.Why = why
+			}
+			if strings.Contains(p.Reason, p.Why) {
+				p.Why = "" // said already
 			}
 		}
 		for _, seq := range f.Evidence {

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -157,48 +156,38 @@ func independent(b *bench) {
 }
 
 func announced(b *bench) {
-	await, stop := b.watch()
-	lease := b.primed(await)
+	l := b.watch()
+	lease := b.primed(l)
 	b.must("release", b.release(lease))
-	if h := await(elector.HintReleased); h.Token != lease.Token {
-		b.Errorf("%s: the release of token %d was announced, want %d", b.name, h.Token, lease.Token)
-	}
+	l.await(elector.HintReleased, lease.Token)
 	next := b.acquire(election, "b", "b/1", 0)
-	if h := await(elector.HintGranted); h.Token != next.Token || h.Remaining <= 0 || h.Remaining > ttl {
-		b.Errorf("%s: announced %+v, want token %d for up to %v", b.name, h, next.Token, ttl)
+	if h := l.await(elector.HintGranted, next.Token); h.Remaining <= 0 || h.Remaining > ttl {
+		b.Errorf("%s: a grant for %v was announced, want up to %v", b.name, h.Remaining, ttl)
 	}
-	if err := stop(); err == nil {
+	if err := l.end(); err == nil {
 		b.Errorf("%s: Watch returned no error", b.name)
 	}
 }
 
-// primed makes sure that the watch listens: it takes and gives back the lease
-// until a hint comes, and returns a lease of its own then.
-func (b *bench) primed(await func(elector.HintKind) elector.Hint) elector.Lease {
+// primed makes sure that the watch listens: it takes the lease and gives it
+// back until a hint comes. It returns a lease that is held.
+func (b *bench) primed(l *listener) elector.Lease {
 	b.Helper()
-	heard := make(chan elector.Hint, 1)
-	go func() { heard <- await(elector.HintGranted) }()
 	for i := range 1000 {
 		lease := b.acquire(election, "a", "prime/"+time.Duration(i).String(), 0)
 		b.advance(time.Millisecond)
-		select {
-		case h := <-heard:
-			for h.Token < lease.Token {
-				h = await(elector.HintGranted)
-			}
+		if len(l.hints) > 0 {
 			return lease
-		default:
-			b.must("release", b.release(lease))
 		}
+		b.must("release", b.release(lease))
 	}
 	b.Fatalf("%s: no grant was announced", b.name)
 	return elector.Lease{}
 }
 
 func watchEnds(b *bench) {
-	_, stop := b.watch()
-	if err := stop(); err == nil || !errors.Is(err, context.Canceled) && b.ctx.Err() != nil {
-		b.Errorf("%s: %v", b.name, err)
+	if err := b.watch().end(); err == nil {
+		b.Errorf("%s: Watch returned no error", b.name)
 	}
 }
 

@@ -5,7 +5,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -153,38 +152,49 @@ func (b *bench) leads(election, id string, token uint64) {
 	}
 }
 
-// watch listens in the background. The returned function waits for a hint of a
-// kind.
-func (b *bench) watch() (await func(elector.HintKind) elector.Hint, stop func() error) {
+// listener is a Watch in the background.
+type listener struct {
+	b     *bench
+	hints chan elector.Hint
+	ended chan error
+	stop  context.CancelFunc
+}
+
+func (b *bench) watch() *listener {
 	ctx, cancel := context.WithCancel(b.ctx)
-	hints := make(chan elector.Hint, 64)
-	ended := make(chan error, 1)
+	l := &listener{b: b, hints: make(chan elector.Hint, 4096), ended: make(chan error, 1), stop: cancel}
 	go func() {
-		ended <- b.store.Watch(ctx, election, func(h elector.Hint) { hints <- h })
+		l.ended <- b.store.Watch(ctx, election, func(h elector.Hint) { l.hints <- h })
 	}()
-	await = func(kind elector.HintKind) elector.Hint {
-		b.Helper()
-		for {
-			select {
-			case h := <-hints:
-				if h.Kind == kind {
-					return h
-				}
-			case err := <-ended:
-				b.Fatalf("%s: the watch ended: %v", b.name, err)
-			case <-b.ctx.Done():
-				b.Fatalf("%s: no hint of kind %d came", b.name, kind)
-			}
-		}
-	}
-	stop = func() error {
-		cancel()
+	return l
+}
+
+// await waits for the hint about a token.
+func (l *listener) await(kind elector.HintKind, token uint64) elector.Hint {
+	l.b.Helper()
+	for {
 		select {
-		case err := <-ended:
-			return err
-		case <-b.ctx.Done():
-			return fmt.Errorf("the watch does not end with its context")
+		case h := <-l.hints:
+			if h.Kind == kind && h.Token == token {
+				return h
+			}
+		case err := <-l.ended:
+			l.b.Fatalf("%s: the watch ended: %v", l.b.name, err)
+		case <-l.b.ctx.Done():
+			l.b.Fatalf("%s: no hint of kind %d about token %d came", l.b.name, kind, token)
 		}
 	}
-	return await, stop
+}
+
+// end stops the watch and returns its error.
+func (l *listener) end() error {
+	l.b.Helper()
+	l.stop()
+	select {
+	case err := <-l.ended:
+		return err
+	case <-l.b.ctx.Done():
+		l.b.Fatalf("%s: the watch does not end with its context", l.b.name)
+		return nil
+	}
 }

@@ -71,6 +71,25 @@ func TestAudit(t *testing.T) {
 	})
 }
 
+// The server gives the time in two numbers; the second one has no leading
+// zeros, which must not be lost.
+func TestAuditTime(t *testing.T) {
+	r := startMini(t)
+	s := r.open(t, Options{Audit: true, SeedTokens: true})
+	for _, at := range []time.Time{time.UnixMicro(1_700_000_000_000_042), time.UnixMicro(1_700_000_001_000_000), time.UnixMicro(1_700_000_002_999_999)} {
+		r.mini.SetTime(at)
+		a := attempt("n1", "a")
+		a.Election = at.String()
+		g := mustAcquire(t, r, s, a)
+		if g.Token != uint64(at.UnixMicro())+1 {
+			t.Errorf("the first token at %d is %d", at.UnixMicro(), g.Token)
+		}
+		if got, err := s.DrainAudit(r.ctx, a.Election); err != nil || len(got) != 1 || !got[0].Time.Equal(at) {
+			t.Errorf("the audit has %v, %v, want %v", got, err, at)
+		}
+	}
+}
+
 // A damaged line is an error that shows it.
 func TestParseAudit(t *testing.T) {
 	for _, line := range []string{

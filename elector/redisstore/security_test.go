@@ -197,7 +197,7 @@ func TestHintsAreForbidden(t *testing.T) {
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "deaf", Password: secret}, Options{})
 	a := attempt("n1", "a")
 	g := mustAcquire(t, r, s, a)
-	mustRefuse(t, r, s, attempt("n2", "b"))
+	_ = mustRefuse(t, r, s, attempt("n2", "b"))
 	if err := s.Renew(r.ctx, lease(a, g.Token)); err != nil {
 		t.Error(err)
 	}

@@ -83,7 +83,7 @@ func TestBusyServer(t *testing.T) {
 		}
 	}
 	r.do(t, "SCRIPT", "KILL")
-	receive(t, "end of the script", ended)
+	_ = receive(t, "end of the script", ended)
 	if err := s.Renew(r.ctx, l); err != nil {
 		t.Errorf("renew afterwards: %v", err)
 	}
@@ -298,7 +298,7 @@ func TestCommandsPerCall(t *testing.T) {
 				}
 			}
 			for range 5 {
-				mustRefuse(t, r, s, b)
+				_ = mustRefuse(t, r, s, b)
 			}
 			want := map[string]int{"evalsha": 15, "get": 15, "pexpire": 10, "pttl": 5, "pubsub|numsub": 5}
 			if audit {

@@ -106,8 +106,8 @@ func TestAcquireIsIdempotentByNonce(t *testing.T) {
 		if left := ttl(t, r, leaseKey); left <= 59*time.Second {
 			t.Fatalf("after the repetition the lease lasts %v", left)
 		}
-		mustRefuse(t, r, s, attempt("n1", "twice"))
-		mustRefuse(t, r, s, attempt("n2", "once"))
+		_ = mustRefuse(t, r, s, attempt("n1", "twice"))
+		_ = mustRefuse(t, r, s, attempt("n2", "once"))
 		if got := r.do(t, "GET", counterKey); got != "1" {
 			t.Fatalf("the counter is %v", got)
 		}

@@ -113,7 +113,7 @@ func (ls *leases) overlap() *Finding {
 	var last *lease
 	for _, l := range ls.held {
 		if last != nil && l.held.from < last.held.to && !last.mayBe(l) {
-			return leaseFail(last.heldBy, l.heldBy, "the store kept the lease for %s and for %s at one time, for %s from %s on",
+			return leaseFail(last.holdBy, l.heldBy, "the store kept the lease for %s and for %s at one time, for %s from %s on",
 				who(last.holder, last.token), who(l.holder, l.token),
 				span(min(l.held.to, last.held.to)-l.held.from), moment(l.held.from))
 		}

@@ -38,7 +38,7 @@ func checkStoreOrder(r *run) Finding {
 			f.Reason += r.in(e)
 			return *f
 		}
-		replayed += len(p.steps)
+		replayed += p.applied
 	}
 	if replayed == 0 {
 		return unknown(LeaseLinearizable, "the store kept no record of its own (no audit event that changed a lease)")
@@ -62,7 +62,7 @@ func missingEntry(r *run, e *election) *Finding {
 	return nil
 }
 
-// step is the state of the lease after one applied entry.
+// step is the state of the lease after one entry.
 type step struct {
 	lo, hi time.Duration // when the entry was made
 	op     *op
@@ -72,26 +72,25 @@ type step struct {
 	token  uint64
 	ttl    time.Duration
 	a, b   time.Duration // when the lease was last written
+	by     *op           // by whom
 	keeps  bool          // the entry found the lease of the step before alive
+	kept   bool          // a later entry will find this step's lease alive
 }
 
 type replay struct {
 	r     *run
 	e     *election
 	steps []step
-	place map[*op]int // by refused operation with an entry: how many applied entries came before
+
+	applied int // how many entries changed the lease
 }
 
 func (p *replay) run() *Finding {
-	p.place = map[*op]int{}
 	current := step{lo: -forever, hi: forever}
 	last := uint64(0)
 	for i, a := range p.e.audits {
 		o := p.e.auditOf[i]
-		if !applied(a) {
-			if o != nil {
-				p.place[o] = len(p.steps)
-			}
+		if o == nil && !applied(a) {
 			continue
 		}
 		if o == nil {
@@ -104,13 +103,24 @@ func (p *replay) run() *Finding {
 			return leaseFail(current.op, o, "the store's order puts %s of %s before %s at the latest, but it came after %s",
 				o.call, o.node, moment(next.hi), moment(next.lo))
 		}
-		if f := p.apply(&current, &next, a, &last); f != nil {
+		var f *Finding
+		if applied(a) {
+			p.applied++
+			f = p.apply(&current, &next, a, &last)
+		} else {
+			f = p.refuse(&current, &next)
+		}
+		if f != nil {
 			return f
 		}
 		p.steps = append(p.steps, next)
 		current = next
 	}
+	p.lookBack()
 	for _, o := range p.e.ops {
+		if o.audit != nil {
+			continue // its place is known
+		}
 		if f := p.placeAnswer(o); f != nil {
 			return f
 		}
@@ -118,11 +128,69 @@ func (p *replay) run() *Finding {
 	return nil
 }
 
+// lookBack finds which leases later entries found alive.
+func (p *replay) lookBack() {
+	for k := len(p.steps) - 2; k >= 0; k-- {
+		s, next := &p.steps[k], &p.steps[k+1]
+		untouched := s.live && next.live && s.by == next.by
+		s.kept = next.keeps || untouched && next.kept
+	}
+}
+
+// refuse makes next the state after an entry that changed nothing.
+func (p *replay) refuse(current, next *step) *Finding {
+	o := next.op
+	next.live, next.holder, next.nonce, next.token, next.ttl = current.live, current.holder, current.nonce, current.token, current.ttl
+	next.a, next.b, next.by = current.a, current.b, current.by
+	if o.kind == history.Info || o.otherReason() {
+		return nil // nobody heard an answer
+	}
+	written := current.by
+	if o.call == history.Acquire {
+		own := o.nonce != "" && o.nonce == current.nonce && current.holder == o.node
+		if !current.live || own || !current.is(o.holder, o.got) || next.lo > p.lastEnd(current, next.lo) {
+			return leaseFail(written, o, "the store refused %s at %s (%s), but its own record says otherwise", o.node, moment(o.to), answer(o))
+		}
+		next.keeps = true
+		next.b = min(next.b, next.hi)
+		if !p.lengthened() {
+			next.a = max(next.a, next.lo-next.ttl-p.r.epsilon(next.ttl)+1)
+		}
+		return nil
+	}
+	if !current.live || !current.belongsTo(o) {
+		return nil
+	}
+	next.lo = max(next.lo, p.firstEnd(current, next.hi))
+	if next.lo > next.hi {
+		return leaseFail(written, o, "the store refused %s of %s at %s, when by its own record it held the lease until %s at least",
+			o.call, who(o.node, o.token), moment(next.hi), moment(next.lo))
+	}
+	next.live = false
+	return nil
+}
+
+// is tells whether an answer that names holder and token can be about the
+// lease.
+func (s *step) is(holder string, token uint64) bool {
+	return (holder == "" || s.holder == "" || holder == s.holder) && (token == 0 || s.token == 0 || token == s.token)
+}
+
+// belongsTo tells whether the lease is the one that a renewal or release is
+// about.
+func (s *step) belongsTo(o *op) bool {
+	return s.is(o.node, o.token) && (o.nonce == "" || s.nonce == "" || o.nonce == s.nonce)
+}
+
+func (p *replay) lengthened() bool {
+	return slices.ContainsFunc(p.r.faults, func(f *fault) bool { return f.shorten < 0 })
+}
+
 // apply makes next the state after the entry, or says why it cannot be.
 func (p *replay) apply(current, next *step, a *history.Event, last *uint64) *Finding {
 	o := next.op
 	token := max(a.Token, o.token, o.got)
-	own := current.live && (current.holder == "" || o.node == "" || current.holder == o.node) &&
+	own := current.live && (o.node == "" || current.holder == "" || current.holder == o.node) &&
 		(current.nonce == o.nonce || current.nonce == "" || o.nonce == "") &&
 		(current.token == token || token == 0)
 	lastEnd := p.lastEnd(current, next.lo)
@@ -131,23 +199,23 @@ func (p *replay) apply(current, next *step, a *history.Event, last *uint64) *Fin
 			next.lo = max(next.lo, p.firstEnd(current, next.hi))
 		}
 		if next.lo > next.hi {
-			return leaseFail(current.op, o, "the store granted %s the lease at %s at the latest, but that of %s lasted until %s at least",
+			return leaseFail(current.by, o, "the store granted %s the lease at %s at the latest, but that of %s lasted until %s at least",
 				who(o.node, token), moment(next.hi), who(current.holder, current.token), moment(next.lo))
 		}
 		if token != 0 && token <= *last && !p.forgot(next.hi) {
-			return leaseFail(current.op, o, "the store granted %s although token %d was out already", who(o.node, token), *last)
+			return leaseFail(current.by, o, "the store granted %s although token %d was out already", who(o.node, token), *last)
 		}
 		*last = max(*last, token)
 		next.live, next.holder, next.nonce, next.token, next.ttl = true, o.node, o.nonce, token, o.ttl
-		next.a, next.b = next.lo, next.hi
+		next.a, next.b, next.by = next.lo, next.hi, o
 		return nil
 	}
 	switch {
 	case !own:
-		return leaseFail(current.op, o, "the store applied %s of %s while the lease was that of %s",
+		return leaseFail(current.by, o, "the store applied %s of %s while the lease was that of %s",
 			o.call, who(o.node, token), who(cmpHolder(current), current.token))
 	case next.lo > lastEnd:
-		return leaseFail(current.op, o, "the store applied %s of %s at %s at the earliest, when the lease was over since %s",
+		return leaseFail(current.by, o, "the store applied %s of %s at %s at the earliest, when the lease was over since %s",
 			o.call, who(o.node, token), moment(next.lo), moment(lastEnd))
 	}
 	next.keeps = true
@@ -155,7 +223,7 @@ func (p *replay) apply(current, next *step, a *history.Event, last *uint64) *Fin
 		return nil
 	}
 	next.live, next.holder, next.nonce, next.token, next.ttl = true, current.holder, current.nonce, current.token, o.ttl
-	next.a, next.b = next.lo, min(next.hi, lastEnd)
+	next.a, next.b, next.by = next.lo, min(next.hi, lastEnd), o
 	return nil
 }
 
@@ -213,17 +281,14 @@ func (p *replay) placeAnswer(o *op) *Finding {
 	}
 	first := sort.Search(len(p.steps), func(k int) bool { return p.steps[k].hi >= o.from })
 	last := sort.Search(len(p.steps), func(k int) bool { return p.steps[k].lo > o.to })
-	if k, ok := p.place[o]; ok {
-		first, last = max(first, k), min(last, k)
-	}
-	for k := first; k <= last; k++ { // after k applied entries
+	for k := first; k <= last; k++ { // after k entries
 		if p.explains(o, k) {
 			return nil
 		}
 	}
 	var before *op
 	if first > 0 {
-		before = p.steps[min(first, len(p.steps))-1].op
+		before = p.steps[min(first, len(p.steps))-1].by
 	}
 	return leaseFail(before, o, "no place in the store's own order explains what %s of %s was told at %s (%s)",
 		o.call, who(o.node, o.token), moment(o.to), answer(o))
@@ -241,7 +306,7 @@ func answer(o *op) string {
 	}
 }
 
-// explains tells whether the state after k applied entries can have given the
+// explains tells whether the state after k entries can have given the
 // answer of the operation.
 func (p *replay) explains(o *op, k int) bool {
 	s := step{lo: -forever}
@@ -249,27 +314,22 @@ func (p *replay) explains(o *op, k int) bool {
 		s = p.steps[k-1]
 	}
 	lo, hi := max(o.from, s.lo), o.to
-	kept := false
 	if k < len(p.steps) {
 		hi = min(hi, p.steps[k].hi)
-		kept = p.steps[k].keeps
 	}
 	if lo > hi {
 		return false
 	}
-	over := !s.live || !kept && hi >= p.firstEnd(&s, hi)
+	over := !s.live || !s.kept && hi >= p.firstEnd(&s, hi)
 	alive := s.live && lo <= p.lastEnd(&s, lo)
-	is := (o.holder == "" || s.holder == "" || o.holder == s.holder) && (o.got == 0 || s.token == 0 || o.got == s.token)
 	switch {
 	case o.call == history.Renew || o.call == history.Release:
-		mine := (s.holder == "" || s.holder == o.node) && (o.token == 0 || s.token == 0 || o.token == s.token) &&
-			(o.nonce == "" || s.nonce == "" || o.nonce == s.nonce)
-		return over || !mine
+		return over || !s.belongsTo(o)
 	case o.call == history.Acquire:
-		return alive && is && !(o.nonce != "" && o.nonce == s.nonce && s.holder == o.node)
+		return alive && s.is(o.holder, o.got) && !(o.nonce != "" && o.nonce == s.nonce && s.holder == o.node)
 	case o.holder == "" && o.got == 0:
 		return over
 	default:
-		return alive && is
+		return alive && s.is(o.holder, o.got)
 	}
 }

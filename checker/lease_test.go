@@ -1,7 +1,11 @@
 package checker
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,22 +51,340 @@ func TestLeaseCorrectStoresPass(t *testing.T) {
 	t.Log(counts)
 }
 
-// Stores with a bug are caught, and where the checkers can tell at all they
-// tell the same.
+// Stores with a bug are caught, by all that can: what the intervals report the
+// others report as well, and the store's own order and the search say the same
+// but for few histories (a record may show what the answers alone do not).
+// Where a bug happened not to show, the answers were those of a correct store,
+// and pass.
 func TestLeaseBugsAreCaught(t *testing.T) {
-	const n = 200
+	const n = 150
 	for _, b := range bugs {
-		for _, audit := range []bool{true, false} {
-			caught := map[string]int{}
-			for seed := range uint64(n) {
-				h := simulate(seed, func(s *simulation) { s.bug, s.audit = b, audit })
-				c := judgeLease(h)
-				caught[fmt.Sprintf("%v/%v/%v", c.Intervals.Verdict, c.StoreOrder.Verdict, c.Porcupine.Verdict)]++
-				if audit && c.StoreOrder.Verdict != c.Porcupine.Verdict && testing.Verbose() {
-					t.Logf("seed %d %s: %+v", seed, b, c)
+		caught, byIntervals, splits := 0, 0, 0
+		for seed := range uint64(n) {
+			h := simulate(seed, func(s *simulation) { s.bug, s.ops, s.slow = b, 120, 0.04 })
+			c := judgeLease(h)
+			f := agree(c)
+			switch {
+			case c.Intervals.Verdict == Fail && (c.Porcupine.Verdict != Fail || c.StoreOrder.Verdict != Fail):
+				t.Errorf("%s, seed %d: the intervals alarm but not all others: %+v", b, seed, c)
+			case f.Verdict == Unknown:
+				splits++
+				t.Logf("%s, seed %d: %s", b, seed, f.Reason)
+			case f.Verdict == Fail:
+				caught++
+				if len(f.Evidence) == 0 {
+					t.Errorf("%s, seed %d: no evidence for %s", b, seed, f.Reason)
 				}
 			}
-			t.Logf("%-45s audit %v: %v", b, audit, caught)
+			if c.Intervals.Verdict == Fail {
+				byIntervals++
+			}
 		}
+		t.Logf("%-45s caught in %d of %d histories, by the intervals in %d, undecided in %d", b, caught, n, byIntervals, splits)
+		if caught < n/4 || byIntervals < caught*8/10 || splits > n/30 {
+			t.Errorf("%s: caught in %d of %d histories, by the intervals in %d, undecided in %d", b, caught, n, byIntervals, splits)
+		}
+	}
+}
+
+// leaseStories are small histories, each with what the three checkers must
+// say, and with the evidence.
+var leaseStories = []struct {
+	name     string
+	story    func(s *story)
+	want     Verdict
+	evidence []int64
+}{
+	{"granted while held", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 1000*ms, 1002*ms, 2)
+	}, Fail, []int64{2, 4}},
+	{"granted after expiry", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 2000*ms, 2003*ms, 2)
+	}, Pass, nil},
+	{"granted after release", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 100*ms, 101*ms, history.Ok, 1).acquire("n2", "b", 102*ms, 103*ms, 2)
+	}, Pass, nil},
+	{"granted before the release was asked for", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 98*ms, 99*ms, 2).release("n1", 100*ms, 101*ms, history.Ok, 1)
+	}, Fail, []int64{4, 6}},
+	{"a token twice", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 3000*ms, 3003*ms, 1)
+	}, Fail, []int64{2, 4}},
+	{"a smaller token", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 7).acquire("n2", "b", 3000*ms, 3003*ms, 6)
+	}, Fail, []int64{2, 4}},
+	{"renewed after expiry", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 2010*ms, 2012*ms, history.Ok, 1)
+	}, Fail, []int64{2, 4}},
+	{"renewed just before expiry, with a slow reply", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 1990*ms, 2500*ms, history.Ok, 1).
+			refused("n2", "b", 3900*ms, 3902*ms, "n1", 1).acquire("n2", "c", 4006*ms, 4008*ms, 2)
+	}, Pass, nil},
+	{"renewal refused although held", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 500*ms, 502*ms, history.Fail, 1)
+	}, Fail, []int64{2, 4}},
+	{"refused although nobody holds it", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).refused("n2", "b", 2500*ms, 2502*ms, "n1", 1)
+	}, Fail, []int64{2, 4}},
+	{"refused by a lease that nobody asked for", func(s *story) {
+		s.refused("n2", "b", 10*ms, 12*ms, "n1", 1)
+	}, Fail, []int64{2}},
+	{"saw no leader although there is one", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).observe("n3", 100*ms, 101*ms, "", 0)
+	}, Fail, []int64{2, 4}},
+	{"saw another leader", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 50*ms, 51*ms, history.Ok, 1).acquire("n2", "b", 60*ms, 61*ms, 2).
+			observe("n3", 100*ms, 101*ms, "n1", 1)
+	}, Fail, []int64{6, 8}},
+	{"released twice", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 50*ms, 51*ms, history.Ok, 1).release("n1", 60*ms, 61*ms, history.Ok, 1)
+	}, Fail, []int64{4, 6}},
+	{"released by another", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 2100*ms, 2102*ms, 2).release("n1", 2110*ms, 2111*ms, history.Ok, 1)
+	}, Fail, nil},
+	{"the same attempt again gets the same token", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n1", "a", 1000*ms, 1002*ms, 1).refused("n2", "b", 2900*ms, 2902*ms, "n1", 1)
+	}, Pass, nil},
+	{"the same attempt again gets another token", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n1", "a", 1000*ms, 1002*ms, 2)
+	}, Fail, []int64{2, 4}},
+	{"a lost reply explains the holder", func(s *story) {
+		s.op("n1", history.Acquire, 0, 500*ms, history.Info, nonce("a"), history.Event{})
+		s.refused("n2", "b", 510*ms, 512*ms, "n1", 1)
+	}, Pass, nil},
+	{"a request that comes very late explains the holder", func(s *story) {
+		s.op("n1", history.Acquire, 0, 500*ms, history.Info, nonce("a"), history.Event{})
+		s.observe("n3", 8000*ms, 8001*ms, "", 0).refused("n2", "b", 9000*ms, 9002*ms, "n1", 1)
+	}, Pass, nil},
+	{"a lost renewal keeps the lease", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 1500*ms, 1700*ms, history.Info, 1).refused("n2", "b", 3400*ms, 3402*ms, "n1", 1)
+	}, Pass, nil},
+	{"a lost renewal cannot keep the lease for ever", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 1500*ms, 1700*ms, history.Info, 1).refused("n2", "b", 4100*ms, 4102*ms, "n1", 1)
+	}, Fail, []int64{2, 6}},
+	{"a lost release frees the lease", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 500*ms, 700*ms, history.Info, 1).acquire("n2", "b", 800*ms, 802*ms, 2)
+	}, Pass, nil},
+	{"a shortened lease ends early", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1)
+		s.fault("store-clock-jump", 500*ms, 502*ms, func(e *history.Event) { e.Shorten = 1000 * ms }, "store")
+		s.acquire("n2", "b", 1010*ms, 1012*ms, 2)
+	}, Pass, nil},
+	{"a shortened lease does not end earlier than that", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1)
+		s.fault("store-clock-jump", 500*ms, 502*ms, func(e *history.Event) { e.Shorten = 1000 * ms }, "store")
+		s.acquire("n2", "b", 900*ms, 902*ms, 2)
+	}, Fail, []int64{2, 6}},
+	{"a deleted lease is free, and the tokens may start again", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 7)
+		s.fault("store-loss", 500*ms, 502*ms, func(e *history.Event) { e.Void = true }, "store")
+		s.acquire("n2", "b", 600*ms, 602*ms, 1)
+	}, Pass, nil},
+	{"a deleted lease does not excuse what came before", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 7).acquire("n2", "b", 300*ms, 302*ms, 8)
+		s.fault("key-deleted", 500*ms, 502*ms, func(e *history.Event) { e.Void = true }, "store")
+	}, Fail, []int64{2, 4}},
+	{"an elector without tokens and nonces", func(s *story) {
+		s.acquire("n1", "", 0, 2*ms, 0).refused("n2", "", 100*ms, 101*ms, "", 0).renew("n1", 1000*ms, 1001*ms, history.Ok, 0).
+			acquire("n2", "", 3010*ms, 3012*ms, 0).observe("n3", 3020*ms, 3021*ms, "n2", 0)
+	}, Pass, nil},
+	{"an elector without tokens grants a held lease", func(s *story) {
+		s.acquire("n1", "", 0, 2*ms, 0).renew("n1", 1000*ms, 1001*ms, history.Ok, 0).acquire("n2", "", 2500*ms, 2502*ms, 0)
+	}, Fail, []int64{4, 6}},
+	{"nothing to judge", func(s *story) { s.elected("n1", 0, 1, 10*ms) }, Unknown, nil},
+	{"a failure for another reason shows nothing", func(s *story) {
+		s.op("n1", history.Acquire, 0, 1*ms, history.Fail, nonce("a"), history.Event{Error: "NOPERM"})
+		s.observe("n2", 0, 1*ms, "", 0)
+	}, Pass, nil},
+}
+
+// The intervals and porcupine say the same of small histories, each on its
+// own, and the evidence names the two events that contradict each other.
+func TestLeaseStories(t *testing.T) {
+	for _, x := range leaseStories {
+		t.Run(x.name, func(t *testing.T) {
+			s := newStory()
+			x.story(s)
+			r := Check(s.build(), Options{})
+			for name, f := range map[string]Finding{"intervals": r.Lease.Intervals, "porcupine": r.Lease.Porcupine, "all": finding(r, LeaseLinearizable)} {
+				if f.Verdict != x.want || f.Reason == "" {
+					t.Errorf("%s: %v (%s), want %v", name, f.Verdict, f.Reason, x.want)
+				}
+			}
+			if x.evidence != nil && !slices.Equal(r.Lease.Intervals.Evidence, x.evidence) {
+				t.Errorf("evidence %v (%s), want %v", r.Lease.Intervals.Evidence, r.Lease.Intervals.Reason, x.evidence)
+			}
+		})
+	}
+}
+
+// The store's own record is replayed: entries must explain answers, and
+// answers entries.
+func TestLeaseStoreOrder(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		story func(s *story)
+		want  Verdict
+	}{
+		{"all recorded", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+		}, Pass},
+		{"an ok without an entry", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+			s.renew("n1", 500*ms, 502*ms, history.Ok, 1)
+		}, Fail},
+		{"an ok without an entry, which a fault may have removed", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+			s.renew("n1", 500*ms, 502*ms, history.Ok, 1)
+			s.fault("store-loss", 600*ms, 602*ms, func(e *history.Event) { e.Void = true }, "store")
+		}, Unknown},
+		{"an entry without an operation", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true).audit(history.Release, "", "a", 1, 5*ms, true)
+		}, Fail},
+		{"an entry of a process that was killed", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true).audit(history.Release, "n1", "a", 1, 5*ms, true)
+			s.exit("n1", 4*ms).acquire("n2", "b", 10*ms, 12*ms, 2).audit(history.Acquire, "n2", "b", 2, 11*ms, true)
+		}, Pass},
+		{"an entry for what failed", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+			s.renew("n1", 500*ms, 502*ms, history.Fail, 1).audit(history.Renew, "n1", "", 1, 501*ms, true)
+		}, Fail},
+		{"an order that the times forbid", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 10*ms, 12*ms, history.Ok, 1).acquire("n2", "b", 20*ms, 22*ms, 2)
+			s.audit(history.Acquire, "n2", "b", 2, 21*ms, true).audit(history.Acquire, "n1", "a", 1, 21*ms, true).
+				audit(history.Release, "n1", "a", 1, 21*ms, true)
+		}, Fail},
+		{"an unknown outcome that took effect too early", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+			s.op("n2", history.Acquire, 500*ms, 900*ms, history.Info, nonce("b"), history.Event{})
+			s.audit(history.Acquire, "n2", "b", 2, 950*ms, true).acquire("n3", "c", 950*ms, 951*ms, 3).audit(history.Acquire, "n3", "c", 3, 952*ms, true)
+		}, Fail},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := newStory()
+			x.story(s)
+			if f := Check(s.build(), Options{}).Lease.StoreOrder; f.Verdict != x.want {
+				t.Errorf("%v: %s", f.Verdict, f.Reason)
+			}
+		})
+	}
+}
+
+// What the three checkers make together: a pass beside a fail is no verdict
+// but a loud unknown, with the one documented exception, and a search that was
+// cut off is made up for by the store's own order alone.
+func TestLeaseAgreement(t *testing.T) {
+	for _, x := range []struct {
+		intervals, store, porcupine, want Verdict
+		loud                              bool
+	}{
+		{Pass, Pass, Pass, Pass, false},
+		{Pass, Unknown, Pass, Pass, false},
+		{Pass, Pass, Unknown, Pass, false},
+		{Pass, Unknown, Unknown, Unknown, false},
+		{Unknown, Unknown, Unknown, Unknown, false},
+		{Fail, Fail, Fail, Fail, false},
+		{Fail, Unknown, Fail, Fail, false},
+		{Fail, Fail, Unknown, Fail, false},
+		{Fail, Unknown, Unknown, Fail, false},
+		{Pass, Fail, Fail, Fail, false}, // the intervals are not complete
+		{Fail, Pass, Pass, Unknown, true},
+		{Fail, Pass, Fail, Unknown, true},
+		{Fail, Fail, Pass, Unknown, true},
+		{Pass, Fail, Pass, Unknown, true},
+		{Pass, Pass, Fail, Unknown, true},
+		{Pass, Unknown, Fail, Unknown, true},
+		{Fail, Unknown, Pass, Unknown, true},
+		{Pass, Fail, Unknown, Unknown, true},
+		{Fail, Pass, Unknown, Unknown, true},
+	} {
+		say := func(v Verdict) Finding { return Finding{Verdict: v, Reason: v.String(), Evidence: []int64{1}} }
+		f := agree(LeaseChecks{say(x.intervals), say(x.store), say(x.porcupine)})
+		if f.Verdict != x.want || strings.Contains(f.Reason, "disagree") != x.loud {
+			t.Errorf("%v/%v/%v: %v (%s), want %v", x.intervals, x.store, x.porcupine, f.Verdict, f.Reason, x.want)
+		}
+	}
+}
+
+// A history on which the checkers disagree (the store recorded an order that
+// its answers contradict) is unknown, not fail.
+func TestLeaseDisagreementIsUnknown(t *testing.T) {
+	s := newStory()
+	s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+	s.renew("n1", 500*ms, 502*ms, history.Ok, 1) // in no record
+	r := Check(s.build(), Options{})
+	f := expect(t, r, LeaseLinearizable, Unknown)
+	if !strings.Contains(f.Reason, "disagree") || !strings.Contains(f.Reason, "report it") {
+		t.Error(f.Reason)
+	}
+}
+
+// A search that gets no time is unknown and says so.
+func TestLeasePorcupineCap(t *testing.T) {
+	h := simulate(3, func(s *simulation) { s.ops = 2000 })
+	r := Check(h, Options{PorcupineCap: 1})
+	if f := r.Lease.Porcupine; f.Verdict != Unknown || !strings.Contains(f.Reason, "time") {
+		t.Errorf("%v: %s", f.Verdict, f.Reason)
+	}
+}
+
+// A bug at the far end of a long history is found across the windows of the
+// search, and elections do not disturb each other.
+func TestLeaseWindows(t *testing.T) {
+	h := simulate(5, func(s *simulation) { s.ops = 3000; s.audit = false })
+	for i := range h.Events {
+		h.Events[i].Election = "one"
+	}
+	clean := judgeLease(h)
+	if clean.Porcupine.Verdict != Pass || clean.Intervals.Verdict != Pass {
+		t.Fatalf("%+v", clean)
+	}
+	last := h.Events[len(h.Events)-1].At + time.Second
+	for i, e := range []history.Event{
+		{Kind: history.Invoke, Call: history.Acquire, Node: "n1", Nonce: "x"}, {Kind: history.Ok, Token: 9000},
+		{Kind: history.Invoke, Call: history.Acquire, Node: "n2", Nonce: "y"}, {Kind: history.Ok, Token: 9001},
+	} {
+		e.At, e.Op, e.TTL, e.Election = last+time.Duration(i)*ms, int64(100_000+i/2), time.Second, "one"
+		h.Events = append(h.Events, e)
+	}
+	if c := judgeLease(h); c.Porcupine.Verdict != Fail || c.Intervals.Verdict != Fail {
+		t.Errorf("the bug is missed: %+v", c)
+	}
+	for i := len(h.Events) - 2; i < len(h.Events); i++ {
+		h.Events[i].Election = "two"
+	}
+	if c := judgeLease(h); c.Porcupine.Verdict != Pass || c.Intervals.Verdict != Pass {
+		t.Errorf("another election disturbs: %+v", c)
+	}
+}
+
+// Porcupine's page is written for good and bad histories, with the faults, and
+// for several elections; without operations there is an error.
+func TestVisualizeLease(t *testing.T) {
+	bad := newStory()
+	bad.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 1000*ms, 1002*ms, 2)
+	bad.fault("pause", 500*ms, 600*ms, nil, "n1")
+	two := goodStory().build()
+	for i := range two.Events {
+		if two.Events[i].Node == "n1" {
+			two.Events[i].Election = "east"
+		} else {
+			two.Events[i].Election = "west"
+		}
+	}
+	for name, h := range map[string]*history.History{
+		"good": goodStory().build(), "bad": bad.build(), "two": two, "long": long(5000, func(*simulation) {}),
+		"long and bad": simulate(1, func(s *simulation) { s.ops, s.bug = 4000, grantsHeld }),
+	} {
+		var page bytes.Buffer
+		if err := VisualizeLease(h, &page); err != nil || !strings.Contains(page.String(), "<html") {
+			t.Errorf("%s: %v, %d bytes", name, err, page.Len())
+		}
+		if name == "bad" && !strings.Contains(page.String(), `"pause"`) {
+			t.Errorf("the fault is missing")
+		}
+	}
+	if err := VisualizeLease(newStory().note(0).build(), io.Discard); err == nil {
+		t.Error("a page about nothing")
 	}
 }

@@ -355,19 +355,18 @@ func lost(a *history.Event, lease time.Duration) *op {
 	}
 }
 
-// boundAudits finds for every applied entry the time in which it took effect:
-// not before a call whose entry comes earlier, not after a return whose entry
-// comes later.
+// boundAudits finds for every entry the time in which it was made: not before
+// a call whose entry comes earlier, not after a return whose entry comes later.
 func (e *election) boundAudits() {
 	after, before := -forever, forever
-	for i, o := range e.auditOf {
-		if o != nil && applied(e.audits[i]) {
+	for _, o := range e.auditOf {
+		if o != nil {
 			after = max(after, o.from)
 			o.after = after
 		}
 	}
-	for i, o := range slices.Backward(e.auditOf) {
-		if o != nil && applied(e.audits[i]) {
+	for _, o := range slices.Backward(e.auditOf) {
+		if o != nil {
 			before = min(before, o.to)
 			o.before = before
 		}

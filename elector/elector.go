@@ -18,8 +18,6 @@ import (
 var (
 	ErrActive = errors.New("elector: already competing: only one of Run, Campaign and Terms may be active at a time; use another Elector for another candidate")
 	ErrEnded  = errors.New("elector: the elector was stopped before it was elected")
-	ErrSameID = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
-	ErrPanic  = errors.New("elector: the store panicked")
 )
 
 // PanicError is what Run returns when OnStarted panicked.

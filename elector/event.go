@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -63,6 +64,18 @@ type Event struct {
 
 	_ struct{}
 }
+
+// Errors of EventTrouble that the elector finds itself.
+var (
+	ErrTimeout     = machine.ErrTimeout     // no answer in time; the outcome is unknown
+	ErrTooMany     = machine.ErrTooMany     // too many requests hang in the store; nothing is sent until one returns
+	ErrTokenSeen   = machine.ErrTokenSeen   // the store granted an old token: it has lost its count. The lease was given back
+	ErrTooLate     = machine.ErrTooLate     // a grant came too late to be of use. The lease was given back
+	ErrStray       = machine.ErrStray       // an attempt long given up was granted. The lease was given back
+	ErrDrainCapped = machine.ErrDrainCapped // the work did not end within Config.DrainTimeout. The lease was given back
+	ErrSameID      = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
+	ErrPanic       = errors.New("elector: the store panicked")
+)
 
 func stateOf(r machine.Role) State {
 	switch r {

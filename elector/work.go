@@ -7,7 +7,8 @@ import (
 )
 
 // startWork runs OnStarted, then OnStopped, on a goroutine of their own. The
-// next term's wait for them: the work of two terms never overlaps.
+// next term's wait for them: the work of two terms never overlaps. Work whose
+// term is over before it could begin is not begun.
 func (s *session) startWork(t *Term) {
 	if s.work != callbackWork && s.onStopped == nil {
 		return
@@ -15,10 +16,14 @@ func (s *session) startWork(t *Term) {
 	before, done := s.worked, make(chan struct{})
 	s.worked = done
 	go func() {
-		// Deferred, so that the work may also end by runtime.Goexit.
 		defer close(done)
-		defer s.stopWork(t)
 		<-before
+		if s.work == callbackWork && t.Context().Err() != nil {
+			// Over before it began, while the last OnStopped took its time.
+			s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+			return
+		}
+		defer s.stopWork(t) // deferred, because the work may end by runtime.Goexit
 		if s.work == callbackWork {
 			s.doWork(t)
 		}

@@ -1,0 +1,338 @@
+package elector_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// Run competes for ever, or ends after one term with Once.
+func TestRunForEverAndOnce(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		inBubble(t, func(b *bench) {
+			terms := 0
+			e := b.elector("a", func(cfg *elector.Config) {
+				cfg.Once = once
+				cfg.OnStarted = func(context.Context, *elector.Term) { terms++ } // and ends at once
+			})
+			ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+			defer cancel()
+			if err := e.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			if once && (terms != 1 || ctx.Err() != nil) || !once && terms < 10 {
+				t.Errorf("once %t: %d terms", once, terms)
+			}
+			b.leads(0)
+		})
+	}
+}
+
+// Shutting down a follower never starts its work, nor does running one whose
+// context is done.
+func TestFollowerShutdownStartsNothing(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		leader := b.campaign(b.elector("a"))
+		started := func(context.Context, *elector.Term) { t.Error("a follower's work was started") }
+		e := b.elector("b", func(cfg *elector.Config) {
+			cfg.OnStarted = started
+			cfg.OnStopped = func(*elector.Term, elector.Reason) { t.Error("stopped without started") }
+		})
+		stop := b.run(e)
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		b.resign(leader)
+		ctx, cancel := context.WithCancel(b.Context())
+		cancel()
+		if err := e.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		for range e.Terms(ctx) {
+			t.Error("a term although the context was done")
+		}
+	})
+}
+
+// An aborted campaign returns the context's error and never nil and nil,
+// whenever it is aborted; and a lease that it was granted meanwhile is free
+// again.
+func TestAbortedCampaign(t *testing.T) {
+	for _, after := range []time.Duration{0, 1, 100 * time.Microsecond, time.Millisecond, 10*time.Millisecond + 1, 4 * time.Second} {
+		inBubble(t, func(b *bench) {
+			b.store.acquire = func(context.Context) error { time.Sleep(10 * time.Millisecond); return nil }
+			e := b.elector("a")
+			ctx, cancel := context.WithTimeoutCause(b.Context(), after, errLost)
+			defer cancel()
+			term, err := e.Campaign(ctx)
+			switch {
+			case (term == nil) == (err == nil):
+				t.Errorf("aborted after %v: term %v and error %v", after, term, err)
+			case err != nil && !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("aborted after %v: %v", after, err)
+			case term != nil:
+				b.resign(term)
+			}
+			b.leads(0)
+		})
+	}
+	inBubble(t, func(b *bench) { // a follower's
+		leader := b.campaign(b.elector("a"))
+		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+		defer cancel()
+		if term, err := b.elector("b").Campaign(ctx); term != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("term %v, error %v", term, err)
+		}
+		b.resign(leader)
+	})
+}
+
+// Fatal errors are returned at once by all three, not looped on.
+func TestFatalErrorIsReturnedAtOnce(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		fatal := &elector.FatalError{Err: errors.New("WRONGPASS"), Fix: "set the right password"}
+		b.store.acquire = func(context.Context) error { return fatal }
+		e := b.elector("a")
+		if err := e.Run(b.Context()); !errors.Is(err, fatal) {
+			t.Errorf("Run: %v", err)
+		}
+		if term, err := e.Campaign(b.Context()); term != nil || !errors.Is(err, fatal) {
+			t.Errorf("Campaign: %v, %v", term, err)
+		}
+		rounds := 0
+		for term, err := range e.Terms(b.Context()) {
+			rounds++
+			if term != nil || !errors.Is(err, fatal) {
+				t.Errorf("Terms: %v, %v", term, err)
+			}
+		}
+		if n := b.store.acquires.Load(); rounds != 1 || n != 3 {
+			t.Errorf("%d rounds, %d requests", rounds, n)
+		}
+	})
+	inBubble(t, func(b *bench) { // while it leads
+		var why elector.Reason
+		fatal := &elector.FatalError{Err: errors.New("NOPERM"), Fix: "grant the rights"}
+		e := b.elector("a", func(cfg *elector.Config) {
+			cfg.OnStarted = untilDone
+			cfg.OnStopped = func(_ *elector.Term, r elector.Reason) { why = r }
+		})
+		b.store.renew = func(context.Context) error { return fatal }
+		if err := e.Run(b.Context()); !errors.Is(err, fatal) || why != elector.ReasonError {
+			t.Errorf("Run: %v; stopped because of %q", err, why)
+		}
+	})
+}
+
+// Only one of Run, Campaign and Terms may be active.
+func TestOneAtATime(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		e := b.elector("a")
+		stop := b.run(e)
+		synctest.Wait()
+		if err := e.Run(b.Context()); !errors.Is(err, elector.ErrActive) {
+			t.Errorf("Run: %v", err)
+		}
+		if _, err := e.Campaign(b.Context()); !errors.Is(err, elector.ErrActive) {
+			t.Errorf("Campaign: %v", err)
+		}
+		for _, err := range e.Terms(b.Context()) {
+			if !errors.Is(err, elector.ErrActive) {
+				t.Errorf("Terms: %v", err)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Terms: a body that ends resigns; the next term follows, with a larger token;
+// break resigns and ends; so does a panic in the body, which reaches the caller.
+func TestTerms(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		e := b.elector("a", events.into)
+		var tokens []uint64
+		for term, err := range e.Terms(b.Context()) {
+			if err != nil || !e.IsLeader() || term.Check(time.Second) != nil {
+				t.Fatalf("term %v, error %v, leads %t", term, err, e.IsLeader())
+			}
+			tokens = append(tokens, term.Token())
+			time.Sleep(time.Minute)
+			if len(tokens) == 3 {
+				break
+			}
+		}
+		b.leads(0)
+		if len(tokens) != 3 || tokens[0] >= tokens[1] || tokens[1] >= tokens[2] {
+			t.Errorf("tokens %v", tokens)
+		}
+		for _, ev := range events.of(elector.EventDeposed) {
+			if ev.Reason != elector.ReasonResigned {
+				t.Errorf("deposed: %s", ev.Reason)
+			}
+		}
+		func() {
+			defer func() {
+				if v := recover(); v != "body" {
+					t.Errorf("recovered %v", v)
+				}
+			}()
+			for range e.Terms(b.Context()) {
+				panic("body")
+			}
+		}()
+		b.leads(0)
+	})
+	inBubble(t, func(b *bench) { // the context ends the loop
+		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+		defer cancel()
+		rounds := 0
+		for term, err := range b.elector("a").Terms(ctx) {
+			rounds++
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-term.Context().Done()
+		}
+		if rounds != 1 {
+			t.Errorf("%d rounds", rounds)
+		}
+		b.leads(0)
+	})
+}
+
+// Callbacks may be slow, panic and re-enter; OnStarted and OnStopped are called
+// exactly once for each term, in that order, and never overlap with the next.
+func TestCallbacks(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var started, stopped, running atomic.Int64
+		var e *elector.Elector
+		e = b.elector("a", func(cfg *elector.Config) {
+			cfg.OnStarted = func(ctx context.Context, term *elector.Term) {
+				if started.Add(1); running.Add(1) != 1 {
+					t.Error("two terms' work at a time")
+				}
+				if ctx.Err() != nil {
+					t.Error("started although the term was over")
+				}
+				if l, err := e.Leader(context.WithoutCancel(ctx)); err != nil || l.ID != e.ID() || !e.IsLeader() {
+					t.Errorf("from inside: %+v leads, error %v", l, err)
+				}
+				time.Sleep(20 * time.Second) // slow
+				if err := term.Resign(ctx); err != nil || ctx.Err() == nil || e.IsLeader() {
+					t.Errorf("resigned from inside: %v; leads %t", err, e.IsLeader())
+				}
+			}
+			cfg.OnStopped = func(term *elector.Term, why elector.Reason) {
+				if stopped.Add(1); started.Load() != stopped.Load() || why != elector.ReasonResigned && b.clock.Now() < 5*time.Minute {
+					t.Errorf("started %d, stopped %d by %s", started.Load(), stopped.Load(), why)
+				}
+				if err := term.Resign(context.Background()); err != nil {
+					t.Errorf("resigned from OnStopped: %v", err)
+				}
+				time.Sleep(5 * time.Second)
+				running.Add(-1)
+				panic("OnStopped")
+			}
+			cfg.OnLeader = func(elector.Leader) { time.Sleep(time.Minute); panic("OnLeader") }
+			cfg.OnEvent = func(ev elector.Event) {
+				_, _ = e.Leader(context.Background())
+				e.IsLeader()
+				panic("OnEvent")
+			}
+		})
+		stop := b.run(e)
+		time.Sleep(5 * time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if started.Load() != stopped.Load() || started.Load() < 8 {
+			t.Errorf("started %d times, stopped %d times", started.Load(), stopped.Load())
+		}
+	})
+}
+
+// Work that panics ends the term, frees the lease, and is Run's error. Work
+// that ends by runtime.Goexit has ended like any other.
+func TestWorkPanics(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var why elector.Reason
+		e := b.elector("a", func(cfg *elector.Config) {
+			cfg.OnStarted = func(context.Context, *elector.Term) { panic("oh") }
+			cfg.OnStopped = func(_ *elector.Term, r elector.Reason) { why = r }
+		})
+		err := e.Run(b.Context())
+		p, ok := errors.AsType[*elector.PanicError](err)
+		if !ok || p.Value != "oh" || !strings.Contains(err.Error(), "run_test.go") || why != elector.ReasonError {
+			t.Errorf("Run: %v; stopped because of %q", err, why)
+		}
+		b.leads(0)
+	})
+	inBubble(t, func(b *bench) {
+		stopped := 0
+		e := b.elector("a", func(cfg *elector.Config) {
+			cfg.Once = true
+			cfg.OnStarted = func(context.Context, *elector.Term) { runtime.Goexit() }
+			cfg.OnStopped = func(*elector.Term, elector.Reason) { stopped++ }
+		})
+		if err := e.Run(b.Context()); err != nil || stopped != 1 {
+			t.Errorf("Run: %v; stopped %d times", err, stopped)
+		}
+	})
+}
+
+// With real clocks: no goroutine outlives Run, Terms or a campaign's term
+// (goleak looks after all tests), and IsLeader may be asked from anywhere.
+func TestNoGoroutineOutlives(t *testing.T) {
+	store := newMemStore()
+	newElector := func(id string, work func(context.Context, *elector.Term)) *elector.Elector {
+		e, err := elector.New(store, elector.Config{Election: "billing", ID: id, Lease: 200 * time.Millisecond, OnStarted: work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	led := make(chan struct{}, 100)
+	ended := make(chan error, 2)
+	for _, id := range []string{"a", "b"} {
+		var e *elector.Elector
+		e = newElector(id, func(ctx context.Context, term *elector.Term) {
+			for range 1000 {
+				e.IsLeader()
+			}
+			led <- struct{}{}
+		})
+		go func() { ended <- e.Run(ctx) }()
+	}
+	for range 4 {
+		<-led
+	}
+	cancel()
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	e := newElector("c", nil)
+	term, err := e.Campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := term.Resign(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for range e.Terms(t.Context()) {
+		break
+	}
+}

@@ -1,0 +1,342 @@
+package elector_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/memstore"
+)
+
+func newMemStore() *memstore.Store { return memstore.New(memstore.Options{}) }
+
+// Reply lost after the command took effect: the lease is held and nobody knows;
+// the attempt repeated gets the same token, in a retry pause instead of a lease.
+func TestReplyLostAfterEffect(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.store.lose.Store(true)
+		time.AfterFunc(3*time.Second, func() { b.store.lose.Store(false) })
+		term := b.campaign(b.elector("a"))
+		if now := b.clock.Now(); term.Token() != 1 || now > 5*time.Second {
+			t.Errorf("elected with token %d after %v", term.Token(), now)
+		}
+		b.resign(term)
+	})
+}
+
+// Calls that hang in the library in spite of their contexts hang alone: the
+// elector goes on, reports, and bounds how many there are.
+func TestHungCallsHangAlone(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		var healthy atomic.Bool
+		b.store.acquire = func(ctx context.Context) error {
+			if healthy.Load() {
+				return nil
+			}
+			return b.deaf(ctx)
+		}
+		e := b.elector("a", events.into)
+		stop := b.run(e)
+		time.Sleep(8 * time.Second) // two or three hang
+		healthy.Store(true)
+		time.Sleep(5 * time.Second)
+		if !e.IsLeader() {
+			t.Error("not elected after the store works again")
+		}
+		if events.troubles(elector.ErrTimeout) == 0 {
+			t.Error("the time-outs were not reported")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+
+		healthy.Store(false)
+		stop = b.run(e)
+		before := b.store.acquires.Load()
+		time.Sleep(10 * time.Minute)
+		if n := b.store.acquires.Load() - before; n > 8 {
+			t.Errorf("%d calls hang", n)
+		}
+		if n := len(events.of(elector.EventUnreachable)); n != 1 {
+			t.Errorf("%d alarms, want one", n)
+		}
+		if e.IsLeader() {
+			t.Error("took over from a silent store")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A frozen store, which answers nobody, alarms after a lease; the leader steps
+// down at its deadline and the follower never takes over.
+func TestFrozenStoreIsNoReasonToTakeOver(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var frozen atomic.Bool
+		freeze := func(ctx context.Context) error {
+			if frozen.Load() {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		b.store.acquire, b.store.renew, b.store.release = freeze, freeze, freeze
+		var first, second log
+		leader, follower := b.elector("a", first.into), b.elector("b", second.into)
+		stopLeader := b.run(leader)
+		time.Sleep(time.Second)
+		stopFollower := b.run(follower)
+		time.Sleep(30 * time.Second)
+		frozen.Store(true)
+		time.Sleep(20 * time.Minute)
+		if leader.IsLeader() || follower.IsLeader() {
+			t.Error("somebody leads without the store")
+		}
+		if n := len(second.of(elector.EventElected)); n != 0 {
+			t.Errorf("the follower was elected %d times", n)
+		}
+		for _, l := range []*log{&first, &second} {
+			if n := len(l.of(elector.EventUnreachable)); n != 1 {
+				t.Errorf("%d alarms, want 1", n)
+			}
+		}
+		if ev := first.of(elector.EventDeposed); len(ev) != 1 || ev[0].Reason != elector.ReasonExpired || ev[0].At != ev[0].Until {
+			t.Errorf("deposed: %+v", ev)
+		}
+		frozen.Store(false)
+		time.Sleep(time.Minute)
+		if leader.IsLeader() == follower.IsLeader() || len(first.of(elector.EventReachable)) != 1 {
+			t.Error("no recovery")
+		}
+		if err := errors.Join(stopLeader(), stopFollower()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A store that panics fails one request, and nothing else.
+func TestPanickingStoreIsAnError(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		panics := true
+		b.store.acquire = func(context.Context) error {
+			if panics {
+				panics = false
+				panic("index out of range")
+			}
+			return nil
+		}
+		b.store.watch = func(context.Context) error { panic("no listening") }
+		e := b.elector("a", events.into)
+		term := b.campaign(e)
+		if events.troubles(elector.ErrPanic) != 1 {
+			t.Errorf("troubles: %+v", events.of(elector.EventTrouble))
+		}
+		b.resign(term)
+	})
+}
+
+// Hints lost: with a Watch that hangs, or fails, the timed try stays, and the
+// follower leads when the dead leader's lease has ended. A Watch that fails is
+// begun again, less and less often.
+func TestLostHints(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		inBubble(t, func(b *bench) {
+			attempt := elector.Attempt{Election: "billing", ID: "dead", Nonce: "x", TTL: 15 * time.Second}
+			if _, err := b.store.Store.Acquire(b.Context(), attempt); err != nil {
+				t.Fatal(err)
+			}
+			b.store.watch = func(ctx context.Context) error {
+				if hangs {
+					return b.deaf(ctx)
+				}
+				return errLost
+			}
+			term := b.campaign(b.elector("a"))
+			if now := b.clock.Now(); now < 15*time.Second || now > 15*time.Second+5*time.Millisecond {
+				t.Errorf("elected at %v", now)
+			}
+			time.Sleep(10 * time.Minute)
+			if n := b.store.watches.Load(); hangs && n != 1 || !hangs && (n < 20 || n > 60) {
+				t.Errorf("hangs %t: watched %d times in 10 minutes", hangs, n)
+			}
+			b.resign(term)
+		})
+	}
+}
+
+// A Watch that hangs, as after a failover of the store, is noticed by a grant
+// that it did not announce, and begun again: the second resignation is heard of
+// at once.
+func TestHangingWatchIsBegunAgain(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		other := b.elector("a")
+		term := b.campaign(other)
+		silent := &store{Store: b.store.Store}
+		silent.watch = func(ctx context.Context) error {
+			if silent.watches.Load() == 1 {
+				<-ctx.Done() // hangs, but can be ended
+				return ctx.Err()
+			}
+			return nil
+		}
+		e := b.on(silent, "b", func(cfg *elector.Config) { cfg.OnStarted = untilDone })
+		stop := b.run(e)
+		time.Sleep(time.Second)
+		b.resign(term)
+		term = b.campaign(other) // unheard of
+		time.Sleep(time.Minute)
+		if n := silent.watches.Load(); n != 2 {
+			t.Fatalf("watched %d times", n)
+		}
+		b.resign(term)
+		time.Sleep(10 * time.Millisecond)
+		if !e.IsLeader() {
+			t.Error("the release was not heard of")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A release wakes a waiter within milliseconds.
+func TestReleaseWakesWaiter(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		term := b.campaign(b.elector("a"))
+		e := b.elector("b")
+		stop := b.run(e)
+		time.Sleep(3 * time.Second)
+		b.resign(term)
+		time.Sleep(2 * time.Millisecond)
+		if !e.IsLeader() {
+			t.Error("not elected 2ms after the release")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Two live replicas with one configured ID are two candidates; the one that
+// waits says so once. A candidate that was merely started again says nothing.
+func TestTwoReplicasWithOneID(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		first, second := b.elector("a"), b.elector("a", events.into)
+		if first.ID() == second.ID() {
+			t.Fatal("one identity for two")
+		}
+		term := b.campaign(first)
+		stop := b.run(second)
+		time.Sleep(10 * time.Minute)
+		if second.IsLeader() || !first.IsLeader() {
+			t.Error("two replicas share a lease")
+		}
+		if n := events.troubles(elector.ErrSameID); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		b.resign(term)
+	})
+	inBubble(t, func(b *bench) {
+		attempt := elector.Attempt{Election: "billing", ID: "a/before", Nonce: "x", TTL: 15 * time.Second}
+		if _, err := b.store.Store.Acquire(b.Context(), attempt); err != nil {
+			t.Fatal(err)
+		}
+		var events log
+		term := b.campaign(b.elector("a", events.into))
+		if n := events.troubles(elector.ErrSameID); n != 0 {
+			t.Error("a restart was taken for a second replica")
+		}
+		b.resign(term)
+	})
+}
+
+// What a store repaired is reported.
+func TestRepairIsReported(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		term := b.campaign(b.elector("a"))
+		var events log
+		b.store.held = func(h *elector.HeldError) { h.Repaired = "it had no time to live" }
+		stop := b.run(b.elector("b", events.into))
+		time.Sleep(time.Second)
+		if n := len(events.of(elector.EventTrouble)); n != 1 {
+			t.Errorf("%d troubles, want the repair", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		b.resign(term)
+	})
+}
+
+// An observer sees who leads and never becomes a candidate.
+func TestObserverNeverCompetes(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		seen := make(chan elector.Leader, 10)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for l, err := range elector.Observe(ctx, b.store, "billing", elector.ObserveOptions{Clock: b.clock}) {
+				if err != nil {
+					t.Error(err)
+				}
+				seen <- l
+			}
+		}()
+		time.Sleep(time.Minute)
+		if n := b.store.acquires.Load(); n != 0 {
+			t.Errorf("%d attempts of an observer", n)
+		}
+		e := b.elector("a")
+		term := b.campaign(e)
+		synctest.Wait()
+		b.resign(term)
+		synctest.Wait()
+		cancel()
+		<-ended
+		want := []string{"", e.ID(), ""}
+		for i, id := range want {
+			if l := <-seen; l.ID != id {
+				t.Errorf("observation %d: %q leads, want %q", i, l.ID, id)
+			}
+		}
+		if len(seen) != 0 {
+			t.Errorf("%d observations too many", len(seen))
+		}
+	})
+	inBubble(t, func(b *bench) { // errors are yielded; fatal ones end it
+		fails := &failing{Store: b.store, errs: []error{errLost, errLost, &elector.FatalError{Err: errLost}}}
+		n := 0
+		for _, err := range elector.Observe(b.Context(), fails, "billing", elector.ObserveOptions{Clock: b.clock}) {
+			if n++; !errors.Is(err, errLost) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if n != 3 {
+			t.Errorf("%d errors", n)
+		}
+	})
+}
+
+// failing answers Leader with errors, one after the other.
+type failing struct {
+	elector.Store
+	errs []error
+}
+
+func (f *failing) Leader(context.Context, string) (elector.Leader, error) {
+	err := f.errs[0]
+	f.errs = f.errs[1:]
+	return elector.Leader{}, err
+}

@@ -1,0 +1,69 @@
+package elector_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// A Config that cannot work is refused with the field, the values and the rule.
+func TestConfigIsExplained(t *testing.T) {
+	good := elector.Config{Election: "billing", ID: "a"}
+	if _, err := elector.New(newMemStore(), good); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := elector.New(nil, good); err == nil {
+		t.Error("no store is needed")
+	}
+	for name, c := range map[string]struct {
+		change func(*elector.Config)
+		field  string
+		says   []string
+	}{
+		"no election":      {func(c *elector.Config) { c.Election = "" }, "Election", []string{"empty"}},
+		"spaces":           {func(c *elector.Config) { c.Election = "a b" }, "Election", []string{`"a b"`, "spaces"}},
+		"braces":           {func(c *elector.Config) { c.ID = "{a}" }, "ID", []string{"braces"}},
+		"long":             {func(c *elector.Config) { c.ID = strings.Repeat("a", 201) }, "ID", []string{"201", "200"}},
+		"negative":         {func(c *elector.Config) { c.Renew = -time.Second }, "Renew", []string{"-1s", "positive"}},
+		"microseconds":     {func(c *elector.Config) { c.Lease = 1500 * time.Microsecond }, "Lease", []string{"1.5ms", "multiple"}},
+		"drift of 1":       {func(c *elector.Config) { c.Drift = 1 }, "Drift", []string{"below 1"}},
+		"negative drift":   {func(c *elector.Config) { c.Drift = -0.1 }, "Drift", []string{"-0.1", "at least 0"}},
+		"no number":        {func(c *elector.Config) { c.Drift = math.NaN() }, "Drift", []string{"NaN"}},
+		"late renewal":     {func(c *elector.Config) { c.Renew = 15 * time.Second }, "Renew", []string{"15s", "Renew < Lease"}},
+		"slow retry":       {func(c *elector.Config) { c.Retry = 16 * time.Second }, "Retry", []string{"16s", "15s", "Retry < Lease"}},
+		"patient requests": {func(c *elector.Config) { c.RequestTimeout = 10 * time.Second }, "RequestTimeout", []string{"10s", "5s", "14.849s", "Renew + RequestTimeout"}},
+		"no second try":    {func(c *elector.Config) { c.Retry = 8 * time.Second }, "Retry", []string{"8s", "5s", "2.5s", "14.849s"}},
+		"drift eats it":    {func(c *elector.Config) { c.Drift = 0.6 }, "RequestTimeout", []string{"5.999s"}},
+	} {
+		cfg := good
+		c.change(&cfg)
+		_, err := elector.New(newMemStore(), cfg)
+		bad, ok := errors.AsType[*elector.ConfigError](err)
+		if !ok || bad.Field != c.field {
+			t.Errorf("%s: %v, want a ConfigError of %s", name, err, c.field)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %q does not say %q", name, err, part)
+			}
+		}
+	}
+}
+
+// Every lease from a tenth of a second to an hour works with defaults, and the
+// shortest that cannot is refused rather than run.
+func TestDefaultsFitEveryLease(t *testing.T) {
+	for lease := 10 * time.Millisecond; lease < time.Hour; lease = (lease * 3 / 2).Truncate(time.Millisecond) {
+		if _, err := elector.New(newMemStore(), elector.Config{Election: "e", Lease: lease}); err != nil {
+			t.Errorf("%v: %v", lease, err)
+		}
+	}
+	if _, err := elector.New(newMemStore(), elector.Config{Election: "e", Lease: time.Millisecond}); err == nil {
+		t.Error("a lease of 1ms, of which nothing is left, was accepted")
+	}
+}

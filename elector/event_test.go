@@ -1,0 +1,185 @@
+package elector_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// Events tell the whole story of a term in order, with the deadlines that were
+// believed in, and the log tells it with levels.
+func TestEventsInOrder(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		var text bytes.Buffer
+		e := b.elector("a", events.into, func(cfg *elector.Config) {
+			cfg.OnStarted = untilDone
+			cfg.Logger = slog.New(slog.NewTextHandler(&text, nil)) // info and above
+		})
+		stop := b.run(e)
+		time.Sleep(8 * time.Second)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, ev := range events.events {
+			if ev.Election != "billing" || ev.ID != e.ID() {
+				t.Errorf("event without its names: %+v", ev)
+			}
+			got = append(got, string(ev.Kind)+" "+string(ev.State))
+		}
+		want := []string{
+			"state candidate", "state leader", "elected leader", "leader leader", "extended leader",
+			"state draining", "state stopped", "deposed stopped",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+		elected, extended := events.of(elector.EventElected)[0], events.of(elector.EventExtended)[0]
+		if elected.Until != elected.At+usable || extended.Until != extended.At+usable || elected.Token != 1 {
+			t.Errorf("until %v and %v", elected.Until-elected.At, extended.Until-extended.At)
+		}
+		for _, line := range []string{"INFO msg=elected", "INFO msg=deposed", "reason=stopped", "election=billing"} {
+			if !strings.Contains(text.String(), line) {
+				t.Errorf("the log lacks %q:\n%s", line, &text)
+			}
+		}
+		if strings.Contains(text.String(), "renewed") {
+			t.Error("every renewal is logged above debug")
+		}
+	})
+}
+
+// A renewal that is sent late, because the process had no chance to run, is
+// reported with its lateness, and the schedule does not shift by it.
+func TestLatenessIsReported(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		term := b.campaign(b.elector("a", events.into))
+		sent := term.Deadline() - usable
+		time.Sleep(time.Until(b.clock.start.Add(sent + 4900*time.Millisecond)))
+		b.clock.suspend(4 * time.Second) // 3.9 s too late, and within the lease
+		time.Sleep(6 * time.Second)
+		b.resign(term)
+		extended := events.of(elector.EventExtended)
+		if len(extended) != 2 {
+			t.Fatalf("extended %d times, want twice", len(extended))
+		}
+		if late := extended[0].Late; late < 3900*time.Millisecond || late > 4650*time.Millisecond {
+			t.Errorf("lateness %v reported, want 3.9s and up to a chunk of sleep", late)
+		}
+		if at := extended[1].At - sent; at < 10*time.Second || at > 10*time.Second+time.Millisecond {
+			t.Errorf("the next renewal came %v after the first request, want 10s", at)
+		}
+	})
+}
+
+// OnLeader tells every new leader, ourselves included, once.
+func TestOnLeader(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var seen []string
+		first := b.elector("a")
+		second := b.elector("b", func(cfg *elector.Config) {
+			cfg.OnLeader = func(l elector.Leader) { seen = append(seen, l.ID) }
+		})
+		term := b.campaign(first)
+		stop := b.run(second)
+		time.Sleep(time.Minute)
+		b.resign(term)
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if want := []string{first.ID(), second.ID()}; !slices.Equal(seen, want) {
+			t.Errorf("seen %q, want %q", seen, want)
+		}
+	})
+}
+
+// IsLeader and Check cost no allocation.
+func TestQuestionsDoNotAllocate(t *testing.T) {
+	e, term := leading(t)
+	if n := testing.AllocsPerRun(100, func() { e.IsLeader() }); n != 0 {
+		t.Errorf("IsLeader: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = term.Check(time.Second) }); n != 0 {
+		t.Errorf("Check: %v allocations", n)
+	}
+}
+
+// leading returns an elector that leads, with real clocks.
+func leading(tb testing.TB) (*elector.Elector, *elector.Term) {
+	e, err := elector.New(newMemStore(), elector.Config{Election: "billing", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	term, err := e.Campaign(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := term.Resign(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return e, term
+}
+
+func BenchmarkIsLeader(b *testing.B) {
+	e, _ := leading(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !e.IsLeader() {
+			b.Fatal("not the leader")
+		}
+	}
+}
+
+func BenchmarkTermCheck(b *testing.B) {
+	_, term := leading(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := term.Check(time.Second); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRenewal is a renewal from timer to event, with the store in memory
+// and a clock that jumps to every timer.
+func BenchmarkRenewal(b *testing.B) {
+	clock := &jumping{}
+	renewed := make(chan struct{}, 1)
+	e, err := elector.New(newMemStore(), elector.Config{
+		Election: "billing", Clock: clock, Logger: slog.New(slog.DiscardHandler),
+		OnEvent: func(ev elector.Event) {
+			if ev.Kind == elector.EventExtended {
+				renewed <- struct{}{}
+			}
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	term, err := e.Campaign(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		<-renewed
+	}
+	b.StopTimer()
+	go func() {
+		for range renewed {
+		}
+	}()
+	_ = term.Resign(context.Background()) // the store's real clock and the jumping one disagree by now
+	close(renewed)
+}

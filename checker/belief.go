@@ -89,18 +89,26 @@ func (r *run) findBeliefs() {
 			}
 		}
 	}
+	horizon := r.end
+	for _, o := range current {
+		if o.until < forever {
+			horizon = max(horizon, o.until)
+		}
+	}
 	for _, o := range current { // any order: every belief is closed by itself
-		o.close(r.end)
+		o.close(r.end, horizon)
 	}
 }
 
-// close ends a belief that the history leaves open.
-func (o *open) close(end time.Duration) {
+// close ends a belief that the history leaves open. Its term lasts to the end
+// of the history; the belief itself to its deadline, as nothing took it back,
+// and one without a deadline to the horizon.
+func (o *open) close(end, horizon time.Duration) {
 	if o.until <= end {
 		o.end(end, "", 0)
 		return
 	}
-	o.b.spans = append(o.b.spans, window{o.from, max(end, o.from)})
+	o.b.spans = append(o.b.spans, window{o.from, min(o.until, horizon)})
 	o.b.term.To = max(end, o.from)
 }
 
@@ -178,7 +186,7 @@ func availability(r *run) (leaderless time.Duration, share float64) {
 		whole += r.end - begin
 		leaderless += r.end - begin
 		for _, w := range merge(e.spans(), 0) {
-			leaderless -= w.to - w.from
+			leaderless -= max(0, min(w.to, r.end)-w.from)
 		}
 	}
 	if whole == 0 {

@@ -1,0 +1,343 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// promiseStories are small histories by hand, with what one promise must make
+// of each.
+var promiseStories = []struct {
+	name     string
+	promise  Promise
+	story    func(s *story)
+	want     Verdict
+	evidence []int64
+}{
+	{"pairs match", WellFormed, func(s *story) { s.acquire("n1", "a", 0, 2*ms, 1) }, Pass, nil},
+	{"completion without invocation", WellFormed, func(s *story) {
+		s.add(history.Event{Kind: history.Ok, Node: "n1", Op: 7, Call: history.Acquire})
+	}, Fail, []int64{1}},
+	{"two completions", WellFormed, func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).add(history.Event{Kind: history.Info, Node: "n1", Op: 1, At: 3 * ms})
+	}, Fail, []int64{3}},
+	{"one number twice", WellFormed, func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).add(history.Event{Kind: history.Invoke, Node: "n1", Op: 1, Call: history.Observe, At: 3 * ms})
+	}, Fail, []int64{3}},
+	{"an invocation without a number", WellFormed, func(s *story) {
+		s.add(history.Event{Kind: history.Invoke, Node: "n1", Call: history.Observe})
+	}, Fail, []int64{1}},
+	{"completed by another node", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.add(history.Event{Kind: history.Ok, Node: "n2", Op: 1, At: 3 * ms})
+	}, Fail, []int64{2}},
+	{"completed as another call", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.add(history.Event{Kind: history.Ok, Node: "n1", Op: 1, Call: history.Renew, At: 3 * ms})
+	}, Fail, []int64{2}},
+	{"extended without election", WellFormed, func(s *story) { s.extended("n1", 0, 3, ms) }, Fail, []int64{1}},
+	{"deposed from another token", WellFormed, func(s *story) {
+		s.elected("n1", 0, 3, ms).deposed("n1", ms, 4, history.Expired)
+	}, Fail, []int64{2}},
+	{"a fault off without on", WellFormed, func(s *story) {
+		s.add(history.Event{Kind: history.Fault, ID: "f", Fault: "pause", Phase: history.Off})
+	}, Fail, []int64{1}},
+	{"a fault on twice", WellFormed, func(s *story) {
+		e := history.Event{Kind: history.Fault, ID: "f", Fault: "pause", Phase: history.On}
+		s.add(e).add(e)
+	}, Fail, []int64{2}},
+	{"healed under a fault", WellFormed, func(s *story) {
+		s.add(history.Event{Kind: history.Fault, ID: "f", Fault: "pause", Phase: history.On}).healed(ms)
+	}, Fail, []int64{2}},
+	{"a fault without effect", WellFormed, func(s *story) {
+		s.fault("pause", 0, ms, func(e *history.Event) { e.Effective = history.Bool(false) }, "n1")
+	}, Unknown, []int64{1, 2}},
+	{"a partition that let an operation through", WellFormed, func(s *story) {
+		s.fault("partition", 0, 100*ms, nil, "n1").acquire("n1", "a", 10*ms, 12*ms, 1)
+	}, Unknown, nil},
+	{"a partition that let an operation through before it was in force", WellFormed, func(s *story) {
+		s.fault("partition", 0, 100*ms, func(e *history.Event) { e.Since = history.At(20 * ms) }, "n1").acquire("n1", "a", 10*ms, 12*ms, 1)
+	}, Pass, nil},
+	{"a partition of another node", WellFormed, func(s *story) {
+		s.fault("partition", 0, 100*ms, nil, "n2").acquire("n1", "a", 10*ms, 12*ms, 1)
+	}, Pass, nil},
+	{"a fault that says nothing about its effect", WellFormed, func(s *story) {
+		s.fault("pause", 0, ms, func(e *history.Event) { e.Effective = nil }, "n1")
+	}, Pass, nil},
+	{"an operation that vanished", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.observe("n1", 9000*ms, 9001*ms, "", 0)
+	}, Unknown, []int64{1}},
+	{"an operation that ended with its process", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.exit("n1", ms).observe("n1", 9000*ms, 9001*ms, "", 0)
+	}, Pass, nil},
+
+	{"one after the other", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 1, 100*ms).elected("n2", 100*ms, 2, 200*ms)
+	}, Pass, nil},
+	{"two at one time", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 1000*ms).elected("n2", 188*ms, 4, 2000*ms)
+	}, Fail, []int64{1, 2}},
+	{"two at one time by an extension", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 100*ms).extended("n1", 90*ms, 3, 300*ms).elected("n2", 188*ms, 4, 2000*ms)
+	}, Fail, []int64{1, 3}},
+	{"deposed in time", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 1000*ms).deposed("n1", 100*ms, 3, history.Resigned).elected("n2", 188*ms, 4, 2000*ms)
+	}, Pass, nil},
+	{"killed in time", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 1000*ms).exit("n1", 100*ms).elected("n2", 188*ms, 4, 2000*ms)
+	}, Pass, nil},
+	{"believes until further notice", AtMostOneLeader, func(s *story) {
+		s.add(history.Event{Kind: history.Elected, Node: "n1"}).elected("n2", 188*ms, 4, 2000*ms)
+	}, Fail, []int64{1, 2}},
+	{"the clocks can explain it", AtMostOneLeader, func(s *story) {
+		s.header.ClockError = 10 * ms
+		s.elected("n1", 0, 3, 100*ms).elected("n2", 90*ms, 4, 200*ms)
+	}, Pass, nil},
+	{"the clocks cannot explain it", AtMostOneLeader, func(s *story) {
+		s.header.ClockError = 9 * ms
+		s.elected("n1", 0, 3, 100*ms).elected("n2", 90*ms, 4, 200*ms)
+	}, Fail, []int64{1, 2}},
+	{"two terms of one node", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 100*ms).elected("n1", 90*ms, 4, 200*ms)
+	}, Pass, nil},
+	{"two elections", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 100*ms).elected("n2", 90*ms, 4, 200*ms)
+		s.events[0].Election, s.events[1].Election = "east", "west"
+	}, Pass, nil},
+	{"nobody believed", AtMostOneLeader, func(s *story) { s.acquire("n1", "a", 0, 2*ms, 1) }, Unknown, nil},
+
+	{"larger tokens", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 10*ms).acquire("n2", "b", 3000*ms, 3002*ms, 2)
+	}, Pass, nil},
+	{"a smaller token", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 2).acquire("n2", "b", 3000*ms, 3002*ms, 1)
+	}, Fail, []int64{2, 4}},
+	{"a smaller token while the first was on the way", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 20*ms, 2).acquire("n2", "b", 10*ms, 30*ms, 1)
+	}, Pass, nil},
+	{"a shared token", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 20*ms, 2).acquire("n2", "b", 10*ms, 30*ms, 2)
+	}, Fail, []int64{3, 4}},
+	{"a token for two attempts of a node", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 20*ms, 2).acquire("n1", "b", 30*ms, 31*ms, 2)
+	}, Fail, []int64{2, 4}},
+	{"a token for one attempt twice", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 20*ms, 2).acquire("n1", "a", 30*ms, 31*ms, 2)
+	}, Pass, nil},
+	{"elected with another's token", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 20*ms, 2).elected("n2", 30*ms, 2, 40*ms)
+	}, Fail, []int64{2, 3}},
+	{"elected again with one token", TokensIncrease, func(s *story) {
+		s.elected("n1", 0, 2, 10*ms).elected("n1", 30*ms, 2, 40*ms)
+	}, Fail, []int64{1, 2}},
+	{"smaller by belief alone", TokensIncrease, func(s *story) {
+		s.elected("n1", 0, 2, 10*ms).elected("n2", 30*ms, 1, 40*ms)
+	}, Fail, []int64{1, 2}},
+	{"smaller in the store's own record", TokensIncrease, func(s *story) {
+		s.acquire("n1", "a", 0, 20*ms, 2).acquire("n2", "b", 10*ms, 30*ms, 1)
+		s.audit(history.Acquire, "n1", "a", 2, 40*ms, true).audit(history.Acquire, "n2", "b", 1, 41*ms, true)
+	}, Fail, []int64{5, 6}},
+	{"no tokens", TokensIncrease, func(s *story) { s.elected("n1", 0, 0, 10*ms) }, Unknown, nil},
+
+	{"writes of growing tokens", FencedWrites, func(s *story) {
+		s.write("n1", 0, ms, history.Ok, 1, "x", 0).write("n2", 2*ms, 3*ms, history.Ok, 2, "y", 0).
+			write("n1", 4*ms, 5*ms, history.Fail, 1, "z", 2).read("n3", 6*ms, 7*ms, "y", 2)
+	}, Pass, nil},
+	{"a stale write", FencedWrites, func(s *story) {
+		s.write("n2", 2*ms, 3*ms, history.Ok, 2, "y", 0).write("n1", 4*ms, 5*ms, history.Ok, 1, "z", 0)
+	}, Fail, []int64{2, 4}},
+	{"a stale write at the same time", FencedWrites, func(s *story) {
+		s.write("n2", 2*ms, 6*ms, history.Ok, 2, "y", 0).write("n1", 4*ms, 5*ms, history.Ok, 1, "z", 0)
+	}, Pass, nil},
+	{"a refusal without reason", FencedWrites, func(s *story) {
+		s.write("n2", 2*ms, 3*ms, history.Fail, 2, "y", 3)
+	}, Fail, []int64{2}},
+	{"a refusal by an equal fence", FencedWrites, func(s *story) {
+		s.write("n2", 0, ms, history.Ok, 2, "y", 0).write("n2", 2*ms, 3*ms, history.Fail, 2, "y", 2)
+	}, Fail, []int64{4}},
+	{"a read of what was overwritten", FencedWrites, func(s *story) {
+		s.write("n1", 0, ms, history.Ok, 1, "x", 0).write("n2", 2*ms, 3*ms, history.Ok, 2, "y", 0).read("n3", 6*ms, 7*ms, "x", 1)
+	}, Fail, []int64{4, 6}},
+	{"a read of what nobody wrote", FencedWrites, func(s *story) {
+		s.write("n1", 0, ms, history.Ok, 1, "x", 0).read("n3", 6*ms, 7*ms, "q", 1)
+	}, Fail, []int64{4}},
+	{"a read of nothing before any write", FencedWrites, func(s *story) {
+		s.read("n3", 0, ms, "", 0).write("n1", 2*ms, 3*ms, history.Ok, 1, "x", 0)
+	}, Pass, nil},
+	{"a read of nothing after a write", FencedWrites, func(s *story) {
+		s.write("n1", 0, ms, history.Ok, 1, "x", 0).read("n3", 6*ms, 7*ms, "", 0)
+	}, Fail, []int64{2, 4}},
+	{"no fenced write", FencedWrites, func(s *story) { s.write("n1", 0, ms, history.Ok, 0, "x", 0) }, Unknown, nil},
+
+	{"led to the end", LeaderReturns, func(s *story) {
+		s.healed(0).elected("n1", 1000*ms, 1, 20000*ms).note(20000 * ms)
+	}, Pass, nil},
+	{"handed over", LeaderReturns, func(s *story) {
+		s.healed(0).elected("n1", 1000*ms, 1, 5000*ms).elected("n2", 6000*ms, 2, 20000*ms).note(20000 * ms)
+	}, Pass, nil},
+	{"came too late", LeaderReturns, func(s *story) {
+		s.healed(0).elected("n1", 9000*ms, 1, 20000*ms).note(20000 * ms)
+	}, Fail, []int64{1}},
+	{"never came", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms).healed(20 * ms).note(20000 * ms) }, Fail, []int64{2}},
+	{"went away again", LeaderReturns, func(s *story) {
+		s.healed(0).elected("n1", 1000*ms, 1, 5000*ms).note(20000 * ms)
+	}, Fail, []int64{1, 2}},
+	{"the bound of the scenario", LeaderReturns, func(s *story) {
+		s.header.ReturnBound = 500 * ms
+		s.healed(0).elected("n1", 1000*ms, 1, 20000*ms).note(20000 * ms)
+	}, Fail, nil},
+	{"too early to tell", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms).healed(20 * ms).note(1000 * ms) }, Unknown, nil},
+	{"never healed", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms) }, Unknown, nil},
+	{"stopped at the end of the run", LeaderReturns, func(s *story) {
+		s.header.ReturnBound = 100 * ms
+		s.healed(0).elected("n1", 50*ms, 1, 30000*ms).deposed("n1", 20000*ms, 1, history.Stopped)
+		for i, n := range []string{"n1", "n2", "n3"} {
+			s.add(history.Event{Kind: history.Exit, Node: n, Why: history.EndOfRun, At: 20000*ms + time.Duration(i)*500*ms})
+		}
+	}, Pass, nil},
+	{"the last leader ended by itself", LeaderReturns, func(s *story) {
+		s.header.ReturnBound = 100 * ms
+		s.healed(0).elected("n1", 50*ms, 1, 30000*ms)
+		s.add(history.Event{Kind: history.Exit, Node: "n1", Why: history.ByItself, At: 19500 * ms}).note(20500 * ms)
+	}, Fail, nil},
+
+	{"nothing happened", Stable, func(s *story) { s.elected("n1", 0, 1, 10000*ms).note(9000 * ms) }, Pass, nil},
+	{"a change without a fault", Stable, func(s *story) {
+		s.elected("n1", 0, 1, 10000*ms).deposed("n1", 3000*ms, 1, history.Expired).elected("n2", 4000*ms, 2, 20000*ms).note(20000 * ms)
+	}, Fail, []int64{1, 2}},
+	{"a change in a fault", Stable, func(s *story) {
+		s.elected("n1", 0, 1, 1900*ms).extended("n1", 1000*ms, 1, 3000*ms).fault("pause", 1500*ms, 6000*ms, nil, "n1").
+			elected("n2", 4000*ms, 2, 90000*ms).note(90000 * ms)
+	}, Pass, nil},
+	{"a second leader without a fault", Stable, func(s *story) {
+		s.elected("n1", 0, 1, 20000*ms).elected("n2", 4000*ms, 2, 20000*ms).note(20000 * ms)
+	}, Fail, []int64{1, 2}},
+	{"nobody was elected", Stable, func(s *story) { s.acquire("n1", "a", 0, ms, 1) }, Unknown, nil},
+	{"faults all the time", Stable, func(s *story) {
+		s.fault("latency", 0, 5000*ms, nil, "n1").elected("n1", 10*ms, 1, 5000*ms).note(5000 * ms)
+	}, Unknown, nil},
+
+	{"a failover in time", FailoverBound, func(s *story) { s.events = goodStory().events }, Pass, nil},
+	{"a failover that took too long", FailoverBound, func(s *story) {
+		s.header.FailoverBound = 10 * ms
+		s.events = goodStory().events
+	}, Fail, nil},
+	{"no failover", FailoverBound, func(s *story) { s.elected("n1", 0, 1, 10000*ms) }, Unknown, nil},
+}
+
+// Every promise is kept, broken and undecided where it must be, with a
+// sentence and with the guilty events.
+func TestPromiseStories(t *testing.T) {
+	for _, x := range promiseStories {
+		t.Run(string(x.promise)+"/"+x.name, func(t *testing.T) {
+			s := newStory()
+			x.story(s)
+			f := expect(t, Check(s.build(), Options{}), x.promise, x.want)
+			if x.evidence != nil && !slices.Equal(f.Evidence, x.evidence) {
+				t.Errorf("evidence %v (%s), want %v", f.Evidence, f.Reason, x.evidence)
+			}
+		})
+	}
+}
+
+// The reason is a sentence that a stranger understands.
+func TestReasonIsASentence(t *testing.T) {
+	s := newStory()
+	s.elected("n1", 5000*ms, 3, 5932*ms).elected("n2", 5120*ms, 4, 9000*ms)
+	r := Check(s.build(), Options{})
+	want := "n1 (token 3) and n2 (token 4) both believed they led for 812 ms, from 5.120 s"
+	if f := finding(r, AtMostOneLeader); f.Reason != want {
+		t.Errorf("%q, want %q", f.Reason, want)
+	}
+	if r.DualBelief != 812*ms {
+		t.Error(r.DualBelief)
+	}
+}
+
+// A history that is not well-formed is judged no further.
+func TestMalformedHistoryIsJudgedNoFurther(t *testing.T) {
+	s := newStory()
+	s.elected("n1", 0, 3, 5000*ms).elected("n2", 10*ms, 4, 5000*ms).extended("n3", 20*ms, 9, 30*ms)
+	r := Check(s.build(), Options{})
+	for _, p := range Promises[1:] {
+		expect(t, r, p, Unknown)
+	}
+	if expect(t, r, WellFormed, Fail); r.Verdict != Fail {
+		t.Error(r.Verdict)
+	}
+	h := newStory().note(1).note(2).build()
+	h.Events[1].Seq = 7
+	expect(t, Check(h, Options{}), WellFormed, Fail)
+	h = newStory().note(1).note(2).build()
+	h.Events[1].At = 0
+	expect(t, Check(h, Options{}), WellFormed, Fail)
+}
+
+// What is asked decides the verdict; a waived promise is measured, with the
+// waiver; a promise of an unknown name is undecided.
+func TestAskedPromises(t *testing.T) {
+	two := func(change func(*history.Header)) *Result {
+		s := newStory()
+		s.acquire("n1", "a", 0, ms, 3).elected("n1", ms, 3, 1900*ms).elected("n2", 10*ms, 4, 1900*ms).healed(20 * ms)
+		change(&s.header)
+		return Check(s.build(), Options{})
+	}
+	r := two(func(h *history.Header) { h.Promises = []string{"LeaseLinearizable", "TokensIncrease"} })
+	if r.Verdict != Pass || len(r.Asked) != 2 || len(r.Measured) != 6 || finding(r, AtMostOneLeader).Verdict != Fail {
+		t.Errorf("%v %+v", r.Verdict, r.Asked)
+	}
+	r = two(func(h *history.Header) {
+		h.Waived = map[string]string{"AtMostOneLeader": "it cannot", "FencedWrites": "no", "FailoverBound": "no", "LeaderReturns": "no", "Stable": "no"}
+	})
+	if f := finding(r, AtMostOneLeader); r.Verdict != Pass || len(r.Asked) != 3 || f.Reason[:17] != "waived: it cannot" {
+		t.Errorf("%v %+v %s", r.Verdict, r.Asked, f.Reason)
+	}
+	r = two(func(h *history.Header) { h.Promises = []string{"LeaseLinearizable", "Peace"} })
+	if r.Verdict != Unknown || len(r.Asked) != 2 {
+		t.Errorf("%v %+v", r.Verdict, r.Asked)
+	}
+	r = two(func(h *history.Header) {
+		h.Promises, h.Waived = []string{"Stable"}, map[string]string{"Stable": "no"}
+	})
+	if r.Verdict != Unknown {
+		t.Error("nothing was asked, but the verdict is", r.Verdict)
+	}
+}
+
+// Faults are counted by name, and those without effect are told from others.
+func TestFaultCounts(t *testing.T) {
+	s := newStory()
+	s.fault("pause", 0, ms, nil, "n1").fault("pause", 2*ms, 3*ms, func(e *history.Event) { e.Effective = history.Bool(false) }, "n2").
+		fault("crash", 4*ms, 5*ms, nil, "n1")
+	want := []FaultCount{{"crash", 1, 1}, {"pause", 2, 1}}
+	if got := Check(s.build(), Options{}).Faults; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Writes that nobody stopped although somebody else led by then are counted.
+func TestStaleWrites(t *testing.T) {
+	s := newStory()
+	s.acquire("n1", "a", 0, ms, 1).write("n1", 5*ms, 6*ms, history.Ok, 0, "x", 0)
+	s.acquire("n2", "b", 3000*ms, 3001*ms, 2).write("n1", 3005*ms, 3006*ms, history.Ok, 0, "y", 0)
+	s.write("n1", 3007*ms, 3008*ms, history.Ok, 1, "z", 0).write("n2", 3009*ms, 3010*ms, history.Ok, 2, "q", 0)
+	s.write("n1", 3011*ms, 3012*ms, history.Fail, 1, "z", 2)
+	if got := Check(s.build(), Options{}).Writes; got != (WriteCounts{Accepted: 4, Refused: 1, StaleAccepted: 2}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Leaderless time and availability are those from the first term to the end.
+func TestAvailability(t *testing.T) {
+	s := newStory()
+	s.elected("n1", 1000*ms, 1, 2000*ms).elected("n2", 3000*ms, 2, 5000*ms).note(5000 * ms)
+	r := Check(s.build(), Options{})
+	if r.Leaderless != time.Second || r.Availability != 0.75 {
+		t.Errorf("%v %v", r.Leaderless, r.Availability)
+	}
+}

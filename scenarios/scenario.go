@@ -44,7 +44,7 @@ type Scenario struct {
 	// Waived are the promises that do not apply, and why. All others are asked
 	// for.
 	Waived map[checker.Promise]string
-	// Excess bounds every failover's excess; 0: a quarter of a lease.
+	// Excess bounds every failover's excess; 0: half a lease.
 	Excess Leases
 	// Return bounds the time from healing to a leader; 0: one and a half
 	// leases.
@@ -118,7 +118,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),
 		Quiet:         first(s.Quiet, 3).of(timings.Lease),
 		Writes:        timings.Lease / writesPerLease,
-		FailoverBound: first(s.Excess, 0.25).of(timings.Lease),
+		FailoverBound: first(s.Excess, 0.5).of(timings.Lease),
 		ReturnBound:   first(s.Return, 1.5).of(timings.Lease),
 		Waived:        map[string]string{},
 		Steadfast:     s.Steadfast,

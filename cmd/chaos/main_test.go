@@ -52,7 +52,7 @@ func chaos(t *testing.T, ctx context.Context, env map[string]string, args ...str
 
 // small are the flags of a quick run.
 func small(dir string) []string {
-	return []string{"--lease", "400ms", "--nodes", "3", "--seed", "1", "--out", dir}
+	return []string{"--lease", "800ms", "--nodes", "3", "--seed", "1", "--out", dir}
 }
 
 // TestBadInput shows that every kind of wrong use gets one line that says what

@@ -90,7 +90,7 @@ func dualBelief(e *election, tolerance time.Duration) (time.Duration, *overlappi
 		active = append(active, x)
 	}
 	var sum time.Duration
-	for _, w := range merge(dual, 0) {
+	for _, w := range merge(dual) {
 		sum += w.to - w.from
 	}
 	return sum, first

@@ -185,7 +185,7 @@ func availability(r *run) (leaderless time.Duration, share float64) {
 		begin := e.beliefs[0].term.From
 		whole += r.end - begin
 		leaderless += r.end - begin
-		for _, w := range merge(e.spans(), 0) {
+		for _, w := range merge(e.spans()) {
 			leaderless -= max(0, min(w.to, r.end)-w.from)
 		}
 	}
@@ -204,13 +204,12 @@ func (e *election) spans() []window {
 	return all
 }
 
-// merge unites windows that overlap, touch, or leave no more than gap between
-// them.
-func merge(all []window, gap time.Duration) []window {
+// merge unites windows that overlap or touch.
+func merge(all []window) []window {
 	slices.SortFunc(all, func(a, b window) int { return cmp.Compare(a.from, b.from) })
 	var out []window
 	for _, w := range all {
-		if n := len(out); n > 0 && w.from <= out[n-1].to+gap {
+		if n := len(out); n > 0 && w.from <= out[n-1].to {
 			out[n-1].to = max(out[n-1].to, w.to)
 			continue
 		}

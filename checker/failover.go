@@ -115,7 +115,7 @@ func (r *run) failover(e *election, old, next *belief, servedSeq int64, served t
 	over := c.at
 	if c.name != resignCause {
 		over = max(over, r.leaseEnd(e, old))
-		over = r.unblocked(e, old.term.Node, over, sent)
+		over = r.unblocked(old.term.Node, over, sent)
 	}
 	over = min(over, max(replied, c.at))
 	sent = max(sent, over)
@@ -247,7 +247,7 @@ func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 // unblocked is the first time from t on at which somebody else than the old
 // leader could reach the store, but not after the request that was granted was
 // sent.
-func (r *run) unblocked(e *election, old string, t, sent time.Duration) time.Duration {
+func (r *run) unblocked(old string, t, sent time.Duration) time.Duration {
 	for range r.faults {
 		blocked := t
 		open := false

@@ -50,7 +50,7 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 	end := max(r.curtain, from)
 	gapFrom, wait := from, time.Duration(-1)
 	var last *belief
-	for _, w := range merge(e.spans(), 0) {
+	for _, w := range merge(e.spans()) {
 		if w.to <= from {
 			continue
 		}

@@ -162,7 +162,7 @@ func (ls *leases) possible() []window {
 	for _, ops := range ls.unsure { // any order: the windows are merged
 		all = append(all, window{ops[0].from, forever})
 	}
-	return merge(all, 0)
+	return merge(all)
 }
 
 // demand finds a lease, certainly alive from the call to the return of an
@@ -277,7 +277,7 @@ func (ls *leases) possibleOf(holder string) []window {
 			all = append(all, window{ops[0].from, forever})
 		}
 	}
-	w := merge(all, 0)
+	w := merge(all)
 	ls.possibleBy[holder] = w
 	return w
 }

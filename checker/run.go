@@ -69,14 +69,6 @@ type op struct {
 	after, before time.Duration  // what the store's order tells about the time of the effect
 }
 
-// evidence are the events of the operation.
-func (o *op) evidence() []int64 {
-	if o.completed == 0 {
-		return []int64{o.invoked}
-	}
-	return []int64{o.completed}
-}
-
 // seq is the event that shows the operation's outcome best.
 func (o *op) seq() int64 {
 	if o.completed != 0 {

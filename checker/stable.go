@@ -90,5 +90,5 @@ func (r *run) influences() []window {
 	for _, f := range r.excuses() {
 		all = append(all, r.influence(f))
 	}
-	return merge(all, 0)
+	return merge(all)
 }

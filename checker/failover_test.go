@@ -1,0 +1,115 @@
+package checker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// failoverStories are histories with one failover from n1, whose lease was
+// last written by a call at 600 ms and so lasts to 2600 ms, to n2.
+var failoverStories = []struct {
+	name                                        string
+	story                                       func(s *story)
+	cause                                       string
+	at, wait, detect, acquire, announce, excess time.Duration // in ms
+}{
+	{"pause", func(s *story) {
+		s.fault("pause", 1000*ms, 9000*ms, nil, "n1")
+		s.acquire("n2", "b", 2610*ms, 2612*ms, 2).elected("n2", 2613*ms, 2, 4000*ms).write("n2", 2614*ms, 2615*ms, history.Ok, 2, "y", 0)
+	}, "pause", 1000, 1600, 10, 2, 3, 15},
+	{"a fault that begins to bite later than it is put on", func(s *story) {
+		s.fault("pause-before-write", 100*ms, 9000*ms, func(e *history.Event) { e.Since = history.At(700 * ms) }, "n1")
+		s.acquire("n2", "b", 2610*ms, 2612*ms, 2).elected("n2", 2613*ms, 2, 4000*ms).write("n2", 2614*ms, 2615*ms, history.Ok, 2, "y", 0)
+	}, "pause-before-write", 700, 1900, 10, 2, 3, 15},
+	{"an answer to a request sent too early", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.acquire("n2", "b", 2500*ms, 2650*ms, 2).elected("n2", 2651*ms, 2, 4000*ms).write("n2", 2652*ms, 2655*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 1600, 0, 50, 5, 55},
+	{"a resignation", func(s *story) {
+		s.fault("resign", 1000*ms, 9000*ms, nil, "n1").deposed("n1", 1200*ms, 1, history.Stopped).release("n1", 1201*ms, 1202*ms, history.Ok, 1)
+		s.acquire("n2", "b", 1203*ms, 1204*ms, 2).elected("n2", 1205*ms, 2, 4000*ms).write("n2", 1206*ms, 1207*ms, history.Ok, 2, "y", 0)
+	}, "resign", 1200, 0, 3, 1, 3, 7},
+	{"a crash with a shortened lease", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.fault("store-clock-jump", 1100*ms, 1101*ms, func(e *history.Event) { e.Shorten = 1000 * ms }, "store")
+		s.acquire("n2", "b", 1610*ms, 1612*ms, 2).elected("n2", 1613*ms, 2, 4000*ms).write("n2", 1614*ms, 1615*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 600, 10, 2, 3, 15},
+	{"a crash while the store is away", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.fault("store-pause", 2000*ms, 5000*ms, nil, "store")
+		s.acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 4000, 10, 2, 3, 15},
+	{"a crash while the others are cut off", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.fault("partition", 2000*ms, 5000*ms, nil, "n2", "n3")
+		s.acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 4000, 10, 2, 3, 15},
+	{"the store lost the lease", func(s *story) {
+		s.fault("key-deleted", 1000*ms, 1001*ms, func(e *history.Event) { e.Void = true }, "store")
+		s.renew("n1", 1100*ms, 1101*ms, history.Fail, 1).deposed("n1", 1101*ms, 1, history.Superseded)
+		s.acquire("n2", "b", 1110*ms, 1112*ms, 2).elected("n2", 1113*ms, 2, 4000*ms).write("n2", 1114*ms, 1115*ms, history.Ok, 2, "y", 0)
+	}, "key-deleted", 1101, 0, 9, 2, 3, 14},
+	{"its own successor", func(s *story) {
+		s.fault("partition", 1000*ms, 2700*ms, nil, "n1")
+		s.acquire("n1", "b", 2710*ms, 2712*ms, 2).elected("n1", 2713*ms, 2, 4000*ms).write("n1", 2714*ms, 2715*ms, history.Ok, 2, "y", 0)
+	}, "partition", 1000, 1600, 110, 2, 3, 115},
+	{"a successor that never wrote", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.acquire("n3", "c", 2600*ms, 2601*ms, 2).elected("n3", 2602*ms, 2, 2605*ms).release("n3", 2605*ms, 2606*ms, history.Ok, 2)
+		s.acquire("n2", "b", 2610*ms, 2612*ms, 3).elected("n2", 2613*ms, 3, 4000*ms).write("n2", 2614*ms, 2615*ms, history.Ok, 3, "y", 0)
+	}, "crash", 1000, 1600, 10, 2, 3, 15},
+}
+
+// A failover is measured from the moment in which the old leader could no
+// longer act, part by part, and the parts add up.
+func TestFailoverParts(t *testing.T) {
+	for _, x := range failoverStories {
+		t.Run(x.name, func(t *testing.T) {
+			s := newStory()
+			s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1900*ms).write("n1", 20*ms, 21*ms, history.Ok, 1, "x", 0)
+			s.renew("n1", 600*ms, 602*ms, history.Ok, 1).extended("n1", 602*ms, 1, 2500*ms)
+			x.story(s)
+			all := Check(s.build(), Options{}).Failovers
+			if len(all) != 1 {
+				t.Fatalf("%+v", all)
+			}
+			f := all[0]
+			got := []time.Duration{f.At, f.Wait, f.Detect, f.Acquire, f.Announce, f.Excess}
+			for i, want := range []time.Duration{x.at, x.wait, x.detect, x.acquire, x.announce, x.excess} {
+				if got[i] != want*ms {
+					t.Errorf("%s: at, wait, detect, acquire, announce, excess are %v", f.Cause, got)
+					break
+				}
+			}
+			if f.Cause != x.cause || f.Total != f.Wait+f.Detect+f.Acquire+f.Announce || f.Excess != f.Total-f.Wait || len(f.Evidence) != 3 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// A fault that heals before the lease ends gives no failover, and neither does
+// a leader beside another one.
+func TestNoFailover(t *testing.T) {
+	s := newStory()
+	s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1900*ms)
+	s.fault("pause", 500*ms, 1500*ms, nil, "n1").renew("n1", 1510*ms, 1512*ms, history.Ok, 1).extended("n1", 1512*ms, 1, 3000*ms)
+	s.elected("n2", 2000*ms, 2, 9000*ms)
+	if all := Check(s.build(), Options{}).Failovers; len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// An elector that reports nothing but beliefs has failovers, too: its lease is
+// taken to begin with its last extension.
+func TestFailoverByBeliefAlone(t *testing.T) {
+	s := newStory()
+	s.elected("n1", 2*ms, 0, 1900*ms).extended("n1", 602*ms, 0, 2500*ms)
+	s.fault("crash", 1000*ms, 1001*ms, nil, "n1").exit("n1", 1001*ms).elected("n2", 2700*ms, 0, 4000*ms)
+	all := Check(s.build(), Options{}).Failovers
+	if len(all) != 1 || all[0].Wait != 1602*ms || all[0].Excess != 98*ms || all[0].Cause != "crash" {
+		t.Errorf("%+v", all)
+	}
+}

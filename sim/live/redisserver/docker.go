@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -81,26 +82,35 @@ func openDocker(ctx context.Context, o Options, why string) (Server, error) {
 	return d, nil
 }
 
+// quieten takes its default logger from testcontainers, which prints a page
+// about itself and Docker to standard error whatever logger it is given.
+var quieten = sync.OnceFunc(func() { log.SetDefault(log.NewNoopLogger()) })
+
 // prepare finds Docker and the image, and pulls it where it is not here.
 func (d *docker) prepare(ctx context.Context, o Options) error {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.timeout(pullTimeout))
 	defer cancel()
+	quieten()
 	provider, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
 	if err == nil {
-		err = provider.Health(ctx)
+		d.provider = provider
+		_, err = provider.Client().ImageInspect(ctx, d.image)
 	}
-	if err != nil {
-		return &Error{Kind: Missing, Text: "Docker does not answer; start its daemon, set DOCKER_HOST, or use --redis process or embedded", Err: err}
-	}
-	d.provider = provider
-	if _, err = provider.Client().ImageInspect(ctx, d.image); err == nil {
+	if err == nil {
 		return nil
 	}
-	if errdefs.IsNotFound(err) {
-		err = provider.PullImage(ctx, d.image)
+	missing := func(text string) error {
+		if whole.Err() != nil {
+			return context.Cause(whole)
+		}
+		return &Error{Kind: Missing, Text: text, Err: err}
 	}
-	if err != nil {
-		return &Error{Kind: Missing, Text: fmt.Sprintf("image %s is not here and cannot be pulled; set %s to an image that is already here", d.image, ImageVariable), Err: err}
+	if !errdefs.IsNotFound(err) {
+		return missing("Docker does not answer; start its daemon, set DOCKER_HOST, or use --redis process or embedded")
+	}
+	if err = provider.PullImage(ctx, d.image); err != nil {
+		return missing(fmt.Sprintf("image %s is not here and cannot be pulled; set %s to an image that is already here", d.image, ImageVariable))
 	}
 	return nil
 }

@@ -111,17 +111,27 @@ type World interface {
 	FlushScripts(ctx context.Context) (evidence string, err error)
 }
 
-// each applies act to every target and joins the evidence.
+// each applies act to every target, whatever became of the others (one cut that
+// cannot be mended must not leave its neighbours cut), and joins the evidence.
+// Failures outweigh acts that took no effect, which a run survives.
 func each(targets []string, act func(node string) (string, error)) (string, error) {
 	var evidence string
+	var failed, ineffective []error
 	for _, node := range targets {
 		seen, err := act(node)
-		if err != nil {
-			return evidence, err
+		switch {
+		case err == nil:
+			evidence = join(evidence, seen)
+		case errors.Is(err, ErrNoEffect):
+			ineffective = append(ineffective, err)
+		default:
+			failed = append(failed, err)
 		}
-		evidence = join(evidence, seen)
 	}
-	return evidence, nil
+	if len(failed) > 0 {
+		return evidence, errors.Join(failed...)
+	}
+	return evidence, errors.Join(ineffective...)
 }
 
 // silent adapts an act that has no evidence to each.

@@ -29,7 +29,7 @@ const (
 var (
 	Leader   = Target{role: roleLeader}   // the candidate that leads
 	Follower = Target{role: roleFollower} // one candidate that does not
-	Minority = Target{role: roleMinority} // fewer than half of the candidates, the leader among them
+	Minority = Target{role: roleMinority} // fewer than half of the candidates, the leader among them; of one or two, the leader
 	All      = Target{role: roleAll}      // every candidate
 	Store    = Target{role: roleStore}    // the store itself
 )
@@ -89,6 +89,9 @@ func (t Target) Resolve(v View, pick func(n int) int) ([]string, error) {
 		}
 		return nodes, nil
 	case roleAll:
+		if len(v.Running) == 0 {
+			return nil, fmt.Errorf("faults: no candidate is running undisturbed")
+		}
 		return slices.Clone(v.Running), nil
 	case roleStore:
 		return []string{history.StoreTarget}, nil

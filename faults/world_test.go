@@ -1,0 +1,100 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/recount-io/recount/faults"
+)
+
+// recordingWorld writes down what it is asked for. Acts in broken fail.
+type recordingWorld struct {
+	calls  []string
+	broken map[string]error // by the call's text
+}
+
+var _ faults.World = (*recordingWorld)(nil)
+
+func (w *recordingWorld) did(call string, args ...any) (string, error) {
+	for _, a := range args {
+		call += fmt.Sprint(" ", a)
+	}
+	w.calls = append(w.calls, call)
+	if err := w.broken[call]; err != nil {
+		return "", err
+	}
+	return "saw " + call, nil
+}
+
+func silent(_ string, err error) error { return err }
+
+func (w *recordingWorld) Cut(_ context.Context, node string, how faults.Cut) (string, error) {
+	return w.did("Cut", node, how)
+}
+
+func (w *recordingWorld) Delay(_ context.Context, node string, latency, jitter time.Duration) (string, error) {
+	return w.did("Delay", node, latency, jitter)
+}
+
+func (w *recordingWorld) Throttle(_ context.Context, node string, kilobytes int) (string, error) {
+	return w.did("Throttle", node, kilobytes)
+}
+
+func (w *recordingWorld) Mend(_ context.Context, node string) error {
+	return silent(w.did("Mend", node))
+}
+
+func (w *recordingWorld) Stop(_ context.Context, node string) (string, error) {
+	return w.did("Stop", node)
+}
+
+func (w *recordingWorld) Continue(_ context.Context, node string) error {
+	return silent(w.did("Continue", node))
+}
+
+func (w *recordingWorld) Kill(_ context.Context, node string) (string, error) {
+	return w.did("Kill", node)
+}
+
+func (w *recordingWorld) Launch(_ context.Context, node string) error {
+	return silent(w.did("Launch", node))
+}
+
+func (w *recordingWorld) Dismiss(_ context.Context, node string) (string, error) {
+	return w.did("Dismiss", node)
+}
+
+func (w *recordingWorld) StopBeforeWrite(_ context.Context, node string) (string, error) {
+	return w.did("StopBeforeWrite", node)
+}
+
+func (w *recordingWorld) ContinueWrite(_ context.Context, node string) (string, error) {
+	return w.did("ContinueWrite", node)
+}
+
+func (w *recordingWorld) SetClockRate(_ context.Context, node string, rate float64) (string, error) {
+	return w.did("SetClockRate", node, rate)
+}
+
+func (w *recordingWorld) JumpClock(_ context.Context, node string, offset time.Duration) (string, error) {
+	return w.did("JumpClock", node, offset)
+}
+
+func (w *recordingWorld) StopStore(context.Context) (string, error) { return w.did("StopStore") }
+
+func (w *recordingWorld) ContinueStore(context.Context) error { return silent(w.did("ContinueStore")) }
+
+func (w *recordingWorld) CrashStore(context.Context) (string, error) { return w.did("CrashStore") }
+
+func (w *recordingWorld) LaunchStore(_ context.Context, keepData bool) error {
+	return silent(w.did("LaunchStore", keepData))
+}
+
+func (w *recordingWorld) ShortenLeases(_ context.Context, by time.Duration) (string, error) {
+	return w.did("ShortenLeases", by)
+}
+
+func (w *recordingWorld) DeleteLeases(context.Context) (string, error) { return w.did("DeleteLeases") }
+
+func (w *recordingWorld) FlushScripts(context.Context) (string, error) { return w.did("FlushScripts") }

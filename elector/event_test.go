@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/internal/machine"
 )
 
 // Events tell the whole story of a term in order, with the deadlines that were
@@ -151,35 +153,34 @@ func BenchmarkTermCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkRenewal is a renewal from timer to event, with the store in memory
-// and a clock that jumps to every timer.
+// BenchmarkRenewal is what a renewal costs besides the way to the store and the
+// goroutine for it: two steps of the machine and the store in memory.
 func BenchmarkRenewal(b *testing.B) {
-	clock := &jumping{}
-	renewed := make(chan struct{}, 1)
-	e, err := elector.New(newMemStore(), elector.Config{
-		Election: "billing", Clock: clock, Logger: slog.New(slog.DiscardHandler),
-		OnEvent: func(ev elector.Event) {
-			if ev.Kind == elector.EventExtended {
-				renewed <- struct{}{}
-			}
-		},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	term, err := e.Campaign(context.Background())
-	if err != nil {
-		b.Fatal(err)
-	}
+	var now time.Duration
+	store := memstore.New(memstore.Options{Now: func() time.Duration { return now }})
+	m := machine.New(machine.Config{ID: "a", Drift: 0.01})
+	lease := elector.Lease{Election: "billing", ID: "a"}
+	out := m.Step(now, machine.Input{Kind: machine.Start})
 	b.ReportAllocs()
 	for b.Loop() {
-		<-renewed
-	}
-	b.StopTimer()
-	go func() {
-		for range renewed {
+		for len(out.Requests) == 0 {
+			now = out.Wake
+			out = m.Step(now, machine.Input{})
 		}
-	}()
-	_ = term.Resign(context.Background()) // the store's real clock and the jumping one disagree by now
-	close(renewed)
+		r := out.Requests[0]
+		in := machine.Input{Kind: machine.Answer, Result: machine.Done, Request: r.Number}
+		lease.Nonce, lease.Token, lease.TTL = r.Nonce, r.Token, r.TTL
+		var err error
+		if r.Call == machine.Acquire {
+			var g elector.Grant
+			g, err = store.Acquire(context.Background(), elector.Attempt{Election: "billing", ID: "a", Nonce: r.Nonce, TTL: r.TTL})
+			in.Token = g.Token
+		} else {
+			err = store.Renew(context.Background(), lease)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		out = m.Step(now, in)
+	}
 }

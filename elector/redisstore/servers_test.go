@@ -69,21 +69,7 @@ func TestMain(m *testing.M) {
 func startReal(t testing.TB) *server {
 	t.Helper()
 	needRedis(t)
-	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "redisstore")
-		if err != nil {
-			shared.err = err
-			return
-		}
-		stop, addr, err := launch(dir)
-		shared.addr, shared.err = addr, err
-		shared.stop = func() {
-			if stop != nil {
-				stop()
-			}
-			_ = os.RemoveAll(dir) // a temporary directory
-		}
-	})
+	shared.once.Do(startShared)
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -92,6 +78,24 @@ func startReal(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// startShared starts the server that tests share. It checks time-outs often
+// (hz), because tests wait by them.
+func startShared() {
+	dir, err := os.MkdirTemp("", "redisstore")
+	if err != nil {
+		shared.err = err
+		return
+	}
+	stop, addr, err := launch(dir, "--hz", "500")
+	shared.addr, shared.err = addr, err
+	shared.stop = func() {
+		if stop != nil {
+			stop()
+		}
+		_ = os.RemoveAll(dir) // a temporary directory
+	}
 }
 
 // startOwn starts a redis-server for one test, with more settings.

@@ -129,7 +129,7 @@ func TestWatchBreaksOff(t *testing.T) {
 		if r.mini == nil {
 			_, again, cancel := watching(t, r, s, 1)
 			cancel()
-			receive(t, "end", again)
+			_ = receive(t, "end", again)
 		}
 	})
 	var dials atomic.Int32

@@ -107,7 +107,7 @@ func (w *world) pick(most time.Duration) time.Duration {
 
 // local is the node's clock; global is when it shows a time, rounded up.
 func (n *node) local() time.Duration {
-	return n.offset + n.w.now + time.Duration(int64(n.w.now)/1e6*n.ppm)
+	return n.offset + n.w.now + time.Duration(int64(n.w.now)*n.ppm/1e6)
 }
 
 func (n *node) global(local time.Duration) time.Duration {

@@ -91,8 +91,8 @@ func summaryOf(t *testing.T, runs []*Report, terminal Terminal) []byte {
 	return out.Bytes()
 }
 
-// outline is what a page has, without how it looks: title, headings, columns
-// of tables, links, and how many things of each kind the drawings hold.
+// outline is what a page says, without how it looks: title, headings, tables,
+// links, what the drawings' tooltips say, and how many things they hold.
 func outline(page []byte) []byte {
 	var out bytes.Buffer
 	text := regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAllString(string(page), "")
@@ -104,6 +104,13 @@ func outline(page []byte) []byte {
 	}
 	for _, m := range regexp.MustCompile(`<a [^>]*href="([^"#]+)"`).FindAllStringSubmatch(text, -1) {
 		fmt.Fprintf(&out, "link: %s\n", m[1])
+	}
+	for _, m := range regexp.MustCompile(`(?s)<tr\b[^>]*>(.*?)</tr>`).FindAllStringSubmatch(body, -1) {
+		cells := regexp.MustCompile(`</t[hd]>`).ReplaceAllString(m[1], " | ")
+		fmt.Fprintf(&out, "row: %s\n", strings.TrimSpace(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(cells, "")))
+	}
+	for _, m := range regexp.MustCompile(`<(?:g|svg|rect|a)\b[^>]*><title>(.*?)</title>`).FindAllStringSubmatch(text, -1) {
+		fmt.Fprintf(&out, "tooltip: %s\n", m[1])
 	}
 	for _, kind := range []string{`data-lane="store"`, `data-lane="belief"`, `data-lane="fault"`, `class="dual"`, `class="flag"`, `class="refused"`, `class="instant"`, `class="plot"`, `<tr`} {
 		fmt.Fprintf(&out, "%d × %s\n", strings.Count(text, kind), kind)

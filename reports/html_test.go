@@ -116,7 +116,11 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 	for name, page := range pages {
 		page = regexp.MustCompile(`(?s)`+"```.*?```").ReplaceAll(page, nil)
-		if bytes.Contains(page, []byte("<script>alert")) {
+		markup := "<script>alert"
+		if strings.HasSuffix(name, ".md") {
+			markup = "<script" // a page has one of its own
+		}
+		if bytes.Contains(page, []byte(markup)) {
 			t.Errorf("%s: the name became markup", name)
 		}
 		if bytes.Contains(page, []byte(`href="javascript`)) {

@@ -12,6 +12,7 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -65,6 +66,7 @@ type Options struct {
 type Network struct {
 	options Options
 	api     *client.Client
+	addr    string // of the HTTP interface
 	host    string // where the links listen, as seen from here
 	listen  string // where the links listen, as seen from toxiproxy
 	run     string // makes the names of this network's proxies its own
@@ -85,18 +87,22 @@ func Start(ctx context.Context, o Options) (*Network, error) {
 		o.Timeout = defaultTimeout
 	}
 	n := &Network{options: o, host: "127.0.0.1", listen: "127.0.0.1", run: strings.ToLower(rand.Text()[:10])}
-	addr := o.Addr
-	if addr == "" {
+	n.addr = o.Addr
+	if n.addr == "" {
 		var err error
-		if addr, err = n.serve(); err != nil {
+		if n.addr, err = n.serve(); err != nil {
 			return nil, err
 		}
-	} else if err := n.place(addr); err != nil {
+	} else if err := n.place(n.addr); err != nil {
 		return nil, err
 	}
-	n.api = client.NewClient(addr)
-	if _, err := call(ctx, o.Timeout, n.api.Version); err != nil {
-		err = fmt.Errorf("%w at %s: %w; %s", ErrNoToxiproxy, addr, err, mend)
+	n.api = client.NewClient(n.addr)
+	said, err := call(ctx, o.Timeout, n.api.Version)
+	if err == nil && !bytes.Contains(said, []byte(`"version"`)) {
+		err = errors.New("something else answers")
+	}
+	if err != nil {
+		err = fmt.Errorf("%w at %s: %w; %s", ErrNoToxiproxy, n.addr, err, mend)
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil

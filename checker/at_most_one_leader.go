@@ -36,7 +36,7 @@ func checkAtMostOneLeader(r *run) (Finding, time.Duration) {
 	case first != nil:
 		return *first, dual
 	default:
-		return pass(AtMostOneLeader, fmt.Sprintf("%d terms, and no two candidates believed at one time", seen)), dual
+		return pass(AtMostOneLeader, count(seen, "term")+", and no two candidates believed at one time"), dual
 	}
 }
 

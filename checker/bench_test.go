@@ -67,6 +67,23 @@ func BenchmarkCheck100kNoAudit(b *testing.B) {
 	benchmarkCheck(b, 100_000, func(s *simulation) { s.audit = false })
 }
 
+// A history that is wrong at its far end costs the exact pass as well.
+func BenchmarkCheck100kWrong(b *testing.B) {
+	h := long(100_000, func(*simulation) {})
+	last := h.Events[len(h.Events)-1]
+	for i, e := range []history.Event{
+		{Kind: history.Invoke, Call: history.Observe, Node: "n1"}, {Kind: history.Ok, Token: 1, Holder: "n1"},
+	} {
+		e.At, e.Op, e.Seq = last.At+ms, 1_000_000, last.Seq+int64(i)+1
+		h.Events = append(h.Events, e)
+	}
+	for b.Loop() {
+		if r := Check(h, Options{}); finding(r, LeaseLinearizable).Verdict != Fail {
+			b.Fatalf("%+v", r.Lease)
+		}
+	}
+}
+
 func BenchmarkVisualize1k(b *testing.B) {
 	h := long(1000, func(*simulation) {})
 	for range b.N {

@@ -25,7 +25,7 @@ func checkFailoverBound(r *run, all []Failover) Finding {
 		return fail(FailoverBound, fmt.Sprintf("the failover from %s to %s at %s (%s) took %s longer than it had to; the bound is %s",
 			worst.From, worst.To, moment(worst.At), worst.Cause, span(worst.Excess), span(bound)), worst.Evidence...)
 	}
-	return pass(FailoverBound, fmt.Sprintf("%d failovers took at most %s longer than they had to (bound %s)", len(all), span(worst.Excess), span(bound)))
+	return pass(FailoverBound, fmt.Sprintf("%s took at most %s longer than needed (bound %s)", count(len(all), "failover"), span(worst.Excess), span(bound)))
 }
 
 // failovers lists the ways from one leader to the next one. A failover runs

@@ -43,7 +43,7 @@ func checkFencedWrites(r *run) Finding {
 	if fenced == 0 {
 		return unknown(FencedWrites, "the history has no write with a token to a protected resource")
 	}
-	return pass(FencedWrites, fmt.Sprintf("the resource judged %d fenced writes rightly, and %d reads saw the last write", fenced, reads))
+	return pass(FencedWrites, fmt.Sprintf("the resource judged %s rightly, and %s saw the last accepted one", count(fenced, "fenced write"), count(reads, "read")))
 }
 
 // accepted are the accepted writes, by return.

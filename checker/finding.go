@@ -57,6 +57,14 @@ func trimZeros(s string) string {
 // moment writes a time of the run for people: "5.120 s".
 func moment(t time.Duration) string { return fmt.Sprintf("%.3f s", t.Seconds()) }
 
+// count writes a number of things for people: "1 term", "3 terms".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // who writes a node and its token: "n1 (token 3)".
 func who(node string, token uint64) string {
 	if node == "" {

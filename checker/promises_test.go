@@ -160,6 +160,12 @@ var promiseStories = []struct {
 	{"a refusal by an equal fence", FencedWrites, func(s *story) {
 		s.write("n2", 0, ms, history.Ok, 2, "y", 0).write("n2", 2*ms, 3*ms, history.Fail, 2, "y", 2)
 	}, Fail, []int64{4}},
+	{"a refusal by an equal fence, although a larger token had arrived", FencedWrites, func(s *story) {
+		s.write("n2", 0, ms, history.Ok, 3, "y", 0).write("n2", 2*ms, 3*ms, history.Fail, 2, "y", 2)
+	}, Fail, []int64{4}},
+	{"a refusal that names no fence", FencedWrites, func(s *story) {
+		s.write("n2", 2*ms, 3*ms, history.Fail, 2, "y", 0)
+	}, Fail, []int64{2}},
 	{"a read of what was overwritten", FencedWrites, func(s *story) {
 		s.write("n1", 0, ms, history.Ok, 1, "x", 0).write("n2", 2*ms, 3*ms, history.Ok, 2, "y", 0).read("n3", 6*ms, 7*ms, "x", 1)
 	}, Fail, []int64{4, 6}},

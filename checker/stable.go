@@ -39,7 +39,7 @@ func checkStable(r *run) Finding {
 	case !judged:
 		return unknown(Stable, "faults influenced the whole time in which somebody led")
 	default:
-		return pass(Stable, fmt.Sprintf("%d terms, and none ended or began without a fault but the first", terms))
+		return pass(Stable, count(terms, "term")+", and none ended or began without a fault but the first")
 	}
 }
 

@@ -50,7 +50,7 @@ func checkTokensIncrease(r *run) Finding {
 	if seen == 0 {
 		return unknown(TokensIncrease, "the history has no token: this elector gives none, or nobody was elected")
 	}
-	return pass(TokensIncrease, fmt.Sprintf("each of %d grants and terms has its own token, and later ones have larger ones", seen))
+	return pass(TokensIncrease, fmt.Sprintf("in %s of a token to a term each term has its own, and later ones have larger ones", count(seen, "report")))
 }
 
 // tokenTerms are the grants, the elections and the store's own records that

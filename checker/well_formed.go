@@ -35,8 +35,8 @@ func checkWellFormed(r *run) Finding {
 	if f := form.vanished(); f != nil {
 		return *f
 	}
-	return pass(WellFormed, fmt.Sprintf("%d events pair and run forward, and all of %d faults took effect",
-		len(r.h.Events), len(r.faults)))
+	return pass(WellFormed, fmt.Sprintf("%s, all of which pair and run forward, and %s, all of which took effect",
+		count(len(r.h.Events), "event"), count(len(r.faults), "fault")))
 }
 
 // belongs names a token of a node in an election.

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/recount-io/recount/faults"
@@ -69,7 +70,7 @@ func (p Plan) Header(world, store string, clockError time.Duration) history.Head
 	return history.Header{
 		Scenario: p.Scenario, Subject: p.Subject, World: world, Seed: p.Seed, Nodes: p.NodeNames(),
 		Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry,
-		ClockError: clockError, DriftPPM: int64(p.Drift * 1e6),
+		ClockError: clockError, DriftPPM: int64(math.Round(p.Drift * 1e6)),
 		Promises: p.Promises, Waived: p.Waived,
 		Steadfast: p.Steadfast, FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound,
 		Redis: store, Repro: p.Repro,

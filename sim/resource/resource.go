@@ -29,6 +29,9 @@ type Resource struct {
 	server   *http.Server
 	done     chan struct{}
 
+	closing   chan struct{} // closed by Close: nothing is held any longer
+	closeOnce sync.Once
+
 	mu     sync.Mutex
 	guards map[string]*fence.Guard
 	last   map[string]protocol.ReadReply // by election
@@ -43,7 +46,7 @@ func Start(recorder *history.Recorder) (*Resource, error) {
 		return nil, fmt.Errorf("resource: listen on loopback: %w", err)
 	}
 	r := &Resource{
-		recorder: recorder, listener: listener, done: make(chan struct{}),
+		recorder: recorder, listener: listener, done: make(chan struct{}), closing: make(chan struct{}),
 		guards: map[string]*fence.Guard{}, last: map[string]protocol.ReadReply{}, holds: map[string]*Hold{},
 	}
 	mux := http.NewServeMux()
@@ -62,11 +65,7 @@ func (r *Resource) URL() string { return "http://" + r.listener.Addr().String() 
 
 // Close ends the resource; writes that are still held are decided first.
 func (r *Resource) Close() error {
-	r.mu.Lock()
-	for _, hold := range r.holds {
-		hold.releaseOnce.Do(func() { close(hold.release) })
-	}
-	r.mu.Unlock()
+	r.closeOnce.Do(func() { close(r.closing) })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	err := r.server.Shutdown(ctx)
@@ -135,7 +134,10 @@ func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
 	hold := r.takeHold(write.Node)
 	if hold != nil {
 		close(hold.arrived)
-		<-hold.release
+		select {
+		case <-hold.release:
+		case <-r.closing:
+		}
 	}
 	reply := r.decide(write, op)
 	if hold != nil {

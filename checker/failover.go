@@ -214,8 +214,7 @@ func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 	written, ttl := -forever, r.h.Header.Lease
 	released := forever
 	for _, o := range of(e.ofTerm, &b.term) {
-		took := o.kind == history.Ok || o.kind == history.Info && o.audit != nil && applied(o.audit)
-		if !took || o.token == 0 && o.got == 0 && o.from > b.term.To {
+		if o.token == 0 && o.got == 0 && o.from > b.term.To {
 			continue
 		}
 		switch o.call {

@@ -5,16 +5,34 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/recount-io/recount/history"
 )
 
 // checkLease runs the three checkers of LeaseLinearizable. None of them knows
 // of the others.
 func checkLease(r *run, intervals []*leases, limit time.Duration) LeaseChecks {
+	if o := r.timeless(); o != nil {
+		f := unknown(LeaseLinearizable, "the history does not say how long a lease lasts (no ttl_ns, no lease_ns)", o.invoked)
+		return LeaseChecks{Intervals: f, StoreOrder: f, Porcupine: f}
+	}
 	return LeaseChecks{
 		Intervals:  checkIntervals(r, intervals),
 		StoreOrder: checkStoreOrder(r),
 		Porcupine:  checkPorcupine(r, limit),
 	}
+}
+
+// timeless is an operation that writes a lease for nobody knows how long.
+func (r *run) timeless() *op {
+	for _, e := range r.elections {
+		for _, o := range e.ops {
+			if (o.call == history.Acquire || o.call == history.Renew) && o.ttl <= 0 {
+				return o
+			}
+		}
+	}
+	return nil
 }
 
 // agree makes one finding of three. All that could judge must agree:

@@ -198,6 +198,15 @@ var leaseStories = []struct {
 	}, Pass, nil},
 }
 
+// Without a TTL nothing can be said about expiry.
+func TestLeaseWithoutTTLIsUnknown(t *testing.T) {
+	s := newStory()
+	s.header.Lease = 0
+	s.acquire("n1", "a", 0, 2*ms, 1)
+	s.events[0].TTL = 0
+	expect(t, Check(s.build(), Options{}), LeaseLinearizable, Unknown)
+}
+
 // The intervals and porcupine say the same of small histories, each on its
 // own, and the evidence names the two events that contradict each other.
 func TestLeaseStories(t *testing.T) {

@@ -34,7 +34,7 @@ type election struct {
 	auditOf []*op     // by entry: the operation that it is about, nil if there is none
 	beliefs []*belief // ordered by begin
 
-	ofTerm   map[termKey][]*op        // operations on the lease, by node and token (0: none named)
+	ofTerm   map[termKey][]*op        // operations that changed the lease, by node and token (0: none named)
 	writesOf map[termKey][]*op        // accepted writes
 	nonceUse map[string]time.Duration // what lastUse found
 }
@@ -241,16 +241,22 @@ type termKey struct {
 	token uint64
 }
 
-// indexTerms sorts the operations by the term that they belong to.
+// took tells whether the operation certainly took effect.
+func (o *op) took() bool {
+	return o.kind == history.Ok || o.kind == history.Info && o.audit != nil && applied(o.audit)
+}
+
+// indexTerms sorts the operations that took effect by the term that they
+// belong to.
 func (e *election) indexTerms() {
 	e.ofTerm, e.writesOf = map[termKey][]*op{}, map[termKey][]*op{}
 	for _, o := range e.ops {
+		if o.call == history.Observe || !o.took() {
+			continue
+		}
 		token := max(o.token, o.got)
 		if o.kind != history.Ok {
-			token = o.token
-			if o.audit != nil {
-				token = max(o.token, o.audit.Token)
-			}
+			token = max(o.token, o.audit.Token)
 		}
 		k := termKey{o.node, token}
 		e.ofTerm[k] = append(e.ofTerm[k], o)

@@ -55,8 +55,12 @@ func (d *driver) step(ctx context.Context, i int, step faults.Step) error {
 		}
 		return nil
 	}
-	d.leaders.disturb(targets, true)
-	defer d.leaders.disturb(targets, false)
+	// A fault on all candidates leaves no other ones to look for: a leader whose
+	// clock is wrong, as everybody's is, must be cut off just then.
+	if step.Target != faults.All {
+		d.leaders.disturb(targets, true)
+		defer d.leaders.disturb(targets, false)
+	}
 	effect := step.Fault.Effect()
 	d.recorder.Stamp(step.Event(id, history.On, targets))
 	d.report(Progress{Fault: step.Fault.Name(), Targets: targets, On: true})

@@ -19,12 +19,12 @@ type leadership struct {
 	leader  string
 	token   uint64
 	wrote   bool // the leader's term has an accepted write: it is at work
-	down    map[string]bool
+	down    map[string]int // how many faults hit a node
 	changed chan struct{} // closed and replaced at every change
 }
 
 func newLeadership(nodes []string) *leadership {
-	return &leadership{nodes: nodes, down: map[string]bool{}, changed: make(chan struct{})}
+	return &leadership{nodes: nodes, down: map[string]int{}, changed: make(chan struct{})}
 }
 
 // see takes in one recorded event.
@@ -32,7 +32,7 @@ func (l *leadership) see(e history.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case e.Kind == history.Elected && e.Token >= l.token:
+	case e.Kind == history.Elected && (e.Token >= l.token || l.leader == ""): // a store that lost its data may count again from 1
 		l.leader, l.token, l.wrote = e.Node, e.Token, false
 	case e.Kind == history.Deposed && e.Node == l.leader && e.Token == l.token,
 		e.Kind == history.Exit && e.Node == l.leader:
@@ -49,13 +49,17 @@ func (l *leadership) see(e history.Event) {
 	l.changed = make(chan struct{})
 }
 
-// disturb marks nodes as hit by a fault, or as well again: a second fault that
-// looks for a follower, say, looks elsewhere.
+// disturb marks nodes as hit by a fault, or that fault as over: a second fault
+// that looks for a follower, say, looks elsewhere.
 func (l *leadership) disturb(nodes []string, disturbed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range nodes {
-		l.down[n] = disturbed
+		if disturbed {
+			l.down[n]++
+		} else {
+			l.down[n]--
+		}
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -65,8 +69,8 @@ func (l *leadership) disturb(nodes []string, disturbed bool) {
 func (l *leadership) view() (faults.View, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := faults.View{Running: slices.DeleteFunc(slices.Clone(l.nodes), func(n string) bool { return l.down[n] })}
-	if l.wrote && !l.down[l.leader] {
+	v := faults.View{Running: slices.DeleteFunc(slices.Clone(l.nodes), func(n string) bool { return l.down[n] > 0 })}
+	if l.wrote && l.down[l.leader] == 0 {
 		v.Leader = l.leader
 	}
 	return v, l.changed

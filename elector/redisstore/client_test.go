@@ -33,10 +33,12 @@ func TestPoisonedPool(t *testing.T) {
 			good := startMini(t)
 			var w way
 			w.lead(bad)
-			s := openAt(t, &redis.UniversalOptions{Addrs: []string{"10.0.0.1:1"}, Dialer: w.dial, PoolSize: 4, ReadTimeout: 20 * time.Millisecond}, Options{})
+			s := openAt(t, &redis.UniversalOptions{Addrs: []string{"10.0.0.1:1"}, Dialer: w.dial, PoolSize: 4}, Options{})
 			first := s.live.Load()
 			for range 4 * maxFailures {
-				_, err := s.Acquire(t.Context(), attempt("n1", "a"))
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				_, err := s.Acquire(ctx, attempt("n1", "a"))
+				cancel()
 				var fatal *elector.FatalError
 				if err == nil || errors.As(err, &fatal) {
 					t.Fatalf("acquire: %v", err)
@@ -82,6 +84,26 @@ func TestClientIsKept(t *testing.T) {
 	}
 	if s.live.Load() != first {
 		t.Error("the client was replaced")
+	}
+
+	asked := make(chan string, 10)
+	hung := startFake(t, func(args []string) string { asked <- args[0]; return silence })
+	s = hung.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = 50 * time.Millisecond })
+	first = s.live.Load()
+	for range 2 * maxFailures {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-asked
+			cancel()
+		}()
+		err := s.Renew(ctx, lease(attempt("n1", "a"), 1))
+		cancel()
+		if err == nil {
+			t.Fatal("renewed")
+		}
+	}
+	if s.live.Load() != first {
+		t.Error("callers who left made it replace the client")
 	}
 }
 

@@ -25,7 +25,7 @@ type fake struct {
 
 const (
 	silence = ""     // no answer, for ever
-	closing = "\x00" // the connection is closed without an answer
+	closing = "\x00" // the connection is closed after what stands before it
 	okReply = "+OK\r\n"
 )
 
@@ -83,14 +83,12 @@ func (f *fake) serve(conn net.Conn) {
 			return
 		}
 		reply := f.reply(args)
-		switch reply {
-		case closing:
-			return
-		case silence:
+		if reply == silence {
 			_, _ = io.Copy(io.Discard, in) // until the client leaves
 			return
 		}
-		if _, err := io.WriteString(conn, reply); err != nil {
+		reply, last := strings.CutSuffix(reply, closing)
+		if _, err := io.WriteString(conn, reply); err != nil || last {
 			return
 		}
 	}

@@ -80,15 +80,14 @@ func startReal(t testing.TB) *server {
 	return r
 }
 
-// startShared starts the server that tests share. It checks time-outs often
-// (hz), because tests wait by them.
+// startShared starts the server that tests share.
 func startShared() {
 	dir, err := os.MkdirTemp("", "redisstore")
 	if err != nil {
 		shared.err = err
 		return
 	}
-	stop, addr, err := launch(dir, "--hz", "500")
+	stop, addr, err := launch(dir)
 	shared.addr, shared.err = addr, err
 	shared.stop = func() {
 		if stop != nil {

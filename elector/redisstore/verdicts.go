@@ -20,16 +20,12 @@ type remedy struct {
 	fix  string
 }
 
-// transients are the codes of replies that pass: a failover, a start, a move
-// of slots, or an operator's work. They are looked for first, and anywhere in
-// the text: before version 7 Redis wraps the error of a command in a script
-// ("ERR Error running script (…): … -READONLY You can't write …").
-var transients = [...]string{
-	"READONLY ", "MOVED ", "ASK ", "CLUSTERDOWN ", "LOADING ", "TRYAGAIN ", "NOREPLICAS ",
-	"BUSY ", "MISCONF ", "OOM ", "MASTERDOWN ", "UNKILLABLE ", "max number of clients",
-}
-
-// remedies are the texts of replies that stay.
+// remedies are the texts of replies that stay. All others pass: those of a
+// failover, a start, a move of slots or an operator's work (READONLY, MOVED,
+// ASK, CLUSTERDOWN, LOADING, TRYAGAIN, NOREPLICAS, BUSY, MISCONF, OOM,
+// MASTERDOWN), and those that nobody has heard of. They are looked for anywhere
+// in the text, because before version 7 Redis wraps the error of a command in
+// a script ("ERR Error running script (…): … -NOPERM this user …").
 var remedies = [...]remedy{
 	{"COUNTER ", "delete that key, or set it to the highest token that the protected resource has seen"},
 	{"CROSSSLOT ", "use an empty prefix or one without braces, and no proxy that renames keys"},
@@ -87,11 +83,6 @@ func fixOf(err error) string {
 }
 
 func replyFix(text string) string {
-	for _, code := range transients {
-		if hasCode(text, code) {
-			return ""
-		}
-	}
 	for _, r := range remedies {
 		if hasCode(text, r.text) {
 			return r.fix

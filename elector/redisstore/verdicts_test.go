@@ -34,7 +34,7 @@ func TestReplies(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
 		"ERR max number of clients reached",
 		"ERR something that nobody has heard of",
-		"ERR Error running script: the word TASK NOPERMISSION is no code",
+		"ERR a code is a word of its own: XNOPERM NOPERMISSION unNOAUTH ",
 	}
 	fatal := map[string]string{
 		"CROSSSLOT Keys in request don't hash to the same slot":                                                    "prefix",
@@ -157,7 +157,8 @@ func TestShapes(t *testing.T) {
 		array(number(1)), array(number(1), bulk("7")), array(number(1), bulk("7"), bulk("x")), array(number(1), bulk("7"), array()),
 		array(bulk("x"), bulk("7"), number(0)),
 		array(number(0), bulk("7"), bulk("n1"), number(5), number(0)), array(number(0), bulk("7"), number(4), number(5), number(0), number(0)),
-		array(number(0), bulk("7"), bulk("n1"), bulk("x"), number(0), number(0)), array(number(0), bulk("18446744073709551616"), bulk("n1"), number(5), number(0), number(0)),
+		array(number(0), bulk("7"), bulk("n1"), bulk("x"), number(0), number(0)), array(number(0), bulk("7"), bulk("n1"), number(5), bulk("x"), number(0)),
+		array(number(0), bulk("7"), bulk("n1"), number(5), number(0), bulk("x")), array(number(0), bulk("18446744073709551616"), bulk("n1"), number(5), number(0), number(0)),
 		array(bulk("message"), number(1), array()), array(bulk("subscribe")), array(number(1), number(2), number(3), number(4)),
 	}
 	for _, text := range odd {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,12 +53,13 @@ type process struct {
 	cmd    *exec.Cmd
 	system *warden.Process
 	stdin  io.WriteCloser
-	ready  chan struct{}      // closed when it waits for the go
+	ready  chan struct{}      // closed by readyOnce when it waits for the go
 	clocks chan protocol.Line // its reports about its clocks
 	done   chan struct{}      // closed when it has ended and all it said is recorded
 	status string             // how it ended; after done
 	why    atomic.Value       // history.Why: what the harness did to end it
 
+	readyOnce  sync.Once
 	operations map[int64]history.Event // invoked and not completed, by the number it gave them
 	numbers    map[int64]int64         // its numbers of operations to the history's
 }
@@ -101,13 +103,18 @@ func (c *candidate) start() (*process, error) {
 
 // follow records what a process says, until it ends.
 func (c *candidate) follow(p *process, stdout io.Reader) {
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	for lines.Scan() {
-		c.hear(p, lines.Bytes())
+	for lines := bufio.NewReaderSize(stdout, 64<<10); ; {
+		text, whole, err := nextLine(lines)
+		if whole {
+			c.hear(p, text)
+		} else {
+			c.recorder.Stamp(history.Event{Kind: history.Note, Node: c.node, Text: "a line longer than 1 MiB is left out"})
+		}
+		if err != nil {
+			break
+		}
 	}
-	_, _ = io.Copy(io.Discard, stdout) // after a line too long to be one of the protocol
-	_ = p.system.Wait()                // its state says more than the error
+	_ = p.system.Wait() // its state says more than the error
 	p.status = p.cmd.ProcessState.String()
 	for _, number := range slices.Sorted(maps.Keys(p.operations)) {
 		pending := p.operations[number]
@@ -127,6 +134,21 @@ func (c *candidate) follow(p *process, stdout io.Reader) {
 	close(p.done)
 }
 
+// nextLine reads a line; of one that is too long to be one of the protocol it
+// reports that it is not whole. The last line comes with an error.
+func nextLine(r *bufio.Reader) (text []byte, whole bool, err error) {
+	whole = true
+	for {
+		part, err := r.ReadSlice('\n')
+		if whole = whole && len(text)+len(part) <= maxLine; whole {
+			text = append(text, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSpace(text), whole, err
+		}
+	}
+}
+
 // hear records one line of a process.
 func (c *candidate) hear(p *process, text []byte) {
 	line, understood := protocol.Parse(text)
@@ -138,7 +160,7 @@ func (c *candidate) hear(p *process, text []byte) {
 	}
 	switch line.Name {
 	case protocol.EventReady:
-		close(p.ready)
+		p.readyOnce.Do(func() { close(p.ready) }) // any command may say it, and say it twice
 		return
 	case protocol.EventClock:
 		select {
@@ -152,16 +174,27 @@ func (c *candidate) hear(p *process, text []byte) {
 	now := c.recorder.Now()
 	e.At = now
 	if line.At != nil {
-		e.At = min(*line.At, now)
+		e.At = max(min(*line.At, now), 0)
 	}
 	if line.UntilMS != nil {
-		e.Until = history.At(e.At + time.Duration(*line.UntilMS*float64(time.Millisecond)))
+		e.Until = deadline(e.At, *line.UntilMS)
 	}
 	if !p.number(&e, c.recorder) {
 		c.recorder.Stamp(history.Event{Kind: history.Note, Node: c.node, Text: "completion of no operation: " + string(text)})
 		return
 	}
 	c.recorder.Record(e)
+}
+
+// deadline is the end of a belief that lasts so many milliseconds. One beyond
+// what a duration can hold lasts until further notice: it must not wrap around
+// to a belief that never was.
+func deadline(at time.Duration, ms float64) *time.Duration {
+	lasts := ms * float64(time.Millisecond)
+	if lasts >= float64(math.MaxInt64-at) {
+		return nil
+	}
+	return history.At(at + time.Duration(max(lasts, 0)))
 }
 
 // number gives an operation's event its number in the history. It reports

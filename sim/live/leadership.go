@@ -18,9 +18,9 @@ type leadership struct {
 	nodes   []string
 	leader  string
 	token   uint64
-	wrote   bool // the leader's term has an accepted write: it is at work
+	wrote   bool           // the leader's term has an accepted write: it is at work
 	down    map[string]int // how many faults hit a node
-	changed chan struct{} // closed and replaced at every change
+	changed chan struct{}  // closed and replaced at every change
 }
 
 func newLeadership(nodes []string) *leadership {

@@ -38,18 +38,18 @@ func told(text string) history.Event {
 // deposed since nor ended, nor was followed by somebody with a larger token.
 func TestLeadershipSees(t *testing.T) {
 	for events, want := range map[string]string{
-		"":                                    "",
-		"n1 elected 3":                        "", // not yet at work
-		"n1 elected 3, n1 refused":            "",
-		"n1 elected 3, n1 renewed":            "",
-		"n1 elected 3, n2 wrote":              "",
-		"n1 elected 3, n1 wrote":              "n1",
-		"n1 elected 3, n1 wrote, n1 wrote":    "n1",
-		"n1 wrote, n1 elected 3":              "",
-		"n1 elected 3, n1 wrote, n1 exit":     "",
-		"n1 elected 3, n1 wrote, n2 exit":     "n1",
-		"n1 elected 3, n1 wrote, n1 start":    "n1",
-		"n1 elected 3, n1 wrote, n1 extended": "n1",
+		"":                                                                            "",
+		"n1 elected 3":                                                                "", // not yet at work
+		"n1 elected 3, n1 refused":                                                    "",
+		"n1 elected 3, n1 renewed":                                                    "",
+		"n1 elected 3, n2 wrote":                                                      "",
+		"n1 elected 3, n1 wrote":                                                      "n1",
+		"n1 elected 3, n1 wrote, n1 wrote":                                            "n1",
+		"n1 wrote, n1 elected 3":                                                      "",
+		"n1 elected 3, n1 wrote, n1 exit":                                             "",
+		"n1 elected 3, n1 wrote, n2 exit":                                             "n1",
+		"n1 elected 3, n1 wrote, n1 start":                                            "n1",
+		"n1 elected 3, n1 wrote, n1 extended":                                         "n1",
 		"n1 elected 3, n1 wrote, n1 deposed 3":                                        "",
 		"n1 elected 3, n1 wrote, n1 deposed 2":                                        "n1", // of an earlier term
 		"n1 elected 3, n1 wrote, n2 deposed 3":                                        "n1",

@@ -81,12 +81,20 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 
 // Redis says which Redis the session uses, and why.
 func (s *Session) Redis() (what, why string) {
-	return s.all[0].Describe(), s.all[0].Why()
+	server := s.first()
+	return server.Describe(), server.Why()
 }
 
 // Private tells whether the Redis is the session's own: only then may faults
 // hit the store itself.
-func (s *Session) Private() bool { return s.all[0].Private() }
+func (s *Session) Private() bool { return s.first().Private() }
+
+// first is the Redis that Open started. Runs may be borrowing others meanwhile.
+func (s *Session) first() redisserver.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[0]
+}
 
 // Close ends everything that the session started.
 func (s *Session) Close() error {

@@ -223,6 +223,14 @@ func (w *world) ContinueWrite(ctx context.Context, node string) (string, error) 
 	hold := w.holds[node]
 	delete(w.holds, node)
 	w.mu.Unlock()
+	select {
+	case <-hold.Arrived():
+	default: // no write ever came: there is none to wait for, and the next one is not to be held
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_, _ = hold.Release(ended)
+		return "", w.Continue(ctx, node)
+	}
 	decided, err := hold.Release(ctx)
 	if err := errors.Join(err, w.Continue(ctx, node)); err != nil {
 		return "", err
@@ -247,13 +255,13 @@ func (w *world) JumpClock(ctx context.Context, node string, offset time.Duration
 // that cannot be steered is started again, with its clocks in the environment.
 func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string, error) {
 	p, err := c.running()
-	if err != nil {
-		return "", err
-	}
 	c.mu.Lock()
 	change(&c.clocks)
 	set := c.clocks
 	c.mu.Unlock()
+	if err != nil {
+		return "", faults.NoEffect("%s is not running; it will start with its clocks so", c.node)
+	}
 	if !c.steered {
 		return c.restart(ctx, p)
 	}

@@ -1,0 +1,369 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/protocol"
+	"github.com/recount-io/recount/sim/resource"
+)
+
+// listener is a candidate that only hears, at a time that the test sets.
+type listener struct {
+	*candidate
+	*process
+	now time.Duration
+}
+
+func newListener() *listener {
+	l := &listener{now: 10 * sec}
+	l.candidate = &candidate{node: "n1", recorder: history.NewRecorder(func() time.Duration { return l.now })}
+	l.process = &process{
+		ready: make(chan struct{}), clocks: make(chan protocol.Line, 8),
+		operations: map[int64]history.Event{}, numbers: map[int64]int64{},
+	}
+	return l
+}
+
+// heard is what a listener records of some lines, in short.
+func (l *listener) heard(lines ...string) []string {
+	for _, line := range lines {
+		l.hear(l.process, []byte(line))
+	}
+	return summary(l.recorder.History(history.Header{}).Events)
+}
+
+func summary(events []history.Event) []string {
+	var list []string
+	for _, e := range events {
+		text := fmt.Sprintf("%v %s %s", e.At, e.Node, e.Kind)
+		if e.Op != 0 {
+			text += fmt.Sprintf(" op%d %s", e.Op, e.Call)
+		}
+		if e.Token != 0 {
+			text += fmt.Sprintf(" t%d", e.Token)
+		}
+		if e.Until != nil {
+			text += fmt.Sprintf(" until %v", *e.Until)
+		}
+		for _, words := range []string{e.Election, string(e.Why), e.Text, e.Error} {
+			if words != "" {
+				text += " " + words
+			}
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// Lines become events of the node that printed them, on the run's clock.
+func TestHear(t *testing.T) {
+	for name, test := range map[string]struct{ lines, want []string }{
+		"beliefs": {
+			[]string{`{"event":"elected","token":7,"until_ms":1800}`, `{"event":"extended","token":7}`, `{"event":"deposed","token":7,"why":"expired"}`},
+			[]string{"10s n1 elected t7 until 11.8s", "10s n1 extended t7", "10s n1 deposed t7 expired"},
+		},
+		"stamped by itself":        {[]string{`{"event":"elected","at":9000000000,"until_ms":1500}`}, []string{"9s n1 elected until 10.5s"}},
+		"deadline on the run":      {[]string{`{"event":"elected","at":9000000000,"until":12000000000}`}, []string{"9s n1 elected until 12s"}},
+		"stamped in the future":    {[]string{`{"event":"elected","at":99000000000,"until_ms":1500}`}, []string{"10s n1 elected until 11.5s"}},
+		"stamped before the run":   {[]string{`{"event":"elected","at":-5,"until_ms":1500}`}, []string{"0s n1 elected until 1.5s"}},
+		"believes nearly for ever": {[]string{`{"event":"elected","until_ms":9007199254740991}`}, []string{"10s n1 elected"}},
+		"believes for ever":        {[]string{`{"event":"elected","until_ms":1e300}`}, []string{"10s n1 elected"}},
+		"never believed":           {[]string{`{"event":"elected","until_ms":-1e300}`}, []string{"10s n1 elected until 10s"}},
+		"speaks for another":       {[]string{`{"event":"elected","node":"n2","election":"x","seq":7,"token":1}`}, []string{"10s n1 elected t1"}},
+		"words": {
+			[]string{"Starting up…", "", "  \t", `{"event":"healed"}`, `{"level":"info"}`, `{"event":"note","text":"hello"}`},
+			[]string{"10s n1 note Starting up…", `10s n1 note {"event":"healed"}`, `10s n1 note {"level":"info"}`, "10s n1 note hello"},
+		},
+		"operations": {
+			[]string{
+				`{"event":"invoke","op":5,"call":"acquire"}`, `{"event":"invoke","op":9,"call":"renew"}`,
+				`{"event":"ok","op":9,"call":"renew"}`, `{"event":"fail","op":5,"call":"acquire"}`,
+				`{"event":"invoke","op":5,"call":"release"}`, `{"event":"info","op":5,"call":"release","error":"time-out"}`,
+			},
+			[]string{
+				"10s n1 invoke op1 acquire", "10s n1 invoke op2 renew", "10s n1 ok op2 renew", "10s n1 fail op1 acquire",
+				"10s n1 invoke op3 release", "10s n1 info op3 release time-out",
+			},
+		},
+		"operations without numbers": {
+			[]string{`{"event":"invoke","call":"acquire"}`, `{"event":"ok"}`},
+			[]string{"10s n1 invoke op1 acquire", "10s n1 ok op1 "},
+		},
+		"completion of no operation": {
+			[]string{`{"event":"ok","op":5}`, `{"event":"invoke","op":5,"call":"renew"}`, `{"event":"ok","op":5}`, `{"event":"info","op":5}`},
+			[]string{
+				`10s n1 note completion of no operation: {"event":"ok","op":5}`, "10s n1 invoke op1 renew", "10s n1 ok op1 ",
+				`10s n1 note completion of no operation: {"event":"info","op":5}`,
+			},
+		},
+		"steering": {
+			slices.Concat([]string{`{"event":"ready"}`, `{"event":"ready"}`}, slices.Repeat([]string{`{"event":"clock","rate":2}`}, 20)),
+			nil,
+		},
+	} {
+		got := newListener().heard(test.lines...)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s:\n  %s\nwant\n  %s", name, strings.Join(got, "\n  "), strings.Join(test.want, "\n  "))
+		}
+	}
+}
+
+// The numbers of operations are unique in the run, though two candidates count
+// alike.
+func TestHearNumbersOperations(t *testing.T) {
+	a, b := newListener(), newListener()
+	b.candidate = &candidate{node: "n2", recorder: a.recorder}
+	for _, l := range []*listener{a, b} {
+		l.hear(l.process, []byte(`{"event":"invoke","op":1,"call":"acquire"}`))
+	}
+	got := b.heard(`{"event":"ok","op":1}`)
+	want := []string{"10s n1 invoke op1 acquire", "10s n2 invoke op2 acquire", "10s n2 ok op2 "}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
+// Being ready is heard, and so is a report about the clocks.
+func TestHearSteering(t *testing.T) {
+	l := newListener()
+	l.heard(`{"event":"ready"}`, `{"event":"clock","rate":0.5,"offset_ms":7}`)
+	select {
+	case <-l.ready:
+	default:
+		t.Error("it is not ready")
+	}
+	if report := <-l.process.clocks; report.Rate != 0.5 || report.OffsetMS != 7 {
+		t.Errorf("the clocks are %+v", report)
+	}
+}
+
+// shell starts a candidate that is a script.
+func shell(t *testing.T, script string) (*candidate, *process) {
+	t.Helper()
+	guard, err := warden.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := guard.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	begin := protocol.Monotonic()
+	c := &candidate{
+		node: "n1", command: []string{"sh", "-c", script}, env: os.Environ(), logs: filepath.Join(t.TempDir(), "n1.log"),
+		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - begin }),
+		warden:   guard, clocks: clocks{rate: 0.5, offset: 7 * time.Millisecond},
+	}
+	p, err := c.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, p
+}
+
+func await(t *testing.T, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("%s took longer than %v", what, patience)
+	}
+}
+
+// said is what was recorded of a candidate, without the times.
+func said(c *candidate) []string {
+	list := summary(c.recorder.History(history.Header{}).Events)
+	for i := range list {
+		_, list[i], _ = strings.Cut(list[i], " n1 ")
+	}
+	return list
+}
+
+// A candidate in any language, here a shell, is recorded from its start to its
+// exit: what it said, what became of operations that its end cut off, how it
+// ended. Its clocks come to it through the environment, its errors to its log.
+func TestShellCandidate(t *testing.T) {
+	c, p := shell(t, `
+		echo '{"event":"invoke","op":7,"call":"acquire"}'
+		echo "clocks $RECOUNT_CLOCK_RATE $RECOUNT_CLOCK_OFFSET_MS"
+		echo '{"event":"ok","op":7,"token":3}'
+		echo '{"event":"elected","token":3}'
+		echo '{"event":"invoke","op":9,"call":"renew","token":3}'
+		echo '{"event":"invoke","op":8,"call":"renew","token":3}'
+		echo 'first words' >&2
+		echo 'last words' >&2
+		printf '{"event":"deposed","token":3}'
+		exit 3`)
+	await(t, p.done, "a script")
+	want := []string{
+		"start", "invoke op1 acquire", "note clocks 0.5 7", "ok op1  t3", "elected t3", "invoke op2 renew t3", "invoke op3 renew t3", "deposed t3",
+		"info op3 renew t3 the process ended", "info op2 renew t3 the process ended", "exit by itself exit status 3",
+	}
+	if got := said(c); !slices.Equal(got, want) {
+		t.Errorf("recorded\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	if _, err := c.running(); err == nil {
+		t.Error("it still counts as running")
+	}
+	if words := lastLine(c.logs); words != "last words" {
+		t.Errorf("its last words are %q", words)
+	}
+	var died *CandidateError
+	if err := c.died(p); !errors.As(err, &died) || died.Node != "n1" || !strings.Contains(err.Error(), "exit status 3): last words; its log is n1.log") {
+		t.Errorf("its death: %v", err)
+	}
+
+	// It can be started again; its log goes on.
+	again, err := c.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, again.done, "the script again")
+	if got := said(c); len(got) != 2*len(want) || !strings.HasPrefix(got[len(want)+1], "invoke op4") {
+		t.Errorf("started again, it is recorded as %q", got)
+	}
+	if log, err := os.ReadFile(c.logs); err != nil || strings.Count(string(log), "first words") != 2 {
+		t.Errorf("its log is %q, %v", log, err)
+	}
+}
+
+// Whatever a candidate prints, the harness lives, and hears what comes after:
+// bytes that are no text, half lines, and a line without end.
+func TestGarbageCandidate(t *testing.T) {
+	c, p := shell(t, `
+		printf '\377\376\000{"event":\n'
+		echo '{"event":"elected","token":-1}'
+		head -c 3000000 /dev/zero | tr '\0' x
+		echo
+		echo '{"event":"elected","token":3}'
+		printf '{"event":"depo'`)
+	await(t, p.done, "a script")
+	want := []string{
+		"start", "note \xff\xfe\x00{\"event\":", `note {"event":"elected","token":-1}`, "note a line longer than 1 MiB is left out",
+		"elected t3", `note {"event":"depo`, "exit by itself exit status 0",
+	}
+	if got := said(c); !slices.Equal(got, want) {
+		t.Errorf("recorded\n  %.300q\nwant\n  %q", got, want)
+	}
+	h := c.recorder.History(history.Header{})
+	var file strings.Builder
+	if err := h.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.Load(strings.NewReader(file.String())); err != nil {
+		t.Errorf("the history does not load: %v", err)
+	}
+}
+
+// A candidate that is stopped, killed and asked to go is recorded with what
+// the harness did to it.
+func TestCandidateEnds(t *testing.T) {
+	for why, end := range map[history.Why]func(*world, context.Context) (string, error){
+		history.Killed:    func(w *world, ctx context.Context) (string, error) { return w.Kill(ctx, "n1") },
+		history.Dismissed: func(w *world, ctx context.Context) (string, error) { return w.Dismiss(ctx, "n1") },
+	} {
+		c, p := shell(t, `exec cat`) // until its standard input ends
+		w := &world{candidates: map[string]*candidate{"n1": c}}
+		if evidence, err := w.Stop(t.Context(), "n1"); err != nil || evidence == "" {
+			t.Errorf("stop: %q, %v", evidence, err)
+		}
+		if err := w.Continue(t.Context(), "n1"); err != nil {
+			t.Errorf("continue: %v", err)
+		}
+		if evidence, err := end(w, t.Context()); err != nil || !strings.Contains(evidence, "signal") {
+			t.Errorf("%s: %q, %v", why, evidence, err)
+		}
+		await(t, p.done, "its end")
+		if got := said(c); len(got) != 2 || !strings.HasPrefix(got[1], "exit "+string(why)+" signal: ") {
+			t.Errorf("%s: recorded %q", why, got)
+		}
+		if err := w.Continue(t.Context(), "n1"); err != nil {
+			t.Errorf("continue what has ended: %v", err)
+		}
+		for name, act := range map[string]func(context.Context, string) (string, error){"stop": w.Stop, "kill": w.Kill, "dismiss": w.Dismiss} {
+			if _, err := act(t.Context(), "n1"); err == nil || !strings.Contains(err.Error(), "n1 is not running") {
+				t.Errorf("%s what has ended: %v", name, err)
+			}
+		}
+	}
+}
+
+// Clocks that are set while a candidate does not run are those of its next
+// start: a fault that heals while another one has killed it leaves no wrong
+// clock behind.
+func TestClocksOfOneThatIsDown(t *testing.T) {
+	c, p := shell(t, `echo "$RECOUNT_CLOCK_RATE $RECOUNT_CLOCK_OFFSET_MS"`)
+	await(t, p.done, "a script")
+	w := &world{candidates: map[string]*candidate{"n1": c}}
+	for _, set := range []func() (string, error){
+		func() (string, error) { return w.SetClockRate(t.Context(), "n1", 1) },
+		func() (string, error) { return w.JumpClock(t.Context(), "n1", -5*time.Millisecond) },
+	} {
+		if _, err := set(); !errors.Is(err, faults.ErrNoEffect) {
+			t.Errorf("set while it is down: %v", err)
+		}
+	}
+	again, err := c.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, again.done, "the script again")
+	if got := said(c); !slices.Contains(got, "note 0.5 7") || !slices.Contains(got, "note 1 2") {
+		t.Errorf("its clocks were %q", got)
+	}
+}
+
+// A candidate whose command cannot be started is an error that names it.
+func TestCandidateThatCannotStart(t *testing.T) {
+	c, p := shell(t, "true")
+	await(t, p.done, "a script")
+	c.command = []string{filepath.Join(t.TempDir(), "gone")}
+	var wrong *CandidateError
+	if _, err := c.start(); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "candidate n1: cannot be started") {
+		t.Errorf("started: %v", err)
+	}
+	c.logs = filepath.Join(t.TempDir(), "gone", "n1.log")
+	if _, err := c.start(); err == nil || !strings.Contains(err.Error(), "log of n1") {
+		t.Errorf("without a log: %v", err)
+	}
+	if words := lastLine(c.logs); words != "" {
+		t.Errorf("last words %q of a log that is not there", words)
+	}
+}
+
+// A pause before a write that never came leaves nothing behind: healing it
+// waits for no write, and holds none.
+func TestHoldOfNoWrite(t *testing.T) {
+	res, err := resource.Start(history.NewRecorder(func() time.Duration { return 0 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := res.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	w := &world{candidates: map[string]*candidate{"n1": {node: "n1"}}, resource: res, holds: map[string]*resource.Hold{}}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.StopBeforeWrite(ended, "n1"); !errors.Is(err, faults.ErrNoEffect) {
+		t.Errorf("stopped before no write: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), sec)
+	defer cancel()
+	if _, err := w.ContinueWrite(ctx, "n1"); err != nil || ctx.Err() != nil {
+		t.Errorf("continued: %v", err)
+	}
+}

@@ -2,13 +2,15 @@ package elector
 
 import "sync"
 
-// maxQueue bounds the events that wait for a callback that hangs.
+// maxQueue bounds the events that wait for a callback or a log that hangs.
 const maxQueue = 4096
 
-// announcer calls OnEvent and OnLeader, in order, on one goroutine. The loop
-// never waits for it.
+// announcer hands events to a function, in order, on a goroutine of its own. The
+// loop never waits for it: neither for the user's callbacks nor for a log whose
+// reader has stopped reading.
 type announcer struct {
 	e    *Elector
+	call func(Event)
 	wake chan struct{}
 
 	mu     sync.Mutex
@@ -17,14 +19,11 @@ type announcer struct {
 	closed bool
 }
 
-func newAnnouncer(e *Elector) *announcer {
-	return &announcer{e: e, wake: make(chan struct{}, 1)}
+func newAnnouncer(e *Elector, call func(Event)) *announcer {
+	return &announcer{e: e, call: call, wake: make(chan struct{}, 1)}
 }
 
 func (a *announcer) announce(ev Event) {
-	if a.e.cfg.OnEvent == nil && a.e.cfg.OnLeader == nil {
-		return
-	}
 	a.mu.Lock()
 	if len(a.queue) < maxQueue {
 		a.queue = append(a.queue, ev)
@@ -53,7 +52,7 @@ func (a *announcer) run() {
 	for range a.wake {
 		events, lost, closed := a.take()
 		if lost > 0 {
-			a.e.cfg.Logger.Error("OnEvent or OnLeader hangs: events were lost", "election", a.e.cfg.Election, "id", a.e.id, "events", lost)
+			a.e.cfg.Logger.Error("OnEvent, OnLeader or the log hangs: events were lost", "election", a.e.cfg.Election, "id", a.e.id, "events", lost)
 		}
 		for _, ev := range events {
 			a.call(ev)
@@ -72,11 +71,12 @@ func (a *announcer) take() (events []Event, lost int, closed bool) {
 	return events, lost, a.closed
 }
 
-func (a *announcer) call(ev Event) {
-	if f := a.e.cfg.OnEvent; f != nil {
-		a.e.protect("OnEvent", func() { f(ev) })
+// callBack calls OnEvent and OnLeader.
+func (e *Elector) callBack(ev Event) {
+	if f := e.cfg.OnEvent; f != nil {
+		e.protect("OnEvent", func() { f(ev) })
 	}
-	if f := a.e.cfg.OnLeader; f != nil && ev.Kind == EventLeader {
-		a.e.protect("OnLeader", func() { f(ev.Leader) })
+	if f := e.cfg.OnLeader; f != nil && ev.Kind == EventLeader {
+		e.protect("OnLeader", func() { f(ev.Leader) })
 	}
 }

@@ -122,7 +122,9 @@ func (s *session) inspect(held *HeldError) {
 	if held.Repaired != "" {
 		s.trouble(fmt.Errorf("elector: the lease of %q was found damaged: %s", held.Holder, held.Repaired))
 	}
-	s.watcher.missed(held)
+	if s.watcher.missed(held) {
+		s.trouble(ErrNoHints)
+	}
 
 	// An earlier incarnation of this candidate may have left its lease behind.
 	// One that is renewed is alive.

@@ -61,7 +61,8 @@ type Config struct {
 	// OnLeader tells who leads, whenever somebody is seen to lead who was not
 	// before, this elector included. OnEvent gets every transition, in order.
 	// Both are called on one goroutine, one call at a time. They may be slow:
-	// the election does not wait for them (but Run waits for them at its end).
+	// the election does not wait for them (but Run waits for them at its end),
+	// nor for the Logger.
 	OnLeader func(l Leader)
 	OnEvent  func(Event)
 

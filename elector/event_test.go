@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,6 +81,44 @@ func TestLatenessIsReported(t *testing.T) {
 			t.Errorf("the next renewal came %v after the first request, want 10s", at)
 		}
 	})
+}
+
+// A log that hangs, because nobody reads the pipe that it writes to, delays
+// nothing: the term is renewed, and its context cancelled at its deadline.
+func TestHangingLogDelaysNothing(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		read := make(chan struct{})
+		var lost atomic.Bool
+		e := b.elector("a", func(cfg *elector.Config) {
+			cfg.Logger = slog.New(slog.NewTextHandler(hanging(read), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		b.store.renew = func(context.Context) error {
+			if lost.Load() {
+				return errLost
+			}
+			return nil
+		}
+		term := b.campaign(e)
+		time.Sleep(time.Minute)
+		if !e.IsLeader() {
+			t.Error("the term was not renewed")
+		}
+		lost.Store(true)
+		<-term.Context().Done()
+		if late := b.clock.Now() - term.Deadline(); late != 0 {
+			t.Errorf("cancelled %v after the deadline", late)
+		}
+		close(read)
+		_ = term.Resign(b.Context())
+	})
+}
+
+// hanging is a pipe that nobody reads until the channel is closed.
+type hanging chan struct{}
+
+func (h hanging) Write(text []byte) (int, error) {
+	<-h
+	return len(text), nil
 }
 
 // OnLeader tells every new leader, ourselves included, once.

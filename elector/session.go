@@ -54,7 +54,8 @@ type session struct {
 	worked     chan struct{}    // closed after the last work and its OnStopped
 	wake       time.Duration
 	rival      rival
-	announcer  *announcer
+	callbacks  *announcer
+	log        *announcer
 	watcher    *watcher
 }
 
@@ -84,7 +85,8 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 		worked:     make(chan struct{}),
 	}
 	close(s.worked)
-	s.announcer = newAnnouncer(e)
+	s.callbacks = newAnnouncer(e, e.callBack)
+	s.log = newAnnouncer(e, e.log)
 	s.watcher = newWatcher(s)
 	return s
 }
@@ -95,7 +97,8 @@ func (s *session) run(ctx context.Context) {
 	calls, cancel := context.WithCancel(context.Background())
 	s.parent, s.calls = ctx, calls
 	var background sync.WaitGroup
-	background.Go(s.announcer.run)
+	background.Go(s.callbacks.run)
+	background.Go(s.log.run)
 	go s.watcher.run(calls)
 
 	s.loop(ctx.Done())
@@ -108,7 +111,8 @@ func (s *session) run(ctx context.Context) {
 		close(t.released)
 	}
 	<-s.worked
-	s.announcer.close()
+	s.callbacks.close()
+	s.log.close()
 	background.Wait()
 	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.e.setState(StateStopped)
@@ -263,8 +267,8 @@ func (s *session) released(t machine.Transition) {
 }
 
 func (s *session) announce(ev Event) {
-	s.e.log(ev)
-	s.announcer.announce(ev)
+	s.callbacks.announce(ev)
+	s.log.announce(ev)
 }
 
 // trouble announces what the shell found.

@@ -185,7 +185,8 @@ func TestHangingWatchIsBegunAgain(t *testing.T) {
 			}
 			return nil
 		}
-		e := b.on(silent, "b", func(cfg *elector.Config) { cfg.OnStarted = untilDone })
+		var events log
+		e := b.on(silent, "b", events.into, func(cfg *elector.Config) { cfg.OnStarted = untilDone })
 		stop := b.run(e)
 		time.Sleep(time.Second)
 		b.resign(term)
@@ -193,6 +194,9 @@ func TestHangingWatchIsBegunAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := silent.watches.Load(); n != 2 {
 			t.Fatalf("watched %d times", n)
+		}
+		if events.troubles(elector.ErrNoHints) != 1 {
+			t.Error("not reported")
 		}
 		b.resign(term)
 		time.Sleep(10 * time.Millisecond)

@@ -74,20 +74,20 @@ func (w *watcher) heard(token uint64) {
 
 // missed begins the Watch again if it hangs: if a lease was granted since it
 // began, and so long ago that the hint of it should have arrived.
-func (w *watcher) missed(held *HeldError) {
+func (w *watcher) missed(held *HeldError) bool {
 	cfg := &w.s.e.cfg
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancel == nil || w.seen == 0 || held.Token <= max(w.seen, w.hinted) {
 		w.seen = max(w.seen, held.Token)
-		return
+		return false
 	}
 	if held.Remaining > cfg.Lease-cfg.RequestTimeout {
-		return // too fresh to tell
+		return false // too fresh to tell
 	}
-	cfg.Logger.Warn("the store's announcements have stopped coming; listening anew", "election", cfg.Election, "id", w.s.e.id)
 	w.seen = held.Token
 	w.cancel()
+	return true
 }
 
 // await waits for an event, at most for d.

@@ -185,9 +185,11 @@ func (s *session) step(msg message) (done bool) {
 	if msg.held != nil {
 		s.inspect(msg.held)
 	}
-	s.pending = append(s.pending[:0], msg.input)
-	for i := 0; i < len(s.pending); i++ {
-		out := s.machine.Step(s.clock.Now(), s.pending[i])
+	s.pending = append(s.pending, msg.input)
+	for len(s.pending) > 0 { // apply adds to it
+		in := s.pending[0]
+		s.pending = s.pending[1:]
+		out := s.machine.Step(s.clock.Now(), in)
 		for _, t := range out.Transitions {
 			s.apply(t)
 		}

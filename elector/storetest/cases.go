@@ -13,8 +13,8 @@ func idempotent(b *bench) {
 	if again.Token != first.Token {
 		b.Errorf("%s: tokens %d and %d for one nonce", b.name, first.Token, again.Token)
 	}
-	b.refused(election, "a", "a/2") // another attempt, even of the same candidate
-	b.refused(election, "b", "a/1") // the same nonce, but not the same candidate
+	_ = b.refused("a", "a/2") // another attempt, even of the same candidate
+	_ = b.refused("b", "a/1") // the same nonce, but not the same candidate
 	b.leads(election, "a", first.Token)
 }
 
@@ -34,7 +34,7 @@ func repeatedAttemptExtends(b *bench) {
 func held(b *bench) {
 	lease := b.acquire(election, "a", "a/1", 0)
 	b.advance(ttl / 2)
-	err := b.refused(election, "b", "b/1")
+	err := b.refused("b", "b/1")
 	if err.Holder != "a" || err.Token != lease.Token {
 		b.Errorf("%s: held by %q with token %d, want %q with %d", b.name, err.Holder, err.Token, "a", lease.Token)
 	}
@@ -66,7 +66,7 @@ func tokensExact(b *bench) {
 		}
 		last = lease.Token
 		b.leads(election, "a", last)
-		if got := b.refused(election, "b", "b/1").Token; got != last {
+		if got := b.refused("b", "b/1").Token; got != last {
 			b.Errorf("%s: a refusal names the token %d, want %d", b.name, got, last)
 		}
 		wrong := lease

@@ -103,7 +103,7 @@ func (b *bench) acquire(election, id, nonce string, floor uint64) elector.Lease 
 }
 
 // refused demands that the lease is held by somebody else.
-func (b *bench) refused(election, id, nonce string) *elector.HeldError {
+func (b *bench) refused(id, nonce string) *elector.HeldError {
 	b.Helper()
 	_, err := b.attempt(election, id, nonce, 0)
 	var held *elector.HeldError

@@ -188,7 +188,7 @@ func TestHintsOnlyHasten(t *testing.T) {
 		t.Errorf("tried %v after the release, want at most 10 × 200µs", d)
 	}
 
-	r, refused := held() // of an earlier term
+	r, _ = held() // of an earlier term
 	for range 80 {
 		r.step(Input{Kind: HintReleased, Token: 2})
 		r.wait(100 * ms)
@@ -197,7 +197,7 @@ func TestHintsOnlyHasten(t *testing.T) {
 		}
 	}
 
-	r, refused = held() // repeated all the time, and false
+	r, refused := held() // repeated all the time, and false
 	tries := 0
 	for range 999 {
 		r.step(Input{Kind: HintReleased, Token: 3})

@@ -142,8 +142,9 @@ func (n *node) pause(d time.Duration) {
 		if n.w.now < n.paused {
 			return
 		}
-		queue := append(n.queue, Input{})
+		queue := n.queue
 		n.queue = nil
+		n.input(Input{})
 		for _, in := range queue {
 			n.input(in)
 		}

@@ -315,9 +315,12 @@ func (ls *leases) findCould(l *lease) {
 		}
 		return sum
 	}
-	end := l.grant.to + life(l.grant)
+	end := l.granted() + life(l.grant)
 	l.overBy = l.grant
 	for _, w := range l.writes {
+		if w == l.grant {
+			continue
+		}
 		last := end + maybe(w.to)
 		if w.from > last && l.late == nil {
 			l.late, l.lateAfter = w, l.overBy
@@ -333,6 +336,18 @@ func (ls *leases) findCould(l *lease) {
 		}
 	}
 	l.could.to = end
+}
+
+// granted is when the grant had taken effect at the latest: by its return, or
+// earlier, if somebody saw the lease and no repetition of the same attempt can
+// have brought it.
+func (l *lease) granted() time.Duration {
+	for _, o := range slices.Concat(l.writes, l.maybes) {
+		if o.call == history.Acquire && o != l.grant {
+			return l.grant.to
+		}
+	}
+	return min(l.grant.to, l.held.from)
 }
 
 // lengthened tells whether a fault set the store's clock back: then nothing is

@@ -120,6 +120,9 @@ var leaseStories = []struct {
 		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 1990*ms, 2500*ms, history.Ok, 1).
 			refused("n2", "b", 3900*ms, 3902*ms, "n1", 1).acquire("n2", "c", 4006*ms, 4008*ms, 2)
 	}, Pass, nil},
+	{"seen before the slow reply to its grant, and again too late", func(s *story) {
+		s.acquire("n1", "a", 0, 1500*ms, 1).refused("n2", "b", 98*ms, 100*ms, "n1", 1).refused("n2", "c", 2300*ms, 2302*ms, "n1", 1)
+	}, Fail, nil},
 	{"renewal refused although held", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 500*ms, 502*ms, history.Fail, 1)
 	}, Fail, []int64{2, 4}},
@@ -262,6 +265,14 @@ func TestLeaseStoreOrder(t *testing.T) {
 			s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 10*ms, 12*ms, history.Ok, 1).acquire("n2", "b", 20*ms, 22*ms, 2)
 			s.audit(history.Acquire, "n2", "b", 2, 21*ms, true).audit(history.Acquire, "n1", "a", 1, 21*ms, true).
 				audit(history.Release, "n1", "a", 1, 21*ms, true)
+		}, Fail},
+		{"renewals in an order that the times forbid", func(s *story) {
+			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)
+			for try := uint64(1); try <= 2; try++ {
+				at := time.Duration(try) * 10 * ms
+				s.op("n1", history.Renew, at, at+2*ms, history.Ok, history.Event{Nonce: "a", Token: 1, Try: try}, history.Event{})
+				s.add(history.Event{Kind: history.Audit, Call: history.Renew, Nonce: "a", Token: 1, Try: 3 - try, At: 50 * ms, Applied: history.Bool(true)})
+			}
 		}, Fail},
 		{"an unknown outcome that took effect too early", func(s *story) {
 			s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 1*ms, true)

@@ -109,6 +109,9 @@ var promiseStories = []struct {
 		s.elected("n1", 0, 3, 100*ms).elected("n2", 90*ms, 4, 200*ms)
 		s.events[0].Election, s.events[1].Election = "east", "west"
 	}, Pass, nil},
+	{"led in the gap before a late extension", AtMostOneLeader, func(s *story) {
+		s.elected("n1", 0, 3, 100*ms).elected("n2", 150*ms, 4, 200*ms).extended("n1", 250*ms, 3, 300*ms)
+	}, Pass, nil},
 	{"nobody believed", AtMostOneLeader, func(s *story) { s.acquire("n1", "a", 0, 2*ms, 1) }, Unknown, nil},
 
 	{"larger tokens", TokensIncrease, func(s *story) {

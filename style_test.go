@@ -158,6 +158,8 @@ type house struct {
 
 	files      map[string][]byte
 	packages   map[string]string // folder of a package: its comment
+	bubbles    map[string]bool   // folders with tests that use testing/synctest
+	sleepers   []string          // tests that call time.Sleep
 	used       map[string]bool   // exceptions
 	complaints []string
 }
@@ -168,7 +170,7 @@ func (h *house) complain(format string, arguments ...any) {
 
 // inspect reads everything that git does not ignore.
 func (h *house) inspect() ([]string, error) {
-	h.files, h.packages, h.used = map[string][]byte{}, map[string]string{}, map[string]bool{}
+	h.files, h.packages, h.bubbles, h.used = map[string][]byte{}, map[string]string{}, map[string]bool{}, map[string]bool{}
 	if err := h.read(); err != nil {
 		return nil, err
 	}
@@ -188,6 +190,11 @@ func (h *house) inspect() ([]string, error) {
 	for folder, comment := range h.packages {
 		if comment == "" {
 			h.complain("no comment says what package %s is", folder)
+		}
+	}
+	for _, name := range h.sleepers {
+		if !h.bubbles[path.Dir(name)] {
+			h.complain("%s sleeps: a test waits for the event itself, or runs in a bubble of testing/synctest", name)
 		}
 	}
 	for name := range h.exceptions {
@@ -284,8 +291,8 @@ func (h *house) inspectGo(name string, content []byte) error {
 			h.inspectDeclaration(name, d)
 		}
 	}
-	if test && sleeps(file) {
-		h.complain("%s sleeps: a test waits for the event itself, or runs in a bubble of testing/synctest", name)
+	if test {
+		h.inspectWaits(name, file)
 	}
 	return nil
 }
@@ -348,18 +355,19 @@ func (h *house) inspectDeclaration(name string, d *ast.GenDecl) {
 	}
 }
 
-// sleeps tells whether a file calls time.Sleep and makes no bubble.
-func sleeps(file *ast.File) bool {
-	var asleep bool
+// inspectWaits notes which tests sleep, and which packages test in bubbles:
+// often one helper makes the bubble for all files of a package.
+func (h *house) inspectWaits(name string, file *ast.File) {
 	for _, spec := range file.Imports {
 		switch spec.Path.Value {
 		case `"testing/synctest"`:
-			return false
+			h.bubbles[path.Dir(name)] = true
 		case `"time"`:
-			asleep = slices.Contains(clockUses(file, spec), "time.Sleep")
+			if slices.Contains(clockUses(file, spec), "time.Sleep") {
+				h.sleepers = append(h.sleepers, name)
+			}
 		}
 	}
-	return asleep
 }
 
 func (h *house) inspectPaths(name string, content []byte) {

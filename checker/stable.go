@@ -3,6 +3,8 @@ package checker
 import (
 	"fmt"
 	"time"
+
+	"github.com/recount-io/recount/history"
 )
 
 // checkStable decides whether the leader did not change without a fault: no
@@ -12,7 +14,7 @@ import (
 // it the lease that much later. A voluntary resignation without a fault is a
 // change as well. What happens while the harness stops the candidates at the
 // end does not count. In a scenario that calls itself steadfast no fault
-// excuses a change.
+// excuses a change but a stall of the machine, which nobody injected.
 //
 // Unknown if nobody was ever elected, or no term overlaps a fault-free stretch.
 func checkStable(r *run) Finding {
@@ -49,9 +51,20 @@ func (r *run) influence(f *fault) window { return window{f.from, f.to + r.return
 // excuses are the faults that may explain a change.
 func (r *run) excuses() []*fault {
 	if r.h.Header.Steadfast {
-		return nil
+		return r.stalls()
 	}
 	return r.faults
+}
+
+// stalls are the times in which the machine itself held up the run.
+func (r *run) stalls() []*fault {
+	var all []*fault
+	for _, f := range r.faults {
+		if f.name == history.StallFault {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // calm tells whether no fault can explain what happens at t and the run still

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,10 +34,18 @@ type Host struct {
 	Clock  *Clock
 	Logger *slog.Logger
 
-	out    *output
-	work   *worker
-	belief atomic.Pointer[history.Event] // the last elected or extended event, nil when deposed
-	wall   atomic.Int64                  // offset of the wall clock, ms
+	out  *output
+	work *worker
+	wall atomic.Int64 // offset of the wall clock, ms
+
+	mu     sync.Mutex // held while a belief is printed: they are printed in order
+	belief *belief    // nil when deposed
+}
+
+// belief is one that is under way and ends by itself.
+type belief struct {
+	event    history.Event // its last elected or extended event
+	deadline time.Duration // on the candidate's clock, which may come to run at another rate
 }
 
 // Main runs the subject that the environment names, if it names one, and ends
@@ -81,6 +90,9 @@ func run(subject Subject) error {
 	case <-ctx.Done():
 		return nil
 	}
+	go protocol.Stalls(ctx, settings.Lease/8, func(lasted time.Duration) {
+		h.out.line(protocol.Line{Name: protocol.EventStall, LastedMS: float64(lasted) / float64(time.Millisecond)})
+	})
 	return subject(ctx, h)
 }
 
@@ -106,19 +118,13 @@ func (h *Host) obey(commands io.Reader, started chan<- struct{}) {
 // setClock changes the clocks. A belief that is under way then ends at another
 // real time: its deadline is a time on the candidate's own clock.
 func (h *Host) setClock(c protocol.Command) {
-	belief := h.belief.Load()
-	var deadline time.Duration
-	if belief != nil && belief.Until == nil {
-		belief = nil // no clock moves its end
-	}
-	if belief != nil {
-		deadline = h.own(*belief.Until)
-	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.Clock.SetRate(c.Rate)
 	h.wall.Store(c.OffsetMS)
-	if belief != nil {
-		moved := *belief
-		moved.Kind, moved.Until = history.Extended, history.At(h.real(deadline))
+	if h.belief != nil {
+		moved := h.belief.event
+		moved.Kind, moved.Until = history.Extended, history.At(h.real(h.belief.deadline))
 		h.out.stamp(moved)
 	}
 	h.out.line(protocol.Line{Name: protocol.EventClock, Rate: h.Clock.Rate(), OffsetMS: c.OffsetMS})
@@ -129,13 +135,8 @@ func (h *Host) WallOffset() time.Duration {
 	return time.Duration(h.wall.Load()) * time.Millisecond
 }
 
-// real puts a time on the candidate's clock onto the run's clock; own is its
-// inverse.
+// real puts a time on the candidate's clock onto the run's clock.
 func (h *Host) real(own time.Duration) time.Duration { return h.Clock.Real(own) - h.Epoch }
-
-func (h *Host) own(real time.Duration) time.Duration {
-	return h.Clock.Now() + time.Duration(float64(real-h.out.now())*h.Clock.Rate())
-}
 
 // Recorded is store with every call to it, and every outcome, recorded.
 func (h *Host) Recorded(store elector.Store) elector.Store {
@@ -168,33 +169,34 @@ func CutElection(name string) (prefix, election string, found bool) {
 // Forever is the deadline of a belief that does not end by itself.
 const Forever = time.Duration(math.MaxInt64)
 
-// deadline puts the deadline of a belief onto the run's clock.
-func (h *Host) deadline(own time.Duration) *time.Duration {
-	if own == Forever {
-		return nil
-	}
-	return history.At(h.real(own))
-}
-
 // Elected, Extended and Deposed record a belief. at and until are times on the
 // candidate's clock.
 func (h *Host) Elected(at time.Duration, token uint64, until time.Duration) {
-	h.believe(at, history.Event{Kind: history.Elected, Node: h.Node, Token: token, Until: h.deadline(until)})
+	h.believe(history.Elected, at, token, until)
 }
 
 // Extended records that the belief lasts until a later time.
 func (h *Host) Extended(at time.Duration, token uint64, until time.Duration) {
-	h.believe(at, history.Event{Kind: history.Extended, Node: h.Node, Token: token, Until: h.deadline(until)})
+	h.believe(history.Extended, at, token, until)
 }
 
-func (h *Host) believe(at time.Duration, e history.Event) {
-	h.belief.Store(&e)
+func (h *Host) believe(kind history.Kind, at time.Duration, token uint64, until time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := history.Event{Kind: kind, Node: h.Node, Token: token}
+	h.belief = nil // no clock moves the end of one that lasts for ever
+	if until != Forever {
+		e.Until = history.At(h.real(until))
+		h.belief = &belief{event: e, deadline: until}
+	}
 	h.out.at(h.real(at), e)
 }
 
 // Deposed records the end of a belief.
 func (h *Host) Deposed(at time.Duration, token uint64, why history.Why) {
-	h.belief.Store(nil)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.belief = nil
 	h.out.at(h.real(at), history.Event{Kind: history.Deposed, Node: h.Node, Token: token, Why: why})
 }
 

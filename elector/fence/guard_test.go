@@ -84,6 +84,15 @@ func TestGuardDoIsOneStep(t *testing.T) {
 	if last != 8 {
 		t.Errorf("the last token is %d", last)
 	}
+	if err := g.Do(8, func() error {
+		if g.mu.TryLock() {
+			t.Error("another token could pass during the write")
+			g.mu.Unlock()
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
 	failure := errors.New("disk full")
 	if err := g.Do(9, func() error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("the write's error became %v", err)

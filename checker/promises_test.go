@@ -223,6 +223,16 @@ var promiseStories = []struct {
 		s.elected("n1", 0, 1, 1900*ms).extended("n1", 1000*ms, 1, 3000*ms).fault("pause", 1500*ms, 6000*ms, nil, "n1").
 			elected("n2", 4000*ms, 2, 90000*ms).note(90000 * ms)
 	}, Pass, nil},
+	{"a change in a fault of a steadfast scenario", Stable, func(s *story) {
+		s.header.Steadfast = true
+		s.elected("n1", 0, 1, 1900*ms).extended("n1", 1000*ms, 1, 3000*ms).fault("pause", 1500*ms, 6000*ms, nil, "n1").
+			elected("n2", 4000*ms, 2, 90000*ms).note(90000 * ms)
+	}, Fail, nil},
+	{"a change in a steadfast scenario while the machine stalled", Stable, func(s *story) {
+		s.header.Steadfast = true
+		s.elected("n1", 0, 1, 1900*ms).extended("n1", 1000*ms, 1, 3000*ms).fault(history.StallFault, 1500*ms, 3000*ms, nil, "n1").
+			elected("n2", 4000*ms, 2, 90000*ms).note(90000 * ms)
+	}, Pass, nil},
 	{"a second leader without a fault", Stable, func(s *story) {
 		s.elected("n1", 0, 1, 20000*ms).elected("n2", 4000*ms, 2, 20000*ms).note(20000 * ms)
 	}, Fail, []int64{1, 2}},
@@ -236,6 +246,11 @@ var promiseStories = []struct {
 		s.header.FailoverBound = 10 * ms
 		s.events = goodStory().events
 	}, Fail, nil},
+	{"a failover that took too long on a machine that stalled", FailoverBound, func(s *story) {
+		s.header.FailoverBound = 10 * ms
+		s.events = goodStory().events
+		s.fault(history.StallFault, 0, 90000*ms, nil, history.StoreTarget)
+	}, Unknown, nil},
 	{"no failover", FailoverBound, func(s *story) { s.elected("n1", 0, 1, 10000*ms) }, Unknown, nil},
 }
 

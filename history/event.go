@@ -84,6 +84,11 @@ const (
 	ByItself  Why = "by itself"
 )
 
+// StallFault is the name of a fault that nobody injected: the machine under the
+// run did not let a process, or the store, go on for a while. Recorded so that
+// nobody takes its consequences for the elector's.
+const StallFault = "stall"
+
 // StoreTarget is the target of a fault that hits the store itself.
 const StoreTarget = "store"
 

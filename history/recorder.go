@@ -62,6 +62,19 @@ func tell(observers []func(Event), e Event) {
 	}
 }
 
+// Faults returns the fault events recorded so far.
+func (r *Recorder) Faults() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var faults []Event
+	for _, e := range r.events {
+		if e.Kind == Fault {
+			faults = append(faults, e)
+		}
+	}
+	return faults
+}
+
 // Observe calls f with every event from now on, on the goroutine that records
 // it. f must not block and must not record.
 func (r *Recorder) Observe(f func(Event)) {

@@ -90,7 +90,7 @@ func run(subject Subject) error {
 	case <-ctx.Done():
 		return nil
 	}
-	go protocol.Stalls(ctx, settings.Lease/8, func(lasted time.Duration) {
+	go protocol.Stalls(ctx, settings.Lease/protocol.StallShare, func(lasted time.Duration) {
 		h.out.line(protocol.Line{Name: protocol.EventStall, LastedMS: float64(lasted) / float64(time.Millisecond)})
 	})
 	return subject(ctx, h)

@@ -34,6 +34,7 @@ type candidate struct {
 	env      []string // without what changes between starts
 	logs     string   // path of the file that gets standard error
 	recorder *history.Recorder
+	stalls   *stalls
 	warden   *warden.Warden
 	steered  bool // speaks the part of the protocol that steers
 
@@ -167,6 +168,9 @@ func (c *candidate) hear(p *process, text []byte) {
 		case p.clocks <- line:
 		default: // nobody asked
 		}
+		return
+	case protocol.EventStall:
+		c.stalls.add(c.node, time.Duration(line.LastedMS*float64(time.Millisecond)))
 		return
 	}
 	e := line.Event

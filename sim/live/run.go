@@ -49,6 +49,7 @@ type run struct {
 	election string // with the prefix of the run's keys
 	recorder *history.Recorder
 	leaders  *leadership
+	stalls   *stalls
 	world    *world
 	server   redisserver.Server
 	close    []func() error // undone in reverse order
@@ -71,6 +72,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - epoch }),
 		leaders:  newLeadership(plan.NodeNames()),
 	}
+	r.stalls = &stalls{least: plan.Timings.Lease / protocol.StallShare, recorder: r.recorder}
 	r.recorder.Observe(r.leaders.see)
 	defer func() {
 		err = errors.Join(err, r.undo())
@@ -134,7 +136,7 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 	}
 	r.world.candidates[node] = &candidate{
 		node: node, command: command, steered: steered, env: env, clocks: clocks{rate: 1},
-		logs: filepath.Join(r.logs, node+".log"), recorder: r.recorder, warden: r.session.warden,
+		logs: filepath.Join(r.logs, node+".log"), recorder: r.recorder, stalls: r.stalls, warden: r.session.warden,
 	}
 	return nil
 }
@@ -173,9 +175,13 @@ func (r *run) live(ctx context.Context) error {
 	}
 	r.tell("started")
 	watching, stop := context.WithCancel(ctx)
-	var audit sync.WaitGroup
-	audit.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
-	defer audit.Wait()
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
+	watchers.Go(func() { r.stalls.watchSelf(watching, r.plan.NodeNames()) })
+	watchers.Go(func() {
+		r.stalls.watchStore(watching, func(ctx context.Context) error { return r.world.direct.Ping(ctx).Err() })
+	})
+	defer watchers.Wait()
 	defer stop()
 
 	patience := 5*r.plan.Timings.Lease + actTime
@@ -266,6 +272,7 @@ func (r *run) end() {
 		<-done
 	}
 	r.world.audit.drain(context.Background())
+	r.stalls.record(r.recorder.Faults())
 	r.tell("done")
 }
 

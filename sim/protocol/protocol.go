@@ -44,16 +44,20 @@ const (
 const (
 	EventReady = "ready"
 	EventClock = "clock"
+	// EventStall tells that the machine did not let the candidate go on for
+	// LastedMS until just now.
+	EventStall = "stall"
 )
 
 // Line is one line of a candidate's standard output. Name is the kind of a
-// history event, EventReady or EventClock; the history's own name for that
+// history event, EventReady, EventClock or EventStall; the history's own name for that
 // field, kind, is understood too.
 type Line struct {
 	Name    string         `json:"event"`
 	At      *time.Duration `json:"at,omitempty"`       // on the run's clock; absent: on arrival
 	UntilMS *float64       `json:"until_ms,omitempty"` // belief ends so long after At
 
+	LastedMS float64 `json:"lasted_ms,omitempty"` // EventStall
 	Rate     float64 `json:"rate,omitempty"`      // EventClock
 	OffsetMS int64   `json:"offset_ms,omitempty"` // EventClock: of the wall clock
 
@@ -71,7 +75,7 @@ func Parse(text []byte) (Line, bool) {
 		line.Name = string(line.Kind)
 	}
 	switch line.Name {
-	case EventReady, EventClock:
+	case EventReady, EventClock, EventStall:
 		return line, true
 	}
 	line.Kind = history.Kind(line.Name)

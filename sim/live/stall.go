@@ -1,0 +1,107 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/protocol"
+)
+
+// stalls collects the times in which the machine held up the run: on a busy
+// one, that a leader loses its lease is no fault of the elector's.
+type stalls struct {
+	least    time.Duration
+	recorder *history.Recorder
+
+	mu  sync.Mutex
+	all []stall
+}
+
+type stall struct {
+	target   string
+	from, to time.Duration
+}
+
+// add notes that target was held up for so long until now.
+func (s *stalls) add(target string, lasted time.Duration) {
+	now := s.recorder.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, stall{target, max(now-lasted, 0), now})
+}
+
+// watchStore looks whether the store answers the harness, which is near to it,
+// until ctx is done.
+func (s *stalls) watchStore(ctx context.Context, ping func(context.Context) error) {
+	for sleep(ctx, s.least) {
+		began := s.recorder.Now()
+		asking, cancel := context.WithTimeout(ctx, actTime)
+		_ = ping(asking) // late or not at all: the time tells
+		cancel()
+		if took := s.recorder.Now() - began; took >= s.least && ctx.Err() == nil {
+			s.add(history.StoreTarget, took)
+		}
+	}
+}
+
+// record puts the stalls into the history, but for those that a fault of the
+// schedule explains: a suspended process is held up too.
+func (s *stalls) record(faults []history.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, st := range s.all {
+		if slices.ContainsFunc(windows(faults), st.explained) {
+			continue
+		}
+		on := history.Event{
+			Kind: history.Fault, ID: fmt.Sprintf("s%d", i+1), Fault: history.StallFault, Phase: history.On,
+			At: st.from, Targets: []string{st.target}, Params: map[string]any{"lasted_ms": (st.to - st.from).Milliseconds()},
+		}
+		off := on
+		off.At, off.Phase, off.Effective = st.to, history.Off, history.Bool(true)
+		off.Evidence = "not injected: the machine did not let " + st.target + " go on"
+		s.recorder.Record(on)
+		s.recorder.Record(off)
+	}
+}
+
+// window is the time in which a fault of the schedule was on.
+type window struct {
+	targets  []string
+	from, to time.Duration
+}
+
+func windows(faults []history.Event) []window {
+	var all []window
+	for _, on := range faults {
+		if on.Phase != history.On {
+			continue
+		}
+		w := window{targets: on.Targets, from: on.At, to: 1<<63 - 1}
+		for _, off := range faults {
+			if off.Phase == history.Off && off.ID == on.ID {
+				w.to = off.At
+			}
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// explained tells whether the stall began while the fault was on.
+func (st stall) explained(w window) bool {
+	return slices.Contains(w.targets, st.target) && st.from < w.to && w.from < st.to
+}
+
+// watchSelf looks whether the harness itself is held up, until ctx is done.
+func (s *stalls) watchSelf(ctx context.Context, nodes []string) {
+	protocol.Stalls(ctx, s.least, func(lasted time.Duration) {
+		for _, node := range append(slices.Clone(nodes), history.StoreTarget) {
+			s.add(node, lasted)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// A stall of the machine is recorded as a fault that nobody injected, unless a
+// fault of the schedule on the same target explains it.
+func TestStallsAreRecorded(t *testing.T) {
+	now := time.Duration(0)
+	recorder := history.NewRecorder(func() time.Duration { return now })
+	s := &stalls{least: 100 * time.Millisecond, recorder: recorder}
+	now = 2 * time.Second
+	s.add("n1", 300*time.Millisecond) // while it was suspended
+	s.add("n2", 300*time.Millisecond)
+	now = 9 * time.Second
+	s.add("n1", time.Second) // long after
+	on := history.Event{Kind: history.Fault, ID: "f1", Fault: "pause", Phase: history.On, At: time.Second, Targets: []string{"n1"}}
+	off := on
+	off.Phase, off.At = history.Off, 1900*time.Millisecond
+	s.record([]history.Event{on, off})
+
+	var got []string
+	for _, e := range recorder.History(history.Header{}).Events {
+		got = append(got, string(e.Phase)+" "+e.Targets[0]+" "+e.At.String())
+		if e.Fault != history.StallFault {
+			t.Errorf("fault %q", e.Fault)
+		}
+	}
+	want := []string{"on n2 1.7s", "off n2 2s", "on n1 8s", "off n1 9s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %v, want %v", got, want)
+	}
+}
+
+// A store that answers late is noticed, one that answers in time is not.
+func TestLateStoreIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		recorder := history.NewRecorder(func() time.Duration { return time.Since(begin) })
+		s := &stalls{least: 100 * time.Millisecond, recorder: recorder}
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
+		calls := 0
+		s.watchStore(ctx, func(ctx context.Context) error {
+			if calls++; calls == 3 {
+				sleep(ctx, 400*time.Millisecond)
+			}
+			return nil
+		})
+		if len(s.all) != 1 || s.all[0] != (stall{history.StoreTarget, 300 * time.Millisecond, 700 * time.Millisecond}) {
+			t.Errorf("stalls %v", s.all)
+		}
+	})
+}

@@ -50,9 +50,10 @@ type Link struct {
 	addr     string // as seen from here
 	listen   string // as seen from toxiproxy
 
-	mu    sync.Mutex
-	api   *client.Proxy
-	shape shape
+	mu     sync.Mutex
+	api    *client.Proxy
+	shape  shape
+	closed bool
 }
 
 // Addr is host:port, where the link accepts connections.
@@ -100,13 +101,16 @@ func (l *Link) Heal() error {
 func (l *Link) change(edit func(*shape)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return errClosed
+	}
 	next := l.shape
 	edit(&next)
 	if next == l.shape {
 		return nil
 	}
-	err := errRebuild
-	if !l.shape.needsRebuild(next) {
+	err := errReset
+	if next.cut != Reset {
 		err = l.step(next)
 	}
 	if err != nil {
@@ -119,7 +123,9 @@ func (l *Link) change(edit func(*shape)) error {
 	return nil
 }
 
-var errRebuild = errors.New("this change needs a new proxy")
+// errReset is why a Reset makes the proxy anew: only so do the connections that
+// are open already end.
+var errReset = errors.New("a reset needs a new proxy")
 
 // step changes only what differs.
 func (l *Link) step(next shape) error {
@@ -234,10 +240,15 @@ func (l *Link) delete() error {
 	return err
 }
 
-// Close deletes the link's proxy, which closes its connections.
+// Close deletes the link's proxy, which closes its connections. A link that is
+// not closed is closed with its network. A second Close does nothing.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
 	if err := l.delete(); err != nil {
 		return fmt.Errorf("cannot delete the proxy of %s: %w", l.name, err)
 	}

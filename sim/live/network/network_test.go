@@ -3,13 +3,10 @@ package network
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -297,6 +294,29 @@ func TestOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// A link that is both slow and cut is healed at once, though its clients never
+// stop sending.
+func TestSlowAndCutUnderLoad(t *testing.T) {
+	m, l := redisBehind(t, Options{Timeout: 20 * time.Second})
+	for range 5 {
+		ok(t, l.Delay(time.Millisecond, 0))
+		ok(t, l.Cut(Both))
+		for range 8 {
+			c := talk(t, l)
+			go func() {
+				for c.say("PING") == nil { // until the link is healed
+				}
+			}()
+		}
+		begun := time.Now()
+		ok(t, l.Heal())
+		healed(t, m, l)
+		if took := time.Since(begun); took > soon {
+			t.Fatalf("took %v", took)
+		}
+	}
+}
+
 // Where toxiproxy hangs (a reader that does not read blocks the toxic that is
 // to be taken off), the link is made anew and works; all in bounded time.
 func TestHangingToxiproxy(t *testing.T) {
@@ -398,121 +418,4 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	m.Close()
 	goleak.VerifyNone(t, before)
-}
-
-// An outside toxiproxy serves as well, and gets rid of all our proxies and of
-// no other; those of a harness that was killed are swept away.
-func TestOutsideToxiproxy(t *testing.T) {
-	outside := start(t, Options{})
-	m := miniredis.RunT(t)
-	addr := outside.addr
-	foreign, err := outside.api.CreateProxy("foreign", "127.0.0.1:0", m.Addr())
-	ok(t, err)
-	n, err := Start(t.Context(), Options{Addr: addr})
-	ok(t, err)
-	l, err := n.Link("n1", m.Addr())
-	ok(t, err)
-	ok(t, l.Cut(Both))
-	if _, err := probe(t, l, short); err == nil {
-		t.Error("a cut has no effect")
-	}
-	ok(t, l.Heal())
-	healed(t, m, l)
-	wantProxies(t, outside, 2)
-	ok(t, n.Close())
-	wantProxies(t, outside, 1)
-
-	killed := start(t, Options{Addr: "http://" + addr}) // its Close comes too late
-	for range 3 {
-		_, err := killed.Link("n1", m.Addr())
-		ok(t, err)
-	}
-	if swept, err := Sweep(t.Context(), addr); err != nil || swept != 3 {
-		t.Errorf("swept %d, %v; want 3", swept, err)
-	}
-	wantProxies(t, outside, 1)
-	ok(t, foreign.Delete())
-}
-
-func wantProxies(t *testing.T, n *Network, want int) {
-	t.Helper()
-	proxies, err := n.api.Proxies()
-	if err != nil || len(proxies) != want {
-		t.Errorf("%d proxies, %v; want %d", len(proxies), err, want)
-	}
-}
-
-// What is no toxiproxy is told, soon, with what to do.
-func TestNoToxiproxy(t *testing.T) {
-	web := httptest.NewServer(nil)
-	defer web.Close()
-	polite := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "welcome") // a client that is gone does not matter
-	}))
-	defer polite.Close()
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	defer func() { _ = mute.Close() }() // nobody talks to it
-	for _, addr := range []string{"127.0.0.1:1", "nonsense", web.Listener.Addr().String(), polite.URL, mute.Addr().String()} {
-		begun := time.Now()
-		_, err := Start(t.Context(), Options{Addr: addr, Timeout: short})
-		if !errors.Is(err, ErrNoToxiproxy) || !strings.Contains(err.Error(), "leave --toxiproxy out") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", addr, err)
-		}
-		if took := time.Since(begun); took > soon {
-			t.Errorf("%s: took %v", addr, took)
-		}
-	}
-	if _, err := Sweep(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrNoToxiproxy) {
-		t.Error(err)
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if _, err := Start(stopped, Options{Addr: mute.Addr().String()}); !errors.Is(err, context.Canceled) {
-		t.Errorf("stopped by its caller: %v", err)
-	}
-}
-
-// A probe takes an error for an answer, shakes hands where TLS is spoken, and
-// says when nothing stands behind the link.
-func TestProbe(t *testing.T) {
-	m, l := redisBehind(t, Options{})
-	m.RequireAuth("password")
-	if _, err := probe(t, l, soon); err != nil {
-		t.Errorf("a Redis that wants a password: %v", err)
-	}
-	m.Close()
-	if _, err := probe(t, l, soon); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("nothing behind the link: %v", err)
-	}
-
-	web := httptest.NewTLSServer(nil) // for its certificate
-	defer web.Close()
-	secured, err := miniredis.RunTLS(&tls.Config{Certificates: web.TLS.Certificates})
-	ok(t, err)
-	defer secured.Close()
-	l, err = start(t, Options{TLS: true, TLSServerName: "redis.example"}).Link("n1", secured.Addr())
-	ok(t, err)
-	if took, err := probe(t, l, soon); err != nil || took <= 0 {
-		t.Errorf("over TLS: %v, %v", took, err)
-	}
-	ok(t, l.Cut(Replies))
-	if _, err := probe(t, l, short); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("over TLS, cut: %v, want a deadline", err)
-	}
-}
-
-// Nonsense is refused and changes nothing.
-func TestNonsense(t *testing.T) {
-	m, l := redisBehind(t, Options{})
-	for _, err := range []error{
-		l.Cut("scissors"), l.Cut(""),
-		l.Delay(-1, 0), l.Delay(time.Millisecond, -1), l.Delay(time.Millisecond, time.Second),
-		l.Bandwidth(-1),
-	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "network: ") {
-			t.Error(err)
-		}
-	}
-	healed(t, m, l)
 }

@@ -31,7 +31,8 @@ const (
 
 func (s shape) enabled() bool { return s.cut != Refused }
 
-// toxics come in the order in which they are put on.
+// toxics come in the order in which they are put on, and taken off: those of a
+// cut last, since they swallow what the toxics before them still send.
 func (s shape) toxics() []toxic {
 	var all []toxic
 	both := func(kind string, first, second int64) {
@@ -54,20 +55,6 @@ func (s shape) toxics() []toxic {
 		both("reset_peer", 0, 0)
 	}
 	return all
-}
-
-// needsRebuild says that going on to next step by step would not do.
-func (s shape) needsRebuild(next shape) bool {
-	if next.cut == s.cut {
-		return false
-	}
-	// Connections that are open already are not reset; they are closed then.
-	if next.cut == Reset {
-		return true
-	}
-	// A timeout toxic that is taken off leaves its connection without a
-	// reader; taking off the toxic before it would wait for one for ever.
-	return s.enabled() && s.cut != "" && (s.latency > 0 || s.rate > 0)
 }
 
 func (t toxic) name() string { return t.kind + "_" + t.stream }

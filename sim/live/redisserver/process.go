@@ -19,7 +19,11 @@ import (
 // program is what a process runs, and what has to be on PATH.
 const program = "redis-server"
 
-const logName = "redis.log"
+const (
+	logName = "redis.log"
+	// memoryRoom is what the data of a long run takes, and plenty more.
+	memoryRoom = 256 << 20
+)
 
 // durable are the settings under which a server keeps what it has confirmed:
 // every write is on disk before its reply. Rewriting the file would take time
@@ -56,7 +60,7 @@ func openProcess(ctx context.Context, o Options, why string) (Server, error) {
 	if p.warden, p.release, err = o.guard(); err != nil {
 		return nil, err
 	}
-	if p.dir, err = p.warden.Directory("redis"); err != nil {
+	if p.dir, err = p.warden.MemoryDirectory("redis", memoryRoom); err != nil {
 		return nil, errors.Join(err, p.release())
 	}
 	for range 5 { // somebody may take the port that was free just now

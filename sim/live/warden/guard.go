@@ -162,14 +162,14 @@ func removeDirectoryUntil(ctx context.Context, path string) error {
 
 var errNotOurs = errors.New("not a directory that a warden has made: left alone")
 
-// removeDirectory removes nothing but a directory, directly under os.TempDir,
-// whose name begins with Prefix. A link is not followed.
+// removeDirectory removes nothing but a directory, directly under os.TempDir
+// or memoryRoot, whose name begins with Prefix. A link is not followed.
 func removeDirectory(path string) error {
 	root, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return err
 	}
-	if filepath.Clean(path) != path || filepath.Dir(path) != root || !strings.HasPrefix(filepath.Base(path), Prefix) {
+	if filepath.Clean(path) != path || filepath.Dir(path) != root && filepath.Dir(path) != memoryRoot || !strings.HasPrefix(filepath.Base(path), Prefix) {
 		return fmt.Errorf("%s: %w", path, errNotOurs)
 	}
 	info, err := os.Lstat(path)

@@ -158,6 +158,21 @@ func (w *Warden) Directory(kind string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("warden: %w", err)
 	}
+	return w.directory(root, kind)
+}
+
+// MemoryDirectory is a Directory in the machine's memory, where a file is
+// synced in no time: a server that syncs every write is then as fast on a busy
+// disk as on an idle one. Where there is no such place with room for least
+// bytes it is a Directory like any other.
+func (w *Warden) MemoryDirectory(kind string, least uint64) (string, error) {
+	if memoryRoom() < least {
+		return w.Directory(kind)
+	}
+	return w.directory(memoryRoot, kind)
+}
+
+func (w *Warden) directory(root, kind string) (string, error) {
 	path := filepath.Join(root, Name(kind))
 	// Told before it is made: there is no moment in which it exists unguarded.
 	if err := w.tell("directory", path); err != nil {

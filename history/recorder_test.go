@@ -46,6 +46,20 @@ func TestRecorderOrders(t *testing.T) {
 	}
 }
 
+// Events of one time keep the order of recording however many there are.
+func TestRecorderOrderIsStable(t *testing.T) {
+	r := history.NewRecorder(func() time.Duration { return 0 })
+	for i := range 1000 {
+		r.Record(history.Event{At: time.Duration(i % 3), Op: int64(i)})
+	}
+	events := r.History(history.Header{}).Events
+	for i := 1; i < len(events); i++ {
+		if events[i].At == events[i-1].At && events[i].Op < events[i-1].Op {
+			t.Fatalf("event %d was recorded before event %d", events[i].Seq, events[i-1].Seq)
+		}
+	}
+}
+
 // A history is what was recorded so far: later events, and changes to it, do
 // not meet.
 func TestRecorderHistoryIsACopy(t *testing.T) {

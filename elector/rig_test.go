@@ -45,15 +45,21 @@ func (b *bubble) suspend(d time.Duration) { b.suspended.Add(int64(d)) }
 // takes the call's place; one that blocks makes it hang.
 type store struct {
 	*memstore.Store
+	mu                             sync.Mutex
 	acquire, renew, release, watch func(context.Context) error
 	lose                           atomic.Bool // replies of acquire, after they took effect
 	acquires, releases             atomic.Int64
 	watches                        atomic.Int64
 	held                           func(*elector.HeldError)
+	attempts                       []elector.Attempt
+	hint                           func(elector.Hint) // of the latest Watch
 }
 
 func (s *store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
 	s.acquires.Add(1)
+	s.mu.Lock()
+	s.attempts = append(s.attempts, a)
+	s.mu.Unlock()
 	if s.acquire != nil {
 		if err := s.acquire(ctx); err != nil {
 			return elector.Grant{}, err
@@ -90,6 +96,9 @@ func (s *store) Release(ctx context.Context, l elector.Lease) error {
 
 func (s *store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
 	s.watches.Add(1)
+	s.mu.Lock()
+	s.hint = hint
+	s.mu.Unlock()
 	if s.watch != nil {
 		if err := s.watch(ctx); err != nil {
 			return err

@@ -28,6 +28,27 @@ func TestReplyLostAfterEffect(t *testing.T) {
 	})
 }
 
+// From one campaign of an elector to the next nothing is used again: request
+// numbers and nonces are new, and the floor is the last token.
+func TestCampaignsShareNothingButTheFloor(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		e := b.elector("a")
+		for range 3 {
+			b.resign(b.campaign(e))
+		}
+		all := b.store.attempts
+		if len(all) != 3 {
+			t.Fatalf("%d attempts", len(all))
+		}
+		for i := 1; i < len(all); i++ {
+			before, now := all[i-1], all[i]
+			if now.Request <= before.Request || now.Nonce == before.Nonce || now.Floor != uint64(i) {
+				t.Errorf("%+v after %+v", now, before)
+			}
+		}
+	})
+}
+
 // Calls that hang in the library in spite of their contexts hang alone: the
 // elector goes on, reports, and bounds how many there are.
 func TestHungCallsHangAlone(t *testing.T) {
@@ -166,6 +187,11 @@ func TestLostHints(t *testing.T) {
 				t.Errorf("hangs %t: watched %d times in 10 minutes", hangs, n)
 			}
 			b.resign(term)
+			stop := b.run(b.elector("b")) // ends, though its Watch may hang
+			time.Sleep(time.Second)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -256,7 +282,16 @@ func TestTwoReplicasWithOneID(t *testing.T) {
 			t.Fatal(err)
 		}
 		var events log
+		time.AfterFunc(3*time.Second, func() { // not so: it is tried, and refused again
+			b.store.mu.Lock()
+			hint := b.store.hint
+			b.store.mu.Unlock()
+			hint(elector.Hint{Kind: elector.HintReleased, Token: 1})
+		})
 		term := b.campaign(b.elector("a", events.into))
+		if len(b.store.attempts) != 3 {
+			t.Errorf("%d attempts", len(b.store.attempts))
+		}
 		if n := events.troubles(elector.ErrSameID); n != 0 {
 			t.Error("a restart was taken for a second replica")
 		}

@@ -122,7 +122,8 @@ func TestSetClockMovesTheDeadline(t *testing.T) {
 	r.lines(t)
 	set(0.5, 0)
 	r.expect(t, "clock 0.5 0")
-	r.Deposed(r.Clock.Now(), 8, history.Resigned)
+	r.Elected(r.Clock.Now(), 9, r.Clock.Now()+sec)
+	r.Deposed(r.Clock.Now(), 9, history.Resigned) // over: there is no end to move
 	r.lines(t)
 	set(1, 0)
 	r.expect(t, "clock 1 0")

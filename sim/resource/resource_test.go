@@ -105,7 +105,7 @@ func (g *rig) read(query string) string {
 func (g *rig) recorded() []string {
 	var events []string
 	for _, e := range g.recorder.History(history.Header{}).Events {
-		events = append(events, fmt.Sprintf("%d %s %s %s %s t%d f%d %s", e.Op, e.Kind, e.Call, e.Node, e.Election, e.Token, e.Fence, e.Value))
+		events = append(events, fmt.Sprintf("%d %s %s %s t%d f%d %s", e.Op, e.Kind, e.Call, e.Node, e.Token, e.Fence, e.Value))
 	}
 	return events
 }
@@ -159,10 +159,10 @@ func TestRecording(t *testing.T) {
 	g.read("node=n1&election=a")
 	g.write("n3", "", 0, "wild")
 	want := []string{
-		"1 invoke write n1 a t5 f0 five", "1 ok write n1 a t5 f0 five",
-		"2 invoke write n2 a t4 f0 late", "2 fail write n2 a t4 f5 late",
-		"3 invoke read n1 a t0 f0 ", "3 ok read n1 a t5 f0 five",
-		"4 invoke write n3  t0 f0 wild", "4 ok write n3  t0 f0 wild",
+		"1 invoke write n1 t5 f0 five", "1 ok write n1 t5 f0 five",
+		"2 invoke write n2 t4 f0 late", "2 fail write n2 t4 f5 late",
+		"3 invoke read n1 t0 f0 ", "3 ok read n1 t5 f0 five",
+		"4 invoke write n3 t0 f0 wild", "4 ok write n3 t0 f0 wild",
 	}
 	if got := g.recorded(); !slices.Equal(got, want) {
 		t.Errorf("recorded\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -243,7 +243,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("the late write got %+v", r)
 	}
 	events := g.recorded()
-	if n := len(events); events[4] != "3 invoke write n1 a t3 f0 late" || events[n-1] != "3 fail write n1 a t3 f4 late" {
+	if n := len(events); events[4] != "3 invoke write n1 t3 f0 late" || events[n-1] != "3 fail write n1 t3 f4 late" {
 		t.Errorf("recorded\n%s", strings.Join(events, "\n"))
 	}
 }
@@ -311,23 +311,27 @@ func TestCloseDecidesHeldWrites(t *testing.T) {
 // nothing is refused that was not below, and reads see the last write.
 func TestConcurrentWriters(t *testing.T) {
 	g := start(t)
-	const writers, each = 8, 60
+	const writers, readers, each = 8, 8, 120
 	var token atomic.Uint64
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
 			held := uint64(1)
 			for i := range each {
-				switch i % 6 {
-				case 0:
+				if i%6 == 0 {
 					held = token.Add(1)
-				case 3:
-					g.read(fmt.Sprintf("node=n%d&election=e%d", w, w%2))
 				}
 				body := fmt.Sprintf(`{"node":"n%d","election":"e%d","token":%d,"value":"n%d/%d"}`, w, w%2, held, w, i)
 				if status, text, err := g.post(body); err != nil || status != http.StatusOK && status != http.StatusConflict {
 					t.Errorf("%s: %d %s %v", body, status, text, err)
 				}
+			}
+		})
+	}
+	for r := range readers {
+		all.Go(func() {
+			for range each {
+				g.read(fmt.Sprintf("node=n%d&election=e%d", r, r%2))
 			}
 		})
 	}
@@ -338,10 +342,11 @@ func TestConcurrentWriters(t *testing.T) {
 		value string
 		token uint64
 	}
-	states := map[string]state{}
+	states := map[byte]state{}
 	count := map[history.Kind]int{}
 	for _, e := range g.recorder.History(history.Header{}).Events {
-		s := states[e.Election]
+		election := e.Node[len(e.Node)-1] % 2 // each node is in one
+		s := states[election]
 		switch {
 		case e.Kind == history.Invoke:
 			continue
@@ -351,11 +356,11 @@ func TestConcurrentWriters(t *testing.T) {
 			e.Call == history.Write && e.Kind == history.Fail && (e.Token >= s.fence || e.Fence != s.fence):
 			t.Errorf("event %d: %s of token %d, the fence stands at %d, it says %d", e.Seq, e.Kind, e.Token, s.fence, e.Fence)
 		case e.Call == history.Write && e.Kind == history.Ok:
-			states[e.Election] = state{e.Token, e.Value, e.Token}
+			states[election] = state{e.Token, e.Value, e.Token}
 		}
 		count[e.Kind]++
 	}
-	if count[history.Ok]+count[history.Fail] != writers*each+writers*each/6 || count[history.Fail] == 0 {
+	if count[history.Ok]+count[history.Fail] != (writers+readers)*each || count[history.Fail] == 0 {
 		t.Errorf("recorded %v", count)
 	}
 }

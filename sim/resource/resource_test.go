@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,12 @@ type rig struct {
 func start(t *testing.T) *rig {
 	t.Helper()
 	var clock atomic.Int64
-	recorder := history.NewRecorder(func() time.Duration { return time.Duration(clock.Add(1)) })
+	recorder := history.NewRecorder(func() time.Duration {
+		for range 20 {
+			runtime.Gosched() // whoever would come between a decision and its record may
+		}
+		return time.Duration(clock.Add(1))
+	})
 	r, err := resource.Start(recorder)
 	if err != nil {
 		t.Fatal(err)

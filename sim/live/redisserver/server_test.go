@@ -343,7 +343,11 @@ func (want traces) await(t *testing.T, deadline time.Time) {
 	t.Helper()
 	for {
 		var left []string
-		if _, err := answer(t.Context(), want.Addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		// A little longer: what is still paused accepts, and never answers.
+		ctx, cancel := context.WithDeadline(t.Context(), deadline.Add(100*time.Millisecond))
+		_, err := answer(ctx, want.Addr)
+		cancel()
+		if !errors.Is(err, syscall.ECONNREFUSED) {
 			left = append(left, "something listens at "+want.Addr)
 		}
 		if _, err := os.Lstat(want.Directory); want.Directory != "" && !errors.Is(err, os.ErrNotExist) {

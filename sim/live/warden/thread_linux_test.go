@@ -28,11 +28,19 @@ func TestProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}
 	thread := make(chan int, 1)
 	var p *Process
-	go func() {
+	var ask func()
+	ask = func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		if unix.Gettid() == unix.Getpid() {
+			done := make(chan struct{}) // the first thread of a program never ends: ask from another
+			go func() { defer close(done); ask() }()
+			<-done
+			return
+		}
 		p, err = w.Start(cmd)
 		thread <- unix.Gettid()
-	}()
+	}
+	go ask()
 	awaitGone(t, fmt.Sprintf("/proc/self/task/%d", <-thread), time.Now().Add(10*time.Second))
 	if err != nil {
 		t.Fatal(err)

@@ -221,7 +221,24 @@ func (e *election) grantOf(b *belief) *op {
 // lateReport is how late an elector without tokens may report what it was granted.
 const lateReport = 100 * time.Millisecond
 
-// leaseEnd is when the lease of the term can be over at the earliest.
+// possibleRenewal is when the term's last renewal of unknown outcome was sent,
+// where no audit tells whether it took effect: nobody may be blamed for waiting
+// for the end of a lease that may have gone on.
+func (e *election) possibleRenewal(t *Term) time.Duration {
+	last := -forever
+	if len(e.audits) > 0 {
+		return last
+	}
+	for _, o := range e.ops {
+		if o.call == history.Renew && o.kind == history.Info && o.node == t.Node && o.token == t.Token && o.from <= t.To {
+			last = max(last, o.from)
+		}
+	}
+	return last
+}
+
+// leaseEnd is when the lease of the term can be over at the earliest, as far as
+// the history tells.
 func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 	written, ttl := -forever, r.h.Header.Lease
 	released := forever
@@ -240,6 +257,9 @@ func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 	}
 	if written == -forever { // only the beliefs are known
 		written = max(b.term.From, b.extended)
+	}
+	if at := e.possibleRenewal(&b.term); at > written {
+		written = at
 	}
 	end := written + ttl
 	for _, f := range r.faults {

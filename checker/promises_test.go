@@ -251,6 +251,18 @@ var promiseStories = []struct {
 		s.events = goodStory().events
 		s.fault(history.StallFault, 0, 90000*ms, nil, history.StoreTarget)
 	}, Unknown, nil},
+	{"a last renewal of unknown outcome, which may have kept the lease", FailoverBound, func(s *story) {
+		s.header.FailoverBound = 50 * ms
+		s.acquire("n1", "a", 10*ms, 12*ms, 1).elected("n1", 12*ms, 1, 1979*ms).
+			renew("n1", 1900*ms, 1951*ms, history.Info, 1).fault("crash", 1950*ms, 4000*ms, nil, "n1").exit("n1", 1951*ms).
+			acquire("n2", "b", 3902*ms, 3903*ms, 2).elected("n2", 3903*ms, 2, 5879*ms)
+	}, Pass, nil},
+	{"a last renewal of unknown outcome, and a longer wait than it explains", FailoverBound, func(s *story) {
+		s.header.FailoverBound = 50 * ms
+		s.acquire("n1", "a", 10*ms, 12*ms, 1).elected("n1", 12*ms, 1, 1979*ms).
+			renew("n1", 1900*ms, 1951*ms, history.Info, 1).fault("crash", 1950*ms, 5000*ms, nil, "n1").exit("n1", 1951*ms).
+			acquire("n2", "b", 4102*ms, 4103*ms, 2).elected("n2", 4103*ms, 2, 6079*ms)
+	}, Fail, nil},
 	{"no failover", FailoverBound, func(s *story) { s.elected("n1", 0, 1, 10000*ms) }, Unknown, nil},
 }
 

@@ -14,11 +14,19 @@ import (
 // maxAsks bounds the calls of Elector.Leader that hang in the store.
 const maxAsks = 8
 
+// overtime is how many times its time-out a request may last. The machine gives
+// it up and sends another one after one of them, but an answer that comes later
+// is as good as any: it counts from when its request was sent. Without the
+// overtime a store that answers in a little more than the time-out would never
+// be heard, since each request would cost its connection, and the next one the
+// round trips of a new one.
+const overtime = 2
+
 // call makes a request on a goroutine of its own: a call that hangs in a
 // library despite its context hangs alone. The machine counts those.
 func (s *session) call(r machine.Request) {
 	go func() {
-		ctx, cancel := context.WithTimeout(s.calls, r.Timeout)
+		ctx, cancel := context.WithTimeout(s.calls, overtime*r.Timeout)
 		defer cancel()
 		s.deliver(s.request(ctx, r))
 	}()

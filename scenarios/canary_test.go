@@ -50,7 +50,7 @@ func (p plain) run(ctx context.Context, h *candidate.Host) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }() // the process ends with it
 	var wrapped elector.Store = store
 	if p.wrap != nil {
 		wrapped = p.wrap(store)
@@ -155,7 +155,7 @@ func (s unownedRenewal) Renew(ctx context.Context, l elector.Lease) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }() // it did what it was for
 	renewed, err := client.PExpire(ctx, key, l.TTL).Result()
 	if err == nil && !renewed {
 		return elector.ErrNotHeld

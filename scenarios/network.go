@@ -4,8 +4,8 @@ import (
 	"github.com/recount-io/recount/faults"
 )
 
-// network are the scenarios that hit the ways between candidates and store.
-func network() []Scenario {
+// partitions are the scenarios that cut the ways between candidates and store.
+func partitions() []Scenario {
 	return []Scenario{
 		{
 			Name:    "partition-leader",
@@ -45,6 +45,13 @@ func network() []Scenario {
 			},
 			Excess: 2.5,
 		},
+	}
+}
+
+// losses are the scenarios in which something still passes between candidates
+// and store: one direction, for a moment, or slowly.
+func losses() []Scenario {
+	return []Scenario{
 		{
 			Name:    "requests-lost",
 			Summary: "the leader's requests do not reach the store; its connections seem alive",

@@ -93,6 +93,7 @@ func (r Runner) one(ctx context.Context, s Scenario, set Settings) Outcome {
 	o.History, o.Err = r.World.Run(ctx, o.Plan, logs)
 	if o.History != nil {
 		o.Result = checker.Check(o.History, checker.Options{})
+		o.Result.Verdict = o.Verdict()
 	}
 	return o
 }

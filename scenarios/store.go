@@ -32,6 +32,32 @@ func store() []Scenario {
 			Waived: maybeNone(),
 		},
 		{
+			Name:    "store-clock-jump",
+			Summary: "the store's clock jumps ahead by less than a lease has left, three times",
+			Breaks:  "renewals so rare that a shortened lease ends before the next one",
+			Schedule: func(s Shape) faults.Schedule {
+				jump := faults.StoreClockJump{By: Leases(0.4).of(s.Lease)}
+				return repeat(3, 1.3, s.at(1, 0, jump, faults.Store), s)
+			},
+			Steadfast: true,
+		},
+		{
+			Name:    "scripts-flushed",
+			Summary: "the store forgets its cached scripts, three times",
+			Breaks:  "a client that takes NOSCRIPT for a refusal",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(3, 1, s.at(0.5, 0, faults.ScriptsFlushed{}, faults.Store), s)
+			},
+			Steadfast: true,
+		},
+	}
+}
+
+// forgetful are the scenarios in which the store gives up a lease that its
+// holder still believes in. They too run only where the store is private.
+func forgetful() []Scenario {
+	return []Scenario{
+		{
 			Name:    "store-loss",
 			Summary: "the store is killed and comes back without its data",
 			Breaks:  "a resource without a fence, or tokens that begin again",
@@ -41,16 +67,6 @@ func store() []Scenario {
 			},
 			Excess: 2.5,
 			Waived: map[checker.Promise]string{checker.AtMostOneLeader: voided, checker.FailoverBound: noFailoverOwed},
-		},
-		{
-			Name:    "store-clock-jump",
-			Summary: "the store's clock jumps ahead by less than a lease has left, three times",
-			Breaks:  "renewals so rare that a shortened lease ends before the next one",
-			Schedule: func(s Shape) faults.Schedule {
-				jump := faults.StoreClockJump{By: Leases(0.4).of(s.Lease)}
-				return repeat(3, 1.3, s.at(1, 0, jump, faults.Store), s)
-			},
-			Steadfast: true,
 		},
 		{
 			Name:    "store-clock-leap",
@@ -74,15 +90,6 @@ func store() []Scenario {
 			},
 			Excess: 1.5,
 			Waived: map[checker.Promise]string{checker.AtMostOneLeader: voided},
-		},
-		{
-			Name:    "scripts-flushed",
-			Summary: "the store forgets its cached scripts, three times",
-			Breaks:  "a client that takes NOSCRIPT for a refusal",
-			Schedule: func(s Shape) faults.Schedule {
-				return repeat(3, 1, s.at(0.5, 0, faults.ScriptsFlushed{}, faults.Store), s)
-			},
-			Steadfast: true,
 		},
 	}
 }

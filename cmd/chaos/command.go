@@ -59,6 +59,10 @@ func unknownCommand(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	switch args[0] {
+	case "fuzz", "replay", "trial", "doctor":
+		return usage(fmt.Errorf("%s is not part of this release: it has run, list, check and report", args[0]))
+	}
 	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, completion, help", args[0]))
 }
 

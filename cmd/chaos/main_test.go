@@ -254,7 +254,9 @@ func TestSharedRedis(t *testing.T) {
 	}
 	t.Cleanup(server.Close)
 	server.RequireUserAuth("tester", secret)
-	server.DB(3).Set("theirs", "untouched")
+	if err := server.DB(3).Set("theirs", "untouched"); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	env := map[string]string{"RECOUNT_REDIS": "redis://tester:" + secret + "@" + server.Addr() + "/3"}
 	r := chaos(t, t.Context(), env, append([]string{"run", "partition-leader", "--prefix", "mine:"}, small(dir)...)...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -126,8 +127,10 @@ func (m Main) run(ctx context.Context, f runFlags, names []string) error {
 	}.Run(ctx, list, f.settings)
 	closing := session.Close()
 	err = errors.Join(ctx.Err(), scenarios.Err(outcomes), writing, out.finish(), closing)
-	if err := screen.end(out, f, names); err != nil {
-		return err
+	if len(out.reports) > 0 || err == nil {
+		if err := screen.end(out, f, names); err != nil {
+			return err
+		}
 	}
 	if err != nil {
 		return err
@@ -226,9 +229,23 @@ func admissible(list []scenarios.Scenario, session *live.Session, named bool, sc
 	return admitted, nil
 }
 
-// defaultOutput is a new folder below the current one.
-func defaultOutput() string {
-	return filepath.Join("recount-runs", time.Now().Format("2006-01-02T15-04-05"))
+// defaultOutput makes a new folder below the current one: two runs that begin
+// in one second get one each.
+func defaultOutput() (string, error) {
+	const parent = "recount-runs"
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	name := filepath.Join(parent, time.Now().Format("2006-01-02T15-04-05"))
+	for n := 2; ; n++ {
+		dir := name
+		if n > 2 {
+			dir = fmt.Sprintf("%s-%d", name, n-1)
+		}
+		if err := os.Mkdir(dir, 0o755); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
 }
 
 // checkPlatform refuses systems on which the live world does not run.
@@ -245,10 +262,13 @@ func openOutput(dir string) (*output, error) {
 	if err := checkPlatform(); err != nil {
 		return nil, err
 	}
+	var err error
 	if dir == "" {
-		dir = defaultOutput()
+		dir, err = defaultOutput()
+	} else {
+		err = os.MkdirAll(dir, 0o755)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err != nil {
 		return nil, usage(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")

@@ -169,7 +169,7 @@ func (s *screen) done(o scenarios.Outcome, rep *reports.Report) {
 	case rep == nil:
 		s.say("%s: no history: %s", o.Scenario.Name, explain(o.Err))
 	case !s.terminal:
-		s.say("%s: %v, %d failovers", o.Scenario.Name, o.Verdict(), rep.FailoverMS.Count)
+		s.say("%s: %v, failovers: %d", o.Scenario.Name, o.Verdict(), rep.FailoverMS.Count)
 	}
 }
 

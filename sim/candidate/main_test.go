@@ -58,18 +58,23 @@ func start(t *testing.T, subject string, changes map[string]string) *child {
 	return c
 }
 
-// line is the next line of the candidate, parsed.
+// line is the next line of the candidate, parsed. A busy machine may hold it
+// up at any time; that it says so is no answer.
 func (c *child) line(t *testing.T) protocol.Line {
 	t.Helper()
-	text, err := c.stdout.ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("the candidate says nothing: %v; its errors: %s", err, c.stderr.String())
+	for {
+		text, err := c.stdout.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("the candidate says nothing: %v; its errors: %s", err, c.stderr.String())
+		}
+		l, ok := protocol.Parse(text)
+		if !ok {
+			t.Errorf("%q is no line of the protocol", text)
+		}
+		if l.Name != protocol.EventStall {
+			return l
+		}
 	}
-	l, ok := protocol.Parse(text)
-	if !ok {
-		t.Errorf("%q is no line of the protocol", text)
-	}
-	return l
 }
 
 func (c *child) say(t *testing.T, text string) {

@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -170,6 +169,9 @@ func (c *candidate) hear(p *process, text []byte) {
 		}
 		return
 	case protocol.EventStall:
+		if !c.steered {
+			return // what excuses an elector must not come from it
+		}
 		c.stalls.add(c.node, time.Duration(line.LastedMS*float64(time.Millisecond)))
 		return
 	}
@@ -280,7 +282,7 @@ func (c *candidate) died(p *process) error {
 	if words := lastLine(c.logs); words != "" {
 		text += ": " + words
 	}
-	return &CandidateError{Node: c.node, Err: errors.New(text + "; its log is " + filepath.Base(c.logs))}
+	return &CandidateError{Node: c.node, Err: errors.New(text + "; its log is " + c.logs)}
 }
 
 // lastLine is the last line of a log that is not empty.

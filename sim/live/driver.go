@@ -38,6 +38,8 @@ func (d *driver) drive(ctx context.Context, s faults.Schedule) error {
 		steps.Go(func() {
 			if sleep(ctx, time.Until(begin.Add(step.At))) {
 				errs[i] = d.step(ctx, i, step)
+			} else {
+				d.missed(i, step, errStopped)
 			}
 		})
 	}
@@ -46,13 +48,14 @@ func (d *driver) drive(ctx context.Context, s faults.Schedule) error {
 }
 
 func (d *driver) step(ctx context.Context, i int, step faults.Step) error {
-	id := fmt.Sprintf("f%d", i+1)
+	id := faultID(i)
 	random := rand.New(rand.NewPCG(d.seed, uint64(i)))
 	targets, err := d.resolve(ctx, step.Target, random)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.missed(id, step, err)
+		if ctx.Err() != nil {
+			err = errStopped
 		}
+		d.missed(i, step, err)
 		return nil
 	}
 	// A fault on all candidates leaves no other ones to look for: a leader whose
@@ -105,13 +108,19 @@ func (d *driver) resolve(ctx context.Context, t faults.Target, random *rand.Rand
 	return t.Resolve(view, random.IntN)
 }
 
-// missed records a fault that could not be put on: it took no effect.
-func (d *driver) missed(id string, step faults.Step, why error) {
+// errStopped is why a fault was never put on in a run that ended early.
+var errStopped = errors.New("the run was stopped before it was put on")
+
+// missed records a fault that was not put on: it took no effect.
+func (d *driver) missed(i int, step faults.Step, why error) {
+	id := faultID(i)
 	d.recorder.Stamp(step.Event(id, history.On, nil))
 	off := step.Event(id, history.Off, nil)
 	off.Effective, off.Evidence = history.Bool(false), why.Error()
 	d.recorder.Stamp(off)
 }
+
+func faultID(i int) string { return fmt.Sprintf("f%d", i+1) }
 
 // broken is err unless it only says that a fault took no effect: that is for
 // the checkers to judge.

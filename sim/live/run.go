@@ -55,7 +55,8 @@ type run struct {
 	close    []func() error // undone in reverse order
 }
 
-// Run carries out a plan and returns its history. Logs of the candidates go to
+// Run carries out a plan and returns its history, or a *CandidateError and none
+// if the candidates end before anybody leads. Logs of the candidates go to
 // the folder logs, which must exist.
 //
 // If ctx ends first, everything is healed and the history so far is returned
@@ -77,8 +78,9 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 	defer func() {
 		err = errors.Join(err, r.undo())
 		s.giveBack(server, err == nil)
-		if h = r.recorder.History(plan.Header("live", server.Describe(), clockError)); len(h.Events) == 0 {
-			h = nil
+		var unusable *CandidateError
+		if !errors.As(err, &unusable) { // of which there is nothing to tell
+			h = r.recorder.History(plan.Header("live", server.Describe(), clockError))
 		}
 	}()
 	if err := r.build(epoch); err != nil {
@@ -209,7 +211,7 @@ func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
 	for _, c := range r.world.candidates {
 		p, err := c.running()
 		if err != nil {
-			return &CandidateError{Node: c.node, Err: errors.New("it ended at once; its log is " + filepath.Base(c.logs))}
+			return &CandidateError{Node: c.node, Err: errors.New("it ended at once; its log is " + c.logs)}
 		}
 		go func() {
 			select {

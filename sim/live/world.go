@@ -252,7 +252,7 @@ func (w *world) JumpClock(ctx context.Context, node string, offset time.Duration
 }
 
 // setClocks tells a candidate its clocks and waits until it reports them. One
-// that cannot be steered is started again, with its clocks in the environment.
+// that cannot be steered gets them with its next start, in the environment.
 func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string, error) {
 	p, err := c.running()
 	c.mu.Lock()
@@ -263,7 +263,7 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 		return "", faults.NoEffect("%s is not running; it will start with its clocks so", c.node)
 	}
 	if !c.steered {
-		return c.restart(ctx, p)
+		return "", faults.NoEffect("%s cannot be told its clocks: only the electors inside this program can", c.node)
 	}
 	if err := p.command(protocol.Command{Command: protocol.CommandClock, Rate: set.rate, OffsetMS: set.offset.Milliseconds()}); err != nil {
 		return "", err
@@ -279,16 +279,4 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 	case <-ctx.Done():
 		return "", faults.NoEffect("%s did not report its clocks within %v", c.node, actTime)
 	}
-}
-
-func (c *candidate) restart(ctx context.Context, p *process) (string, error) {
-	p.why.Store(history.Killed)
-	if err := p.system.Kill(); err != nil {
-		return "", fmt.Errorf("live: restart %s: %w", c.node, err)
-	}
-	if _, err := p.ended(ctx, c.node); err != nil {
-		return "", err
-	}
-	_, err := c.start()
-	return fmt.Sprintf("%s was started again with clocks at rate %g, off by %v, if it heeds them", c.node, c.clocks.rate, c.clocks.offset), err
 }

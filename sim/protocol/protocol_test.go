@@ -43,6 +43,7 @@ func TestParse(t *testing.T) {
 		// What only steered candidates say.
 		{`{"event":"ready"}`, &Line{Name: EventReady}},
 		{`{"event":"clock","rate":0.5,"offset_ms":-7}`, &Line{Name: EventClock, Rate: 0.5, OffsetMS: -7}},
+		{`{"event":"stall","lasted_ms":130.5}`, &Line{Name: EventStall, LastedMS: 130.5}},
 		// Spaces, the end of a Windows line, unknown fields.
 		{" {\"event\" : \"deposed\", \"mood\":[1]}\r\n", &Line{Name: "deposed", Event: e{Kind: history.Deposed}}},
 		// Not for candidates to say: the harness records these itself.
@@ -106,7 +107,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`{"event":"elected","token":7,"until_ms":1800}`, `{"event":"invoke","at":5,"op":3,"call":"acquire","ttl_ns":2,"nonce":"x"}`,
 		`{"event":"clock","rate":0.5,"offset_ms":-7}`, `{"kind":"healed"}`, `null`, `I lead`, `{"event":"note","text":"\ud800","params":{"a":[]}}`,
-		`{"event":"ok","at":-1,"until":-9223372036854775808}`,
+		`{"event":"stall","lasted_ms":1e300}`, `{"event":"ok","at":-1,"until":-9223372036854775808}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -115,7 +116,7 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		steering := line.Name == EventReady || line.Name == EventClock
+		steering := line.Name == EventReady || line.Name == EventClock || line.Name == EventStall
 		if !steering && string(line.Kind) != line.Name {
 			t.Errorf("%q is the event %s and of kind %s", text, line.Name, line.Kind)
 		}

@@ -127,7 +127,7 @@ func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	op := history.Event{
-		Node: write.Node, Election: write.Election, Kind: history.Invoke, Call: history.Write,
+		Node: write.Node, Kind: history.Invoke, Call: history.Write,
 		Op: r.recorder.NextOp(), Value: write.Value, Token: write.Token,
 	}
 	r.recorder.Stamp(op)
@@ -179,12 +179,12 @@ func (r *Resource) guard(election string) *fence.Guard {
 func (r *Resource) read(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	op := history.Event{
-		Node: query.Get("node"), Election: query.Get("election"), Kind: history.Invoke, Call: history.Read,
+		Node: query.Get("node"), Kind: history.Invoke, Call: history.Read,
 		Op: r.recorder.NextOp(),
 	}
 	r.recorder.Stamp(op)
 	r.mu.Lock()
-	last := r.last[op.Election]
+	last := r.last[query.Get("election")]
 	op.Kind, op.Value, op.Token = history.Ok, last.Value, last.Token
 	r.recorder.Stamp(op)
 	r.mu.Unlock()

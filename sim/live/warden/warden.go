@@ -36,7 +36,7 @@ import (
 const Prefix = "recount-"
 
 // ErrUnsupported says that processes cannot be supervised on this system.
-var ErrUnsupported = errors.New("warden: the live world needs Linux or macOS; use --world virtual here")
+var ErrUnsupported = errors.New("warden: the live world runs on Linux and macOS")
 
 // ErrNoMain says that the program does not call Main before anything else.
 var ErrNoMain = errors.New("warden: this program was started as a warden but does not call warden.Main first in main or TestMain")

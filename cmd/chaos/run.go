@@ -80,7 +80,7 @@ early and healed; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&f.settings.Duration, "duration", 0, "let the faults go on for so long (default: once through the scenario)")
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
 	flags.StringVar(&f.out, "out", "", "folder for the reports (default: recount-runs/TIME)")
-	flags.IntVar(&f.parallel, "parallel", 3, "how many scenarios run at once")
+	flags.IntVar(&f.parallel, "parallel", 5, "how many scenarios run at once")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }

@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -11,7 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/reports"
@@ -23,8 +27,12 @@ import (
 // session is the one live session of this package's tests. The Redis is what
 // RECOUNT_REDIS says: auto, embedded, process, docker or a URL.
 var session = sync.OnceValues(func() (*live.Session, error) {
+	opened.Store(true)
 	return live.Open(context.Background(), live.Options{Redis: os.Getenv("RECOUNT_REDIS")})
 })
+
+// opened tells whether a test wanted the session.
+var opened atomic.Bool
 
 func TestMain(m *testing.M) {
 	live.Main()
@@ -38,13 +46,24 @@ func TestMain(m *testing.M) {
 		_ = f.Value.Set("4") // a number is always accepted
 	}
 	status := m.Run()
-	if s, err := session(); err == nil {
-		if err := s.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, "close the session:", err)
-			status = 1
-		}
+	if err := closeSession(); err != nil {
+		fmt.Fprintln(os.Stderr, "close the session:", err)
+		status = 1
 	}
 	os.Exit(status)
+}
+
+// closeSession closes the session, if there is one, and looks for goroutines
+// that outlive it.
+func closeSession() error {
+	if !opened.Load() {
+		return nil
+	}
+	s, err := session()
+	if err != nil {
+		return nil // the test that wanted it has said so
+	}
+	return errors.Join(s.Close(), goleak.Find())
 }
 
 // open returns the session and says which Redis it uses.

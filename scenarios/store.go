@@ -36,7 +36,7 @@ func store() []Scenario {
 			Summary: "the store's clock jumps ahead by less than a lease has left, three times",
 			Breaks:  "renewals so rare that a shortened lease ends before the next one",
 			Schedule: func(s Shape) faults.Schedule {
-				jump := faults.StoreClockJump{By: Leases(0.4).of(s.Lease)}
+				jump := faults.StoreClockJump{By: Leases(0.25).of(s.Lease)}
 				return repeat(3, 1.3, s.at(1, 0, jump, faults.Store), s)
 			},
 			Steadfast: true,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"go.uber.org/goleak"
 
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asChaos) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // secret is a password that must appear in no output.

@@ -65,7 +65,7 @@ func (m Main) load(path string) (*history.History, error) {
 		if err != nil {
 			return nil, usage(fmt.Errorf("no history can be read: %w", err))
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // it was only read
 		r = file
 	}
 	h, err := history.Load(r)

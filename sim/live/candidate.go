@@ -72,7 +72,7 @@ func (c *candidate) start() (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live: log of %s: %w", c.node, err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the candidate has its own descriptor of it
 	cmd := exec.Command(c.command[0], c.command[1:]...)
 	cmd.Env = append(slices.Clone(c.env),
 		fmt.Sprintf("%s=%g", protocol.EnvClockRate, c.clocks.rate),

@@ -59,6 +59,15 @@ func logFiles(dir string) []string {
 	return paths
 }
 
+// order puts the reports into the order of the list, whichever was done first.
+func (o *output) order(list []scenarios.Scenario) {
+	place := map[string]int{}
+	for i, s := range list {
+		place[s.Name] = i
+	}
+	slices.SortStableFunc(o.reports, func(a, b *reports.Report) int { return place[a.Scenario] - place[b.Scenario] })
+}
+
 // finish writes what concerns all runs together.
 func (o *output) finish() error {
 	if len(o.reports) == 0 {

@@ -125,6 +125,7 @@ func (m Main) run(ctx context.Context, f runFlags, names []string) error {
 			screen.done(o, rep)
 		},
 	}.Run(ctx, list, f.settings)
+	out.order(list)
 	closing := session.Close()
 	err = errors.Join(ctx.Err(), scenarios.Err(outcomes), writing, out.finish(), closing)
 	if len(out.reports) > 0 || err == nil {

@@ -125,13 +125,16 @@ func (s *screen) draw() {
 	var running []string
 	for name, begun := range s.begun {
 		done += min(time.Since(begun), s.lengths[name])
-		words := name
+		var faults []string
 		for fault, n := range s.acts[name] {
 			if n > 0 {
-				words += "!" + fault
+				faults = append(faults, fault)
 			}
 		}
-		running = append(running, words)
+		if slices.Sort(faults); len(faults) > 0 {
+			name += " (" + strings.Join(faults, ", ") + ")"
+		}
+		running = append(running, name)
 	}
 	slices.Sort(running)
 	text := strings.Join(running, ", ")
@@ -185,6 +188,7 @@ func (s *screen) close() {
 	s.stopped.Wait()
 	if s.bar != nil {
 		_ = s.bar.Clear() // see say
+		s.bar = nil
 	}
 }
 

@@ -257,7 +257,7 @@ func (c *canvas) storeLane(top int, election, suffix string) int {
 }
 
 func (c *canvas) beliefLane(top int, election, suffix string, closeUp bool) int {
-	top = c.caption(top, "Who believed to lead"+suffix)
+	top = c.caption(top, "Who believed"+suffix)
 	first := top
 	nodes := c.nodesOf(election, closeUp)
 	if len(nodes) > maxDrawn {

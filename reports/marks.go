@@ -108,7 +108,7 @@ func (s *spell) title() string {
 func (c *canvas) faultLane(top int) int {
 	end := max(c.r.End, c.To)
 	spells := slices.DeleteFunc(spellsOf(c.h, end), func(s spell) bool { return s.to < c.From || s.from > c.To })
-	top = c.caption(top, "Which faults were on")
+	top = c.caption(top, "Faults")
 	for i := range c.h.Events {
 		if e := &c.h.Events[i]; e.Kind == history.Healed && e.At >= c.From && e.At <= c.To {
 			anchor := "start"

@@ -139,11 +139,17 @@ func terms(r *run) []Term {
 // decides who leads: the harness stops the candidates one by one, and the next
 // one may still be elected for a blink. It is the first of the last exits
 // (or graceful stops) that follow each other, up to the end of the history,
-// within one lease.
+// within one lease. An exit that says itself that it was the end of the run
+// needs no such guess: on a busy machine a killed process may take seconds to
+// go, and those that went before it were ended by the same hand.
 func (r *run) findCurtain() {
 	last := map[string]time.Duration{}
+	told := time.Duration(-1)
 	for i := range r.h.Events {
 		e := &r.h.Events[i]
+		if e.Kind == history.Exit && e.Why == history.EndOfRun && told < 0 {
+			told = e.At
+		}
 		switch {
 		case e.Kind == history.Exit && !unbidden(e.Why), e.Kind == history.Deposed && e.Why == history.Stopped:
 			if _, out := last[e.Node]; !out {
@@ -159,6 +165,10 @@ func (r *run) findCurtain() {
 	}
 	slices.Sort(exits)
 	r.curtain = r.end
+	if told >= 0 {
+		r.curtain = told
+		return
+	}
 	for _, t := range slices.Backward(exits) {
 		if t+r.h.Header.Lease < r.curtain {
 			break

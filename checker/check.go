@@ -84,6 +84,7 @@ func judge(run *run, o Options, r *Result, found map[Promise]Finding) {
 	r.Writes = countWrites(run, r.Holdings)
 	r.Failovers = failovers(run)
 	found[AtMostOneLeader], r.DualBelief = checkAtMostOneLeader(run)
+	found[LossHeeded] = checkLossHeeded(run)
 	found[TokensIncrease] = checkTokensIncrease(run)
 	found[FencedWrites] = checkFencedWrites(run)
 	found[LeaderReturns] = checkLeaderReturns(run)

@@ -9,6 +9,8 @@ func (p Promise) Summary() string {
 		return "acquire, renew, release and observe answered as one lease with expiry would have, in some order that fits the times"
 	case AtMostOneLeader:
 		return "no two candidates believe at one time that they lead the same election"
+	case LossHeeded:
+		return "whoever is told that its lease is over believes no longer, and whoever believes no longer writes no longer"
 	case TokensIncrease:
 		return "a later term has a larger token, and no token serves two terms"
 	case FencedWrites:

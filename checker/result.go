@@ -56,6 +56,7 @@ const (
 	WellFormed        Promise = "WellFormed"
 	LeaseLinearizable Promise = "LeaseLinearizable"
 	AtMostOneLeader   Promise = "AtMostOneLeader"
+	LossHeeded        Promise = "LossHeeded"
 	TokensIncrease    Promise = "TokensIncrease"
 	FencedWrites      Promise = "FencedWrites"
 	LeaderReturns     Promise = "LeaderReturns"
@@ -65,7 +66,7 @@ const (
 
 // Promises are all of them, in the order in which they are reported.
 var Promises = []Promise{
-	WellFormed, LeaseLinearizable, AtMostOneLeader, TokensIncrease,
+	WellFormed, LeaseLinearizable, AtMostOneLeader, LossHeeded, TokensIncrease,
 	FencedWrites, LeaderReturns, FailoverBound, Stable,
 }
 

@@ -25,12 +25,12 @@ func checkStable(r *run) Finding {
 			terms++
 			judged = judged || r.calmWithin(b)
 			if last != nil && r.calm(b.term.From) && (last.term.Node != b.term.Node || last.term.Token != b.term.Token) {
-				return fail(Stable, fmt.Sprintf("the leader changed%s from %s to %s at %s, without a fault", r.in(e),
-					who(last.term.Node, last.term.Token), who(b.term.Node, b.term.Token), moment(b.term.From)), last.term.Begin, b.term.Begin)
+				return fail(Stable, fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", r.in(e),
+					who(last.term.Node, last.term.Token), who(b.term.Node, b.term.Token), moment(b.term.From), r.uncalled()), last.term.Begin, b.term.Begin)
 			}
 			if !b.term.leads() && r.calm(b.term.To) {
-				return fail(Stable, fmt.Sprintf("the term of %s ended%s at %s (%s), without a fault",
-					who(b.term.Node, b.term.Token), r.in(e), moment(b.term.To), b.term.Why), b.term.Begin, b.term.End)
+				return fail(Stable, fmt.Sprintf("the term of %s ended%s at %s (%s), %s",
+					who(b.term.Node, b.term.Token), r.in(e), moment(b.term.To), b.term.Why, r.uncalled()), b.term.Begin, b.term.End)
 			}
 			last = b
 		}
@@ -54,6 +54,15 @@ func (r *run) excuses() []*fault {
 		return r.stalls()
 	}
 	return r.faults
+}
+
+// uncalled says why a change is blamed on the elector: in a steadfast scenario
+// there may well be a fault on at that moment.
+func (r *run) uncalled() string {
+	if r.h.Header.Steadfast && len(r.faults) > len(r.stalls()) {
+		return "and no fault of this scenario is a reason for it"
+	}
+	return "without a fault"
 }
 
 // stalls are the times in which the machine itself held up the run.

@@ -87,7 +87,9 @@ func panicked(v any) error { return fmt.Errorf("%w: %v\n%s", ErrPanic, v, debug.
 // ask calls a store for somebody who waits. The slots bound how many calls may
 // hang in it.
 func ask(ctx context.Context, slots chan struct{}, timeout time.Duration, f func(context.Context) (Leader, error)) (Leader, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	// With overtime: a question that is given up costs the connection that the
+	// next renewal would have used.
+	ctx, cancel := context.WithTimeout(ctx, overtime*timeout)
 	defer cancel()
 	select {
 	case slots <- struct{}{}:

@@ -20,6 +20,8 @@ func meaning(p checker.Promise) string {
 		return "Acquire, renew, release and observe are what one lease with expiry would have answered, in some order that fits the times."
 	case checker.AtMostOneLeader:
 		return "No two candidates believe that they lead at one time in the same election."
+	case checker.LossHeeded:
+		return "Whoever is told that its lease is over believes no longer, and whoever believes no longer writes no longer."
 	case checker.TokensIncrease:
 		return "A later term has a larger token, and no token serves two terms."
 	case checker.FencedWrites:

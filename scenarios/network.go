@@ -85,12 +85,12 @@ func losses() []Scenario {
 				}
 				return flaps
 			},
-			Waived: maybeNone(),
+			Steadfast: true, // a renewal, its time-out and another try fit into a lease
 		},
 		{
 			Name:    "latency-spike",
 			Summary: "for a moment the store's answers to the leader take half a lease",
-			Breaks:  "a lease counted from the reply: the leader would believe for half a lease too long",
+			Breaks:  "a leader that cannot live through answers that come too late for their time-outs",
 			Schedule: func(s Shape) faults.Schedule {
 				spike := faults.Latency{Base: s.Lease / 4, Jitter: s.Lease / 20}
 				return repeat(3, 2.5, s.at(0.5, 0.6, spike, faults.Leader), s)
@@ -110,6 +110,45 @@ func losses() []Scenario {
 			},
 			Excess:    1,
 			Steadfast: true,
+		},
+	}
+}
+
+// combinations are the scenarios in which two faults together show what neither
+// shows alone.
+func combinations() []Scenario {
+	return []Scenario{
+		{
+			Name:    "reply-lost-grant",
+			Summary: "the leader crashes, and replies are lost from just before its lease ends: whoever gets it next does not hear of it",
+			Breaks:  "an acquisition that is not idempotent, or whose repetition says yes and does not make the lease last again",
+			Schedule: func(s Shape) faults.Schedule {
+				// A request reaches the store only on a connection that stood
+				// before: the greeting of a new one is lost as well. So the cut
+				// begins when everybody has asked for the last time before the
+				// end of the lease. The first one heals early: the lease that
+				// nobody knows of has most of its time before it. The second
+				// heals shortly before that ends.
+				return faults.Schedule{
+					s.at(1.5, 2, faults.Crash{}, faults.Leader),
+					s.at(2.05, 0.2, faults.Partition{How: faults.CutReplies}, faults.All),
+					s.at(5.02, 2, faults.Crash{}, faults.Leader),
+					s.at(5.52, 0.87, faults.Partition{How: faults.CutReplies}, faults.All),
+				}
+			},
+			Nodes: 3, // the cuts are put on one after the other, and must be on in time
+		},
+		{
+			Name:    "slow-then-cut",
+			Summary: "the store's answers to the leader are slow, and then its way to the store is cut, five times",
+			Breaks:  "a lease counted from the reply: the leader would believe for longer than the store keeps the lease",
+			Schedule: func(s Shape) faults.Schedule {
+				// What counts is where in its rhythm the cut hits the leader:
+				// between an answer and the next renewal. Hence several.
+				return append(
+					repeat(5, 3.1, s.at(0.4, 0.6, faults.Latency{Base: s.Lease / 15}, faults.Leader), s),
+					repeat(5, 3.1, s.at(1, 1.5, faults.Partition{How: faults.CutBoth}, faults.Leader), s)...)
+			},
 		},
 	}
 }

@@ -49,6 +49,9 @@ type Scenario struct {
 	// Return bounds the time from healing to a leader; 0: one and a half
 	// leases.
 	Return Leases
+	// Drift is the tolerated difference of clock rates; 0: DefaultDrift. A larger
+	// one stands out from the milliseconds that everything else takes.
+	Drift float64
 	// Long scenarios are not part of the standard suite.
 	Long bool
 }
@@ -113,7 +116,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		return sim.Plan{}, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	plan := sim.Plan{
-		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: DefaultDrift, Seed: set.Seed,
+		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed,
 		Repro:         strings.TrimSpace("chaos run " + s.Name + " " + set.Flags),
 		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),
 		Quiet:         first(s.Quiet, 3).of(timings.Lease),

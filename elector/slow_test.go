@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/recount-io/recount/elector"
 )
 
 // A store whose every answer takes longer than the time-out, but not twice as
@@ -33,6 +35,32 @@ func TestSlowStoreIsHeard(t *testing.T) {
 		}
 		if term.Token() != 1 || term.Check(0) != nil {
 			t.Errorf("token %d, %v", term.Token(), term.Check(0))
+		}
+		b.resign(term)
+	})
+}
+
+// slowToTell is a store that takes its time to tell who leads.
+type slowToTell struct{ *store }
+
+func (s slowToTell) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	select {
+	case <-time.After(3 * time.Second): // the time-out is 2.5 s at a lease of 15 s
+		return s.store.Leader(ctx, election)
+	case <-ctx.Done():
+		return elector.Leader{}, ctx.Err()
+	}
+}
+
+// Whoever asks a slow store who leads gets an answer: a question that is given
+// up would cost the connection that the next renewal needs.
+func TestSlowStoreTellsWhoLeads(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		e := b.on(slowToTell{b.store}, "a")
+		term := b.campaign(e)
+		leader, err := e.Leader(b.Context())
+		if err != nil || leader.ID != e.ID() {
+			t.Errorf("%+v, %v", leader, err)
 		}
 		b.resign(term)
 	})

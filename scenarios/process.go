@@ -15,6 +15,7 @@ func process() []Scenario {
 				// Not in whole leases: who tries in such steps would be in time by chance.
 				return repeat(4, 2.7, s.at(1.4, 1.5, faults.Crash{}, faults.Leader), s)
 			},
+			Alone: true,
 		},
 		{
 			Name:    "crash-follower",
@@ -32,6 +33,7 @@ func process() []Scenario {
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(8, 0.8, s.at(0.5, 0.4, faults.Resign{}, faults.Leader), s)
 			},
+			Alone:  true,
 			Excess: 0.4, // the one that resigned comes back after that, and would hide that it woke nobody
 		},
 		{

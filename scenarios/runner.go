@@ -50,10 +50,26 @@ func (o Outcome) Verdict() checker.Verdict {
 // ctx is done no further one is begun; those that never began are left out.
 func (r Runner) Run(ctx context.Context, list []Scenario, set Settings) []Outcome {
 	outcomes := make([]*Outcome, len(list))
-	slots := make(chan struct{}, max(r.Parallel, 1))
+	r.some(ctx, list, set, outcomes, 1, func(s Scenario) bool { return s.Alone })
+	r.some(ctx, list, set, outcomes, max(r.Parallel, 1), func(s Scenario) bool { return !s.Alone })
+	var done []Outcome
+	for _, o := range outcomes {
+		if o != nil {
+			done = append(done, *o)
+		}
+	}
+	return done
+}
+
+// some runs those of the list that are chosen, so many at once.
+func (r Runner) some(ctx context.Context, list []Scenario, set Settings, outcomes []*Outcome, atOnce int, chosen func(Scenario) bool) {
+	slots := make(chan struct{}, atOnce)
 	var running sync.WaitGroup
 	var reporting sync.Mutex
 	for i, s := range list {
+		if !chosen(s) {
+			continue
+		}
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
@@ -70,13 +86,6 @@ func (r Runner) Run(ctx context.Context, list []Scenario, set Settings) []Outcom
 		})
 	}
 	running.Wait()
-	var done []Outcome
-	for _, o := range outcomes {
-		if o != nil {
-			done = append(done, *o)
-		}
-	}
-	return done
 }
 
 // one runs one scenario and checks it.

@@ -52,6 +52,9 @@ type Scenario struct {
 	// Drift is the tolerated difference of clock rates; 0: DefaultDrift. A larger
 	// one stands out from the milliseconds that everything else takes.
 	Drift float64
+	// Alone says that nothing else runs beside the scenario: its failovers are
+	// the figures that people look at, and are not to hold others' work.
+	Alone bool
 	// Long scenarios are not part of the standard suite.
 	Long bool
 }

@@ -26,6 +26,9 @@ func Recount(ctx context.Context, h *Host) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
+	// A hot standby has its connections: the first write of a term should not
+	// wait for one.
+	h.work.read()
 	watching, stop := context.WithCancel(ctx)
 	var observer sync.WaitGroup
 	observer.Go(func() { observe(watching, e, h.Lease/2) })

@@ -68,6 +68,9 @@ func Main(subjects map[string]Subject) {
 	os.Exit(0)
 }
 
+// linger is how long a candidate that has resigned waits before it exits.
+const linger = 30 * time.Millisecond
+
 func run(subject Subject) error {
 	settings, err := FromEnvironment()
 	if err != nil {
@@ -93,7 +96,11 @@ func run(subject Subject) error {
 	go protocol.Stalls(ctx, settings.Lease/protocol.StallShare, func(lasted time.Duration) {
 		h.out.line(protocol.Line{Name: protocol.EventStall, LastedMS: float64(lasted) / float64(time.Millisecond)})
 	})
-	return subject(ctx, h)
+	err = subject(ctx, h)
+	// All candidates share one machine here. What it takes to end a process must
+	// not compete with the election of its successor, as it would not elsewhere.
+	time.Sleep(linger)
+	return err
 }
 
 // obey carries out the harness's commands. When they end, the harness is gone,

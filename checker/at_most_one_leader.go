@@ -15,14 +15,16 @@ import (
 // An overlap that clock_error_ns can explain is none: beliefs of two nodes are
 // stamped by two clocks. A sweep over the begins and ends, O(n log n); sound
 // and complete up to the clock error.
-func checkAtMostOneLeader(r *run) (Finding, time.Duration) {
-	var dual time.Duration
+func checkAtMostOneLeader(r *run, t *tally) *Finding {
 	var first *Finding
-	seen := 0
 	for _, e := range r.elections {
-		seen += len(e.beliefs)
-		d, o := dualBelief(e, r.h.Header.ClockError)
-		dual += d
+		for _, b := range e.beliefs {
+			if !b.old {
+				t.terms++
+			}
+		}
+		d, o := dualBelief(e, r.since, r.header.ClockError)
+		t.dual += d
 		if o != nil && first == nil {
 			f := fail(AtMostOneLeader, fmt.Sprintf("%s and %s both believed they led%s for %s, from %s",
 				who(o.a.term.Node, o.a.term.Token), who(o.b.term.Node, o.b.term.Token), r.in(e),
@@ -30,14 +32,7 @@ func checkAtMostOneLeader(r *run) (Finding, time.Duration) {
 			first = &f
 		}
 	}
-	switch {
-	case seen == 0:
-		return unknown(AtMostOneLeader, "nobody ever believed to lead"), 0
-	case first != nil:
-		return *first, dual
-	default:
-		return pass(AtMostOneLeader, count(seen, "term")+", and no two candidates believed at one time"), dual
-	}
+	return first
 }
 
 // overlapping are two beliefs and the time in which both were held.
@@ -55,9 +50,12 @@ type edge struct {
 }
 
 // dualBelief sweeps over the spans of an election. It returns how long more
-// than one node believed (stretches no longer than the tolerance left out) and
-// the first two that did.
-func dualBelief(e *election, tolerance time.Duration) (time.Duration, *overlapping) {
+// than one node believed (stretches no longer than the tolerance left out, nor
+// those that began before since) and the first two that did.
+func dualBelief(e *election, since, tolerance time.Duration) (time.Duration, *overlapping) {
+	if len(e.beliefs) < 2 {
+		return 0, nil
+	}
 	var edges []edge
 	for _, b := range e.beliefs {
 		for _, s := range b.spans {
@@ -79,7 +77,7 @@ func dualBelief(e *election, tolerance time.Duration) (time.Duration, *overlappi
 		}
 		for _, a := range active {
 			w := window{x.at, min(a.span.to, x.span.to)}
-			if a.b.term.Node == x.b.term.Node || w.to-w.from <= tolerance {
+			if a.b.term.Node == x.b.term.Node || w.to-w.from <= tolerance || w.from < since {
 				continue
 			}
 			dual = append(dual, w)

@@ -12,9 +12,11 @@ import (
 // answered "I lead". Between two spans it had let a deadline pass and was
 // extended only afterwards.
 type belief struct {
+	by       *process
 	term     Term
 	spans    []window
 	extended time.Duration // the last extension; -forever if there was none
+	old      bool          // it began in an earlier piece
 }
 
 // window is the time [from, to).
@@ -50,53 +52,80 @@ func (o *open) extend(t, until time.Duration, seq int64) {
 	o.until, o.deadline = until, seq
 }
 
-// findBeliefs follows the belief of every node. A node's new term ends its
-// earlier one, and the end or the start of its process ends them all.
-func (r *run) findBeliefs() {
-	type place struct{ election, node string }
-	current := map[place]*open{}
-	for i := range r.h.Events {
-		e := &r.h.Events[i]
-		name := cmp.Or(e.Election, r.lone)
-		at := place{name, e.Node}
-		o := current[at]
-		switch e.Kind {
-		case history.Elected:
-			if o != nil {
-				o.end(e.At, string(history.Superseded), e.Seq)
+// believe follows the belief of a node. Its new term ends its earlier one, and
+// the end or the start of its process ends them all.
+func (r *run) believe(e *history.Event) {
+	p := r.node(e.Node)
+	if r.broken == nil {
+		r.broken = r.form.belief(p, e)
+	}
+	el := r.at(e.Election)
+	o := el.opened(p)
+	switch e.Kind {
+	case history.Elected:
+		if o != nil {
+			o.end(e.At, string(history.Superseded), e.Seq)
+		}
+		b := &belief{by: p, extended: -forever, term: Term{Election: el.name, Node: e.Node, Token: e.Token, From: e.At, Begin: e.Seq}}
+		el.begun = append(el.begun, b)
+		for len(el.open) <= p.number {
+			el.open = append(el.open, nil)
+		}
+		el.open[p.number] = &open{b: b, from: e.At, until: deadline(e), deadline: e.Seq}
+		p.out = false
+	case history.Extended:
+		if o != nil && o.b.term.Token == e.Token {
+			o.b.extended = e.At
+			o.extend(e.At, deadline(e), e.Seq)
+		}
+	case history.Deposed:
+		if o != nil && o.b.term.Token == e.Token {
+			o.end(e.At, string(e.Why), e.Seq)
+			el.open[p.number] = nil
+		}
+		if e.Why == history.Stopped {
+			p.leave(e.At)
+		}
+	}
+}
+
+// opened is the belief of the node that has not ended, if there is one.
+func (e *election) opened(p *process) *open {
+	if p.number < len(e.open) {
+		return e.open[p.number]
+	}
+	return nil
+}
+
+// closeBeliefs ends the beliefs that the events so far leave open. They stay
+// open for the events that may follow.
+func (r *run) closeBeliefs() {
+	horizon := r.end
+	for _, e := range r.elections {
+		for _, o := range e.open {
+			if o != nil && o.until < forever {
+				horizon = max(horizon, o.until)
 			}
-			b := &belief{extended: -forever, term: Term{Election: name, Node: e.Node, Token: e.Token, From: e.At, Begin: e.Seq}}
-			current[at] = &open{b: b, from: e.At, until: deadline(e), deadline: e.Seq}
-			el := r.election(name)
-			el.beliefs = append(el.beliefs, b)
-		case history.Extended:
-			if o != nil && o.b.term.Token == e.Token {
-				o.b.extended = e.At
-				o.extend(e.At, deadline(e), e.Seq)
+		}
+	}
+	for _, e := range r.elections {
+		e.beliefs = append(e.beliefs[:0], e.begun...)
+		for _, o := range e.open {
+			if o == nil {
+				continue
 			}
-		case history.Deposed:
-			if o != nil && o.b.term.Token == e.Token {
-				o.end(e.At, string(e.Why), e.Seq)
-				delete(current, at)
-			}
-		case history.Exit, history.Start:
-			for _, el := range r.elections {
-				at.election = el.name
-				if o := current[at]; o != nil {
-					o.end(e.At, exitWhy, e.Seq)
-					delete(current, at)
+			b := *o.b
+			b.spans = slices.Clip(b.spans)
+			closed := *o
+			closed.b = &b
+			closed.close(r.end, horizon)
+			for i := len(e.beliefs) - 1; i >= 0; i-- {
+				if e.beliefs[i] == o.b {
+					e.beliefs[i] = &b
+					break
 				}
 			}
 		}
-	}
-	horizon := r.end
-	for _, o := range current {
-		if o.until < forever {
-			horizon = max(horizon, o.until)
-		}
-	}
-	for _, o := range current { // any order: every belief is closed by itself
-		o.close(r.end, horizon)
 	}
 }
 
@@ -119,11 +148,6 @@ func deadline(e *history.Event) time.Duration {
 	return *e.Until
 }
 
-func (r *run) election(name string) *election {
-	i := slices.IndexFunc(r.elections, func(e *election) bool { return e.name == name })
-	return r.elections[i]
-}
-
 // terms are all terms of the run.
 func terms(r *run) []Term {
 	var out []Term
@@ -143,34 +167,20 @@ func terms(r *run) []Term {
 // needs no such guess: on a busy machine a killed process may take seconds to
 // go, and those that went before it were ended by the same hand.
 func (r *run) findCurtain() {
-	last := map[string]time.Duration{}
-	told := time.Duration(-1)
-	for i := range r.h.Events {
-		e := &r.h.Events[i]
-		if e.Kind == history.Exit && e.Why == history.EndOfRun && told < 0 {
-			told = e.At
-		}
-		switch {
-		case e.Kind == history.Exit && !unbidden(e.Why), e.Kind == history.Deposed && e.Why == history.Stopped:
-			if _, out := last[e.Node]; !out {
-				last[e.Node] = e.At
-			}
-		case e.Kind == history.Start, e.Kind == history.Elected, e.Kind == history.Invoke && e.Call == history.Acquire:
-			delete(last, e.Node)
-		}
-	}
-	exits := make([]time.Duration, 0, len(last))
-	for _, t := range last {
-		exits = append(exits, t)
-	}
-	slices.Sort(exits)
 	r.curtain = r.end
-	if told >= 0 {
-		r.curtain = told
+	if r.told >= 0 {
+		r.curtain = r.told
 		return
 	}
+	var exits []time.Duration
+	for _, p := range r.nodes { // any order: they are sorted
+		if p.out {
+			exits = append(exits, p.outAt)
+		}
+	}
+	slices.Sort(exits)
 	for _, t := range slices.Backward(exits) {
-		if t+r.h.Header.Lease < r.curtain {
+		if t+r.header.Lease < r.curtain {
 			break
 		}
 		if !slices.ContainsFunc(r.faults, func(f *fault) bool { return f.on <= t && t <= f.off && f.offSeq != 0 }) {
@@ -185,24 +195,28 @@ func unbidden(w history.Why) bool {
 }
 
 // availability sums over the elections the time in which nobody believed,
-// from the first term to the end, and the share of the rest.
-func availability(r *run) (leaderless time.Duration, share float64) {
-	var whole time.Duration
+// from the first term to the end, and the whole of that time.
+func availability(r *run) (leaderless, whole time.Duration) {
 	for _, e := range r.elections {
 		if len(e.beliefs) == 0 {
 			continue
 		}
-		begin := e.beliefs[0].term.From
+		begin := max(e.beliefs[0].term.From, r.since)
 		whole += r.end - begin
 		leaderless += r.end - begin
 		for _, w := range merge(e.spans()) {
-			leaderless -= max(0, min(w.to, r.end)-w.from)
+			leaderless -= max(0, min(w.to, r.end)-max(w.from, begin))
 		}
 	}
+	return leaderless, whole
+}
+
+// share is the part of the whole in which somebody believed.
+func share(leaderless, whole time.Duration) float64 {
 	if whole == 0 {
-		return leaderless, 0
+		return 0
 	}
-	return leaderless, 1 - float64(leaderless)/float64(whole)
+	return 1 - float64(leaderless)/float64(whole)
 }
 
 // spans are all times in which somebody believed.
@@ -217,7 +231,7 @@ func (e *election) spans() []window {
 // merge unites windows that overlap or touch.
 func merge(all []window) []window {
 	slices.SortFunc(all, func(a, b window) int { return cmp.Compare(a.from, b.from) })
-	var out []window
+	out := all[:0]
 	for _, w := range all {
 		if n := len(out); n > 0 && w.from <= out[n-1].to {
 			out[n-1].to = max(out[n-1].to, w.to)

@@ -67,6 +67,33 @@ func BenchmarkCheck100kNoAudit(b *testing.B) {
 	benchmarkCheck(b, 100_000, func(s *simulation) { s.audit = false })
 }
 
+// A million operations of a correct store through the three checkers of the
+// lease. history-MB is what the events themselves take, check-MB-alive what the check
+// has made of them at its end.
+func BenchmarkCheck1M(b *testing.B) {
+	h := long(1_000_000, func(*simulation) {})
+	before := heapKB()
+	for b.Loop() {
+		x := &findings{}
+		r := indexed(h)
+		checkLease(r, findLeases(r), time.Minute, x)
+		c := x.lease()
+		if c.Intervals.Verdict != Pass || c.StoreOrder.Verdict != Pass || c.Porcupine.Verdict != Pass {
+			b.Fatalf("%+v", c)
+		}
+		b.StopTimer()
+		b.ReportMetric((heapKB()-before)/(1<<10), "check-MB-alive")
+		runtime.KeepAlive(r)
+		runtime.KeepAlive(h)
+		b.StartTimer()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(before/(1<<10), "history-MB")
+	b.ReportMetric(float64(m.Sys)/(1<<20), "MB-sys")
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
+}
+
 // A history that is wrong at its far end costs the exact pass as well.
 func BenchmarkCheck100kWrong(b *testing.B) {
 	h := long(100_000, func(*simulation) {})
@@ -91,4 +118,76 @@ func BenchmarkVisualize1k(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What a virtual world's history costs, as short as a fuzzer's and longer.
+func BenchmarkCheckWatch1k(b *testing.B)  { benchmarkWatch(b, 1000) }
+func BenchmarkCheckWatch20k(b *testing.B) { benchmarkWatch(b, 20_000) }
+
+func benchmarkWatch(b *testing.B, events int64) {
+	h := watched(3, events, func(*watch) {})
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := Check(h, Options{}); r.Verdict == Fail {
+			b.Fatalf("%+v", r.Asked)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h.Events)), "ns/event")
+}
+
+// A long history is checked as it goes. What is measured is the checker alone;
+// heap-KB is what lives after the whole length, and after a tenth of it.
+func BenchmarkRolling(b *testing.B) {
+	for _, x := range []struct {
+		name   string
+		change func(*watch)
+	}{
+		{"calm", func(w *watch) { w.faults, w.lost = 0, 0 }},
+		{"faults", func(w *watch) { w.lossy = false }},
+		{"losses", func(*watch) {}},
+	} {
+		b.Run(x.name, func(b *testing.B) { benchmarkRolling(b, x.change) })
+	}
+}
+
+func benchmarkRolling(b *testing.B, change func(*watch)) {
+	const events, portion = 1_000_000, 8192
+	b.ReportAllocs()
+	for range b.N {
+		b.StopTimer()
+		var batch []history.Event
+		w := newWatch(1, func(e *history.Event) { batch = append(batch, *e) }, change)
+		r := NewRolling(w.header(), Options{})
+		early := 0.0
+		for w.seq < events {
+			w.run(w.seq + portion)
+			b.StartTimer()
+			r.Add(batch)
+			b.StopTimer()
+			batch = batch[:0]
+			if early == 0 && w.seq >= events/10 {
+				early = heapKB()
+			}
+		}
+		b.StartTimer()
+		s := r.Result()
+		b.StopTimer()
+		if finding(findingsOf(s), LeaseLinearizable).Verdict != Pass || s.Events < events {
+			b.Fatalf("%+v", s)
+		}
+		b.ReportMetric(early, "heap-KB-at-a-tenth")
+		b.ReportMetric(heapKB(), "heap-KB")
+		b.ReportMetric(float64(s.Longest), "longest-piece")
+		b.ReportMetric(s.End.Seconds()/30, "leases")
+		runtime.KeepAlive(r)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events, "ns/event")
+}
+
+// heapKB is what lives on the heap.
+func heapKB() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 10)
 }

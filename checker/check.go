@@ -32,92 +32,109 @@ type Options struct {
 // Result.Measured together with why it was waived. If the history is not
 // well-formed no other promise is judged, and all of them are unknown.
 func Check(h *history.History, o Options) *Result {
-	if o.PorcupineCap == 0 {
-		o.PorcupineCap = DefaultPorcupineCap
+	run := indexed(h)
+	v := &Result{End: run.end, Ops: run.counted}
+	x := &findings{}
+	x.add(WellFormed, checkWellFormed(run, &x.tally))
+	v.Faults = countFaults(run, nil)
+	if x.judgeable() {
+		judge(run, o, v, x)
 	}
-	r := &Result{}
-	run := newRun(h)
-	r.End = run.end
-	r.Ops = countOps(h)
-	wellFormed := checkWellFormed(run)
-	r.Faults = countFaults(run)
-
-	found := map[Promise]Finding{WellFormed: wellFormed}
-	if why := unjudgeable(h, wellFormed); why != "" {
-		for _, p := range Promises[1:] {
-			found[p] = unknown(p, why)
-		}
-		r.Lease = LeaseChecks{
-			Intervals:  unknown(LeaseLinearizable, why),
-			StoreOrder: unknown(LeaseLinearizable, why),
-			Porcupine:  unknown(LeaseLinearizable, why),
-		}
-	} else {
-		judge(run, o, r, found)
-	}
-	sortFindings(&h.Header, found, r)
-	r.Verdict = overall(r.Asked)
-	return r
+	v.Asked, v.Measured, v.Lease = x.sorted(run)
+	v.Verdict = overall(v.Asked)
+	run.recycle()
+	return v
 }
 
+// judgeable tells whether the history can be judged beyond its form.
+func (x *findings) judgeable() bool { return x.unjudgeable() == "" }
+
 // unjudgeable says why a history cannot be judged beyond its form, or "".
-func unjudgeable(h *history.History, wellFormed Finding) string {
+func (x *findings) unjudgeable() string {
+	f := x.of(WellFormed, nil)
 	switch {
-	case len(h.Events) == 0:
+	case x.tally.events == 0:
 		return "the history has no event"
-	case wellFormed.Verdict == Fail:
-		return "the history is not well-formed (" + wellFormed.Reason + "), so nothing else can be judged from it"
+	case f.Verdict == Fail:
+		return "the history is not well-formed (" + f.Reason + "), so nothing else can be judged from it"
 	default:
 		return ""
 	}
 }
 
-// judge runs every checker but WellFormed.
-func judge(run *run, o Options, r *Result, found map[Promise]Finding) {
-	run.index()
-	intervals := findLeases(run)
-	r.Holdings = holdings(intervals)
-	r.Lease = checkLease(run, intervals, o.PorcupineCap)
-	found[LeaseLinearizable] = agree(r.Lease)
+// judge runs every checker but WellFormed over a history, or a piece of one. It
+// fills in what a piece has of its own: the lists, and the counts that add up.
+func judge(run *run, o Options, v *Result, x *findings) {
+	limit := o.PorcupineCap
+	if limit == 0 {
+		limit = DefaultPorcupineCap
+	}
+	run.intervals = findLeases(run)
+	v.Holdings = holdings(run.intervals)
+	checkLease(run, run.intervals, limit, x)
 
-	r.Terms = terms(run)
-	r.Writes = countWrites(run, r.Holdings)
-	r.Failovers = failovers(run)
-	found[AtMostOneLeader], r.DualBelief = checkAtMostOneLeader(run)
-	found[LossHeeded] = checkLossHeeded(run)
-	found[TokensIncrease] = checkTokensIncrease(run)
-	found[FencedWrites] = checkFencedWrites(run)
-	found[LeaderReturns] = checkLeaderReturns(run)
-	found[FailoverBound] = checkFailoverBound(run, r.Failovers)
-	found[Stable] = checkStable(run)
-	r.Leaderless, r.Availability = availability(run)
+	v.Terms = terms(run)
+	v.Writes = countWrites(run, v.Holdings)
+	v.Failovers = failovers(run)
+	t := &x.tally
+	x.add(AtMostOneLeader, checkAtMostOneLeader(run, t))
+	x.add(LossHeeded, checkLossHeeded(run, t))
+	x.add(TokensIncrease, checkTokensIncrease(run, t))
+	x.add(FencedWrites, checkFencedWrites(run, t))
+	x.add(LeaderReturns, checkLeaderReturns(run, t))
+	x.add(FailoverBound, checkFailoverBound(run, v.Failovers, t))
+	x.add(Stable, checkStable(run, t))
+	v.DualBelief = t.dual
+	leaderless, whole := availability(run)
+	t.led += whole
+	v.Leaderless = leaderless
+	v.Availability = share(leaderless, whole)
+}
+
+// sorted makes the findings on all promises, those that the header asks for
+// and the others, and those of the three lease checkers.
+func (x *findings) sorted(r *run) (asked, measured []Finding, lease LeaseChecks) {
+	found := map[Promise]Finding{WellFormed: x.of(WellFormed, r)}
+	why := x.unjudgeable()
+	for _, p := range Promises[1:] {
+		if why != "" {
+			found[p] = unknown(p, why)
+		} else {
+			found[p] = x.of(p, r)
+		}
+	}
+	if why != "" {
+		f := unknown(LeaseLinearizable, why)
+		lease = LeaseChecks{Intervals: f, StoreOrder: f, Porcupine: f}
+	} else {
+		lease = x.lease()
+	}
+	asked, measured = sortFindings(&r.header, found)
+	return asked, measured, lease
 }
 
 // sortFindings distributes the findings over Asked and Measured.
-func sortFindings(header *history.Header, found map[Promise]Finding, r *Result) {
-	asked := func(p Promise) bool {
-		if _, waived := header.Waived[string(p)]; waived {
-			return false
-		}
-		return len(header.Promises) == 0 || slices.Contains(header.Promises, string(p))
-	}
+func sortFindings(header *history.Header, found map[Promise]Finding) (asked, measured []Finding) {
 	for _, p := range Promises {
 		f := found[p]
-		if asked(p) {
-			r.Asked = append(r.Asked, f)
-			continue
-		}
-		if why, waived := header.Waived[string(p)]; waived {
+		why, waived := header.Waived[string(p)]
+		switch {
+		case waived:
 			f.Reason = "waived: " + why + " (measured all the same: " + f.Reason + ")"
+			measured = append(measured, f)
+		case len(header.Promises) == 0 || slices.Contains(header.Promises, string(p)):
+			asked = append(asked, f)
+		default:
+			measured = append(measured, f)
 		}
-		r.Measured = append(r.Measured, f)
 	}
 	for _, name := range header.Promises {
 		if !slices.Contains(Promises, Promise(name)) {
-			r.Asked = append(r.Asked, unknown(Promise(name),
+			asked = append(asked, unknown(Promise(name),
 				"there is no promise of this name; the promises are "+promiseNames()))
 		}
 	}
+	return asked, measured
 }
 
 func promiseNames() string {
@@ -142,19 +159,4 @@ func overall(asked []Finding) Verdict {
 		}
 	}
 	return verdict
-}
-
-func countOps(h *history.History) OpCounts {
-	var n OpCounts
-	for i := range h.Events {
-		switch h.Events[i].Kind {
-		case history.Ok:
-			n.Ok++
-		case history.Fail:
-			n.Fail++
-		case history.Info:
-			n.Info++
-		}
-	}
-	return n
 }

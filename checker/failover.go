@@ -16,23 +16,25 @@ const resignCause = "resign"
 // after the part that no elector may skip) is within the bound: that of the
 // header, or the derived one. A failover during which the machine stalled is
 // not judged: nobody knows how long it would have taken.
-func checkFailoverBound(r *run, all []Failover) Finding {
-	if len(all) == 0 {
-		return unknown(FailoverBound, "no failover happened")
-	}
+func checkFailoverBound(r *run, all []Failover, t *tally) *Finding {
 	bound := r.failoverBound()
-	all = slices.DeleteFunc(slices.Clone(all), func(f Failover) bool {
-		return f.Excess > bound && r.stalled(f.At, f.At+f.Total)
-	})
-	if len(all) == 0 {
-		return unknown(FailoverBound, "the machine stalled during every failover; run it again on a calmer one")
+	for i := range all {
+		f := &all[i]
+		t.failovers++
+		if f.Excess > bound && r.stalled(f.At, f.At+f.Total) {
+			continue
+		}
+		t.bounded++
+		if t.worst == nil || f.Excess > t.worst.Excess {
+			t.worst = f
+		}
 	}
-	worst := slices.MaxFunc(all, func(a, b Failover) int { return cmp.Compare(a.Excess, b.Excess) })
-	if worst.Excess > bound {
-		return fail(FailoverBound, fmt.Sprintf("the failover from %s to %s at %s (%s) took %s longer than it had to; the bound is %s",
-			worst.From, worst.To, moment(worst.At), worst.Cause, span(worst.Excess), span(bound)), worst.Evidence...)
+	if t.worst == nil || t.worst.Excess <= bound {
+		return nil
 	}
-	return pass(FailoverBound, fmt.Sprintf("%s took at most %s longer than needed (bound %s)", count(len(all), "failover"), span(worst.Excess), span(bound)))
+	f := fail(FailoverBound, fmt.Sprintf("the failover from %s to %s at %s (%s) took %s longer than it had to; the bound is %s",
+		t.worst.From, t.worst.To, moment(t.worst.At), t.worst.Cause, span(t.worst.Excess), span(bound)), t.worst.Evidence...)
+	return &f
 }
 
 // stalled tells whether the machine held up the run at some time in the window.
@@ -66,7 +68,7 @@ func failovers(r *run) []Failover {
 	var out []Failover
 	for _, e := range r.elections {
 		writes := len(e.writes) > 0
-		for i := 0; i+1 < len(e.beliefs); i++ {
+		for i := e.past.leader(e.beliefs); i+1 < len(e.beliefs); i++ {
 			old := e.beliefs[i]
 			for j := i + 1; j < len(e.beliefs); j++ {
 				next := e.beliefs[j]
@@ -92,14 +94,14 @@ func (e *election) serves(b *belief, writes bool) (seq int64, at time.Duration) 
 		return b.term.Begin, b.term.From
 	}
 	var first *op
-	for _, o := range of(e.writesOf, &b.term) {
+	e.writesByTerm().of(&b.term, func(o *op) {
 		if o.token == 0 && (o.from < b.term.From || o.from > b.term.To) {
-			continue
+			return
 		}
 		if first == nil || o.to < first.to {
 			first = o
 		}
-	}
+	})
 	if first == nil {
 		return 0, 0
 	}
@@ -154,9 +156,6 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 	if t.graceful() && t.To <= begin {
 		found = append(found, cause{resignCause, t.To, t.End})
 	}
-	if t.Why == exitWhy && t.To <= begin {
-		found = append(found, cause{exitWhy, t.To, t.End})
-	}
 	renewed := r.lastRenewal(e, old)
 	for _, f := range r.faults {
 		if !f.hits(t.Node) || f.name == resignCause {
@@ -169,6 +168,9 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 		if renewed < at && at >= t.From && at <= min(t.To, begin) {
 			found = append(found, cause{f.name, at, f.onSeq})
 		}
+	}
+	if t.Why == exitWhy && t.To <= begin { // after the faults: one of them may be why, in the same moment
+		found = append(found, cause{exitWhy, t.To, t.End})
 	}
 	if len(found) == 0 {
 		if t.To > begin || t.leads() {
@@ -189,11 +191,11 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 // where only its beliefs were recorded, its last extension.
 func (r *run) lastRenewal(e *election, b *belief) time.Duration {
 	last := -forever
-	for _, o := range of(e.ofTerm, &b.term) {
+	e.changes(&b.term, func(o *op) {
 		if o.call == history.Renew && o.kind == history.Ok && (o.token != 0 || o.to <= b.term.To) {
 			last = max(last, o.from)
 		}
-	}
+	})
 	if len(e.ops) == 0 {
 		last = b.extended
 	}
@@ -203,19 +205,17 @@ func (r *run) lastRenewal(e *election, b *belief) time.Duration {
 // grantOf is the acquire that gave the term its lease; nil if none was
 // recorded.
 func (e *election) grantOf(b *belief) *op {
-	var grant *op
-	for _, o := range of(e.ofTerm, &b.term) {
-		if o.call != history.Acquire || o.kind != history.Ok {
-			continue
-		}
-		if b.term.Token != 0 && o.got != 0 {
-			return o
-		}
-		if o.to <= b.term.From+lateReport && (grant == nil || o.to > grant.to) {
+	var named, grant *op
+	e.terms().of(&b.term, func(o *op) {
+		switch {
+		case o.call != history.Acquire || o.kind != history.Ok || named != nil:
+		case b.term.Token != 0 && o.got != 0:
+			named = o
+		case o.to <= b.term.From+lateReport && (grant == nil || o.to > grant.to):
 			grant = o
 		}
-	}
-	return grant
+	})
+	return cmp.Or(named, grant)
 }
 
 // lateReport is how late an elector without tokens may report what it was granted.
@@ -226,7 +226,7 @@ const lateReport = 100 * time.Millisecond
 // for the end of a lease that may have gone on.
 func (e *election) possibleRenewal(t *Term) time.Duration {
 	last := -forever
-	if len(e.audits) > 0 {
+	if e.audited() {
 		return last
 	}
 	for _, o := range e.ops {
@@ -240,11 +240,11 @@ func (e *election) possibleRenewal(t *Term) time.Duration {
 // leaseEnd is when the lease of the term can be over at the earliest, as far as
 // the history tells.
 func (r *run) leaseEnd(e *election, b *belief) time.Duration {
-	written, ttl := -forever, r.h.Header.Lease
+	written, ttl := -forever, r.header.Lease
 	released := forever
-	for _, o := range of(e.ofTerm, &b.term) {
+	e.changes(&b.term, func(o *op) {
 		if o.token == 0 && o.got == 0 && o.from > b.term.To {
-			continue
+			return
 		}
 		switch o.call {
 		case history.Acquire, history.Renew:
@@ -254,7 +254,7 @@ func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 		case history.Release:
 			released = min(released, o.from)
 		}
-	}
+	})
 	if written == -forever { // only the beliefs are known
 		written = max(b.term.From, b.extended)
 	}
@@ -282,7 +282,7 @@ func (r *run) unblocked(old string, t, sent time.Duration) time.Duration {
 	for range r.faults {
 		blocked := t
 		open := false
-		for _, node := range r.h.Header.Nodes {
+		for _, node := range r.header.Nodes {
 			if node == old {
 				continue
 			}

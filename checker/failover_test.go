@@ -27,6 +27,10 @@ var failoverStories = []struct {
 		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
 		s.acquire("n2", "b", 2500*ms, 2650*ms, 2).elected("n2", 2651*ms, 2, 4000*ms).write("n2", 2652*ms, 2655*ms, history.Ok, 2, "y", 0)
 	}, "crash", 1000, 1600, 0, 50, 5, 55},
+	{"a process that ends in the moment of its crash", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1000*ms)
+		s.acquire("n2", "b", 2610*ms, 2612*ms, 2).elected("n2", 2613*ms, 2, 4000*ms).write("n2", 2614*ms, 2615*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 1600, 10, 2, 3, 15},
 	{"a resignation", func(s *story) {
 		s.fault("resign", 1000*ms, 9000*ms, nil, "n1").deposed("n1", 1200*ms, 1, history.Stopped).release("n1", 1201*ms, 1202*ms, history.Ok, 1)
 		s.acquire("n2", "b", 1203*ms, 1204*ms, 2).elected("n2", 1205*ms, 2, 4000*ms).write("n2", 1206*ms, 1207*ms, history.Ok, 2, "y", 0)

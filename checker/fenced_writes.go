@@ -18,38 +18,35 @@ import (
 //
 // Sound. It compares pairs and is complete for the order of tokens; reads are
 // compared with writes, not with each other.
-func checkFencedWrites(r *run) Finding {
-	fenced, reads := 0, 0
+func checkFencedWrites(r *run, t *tally) *Finding {
 	for _, e := range r.elections {
-		accepted := e.accepted()
-		for _, o := range accepted {
-			if o.token != 0 {
-				fenced++
-			}
-		}
 		for _, o := range e.writes {
-			if o.token != 0 && o.kind == history.Fail {
-				fenced++
+			if o.token != 0 && o.kind != history.Info && !o.old {
+				t.fenced++
 			}
 		}
-		reads += len(e.reads)
+		t.reads += len(e.reads)
+		if len(e.writes)+len(e.reads) == 0 {
+			continue
+		}
+		accepted := e.accepted()
 		for _, find := range []func([]*op) *Finding{e.staleWrite, e.wrongRefusal, e.staleRead} {
 			if f := find(accepted); f != nil {
 				f.Reason += r.in(e)
-				return *f
+				return f
 			}
 		}
 	}
-	if fenced == 0 {
-		return unknown(FencedWrites, "the history has no write with a token to a protected resource")
-	}
-	return pass(FencedWrites, fmt.Sprintf("the resource judged %s rightly, and %s saw the last accepted one", count(fenced, "fenced write"), count(reads, "read")))
+	return nil
 }
 
 // accepted are the accepted writes, by return.
 func (e *election) accepted() []*op {
 	out := slices.DeleteFunc(slices.Clone(e.writes), func(o *op) bool { return o.kind != history.Ok })
-	slices.SortStableFunc(out, func(a, b *op) int { return cmp.Compare(a.to, b.to) })
+	compare := func(a, b *op) int { return cmp.Compare(a.to, b.to) }
+	if !slices.IsSortedFunc(out, compare) {
+		slices.SortStableFunc(out, compare)
+	}
 	return out
 }
 
@@ -172,10 +169,11 @@ func countWrites(r *run, held []Holding) WriteCounts {
 		mine := slices.DeleteFunc(slices.Clone(held), func(h Holding) bool { return h.Election != e.name })
 		given := newGiven(e.tokenTerms())
 		for _, o := range e.writes {
-			switch o.kind {
-			case history.Fail:
+			switch {
+			case o.old:
+			case o.kind == history.Fail:
 				n.Refused++
-			case history.Ok:
+			case o.kind == history.Ok:
 				n.Accepted++
 				if o.token == 0 && e.heldByOther(o, mine) || o.token != 0 && given.surpassed(o) {
 					n.StaleAccepted++

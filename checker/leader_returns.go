@@ -15,14 +15,10 @@ import (
 //
 // Unknown if the history was never declared healed, has no election, or ended
 // before the bound had passed while nobody led.
-func checkLeaderReturns(r *run) Finding {
-	switch {
-	case r.healed == nil:
-		return unknown(LeaderReturns, "the history was never declared healed, so no leader is owed")
-	case len(r.elections) == 0:
-		return unknown(LeaderReturns, "the history has no election")
+func checkLeaderReturns(r *run, t *tally) *Finding {
+	if r.healed == nil {
+		return nil
 	}
-	var latest time.Duration
 	var undecided *Finding
 	for _, e := range r.elections {
 		if len(e.beliefs) == 0 && len(e.ops) == 0 {
@@ -31,22 +27,20 @@ func checkLeaderReturns(r *run) Finding {
 		f, wait := r.leaderReturns(e)
 		switch f.Verdict {
 		case Fail:
-			return f
+			return &f
 		case Unknown:
 			undecided = &f
 		}
-		latest = max(latest, wait)
+		if r.healed.at >= r.since {
+			t.wait = max(t.wait, wait)
+		}
 	}
-	if undecided != nil {
-		return *undecided
-	}
-	return pass(LeaderReturns, fmt.Sprintf("somebody led within %s of healing (bound %s) and somebody did to the end",
-		span(latest), span(r.returnBound())))
+	return undecided
 }
 
 // leaderReturns decides it for one election and returns how long it took.
 func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
-	bound, from := r.returnBound(), r.healed.At
+	bound, from := r.returnBound(), max(r.healed.at, r.since)
 	end := max(r.curtain, from)
 	gapFrom, wait := from, time.Duration(-1)
 	var last *belief
@@ -71,7 +65,7 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 		return r.leaderless(e, last, gapFrom, end), 0
 	case wait < 0:
 		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s after healing at %s, but the history ends %s later, before the bound of %s has passed",
-			r.in(e), moment(from), span(end-from), span(bound)), r.healed.Seq), 0
+			r.in(e), moment(from), span(end-from), span(bound)), r.healed.seq), 0
 	default:
 		return Finding{Verdict: Pass}, wait
 	}
@@ -81,10 +75,10 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 func (r *run) leaderless(e *election, last *belief, from, to time.Duration) Finding {
 	if last == nil {
 		return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after healing at %s; the bound is %s",
-			r.in(e), span(to-from), moment(from), span(r.returnBound())), r.healed.Seq)
+			r.in(e), span(to-from), moment(from), span(r.returnBound())), r.healed.seq)
 	}
 	return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after %s had stopped at %s, after healing; the bound is %s",
-		r.in(e), span(to-from), who(last.term.Node, last.term.Token), moment(from), span(r.returnBound())), r.healed.Seq, last.term.End)
+		r.in(e), span(to-from), who(last.term.Node, last.term.Token), moment(from), span(r.returnBound())), r.healed.seq, last.term.End)
 }
 
 // believer is a belief with a span that ends at t.

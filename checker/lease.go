@@ -11,16 +11,15 @@ import (
 
 // checkLease runs the three checkers of LeaseLinearizable. None of them knows
 // of the others.
-func checkLease(r *run, intervals []*leases, limit time.Duration) LeaseChecks {
+func checkLease(r *run, intervals []*leases, limit time.Duration, found *findings) {
 	if o := r.timeless(); o != nil {
 		f := unknown(LeaseLinearizable, "the history does not say how long a lease lasts (no ttl_ns, no lease_ns)", o.invoked)
-		return LeaseChecks{Intervals: f, StoreOrder: f, Porcupine: f}
+		found.timeless = &f
+		return
 	}
-	return LeaseChecks{
-		Intervals:  checkIntervals(r, intervals),
-		StoreOrder: checkStoreOrder(r),
-		Porcupine:  checkPorcupine(r, limit),
-	}
+	found.intervals.add(checkIntervals(r, intervals, &found.tally))
+	found.storeOrder.add(checkStoreOrder(r, &found.tally))
+	found.porcupine.add(checkPorcupine(r, limit, &found.tally))
 }
 
 // timeless is an operation that writes a lease for nobody knows how long.

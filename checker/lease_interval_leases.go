@@ -26,18 +26,25 @@ type lease struct {
 	overBy         *op    // what shows the end of could
 
 	late, lateAfter *op // a write that came after the end, and the last one before it
+
+	// Of a lease from an earlier piece: what was known of its end there.
+	known   *op
+	knownTo time.Duration
 }
 
 // leases is what the interval checker knows about an election.
 type leases struct {
-	e        *election
-	all      []*lease
-	byToken  map[uint64][]*lease
-	byNode   map[string][]*lease // the ones granted, by holder, in the order of their calls
-	unsure   map[string][]*op    // acquires of unknown outcome, by node, in the order of their calls
-	held     []*lease            // those with a certain time, by its begin
-	faults   []*fault
-	overlong func(ttl time.Duration) time.Duration
+	e       *election
+	all     []*lease
+	byToken map[uint64][]*lease
+	byNode  map[string][]*lease // the ones granted, by holder, in the order of their calls
+	unsure  map[string][]*op    // acquires of unknown outcome, by node, in the order of their calls
+	held    []*lease            // those with a certain time, by its begin
+	faults  []*fault            // those that touch leases
+	recent  *lease              // the last one that was found by its token
+	alone   [1]*lease           // recent, as a list
+	cursor  int                 // in held: see holding
+	tolerance
 
 	possibleBy map[string][]window // what possibleOf found
 }
@@ -47,11 +54,21 @@ type leases struct {
 // 100 ppm off the recording one, and two nodes' times differ by the clock
 // error. drift_ppm does not belong here: it is what the candidates' clocks may
 // do, and no candidate's clock decides when a lease is over.
-func (r *run) epsilon(ttl time.Duration) time.Duration {
-	if r.exact { // tests against an oracle that knows no tolerance
+func (r *run) epsilon() tolerance {
+	return tolerance{r.exact, 2*time.Millisecond + 2*r.header.ClockError}
+}
+
+// tolerance is an epsilon that is not yet that of a TTL.
+type tolerance struct {
+	none bool // tests against an oracle that knows no tolerance
+	base time.Duration
+}
+
+func (x tolerance) of(ttl time.Duration) time.Duration {
+	if x.none {
 		return 0
 	}
-	return 2*time.Millisecond + ttl/10_000 + 2*r.h.Header.ClockError
+	return x.base + ttl/10_000
 }
 
 // findLeases collects, election by election, every lease with the times in
@@ -60,9 +77,13 @@ func findLeases(r *run) []*leases {
 	var out []*leases
 	for _, e := range r.elections {
 		ls := &leases{e: e, byToken: map[uint64][]*lease{}, byNode: map[string][]*lease{},
-			unsure: map[string][]*op{}, possibleBy: map[string][]window{}, faults: r.faults, overlong: r.epsilon}
+			unsure: map[string][]*op{}, possibleBy: map[string][]window{}, faults: r.leaseFaults(), tolerance: r.epsilon()}
+		if l := e.past.lease; l != nil {
+			ls.add(l.carried())
+		}
 		ls.collectGrants()
-		ls.collectOthers()
+		ls.collectShows()
+		ls.collectUnsure()
 		for _, l := range ls.all {
 			ls.findHeld(l)
 			ls.findCould(l)
@@ -106,7 +127,7 @@ func (ls *leases) collectGrants() {
 }
 
 func (ls *leases) add(l *lease) {
-	ls.all = append(ls.all, l)
+	ls.all, ls.recent = append(ls.all, l), nil
 	if l.token != 0 {
 		ls.byToken[l.token] = append(ls.byToken[l.token], l)
 	}
@@ -115,13 +136,26 @@ func (ls *leases) add(l *lease) {
 	}
 }
 
+// withToken are the leases of the token.
+func (ls *leases) withToken(token uint64) []*lease {
+	if ls.recent == nil || ls.recent.token != token {
+		all := ls.byToken[token]
+		if len(all) != 1 {
+			ls.recent = nil
+			return all
+		}
+		ls.recent, ls.alone[0] = all[0], all[0]
+	}
+	return ls.alone[:]
+}
+
 // repeated is the lease that an ok acquire returns again: same node, same
 // nonce, same token.
 func (ls *leases) repeated(o *op) *lease {
 	if o.got == 0 {
 		return nil
 	}
-	for _, l := range ls.byToken[o.got] {
+	for _, l := range ls.withToken(o.got) {
 		if l.holder == o.node && l.nonce == o.nonce {
 			return l
 		}
@@ -129,36 +163,54 @@ func (ls *leases) repeated(o *op) *lease {
 	return nil
 }
 
-// collectOthers adds what the other operations tell about the leases.
-func (ls *leases) collectOthers() {
+// collectShows adds what the other operations that saw a lease tell about it.
+func (ls *leases) collectShows() {
 	for _, o := range ls.e.ops {
 		switch {
 		case o.call == history.Renew || o.call == history.Release:
-			l := ls.own(o)
-			if l == nil || o.kind == history.Fail {
+			if o.kind != history.Ok {
 				continue
 			}
-			ok := o.kind == history.Ok
-			if ok {
-				l.shows = append(l.shows, o)
+			l := ls.own(o)
+			if l == nil {
+				continue
 			}
-			switch {
-			case o.call == history.Release:
+			l.shows = append(l.shows, o)
+			if o.call == history.Release {
 				l.ends = append(l.ends, o)
-			case ok:
+			} else {
 				l.writes = append(l.writes, o)
-			default:
-				l.maybes = append(l.maybes, o)
-			}
-		case o.call == history.Acquire && o.kind == history.Info:
-			for _, l := range ls.byNode[o.node] {
-				if l.nonce == o.nonce {
-					l.maybes = append(l.maybes, o)
-				}
 			}
 		case o.saw():
 			if l := ls.seen(o); l != nil {
 				l.shows = append(l.shows, o)
+			}
+		}
+	}
+}
+
+// collectUnsure adds what operations of unknown outcome may have done to the
+// leases that are known of. They come last: the lease that one is about may
+// have been seen only later.
+func (ls *leases) collectUnsure() {
+	for _, o := range ls.e.ops {
+		if o.kind != history.Info {
+			continue
+		}
+		switch o.call {
+		case history.Renew:
+			if l := ls.own(o); l != nil {
+				l.maybes = append(l.maybes, o)
+			}
+		case history.Release:
+			if l := ls.own(o); l != nil {
+				l.ends = append(l.ends, o)
+			}
+		case history.Acquire:
+			for _, l := range ls.byNode[o.node] {
+				if l.nonce == o.nonce {
+					l.maybes = append(l.maybes, o)
+				}
 			}
 		}
 	}
@@ -178,7 +230,7 @@ func (o *op) saw() bool {
 func (ls *leases) own(o *op) *lease {
 	if o.token != 0 {
 		var match *lease
-		for _, l := range ls.byToken[o.token] {
+		for _, l := range ls.withToken(o.token) {
 			if l.holder != o.node && l.holder != "" || o.nonce != "" && l.nonce != "" && l.nonce != o.nonce {
 				continue
 			}
@@ -187,7 +239,7 @@ func (ls *leases) own(o *op) *lease {
 			}
 			match = l
 		}
-		if match == nil && len(ls.byToken[o.token]) == 0 && o.kind == history.Ok {
+		if match == nil && len(ls.withToken(o.token)) == 0 && o.kind == history.Ok {
 			match = &lease{holder: o.node, token: o.token, nonce: o.nonce}
 			ls.add(match)
 		}
@@ -221,13 +273,13 @@ func (ls *leases) seen(o *op) *lease {
 	if o.got == 0 {
 		return nil
 	}
-	candidates := ls.byToken[o.got]
+	candidates := ls.withToken(o.got)
 	if len(candidates) == 0 {
 		l := &lease{holder: o.holder, token: o.got}
 		ls.add(l)
 		return l
 	}
-	if len(candidates) > 1 {
+	if len(candidates) > 1 || !ls.undisturbed(candidates[0]).holds(o) {
 		return nil
 	}
 	l := candidates[0]
@@ -245,12 +297,20 @@ func (ls *leases) seen(o *op) *lease {
 // but its expiry or release ends a lease and neither can be undone. After the
 // last one, a TTL must pass since the call of the last write, unless a release
 // was sent or a fault took something away.
+//
+// A store that forgets its leases may forget its count of tokens as well, and
+// give the same one again: what lies on two sides of such a fault may be about
+// two leases.
 func (ls *leases) findHeld(l *lease) {
 	if len(l.shows) == 0 {
 		return
 	}
 	l.held = window{forever, -forever}
+	one := ls.undisturbed(l)
 	for _, o := range l.shows {
+		if !one.holds(o) {
+			continue
+		}
 		if o.to < l.held.from {
 			l.held.from, l.heldBy = o.to, o
 		}
@@ -263,7 +323,10 @@ func (ls *leases) findHeld(l *lease) {
 		cut = min(cut, o.from)
 	}
 	for _, w := range l.writes {
-		end := min(cut, ls.certainEnd(w.from, w.from+w.ttl-ls.overlong(w.ttl)))
+		if !one.holds(w) {
+			continue
+		}
+		end := min(cut, ls.certainEnd(w.from, w.from+w.ttl-ls.of(w.ttl)))
 		if end > l.held.to {
 			l.held.to, l.holdBy = end, w
 		}
@@ -272,6 +335,33 @@ func (ls *leases) findHeld(l *lease) {
 		ls.held = append(ls.held, l)
 	}
 }
+
+// undisturbed is the time around the lease's grant, or the first operation that
+// saw it, in which no fault can have removed it.
+func (ls *leases) undisturbed(l *lease) window {
+	first, w := l.grant, window{-forever, forever}
+	if first == nil && len(l.shows) > 0 {
+		first = l.shows[0]
+	}
+	if first == nil {
+		return w
+	}
+	for _, f := range ls.faults {
+		switch {
+		case !f.void:
+		case f.to < first.from:
+			w.from = max(w.from, f.to)
+		case f.from > first.to:
+			w.to = min(w.to, f.from)
+		default: // before or after its effect, nobody knows
+			w = window{max(w.from, first.from), min(w.to, first.to)}
+		}
+	}
+	return w
+}
+
+// holds tells whether all of the operation is in the window.
+func (w window) holds(o *op) bool { return w.from <= o.from && o.to <= w.to }
 
 // certainEnd is when a lease may be over at the earliest that was written at
 // or after t and would last until end without faults.
@@ -305,8 +395,8 @@ func (ls *leases) findCould(l *lease) {
 	if ls.lengthened() {
 		return
 	}
-	slices.SortStableFunc(l.writes, func(a, b *op) int { return cmp.Compare(a.from, b.from) })
-	life := func(o *op) time.Duration { return o.ttl + ls.overlong(o.ttl) }
+	byCall(l.writes)
+	life := func(o *op) time.Duration { return o.ttl + ls.of(o.ttl) }
 	maybe := func(until time.Duration) (sum time.Duration) {
 		for _, o := range l.maybes {
 			if o.from <= until {
@@ -317,8 +407,11 @@ func (ls *leases) findCould(l *lease) {
 	}
 	end := l.granted() + life(l.grant)
 	l.overBy = l.grant
+	if l.known != nil {
+		end, l.overBy = l.knownTo, l.known
+	}
 	for _, w := range l.writes {
-		if w == l.grant {
+		if w == l.grant || w.old {
 			continue
 		}
 		last := end + maybe(w.to)
@@ -338,13 +431,23 @@ func (ls *leases) findCould(l *lease) {
 	l.could.to = end
 }
 
+// byCall sorts operations; mostly they are in order.
+func byCall(ops []*op) {
+	compare := func(a, b *op) int { return cmp.Compare(a.from, b.from) }
+	if !slices.IsSortedFunc(ops, compare) {
+		slices.SortStableFunc(ops, compare)
+	}
+}
+
 // granted is when the grant had taken effect at the latest: by its return, or
 // earlier, if somebody saw the lease and no repetition of the same attempt can
 // have brought it.
 func (l *lease) granted() time.Duration {
-	for _, o := range slices.Concat(l.writes, l.maybes) {
-		if o.call == history.Acquire && o != l.grant {
-			return l.grant.to
+	for _, ops := range [][]*op{l.writes, l.maybes} {
+		for _, o := range ops {
+			if o.call == history.Acquire && o != l.grant {
+				return l.grant.to
+			}
 		}
 	}
 	return min(l.grant.to, l.held.from)

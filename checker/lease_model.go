@@ -47,20 +47,22 @@ type leaseInput struct {
 
 // leaseModel steps sets of states. See doc of checkPorcupine for its source.
 type leaseModel struct {
-	epsilon func(ttl time.Duration) time.Duration
-	classes []leaseClass
-	classOf map[leaseClass]int
+	tolerance  tolerance
+	lengthened bool // a fault may have made leases last longer
+	classes    []leaseClass
+	classOf    map[leaseClass]int
 }
 
-// step returns every state that one of states can be in after the input;
-// empty means that the input is impossible.
-func (m *leaseModel) step(states []leaseState, in *leaseInput) []leaseState {
+func (m *leaseModel) epsilon(ttl time.Duration) time.Duration { return m.tolerance.of(ttl) }
+
+// step appends to next every state that one of states can be in after the
+// input; none means that the input is impossible.
+func (m *leaseModel) step(next, states []leaseState, in *leaseInput) []leaseState {
 	if len(m.classes) > 0 { // before every input: each one moves the present
 		states = m.effects(states, in)
 	}
-	var next []leaseState
-	for _, s := range states {
-		next = m.after(next, s, in)
+	for i := range states {
+		next = m.after(next, &states[i], in)
 	}
 	if len(m.classes) > 0 {
 		for i := range next {
@@ -98,18 +100,19 @@ func (m *leaseModel) effect(s leaseState, c *leaseClass, to time.Duration) []lea
 	case history.Acquire:
 		return m.acquire(nil, s, c.node, c.nonce, 0, c.ttl, s.now, to)
 	case history.Renew:
-		return m.renew(nil, s, c, s.now, to)
+		return m.renew(nil, s, &claimed{c.node, c.nonce, c.token, c.ttl}, s.now, to)
 	default:
-		return m.release(nil, s, c, s.now, to)
+		return m.release(nil, s, &claimed{c.node, c.nonce, c.token, c.ttl}, s.now, to)
 	}
 }
 
 // after appends to next what s can be after the input.
-func (m *leaseModel) after(next []leaseState, s leaseState, in *leaseInput) []leaseState {
-	lo := max(in.from, s.now)
+func (m *leaseModel) after(next []leaseState, before *leaseState, in *leaseInput) []leaseState {
+	lo := max(in.from, before.now)
 	if lo > in.to {
 		return next
 	}
+	s := *before
 	switch {
 	case in.class > 0:
 		s.now = lo
@@ -120,7 +123,7 @@ func (m *leaseModel) after(next []leaseState, s leaseState, in *leaseInput) []le
 		return disturb(next, s, in.fault)
 	}
 	o := in.op
-	c := &leaseClass{node: o.node, nonce: o.nonce, token: o.token, ttl: o.ttl}
+	c := &claimed{o.node, o.nonce, o.token, o.ttl}
 	switch {
 	case !in.took && o.otherReason():
 		s.now = lo
@@ -156,6 +159,10 @@ func disturb(next []leaseState, s leaseState, f *fault) []leaseState {
 	if f.shorten == 0 || !s.live {
 		return append(next, s)
 	}
+	if f.shorten < 0 { // up to so much longer: how much, nobody knows
+		s.b -= f.shorten
+		return append(next, s)
+	}
 	if f.effect == nil || !*f.effect {
 		next = append(next, s)
 	}
@@ -167,7 +174,9 @@ func disturb(next []leaseState, s leaseState, f *fault) []leaseState {
 // alive is s if its lease is alive at some time in [lo, hi].
 func (m *leaseModel) alive(s leaseState, lo, hi time.Duration) (leaseState, bool) {
 	s.a = max(s.a, lo-s.ttl-m.epsilon(s.ttl)+1)
-	s.b = min(s.b, hi)
+	if !m.lengthened { // else it may be as if it had been written later
+		s.b = min(s.b, hi)
+	}
 	s.now = lo
 	return s, s.live && s.a <= s.b
 }
@@ -213,7 +222,8 @@ func (s *leaseState) resolve(holder string, token uint64) bool {
 }
 
 func (m *leaseModel) acquire(next []leaseState, s leaseState, node, nonce string, token uint64, ttl, lo, hi time.Duration) []leaseState {
-	for _, g := range m.over(nil, s, lo, hi) {
+	var room [1]leaseState
+	for _, g := range m.over(room[:0], s, lo, hi) {
 		if token != 0 && token <= g.last {
 			continue
 		}
@@ -242,23 +252,30 @@ func (m *leaseModel) extend(next []leaseState, s leaseState, ttl, lo, hi time.Du
 	return append(next, s)
 }
 
+// claimed is what a renewal or release says about its lease.
+type claimed struct {
+	node, nonce string
+	token       uint64
+	ttl         time.Duration
+}
+
 // mine tells whether the lease can be the one that c names, and fills in what
 // that tells about it.
-func (s *leaseState) mine(c *leaseClass) bool {
+func (s *leaseState) mine(c *claimed) bool {
 	if !s.live || s.nonce != "" && c.nonce != "" && s.nonce != c.nonce {
 		return false
 	}
 	return s.resolve(c.node, c.token)
 }
 
-func (m *leaseModel) renew(next []leaseState, s leaseState, c *leaseClass, lo, hi time.Duration) []leaseState {
+func (m *leaseModel) renew(next []leaseState, s leaseState, c *claimed, lo, hi time.Duration) []leaseState {
 	if !s.mine(c) {
 		return next
 	}
 	return m.extend(next, s, c.ttl, lo, hi)
 }
 
-func (m *leaseModel) release(next []leaseState, s leaseState, c *leaseClass, lo, hi time.Duration) []leaseState {
+func (m *leaseModel) release(next []leaseState, s leaseState, c *claimed, lo, hi time.Duration) []leaseState {
 	if !s.mine(c) {
 		return next
 	}
@@ -270,17 +287,35 @@ func (m *leaseModel) release(next []leaseState, s leaseState, c *leaseClass, lo,
 }
 
 // refused is the answer to a renewal or release: not mine, or mine and over.
-func (m *leaseModel) refused(next []leaseState, s leaseState, c *leaseClass, lo, hi time.Duration) []leaseState {
-	own := s
-	if !own.mine(c) || s.token == 0 && c.token != 0 { // another's, or perhaps another's
-		other := s
-		other.now = lo
-		next = append(next, other)
+func (m *leaseModel) refused(next []leaseState, s leaseState, c *claimed, lo, hi time.Duration) []leaseState {
+	own, other := s, s
+	other.now = lo
+	if !own.mine(c) {
+		return append(next, other)
 	}
-	if own.live && own.mine(c) {
-		next = m.over(next, own, lo, hi)
+	if s.token == 0 && c.token != 0 { // perhaps another's
+		next = other.exceptToken(next, c.token)
 	}
-	return next
+	return m.over(next, own, lo, hi)
+}
+
+// fewTokens is how many values of a token that nobody saw are told apart.
+const fewTokens = 8
+
+// exceptToken appends s, whose token nobody saw, with any token but this one:
+// it is a larger one, or one of the smaller ones. Where those are many it stays
+// unknown, which allows too much.
+func (s leaseState) exceptToken(next []leaseState, token uint64) []leaseState {
+	if token-s.last > fewTokens {
+		return append(next, s)
+	}
+	for smaller := s.last + 1; smaller < token; smaller++ {
+		t := s
+		t.token, t.last = smaller, smaller
+		next = append(next, t)
+	}
+	s.last = token
+	return append(next, s)
 }
 
 // seen is an answer that tells that a lease is alive, perhaps whose.
@@ -305,35 +340,70 @@ func (s *leaseState) covers(t *leaseState) bool {
 	return s.pending.covers(t.pending)
 }
 
-// reduce drops the states that others cover and orders the rest.
+// reduce drops the states that others cover, unites those that differ only in
+// adjacent times of their last write, and orders the rest.
 func reduce(states []leaseState) []leaseState {
 	if len(states) < 2 {
 		return states
 	}
 	slices.SortFunc(states, compareStates)
-	states = slices.Compact(states)
-	var out []leaseState
-	for i := range states {
+	united := states[:1]
+	for i := 1; i < len(states); i++ {
+		if last := &united[len(united)-1]; !last.unite(&states[i]) {
+			united = append(united, states[i])
+		}
+	}
+	out := united[:0:0]
+	for i := range united {
 		covered := false
-		for j := range states {
-			covered = covered || i != j && states[j].covers(&states[i])
+		for j := range united {
+			covered = covered || i != j && united[j].covers(&united[i])
 		}
 		if !covered {
-			out = append(out, states[i])
+			out = append(out, united[i])
 		}
+	}
+	if len(out) == len(united) {
+		return united
 	}
 	return out
 }
 
-func compareStates(s, t leaseState) int {
-	live := 0
-	if s.live != t.live {
-		live = 1
-		if t.live {
-			live = -1
-		}
+// unite makes s both states, if they are equal or t begins where s ends: the
+// last write happened at some time of either.
+func (s *leaseState) unite(t *leaseState) bool {
+	if t.a > s.b+1 || compareKinds(s, t) != 0 {
+		return false
 	}
-	return cmp.Or(live, cmp.Compare(s.now, t.now), cmp.Compare(s.a, t.a), cmp.Compare(s.b, t.b),
-		cmp.Compare(s.token, t.token), cmp.Compare(s.last, t.last), cmp.Compare(s.ttl, t.ttl),
-		strings.Compare(s.holder, t.holder), strings.Compare(s.nonce, t.nonce), cmp.Compare(s.pending, t.pending))
+	s.b = max(s.b, t.b)
+	return true
+}
+
+// compareStates orders states that are alike by the time of the last write.
+func compareStates(s, t leaseState) int {
+	if c := compareKinds(&s, &t); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(s.a, t.a), cmp.Compare(s.b, t.b))
+}
+
+func compareKinds(s, t *leaseState) int {
+	switch {
+	case s.live != t.live:
+		return boolCompare(s.live, t.live)
+	case s.now != t.now:
+		return cmp.Compare(s.now, t.now)
+	case s.token != t.token:
+		return cmp.Compare(s.token, t.token)
+	case s.last != t.last:
+		return cmp.Compare(s.last, t.last)
+	case s.ttl != t.ttl:
+		return cmp.Compare(s.ttl, t.ttl)
+	case s.holder != t.holder:
+		return strings.Compare(s.holder, t.holder)
+	case s.nonce != t.nonce:
+		return strings.Compare(s.nonce, t.nonce)
+	default:
+		return strings.Compare(string(s.pending), string(t.pending))
+	}
 }

@@ -86,9 +86,9 @@ type leaseClass struct {
 	token uint64
 	ttl   time.Duration
 
-	// After the last operation that names its nonce has returned, an acquire
-	// of this class is like any other one of its node: it is counted under the
-	// class heir from then on.
+	// After the last operation that names its nonce has returned, the one
+	// acquire of this class is like any other one of its node, unless the lease
+	// has its nonce: it is counted under the class heir from then on.
 	retires time.Duration
 	heir    int
 }
@@ -131,10 +131,25 @@ func (m *leaseModel) prune(s *leaseState) {
 		switch {
 		case c.token != 0 && c.token <= s.last && !(s.live && s.token == c.token):
 			s.pending = s.pending.without(class)
-		case c.call == history.Acquire && c.nonce != lonelyNonce && s.now > c.retires:
+		case c.call == history.Acquire && c.nonce != lonelyNonce && s.now > c.retires &&
+			count == 1 && !(s.live && s.nonce == c.nonce) && !m.sibling(all, class):
 			s.pending = s.pending.without(class).with(c.heir, count)
 		}
 	}
+}
+
+// sibling tells whether an acquire of another class has the nonce of this one:
+// then either may bring the lease that the other one makes longer.
+func (m *leaseModel) sibling(p pending, class int) bool {
+	c := &m.classes[class]
+	for i := range p.len() {
+		other, _ := p.record(i)
+		o := &m.classes[other]
+		if other != class && o.call == c.call && o.node == c.node && o.nonce == c.nonce {
+			return true
+		}
+	}
+	return false
 }
 
 func (p pending) without(class int) pending {

@@ -13,9 +13,10 @@ import (
 )
 
 func judgeLease(h *history.History) LeaseChecks {
-	r := newRun(h)
-	r.index()
-	return checkLease(r, findLeases(r), 20*time.Second)
+	r := indexed(h)
+	x := &findings{}
+	checkLease(r, findLeases(r), 20*time.Second, x)
+	return x.lease()
 }
 
 // A correct store never alarms any of the three checkers, whatever the delays,
@@ -34,7 +35,7 @@ func TestLeaseCorrectStoresPass(t *testing.T) {
 			s.slow = float64(seed%7) / 40
 			s.clients = 2 + int(seed%4)
 		})
-		if f := checkWellFormed(newRun(h)); f.Verdict == Fail {
+		if f := checkWellFormed(indexed(h), &tally{}); f != nil && f.Verdict == Fail {
 			t.Fatalf("seed %d: the simulation is broken: %s", seed, f.Reason)
 		}
 		c := judgeLease(h)
@@ -165,6 +166,24 @@ var leaseStories = []struct {
 	{"a lost renewal cannot keep the lease for ever", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 1500*ms, 1700*ms, history.Info, 1).refused("n2", "b", 4100*ms, 4102*ms, "n1", 1)
 	}, Fail, []int64{2, 6}},
+	{"a lost repetition keeps the lease, though nobody names its attempt any more", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1)
+		s.op("n1", history.Acquire, 3*ms, 500*ms, history.Info, nonce("a"), history.Event{})
+		s.observe("n3", 1000*ms, 1001*ms, "n1", 1).refused("n2", "b", 3500*ms, 3502*ms, "n1", 1)
+	}, Pass, nil},
+	{"an attempt sent twice, without a reply, brings a lease and keeps it", func(s *story) {
+		s.op("n1", history.Acquire, 0, 500*ms, history.Info, nonce("a"), history.Event{})
+		s.op("n1", history.Acquire, 600*ms, 900*ms, history.Info, nonce("a"), history.Event{})
+		s.observe("n3", 8000*ms, 8001*ms, "", 0).observe("n3", 8500*ms, 8501*ms, "n1", 1).refused("n2", "b", 11000*ms, 11002*ms, "n1", 1)
+	}, Pass, nil},
+	{"a lost release frees a lease that was seen only later", func(s *story) {
+		s.op("n1", history.Acquire, 0, 500*ms, history.Info, nonce("a"), history.Event{})
+		s.release("n1", 510*ms, 600*ms, history.Info, 1).renew("n1", 700*ms, 701*ms, history.Ok, 1).acquire("n2", "b", 800*ms, 802*ms, 2)
+	}, Pass, nil},
+	{"a token that nobody knows yet is not the one whose renewal was refused", func(s *story) {
+		s.op("n1", history.Acquire, 0, 500*ms, history.Info, nonce("a"), history.Event{})
+		s.refused("n2", "b", 510*ms, 512*ms, "n1", 0).renew("n1", 600*ms, 601*ms, history.Fail, 3).observe("n3", 700*ms, 701*ms, "n1", 2)
+	}, Pass, nil},
 	{"a lost release frees the lease", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 500*ms, 700*ms, history.Info, 1).acquire("n2", "b", 800*ms, 802*ms, 2)
 	}, Pass, nil},
@@ -177,6 +196,17 @@ var leaseStories = []struct {
 		s.acquire("n1", "a", 0, 2*ms, 1)
 		s.fault("store-clock-jump", 500*ms, 502*ms, func(e *history.Event) { e.Shorten = 1000 * ms }, "store")
 		s.acquire("n2", "b", 900*ms, 902*ms, 2)
+	}, Fail, []int64{2, 6}},
+	{"a lengthened lease may last longer, and is renewed in that time", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1)
+		s.fault("store-clock-jump", 500*ms, 502*ms, func(e *history.Event) { e.Shorten = -1000 * ms }, "store")
+		s.refused("n2", "b", 510*ms, 512*ms, "n1", 1).refused("n2", "b", 2900*ms, 2902*ms, "n1", 1).renew("n1", 2910*ms, 2912*ms, history.Ok, 1)
+		s.refused("n2", "b", 4900*ms, 4902*ms, "n1", 1).acquire("n2", "c", 4914*ms, 4916*ms, 2)
+	}, Pass, nil},
+	{"a lengthened lease does not end before its time", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1)
+		s.fault("store-clock-jump", 500*ms, 502*ms, func(e *history.Event) { e.Shorten = -1000 * ms }, "store")
+		s.acquire("n2", "b", 1900*ms, 1902*ms, 2)
 	}, Fail, []int64{2, 6}},
 	{"a deleted lease is free, and the tokens may start again", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7)

@@ -20,6 +20,9 @@ const (
 	// Porcupine keeps the longest order through every operation, which is
 	// quadratic, and no browser draws more.
 	visualizationOps = 2000
+	// pictureOps is how many it shows at least around the point at which the
+	// search gets stuck.
+	pictureOps = 256
 )
 
 // VisualizeLease writes porcupine's own page on the operations on the lease,
@@ -32,14 +35,13 @@ const (
 // well-formed. It is an error if there is no operation on a lease, or if w
 // fails.
 func VisualizeLease(h *history.History, w io.Writer) error {
-	r := newRun(h)
-	r.index()
+	r := indexed(h)
 	ctx, cancel := context.WithTimeout(context.Background(), visualizationCap)
 	defer cancel()
 
 	var partitions []picture
 	for _, e := range r.elections {
-		if s := newSearch(ctx, r, e); len(s.ops) > 0 {
+		if s := newSearch(ctx, r, e); len(s.inputs) > 0 {
 			partitions = append(partitions, s.picture(e.name))
 		}
 	}
@@ -78,22 +80,27 @@ type pictureInput struct {
 // picture chooses the operations to show: all, or the windows up to the one in
 // which the search gets stuck.
 func (s *search) picture(name string) picture {
-	p := picture{name: name, search: s, states: s.initial(), ops: s.ops}
-	if len(s.ops) <= visualizationOps {
+	ops := operations(s.inputs)
+	p := picture{name: name, search: s, states: s.begin, ops: ops}
+	if len(ops) <= visualizationOps {
 		return p
 	}
-	states, begin := s.initial(), 0
-	p.ops = s.ops[:visualizationOps]
-	for _, w := range s.windows() {
-		if len(w) > visualizationOps {
+	states := s.begin
+	p.ops = ops[:visualizationOps]
+	for begin := 0; begin < len(ops); {
+		end := s.quiet(begin)
+		for end < len(ops) && end-begin < pictureOps {
+			end = s.quiet(end)
+		}
+		if end-begin > visualizationOps {
 			break
 		}
-		ends, _ := s.window(states, w, false)
+		ends, _ := s.window(states, s.inputs[begin:end], false)
 		if len(ends) == 0 {
-			p.states, p.ops = states, s.ops[begin:begin+len(w)]
+			p.states, p.ops = states, ops[begin:end]
 			break
 		}
-		states, begin = reduce(slices.Concat(ends...)), begin+len(w)
+		states, begin = reduce(slices.Concat(ends...)), end
 	}
 	return p
 }
@@ -153,7 +160,7 @@ func pictureStep(ctx context.Context) func(state, input, _ any) (bool, any) {
 		if s.p == nil {
 			s = pictureState{x.p, x.p.states}
 		}
-		next := x.p.search.model.step(s.states, x.in)
+		next := x.p.search.model.step(nil, s.states, x.in)
 		return len(next) > 0, pictureState{x.p, next}
 	}
 }
@@ -192,8 +199,8 @@ func (r *run) annotations(pictures []picture) []porcupine.Annotation {
 			BackgroundColor: "#ffd7d7",
 		})
 	}
-	if r.healed != nil && first <= r.healed.At && r.healed.At <= last {
-		out = append(out, porcupine.Annotation{Tag: "faults", Start: int64(r.healed.At), Description: "healed", BackgroundColor: "#d7ffd7"})
+	if r.healed != nil && first <= r.healed.at && r.healed.at <= last {
+		out = append(out, porcupine.Annotation{Tag: "faults", Start: int64(r.healed.at), Description: "healed", BackgroundColor: "#d7ffd7"})
 	}
 	return out
 }

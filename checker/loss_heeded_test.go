@@ -45,6 +45,9 @@ func TestLossHeeded(t *testing.T) {
 		{"a write long after the end, of a process that was suspended", func(s *story) {
 			ended(s).fault("pause-before-write", 1000*ms, 2499*ms, nil, "n1").write("n1", 2500*ms, 2501*ms, history.Fail, 1, "b", 2)
 		}, Pass, nil},
+		{"a write long after the end, on a machine that held up others meanwhile", func(s *story) {
+			ended(s).fault(history.StallFault, 1900*ms, 2400*ms, nil, "n2").write("n1", 2500*ms, 2501*ms, history.Fail, 1, "b", 2)
+		}, Pass, nil},
 		{"a write of a term that lasts", func(s *story) {
 			s.elected("n1", 0, 1, 90000*ms).write("n1", 2500*ms, 2501*ms, history.Ok, 1, "b", 0)
 		}, Pass, nil},

@@ -12,31 +12,111 @@ import (
 // forever is later than every event.
 const forever = time.Duration(math.MaxInt64 / 4)
 
-// run is a history, indexed for the checkers.
+// run is a history, or a piece of one, indexed for the checkers. Its events are
+// taken in one by one (see event) and are not needed any more afterwards;
+// finish then joins what belongs together.
+//
+// A piece begins where an earlier one ended, at since. What came before is
+// known by its consequences only: past of every election, and the parts that
+// stay in place from piece to piece.
 type run struct {
-	h         *history.History
-	end       time.Duration
-	lone      string // the name of the run's only election
-	elections []*election
+	header    history.Header
+	end       time.Duration // of the last event
+	events    int           // how many there are
+	seq       int64         // of the last event
+	elections []*election   // after finish: by name
+	spare     []*election   // of runs that are over
 	faults    []*fault
-	healed    *history.Event
+	harmful   []*fault          // after finish: those that touch leases
+	byID      map[string]*fault // the latest fault of this id
+	healed    *healing
 	exact     bool          // no tolerance; see epsilon
 	curtain   time.Duration // when the harness began to stop the candidates; see findCurtain
+	counted   OpCounts
+	broken    *Finding // what is wrong with the form of the history
+
+	since time.Duration // the end of the piece before; -forever if there is none
+	form  form
+
+	ops        opTable
+	slab       slab[op]
+	calls      []*op // all operations, by invocation
+	unfinished int   // how many of them have not completed
+	pending    int   // and how many of these belong to a process that still runs
+
+	nodes     map[string]*process
+	recent    [64]*process // the nodes asked for last
+	anyExit   bool
+	told      time.Duration // when an exit said that the run is over; -1 if none did
+	named     []string      // the names of elections, but for ""
+	apart     bool          // an event without a name is not about the only named election
+	mixed     bool          // apart should have been set
+	finished  bool
+	on        int           // faults that are on
+	calmed    time.Duration // when the last one was taken off
+	shy       int           // events after which a store that showed no record of its own keeps none
+	intervals []*leases     // of the elections, when they were judged
+	work      scratch
+}
+
+// scratch is memory that one piece leaves to the next one.
+type scratch struct {
+	waiting []*op
+	steps   []step
+	inputs  []leaseInput
+}
+
+// healing is the event that says that every fault is off.
+type healing struct {
+	at  time.Duration
+	seq int64
+}
+
+// process is what is known about one node, whichever election it is about.
+type process struct {
+	name    string
+	number  int
+	latest  time.Duration // when it was last heard of
+	life    int           // counts its processes
+	pending int           // operations of this one that are under way
+	exited  bool          // its process ended at some time
+	exit    time.Duration // the last time
+	out     bool          // it went, not by a fault, and did not come back
+	outAt   time.Duration
+	terms   []termID      // to which it was elected
+	held    time.Duration // until when a fault of an earlier piece held it up
+	older   bool          // there were more
+}
+
+// termID names a term of a node, in an election by the name that the event
+// gives it.
+type termID struct {
+	election string
+	token    uint64
 }
 
 // election is everything about one election.
 type election struct {
 	name    string
-	ops     []*op // on the lease, ordered by call
-	writes  []*op // on the resource, ordered by call
+	called  []*op // operations on the lease, ordered by call
+	ops     []*op // after finish: these, and those that only the store knows of
+	written []*op // writes of this piece, ordered by call
+	writes  []*op // after finish: on the resource, ordered by call
 	reads   []*op // on the resource, ordered by call
-	audits  []*history.Event
+	audits  []audit
 	auditOf []*op     // by entry: the operation that it is about, nil if there is none
-	beliefs []*belief // ordered by begin
+	begun   []*belief // ordered by begin, those that last as far as they are known
+	open    []*open   // by number of the node: the belief that has not ended
+	beliefs []*belief // after finish: ordered by begin, all of them with an end
 
-	ofTerm   map[termKey][]*op        // operations that changed the lease, by node and token (0: none named)
-	writesOf map[termKey][]*op        // accepted writes
+	byTerm   *termIndex               // operations that changed the lease
+	writesOf *termIndex               // accepted writes
 	nonceUse map[string]time.Duration // what lastUse found
+
+	replayed *step        // the state of the lease after the store's own record, if that was replayed
+	ends     []leaseState // the states in which the search ended, if it did
+
+	past past
 }
 
 // op is an invocation together with its completion. The times are widened by
@@ -44,6 +124,7 @@ type election struct {
 // that a ended before b began, whoever stamped them.
 type op struct {
 	id        int64
+	by        *process
 	node      string
 	call      history.Call
 	nonce     string
@@ -59,14 +140,30 @@ type op struct {
 	err       string
 	invoked   int64 // seq
 	completed int64 // seq; 0 if it never completed
+	at        *election
+	life      int  // of the process that called it
+	old       bool // of an earlier piece, where it was judged
 
 	// asked is the earliest call that may have brought what an acquire got: an
 	// attempt of unknown outcome may be repeated, and its repetition returns
 	// the token that the first one took.
 	asked time.Duration
 
-	audit         *history.Event // what the store recorded about it, if it did
-	after, before time.Duration  // what the store's order tells about the time of the effect
+	audit         *audit        // what the store recorded about it, if it did
+	after, before time.Duration // what the store's order tells about the time of the effect
+	next          *op           // of the same token; see termIndex
+}
+
+// audit is what the store recorded about one operation.
+type audit struct {
+	call    history.Call
+	node    string
+	nonce   string
+	try     uint64
+	token   uint64
+	applied bool
+	seq     int64
+	at      time.Duration
 }
 
 // seq is the event that shows the operation's outcome best.
@@ -75,6 +172,11 @@ func (o *op) seq() int64 {
 		return o.completed
 	}
 	return o.invoked
+}
+
+// took tells whether the operation certainly took effect.
+func (o *op) took() bool {
+	return o.kind == history.Ok || o.kind == history.Info && o.audit != nil && o.audit.applied
 }
 
 // fault is one fault, from its on to its off event.
@@ -95,335 +197,135 @@ type fault struct {
 
 func (f *fault) hits(node string) bool { return slices.Contains(f.targets, node) }
 
-func newRun(h *history.History) *run {
-	r := &run{h: h}
-	names := map[string]bool{}
+// indexed is the whole history, ready to be judged.
+func indexed(h *history.History) *run {
+	r := newRun(&h.Header)
 	for i := range h.Events {
-		e := &h.Events[i]
-		r.end = max(r.end, e.At)
-		if e.Election != "" {
-			names[e.Election] = true
-		}
-		if e.Kind == history.Healed {
-			r.healed = e
+		r.event(&h.Events[i])
+	}
+	if r.mixed { // rare: the names of all elections must be known first
+		r = newRun(&h.Header)
+		r.apart = true
+		for i := range h.Events {
+			r.event(&h.Events[i])
 		}
 	}
-	if len(names) == 1 {
-		for name := range names {
-			r.lone = name
-		}
-	}
-	r.pairFaults()
+	r.finish()
 	return r
 }
 
-// pairFaults joins the on and off events. A fault that is never taken off
-// lasts to the end of time.
-func (r *run) pairFaults() {
-	byID := map[string]*fault{}
-	for i := range r.h.Events {
-		e := &r.h.Events[i]
-		if e.Kind != history.Fault {
-			continue
-		}
-		f := byID[e.ID]
-		if e.Phase == history.On || f == nil {
-			f = &fault{id: e.ID, name: e.Fault, on: e.At, since: e.At, off: forever, onSeq: e.Seq}
-			byID[e.ID] = f
-			r.faults = append(r.faults, f)
-		}
-		f.targets = append(f.targets, e.Targets...)
-		if e.Shorten != 0 {
-			f.shorten = e.Shorten
-		}
-		f.void = f.void || e.Void
-		if e.Phase == history.Off {
-			f.off, f.offSeq, f.effect, f.evidence = e.At, e.Seq, e.Effective, e.Evidence
-			if e.Since != nil {
-				f.since = *e.Since
-			}
-		}
-	}
-	slack := (r.h.Header.ClockError + 1) / 2
-	for _, f := range r.faults {
-		f.from, f.to = f.on-slack, f.off+slack
-	}
-}
+// slack is by how much the times of an operation are widened on each side.
+func (r *run) slack() time.Duration { return (r.header.ClockError + 1) / 2 }
 
-// index joins invocations with completions, election by election. The history
-// must be well-formed.
-func (r *run) index() {
-	slack := (r.h.Header.ClockError + 1) / 2
-	open := map[int64]*op{}
-	byName := map[string]*election{}
-	ended := map[string]bool{} // nodes whose process ended, and "" if any did
-	at := func(name string) *election {
-		if name == "" {
-			name = r.lone
-		}
-		if byName[name] == nil {
-			byName[name] = &election{name: name}
-			r.elections = append(r.elections, byName[name])
-		}
-		return byName[name]
-	}
-	for i := range r.h.Events {
-		e := &r.h.Events[i]
-		switch e.Kind {
-		case history.Invoke:
-			o := invoked(e, slack, r.h.Header.Lease)
-			open[e.Op] = o
-			at(e.Election).add(o)
-		case history.Ok, history.Fail, history.Info:
-			if o := open[e.Op]; o != nil {
-				o.complete(e, slack)
-			}
-		case history.Audit:
-			el := at(e.Election)
-			el.audits = append(el.audits, e)
-		case history.Elected, history.Extended, history.Deposed:
-			at(e.Election)
-		case history.Exit:
-			ended[e.Node], ended[""] = true, true
+// finish joins operations with what the store recorded about them, and closes
+// the beliefs that last. More events may follow, and then another finish.
+func (r *run) finish() {
+	r.harmful = r.harmful[:0]
+	for _, f := range r.faults {
+		if f.shorten != 0 || f.void {
+			r.harmful = append(r.harmful, f)
 		}
 	}
 	slices.SortFunc(r.elections, func(a, b *election) int { return cmp.Compare(a.name, b.name) })
 	for _, e := range r.elections {
-		byCall := func(a, b *op) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.invoked, b.invoked)) }
-		slices.SortStableFunc(e.ops, byCall)
-		slices.SortStableFunc(e.writes, byCall)
-		slices.SortStableFunc(e.reads, byCall)
+		if r.finished {
+			e.forgetJoins()
+		}
+		e.ops = e.ops[:0]
+		if r.lossy() { // then the store's record does not tell what became of them
+			e.ops = append(e.ops, e.past.unknowns...)
+		}
+		e.ops = append(e.ops, e.called...)
+		e.writes = append(slices.Clip(e.past.writes), e.written...)
 		e.findAsked()
-		e.joinAudits(ended, r.h.Header.Lease)
+		e.joinAudits(r)
 		e.boundAudits()
-		e.indexTerms()
+		e.byTerm, e.writesOf, e.nonceUse = nil, nil, nil
 	}
-	r.findBeliefs()
+	r.closeBeliefs()
 	r.findCurtain()
+	r.finished = true
 }
 
-func invoked(e *history.Event, slack, lease time.Duration) *op {
-	o := &op{
-		id: e.Op, node: e.Node, call: e.Call, nonce: e.Nonce, try: e.Try, ttl: e.TTL,
-		token: e.Token, value: e.Value, from: e.At - slack, to: forever,
-		kind: history.Info, invoked: e.Seq,
-	}
-	if o.ttl == 0 {
-		o.ttl = lease
-	}
-	return o
-}
+// leaseFaults are the faults that may have changed leases.
+func (r *run) leaseFaults() []*fault { return r.harmful }
 
-func (o *op) complete(e *history.Event, slack time.Duration) {
-	o.kind, o.completed, o.got, o.holder, o.fence, o.err = e.Kind, e.Seq, e.Token, e.Holder, e.Fence, e.Error
-	if e.Value != "" {
-		o.value = e.Value
-	}
-	if e.Kind != history.Info { // an unknown outcome may still come later
-		o.to = e.At + slack
-	}
-}
+// audited tells whether the store keeps a record of its own.
+func (e *election) audited() bool { return len(e.audits) > 0 || e.past.audited }
 
-func (e *election) add(o *op) {
-	switch {
-	case o.call.OnLease():
-		e.ops = append(e.ops, o)
-	case o.call == history.Write:
-		e.writes = append(e.writes, o)
-	case o.call == history.Read:
-		e.reads = append(e.reads, o)
-	}
-}
-
-// termKey names the term that an operation belongs to.
-type termKey struct {
-	node  string
-	token uint64
-}
-
-// took tells whether the operation certainly took effect.
-func (o *op) took() bool {
-	return o.kind == history.Ok || o.kind == history.Info && o.audit != nil && applied(o.audit)
-}
-
-// indexTerms sorts the operations that took effect by the term that they
-// belong to.
-func (e *election) indexTerms() {
-	e.ofTerm, e.writesOf = map[termKey][]*op{}, map[termKey][]*op{}
-	for _, o := range e.ops {
-		if o.call == history.Observe || !o.took() {
-			continue
-		}
-		token := max(o.token, o.got)
-		if o.kind != history.Ok {
-			token = max(o.token, o.audit.Token)
-		}
-		k := termKey{o.node, token}
-		e.ofTerm[k] = append(e.ofTerm[k], o)
-	}
-	for _, o := range e.writes {
-		if o.kind == history.Ok {
-			k := termKey{o.node, o.token}
-			e.writesOf[k] = append(e.writesOf[k], o)
+// forgetJoins undoes the joins of an earlier finish.
+func (e *election) forgetJoins() {
+	for _, ops := range [][]*op{e.called, e.past.unknowns} {
+		for _, o := range ops {
+			o.audit, o.after, o.before = nil, 0, 0
 		}
 	}
 }
 
-// of are the operations that may belong to the term: those that name its
-// token, and those that name none. A term without a token may be that of any
-// operation of its node.
-func of(index map[termKey][]*op, t *Term) []*op {
-	own, nameless := index[termKey{t.Node, t.Token}], index[termKey{t.Node, 0}]
-	switch {
-	case t.Token == 0 || len(nameless) == 0:
-		return own
-	case len(own) == 0:
-		return nameless
+// slab hands out values of one type from a few large pieces of memory.
+type slab[T any] struct {
+	chunks [][]T
+	chunk  int // the one in use
+	used   int // of it
+}
+
+// next is a zero value.
+func (s *slab[T]) next() *T {
+	if s.chunk == len(s.chunks) {
+		s.chunks = append(s.chunks, make([]T, 64<<min(len(s.chunks), 4)))
+	}
+	c := s.chunks[s.chunk]
+	x := &c[s.used]
+	if s.used++; s.used == len(c) {
+		s.chunk, s.used = s.chunk+1, 0
+	}
+	return x
+}
+
+// reset takes every value back.
+func (s *slab[T]) reset() {
+	for i := 0; i <= s.chunk && i < len(s.chunks); i++ {
+		clear(s.chunks[i])
+	}
+	s.chunk, s.used = 0, 0
+}
+
+// opTable finds operations by their numbers, which mostly are dense.
+type opTable struct {
+	base   int64
+	dense  []*op
+	sparse map[int64]*op
+}
+
+func (t *opTable) get(id int64) *op {
+	if i := id - t.base; i >= 0 && i < int64(len(t.dense)) {
+		return t.dense[i]
+	}
+	return t.sparse[id]
+}
+
+func (t *opTable) put(id int64, o *op) {
+	if len(t.dense) == 0 {
+		t.base = id
+	}
+	i := id - t.base
+	switch n := int64(len(t.dense)); {
+	case i == n:
+		t.dense = append(t.dense, o)
+	case i >= 0 && i < n:
+		t.dense[i] = o
+	case i > n && i < 2*n+64 && t.sparse == nil:
+		t.dense = append(slices.Grow(t.dense, int(i-n)+1), make([]*op, i-n)...)
+		t.dense = append(t.dense, o)
 	default:
-		return slices.Concat(own, nameless)
+		if t.sparse == nil {
+			t.sparse = map[int64]*op{}
+		}
+		t.sparse[id] = o
 	}
 }
 
-// findAsked finds for every acquire the earliest one of the same attempt whose
-// outcome is unknown.
-func (e *election) findAsked() {
-	type attempt struct{ node, nonce string }
-	first := map[attempt]time.Duration{}
-	for _, o := range e.ops { // by call
-		if o.call != history.Acquire {
-			continue
-		}
-		a := attempt{o.node, o.nonce}
-		o.asked = o.from
-		if t, ok := first[a]; ok {
-			o.asked = t
-		} else if o.kind == history.Info {
-			first[a] = o.from
-		}
-	}
-}
-
-// joinAudits finds for every operation what the store recorded about it: by
-// (call, nonce, try) where the elector numbers its requests, else by the first
-// operation of the same call and token (or nonce) that has no entry yet.
-func (e *election) joinAudits(ended map[string]bool, lease time.Duration) {
-	type key struct {
-		call  history.Call
-		nonce string
-		try   uint64
-		token uint64
-	}
-	exact, rough := map[key][]*op{}, map[key][]*op{}
-	for _, o := range e.ops {
-		if o.nonce != "" {
-			k := key{call: o.call, nonce: o.nonce, try: o.try}
-			exact[k] = append(exact[k], o)
-		}
-		if o.nonce == "" || o.try == 0 {
-			k := key{call: o.call, token: cmp.Or(o.token, o.got)}
-			rough[k] = append(rough[k], o)
-		}
-	}
-	e.auditOf = make([]*op, len(e.audits))
-	for i, a := range e.audits {
-		k := key{call: a.Call, nonce: a.Nonce, try: a.Try}
-		if o := claim(exact, k, a); o != nil {
-			e.auditOf[i] = o
-			continue
-		}
-		for _, token := range []uint64{a.Token, 0} {
-			if o := claim(rough, key{call: a.Call, token: token}, a); o != nil {
-				e.auditOf[i] = o
-				break
-			}
-		}
-		if e.auditOf[i] == nil && applied(a) && ended[a.Node] {
-			e.auditOf[i] = lost(a, lease)
-			e.ops = append(e.ops, e.auditOf[i])
-		}
-	}
-}
-
-// lost is an operation whose invocation was lost together with its process:
-// only the store's own record tells of it.
-func lost(a *history.Event, lease time.Duration) *op {
-	return &op{
-		node: a.Node, call: a.Call, nonce: a.Nonce, try: a.Try, token: a.Token, ttl: lease,
-		from: -forever, to: forever, kind: history.Info, invoked: a.Seq, audit: a,
-	}
-}
-
-// boundAudits finds for every entry the time in which it was made: not before
-// a call whose entry comes earlier, not after a return whose entry comes later.
-func (e *election) boundAudits() {
-	after, before := -forever, forever
-	for _, o := range e.auditOf {
-		if o != nil {
-			after = max(after, o.from)
-			o.after = after
-		}
-	}
-	for _, o := range slices.Backward(e.auditOf) {
-		if o != nil {
-			before = min(before, o.to)
-			o.before = before
-		}
-	}
-}
-
-// lastUse is when the last operation that names the nonce certainly was over;
-// one of unknown outcome names it only when it is sent.
-func (e *election) lastUse(nonce string) time.Duration {
-	if e.nonceUse == nil {
-		e.nonceUse = map[string]time.Duration{}
-		for _, o := range e.ops {
-			until := o.to
-			switch {
-			case o.kind == history.Info && o.audit != nil && applied(o.audit):
-				until = o.before
-			case o.kind == history.Info:
-				until = o.from
-			}
-			if last, ok := e.nonceUse[o.nonce]; !ok || until > last {
-				e.nonceUse[o.nonce] = until
-			}
-		}
-	}
-	return e.nonceUse[nonce]
-}
-
-// claim gives the entry to the first operation under the key that it fits.
-func claim[K comparable](ops map[K][]*op, k K, a *history.Event) *op {
-	for len(ops[k]) > 0 && ops[k][0].audit != nil {
-		ops[k] = ops[k][1:] // keeps repeated claims linear
-	}
-	for _, o := range ops[k] {
-		if o.audit == nil && o.fits(a) {
-			o.audit = a
-			return o
-		}
-	}
-	return nil
-}
-
-// fits tells whether the store's entry can be about the operation.
-func (o *op) fits(a *history.Event) bool {
-	if o.kind == history.Info {
-		return o.call == history.Acquire || o.token == 0 || a.Token == 0 || o.token == a.Token
-	}
-	if applied(a) != (o.kind == history.Ok) {
-		return false
-	}
-	if o.call == history.Acquire {
-		return o.kind != history.Ok || o.got == a.Token
-	}
-	return o.token == 0 || a.Token == 0 || o.token == a.Token
-}
-
-func applied(a *history.Event) bool { return a.Applied != nil && *a.Applied }
-
-// lossy tells whether a fault may have removed leases, and with them the
-// store's own records.
-func (r *run) lossy() bool {
-	return slices.ContainsFunc(r.faults, func(f *fault) bool { return f.void })
+func (t *opTable) reset() {
+	clear(t.dense)
+	t.dense, t.sparse = t.dense[:0], nil
 }

@@ -227,7 +227,7 @@ func (s *simulation) execute(in history.Event, x time.Duration) history.Event {
 	return out
 }
 
-// disturb shortens or deletes the lease now and then.
+// disturb shortens, lengthens or deletes the lease now and then.
 func (s *simulation) disturb(now time.Duration, n int) {
 	if n == 4 {
 		return
@@ -237,14 +237,19 @@ func (s *simulation) disturb(now time.Duration, n int) {
 		e.Fault, e.Void = "key-deleted", true
 	} else {
 		e.Shorten = s.upTo(s.ttl)
+		if s.rand.IntN(3) == 0 {
+			e.Shorten = -e.Shorten
+		}
 	}
 	s.events = append(s.events, e)
 	s.at(now+s.delay(), func(x time.Duration) {
 		if e.Void {
 			s.holder = ""
 		}
-		s.expires -= e.Shorten
-		s.written -= e.Shorten
+		if e.Shorten > 0 || x < s.expires { // what is over does not come back
+			s.expires -= e.Shorten
+			s.written -= e.Shorten
+		}
 		s.at(x+s.delay(), func(off time.Duration) {
 			e.Phase, e.At, e.Effective = history.Off, off, history.Bool(true)
 			s.events = append(s.events, e)

@@ -17,32 +17,25 @@ import (
 // excuses a change but a stall of the machine, which nobody injected.
 //
 // Unknown if nobody was ever elected, or no term overlaps a fault-free stretch.
-func checkStable(r *run) Finding {
-	terms, judged := 0, false
+func checkStable(r *run, t *tally) *Finding {
 	for _, e := range r.elections {
 		var last *belief
 		for _, b := range e.beliefs {
-			terms++
-			judged = judged || r.calmWithin(b)
+			t.calm = t.calm || r.calmWithin(b)
 			if last != nil && r.calm(b.term.From) && (last.term.Node != b.term.Node || last.term.Token != b.term.Token) {
-				return fail(Stable, fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", r.in(e),
+				f := fail(Stable, fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", r.in(e),
 					who(last.term.Node, last.term.Token), who(b.term.Node, b.term.Token), moment(b.term.From), r.uncalled()), last.term.Begin, b.term.Begin)
+				return &f
 			}
 			if !b.term.leads() && r.calm(b.term.To) {
-				return fail(Stable, fmt.Sprintf("the term of %s ended%s at %s (%s), %s",
+				f := fail(Stable, fmt.Sprintf("the term of %s ended%s at %s (%s), %s",
 					who(b.term.Node, b.term.Token), r.in(e), moment(b.term.To), b.term.Why, r.uncalled()), b.term.Begin, b.term.End)
+				return &f
 			}
 			last = b
 		}
 	}
-	switch {
-	case terms == 0:
-		return unknown(Stable, "nobody was ever elected")
-	case !judged:
-		return unknown(Stable, "faults influenced the whole time in which somebody led")
-	default:
-		return pass(Stable, count(terms, "term")+", and none ended or began without a fault but the first")
-	}
+	return nil
 }
 
 // influence is the time in which a fault may explain a change.
@@ -50,7 +43,7 @@ func (r *run) influence(f *fault) window { return window{f.from, f.to + r.return
 
 // excuses are the faults that may explain a change.
 func (r *run) excuses() []*fault {
-	if r.h.Header.Steadfast {
+	if r.header.Steadfast {
 		return r.stalls()
 	}
 	return r.faults
@@ -59,7 +52,7 @@ func (r *run) excuses() []*fault {
 // uncalled says why a change is blamed on the elector: in a steadfast scenario
 // there may well be a fault on at that moment.
 func (r *run) uncalled() string {
-	if r.h.Header.Steadfast && len(r.faults) > len(r.stalls()) {
+	if r.header.Steadfast && len(r.faults) > len(r.stalls()) {
 		return "and no fault of this scenario is a reason for it"
 	}
 	return "without a fault"
@@ -77,9 +70,9 @@ func (r *run) stalls() []*fault {
 }
 
 // calm tells whether no fault can explain what happens at t and the run still
-// goes on.
+// goes on. What came before this piece was judged there.
 func (r *run) calm(t time.Duration) bool {
-	if t >= r.curtain {
+	if t >= r.curtain || t <= r.since {
 		return false
 	}
 	for _, f := range r.excuses() {
@@ -92,9 +85,10 @@ func (r *run) calm(t time.Duration) bool {
 
 // calmWithin tells whether some part of the belief is in a fault-free stretch.
 func (r *run) calmWithin(b *belief) bool {
+	influences := r.influences()
 	for _, s := range b.spans {
-		t := s.from
-		for _, w := range r.influences() {
+		t := max(s.from, r.since)
+		for _, w := range influences {
 			if w.from <= t && t <= w.to {
 				t = w.to + 1
 			}

@@ -18,6 +18,7 @@ type tokenTerm struct {
 	from, to time.Duration // the grant happened between
 	seq      int64
 	granted  bool // from a grant's own call and return
+	old      bool // of an earlier piece
 }
 
 // checkTokensIncrease decides whether a later term always has a larger token
@@ -29,46 +30,64 @@ type tokenTerm struct {
 //
 // Sound. Complete for what the history shows: a term that nobody reported is
 // not judged.
-func checkTokensIncrease(r *run) Finding {
-	seen := 0
+func checkTokensIncrease(r *run, t *tally) *Finding {
 	for _, e := range r.elections {
 		terms := e.tokenTerms()
-		seen += len(terms)
+		for i := range terms {
+			if !terms[i].old {
+				t.reports++
+			}
+		}
 		for _, find := range []func([]tokenTerm) *Finding{sharedToken, fallingToken} {
 			if f := find(terms); f != nil {
 				f.Reason += r.in(e)
-				return *f
+				return f
 			}
 		}
 		for _, find := range []func() *Finding{e.fallingRecord, e.fallingBelief, e.repeatedBelief} {
 			if f := find(); f != nil {
 				f.Reason += r.in(e)
-				return *f
+				return f
 			}
 		}
 	}
-	if seen == 0 {
-		return unknown(TokensIncrease, "the history has no token: this elector gives none, or nobody was elected")
-	}
-	return pass(TokensIncrease, fmt.Sprintf("in %s of a token to a term each term has its own, and later ones have larger ones", count(seen, "report")))
+	return nil
 }
 
 // tokenTerms are the grants, the elections and the store's own records that
 // carry a token.
 func (e *election) tokenTerms() []tokenTerm {
-	var out []tokenTerm
+	out := slices.Clone(e.past.tokens)
 	for _, o := range e.ops {
 		switch {
 		case o.call != history.Acquire:
 		case o.kind == history.Ok && o.got != 0:
-			out = append(out, tokenTerm{o.got, o.node, o.nonce, o.asked, o.to, o.completed, true})
-		case o.audit != nil && applied(o.audit) && o.audit.Token != 0:
-			out = append(out, tokenTerm{o.audit.Token, o.node, o.nonce, max(o.from, o.after), min(o.to, o.before), o.audit.Seq, true})
+			out = append(out, tokenTerm{o.got, o.node, o.nonce, o.asked, o.to, o.completed, true, false})
+		case o.kind == history.Fail: // most of them
+		case o.audit != nil && o.audit.applied && o.audit.token != 0:
+			out = append(out, tokenTerm{o.audit.token, o.node, o.nonce, max(o.from, o.after), min(o.to, o.before), o.audit.seq, true, false})
 		}
 	}
 	for _, b := range e.beliefs {
-		if t := b.term; t.Token != 0 {
-			out = append(out, tokenTerm{token: t.Token, node: t.Node, from: -forever, to: t.From, seq: t.Begin})
+		if t := &b.term; t.Token != 0 {
+			out = append(out, tokenTerm{token: t.Token, node: t.Node, from: -forever, to: t.From, seq: t.Begin, old: b.old})
+		}
+	}
+	return append(e.past.endedTerms(out), out...)
+}
+
+// endedTerms are the terms of earlier pieces whose tokens one of the terms has
+// again, smaller than the largest one: there should be none.
+func (p *past) endedTerms(terms []tokenTerm) []tokenTerm {
+	var out []tokenTerm
+	for i := range terms {
+		if len(p.tokens) == 0 || terms[i].old || terms[i].token >= p.tokens[0].token {
+			continue
+		}
+		for _, b := range p.ended {
+			if t := &b.term; t.Token == terms[i].token {
+				out = append(out, tokenTerm{token: t.Token, node: t.Node, from: -forever, to: t.From, seq: t.Begin, old: true})
+			}
 		}
 	}
 	return out
@@ -105,7 +124,7 @@ func fallingToken(terms []tokenTerm) *Finding {
 		}
 	}
 	for _, t := range terms {
-		if !t.granted {
+		if !t.granted || t.old {
 			continue
 		}
 		i := sort.Search(len(byEnd), func(i int) bool { return byEnd[i].to >= t.from })
@@ -122,13 +141,14 @@ func fallingToken(terms []tokenTerm) *Finding {
 // fallingRecord finds, in the store's own order, a grant whose token is not
 // larger than those before it.
 func (e *election) fallingRecord() *Finding {
-	var last *history.Event
-	for _, a := range e.audits {
-		if a.Call != history.Acquire || !applied(a) || a.Token == 0 {
+	last := e.past.recorded
+	for i := range e.audits {
+		a := &e.audits[i]
+		if a.call != history.Acquire || !a.applied || a.token == 0 {
 			continue
 		}
-		if last != nil && (a.Token < last.Token || a.Token == last.Token && a.Nonce != last.Nonce) {
-			f := fail(TokensIncrease, fmt.Sprintf("the store granted token %d after token %d", a.Token, last.Token), last.Seq, a.Seq)
+		if last != nil && (a.token < last.token || a.token == last.token && a.nonce != last.nonce) {
+			f := fail(TokensIncrease, fmt.Sprintf("the store granted token %d after token %d", a.token, last.token), last.seq, a.seq)
 			return &f
 		}
 		last = a
@@ -138,6 +158,9 @@ func (e *election) fallingRecord() *Finding {
 
 // fallingBelief compares terms of which no grant was recorded.
 func (e *election) fallingBelief() *Finding {
+	if e.past.acquired || len(e.beliefs) < 2 {
+		return nil
+	}
 	for _, o := range e.ops {
 		if o.call == history.Acquire {
 			return nil // the grants tell it exactly
@@ -166,6 +189,9 @@ func (e *election) fallingBelief() *Finding {
 // repeatedBelief finds a node that was elected twice to one token, or to a
 // smaller one than before: it must have known.
 func (e *election) repeatedBelief() *Finding {
+	if len(e.beliefs) < 2 {
+		return nil
+	}
 	latest := map[string]*belief{}
 	for _, b := range e.beliefs {
 		if b.term.Token == 0 {

@@ -12,170 +12,145 @@ import (
 // checkWellFormed decides whether the history is one that the other checks may
 // judge. It fails if the history contradicts its own format: sequence and
 // times that do not run forward, completions without invocation, beliefs
-// nobody was elected to, faults that do not pair. It is unknown if the format
-// is kept but the run was not what it claims: a scheduled fault took no
-// effect, or an operation vanished although its node went on.
-func checkWellFormed(r *run) Finding {
-	if len(r.h.Events) == 0 {
-		return unknown(WellFormed, "the history has no event")
-	}
-	form := &form{run: r, ops: map[int64]*history.Event{}, done: map[int64]bool{}, elected: map[belongs]bool{},
-		faults: map[string]history.Phase{}, latest: map[string]time.Duration{}}
-	for i := range r.h.Events {
-		if f := form.event(i); f != nil {
-			return *f
-		}
+// nobody was elected to, faults that do not pair (all of which is noticed when
+// the events are taken in). It is unknown if the format is kept but the run was
+// not what it claims: a scheduled fault took no effect, or an operation
+// vanished although its node went on.
+func checkWellFormed(r *run, t *tally) *Finding {
+	t.events += r.events
+	t.faults += len(r.faults)
+	if r.broken != nil {
+		return r.broken
 	}
 	for _, f := range r.faults {
 		if why := r.ineffective(f); why != "" {
-			return unknown(WellFormed, fmt.Sprintf("the fault %s on %s took no effect: %s",
+			bad := unknown(WellFormed, fmt.Sprintf("the fault %s on %s took no effect: %s",
 				f.name, strings.Join(f.targets, ", "), why), f.onSeq, f.offSeq)
+			return &bad
 		}
 	}
-	if f := form.vanished(); f != nil {
-		return *f
-	}
-	return pass(WellFormed, fmt.Sprintf("%s, all of which pair and run forward, and %s, all of which took effect",
-		count(len(r.h.Events), "event"), count(len(r.faults), "fault")))
+	return r.vanished()
 }
 
-// belongs names a token of a node in an election.
-type belongs struct {
-	election, node string
-	token          uint64
-}
-
-// form is the state of one walk over a history.
+// form is what must be remembered to see whether the next event fits the form
+// of a history.
 type form struct {
-	run     *run
-	ops     map[int64]*history.Event
-	done    map[int64]bool
-	elected map[belongs]bool
-	faults  map[string]history.Phase
-	latest  map[string]time.Duration // by node: when it was last heard of
+	nameless bool // an event named no election
+
+	last time.Duration // time of the last event
+
+	// Of the pieces before.
+	numbers numbers  // of operations that completed
+	strays  numbers  // of operations that did not
+	faults  []string // the ids of the last ones
 }
 
-func (w *form) event(i int) *Finding {
-	e := &w.run.h.Events[i]
-	broken := func(format string, args ...any) *Finding {
-		f := fail(WellFormed, fmt.Sprintf(format, args...), e.Seq)
-		return &f
+func malformed(e *history.Event, format string, args ...any) *Finding {
+	f := fail(WellFormed, fmt.Sprintf(format, args...), e.Seq)
+	return &f
+}
+
+// ordered looks at the number and the time of the event.
+func (r *run) ordered(e *history.Event) *Finding {
+	if e.Seq != r.seq+1 {
+		return malformed(e, "event number %d has seq %d: events are missing or out of order", r.seq+1, e.Seq)
 	}
-	if e.Seq != int64(i)+1 {
-		return broken("event number %d has seq %d: events are missing or out of order", i+1, e.Seq)
+	if e.At < r.form.last && r.seq > 0 {
+		return malformed(e, "time runs backwards: event %d at %s follows one at %s", e.Seq, moment(e.At), moment(r.form.last))
 	}
-	if i > 0 && e.At < w.run.h.Events[i-1].At {
-		return broken("time runs backwards: event %d at %s follows one at %s", e.Seq, moment(e.At), moment(w.run.h.Events[i-1].At))
-	}
-	if e.Node != "" && e.Kind != history.Exit {
-		w.latest[e.Node] = e.At
-	}
-	switch e.Kind {
-	case history.Invoke:
-		return w.invoke(e, broken)
-	case history.Ok, history.Fail, history.Info:
-		return w.complete(e, broken)
-	case history.Elected, history.Extended, history.Deposed:
-		return w.belief(e, broken)
-	case history.Fault:
-		return w.fault(e, broken)
-	case history.Healed:
-		for _, f := range w.run.faults { // not the map: the first one is to be the same every time
-			if w.faults[f.id] == history.On && f.onSeq < e.Seq && f.name != history.StallFault { // nobody put that one on
-				return broken("the run was declared healed while the fault %s (%s) was on", f.name, f.id)
-			}
-		}
-	}
+	r.form.last = e.At
 	return nil
 }
 
-type broken = func(format string, args ...any) *Finding
-
-func (w *form) invoke(e *history.Event, broken broken) *Finding {
+func (w *form) invoke(r *run, e *history.Event) *Finding {
 	switch {
 	case e.Op == 0:
-		return broken("an invocation of %s by %s has no operation number", e.Call, e.Node)
-	case w.ops[e.Op] != nil:
-		return broken("operation %d is invoked twice", e.Op)
+		return malformed(e, "an invocation of %s by %s has no operation number", e.Call, e.Node)
+	case r.ops.get(e.Op) != nil, w.numbers.has(e.Op), w.strays.has(e.Op):
+		return malformed(e, "operation %d is invoked twice", e.Op)
 	case e.Call == "":
-		return broken("operation %d does not say what it calls", e.Op)
+		return malformed(e, "operation %d does not say what it calls", e.Op)
 	}
-	w.ops[e.Op] = e
 	return nil
 }
 
-func (w *form) complete(e *history.Event, broken broken) *Finding {
-	call := w.ops[e.Op]
+func (w *form) complete(r *run, e *history.Event, o *op) *Finding {
 	switch {
-	case call == nil:
-		return broken("operation %d completes without having been invoked before", e.Op)
-	case w.done[e.Op]:
-		return broken("operation %d completes twice", e.Op)
-	case e.Node != "" && e.Node != call.Node:
-		return broken("operation %d was invoked by %s and completes at %s", e.Op, call.Node, e.Node)
-	case e.Call != "" && e.Call != call.Call:
-		return broken("operation %d was invoked as %s and completes as %s", e.Op, call.Call, e.Call)
-	case e.Election != "" && call.Election != "" && e.Election != call.Election:
-		return broken("operation %d was invoked in %q and completes in %q", e.Op, call.Election, e.Election)
+	case o == nil && w.strays.has(e.Op): // nobody can have waited for it
+	case o == nil && w.numbers.has(e.Op):
+		return malformed(e, "operation %d completes twice", e.Op)
+	case o == nil:
+		return malformed(e, "operation %d completes without having been invoked before", e.Op)
+	case o.completed != 0:
+		return malformed(e, "operation %d completes twice", e.Op)
+	case e.Node != "" && e.Node != o.node:
+		return malformed(e, "operation %d was invoked by %s and completes at %s", e.Op, o.node, e.Node)
+	case e.Call != "" && e.Call != o.call:
+		return malformed(e, "operation %d was invoked as %s and completes as %s", e.Op, o.call, e.Call)
+	case e.Election != "" && o.at.name != "" && e.Election != o.at.name && !r.mixed:
+		return malformed(e, "operation %d was invoked in %q and completes in %q", e.Op, o.at.name, e.Election)
 	}
-	w.done[e.Op] = true
 	return nil
 }
 
-func (w *form) belief(e *history.Event, broken broken) *Finding {
-	b := belongs{e.Election, e.Node, e.Token}
+// belief looks whether a node that reports about a term was elected to it.
+func (w *form) belief(p *process, e *history.Event) *Finding {
 	if e.Node == "" {
-		return broken("a belief (%s, token %d) belongs to no node", e.Kind, e.Token)
+		return malformed(e, "a belief (%s, token %d) belongs to no node", e.Kind, e.Token)
 	}
+	t := termID{e.Election, e.Token}
 	if e.Kind == history.Elected {
-		w.elected[b] = true
+		p.terms = append(p.terms, t)
 		return nil
 	}
-	if !w.elected[b] {
-		return broken("%s reports %s for token %d, to which it was never elected", e.Node, e.Kind, e.Token)
+	if i := len(p.terms) - 1; i >= 0 && p.terms[i] == t || slices.Contains(p.terms, t) || p.older && e.Token < p.terms[0].token {
+		return nil
+	}
+	return malformed(e, "%s reports %s for token %d, to which it was never elected", e.Node, e.Kind, e.Token)
+}
+
+func (w *form) fault(e *history.Event, f *fault) *Finding {
+	switch {
+	case e.ID == "":
+		return malformed(e, "a fault (%s) has no id", e.Fault)
+	case e.Phase == history.On && (f != nil || slices.Contains(w.faults, e.ID)):
+		return malformed(e, "the fault %s (%s) is put on twice", e.Fault, e.ID)
+	case e.Phase == history.Off && (f == nil || f.offSeq != 0):
+		return malformed(e, "the fault %s (%s) is taken off without being on", e.Fault, e.ID)
+	case e.Phase != history.On && e.Phase != history.Off:
+		return malformed(e, "the fault %s (%s) is neither put on nor taken off", e.Fault, e.ID)
 	}
 	return nil
 }
 
-func (w *form) fault(e *history.Event, broken broken) *Finding {
-	was := w.faults[e.ID]
-	switch {
-	case e.ID == "":
-		return broken("a fault (%s) has no id", e.Fault)
-	case e.Phase == history.On && was != "":
-		return broken("the fault %s (%s) is put on twice", e.Fault, e.ID)
-	case e.Phase == history.Off && was != history.On:
-		return broken("the fault %s (%s) is taken off without being on", e.Fault, e.ID)
-	case e.Phase != history.On && e.Phase != history.Off:
-		return broken("the fault %s (%s) is neither put on nor taken off", e.Fault, e.ID)
+func (w *form) heal(r *run, e *history.Event) *Finding {
+	for _, f := range r.faults {
+		if f.offSeq == 0 && f.name != history.StallFault { // nobody put that one on
+			return malformed(e, "the run was declared healed while the fault %s (%s) was on", f.name, f.id)
+		}
 	}
-	w.faults[e.ID] = e.Phase
 	return nil
 }
 
 // vanished finds an operation that never completed although nothing excuses
 // it. The end of its process, a fault on its node, and the end of the run do.
-func (w *form) vanished() *Finding {
-	ended := map[string]time.Duration{}
-	for i := range w.run.h.Events {
-		if e := &w.run.h.Events[i]; e.Kind == history.Exit {
-			ended[e.Node] = e.At
-		}
+func (r *run) vanished() *Finding {
+	if r.unfinished == 0 {
+		return nil
 	}
-	patience := max(w.run.h.Header.Lease, time.Second)
-	for i := range w.run.h.Events {
-		e := &w.run.h.Events[i]
-		if e.Kind != history.Invoke || w.done[e.Op] {
+	patience := max(r.header.Lease, time.Second)
+	for _, o := range r.calls {
+		if o.completed != 0 {
 			continue
 		}
-		at, exited := ended[e.Node]
-		excused := exited && at >= e.At || w.latest[e.Node] <= e.At+patience ||
-			slices.ContainsFunc(w.run.faults, func(f *fault) bool {
-				return (f.hits(e.Node) || f.hits(history.StoreTarget)) && f.off >= e.At-patience
+		p, at := o.by, o.from+r.slack()
+		excused := p.exited && p.exit >= at || p.latest <= at+patience ||
+			slices.ContainsFunc(r.faults, func(f *fault) bool {
+				return (f.hits(o.node) || f.hits(history.StoreTarget)) && f.off >= at-patience
 			})
 		if !excused {
 			f := unknown(WellFormed, fmt.Sprintf("operation %d (%s by %s, from %s) never completed although %s went on: "+
-				"the recording is incomplete", e.Op, e.Call, e.Node, moment(e.At), e.Node), e.Seq)
+				"the recording is incomplete", o.id, o.call, o.node, moment(at), o.node), o.invoked)
 			return &f
 		}
 	}
@@ -185,22 +160,17 @@ func (w *form) vanished() *Finding {
 // countFaults counts, by name, how many faults were injected and how many took
 // effect. A fault without a word about its effect counts unless the history
 // contradicts it.
-func countFaults(r *run) []FaultCount {
-	at := map[string]int{}
-	var counts []FaultCount
+func countFaults(r *run, counts []FaultCount) []FaultCount {
 	for _, f := range r.faults {
-		i, ok := at[f.name]
+		i, ok := slices.BinarySearchFunc(counts, f.name, func(c FaultCount, name string) int { return strings.Compare(c.Name, name) })
 		if !ok {
-			i = len(counts)
-			at[f.name] = i
-			counts = append(counts, FaultCount{Name: f.name})
+			counts = slices.Insert(counts, i, FaultCount{Name: f.name})
 		}
 		counts[i].Injected++
 		if r.ineffective(f) == "" {
 			counts[i].Effective++
 		}
 	}
-	slices.SortFunc(counts, func(a, b FaultCount) int { return strings.Compare(a.Name, b.Name) })
 	return counts
 }
 
@@ -215,28 +185,34 @@ func (r *run) ineffective(f *fault) string {
 	if !cuts(f.name) {
 		return ""
 	}
-	slack := r.h.Header.ClockError
-	calls := map[int64]*history.Event{}
-	for i := range r.h.Events {
-		e := &r.h.Events[i]
-		if e.At > f.off {
+	slack, skew := r.slack(), r.header.ClockError
+	var through *op
+	first, _ := slices.BinarySearchFunc(r.calls, f.since+skew-slack, func(o *op, t time.Duration) int {
+		if o.from < t {
+			return -1
+		}
+		return 1
+	})
+	for _, o := range r.calls[first:] {
+		if o.from+slack > f.off {
 			break
 		}
-		switch {
-		case e.Kind == history.Invoke && e.Call.OnLease() && f.hits(e.Node) && e.At >= f.since+slack:
-			calls[e.Op] = e
-		case e.Kind == history.Ok && calls[e.Op] != nil && e.At <= f.off-slack:
-			return fmt.Sprintf("%s of %s began at %s and succeeded at %s, while it was on",
-				calls[e.Op].Call, calls[e.Op].Node, moment(calls[e.Op].At), moment(e.At))
+		if o.kind == history.Ok && o.call.OnLease() && f.hits(o.node) && o.to-slack <= f.off-skew &&
+			(through == nil || o.completed < through.completed) {
+			through = o
 		}
 	}
-	return ""
+	if through == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s began at %s and succeeded at %s, while it was on",
+		through.call, through.node, moment(through.from+slack), moment(through.to-slack))
 }
 
 // cuts tells by its name whether a fault makes every operation of its targets
 // on the lease impossible while it is in force.
 func cuts(name string) bool {
-	if name == "pause" { // but pause-before-write waits for a write first
+	if name == "pause" || name == suspension { // but pause-before-write waits for a write first
 		return true
 	}
 	for _, word := range []string{"partition", "-lost", "connection-refused", "connection-reset", "isolat", "blackhole", "black-hole"} {

@@ -1,6 +1,9 @@
 package faults
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Bandwidth limits the way between its targets and the store.
 type Bandwidth struct{ Kilobytes int } // a second, in each direction
@@ -11,6 +14,15 @@ func (Bandwidth) Name() string { return "bandwidth" }
 // Params implements Fault.
 func (b Bandwidth) Params() map[string]any {
 	return map[string]any{"kilobytes_per_second": b.Kilobytes}
+}
+
+func (Bandwidth) with(p *params) Fault {
+	const key, such, most = "kilobytes_per_second", "a whole number from 1 to a billion", 1e9
+	n := p.number(key, such)
+	if n < 1 || n > most || n != math.Trunc(n) {
+		p.fail("%s is %v: give %s", key, n, such)
+	}
+	return Bandwidth{Kilobytes: int(n)}
 }
 
 // Apply implements Fault.

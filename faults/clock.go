@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -13,6 +14,15 @@ func (ClockRate) Name() string { return "clock-rate" }
 
 // Params implements Fault.
 func (c ClockRate) Params() map[string]any { return map[string]any{"rate": c.Rate} }
+
+func (ClockRate) with(p *params) Fault {
+	const such = "a number above 0, such as 1.01; 1 is right"
+	rate := p.number("rate", such)
+	if rate <= 0 {
+		p.fail("rate is %v: give %s", rate, such)
+	}
+	return ClockRate{Rate: rate}
+}
 
 // Apply implements Fault.
 func (c ClockRate) Apply(ctx context.Context, w World, targets []string) (string, error) {
@@ -37,7 +47,11 @@ func (ClockJump) Name() string { return "clock-jump" }
 
 // Params implements Fault.
 func (c ClockJump) Params() map[string]any {
-	return map[string]any{"offset_ms": c.Offset.Milliseconds()}
+	return map[string]any{"offset_ms": milliseconds(c.Offset)}
+}
+
+func (ClockJump) with(p *params) Fault {
+	return ClockJump{Offset: p.duration("offset_ms", math.MinInt64)}
 }
 
 // Apply implements Fault.

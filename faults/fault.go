@@ -16,7 +16,8 @@ import (
 type Fault interface {
 	// Name is the fault's name in histories, reports and on the command line.
 	Name() string
-	// Params are the parameters, for people who read a history.
+	// Params are the parameters, for people who read a history, and for Parse.
+	// Durations are in milliseconds: whole ones are an int64, others a float64.
 	Params() map[string]any
 	// Apply puts the fault on the targets and returns once it demonstrably
 	// has its effect: the evidence says how that was seen. An error wrapping
@@ -33,8 +34,10 @@ type Fault interface {
 type Effect struct {
 	Summary string        // one line for lists
 	Store   bool          // hits the store itself: only for a store that is private to the run
+	Older   bool          // makes the store older than it was: only for one whose file, or replica, the world can get at
+	Divides bool          // it hits the store, but its targets are candidates: those on one side of it
 	Void    bool          // may remove leases from the store
-	Shorten time.Duration // shortens the time to live of every lease in the store
+	Shorten time.Duration // shortens the time to live of every lease in the store; below 0: may make it so much longer
 	Instant bool          // is over once applied: there is nothing to heal
 
 	// Immediate says that healing acts at once: from its beginning on the
@@ -75,6 +78,10 @@ type World interface {
 	// Stop suspends the candidate where it is; Continue lets it go on.
 	Stop(ctx context.Context, node string) (evidence string, err error)
 	Continue(ctx context.Context, node string) error
+	// Suspend suspends the candidate together with its monotonic clock, until
+	// Awaken.
+	Suspend(ctx context.Context, node string) (evidence string, err error)
+	Awaken(ctx context.Context, node string) (evidence string, err error)
 	// Kill ends the candidate without warning; Launch starts it again.
 	Kill(ctx context.Context, node string) (evidence string, err error)
 	Launch(ctx context.Context, node string) error
@@ -102,11 +109,30 @@ type World interface {
 	// with or without the data that it had.
 	CrashStore(ctx context.Context) (evidence string, err error)
 	LaunchStore(ctx context.Context, keepData bool) error
+	// RewindStore lets by pass and ends the server without warning: what it
+	// wrote meanwhile is lost. LaunchStore starts it with the data that is left.
+	RewindStore(ctx context.Context, by time.Duration) (evidence string, err error)
+	// LosePrimary lets lag pass, in which replication stands still, and ends
+	// the server for ever. PromoteReplica puts its replica in its place.
+	LosePrimary(ctx context.Context, lag time.Duration) (evidence string, err error)
+	PromoteReplica(ctx context.Context) (evidence string, err error)
+	// SplitStore lets lag pass, in which replication stands still, and promotes
+	// the replica: it serves everybody but nodes, whom the old primary goes on
+	// serving. JoinStore ends the old primary: all are served by the new one.
+	SplitStore(ctx context.Context, nodes []string, lag time.Duration) (evidence string, err error)
+	JoinStore(ctx context.Context) (evidence string, err error)
 	// ShortenLeases takes by off the time to live of every lease of the run,
-	// which is what a forward jump of the server's clock does to them.
+	// which is what a forward jump of the server's clock does to them. A by
+	// below 0 makes it longer, as a jump back does.
 	ShortenLeases(ctx context.Context, by time.Duration) (evidence string, err error)
-	// DeleteLeases deletes the keys of the leases.
+	// PersistLeases takes the time to live off every lease of the run.
+	PersistLeases(ctx context.Context) (evidence string, err error)
+	// DeleteLeases deletes the keys of the leases; OverwriteLeases puts Stranger
+	// there, without a time to live.
 	DeleteLeases(ctx context.Context) (evidence string, err error)
+	OverwriteLeases(ctx context.Context) (evidence string, err error)
+	// DeleteCounters deletes the keys in which tokens are counted.
+	DeleteCounters(ctx context.Context) (evidence string, err error)
 	// FlushScripts makes the server forget its cached scripts.
 	FlushScripts(ctx context.Context) (evidence string, err error)
 }

@@ -28,10 +28,13 @@ func examples() []faults.Fault {
 	}
 	return append(all,
 		faults.Latency{Base: 30 * time.Millisecond, Jitter: 5 * time.Millisecond}, faults.Bandwidth{Kilobytes: 8},
-		faults.Pause{}, faults.PauseBeforeWrite{}, faults.Crash{}, faults.Resign{},
+		faults.Pause{}, faults.Suspend{}, faults.PauseBeforeWrite{}, faults.Crash{}, faults.Resign{},
 		faults.ClockRate{Rate: 0.5}, faults.ClockJump{Offset: time.Hour},
 		faults.StorePause{}, faults.StoreCrash{KeepData: true}, faults.StoreCrash{},
-		faults.StoreClockJump{By: 400 * time.Millisecond}, faults.KeyDeleted{}, faults.ScriptsFlushed{},
+		faults.StoreRewind{By: 300 * time.Millisecond},
+		faults.StoreFailover{Lag: 20 * time.Millisecond}, faults.StoreSplit{Lag: 30 * time.Millisecond},
+		faults.StoreClockJump{By: 400 * time.Millisecond}, faults.TTLRemoved{},
+		faults.KeyDeleted{}, faults.KeyOverwritten{}, faults.CounterDeleted{}, faults.ScriptsFlushed{},
 	)
 }
 
@@ -93,7 +96,8 @@ func TestCatalogue(t *testing.T) {
 
 // What a fault says of its effect is true of what it does: one that is over at
 // once has nothing to heal, one that is not has; one on the store touches no
-// candidate; what shortens or removes leases is one on the store.
+// candidate, but that a split must know who is on which side; what shortens or
+// removes leases is one on the store.
 func TestEffects(t *testing.T) {
 	for _, f := range examples() {
 		effect := f.Effect()
@@ -112,17 +116,18 @@ func TestEffects(t *testing.T) {
 			t.Errorf("%s: is over at once, and heals at once", f.Name())
 		}
 		for _, call := range append(applying.calls, healing.calls...) {
-			if effect.Store == strings.Contains(call, "n1") {
+			if effect.Store == strings.Contains(call, "n1") && !effect.Divides {
 				t.Errorf("%s: on the store %v, asks for %s", f.Name(), effect.Store, call)
 			}
 		}
-		if (effect.Void || effect.Shorten != 0) && !effect.Store {
+		if (effect.Void || effect.Shorten != 0 || effect.Divides) && !effect.Store {
 			t.Errorf("%s takes leases from the store but does not hit it", f.Name())
 		}
 	}
-	shorten := faults.StoreClockJump{By: time.Second}.Effect().Shorten
-	if shorten != time.Second {
-		t.Errorf("a jump by a second shortens by %v", shorten)
+	for _, by := range []time.Duration{time.Second, -time.Second} {
+		if shorten := (faults.StoreClockJump{By: by}).Effect().Shorten; shorten != by {
+			t.Errorf("a jump by %v shortens by %v", by, shorten)
+		}
 	}
 	var void []string
 	for _, f := range examples() {
@@ -130,7 +135,7 @@ func TestEffects(t *testing.T) {
 			void = append(void, f.Name())
 		}
 	}
-	if !slices.Equal(void, []string{"store-loss", "key-deleted"}) {
+	if !slices.Equal(void, []string{"store-loss", "store-rewind", "store-failover", "store-split", "key-deleted", "key-overwritten"}) {
 		t.Errorf("leases may be removed by %v", void)
 	}
 }
@@ -217,13 +222,18 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// A store of one's own is needed exactly where a fault hits the store.
+// A store of one's own is needed exactly where a fault hits the store, and one
+// that can be made to forget where a fault does so.
 func TestNeedsPrivateStore(t *testing.T) {
 	var harmless faults.Schedule
 	for _, f := range examples() {
 		step := faults.Step{Fault: f}
-		if got := append(harmless[:len(harmless):len(harmless)], step).NeedsPrivateStore(); got != f.Effect().Store {
+		schedule := slices.Concat(harmless, faults.Schedule{step})
+		if got := schedule.NeedsPrivateStore(); got != f.Effect().Store {
 			t.Errorf("%s: needs a store of its own: %v", f.Name(), got)
+		}
+		if got := schedule.NeedsForgetfulStore(); got != f.Effect().Older || got && !f.Effect().Void {
+			t.Errorf("%s: needs a store that forgets: %v", f.Name(), got)
 		}
 		if !f.Effect().Store {
 			harmless = append(harmless, step)

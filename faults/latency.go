@@ -15,7 +15,15 @@ func (Latency) Name() string { return "latency" }
 
 // Params implements Fault.
 func (l Latency) Params() map[string]any {
-	return map[string]any{"base_ms": l.Base.Milliseconds(), "jitter_ms": l.Jitter.Milliseconds()}
+	return map[string]any{"base_ms": milliseconds(l.Base), "jitter_ms": milliseconds(l.Jitter)}
+}
+
+func (Latency) with(p *params) Fault {
+	l := Latency{Base: p.duration("base_ms", 0), Jitter: p.duration("jitter_ms", 0)}
+	if l.Jitter > l.Base {
+		p.fail("jitter_ms is %v and base_ms only %v: give a jitter that does not go below zero", p.values["jitter_ms"], p.values["base_ms"])
+	}
+	return l
 }
 
 // Apply implements Fault.

@@ -56,6 +56,11 @@ func (p Partition) Name() string {
 // Params implements Fault.
 func (p Partition) Params() map[string]any { return map[string]any{"cut": string(p.How)} }
 
+func (p Partition) with(given *params) Fault {
+	given.implied("cut", string(p.How))
+	return p
+}
+
 // Apply implements Fault.
 func (p Partition) Apply(ctx context.Context, w World, targets []string) (string, error) {
 	return each(targets, func(node string) (string, error) { return w.Cut(ctx, node, p.How) })

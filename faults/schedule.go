@@ -55,6 +55,12 @@ func (s Schedule) NeedsPrivateStore() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Store })
 }
 
+// NeedsForgetfulStore tells whether a fault of the schedule makes the store
+// older than it was, which not every one can be.
+func (s Schedule) NeedsForgetfulStore() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Older })
+}
+
 // Event returns the history's event for the step's fault in the given phase.
 func (s Step) Event(id string, phase history.Phase, targets []string) history.Event {
 	effect := s.Fault.Effect()

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -45,6 +46,11 @@ func (c StoreCrash) Name() string {
 // Params implements Fault.
 func (c StoreCrash) Params() map[string]any { return map[string]any{"keep_data": c.KeepData} }
 
+func (c StoreCrash) with(p *params) Fault {
+	p.implied("keep_data", c.KeepData)
+	return c
+}
+
 // Apply implements Fault.
 func (StoreCrash) Apply(ctx context.Context, w World, _ []string) (string, error) {
 	return w.CrashStore(ctx)
@@ -63,8 +69,9 @@ func (c StoreCrash) Effect() Effect {
 	return Effect{Summary: "the store is killed and comes back without its data", Store: true, Void: true}
 }
 
-// StoreClockJump makes the store's clock jump forward: every lease of the run
-// loses By of its time to live at once.
+// StoreClockJump makes the store's clock jump by By. Forward: every lease of the
+// run loses so much of its time to live at once. Back, with a By below 0: every
+// lease gains so much, a dead leader's too, which keeps the others out.
 type StoreClockJump struct{ By time.Duration }
 
 // Name implements Fault.
@@ -72,7 +79,11 @@ func (StoreClockJump) Name() string { return "store-clock-jump" }
 
 // Params implements Fault.
 func (j StoreClockJump) Params() map[string]any {
-	return map[string]any{"by_ms": j.By.Milliseconds()}
+	return map[string]any{"by_ms": milliseconds(j.By)}
+}
+
+func (StoreClockJump) with(p *params) Fault {
+	return StoreClockJump{By: p.duration("by_ms", math.MinInt64)}
 }
 
 // Apply implements Fault.
@@ -86,31 +97,9 @@ func (StoreClockJump) Heal(context.Context, World, []string) (string, error) { r
 // Effect implements Fault.
 func (j StoreClockJump) Effect() Effect {
 	return Effect{
-		Summary: "the store's clock jumps forward: every lease loses so much of its time to live at once",
+		Summary: "the store's clock jumps: every lease loses so much of its time to live at once, or gains it if the jump is back",
 		Store:   true, Shorten: j.By, Instant: true,
 	}
-}
-
-// KeyDeleted deletes the leases' keys, as an operator might.
-type KeyDeleted struct{}
-
-// Name implements Fault.
-func (KeyDeleted) Name() string { return "key-deleted" }
-
-// Params implements Fault.
-func (KeyDeleted) Params() map[string]any { return nil }
-
-// Apply implements Fault.
-func (KeyDeleted) Apply(ctx context.Context, w World, _ []string) (string, error) {
-	return w.DeleteLeases(ctx)
-}
-
-// Heal implements Fault.
-func (KeyDeleted) Heal(context.Context, World, []string) (string, error) { return "", nil }
-
-// Effect implements Fault.
-func (KeyDeleted) Effect() Effect {
-	return Effect{Summary: "the lease's key is deleted from the store", Store: true, Void: true, Instant: true}
 }
 
 // ScriptsFlushed makes the store forget its cached scripts.

@@ -3,6 +3,8 @@ package faults
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/recount-io/recount/history"
 )
@@ -52,6 +54,57 @@ func (t Target) String() string {
 	default:
 		return t.node
 	}
+}
+
+// roles are the targets that are no names of candidates, with what a hurried
+// hand may write for them.
+var roles = []struct {
+	target Target
+	short  string
+}{{Leader, "leader"}, {Follower, "follower"}, {Minority, "minority"}, {All, "all"}, {Store, "store"}}
+
+const targetHelp = `give "the leader", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1"`
+
+// ParseTarget undoes String: it reads what a target is called. "leader",
+// "follower", "minority", "all" and "store" will do as well. Any other word is
+// the name of a candidate: letters, digits and "-_.". Whether there is such a
+// candidate, a world must say.
+func ParseTarget(text string) (Target, error) {
+	for _, r := range roles {
+		if text == r.short || text == r.target.String() {
+			return r.target, nil
+		}
+	}
+	if text == "" || strings.ContainsFunc(text, notInNames) {
+		return Target{}, fmt.Errorf("faults: nobody is called %q: %s", text, targetHelp)
+	}
+	return Node(text), nil
+}
+
+func notInNames(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+}
+
+// MarshalText writes the target as String does. It is an error if ParseTarget
+// would not read it as the same: a candidate must not be called "leader".
+func (t Target) MarshalText() ([]byte, error) {
+	again, err := ParseTarget(t.String())
+	if err != nil {
+		return nil, err
+	}
+	if again != t {
+		return nil, fmt.Errorf("faults: a candidate called %q cannot be told from %v: give it another name", t.node, again)
+	}
+	return []byte(t.String()), nil
+}
+
+// UnmarshalText is ParseTarget.
+func (t *Target) UnmarshalText(text []byte) error {
+	target, err := ParseTarget(string(text))
+	if err == nil {
+		*t = target
+	}
+	return err
 }
 
 // NeedsLeader tells whether the target can be told only while somebody leads.

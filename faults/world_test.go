@@ -53,6 +53,14 @@ func (w *recordingWorld) Continue(_ context.Context, node string) error {
 	return silent(w.did("Continue", node))
 }
 
+func (w *recordingWorld) Suspend(_ context.Context, node string) (string, error) {
+	return w.did("Suspend", node)
+}
+
+func (w *recordingWorld) Awaken(_ context.Context, node string) (string, error) {
+	return w.did("Awaken", node)
+}
+
 func (w *recordingWorld) Kill(_ context.Context, node string) (string, error) {
 	return w.did("Kill", node)
 }
@@ -91,8 +99,38 @@ func (w *recordingWorld) LaunchStore(_ context.Context, keepData bool) error {
 	return silent(w.did("LaunchStore", keepData))
 }
 
+func (w *recordingWorld) RewindStore(_ context.Context, by time.Duration) (string, error) {
+	return w.did("RewindStore", by)
+}
+
+func (w *recordingWorld) LosePrimary(_ context.Context, lag time.Duration) (string, error) {
+	return w.did("LosePrimary", lag)
+}
+
+func (w *recordingWorld) PromoteReplica(context.Context) (string, error) {
+	return w.did("PromoteReplica")
+}
+
+func (w *recordingWorld) SplitStore(_ context.Context, nodes []string, lag time.Duration) (string, error) {
+	return w.did("SplitStore", nodes, lag)
+}
+
+func (w *recordingWorld) JoinStore(context.Context) (string, error) { return w.did("JoinStore") }
+
 func (w *recordingWorld) ShortenLeases(_ context.Context, by time.Duration) (string, error) {
 	return w.did("ShortenLeases", by)
+}
+
+func (w *recordingWorld) PersistLeases(context.Context) (string, error) {
+	return w.did("PersistLeases")
+}
+
+func (w *recordingWorld) OverwriteLeases(context.Context) (string, error) {
+	return w.did("OverwriteLeases")
+}
+
+func (w *recordingWorld) DeleteCounters(context.Context) (string, error) {
+	return w.did("DeleteCounters")
 }
 
 func (w *recordingWorld) DeleteLeases(context.Context) (string, error) { return w.did("DeleteLeases") }

@@ -1,0 +1,107 @@
+package faults
+
+import (
+	"context"
+	"time"
+)
+
+// endless is by how much a lease is said to become longer that has no end any
+// more: a lease lasts seconds, and somebody who waits for it will end it.
+const endless = 24 * time.Hour
+
+// KeyDeleted deletes the leases' keys, as an operator might.
+type KeyDeleted struct{}
+
+// Name implements Fault.
+func (KeyDeleted) Name() string { return "key-deleted" }
+
+// Params implements Fault.
+func (KeyDeleted) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (KeyDeleted) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.DeleteLeases(ctx)
+}
+
+// Heal implements Fault.
+func (KeyDeleted) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (KeyDeleted) Effect() Effect {
+	return Effect{Summary: "the lease's key is deleted from the store", Store: true, Void: true, Instant: true}
+}
+
+// Stranger is what KeyOverwritten writes: a value that no elector made.
+const Stranger = "stranger"
+
+// KeyOverwritten puts a stranger's value, without a time to live, into the place
+// of every lease, as an operator might who means to stop the election.
+type KeyOverwritten struct{}
+
+// Name implements Fault.
+func (KeyOverwritten) Name() string { return "key-overwritten" }
+
+// Params implements Fault.
+func (KeyOverwritten) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (KeyOverwritten) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.OverwriteLeases(ctx)
+}
+
+// Heal implements Fault.
+func (KeyOverwritten) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (KeyOverwritten) Effect() Effect {
+	return Effect{
+		Summary: "the lease's key is overwritten with a stranger's value that has no time to live",
+		Store:   true, Void: true, Shorten: -endless, Instant: true,
+	}
+}
+
+// TTLRemoved takes the time to live off every lease, as PERSIST does, or a
+// client that writes a key without regard to it.
+type TTLRemoved struct{}
+
+// Name implements Fault.
+func (TTLRemoved) Name() string { return "ttl-removed" }
+
+// Params implements Fault.
+func (TTLRemoved) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (TTLRemoved) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.PersistLeases(ctx)
+}
+
+// Heal implements Fault.
+func (TTLRemoved) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (TTLRemoved) Effect() Effect {
+	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Store: true, Shorten: -endless, Instant: true}
+}
+
+// CounterDeleted deletes the counters of tokens, as eviction does: they are
+// read less often than leases. The leases stay.
+type CounterDeleted struct{}
+
+// Name implements Fault.
+func (CounterDeleted) Name() string { return "counter-deleted" }
+
+// Params implements Fault.
+func (CounterDeleted) Params() map[string]any { return nil }
+
+// Apply implements Fault.
+func (CounterDeleted) Apply(ctx context.Context, w World, _ []string) (string, error) {
+	return w.DeleteCounters(ctx)
+}
+
+// Heal implements Fault.
+func (CounterDeleted) Heal(context.Context, World, []string) (string, error) { return "", nil }
+
+// Effect implements Fault.
+func (CounterDeleted) Effect() Effect {
+	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Store: true, Instant: true}
+}

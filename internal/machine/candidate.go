@@ -17,10 +17,15 @@ const fewWaiters = 5
 // milliseconds.
 const roundUp = time.Millisecond
 
+// maxHearsay bounds the tokens that announcements are believed for: whoever may
+// publish could else use up the tokens of the election for ever.
+const maxHearsay = 1 << 62
+
 // attempt is the way to the next term.
 type attempt struct {
 	count     uint64
 	nonce     string        // while its outcome is open, and empty else
+	lastSent  time.Duration // of its last request
 	next      time.Duration // of the next try
 	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence
 
@@ -62,6 +67,7 @@ func (m *Machine) tryAgain() {
 
 func (m *Machine) acquire() {
 	m.attempt.missed = 0
+	m.attempt.lastSent = m.now
 	m.send(Request{Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Floor: m.floor, Timeout: m.cfg.RequestTimeout}, 0)
 }
 
@@ -81,6 +87,9 @@ func (m *Machine) granted(f flight, in Input, open bool) {
 	if m.term.is(f.nonce, in.Token) && m.term.live {
 		m.extend(f) // a repetition of the request that made us leader
 		return
+	}
+	if m.term.is(f.nonce, in.Token) && m.term.working {
+		return // a repetition of it, late: the lease is given back when the work has ended
 	}
 	larger := in.Token > m.floor
 	m.floor = max(m.floor, in.Token)
@@ -118,8 +127,8 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	if m.term.live && f.nonce == m.term.nonce && in.Token > m.term.token {
 		// A repetition of the request that made us leader was refused in
 		// favour of a later term.
-		m.see(in)
 		m.depose(Superseded, nil)
+		m.see(in)
 		return
 	}
 	if !open || m.inFlight(Acquire, f.nonce) {
@@ -182,6 +191,11 @@ func (m *Machine) hintGranted(in Input) {
 		return
 	}
 	a.heard = in.Token
+	if in.Token <= maxHearsay {
+		// A store that loses its data must not hand it out again, and nobody
+		// else may live who knows of it.
+		m.floor = in.Token
+	}
 	a.notBefore = 0
 	a.next = m.now + min(in.Remaining, m.cfg.Lease) + roundUp + m.spread(in.Waiters)
 }

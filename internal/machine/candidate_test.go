@@ -88,35 +88,6 @@ func TestStrayGrantIsReleased(t *testing.T) {
 	r.is(Leader)
 }
 
-// The answer to an earlier request of the open attempt elects like any other,
-// and the answer to the repetition then extends the same term.
-func TestLateAnswerOfOpenAttemptIsUsed(t *testing.T) {
-	r := newRig(t)
-	first := r.next(Acquire)
-	sent := r.now
-	r.wait(2500 * ms)
-	second := r.next(Acquire)
-	again := r.now
-	r.answer(first, Done, 5)
-	r.is(Leader)
-	if got := r.saw(Elected)[0].Until; got != sent+usable {
-		t.Errorf("until %v, want counted from the request that was answered", got)
-	}
-	r.answer(second, Done, 5)
-	if got := r.saw(Extended); len(got) != 1 || got[0].Until != again+usable {
-		t.Errorf("extended %+v", got)
-	}
-
-	// But if the repetition is refused in favour of a later term, ours is over.
-	r = newRig(t)
-	first = r.next(Acquire)
-	r.wait(2500 * ms)
-	second = r.next(Acquire)
-	r.answer(first, Done, 5)
-	r.answer(second, Held, 6)
-	r.deposed(Superseded)
-}
-
 // A token that is not larger than one seen before is refused loudly, wherever
 // it was seen, and its lease given back.
 func TestTokenThatDoesNotGrowIsRefused(t *testing.T) {
@@ -221,20 +192,6 @@ func TestHintsOnlyHasten(t *testing.T) {
 	}
 }
 
-// A release that is announced while a request is under way, whose refusal may
-// be older than it, is not missed.
-func TestReleaseDuringRefusalIsNotMissed(t *testing.T) {
-	r := newRig(t)
-	q := r.next(Acquire)
-	r.step(Input{Kind: HintReleased, Token: 3})
-	r.answer(q, Held, 3)
-	refused := r.now
-	r.next(Acquire)
-	if d := r.now - refused; d > 2*ms {
-		t.Errorf("tried %v after a release that overtook the refusal", d)
-	}
-}
-
 // A store that is silent alarms after a lease, once, and reports when it is
 // back; it never justifies a take-over, though the lease has certainly run out.
 func TestFrozenStoreAlarmsAndNothingElse(t *testing.T) {
@@ -251,41 +208,6 @@ func TestFrozenStoreAlarmsAndNothingElse(t *testing.T) {
 	r.answer(q, Held, 3)
 	if len(r.saw(Reachable)) != 1 {
 		t.Error("not told that the store is back")
-	}
-}
-
-// Shutting down a follower starts nothing; a candidate whose request is under
-// way waits for the answer, and gives a lease back rather than work.
-func TestShutdownOfFollowerStartsNothing(t *testing.T) {
-	r := newRig(t)
-	r.answer(r.next(Acquire), Held, 3)
-	r.step(Input{Kind: Stop})
-	r.is(Stopped)
-	if !r.out.Done || len(r.sent) != 0 {
-		t.Errorf("done %t, sent %+v", r.out.Done, r.sent)
-	}
-
-	r = newRig(t)
-	q := r.next(Acquire)
-	r.step(Input{Kind: Stop})
-	if r.out.Done {
-		t.Fatal("done before the answer that may be a grant")
-	}
-	r.answer(q, Done, 4)
-	if len(r.saw(Elected)) != 0 || r.sees(Release) != 1 {
-		t.Fatalf("elected %d times, sent %+v", len(r.saw(Elected)), r.sent)
-	}
-	r.answer(r.sent[0], Done, 0)
-	if !r.out.Done {
-		t.Error("not done after the release")
-	}
-
-	r = newRig(t) // nor does it wait for ever
-	r.next(Acquire)
-	r.step(Input{Kind: Stop})
-	r.wait(5 * sec)
-	if !r.out.Done {
-		t.Error("waits for a dead store")
 	}
 }
 

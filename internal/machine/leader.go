@@ -27,7 +27,7 @@ func (m *Machine) elect(f flight, token uint64) {
 	m.term = term{
 		nonce: f.nonce, token: token, live: true, working: true,
 		deadline: f.sent + m.usable,
-		lastSent: f.sent,
+		lastSent: m.attempt.lastSent, // a repetition may have taken effect later
 	}
 	m.term.tick = f.sent
 	m.schedule()

@@ -205,30 +205,6 @@ func TestDrainIsCapped(t *testing.T) {
 	}
 }
 
-// A fatal error is returned at once: step down and stop, no repetition.
-func TestFatalErrorStopsAtOnce(t *testing.T) {
-	r := newRig(t)
-	r.answer(r.next(Acquire), Fatal, 0)
-	r.is(Stopped)
-	if !r.out.Done || r.m.Err() != errLost {
-		t.Errorf("done %t, error %v", r.out.Done, r.m.Err())
-	}
-
-	r = newRig(t)
-	r.elect(1)
-	r.answer(r.next(Renew), Fatal, 0)
-	r.is(Stopped)
-	r.deposed(Failed)
-	if r.out.Done {
-		t.Error("done although the work still runs")
-	}
-	r.step(Input{Kind: WorkEnded, Token: 1})
-	r.answer(r.next(Release), Fatal, 0)
-	if !r.out.Done || r.m.Err() != errLost {
-		t.Errorf("done %t, error %v", r.out.Done, r.m.Err())
-	}
-}
-
 // The renewal schedule is absolute: timers that are late by 400 ms each time
 // do not add up, and the lateness is reported.
 func TestScheduleIsAbsoluteUnderLateTimers(t *testing.T) {
@@ -250,34 +226,6 @@ func TestScheduleIsAbsoluteUnderLateTimers(t *testing.T) {
 		if e.Late != late {
 			t.Errorf("lateness %v reported, want %v", e.Late, late)
 		}
-	}
-}
-
-// After a resignation another candidate has the chance to take over: no try for
-// a retry pause, not even at the news of our own release; but as soon as
-// somebody was granted the lease, its end counts.
-func TestResignedLeavesPrecedence(t *testing.T) {
-	r := newRig(t)
-	r.elect(1)
-	r.step(Input{Kind: WorkEnded, Token: 1})
-	r.deposed(Resigned)
-	resigned := r.now
-	r.answer(r.next(Release), Done, 0)
-	r.step(Input{Kind: HintReleased, Token: 1, Waiters: 2})
-	r.next(Acquire)
-	if d := r.now - resigned; d < sec || d > 2*sec {
-		t.Errorf("tries again after %v, want 1s to 2s", d)
-	}
-
-	r = newRig(t)
-	r.elect(1)
-	r.step(Input{Kind: WorkEnded, Token: 1})
-	r.answer(r.next(Release), Done, 0)
-	r.step(Input{Kind: HintGranted, Token: 2, Remaining: 9 * sec})
-	granted := r.now
-	r.next(Acquire)
-	if d := r.now - granted; d < 9*sec || d > 9*sec+5*ms {
-		t.Errorf("tries %v after somebody was granted the lease for 9s", d)
 	}
 }
 

@@ -35,6 +35,27 @@ func (t Timings) Validate() error {
 	}
 }
 
+// Network is how long messages between a candidate and the store take when no
+// fault makes them slower. It is the same for every candidate and either
+// direction; each message draws its own.
+type Network struct {
+	Latency   time.Duration // of a message, at the least
+	Jitter    time.Duration // up to so much more, evenly distributed
+	SpikeRate int           // one message in so many takes up to Spike more; 0: none
+	Spike     time.Duration //
+	LossRate  int           // one message in so many is lost once and sent again; 0: none
+}
+
+// Resend is how long it takes until a lost message is sent again: TCP's least
+// time-out for that, on Linux.
+const Resend = 200 * time.Millisecond
+
+// DefaultNetwork is that of a plan which has none: like that of the live world,
+// where two processes on one busy machine have a proxy between them.
+func DefaultNetwork() Network {
+	return Network{Latency: 150 * time.Microsecond, Jitter: 100 * time.Microsecond, SpikeRate: 5, Spike: time.Millisecond}
+}
+
 // Plan is one run of one scenario, with everything decided: a world needs
 // nothing else to carry it out.
 type Plan struct {
@@ -46,6 +67,9 @@ type Plan struct {
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed
 	Writes   time.Duration // how often the leader writes to the protected resource
+	Observes time.Duration // how often a candidate asks who leads; 0: twice a lease
+	Lateness time.Duration // by how much a fault is late at the most, in the virtual world: the live one is so by itself
+	Network  Network       // of the virtual world; the live one has the machine's own
 	Seed     uint64        // of every random choice
 
 	Promises      []string
@@ -54,6 +78,14 @@ type Plan struct {
 	FailoverBound time.Duration
 	ReturnBound   time.Duration
 	Repro         string
+}
+
+// Asks is how often a candidate asks who leads, as those do who do not compete.
+func (p Plan) Asks() time.Duration {
+	if p.Observes > 0 {
+		return p.Observes
+	}
+	return p.Timings.Lease / 2
 }
 
 // NodeNames returns the names of the plan's candidates: n1, n2, ….

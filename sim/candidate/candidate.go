@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
@@ -40,6 +40,10 @@ type Host struct {
 
 	mu     sync.Mutex // held while a belief is printed: they are printed in order
 	belief *belief    // nil when deposed
+
+	stands bool          // deadlines are on the monotonic clock
+	asleep time.Duration // what the clock showed when the machine was suspended; 0: it is awake
+	slept  time.Duration // by how far the monotonic clock is behind
 }
 
 // belief is one that is under way and ends by itself.
@@ -129,12 +133,40 @@ func (h *Host) setClock(c protocol.Command) {
 	defer h.mu.Unlock()
 	h.Clock.SetRate(c.Rate)
 	h.wall.Store(c.OffsetMS)
+	now := h.Clock.Now()
+	switch {
+	case c.Asleep && h.asleep == 0:
+		h.asleep = now
+	case !c.Asleep && h.asleep != 0:
+		h.slept += now - h.asleep
+		if h.belief != nil && h.stands {
+			h.belief.deadline += now - h.asleep
+		}
+		h.asleep = 0
+	}
 	if h.belief != nil {
 		moved := h.belief.event
 		moved.Kind, moved.Until = history.Extended, history.At(h.real(h.belief.deadline))
 		h.out.stamp(moved)
 	}
-	h.out.line(protocol.Line{Name: protocol.EventClock, Rate: h.Clock.Rate(), OffsetMS: c.OffsetMS})
+	h.out.line(protocol.Line{Name: protocol.EventClock, Rate: h.Clock.Rate(), OffsetMS: c.OffsetMS, BehindMS: h.slept.Seconds() * 1000})
+}
+
+// monotonic is what the monotonic clock shows.
+func (h *Host) monotonic() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asleep != 0 {
+		return h.asleep - h.slept
+	}
+	return h.Clock.Now() - h.slept
+}
+
+// stand makes the deadlines of beliefs count on the monotonic clock.
+func (h *Host) stand() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stands = true
 }
 
 // WallOffset is how far this candidate's wall clock is off.
@@ -173,9 +205,6 @@ func CutElection(name string) (prefix, election string, found bool) {
 	return "", name, false
 }
 
-// Forever is the deadline of a belief that does not end by itself.
-const Forever = time.Duration(math.MaxInt64)
-
 // Elected, Extended and Deposed record a belief. at and until are times on the
 // candidate's clock.
 func (h *Host) Elected(at time.Duration, token uint64, until time.Duration) {
@@ -192,7 +221,10 @@ func (h *Host) believe(kind history.Kind, at time.Duration, token uint64, until 
 	defer h.mu.Unlock()
 	e := history.Event{Kind: kind, Node: h.Node, Token: token}
 	h.belief = nil // no clock moves the end of one that lasts for ever
-	if until != Forever {
+	if until != sim.Forever {
+		if h.stands {
+			until += h.slept
+		}
 		e.Until = history.At(h.real(until))
 		h.belief = &belief{event: e, deadline: until}
 	}
@@ -213,9 +245,3 @@ func (h *Host) Lead(ctx context.Context, term *elector.Term) { h.work.lead(ctx, 
 // Write makes the n-th write of a term to the protected resource and reports
 // whether it makes sense to go on.
 func (h *Host) Write(token uint64, n int) bool { return h.work.write(token, n) }
-
-// nodeOf is the node in an elector's unique id, which appends a random part.
-func nodeOf(id string) string {
-	node, _, _ := strings.Cut(id, "/")
-	return node
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
@@ -91,7 +92,7 @@ func TestBeliefs(t *testing.T) {
 	r.Extended(103*sec, 7, 107*sec)
 	r.Deposed(103*sec, 7, history.Expired)
 	r.expect(t, "4s n1 extended t7 until 12s", "4s n1 deposed t7 expired")
-	r.Elected(103*sec, 8, Forever)
+	r.Elected(103*sec, 8, sim.Forever)
 	r.expect(t, "4s n1 elected t8")
 }
 
@@ -118,7 +119,7 @@ func TestSetClockMovesTheDeadline(t *testing.T) {
 	set(1, 0)
 	r.expect(t, "9s n1 extended t7 until 17s", "clock 1 0")
 
-	r.Elected(r.Clock.Now(), 8, Forever) // no clock moves its end
+	r.Elected(r.Clock.Now(), 8, sim.Forever) // no clock moves its end
 	r.lines(t)
 	set(0.5, 0)
 	r.expect(t, "clock 0.5 0")

@@ -11,13 +11,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
 func TestMain(m *testing.M) {
 	Main(map[string]Subject{
 		"idle": func(ctx context.Context, h *Host) error {
-			h.Elected(h.Clock.Now(), 7, Forever)
+			h.Elected(h.Clock.Now(), 7, sim.Forever)
 			<-ctx.Done()
 			return nil
 		},

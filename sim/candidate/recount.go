@@ -31,7 +31,7 @@ func Recount(ctx context.Context, h *Host) error {
 	h.work.read()
 	watching, stop := context.WithCancel(ctx)
 	var observer sync.WaitGroup
-	observer.Go(func() { observe(watching, e, h.Lease/2) })
+	observer.Go(func() { observe(watching, e, h.Observes) })
 	err = e.Run(ctx)
 	stop()
 	observer.Wait()

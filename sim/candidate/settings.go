@@ -19,6 +19,7 @@ type Settings struct {
 	Renew      time.Duration
 	Retry      time.Duration
 	Writes     time.Duration
+	Observes   time.Duration
 	Drift      float64
 	ClockRate  float64
 	Epoch      time.Duration // time 0 of the run on protocol.Monotonic
@@ -37,6 +38,7 @@ func FromEnvironment() (Settings, error) {
 		Renew:      env.milliseconds(protocol.EnvRenew),
 		Retry:      env.milliseconds(protocol.EnvRetry),
 		Writes:     env.milliseconds(protocol.EnvWrites),
+		Observes:   env.milliseconds(protocol.EnvObserves),
 		Drift:      env.number(protocol.EnvDrift, 0.01),
 		ClockRate:  env.number(protocol.EnvClockRate, 1),
 		Epoch:      env.nanoseconds(protocol.EnvEpoch),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
@@ -15,7 +16,7 @@ func environ(t *testing.T, changes map[string]string) {
 	all := map[string]string{
 		protocol.EnvElection: "recount:run-1:e1", protocol.EnvNode: "n1", protocol.EnvRedisURL: "redis://127.0.0.1:7/0",
 		protocol.EnvServerName: "redis.example", protocol.EnvLease: "1000.5", protocol.EnvRenew: "333.333333", protocol.EnvRetry: "50",
-		protocol.EnvWrites: "10", protocol.EnvDrift: "0.02", protocol.EnvClockRate: "0.5", protocol.EnvEpoch: "9007199254740993",
+		protocol.EnvWrites: "10", protocol.EnvObserves: "500", protocol.EnvDrift: "0.02", protocol.EnvClockRate: "0.5", protocol.EnvEpoch: "9007199254740993",
 		protocol.EnvResource: "http://127.0.0.1:8",
 	}
 	for name, value := range changes {
@@ -32,7 +33,7 @@ func TestSettings(t *testing.T) {
 	got, err := FromEnvironment()
 	want := Settings{
 		Election: "recount:run-1:e1", Node: "n1", RedisURL: "redis://127.0.0.1:7/0", ServerName: "redis.example",
-		Lease: 1000500 * time.Microsecond, Renew: 333333333, Retry: 50 * time.Millisecond, Writes: 10 * time.Millisecond,
+		Lease: 1000500 * time.Microsecond, Renew: 333333333, Retry: 50 * time.Millisecond, Writes: 10 * time.Millisecond, Observes: 500 * time.Millisecond,
 		Drift: 0.02, ClockRate: 0.5, Epoch: 9007199254740993, Resource: "http://127.0.0.1:8",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -92,8 +93,8 @@ func TestCutElection(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{"n1/abc": "n1", "n1": "n1", "": "", "n1/a/b": "n1"} {
-		if nodeOf(id) != want {
-			t.Errorf("the node of %q is %q", id, nodeOf(id))
+		if sim.NodeOf(id) != want {
+			t.Errorf("the node of %q is %q", id, sim.NodeOf(id))
 		}
 	}
 }

@@ -2,10 +2,10 @@ package candidate
 
 import (
 	"context"
-	"errors"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 )
 
 // recordedStore prints every call to the store, and its outcome, on its way.
@@ -40,7 +40,7 @@ func (s *recordedStore) Release(ctx context.Context, l elector.Lease) error {
 func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Leader, error) {
 	op := s.invoke(history.Event{Call: history.Observe})
 	leader, err := s.Store.Leader(ctx, election)
-	op.Holder, op.Token = nodeOf(leader.ID), leader.Token
+	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
 	s.complete(op, err)
 	return leader, err
 }
@@ -52,22 +52,7 @@ func (s *recordedStore) invoke(e history.Event) history.Event {
 	return e
 }
 
-// complete prints the outcome: what certainly failed is told from what is
-// unknown by the errors that elector.Store defines.
+// complete prints the outcome.
 func (s *recordedStore) complete(op history.Event, err error) {
-	op.Kind = history.Ok
-	var held *elector.HeldError
-	var fatal *elector.FatalError
-	switch {
-	case err == nil:
-	case errors.As(err, &held):
-		op.Kind, op.Holder, op.Token = history.Fail, nodeOf(held.Holder), held.Token
-	case errors.Is(err, elector.ErrNotHeld):
-		op.Kind = history.Fail
-	case errors.As(err, &fatal):
-		op.Kind, op.Error = history.Fail, err.Error()
-	default:
-		op.Kind, op.Error = history.Info, err.Error()
-	}
-	s.out.stamp(op)
+	s.out.stamp(sim.Completion(op, err))
 }

@@ -33,6 +33,8 @@ const (
 	EnvDrift = "RECOUNT_DRIFT"
 	// EnvWrites is how often a leader should write to the resource, in ms.
 	EnvWrites = "RECOUNT_WRITE_MS"
+	// EnvObserves is how often a candidate should ask who leads, in ms.
+	EnvObserves = "RECOUNT_OBSERVE_MS"
 	// EnvSubject names a subject that the harness's own binary contains. Only
 	// such candidates get it; they are steered by commands on standard input
 	// and wait for CommandGo before they compete.
@@ -60,6 +62,7 @@ type Line struct {
 	LastedMS float64 `json:"lasted_ms,omitempty"` // EventStall
 	Rate     float64 `json:"rate,omitempty"`      // EventClock
 	OffsetMS int64   `json:"offset_ms,omitempty"` // EventClock: of the wall clock
+	BehindMS float64 `json:"behind_ms,omitempty"` // EventClock: of the monotonic clock behind boot time
 
 	history.Event
 }
@@ -94,6 +97,7 @@ type Command struct {
 	Command  string  `json:"command"`
 	Rate     float64 `json:"rate,omitempty"`      // CommandClock: new rate of all clocks
 	OffsetMS int64   `json:"offset_ms,omitempty"` // CommandClock: offset of the wall clock
+	Asleep   bool    `json:"asleep,omitempty"`    // CommandClock: the monotonic clock stands still
 }
 
 // The commands.

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+)
+
+// Elector is an elector in blocking style, as one writes it: it competes until
+// its host tells it to stop, then resigns and returns. The same function runs
+// in every world.
+type Elector func(h Host) error
+
+// Host is what an Elector gets of the world around it. All times are on the
+// candidate's own clock, whatever a fault has done to it. Its methods are
+// called by the Elector's own goroutine only.
+type Host interface {
+	// Settings are the circumstances that all candidates know.
+	Settings() Settings
+	// Now is what the candidate's clock shows: boot time, or monotonic time once
+	// Monotonic was called.
+	Now() time.Duration
+	// Monotonic makes Now show the monotonic clock, which stands still while
+	// the machine is suspended, as that of Go's package time does.
+	Monotonic()
+	// Sleep waits for d, and returns at once when the candidate is to stop.
+	Sleep(d time.Duration)
+	// Stopping tells whether the candidate is to resign and return.
+	Stopping() bool
+
+	// Store is the production elector's store, with nothing recorded.
+	Store() Store
+	// Recorded is a store whose calls and outcomes are recorded.
+	Recorded(Store) Store
+	// LeaseKey is the key of the lease in the store.
+	LeaseKey() string
+	// Do sends a command to the store, and is not recorded. The reply is an
+	// int64, a string, nil, or a list of those.
+	Do(timeout time.Duration, args ...string) (any, error)
+
+	// Elected, Extended and Deposed record what the candidate believes.
+	Elected(token uint64, until time.Duration)
+	Extended(token uint64, until time.Duration)
+	Deposed(token uint64, why history.Why)
+	// Work begins to write to the protected resource, as a leader does, and
+	// returns what ends that: it returns when no write is under way.
+	Work(token uint64) (stop func())
+}
+
+// Forever is the deadline of a belief that does not end by itself.
+const Forever = time.Duration(math.MaxInt64)
+
+// Settings is what a candidate is told.
+type Settings struct {
+	Election string
+	Node     string
+	Lease    time.Duration
+	Renew    time.Duration
+	Retry    time.Duration
+	Drift    float64
+}
+
+// Store is the production elector's store in blocking style. The errors are
+// those of elector.Store; others, time-outs among them, mean that the outcome
+// is unknown.
+type Store interface {
+	Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error)
+	Renew(l elector.Lease, timeout time.Duration) error
+	Release(l elector.Lease, timeout time.Duration) error
+}
+
+// Completion is the event that completes an operation whose call returned err:
+// what certainly failed is told from what is unknown by the errors that
+// elector.Store defines. Of what a successful call returned it knows nothing.
+func Completion(op history.Event, err error) history.Event {
+	op.Kind = history.Ok
+	var held *elector.HeldError
+	var fatal *elector.FatalError
+	switch {
+	case err == nil:
+	case errors.As(err, &held):
+		op.Kind, op.Holder, op.Token = history.Fail, NodeOf(held.Holder), held.Token
+	case errors.Is(err, elector.ErrNotHeld):
+		op.Kind = history.Fail
+	case errors.As(err, &fatal):
+		op.Kind, op.Error = history.Fail, err.Error()
+	default:
+		op.Kind, op.Error = history.Info, err.Error()
+	}
+	return op
+}
+
+// NodeOf is the node in an elector's unique id, which appends a random part.
+func NodeOf(id string) string {
+	node, _, _ := strings.Cut(id, "/")
+	return node
+}
+
+// Recorder is a Store that tells every call to it, and every outcome.
+type Recorder struct {
+	Store Store
+	Tell  func(history.Event) // records an event as happening now
+	Next  func() int64        // a number for an operation
+	Node  string
+}
+
+var _ Store = Recorder{}
+
+// Acquire implements Store.
+func (r Recorder) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+	op := r.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
+	grant, err := r.Store.Acquire(a, timeout)
+	op.Token = grant.Token
+	r.Tell(Completion(op, err))
+	return grant, err
+}
+
+// Renew implements Store.
+func (r Recorder) Renew(l elector.Lease, timeout time.Duration) error {
+	op := r.invoke(history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
+	err := r.Store.Renew(l, timeout)
+	r.Tell(Completion(op, err))
+	return err
+}
+
+// Release implements Store.
+func (r Recorder) Release(l elector.Lease, timeout time.Duration) error {
+	op := r.invoke(history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
+	err := r.Store.Release(l, timeout)
+	r.Tell(Completion(op, err))
+	return err
+}
+
+func (r Recorder) invoke(e history.Event) history.Event {
+	e.Kind, e.Node, e.Op = history.Invoke, r.Node, r.Next()
+	r.Tell(e)
+	return e
+}

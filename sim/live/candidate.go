@@ -46,6 +46,7 @@ type candidate struct {
 type clocks struct {
 	rate   float64
 	offset time.Duration // of the wall clock
+	asleep bool          // the monotonic clock stands still
 }
 
 // process is one incarnation of a candidate.

@@ -141,7 +141,7 @@ func TestHearStalls(t *testing.T) {
 		l := newListener()
 		l.stalls, l.steered = &stalls{recorder: l.recorder}, steered
 		l.heard(`{"event":"stall","lasted_ms":900}`)
-		if got := len(l.stalls.all); got > 0 != steered || steered && l.stalls.all[0] != (stall{"n1", 9100 * time.Millisecond, 10 * sec}) {
+		if got := len(l.stalls.all); got > 0 != steered || steered && l.stalls.all[0] != (stall{target: "n1", from: 9100 * time.Millisecond, to: 10 * sec}) {
 			t.Errorf("steered %v: stalls %+v", steered, l.stalls.all)
 		}
 	}

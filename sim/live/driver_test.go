@@ -14,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 )
 
 const sec = time.Second
@@ -98,7 +99,7 @@ func newStage(leader string) *stage {
 	recorder.Observe(leaders.see)
 	var mu sync.Mutex
 	s.driver = &driver{
-		world: s.fake, recorder: recorder, leaders: leaders, patience: 10 * sec,
+		World: s.fake, recorder: recorder, leaders: leaders, patience: 10 * sec,
 		report: func(p Progress) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -149,7 +150,7 @@ func (s *stage) expect(t *testing.T, err error, wantErr string, acts, events []s
 	if got := s.faults(); !slices.Equal(got, events) {
 		t.Errorf("recorded\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(events, "\n  "))
 	}
-	for _, node := range s.leaders.nodes {
+	for _, node := range []string{"n1", "n2", "n3"} {
 		if v, _ := s.leaders.view(); !slices.Contains(v.Running, node) {
 			t.Errorf("%s still counts as disturbed", node)
 		}
@@ -246,11 +247,11 @@ func TestDriverWorldErrors(t *testing.T) {
 		s.fake.fail["kill n1"] = errors.New("no such process")
 		s.fake.fail["mend n1"] = errors.New("proxy gone")
 		err := s.drive(t.Context(), faults.Schedule{crash(5*sec, sec, faults.Leader), cut(20*sec, sec, faults.Leader)})
-		s.expect(t, err, "live: crash at 5s for 1s on the leader: no such process", []string{"5s kill n1", "7s launch n1", "20s cut n1", "22s mend n1"}, []string{
+		s.expect(t, err, "sim: crash at 5s for 1s on the leader: no such process", []string{"5s kill n1", "7s launch n1", "20s cut n1", "22s mend n1"}, []string{
 			"5s f1 crash on [n1]", "8s f1 crash off [n1] since 6s effective false: no such process",
 			"20s f2 partition on [n1]", "22s f2 partition off [n1] since 21s effective false: n1 cut; proxy gone",
 		})
-		if err == nil || !strings.Contains(err.Error(), "live: partition at 20s for 1s on the leader: proxy gone") {
+		if err == nil || !strings.Contains(err.Error(), "sim: partition at 20s for 1s on the leader: proxy gone") {
 			t.Errorf("%v: says nothing of the way that was not mended", err)
 		}
 	})
@@ -363,7 +364,7 @@ func TestDriverHealingIsBounded(t *testing.T) {
 		s.expect(t, err, "deadline exceeded", []string{"1s cut n1", "3s mend n1"}, []string{
 			"1s f1 partition on [n1]", "3s f1 partition off [n1] since 2s effective false: n1 cut; context deadline exceeded",
 		})
-		if s.recorder.Now() != 3*sec+healTime {
+		if s.recorder.Now() != 3*sec+sim.HealTime {
 			t.Errorf("it took until %v", s.recorder.Now())
 		}
 	})

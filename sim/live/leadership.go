@@ -2,65 +2,44 @@ package live
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 )
 
-// leadership follows a run's events to tell who leads and who runs just now:
-// what a schedule needs in order to hit the leader, and a progress line to
-// show one.
+// leadership is a run's sim.Leadership for several goroutines, some of which
+// wait for it to change.
 type leadership struct {
 	mu      sync.Mutex
-	nodes   []string
-	leader  string
-	token   uint64
-	wrote   bool           // the leader's term has an accepted write: it is at work
-	down    map[string]int // how many faults hit a node
-	changed chan struct{}  // closed and replaced at every change
+	seen    *sim.Leadership
+	changed chan struct{} // closed and replaced at every change
 }
 
 func newLeadership(nodes []string) *leadership {
-	return &leadership{nodes: nodes, down: map[string]int{}, changed: make(chan struct{})}
+	return &leadership{seen: sim.NewLeadership(nodes), changed: make(chan struct{})}
 }
 
 // see takes in one recorded event.
 func (l *leadership) see(e history.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case e.Kind == history.Elected && (e.Token >= l.token || l.leader == ""): // a store that lost its data may count again from 1
-		l.leader, l.token, l.wrote = e.Node, e.Token, false
-	case e.Kind == history.Deposed && e.Node == l.leader && e.Token == l.token,
-		e.Kind == history.Exit && e.Node == l.leader:
-		l.leader, l.wrote = "", false
-	case e.Kind == history.Ok && e.Call == history.Write && e.Node == l.leader:
-		if l.wrote {
-			return
-		}
-		l.wrote = true
-	default:
-		return
+	if l.seen.See(&e) {
+		l.change()
 	}
-	close(l.changed)
-	l.changed = make(chan struct{})
 }
 
-// disturb marks nodes as hit by a fault, or that fault as over: a second fault
-// that looks for a follower, say, looks elsewhere.
+// disturb marks nodes as hit by a fault, or that fault as over.
 func (l *leadership) disturb(nodes []string, disturbed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, n := range nodes {
-		if disturbed {
-			l.down[n]++
-		} else {
-			l.down[n]--
-		}
-	}
+	l.seen.Disturb(nodes, disturbed)
+	l.change()
+}
+
+func (l *leadership) change() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -69,11 +48,7 @@ func (l *leadership) disturb(nodes []string, disturbed bool) {
 func (l *leadership) view() (faults.View, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := faults.View{Running: slices.DeleteFunc(slices.Clone(l.nodes), func(n string) bool { return l.down[n] > 0 })}
-	if l.wrote && l.down[l.leader] == 0 {
-		v.Leader = l.leader
-	}
-	return v, l.changed
+	return l.seen.View(), l.changed
 }
 
 // await waits until somebody leads and is at work, or until patience ends.

@@ -162,6 +162,7 @@ func (r *run) environment(node, proxy string, epoch time.Duration) []string {
 		protocol.EnvRenew+"="+ms(r.plan.Timings.Renew),
 		protocol.EnvRetry+"="+ms(r.plan.Timings.Retry),
 		protocol.EnvWrites+"="+ms(r.plan.Writes),
+		protocol.EnvObserves+"="+ms(r.plan.Asks()),
 		protocol.EnvDrift+"="+fmt.Sprint(r.plan.Drift),
 		protocol.EnvEpoch+"="+fmt.Sprint(epoch.Nanoseconds()),
 		protocol.EnvResource+"="+r.world.resource.URL(),
@@ -191,7 +192,7 @@ func (r *run) live(ctx context.Context) error {
 		return err
 	}
 	d := &driver{
-		world: r.world, recorder: r.recorder, leaders: r.leaders, seed: r.plan.Seed, patience: patience,
+		World: r.world, recorder: r.recorder, leaders: r.leaders, seed: r.plan.Seed, patience: patience,
 		report: func(p Progress) { p.Scenario, p.Phase = r.plan.Scenario, "faults"; r.session.options.Progress(p) },
 	}
 	err := d.drive(ctx, r.plan.Schedule)

@@ -89,6 +89,13 @@ func (s *Session) Redis() (what, why string) {
 // hit the store itself.
 func (s *Session) Private() bool { return s.first().Private() }
 
+// Forgetful tells whether the Redis can be made older than it was; if it
+// cannot, why says so and what to do.
+func (s *Session) Forgetful() (forgetful bool, why string) {
+	server, why := redisserver.Explain(s.first())
+	return server != nil, why
+}
+
 // first is the Redis that Open started. Runs may be borrowing others meanwhile.
 func (s *Session) first() redisserver.Server {
 	s.mu.Lock()

@@ -24,14 +24,25 @@ type stalls struct {
 type stall struct {
 	target   string
 	from, to time.Duration
+	machine  bool // everything was held up
 }
 
 // add notes that target was held up for so long until now.
 func (s *stalls) add(target string, lasted time.Duration) {
+	s.note(stall{target: target}, lasted)
+}
+
+// machine notes that everything was held up, target too, for so long until now.
+func (s *stalls) machine(target string, lasted time.Duration) {
+	s.note(stall{target: target, machine: true}, lasted)
+}
+
+func (s *stalls) note(st stall, lasted time.Duration) {
 	now := s.recorder.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, stall{target, max(now-lasted, 0), now})
+	st.from, st.to = max(now-lasted, 0), now
+	s.all = append(s.all, st)
 }
 
 // watchStore looks whether the store answers the harness, which is near to it,
@@ -48,13 +59,13 @@ func (s *stalls) watchStore(ctx context.Context, ping func(context.Context) erro
 	}
 }
 
-// record puts the stalls into the history, but for those that a fault of the
-// schedule explains: a suspended process is held up too.
+// record puts the stalls into the history, but for those of one target that a
+// fault of the schedule explains: a suspended process is held up too.
 func (s *stalls) record(faults []history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, st := range s.all {
-		if slices.ContainsFunc(windows(faults), st.explained) {
+		if !st.machine && slices.ContainsFunc(windows(faults), st.explained) {
 			continue
 		}
 		on := history.Event{
@@ -101,7 +112,7 @@ func (st stall) explained(w window) bool {
 func (s *stalls) watchSelf(ctx context.Context, nodes []string) {
 	protocol.Stalls(ctx, s.least, func(lasted time.Duration) {
 		for _, node := range append(slices.Clone(nodes), history.StoreTarget) {
-			s.add(node, lasted)
+			s.machine(node, lasted)
 		}
 	})
 }

@@ -20,11 +20,14 @@ func TestStallsAreRecorded(t *testing.T) {
 	s.add("n1", 300*time.Millisecond) // while it was suspended
 	s.add("n2", 300*time.Millisecond)
 	now = 9 * time.Second
-	s.add("n1", time.Second) // long after
+	s.add("n1", time.Second)              // long after
+	s.machine("n3", 200*time.Millisecond) // of everything: no fault on one of them explains it
 	on := history.Event{Kind: history.Fault, ID: "f1", Fault: "pause", Phase: history.On, At: time.Second, Targets: []string{"n1"}}
 	off := on
 	off.Phase, off.At = history.Off, 1900*time.Millisecond
-	s.record([]history.Event{on, off})
+	cut, mend := on, off
+	cut.ID, cut.Fault, cut.Targets, mend.ID, mend.At = "f2", "partition", []string{"n3"}, "f2", 10*time.Second
+	s.record([]history.Event{on, off, cut, mend})
 
 	var got []string
 	for _, e := range recorder.History(history.Header{}).Events {
@@ -33,7 +36,7 @@ func TestStallsAreRecorded(t *testing.T) {
 			t.Errorf("fault %q", e.Fault)
 		}
 	}
-	want := []string{"on n2 1.7s", "off n2 2s", "on n1 8s", "off n1 9s"}
+	want := []string{"on n2 1.7s", "off n2 2s", "on n1 8s", "on n3 8.8s", "off n1 9s", "off n3 9s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}
@@ -54,7 +57,7 @@ func TestLateStoreIsNoticed(t *testing.T) {
 			}
 			return nil
 		})
-		if len(s.all) != 1 || s.all[0] != (stall{history.StoreTarget, 300 * time.Millisecond, 700 * time.Millisecond}) {
+		if len(s.all) != 1 || s.all[0] != (stall{target: history.StoreTarget, from: 300 * time.Millisecond, to: 700 * time.Millisecond}) {
 			t.Errorf("stalls %v", s.all)
 		}
 	})

@@ -41,6 +41,7 @@ type world struct {
 	election   string
 	audit      *auditor
 	recorder   *history.Recorder
+	alone      int64 // bytes that the store's replica lacked when the store was split
 
 	mu    sync.Mutex
 	holds map[string]*resource.Hold
@@ -251,6 +252,26 @@ func (w *world) JumpClock(ctx context.Context, node string, offset time.Duration
 	return w.candidates[node].setClocks(ctx, func(c *clocks) { c.offset += offset })
 }
 
+// Suspend implements faults.World. The clock is stopped first and started last:
+// whatever the process does in between, its clock does not tell that time
+// passed.
+func (w *world) Suspend(ctx context.Context, node string) (string, error) {
+	seen, err := w.candidates[node].setClocks(ctx, func(c *clocks) { c.asleep = true })
+	if err != nil {
+		return "", err
+	}
+	stopped, err := w.Stop(ctx, node)
+	return seen + "; " + stopped, err
+}
+
+// Awaken implements faults.World.
+func (w *world) Awaken(ctx context.Context, node string) (string, error) {
+	if err := w.Continue(ctx, node); err != nil {
+		return "", err
+	}
+	return w.candidates[node].setClocks(ctx, func(c *clocks) { c.asleep = false })
+}
+
 // setClocks tells a candidate its clocks and waits until it reports them. One
 // that cannot be steered gets them with its next start, in the environment.
 func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string, error) {
@@ -265,15 +286,19 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 	if !c.steered {
 		return "", faults.NoEffect("%s cannot be told its clocks: only the electors inside this program can", c.node)
 	}
-	if err := p.command(protocol.Command{Command: protocol.CommandClock, Rate: set.rate, OffsetMS: set.offset.Milliseconds()}); err != nil {
+	if err := p.command(protocol.Command{Command: protocol.CommandClock, Rate: set.rate, OffsetMS: set.offset.Milliseconds(), Asleep: set.asleep}); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
 	select {
 	case report := <-p.clocks:
-		return fmt.Sprintf("%s reports clocks at rate %g, its wall clock off by %v", c.node, report.Rate,
-			time.Duration(report.OffsetMS)*time.Millisecond), nil
+		text := fmt.Sprintf("%s reports clocks at rate %g, its wall clock off by %v", c.node, report.Rate,
+			time.Duration(report.OffsetMS)*time.Millisecond)
+		if report.BehindMS > 0 {
+			text += fmt.Sprintf(", its monotonic clock %.0f ms behind boot time", report.BehindMS)
+		}
+		return text, nil
 	case <-p.done:
 		return "", c.died(p)
 	case <-ctx.Done():

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ func (w *world) CrashStore(ctx context.Context) (string, error) {
 
 // LaunchStore implements faults.World.
 func (w *world) LaunchStore(ctx context.Context, keepData bool) error {
+	if w.reachable(ctx) {
+		return nil // it was never killed
+	}
 	return w.server.Restart(ctx, keepData)
 }
 
@@ -47,7 +51,7 @@ func (w *world) LaunchStore(ctx context.Context, keepData bool) error {
 var shortenLease = redis.NewScript(`
 local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then
-  redis.call('PEXPIRE', KEYS[1], math.max(left - tonumber(ARGV[1]), 0))
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(left - tonumber(ARGV[1]), 0)))
 end
 return left`)
 
@@ -55,28 +59,53 @@ return left`)
 func (w *world) ShortenLeases(ctx context.Context, by time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	left, err := shortenLease.Run(ctx, w.direct, []string{w.leaseKey()}, by.Milliseconds()).Int64()
+	left, err := shortenLease.Run(ctx, w.direct, []string{w.key("lease")}, by.Milliseconds()).Int64()
 	if err != nil {
 		return "", fmt.Errorf("live: shorten the lease: %w", err)
 	}
-	if left < 0 {
+	switch {
+	case left < 0:
 		return "", faults.NoEffect("there was no lease to shorten")
+	case by < 0:
+		return fmt.Sprintf("the lease had %d ms to live and gained %d", left, -by.Milliseconds()), nil
+	default:
+		return fmt.Sprintf("the lease had %d ms to live and lost %d", left, min(left, by.Milliseconds())), nil
 	}
-	return fmt.Sprintf("the lease had %d ms to live and lost %d", left, min(left, by.Milliseconds())), nil
+}
+
+// PersistLeases implements faults.World.
+func (w *world) PersistLeases(ctx context.Context) (string, error) {
+	return w.wants(ctx, "lease with a time to live", "the lease has no time to live any more", "PERSIST", w.key("lease"))
 }
 
 // DeleteLeases implements faults.World.
 func (w *world) DeleteLeases(ctx context.Context) (string, error) {
+	return w.wants(ctx, "lease to delete", "the lease's key was deleted", "DEL", w.key("lease"))
+}
+
+// OverwriteLeases implements faults.World.
+func (w *world) OverwriteLeases(ctx context.Context) (string, error) {
+	return w.wants(ctx, "lease to overwrite", "the lease's key was overwritten", "SET", w.key("lease"), faults.Stranger, "XX")
+}
+
+// DeleteCounters implements faults.World.
+func (w *world) DeleteCounters(ctx context.Context) (string, error) {
+	return w.wants(ctx, "counter to delete", "the counter's key was deleted", "DEL", w.key("token"))
+}
+
+// wants carries out a command that changes a key, if there is one.
+func (w *world) wants(ctx context.Context, key, done string, command ...any) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	deleted, err := w.direct.Del(ctx, w.leaseKey()).Result()
-	if err != nil {
-		return "", fmt.Errorf("live: delete the lease: %w", err)
+	changed, err := w.direct.Do(ctx, command...).Result()
+	switch {
+	case errors.Is(err, redis.Nil) || err == nil && changed == int64(0):
+		return "", faults.NoEffect("there was no %s", key)
+	case err != nil:
+		return "", fmt.Errorf("live: %s a key of the election: %w", command[0], err)
+	default:
+		return done, nil
 	}
-	if deleted == 0 {
-		return "", faults.NoEffect("there was no lease to delete")
-	}
-	return "the lease's key was deleted", nil
 }
 
 // FlushScripts implements faults.World.
@@ -102,11 +131,12 @@ func (w *world) FlushScripts(ctx context.Context) (string, error) {
 	return "the store knows none of its scripts any more", nil
 }
 
-func (w *world) leaseKey() string {
+// key is the key of the election that is called so.
+func (w *world) key(name string) string {
 	for _, key := range w.store.Keys(w.election) {
-		if strings.HasSuffix(key, ":lease") {
+		if strings.HasSuffix(key, ":"+name) {
 			return key
 		}
 	}
-	panic("live: the store names no key for the lease")
+	panic("live: the store names no key for the " + name)
 }

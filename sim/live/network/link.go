@@ -96,6 +96,27 @@ func (l *Link) Heal() error {
 	return l.change(func(s *shape) { *s = shape{} })
 }
 
+// Lead makes the link a way to another server, at upstream (host:port, as seen
+// from toxiproxy). Connections are closed; whatever is on the link stays.
+func (l *Link) Lead(upstream string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errClosed
+	}
+	if l.upstream == upstream {
+		return nil
+	}
+	l.upstream = upstream
+	if err := l.rebuild(l.shape, errElsewhere); err != nil {
+		return fmt.Errorf("network: %s: %w", l.name, err)
+	}
+	return nil
+}
+
+// errElsewhere is why a link that leads elsewhere is made anew.
+var errElsewhere = errors.New("another server needs a new proxy")
+
 // change brings toxiproxy from one shape to the next: step by step, so that
 // connections live on, or else by making the proxy again.
 func (l *Link) change(edit func(*shape)) error {

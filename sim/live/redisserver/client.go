@@ -48,11 +48,11 @@ func (p *private) CandidateURL(proxyAddr string) string {
 	return (&url.URL{Scheme: "redis", Host: proxyAddr, Path: "/0"}).String()
 }
 
-// information asks for a few fields of INFO server.
-func information(ctx context.Context, o *redis.Options) (map[string]string, error) {
+// information asks for the fields of a section of INFO.
+func information(ctx context.Context, o *redis.Options, section string) (map[string]string, error) {
 	client := redis.NewClient(o)
 	defer func() { _ = client.Close() }() // nothing is under way
-	text, err := client.Info(ctx, "server").Result()
+	text, err := client.Info(ctx, section).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,16 @@ func await(ctx context.Context, addr string, ended <-chan struct{}) error {
 			return fmt.Errorf("it does not answer at %s: %w", addr, err)
 		case <-time.After(2 * time.Millisecond):
 		}
+	}
+}
+
+// pause waits a little, if ctx is not over.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(2 * time.Millisecond):
+		return nil
 	}
 }
 

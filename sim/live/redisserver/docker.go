@@ -116,7 +116,7 @@ func (d *docker) prepare(ctx context.Context, o Options) error {
 }
 
 func (d *docker) learnVersion(ctx context.Context) error {
-	fields, err := information(ctx, d.Options())
+	fields, err := information(ctx, d.Options(), "server")
 	if err != nil {
 		return fmt.Errorf("redisserver: the Redis in image %s does not tell its version: %w", d.image, err)
 	}

@@ -47,6 +47,9 @@ type process struct {
 	release       func() error
 	timeout       time.Duration
 	child         *warden.Process
+
+	mark    int64    // see Mark
+	replica *replica // nil if there is none
 }
 
 var _ Server = (*process)(nil)
@@ -184,7 +187,7 @@ func (p *process) launch(ctx context.Context) (err error) {
 		return errors.Join(err, p.kill(context.WithoutCancel(ctx)))
 	}
 	// Somebody else's Redis may hold the port, and answer.
-	fields, err := information(ctx, p.Options())
+	fields, err := information(ctx, p.Options(), "server")
 	if err == nil && fields["process_id"] != strconv.Itoa(child.PID()) {
 		err = errors.New("another Redis answers there")
 	}
@@ -229,6 +232,9 @@ func (p *process) Close() error {
 			ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 			defer cancel()
 			all = append(all, p.kill(ctx))
+		}
+		if p.replica != nil {
+			all = append(all, p.replica.Close())
 		}
 		all = append(all, p.warden.RemoveDirectory(p.dir), p.release())
 		return errors.Join(all...)

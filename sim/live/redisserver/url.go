@@ -33,7 +33,7 @@ func openURL(ctx context.Context, spec string, o Options) (Server, error) {
 		return nil, err
 	}
 	g.version = "of unknown version" // INFO may be forbidden
-	if fields, err := information(ctx, g.Options()); err == nil && fields["redis_version"] != "" {
+	if fields, err := information(ctx, g.Options(), "server"); err == nil && fields["redis_version"] != "" {
 		g.version = fields["redis_version"]
 	}
 	return g, nil

@@ -1,0 +1,178 @@
+package virtual
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// subscription is a candidate's connection for hints: who releases the lease
+// and who is granted it. Hints may be lost; nothing depends on them.
+type subscription struct {
+	node    *node
+	life    uint64        // of the process that it belongs to
+	stands  *server       // counts it; nil for none
+	uses    uint64        // connections so far: what is planned for an older one is stale
+	pause   time.Duration // before the next try
+	pausing bool          // there is no connection until then
+	began   time.Duration
+	arrives time.Duration // of the last hint: they keep their order
+	hints   []hint        // on their way, and those that have arrived
+	taken   int           // how many of them have arrived
+}
+
+type hint struct {
+	input machine.Input
+	uses  uint64
+}
+
+// The stations of a subscription.
+const (
+	subscribing = iota // the request has reached the store
+	hinted             // the next hint has reached the candidate
+	resubscribe        // it is time to try again
+	subscriptionStations
+)
+
+// subscribe opens the connection.
+func (s *subscription) subscribe() {
+	r, l := s.node.run, s.node.link
+	s.uses++
+	s.pausing = false
+	s.began = r.now
+	if !l.open() || r.store.down {
+		s.retry()
+		return
+	}
+	if l.passes(up) && l.passes(down) {
+		// The greeting and its answer, and then the request.
+		at := r.now + l.travel(up) + l.travel(down) + l.travel(up)
+		r.plan(at, s, s.uses*subscriptionStations+subscribing)
+		return
+	}
+	s.retry()
+}
+
+// retry plans another try, after a pause that grows as long as it fails at
+// once.
+func (s *subscription) retry() {
+	t := s.node.run.spec.Timings
+	if s.node.run.now-s.began > t.Lease || s.pause == 0 {
+		s.pause = t.Retry
+	}
+	s.pausing = true
+	s.node.run.plan(s.node.run.now+s.pause, s, s.uses*subscriptionStations+resubscribe)
+	s.pause = min(2*s.pause, t.Lease)
+}
+
+// act implements actor.
+func (s *subscription) act(arg uint64) {
+	n := s.node
+	if arg%subscriptionStations == hinted {
+		s.deliver(arg)
+		return
+	}
+	if arg/subscriptionStations != s.uses || n.subscription != s {
+		return
+	}
+	store := n.run.store
+	switch arg % subscriptionStations {
+	case subscribing:
+		if store.down || store.paused || !n.link.passes(up) || !n.link.open() {
+			s.retry()
+			return
+		}
+		s.stands = store.of(n)
+		s.stands.watchers = append(s.stands.watchers, n)
+		s.stands.model.Subscribe(store.channel)
+	case resubscribe:
+		if !n.defers(s, arg) {
+			s.subscribe()
+		}
+	}
+}
+
+// deliver hands the next hint to the candidate.
+func (s *subscription) deliver(arg uint64) {
+	if s.node.subscription == s && s.node.defers(s, arg) {
+		return
+	}
+	h := s.hints[s.taken]
+	s.taken++
+	if s.taken == len(s.hints) {
+		s.hints, s.taken = s.hints[:0], 0
+	}
+	if s.node.subscription == s && h.uses == s.uses {
+		s.node.process.hint(h.input)
+	}
+}
+
+// close ends the connection, as seen from both sides.
+func (s *subscription) close() {
+	s.forget()
+	s.uses++
+}
+
+// breaks ends the connection, if there is one; the candidate will open another.
+func (s *subscription) breaks() {
+	if s.pausing {
+		return
+	}
+	s.close()
+	s.retry()
+}
+
+// forget makes the server forget the connection.
+func (s *subscription) forget() {
+	if s.stands == nil {
+		return
+	}
+	s.stands.model.Unsubscribe(s.node.run.store.channel)
+	s.stands.watchers = slices.DeleteFunc(s.stands.watchers, func(n *node) bool { return n == s.node })
+	s.stands = nil
+}
+
+// published sends a hint to everybody who listens at the server.
+func (s *store) published(at *server, message string) {
+	in, ok := parseHint(message)
+	if !ok {
+		return
+	}
+	for _, n := range at.watchers {
+		sub := n.subscription
+		if !n.link.passes(down) {
+			continue
+		}
+		sub.arrives = max(sub.arrives, s.run.now+n.link.travel(down))
+		sub.hints = append(sub.hints, hint{in, sub.uses})
+		s.run.plan(sub.arrives, sub, hinted)
+	}
+}
+
+// parseHint reads what the scripts publish: "released TOKEN WAITERS" or
+// "granted TOKEN MILLISECONDS WAITERS".
+func parseHint(text string) (machine.Input, bool) {
+	kind, rest, _ := strings.Cut(text, " ")
+	var numbers [3]uint64
+	n := 0
+	for field := range strings.SplitSeq(rest, " ") {
+		value, err := strconv.ParseUint(field, 10, 64)
+		if err != nil || n == len(numbers) {
+			return machine.Input{}, false
+		}
+		numbers[n] = value
+		n++
+	}
+	switch {
+	case kind == "released" && n == 2:
+		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Waiters: int(numbers[1])}, true
+	case kind == "granted" && n == 3:
+		remaining := time.Duration(numbers[1]) * time.Millisecond
+		return machine.Input{Kind: machine.HintGranted, Token: numbers[0], Remaining: remaining, Waiters: int(numbers[2])}, true
+	default:
+		return machine.Input{}, false
+	}
+}

@@ -1,0 +1,77 @@
+package virtual
+
+import (
+	"time"
+
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim"
+)
+
+// direction is one of the two ways of a link.
+type direction int
+
+const (
+	up   direction = iota // to the store
+	down                  // from it
+)
+
+// Sizes of messages, for links of limited bandwidth: a script's call with its
+// arguments, and an answer.
+const (
+	requestBytes = 300
+	replyBytes   = 80
+)
+
+// link is a candidate's way to the store, and what faults have done to it. It
+// loses and delays messages as toxiproxy does in the live world: what is cut
+// silently swallows bytes and keeps connections open, until it is mended: then
+// they are closed, since bytes of theirs are lost.
+type link struct {
+	network   sim.Network
+	random    *random
+	cut       faults.Cut // "" if it is not
+	delay     time.Duration
+	jitter    time.Duration
+	kilobytes int // a second; 0: no limit
+}
+
+// passes tells whether messages of the direction arrive. Connections that are
+// refused or reset are another matter: see open.
+func (l *link) passes(d direction) bool {
+	switch l.cut {
+	case faults.CutBoth:
+		return false
+	case faults.CutRequests:
+		return d != up
+	case faults.CutReplies:
+		return d != down
+	default:
+		return true
+	}
+}
+
+// open tells whether connections can be made and live.
+func (l *link) open() bool { return l.cut != faults.CutRefused && l.cut != faults.CutReset }
+
+// travel is how long a message of the direction takes.
+func (l *link) travel(d direction) time.Duration {
+	n := &l.network
+	t := n.Latency + l.random.upTo(n.Jitter)
+	if n.SpikeRate > 0 && l.random.one(n.SpikeRate) {
+		t += l.random.upTo(n.Spike)
+	}
+	if n.LossRate > 0 && l.random.one(n.LossRate) {
+		t += sim.Resend
+	}
+	if l.delay > 0 {
+		t += l.delay - l.jitter + l.random.upTo(2*l.jitter)
+	}
+	if l.kilobytes > 0 {
+		bytes := requestBytes
+		if d == down {
+			bytes = replyBytes
+		}
+		t += time.Duration(bytes) * time.Second / time.Duration(1000*l.kilobytes)
+	}
+	return t
+}

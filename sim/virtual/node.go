@@ -1,0 +1,136 @@
+package virtual
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// node is a candidate's place in the world: its process, if one runs, its
+// clock, and its way to the store.
+type node struct {
+	run    *run
+	index  int
+	name   string
+	random *random
+	clock  clock
+	wall   time.Duration // by how far its wall clock is off
+	slept  time.Duration // by how far its monotonic clock is behind, because it was suspended
+	asleep time.Duration // what its clock showed when it was suspended; negative: it is awake
+	link   *link
+
+	life         uint64 // counts the processes so far
+	process      process
+	client       *client
+	subscription *subscription
+	paused       bool
+	leaving      bool    // it was asked to resign
+	inbox        []event // what has come while the process stood still
+	hold         *hold   // on its next write
+	exited       signal
+}
+
+// process is the elector that runs in a node.
+type process interface {
+	// stop asks it to resign and exit.
+	stop()
+	// hint tells what the store has announced.
+	hint(in machine.Input)
+	// reclocked tells that the clock has come to run at another rate.
+	reclocked()
+	// kill ends it without warning.
+	kill()
+}
+
+// launch starts a process. It takes so long until its elector begins.
+func (n *node) launch(took time.Duration) {
+	n.life++
+	n.paused = false
+	n.client = &client{run: n.run, node: n, life: n.life}
+	n.subscription = &subscription{node: n, life: n.life}
+	n.run.add(history.Event{Kind: history.Start, Node: n.name})
+	if took == 0 {
+		n.process = n.run.subject.start(n)
+		return
+	}
+	n.process = (*start)(n)
+	n.run.plan(n.run.now+took, (*start)(n), n.life)
+}
+
+// start is a process whose elector has not begun.
+type start node
+
+func (s *start) act(life uint64) {
+	if n := (*node)(s); n.life == life && !n.defers(s, life) {
+		n.process = n.run.subject.start(n)
+	}
+}
+
+func (s *start) stop()              { (*node)(s).exit(history.Dismissed) }
+func (s *start) hint(machine.Input) {}
+func (s *start) reclocked()         {}
+func (s *start) kill()              {}
+
+// id is that of the present process: no two are alike.
+func (n *node) id() string {
+	return n.name + "/" + strconv.FormatUint(n.life, 36) + strconv.FormatUint(n.random.number(), 36)
+}
+
+// order is the wish that a process resign and exit. One that stands still hears
+// of it when it goes on.
+type order node
+
+// act implements actor.
+func (o *order) act(life uint64) {
+	if n := (*node)(o); n.life == life && !n.defers(o, life) {
+		n.process.stop()
+	}
+}
+
+// exit ends the process, for the given reason, and tells who waits for it.
+func (n *node) exit(why history.Why) {
+	if n.process == nil {
+		return
+	}
+	n.process.kill()
+	n.process, n.leaving = nil, false
+	n.life++
+	n.paused = false
+	n.inbox = n.inbox[:0]
+	n.client.vanish()
+	n.subscription.close()
+	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why})
+	n.exited.fire()
+}
+
+// defers keeps what has come for a process that stands still, and reports
+// whether it did.
+func (n *node) defers(who actor, arg uint64) bool {
+	if n.paused {
+		n.inbox = append(n.inbox, event{who: who, arg: arg})
+	}
+	return n.paused
+}
+
+// resume lets the process go on. What has come meanwhile reaches it now, in
+// any order: it came by several ways.
+func (n *node) resume() {
+	n.paused = false
+	for i := range n.inbox {
+		j := i + n.random.below(len(n.inbox)-i)
+		n.inbox[i], n.inbox[j] = n.inbox[j], n.inbox[i]
+		n.run.plan(n.run.now, n.inbox[i].who, n.inbox[i].arg)
+	}
+	n.inbox = n.inbox[:0]
+}
+
+// closeConnections closes what is open on the node's link.
+func (n *node) closeConnections() {
+	if n.process == nil {
+		return
+	}
+	n.client.shut()
+	n.subscription.breaks()
+}

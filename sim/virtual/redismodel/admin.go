@@ -1,0 +1,65 @@
+package redismodel
+
+import (
+	"strconv"
+	"time"
+)
+
+func (s *Server) doServer(n name, args []string) Reply {
+	switch n {
+	case cmdPublish:
+		return Integer(s.publish(args[1], args[2]))
+	case cmdPubSub:
+		return s.doPubSub(args)
+	case cmdScript:
+		return s.doScript(args)
+	case cmdEval, cmdEvalSHA:
+		return s.doEval(args, n == cmdEval)
+	case cmdTime:
+		sec, micros := s.clock()
+		return s.array(Text(strconv.FormatInt(sec, 10)), Text(strconv.FormatInt(micros, 10)))
+	case cmdPing:
+		return ping(args)
+	case cmdDBSize:
+		return Integer(int64(len(s.data.entries)))
+	case cmdFlushAll:
+		return s.flushAll(args)
+	default: // cmdWait
+		return s.doWait(args)
+	}
+}
+
+// clock is what TIME tells: seconds, and microseconds.
+func (s *Server) clock() (sec, micros int64) {
+	return int64(s.now / time.Second), int64(s.now % time.Second / time.Microsecond)
+}
+
+func ping(args []string) Reply {
+	switch len(args) {
+	case 1:
+		return Reply{Kind: Status, Text: "PONG"}
+	case 2:
+		return Text(args[1])
+	default:
+		return wrongNumber(args[0])
+	}
+}
+
+func (s *Server) flushAll(args []string) Reply {
+	if len(args) > 2 || len(args) == 2 && upper(args[1]) != "SYNC" && upper(args[1]) != "ASYNC" {
+		return Fail(errSyntax)
+	}
+	s.change(nil, effect{op: opClear})
+	return okay
+}
+
+func (s *Server) doPubSub(args []string) Reply {
+	if upper(args[1]) != "NUMSUB" {
+		return Fail("ERR unknown subcommand '" + args[1] + "'. Try PUBSUB HELP.")
+	}
+	s.items = s.items[:0]
+	for _, channel := range args[2:] {
+		s.items = append(s.items, Text(channel), Integer(int64(s.channels[channel])))
+	}
+	return Reply{Kind: Array, Items: s.items}
+}

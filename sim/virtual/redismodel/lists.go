@@ -1,0 +1,63 @@
+package redismodel
+
+func (s *Server) doList(n name, args []string) Reply {
+	var first, last int64
+	if n == cmdLRange {
+		var fine, fine2 bool
+		first, fine = parseInt(args[2])
+		last, fine2 = parseInt(args[3])
+		if !fine || !fine2 {
+			return Fail(errNotInteger)
+		}
+	}
+	key := args[1]
+	e, bad := s.lookupKind(key, aList)
+	if bad {
+		return Fail(errWrongType)
+	}
+	switch n {
+	case cmdLLen:
+		if e == nil {
+			return Integer(0)
+		}
+		return Integer(int64(len(e.items)))
+	case cmdLRange:
+		return s.lrange(e, first, last)
+	case cmdLPush:
+		return s.push(e, key, args[2:], opLPush)
+	default: // cmdRPush
+		return s.push(e, key, args[2:], opRPush)
+	}
+}
+
+func (s *Server) push(e *entry, key string, items []string, op op) Reply {
+	var n int64
+	for _, item := range items {
+		n = s.pushOne(e, key, item, op)
+		e = s.data.entries[key]
+	}
+	return Integer(n)
+}
+
+func (s *Server) pushOne(e *entry, key, item string, op op) int64 {
+	return int64(len(s.change(e, effect{op: op, key: key, text: item}).items))
+}
+
+// lrange counts from the end where an index is negative.
+func (s *Server) lrange(e *entry, first, last int64) Reply {
+	if e == nil {
+		return s.array()
+	}
+	n := int64(len(e.items))
+	if first < 0 {
+		first = max(first+n, 0)
+	}
+	if last < 0 {
+		last += n
+	}
+	last = min(last, n-1)
+	if first > last {
+		return s.array()
+	}
+	return s.texts(e, int(first), int(last)+1)
+}

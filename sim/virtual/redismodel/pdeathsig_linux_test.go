@@ -1,0 +1,12 @@
+package redismodel
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// dieWithUs makes the kernel kill the server when a test binary is killed
+// before it can clean up.
+func dieWithUs(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

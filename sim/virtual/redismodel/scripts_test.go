@@ -1,0 +1,121 @@
+package redismodel
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	leaseKey, counterKey, auditKey, channel = "{e}:lease", "{e}:token", "{e}:audit", "{e}:wake"
+)
+
+var (
+	someIDs    = []string{"n1", "n2", "", "id with spaces\n"}
+	someNonces = []string{"x", "y", "nonce"}
+	someTTLs   = []string{"3000", "3000", "1500", "100", "0", "-1", "abc", "", "1e3"}
+	someFloors = []string{"0", "0", "1", "7", "12", "9007199254740993", "9223372036854775807", "", "x"}
+	someLeases = []string{
+		"r1 1 x n1", "r1 2 y n2", "r1 3 nonce ", "r1 8 x id with spaces\n", "r1 9007199254740994 x n1", // ours
+		"", "foreign", "r1", "r1 ", "r1 1", "r1 1 x", "r1  x n1", "r1 1  n1", "r1 a x n1", "r1 1x x n1", "r2 1 x n1", "r1 1 x\ty n1", "r1 1 x\vn1 n2", "r1 1 x\n n1", "r1 1 x\fy n1", "r1 1 x\ry n1", "r1 1 x\x00y n1", "r1 1 x\ny", "r1 01 x n1", "r1 1 x  ", "r1 -1 x n1", "R1 1 x n1", " r1 1 x n1",
+	}
+	someCounters = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
+)
+
+// drawScript draws a call of a script, or a command that leaves something odd
+// where the scripts look.
+func drawScript(t *rapid.T) step {
+	audited := rapid.Bool().Draw(t, "audited")
+	keys := func(keys ...string) []string {
+		if audited {
+			keys = append(keys, auditKey)
+		}
+		return keys
+	}
+	lease := []string{leaseKey}
+	if rapid.IntRange(0, 15).Draw(t, "elsewhere") == 0 {
+		lease[0] = auditKey // a list
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "script") {
+	case 0, 1, 2, 3:
+		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"})}
+		if rapid.Bool().Draw(t, "seed?") {
+			args = append(args, pick(t, []string{"0", "1", "1"}))
+		}
+		return step{script: Acquire, keys: keys(lease[0], counterKey), args: args}
+	case 4, 5:
+		return step{script: Renew, keys: keys(lease...), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors)}}
+	case 6:
+		return step{script: Release, keys: keys(lease...), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors)}}
+	case 7:
+		return step{script: Leader, keys: lease}
+	default:
+		return step{args: drawState(t)}
+	}
+}
+
+// drawState draws a command of somebody who is not an elector.
+func drawState(t *rapid.T) []string {
+	switch pick(t, []string{"lease", "lease", "counter", "expire", "persist", "del", "hash", "list", "no list"}) {
+	case "lease":
+		args := []string{"SET", leaseKey, pick(t, someLeases)}
+		if rapid.Bool().Draw(t, "with a time to live") {
+			args = append(args, "PX", "1700")
+		}
+		return args
+	case "counter":
+		return []string{"SET", counterKey, pick(t, someCounters)}
+	case "expire":
+		return []string{"PEXPIRE", pick(t, []string{leaseKey, counterKey, auditKey}), "700"}
+	case "persist":
+		return []string{"PERSIST", leaseKey}
+	case "del":
+		return []string{"DEL", pick(t, []string{leaseKey, counterKey, auditKey})}
+	case "hash":
+		return []string{"HSET", pick(t, []string{leaseKey, counterKey, auditKey}), "f", "v"}
+	case "list":
+		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, auditKey}), "line"}
+	default:
+		return []string{"SET", auditKey, "no list"}
+	}
+}
+
+func drawScripts(t *rapid.T, back bool) []step {
+	var steps []step
+	for range rapid.IntRange(1, 30).Draw(t, "steps") {
+		if rapid.IntRange(0, 5).Draw(t, "what") == 0 {
+			steps = append(steps, drawJump(t, back))
+			continue
+		}
+		steps = append(steps, drawScript(t))
+	}
+	return append(steps, look([]string{leaseKey, counterKey, auditKey})...)
+}
+
+// The ports of the scripts answer as their Lua texts do on a real server, and
+// leave the same keys, whatever they find: leases of others, without a time to
+// live, or that no elector wrote; counters that are no number, too low, or not
+// there; keys of another kind; times and tokens that make no sense.
+func TestScripts(t *testing.T) {
+	real := startReal(t)
+	rapid.Check(t, func(t *rapid.T) {
+		steps := drawScripts(t, true)
+		base, seen := observe(t, real, steps)
+		same(t, "the port", modelSubject{New(Options{})}, base, steps, seen, false)
+	})
+}
+
+// Every value that a lease may be found with is understood as Lua's pattern
+// understands it.
+func TestLeaseValues(t *testing.T) {
+	real, mini := startReal(t), startMini(t)
+	for _, value := range someLeases {
+		steps := []step{
+			told("SET", leaseKey, value), whoLeads, acquireBy("n1", "x", "0", "0"), whoLeads, renewOf(value), releaseOf(value),
+		}
+		base, seen := observe(t, real, steps)
+		same(t, "the port", modelSubject{New(Options{})}, base, steps, seen, false)
+		mini.server.FlushAll()
+		same(t, "miniredis", mini, base, steps, seen, true)
+	}
+}

@@ -1,0 +1,191 @@
+package redismodel
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// scripts' arguments, as redisstore gives them.
+func acquireBy(id, nonce, floor, seed string) step {
+	return step{script: Acquire, keys: []string{leaseKey, counterKey, auditKey}, args: []string{id, nonce, "3000", floor, channel, "1", seed}}
+}
+
+func renewOf(value string) step {
+	return step{script: Renew, keys: []string{leaseKey, auditKey}, args: []string{value, "3000", "x", "2", "1"}}
+}
+
+func releaseOf(value string) step {
+	return step{script: Release, keys: []string{leaseKey, auditKey}, args: []string{value, channel, "x", "3", "1"}}
+}
+
+func later(seconds int) step { return step{jump: time.Duration(seconds) * time.Second} }
+
+func told(args ...string) step { return step{args: args} }
+
+var whoLeads = step{script: Leader, keys: []string{leaseKey}}
+
+// situations are what an election comes to, with the last step's reply. Some
+// begin 2 s after the lease was granted for 3 s, so that what is left of it
+// does not depend on the server's speed.
+var situations = []struct {
+	what  string
+	steps []step
+	want  string
+}{
+	{"the first term", []step{acquireBy("n1", "x", "0", "0")}, `[1 "1" 0]`},
+	{"the next term", []step{acquireBy("n1", "x", "0", "0"), later(4), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
+	{"refused", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0")}, `[0 "1" "n1" 3000 0 0]`},
+	{"refused to the same candidate's next attempt", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n1", "y", "0", "0")}, `[0 "1" "n1" 3000 0 0]`},
+	{"the same nonce of another candidate", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n2", "x", "0", "0")}, `[0 "1" "n1" 3000 0 0]`},
+	{"the same attempt again has the same token", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n1", "x", "9", "0")}, `[1 "1" 0]`},
+	{"and the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), acquireBy("n1", "x", "0", "0"), later(2), whoLeads}, `["1" "n1" 1000]`},
+	{"a lease without end is repaired", []step{told("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0")}, `[0 "7" "n2" 3000 0 1]`},
+	{"and then ends", []step{told("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0"), later(4), acquireBy("n1", "x", "7", "0")}, `[1 "8" 0]`},
+	{"a value that no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "2000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 2000 0 0]`},
+	{"its leader", []step{told("SET", leaseKey, "somebody"), whoLeads}, `["0" "somebody" -1]`},
+	{"a lease of another kind", []step{told("HSET", leaseKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
+	{"a counter at 0", []step{told("SET", counterKey, "0"), acquireBy("n1", "x", "0", "0")}, `[1 "1" 0]`},
+	{"a counter of another kind", []step{told("HSET", counterKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
+	{"a counter that is no number", []step{told("SET", counterKey, "many"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
+	{"a counter that cannot count on", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0")}, "ERR"},
+	{"no lease is granted without a token", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0"), whoLeads}, "[]"},
+	{"a floor above the counter", []step{told("SET", counterKey, "8"), acquireBy("n1", "x", "41", "0")}, `[1 "42" 0]`},
+	{"a floor of more digits", []step{told("SET", counterKey, "9"), acquireBy("n1", "x", "10", "0")}, `[1 "11" 0]`},
+	{"a floor below the counter", []step{told("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
+	{"tokens beyond what Lua's numbers hold", []step{told("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
+	{"a counter is not seeded if it is there", []step{told("SET", counterKey, "3"), acquireBy("n1", "x", "0", "1")}, `[1 "4" 0]`},
+	{"renewed", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1")}, "1"},
+	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000]`},
+	{"renewed after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1")}, "0"},
+	{"which does not bring it back", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1"), whoLeads}, "[]"},
+	{"another's lease is not renewed", []step{acquireBy("n1", "x", "0", "0"), renewOf("r1 1 y n2")}, "0"},
+	{"nor does it last longer", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 y n2"), whoLeads}, `["1" "n1" 1000]`},
+	{"an earlier token is not renewed", []step{told("SET", counterKey, "1"), acquireBy("n1", "x", "0", "0"), renewOf("r1 1 x n1")}, "0"},
+	{"released", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1")}, "1"},
+	{"and gone", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, "[]"},
+	{"released after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), releaseOf("r1 1 x n1")}, "0"},
+	{"another's lease is not released", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n2")}, "0"},
+	{"and stands", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n2"), whoLeads}, `["1" "n1" 3000]`},
+	{"an audit of another kind", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
+	{"comes after the grant", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000]`},
+}
+
+// In each situation of an election the port, a real server and miniredis give
+// the same replies, and leave the same keys.
+func TestSituations(t *testing.T) {
+	real, mini := startReal(t), startMini(t)
+	for _, test := range situations {
+		t.Run(test.what, func(t *testing.T) {
+			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, auditKey})...)
+			base, seen := observe(t, real, steps)
+			model := modelSubject{New(Options{})}
+			same(t, "the port", model, base, steps, seen, false)
+			mini.server.FlushAll()
+			same(t, "miniredis", mini, base, steps, seen, true)
+			if got := outcome(seen[len(test.steps)-1].reply); got != test.want {
+				t.Errorf("all say %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// outcome is a reply in short: numbers bare, times left to the half second,
+// and errors by their code.
+func outcome(r Reply) string {
+	switch r.Kind {
+	case Int:
+		if r.Int > 900 {
+			return strconv.FormatInt((r.Int+499)/500*500, 10)
+		}
+		return strconv.FormatInt(r.Int, 10)
+	case Error:
+		code := ""
+		_, _ = fmt.Sscan(r.Text, &code) // an error has a code
+		return code
+	case Array:
+		text := "["
+		for i, item := range r.Items {
+			if i > 0 {
+				text += " "
+			}
+			text += outcome(item)
+		}
+		return text + "]"
+	default:
+		return r.String()
+	}
+}
+
+// A counter that is seeded starts at the server's time in microseconds, with
+// all its zeros.
+func TestSeededCounter(t *testing.T) {
+	for _, test := range []struct {
+		now  time.Duration
+		want string
+	}{
+		{1_700_000_000*time.Second + 42*time.Microsecond, "1700000000000043"},
+		{1_700_000_000*time.Second + 999_999*time.Microsecond, "1700000001000000"},
+		{12 * time.Second, "12000001"},
+	} {
+		s := New(Options{})
+		a := acquireBy("n1", "x", "0", "1")
+		if got := s.Eval(test.now, Acquire, a.keys, a.args); got.Items[1].Text != test.want {
+			t.Errorf("at %v the first token is %v, want %s", test.now, got, test.want)
+		}
+	}
+}
+
+// Whoever listens for hints is counted, and told of grants and releases.
+func TestHints(t *testing.T) {
+	var hints []string
+	s := New(Options{OnPublish: func(channel, message string) { hints = append(hints, channel+" "+message) }})
+	run := func(p step) string { return outcome(s.Eval(benchNow, p.script, p.keys, p.args)) }
+	if got := run(acquireBy("n1", "x", "0", "0")); got != `[1 "1" 0]` || len(hints) > 0 {
+		t.Errorf("with nobody listening: %s, hints %q", got, hints)
+	}
+	s.Subscribe(channel)
+	s.Subscribe(channel)
+	if got := run(acquireBy("n2", "y", "0", "0")); got != `[0 "1" "n1" 3000 2 0]` {
+		t.Errorf("with two listening: %s", got)
+	}
+	s.Unsubscribe(channel)
+	run(releaseOf("r1 1 x n1"))
+	if got := run(acquireBy("n2", "y", "0", "0")); got != `[1 "2" 1]` {
+		t.Errorf("with one listening: %s", got)
+	}
+	want := fmt.Sprintf("[%[1]s released 1 1 %[1]s granted 2 3000 1]", channel)
+	if got := fmt.Sprint(hints); got != want {
+		t.Errorf("hints %s, want %s", got, want)
+	}
+	if got := s.Do(benchNow, "PUBSUB", "NUMSUB", channel, "other").String(); got != `["{e}:wake" (integer) 1 "other" (integer) 0]` {
+		t.Errorf("NUMSUB says %s", got)
+	}
+}
+
+// Who listens on a real server gets the same hints, and changes the scripts'
+// replies in the same way.
+func TestListener(t *testing.T) {
+	real := startReal(t)
+	listener := dial(t, "unix", shared.socket)
+	listener.do(t, "SUBSCRIBE", channel)
+	steps := []step{
+		acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0"), renewOf("r1 1 x n1"), releaseOf("r1 1 x n2"), releaseOf("r1 1 x n1"),
+		acquireBy("n2", "y", "0", "0"), told("PUBLISH", channel, "bye"), told("PUBLISH", "other", "x"), told("PUBSUB", "NUMSUB", channel, "other"),
+	}
+	var hints []string
+	model := New(Options{OnPublish: func(_, message string) { hints = append(hints, message) }})
+	model.Subscribe(channel)
+	base, seen := observe(t, real, steps)
+	same(t, "the model", modelSubject{model}, base, steps, seen, false)
+	if len(hints) != 4 {
+		t.Errorf("the model's hints are %q, want two grants, a release and a farewell", hints)
+	}
+	for _, hint := range hints { // if the server was tried several times, it said the same each time
+		got, err := listener.read()
+		if err != nil || got.Items[2].Text != hint {
+			t.Fatalf("the real server's hint is %v, %v; the model's is %q", got, err, hint)
+		}
+	}
+}

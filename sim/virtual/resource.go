@@ -1,0 +1,100 @@
+package virtual
+
+import (
+	"github.com/recount-io/recount/history"
+)
+
+// resource is the protected resource: it remembers the highest token that it
+// has accepted and refuses smaller ones.
+type resource struct {
+	run     *run
+	random  *random
+	highest uint64
+	last    history.Event // the last accepted write
+}
+
+// hold keeps one write on its way: between the candidate that sent it and the
+// resource's decision.
+type hold struct {
+	write   *write
+	arrived signal
+}
+
+// write is one write on its way. Its owner has one at a time.
+type write struct {
+	node     *node
+	life     uint64
+	owner    writer
+	op       history.Event
+	atHome   bool // decided: the answer is on its way back
+	accepted bool
+}
+
+// writer is told what became of a write.
+type writer interface{ wrote(accepted bool) }
+
+// send begins w.
+func (r *resource) send(w *write, n *node, owner writer, token uint64, value string) {
+	w.node, w.life, w.owner, w.atHome = n, n.life, owner, false
+	w.op = history.Event{Kind: history.Invoke, Node: n.name, Call: history.Write, Token: token, Value: value}
+	r.travel(w)
+}
+
+func (r *resource) travel(w *write) {
+	took := Delivery/20 + r.random.upTo(Delivery/8)
+	if r.random.one(100) {
+		took = Delivery/4 + r.random.upTo(Delivery-Delivery/4)
+	}
+	r.run.plan(r.run.now+took, w, w.life)
+}
+
+// act implements actor.
+func (w *write) act(life uint64) {
+	if w.life != life {
+		return
+	}
+	r := w.node.run.resource
+	if !w.atHome {
+		r.arrive(w)
+		return
+	}
+	if w.node.life == life && !w.node.defers(w, life) {
+		w.owner.wrote(w.accepted)
+	}
+}
+
+// arrive takes in a write, or keeps it waiting.
+func (r *resource) arrive(w *write) {
+	w.op.Op = r.run.nextOp()
+	r.run.add(w.op)
+	if h := w.node.hold; h != nil && h.write == nil {
+		h.write = w
+		h.arrived.fire()
+		return
+	}
+	r.decide(w)
+}
+
+// decide accepts or refuses a write and records the decision.
+func (r *resource) decide(w *write) {
+	e := w.op
+	w.accepted = e.Token == 0 || e.Token >= r.highest
+	if w.accepted {
+		r.highest = max(r.highest, e.Token)
+		e.Kind = history.Ok
+		r.last = e
+	} else {
+		e.Kind, e.Fence = history.Fail, r.highest
+	}
+	r.run.add(e)
+	w.atHome = true
+	r.travel(w)
+}
+
+// read records a read, which takes no time.
+func (r *resource) read(n *node) {
+	e := history.Event{Kind: history.Invoke, Node: n.name, Call: history.Read, Op: r.run.nextOp()}
+	r.run.add(e)
+	e.Kind, e.Value, e.Token = history.Ok, r.last.Value, r.last.Token
+	r.run.add(e)
+}

@@ -1,0 +1,146 @@
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// fork is a replica of the primary that gets nothing any more from now on.
+func (s *store) fork() *server {
+	v := s.newServer()
+	v.model.Follow(s.model, 0)
+	v.model.Sever()
+	return v
+}
+
+// content is what faults compare of two servers.
+type content struct {
+	lease   string
+	ends    int64 // ms since the Unix epoch
+	counter string
+}
+
+func (s *store) content(v *server) content {
+	do := func(args ...string) redismodel.Reply { return v.model.Do(s.now(), args...) }
+	return content{
+		lease: do("GET", s.lease[0]).Text, ends: do("PEXPIRETIME", s.lease[0]).Int, counter: do("GET", s.keys[1]).Text,
+	}
+}
+
+// lacks tells what of c is not in older; "" if nothing.
+func (c content) lacks(older content) string {
+	var all []string
+	if c.counter != older.counter {
+		all = append(all, fmt.Sprintf("the counter stood at %s and is %s again", orNothing(c.counter), orNothing(older.counter)))
+	}
+	switch {
+	case c.lease != older.lease:
+		all = append(all, fmt.Sprintf("the lease was %s and is %s again", orNothing(c.lease), orNothing(older.lease)))
+	case c.ends != older.ends:
+		all = append(all, fmt.Sprintf("the lease lasts %d ms less", c.ends-older.ends))
+	}
+	return strings.Join(all, ", ")
+}
+
+func orNothing(value string) string {
+	if value == "" {
+		return "nothing"
+	}
+	return value
+}
+
+// RewindStore implements faults.World.
+func (s *stage) RewindStore(ctx context.Context, by time.Duration) (string, error) {
+	return s.forget(ctx, by, "the store was killed")
+}
+
+// LosePrimary implements faults.World.
+func (s *stage) LosePrimary(ctx context.Context, lag time.Duration) (string, error) {
+	return s.forget(ctx, lag, "the primary is gone")
+}
+
+// forget ends the store so that it will go on from what it is now, and has
+// forgotten what it does until then.
+func (s *stage) forget(ctx context.Context, span time.Duration, what string) (string, error) {
+	if s.store.down {
+		return "", errDown
+	}
+	older := s.store.fork()
+	s.Sleep(ctx, span)
+	if s.store.down {
+		return "", errDown
+	}
+	lost := s.store.content(s.store.server).lacks(s.store.content(older))
+	s.store.crash()
+	s.store.server = older
+	if lost == "" {
+		return "", faults.NoEffect("%s, but had written nothing of the election for %v", what, span)
+	}
+	return what + ": " + lost, nil
+}
+
+// PromoteReplica implements faults.World.
+func (s *stage) PromoteReplica(context.Context) (string, error) {
+	if !s.store.down {
+		return "", faults.NoEffect("the primary serves already")
+	}
+	s.store.down = false
+	s.store.model.Promote()
+	return "a replica is the primary", nil
+}
+
+// SplitStore implements faults.World.
+func (s *stage) SplitStore(ctx context.Context, nodes []string, lag time.Duration) (string, error) {
+	if s.store.down {
+		return "", errDown
+	}
+	replica := s.store.fork()
+	s.Sleep(ctx, lag)
+	switch {
+	case s.store.down:
+		return "", errDown
+	case s.store.old != nil:
+		return "", faults.NoEffect("the store is split already")
+	}
+	lost := s.store.content(s.store.server).lacks(s.store.content(replica))
+	s.store.old, s.store.server = s.store.server, replica
+	s.store.before = s.store.content(s.store.old)
+	replica.model.Promote()
+	s.store.aside = make([]bool, len(s.nodes))
+	for i, n := range s.nodes {
+		s.store.aside[i] = slices.Contains(nodes, n.name)
+		if !s.store.aside[i] {
+			n.closeConnections()
+		}
+	}
+	evidence := "the old primary serves " + strings.Join(nodes, ", ") + ", a replica serves the others"
+	if lost != "" {
+		evidence += ": there, " + lost
+	}
+	return evidence, nil
+}
+
+// JoinStore implements faults.World.
+func (s *stage) JoinStore(context.Context) (string, error) {
+	old := s.store.old
+	if old == nil {
+		return "", faults.NoEffect("the store is not split")
+	}
+	lost := s.store.content(old).lacks(s.store.before)
+	for i, n := range s.nodes {
+		if s.store.aside[i] {
+			n.closeConnections()
+		}
+	}
+	s.store.old = nil
+	if lost == "" {
+		return "", faults.NoEffect("the old primary wrote nothing of the election while it was isolated")
+	}
+	return "the old primary gives up what it wrote", nil
+}

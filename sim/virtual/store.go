@@ -1,0 +1,285 @@
+package virtual
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// What a candidate learns of a call without an answer.
+var (
+	errTimeout  = errors.New("no answer within the time-out")
+	errBroken   = errors.New("the connection broke")
+	errNoScript = errors.New("NOSCRIPT")
+)
+
+const (
+	// storeEpoch is what the server's wall clock shows at the start of a run:
+	// some time in 2025.
+	storeEpoch = 1_750_000_000 * time.Second
+)
+
+// Scripts are what the candidates of a subject run on the store.
+type Scripts struct{ Acquire, Renew, Release, Leader *redismodel.Script }
+
+// production are the scripts of the production elector.
+func production() Scripts {
+	return Scripts{redismodel.Acquire, redismodel.Renew, redismodel.Release, redismodel.Leader}
+}
+
+// server is one process of Redis.
+type server struct {
+	model    *redismodel.Server
+	watchers []*node // who listens to hints, in the order of their coming
+}
+
+// store is the store: its primary, which is a model of Redis, and what faults
+// have done to it.
+type store struct {
+	run *run
+	*server
+	old     *server // an isolated primary of before; nil if there is none
+	aside   []bool  // by node: it reaches the old one
+	before  content // of the old one when it was isolated
+	scripts Scripts
+	paused  bool
+	down    bool
+	queue   []queued      // arrived while it was frozen
+	free    time.Duration // when it has served what it has got
+
+	keys    []string // lease, counter
+	lease   []string // lease
+	channel string
+	args    []string // of the script's call in the making
+}
+
+// queued is what has arrived at a server that is frozen.
+type queued struct {
+	k       *call
+	station uint64
+}
+
+func newStore(r *run, scripts Scripts) *store {
+	s := &store{run: r, scripts: scripts}
+	s.lease = []string{"recount:{e1}:lease"}
+	s.keys = []string{s.lease[0], "recount:{e1}:counter"}
+	s.channel = "recount:{e1}:hints"
+	s.server = s.newServer()
+	return s
+}
+
+func (s *store) newServer() *server {
+	v := &server{}
+	v.model = redismodel.New(redismodel.Options{
+		Persistence: redismodel.Always,
+		OnPublish:   func(_, message string) { s.published(v, message) },
+	})
+	return v
+}
+
+// of is the server that serves the node.
+func (s *store) of(n *node) *server {
+	if s.old != nil && s.aside[n.index] {
+		return s.old
+	}
+	return s.server
+}
+
+// now is what the server's wall clock shows.
+func (s *store) now() time.Duration { return storeEpoch + s.run.now }
+
+// turn is how long it takes until the command at hand has had its turn.
+func (s *store) turn() time.Duration {
+	s.free = max(s.free, s.run.now) + Service
+	return s.free - s.run.now
+}
+
+// receive takes in what has reached the server.
+func (s *store) receive(k *call, station uint64) {
+	switch {
+	case k.orphan && s.down:
+		k.recycle()
+	case !k.client.node.link.passes(up):
+		k.lose() // the bytes were swallowed on their way
+	case s.down:
+		k.breaks()
+	case s.paused:
+		k.queued, k.toStore = true, true
+		s.queue = append(s.queue, queued{k, station})
+		if !k.orphan {
+			k.hang()
+		}
+	default:
+		s.serve(k, station)
+	}
+}
+
+// serve answers a greeting or carries out a request.
+func (s *store) serve(k *call, station uint64) {
+	next := uint64(welcomed)
+	if station == arrived {
+		s.execute(k)
+		next = answered
+	}
+	if k.orphan {
+		k.recycle()
+		return
+	}
+	k.send(next)
+}
+
+// resume lets a frozen server work off what has arrived meanwhile.
+func (s *store) resume() {
+	s.paused = false
+	queue := s.queue
+	s.queue = nil
+	for _, q := range queue {
+		q.k.queued, q.k.toStore = false, false
+		s.serve(q.k, q.station)
+	}
+}
+
+// execute does what the call asks for and keeps the answer in it.
+func (s *store) execute(k *call) {
+	c := &k.command
+	s.args = s.args[:0]
+	switch c.call {
+	case history.Acquire:
+		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), "0")
+		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys))
+		s.audit(c, k.outcome.input.Result, max(k.outcome.input.Token, 0))
+	case history.Renew:
+		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token))
+		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.lease))
+		s.audit(c, k.outcome.input.Result, c.token)
+	case history.Release:
+		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token))
+		k.outcome.input = changed(s.call(k, s.scripts.Release, s.lease))
+		s.audit(c, k.outcome.input.Result, c.token)
+	case history.Observe:
+		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.lease))
+	default:
+		k.outcome.value, k.outcome.input = plain(s.of(k.client.node).model.Do(s.now(), c.args...))
+	}
+}
+
+// call runs a script by its name, or by its text if the client sends it.
+func (s *store) call(k *call, script *redismodel.Script, keys []string) redismodel.Reply {
+	model := s.of(k.client.node).model
+	if k.whole {
+		return model.Eval(s.now(), script, keys, s.args)
+	}
+	return model.Run(s.now(), script, keys, s.args)
+}
+
+// audit records what the server did, in its own order.
+func (s *store) audit(c *command, result machine.Result, token uint64) {
+	applied := &no
+	switch result {
+	case machine.Done:
+		applied = &yes
+	case machine.Held, machine.NotHeld:
+	default:
+		return // an error: nothing was executed
+	}
+	s.run.add(history.Event{
+		Kind: history.Audit, Call: c.call, Nonce: c.nonce, Try: c.try, Token: token, Applied: applied,
+	})
+}
+
+var yes, no = true, false
+
+// granted reads the answer of acquire.
+func granted(r redismodel.Reply) machine.Input {
+	switch {
+	case r.Kind == redismodel.Array && len(r.Items) == 3 && r.Items[0].Int == 1:
+		return machine.Input{Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int)}
+	case r.Kind == redismodel.Array && len(r.Items) == 6:
+		return machine.Input{
+			Result: machine.Held, Token: token(r.Items[1]), Holder: r.Items[2].Text,
+			Remaining: time.Duration(r.Items[3].Int) * time.Millisecond, Waiters: int(r.Items[4].Int),
+		}
+	default:
+		return failed(r)
+	}
+}
+
+// changed reads the answer of renew and release.
+func changed(r redismodel.Reply) machine.Input {
+	switch {
+	case r.Kind == redismodel.Int && r.Int == 1:
+		return machine.Input{Result: machine.Done}
+	case r.Kind == redismodel.Int:
+		return machine.Input{Result: machine.NotHeld}
+	default:
+		return failed(r)
+	}
+}
+
+// observed reads the answer of leader.
+func observed(r redismodel.Reply) machine.Input {
+	switch {
+	case r.Kind == redismodel.Array && len(r.Items) == 0:
+		return machine.Input{Result: machine.Done}
+	case r.Kind == redismodel.Array && len(r.Items) == 3:
+		return machine.Input{Result: machine.Done, Token: token(r.Items[0]), Holder: r.Items[1].Text}
+	default:
+		return failed(r)
+	}
+}
+
+// failed reads an error: the outcome is unknown, or another try is due.
+func failed(r redismodel.Reply) machine.Input {
+	if r.Kind == redismodel.Error && strings.HasPrefix(r.Text, "NOSCRIPT") {
+		return machine.Input{Err: errNoScript}
+	}
+	return machine.Input{Err: errors.New(r.String())}
+}
+
+// plain is the answer to a bare command, in the terms of Go's Redis clients.
+func plain(r redismodel.Reply) (any, machine.Input) {
+	if r.Kind == redismodel.Error {
+		return nil, machine.Input{Err: errors.New(r.Text)}
+	}
+	return value(r), machine.Input{Result: machine.Done}
+}
+
+func value(r redismodel.Reply) any {
+	switch r.Kind {
+	case redismodel.Int:
+		return r.Int
+	case redismodel.Bulk, redismodel.Status:
+		return r.Text
+	case redismodel.Array:
+		all := make([]any, len(r.Items))
+		for i, item := range r.Items {
+			all[i] = value(item)
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+func token(r redismodel.Reply) uint64 {
+	n, err := strconv.ParseUint(r.Text, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("virtual: a script answered %v for a token", r))
+	}
+	return n
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// leaseValue is the lease as the scripts write it.
+func leaseValue(token uint64, nonce, id string) string {
+	return "r1 " + decimal(token) + " " + nonce + " " + id
+}

@@ -1,0 +1,149 @@
+// Package virtual is the world of virtual time: candidates, network, store and
+// clocks are simulated in one thread, from one agenda, by one seed. The same
+// plan gives the same history, to the byte, and a run takes a millionth of the
+// time that it tells of.
+//
+// The production elector runs here as the very state machine that runs in
+// production; other electors are code in blocking style that runs as
+// coroutines. The store is a model of Redis, which package redismodel holds
+// against the real one.
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim"
+)
+
+// How quick the world is: much like the live one on a busy machine of two
+// cores, as measured by comparing the two (docs/calibration.md).
+const (
+	// Lateness is by how much a candidate's timers are late, at the most.
+	Lateness = 500 * time.Microsecond
+	// Service is what the store's server takes for one command.
+	Service = 5 * time.Microsecond
+	// Delivery is what a write to the protected resource takes on its way, at
+	// the most; mostly it is a tenth of that. No fault makes it slower.
+	Delivery = 3 * time.Millisecond
+
+	// starting is how long it takes, at the most, until the elector of a new
+	// process begins.
+	starting = 25 * time.Millisecond
+)
+
+// Store is what the history's header says of the store.
+const Store = "virtual"
+
+// Subject is an elector that can live in this world. The zero value is the
+// production elector.
+type Subject struct {
+	// Decide makes the candidate's decisions in place of the production
+	// elector's machine.
+	Decide func(machine.Config) Decider
+	// Blocking is an elector in blocking style in place of the production
+	// elector.
+	Blocking sim.Elector
+	// Scripts are what it runs on the store; those that are nil are the
+	// production elector's.
+	Scripts Scripts
+}
+
+func (s Subject) scripts() Scripts {
+	all := production()
+	if s.Scripts.Acquire != nil {
+		all.Acquire = s.Scripts.Acquire
+	}
+	if s.Scripts.Renew != nil {
+		all.Renew = s.Scripts.Renew
+	}
+	if s.Scripts.Release != nil {
+		all.Release = s.Scripts.Release
+	}
+	if s.Scripts.Leader != nil {
+		all.Leader = s.Scripts.Leader
+	}
+	return all
+}
+
+func (s Subject) start(n *node) process {
+	if s.Blocking != nil {
+		return startHost(n, s.Blocking)
+	}
+	decide := s.Decide
+	if decide == nil {
+		decide = func(cfg machine.Config) Decider { return machine.New(cfg) }
+	}
+	return startShell(n, decide)
+}
+
+// World carries out plans in virtual time. Its methods may be called from
+// several goroutines: every run is a world of its own.
+type World struct {
+	// Subjects are the electors that a plan can name, beside "recount".
+	Subjects map[string]Subject
+	// Moments, if not nil, is told when a fault is put on, and what it meets.
+	// It is called on the goroutine of the run.
+	Moments func(Moment)
+	// Reuse makes every history use the room of the one before, which is gone
+	// then: for whoever makes many runs, one at a time, on one goroutine.
+	Reuse bool
+
+	room []history.Event
+
+	_ struct{}
+}
+
+// Run carries out a plan and returns its history. There are no logs. A run
+// that is stopped by ctx returns the history so far and ctx's error.
+func (w *World) Run(ctx context.Context, plan sim.Plan, _ string) (*history.History, error) {
+	r, err := w.prepare(plan)
+	if err != nil {
+		return nil, err
+	}
+	r.events = w.room[:0]
+	err = r.live(ctx)
+	r.number()
+	if w.Reuse {
+		w.room = r.events
+	}
+	return &history.History{Header: header(r.spec), Events: r.events}, err
+}
+
+// Stream carries out a plan and hands over its history as it grows, in pieces
+// that are in order and valid until take returns: it takes no more memory for
+// a longer run. The header is what NewHeader tells.
+func (w *World) Stream(ctx context.Context, plan sim.Plan, take func([]history.Event)) error {
+	r, err := w.prepare(plan)
+	if err != nil {
+		return err
+	}
+	r.pass = take
+	err = r.live(ctx)
+	r.flush()
+	return err
+}
+
+// Header is the first line of the history of a plan's run.
+func (w *World) Header(plan sim.Plan) history.Header { return header(plan) }
+
+func header(plan sim.Plan) history.Header {
+	h := plan.Header("virtual", Store, 0)
+	h.Version = history.Version
+	return h
+}
+
+func (w *World) prepare(plan sim.Plan) (*run, error) {
+	subject, known := w.Subjects[plan.Subject]
+	if !known && plan.Subject != "recount" {
+		names := append([]string{"recount"}, slices.Sorted(maps.Keys(w.Subjects))...)
+		return nil, fmt.Errorf("virtual: no subject is called %q here: there are %s", plan.Subject, strings.Join(names, ", "))
+	}
+	return w.newRun(plan, subject), nil
+}

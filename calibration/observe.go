@@ -1,0 +1,202 @@
+// Package calibration compares what two worlds recorded of one scenario: the
+// simulated one is held against the real one, so that it need not be trusted.
+//
+// It compares three things. The verdicts, and the promises that are broken,
+// must be the same. The failovers' durations are two samples, whose distance is
+// that of Kolmogorov and Smirnov, and the area between their curves. The events
+// around the failovers are sequences, whose distance is the total variation of
+// the frequencies with which one kind of event follows another, for each cause
+// of failovers. What chance does to samples of this size is found by drawing:
+// see Compare.
+package calibration
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+)
+
+// Run is what a comparison keeps of one run.
+type Run struct {
+	Seed      uint64
+	Verdict   checker.Verdict
+	Broken    []checker.Promise // of those asked for
+	Undecided []checker.Finding // of those asked for
+	Failovers []Failover
+	LeftOut   int // failovers during which the machine stalled: they tell of it, and not of a world
+	Road      Road
+
+	_ struct{}
+}
+
+// Failover is one failover and the order of events in it.
+type Failover struct {
+	checker.Failover
+	Steps []string // see orderOf
+}
+
+// Road is what the requests of a run tell of the world's network and timers.
+type Road struct {
+	Renewals     []time.Duration // round trips of renewals that took effect
+	Acquisitions []time.Duration // round trips of acquisitions that took effect
+	Lateness     []time.Duration // of renewals: the time since the one before, less the interval that is configured
+	Starts       []time.Duration // from the start of a process to its first request for the lease
+
+	_ struct{}
+}
+
+// Observe takes from a history, and from what was found out about it, what a
+// comparison needs. It keeps neither.
+func Observe(h *history.History, r *checker.Result) Run {
+	run := Run{Seed: h.Header.Seed, Verdict: r.Verdict, Road: roadOf(h)}
+	for _, f := range r.Asked {
+		switch f.Verdict {
+		case checker.Fail:
+			run.Broken = append(run.Broken, f.Promise)
+		case checker.Unknown:
+			run.Undecided = append(run.Undecided, f)
+		}
+	}
+	held := stalls(h)
+	for _, f := range r.Failovers {
+		if slices.ContainsFunc(held, func(s span) bool { return s.from <= f.At+f.Total && f.At <= s.to }) {
+			run.LeftOut++
+			continue
+		}
+		run.Failovers = append(run.Failovers, Failover{f, orderOf(h, f)})
+	}
+	return run
+}
+
+type span struct{ from, to time.Duration }
+
+// stalls are the times in which the machine held up the run.
+func stalls(h *history.History) []span {
+	var found []span
+	open := map[string]int{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Kind != history.Fault || e.Fault != history.StallFault {
+			continue
+		}
+		if e.Phase == history.On {
+			open[e.ID] = len(found)
+			found = append(found, span{e.At, 1<<63 - 1})
+		} else if at, begun := open[e.ID]; begun {
+			found[at].to = e.At
+		}
+	}
+	return found
+}
+
+// orderOf is the sequence of what happened in a failover, from its cause to the
+// first accepted write of the new leader. A step is who did what; who is the
+// old leader, the new one, another candidate, or nobody. What the elector has
+// no part in is left out: reads, questions about the leader that the harness
+// asks, and the store's own notes, whose place in the history is not when they
+// happened. So are a leader's further writes, whose number only tells the time.
+func orderOf(h *history.History, f checker.Failover) []string {
+	if len(f.Evidence) == 0 {
+		return nil
+	}
+	first, last := slices.Min(f.Evidence), slices.Max(f.Evidence)
+	steps := []string{"begin: " + f.Cause}
+	wrote := map[string]bool{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Seq < first || e.Seq > last || e.Election != "" && f.Election != "" && e.Election != f.Election {
+			continue
+		}
+		what := step(e)
+		if what == "" {
+			continue
+		}
+		who := roleOf(e, f) + " "
+		if e.Call == history.Write {
+			if wrote[who+what] {
+				continue
+			}
+			wrote[who+what] = true
+		}
+		steps = append(steps, who+what)
+	}
+	return append(steps, "end")
+}
+
+// step names what happened in an event, "" if it is left out.
+func step(e *history.Event) string {
+	switch e.Kind {
+	case history.Ok, history.Fail, history.Info:
+		outcome := map[history.Kind]string{history.Ok: "ok", history.Fail: "refused", history.Info: "unknown"}[e.Kind]
+		switch e.Call {
+		case history.Acquire, history.Renew, history.Release, history.Write:
+			return string(e.Call) + " " + outcome
+		}
+	case history.Elected, history.Start:
+		return string(e.Kind)
+	case history.Deposed, history.Exit:
+		return strings.TrimSpace(string(e.Kind) + " " + string(e.Why))
+	case history.Fault:
+		if e.Fault != history.StallFault {
+			return e.Fault + " " + string(e.Phase)
+		}
+	}
+	return ""
+}
+
+// roleOf is the part that an event's node, or the target of its fault, has in
+// a failover.
+func roleOf(e *history.Event, f checker.Failover) string {
+	is := func(node string) bool { return e.Node == node || slices.Contains(e.Targets, node) }
+	switch {
+	case is(f.From):
+		return "old"
+	case is(f.To):
+		return "new"
+	case is(history.StoreTarget):
+		return "store"
+	case e.Node == "" && len(e.Targets) == 0:
+		return "nobody"
+	default:
+		return "other"
+	}
+}
+
+// roadOf reads round trips and the lateness of timers off the requests.
+func roadOf(h *history.History) Road {
+	var road Road
+	type call struct {
+		at    time.Duration
+		token uint64
+	}
+	begun := map[int64]call{}   // by operation
+	before := map[string]call{} // a node's last request that gave or renewed its lease
+	started := map[string]time.Duration{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		switch {
+		case e.Kind == history.Start:
+			started[e.Node] = e.At
+		case e.Kind == history.Invoke && (e.Call == history.Acquire || e.Call == history.Renew):
+			begun[e.Op] = call{at: e.At}
+			if at, fresh := started[e.Node]; fresh && e.Call == history.Acquire {
+				road.Starts = append(road.Starts, e.At-at)
+				delete(started, e.Node)
+			}
+		case e.Kind == history.Ok && e.Call == history.Acquire:
+			road.Acquisitions = append(road.Acquisitions, e.At-begun[e.Op].at)
+			before[e.Node] = call{begun[e.Op].at, e.Token}
+		case e.Kind == history.Ok && e.Call == history.Renew:
+			sent := begun[e.Op].at
+			road.Renewals = append(road.Renewals, e.At-sent)
+			if last := before[e.Node]; last.token == e.Token && last.token != 0 {
+				road.Lateness = append(road.Lateness, sent-last.at-h.Header.Renew)
+			}
+			before[e.Node] = call{sent, e.Token}
+		}
+	}
+	return road
+}

@@ -1,31 +1,39 @@
 package scenarios_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/elector"
-	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/sim/candidate"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim"
 )
 
-// canaries are electors with a known bug each. A harness that does not catch
-// them catches nothing.
-func canaries() map[string]candidate.Subject {
-	return map[string]candidate.Subject{
-		"canary-renews-unowned": func(ctx context.Context, h *candidate.Host) error {
-			return plain{wrap: func(s *redisstore.Store) elector.Store { return unownedRenewal{s} }}.run(ctx, h)
+// canary is an elector with a known bug. A harness that does not catch it
+// catches nothing.
+type canary struct {
+	elector  sim.Elector
+	scenario string          // in which it is caught
+	breaks   checker.Promise // on this promise
+}
+
+// canaries are the same electors in every world.
+func canaries() map[string]canary {
+	return map[string]canary{
+		"canary-renews-unowned": {
+			plain{wrap: func(h sim.Host) sim.Store { return unownedRenewal{h.Store(), h} }}.run,
+			"pause-leader", checker.LeaseLinearizable,
 		},
-		"canary-believes-on": func(ctx context.Context, h *candidate.Host) error {
-			return plain{believesOn: true}.run(ctx, h)
-		},
-		"canary-reuses-token": func(ctx context.Context, h *candidate.Host) error {
-			return plain{wrap: func(s *redisstore.Store) elector.Store { return &oneToken{Store: s} }}.run(ctx, h)
+		"canary-believes-on":  {plain{believesOn: true}.run, "partition-leader", checker.AtMostOneLeader},
+		"canary-stands-still": {plain{monotonic: true}.run, "suspend-leader", checker.AtMostOneLeader},
+		"canary-reuses-token": {
+			plain{wrap: func(h sim.Host) sim.Store { return &oneToken{Store: h.Store()} }}.run,
+			"crash-leader", checker.TokensIncrease,
 		},
 	}
 }
@@ -33,99 +41,82 @@ func canaries() map[string]candidate.Subject {
 // plain is the elector that one writes in an afternoon: it is right but for
 // the bug that is put into it.
 type plain struct {
-	wrap       func(*redisstore.Store) elector.Store
+	wrap       func(sim.Host) sim.Store
 	believesOn bool // the bug: believes until it is told otherwise
+	monotonic  bool // the bug: does not know that the machine was suspended
 }
 
 // plainTerm is a term of a plain elector.
 type plainTerm struct {
 	lease elector.Lease
 	until time.Duration
-	work  context.CancelFunc
-	done  chan struct{}
+	stop  func()
 }
 
-func (p plain) run(ctx context.Context, h *candidate.Host) error {
-	store, err := h.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }() // the process ends with it
-	var wrapped elector.Store = store
+func (p plain) run(h sim.Host) error {
+	store := h.Store()
 	if p.wrap != nil {
-		wrapped = p.wrap(store)
+		store = p.wrap(h)
 	}
-	wrapped = h.Recorded(wrapped)
+	store = h.Recorded(store)
+	if p.monotonic {
+		h.Monotonic()
+	}
 	var term *plainTerm
-	for n := uint64(1); ctx.Err() == nil; n++ {
+	for n := uint64(1); !h.Stopping(); n++ {
+		pause := h.Settings().Retry
 		if term == nil {
-			term = p.campaign(ctx, h, wrapped, n)
+			term = p.campaign(h, store, n)
 		} else {
-			term = p.keep(ctx, h, wrapped, term, n)
+			term = p.keep(h, store, term, n)
 		}
-		pause := h.Renew
-		if term == nil {
-			pause = h.Retry
+		if term != nil {
+			pause = h.Settings().Renew
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		h.Sleep(pause)
 	}
-	if term != nil {
-		p.depose(h, term, history.Resigned)
-		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.Renew)
-		defer cancel()
-		return wrapped.Release(release, term.lease)
+	if term == nil {
+		return nil
 	}
-	return nil
+	p.depose(h, term, history.Resigned)
+	return store.Release(term.lease, h.Settings().Renew)
 }
 
 // campaign tries once to become the leader.
-func (p plain) campaign(ctx context.Context, h *candidate.Host, store elector.Store, n uint64) *plainTerm {
-	ctx, cancel := context.WithTimeout(ctx, h.Renew/2)
-	defer cancel()
-	sent := h.Clock.Now()
-	lease := elector.Lease{Election: "e1", ID: h.Node, Nonce: fmt.Sprintf("%s-%d-%d", h.Node, sent, n), Request: n, TTL: h.Lease}
-	grant, err := store.Acquire(ctx, elector.Attempt{
-		Election: "e1", ID: lease.ID, Nonce: lease.Nonce, Request: n, TTL: h.Lease,
-	})
+func (p plain) campaign(h sim.Host, store sim.Store, n uint64) *plainTerm {
+	set, sent := h.Settings(), h.Now()
+	lease := elector.Lease{
+		Election: set.Election, ID: set.Node, TTL: set.Lease, Request: n,
+		Nonce: fmt.Sprintf("%s-%d-%d", set.Node, sent, n),
+	}
+	grant, err := store.Acquire(elector.Attempt{
+		Election: lease.Election, ID: lease.ID, Nonce: lease.Nonce, Request: n, TTL: lease.TTL,
+	}, set.Renew/2)
 	if err != nil {
 		return nil
 	}
 	lease.Token = grant.Token
-	working, stop := context.WithCancel(context.Background())
-	term := &plainTerm{lease: lease, until: p.deadline(h, sent), work: stop, done: make(chan struct{})}
-	h.Elected(h.Clock.Now(), lease.Token, term.until)
-	go func() {
-		defer close(term.done)
-		for n := 1; working.Err() == nil && h.Write(lease.Token, n); n++ {
-			select {
-			case <-working.Done():
-			case <-time.After(h.Writes):
-			}
-		}
-	}()
+	term := &plainTerm{lease: lease, until: p.deadline(set, sent)}
+	h.Elected(lease.Token, term.until)
+	term.stop = h.Work(lease.Token)
 	return term
 }
 
 // keep renews the lease and returns nil when the term is over.
-func (p plain) keep(ctx context.Context, h *candidate.Host, store elector.Store, term *plainTerm, n uint64) *plainTerm {
-	ctx, cancel := context.WithTimeout(ctx, h.Renew/2)
-	defer cancel()
-	sent := h.Clock.Now()
+func (p plain) keep(h sim.Host, store sim.Store, term *plainTerm, n uint64) *plainTerm {
+	set, sent := h.Settings(), h.Now()
 	lease := term.lease
 	lease.Request = n
-	err := store.Renew(ctx, lease)
+	err := store.Renew(lease, set.Renew/2)
 	switch {
 	case err == nil:
-		term.until = p.deadline(h, sent)
-		h.Extended(h.Clock.Now(), lease.Token, term.until)
+		term.until = p.deadline(set, sent)
+		h.Extended(lease.Token, term.until)
 		return term
 	case errors.Is(err, elector.ErrNotHeld):
 		p.depose(h, term, history.Superseded)
 		return nil
-	case h.Clock.Now() >= term.until:
+	case h.Now() >= term.until:
 		p.depose(h, term, history.Expired)
 		return nil
 	default:
@@ -133,69 +124,80 @@ func (p plain) keep(ctx context.Context, h *candidate.Host, store elector.Store,
 	}
 }
 
-func (p plain) deadline(h *candidate.Host, sent time.Duration) time.Duration {
+func (p plain) deadline(set sim.Settings, sent time.Duration) time.Duration {
 	if p.believesOn {
-		return candidate.Forever
+		return sim.Forever
 	}
-	return sent + time.Duration(float64(h.Lease)*(1-h.Drift)) - time.Millisecond
+	return sent + time.Duration(float64(set.Lease)*(1-set.Drift)) - time.Millisecond
 }
 
-func (p plain) depose(h *candidate.Host, term *plainTerm, why history.Why) {
-	h.Deposed(h.Clock.Now(), term.lease.Token, why)
-	term.work()
-	<-term.done
+func (p plain) depose(h sim.Host, term *plainTerm, why history.Why) {
+	h.Deposed(term.lease.Token, why)
+	term.stop()
 }
 
 // unownedRenewal renews whatever lease there is, whoever holds it.
-type unownedRenewal struct{ *redisstore.Store }
+type unownedRenewal struct {
+	sim.Store
+	host sim.Host
+}
 
-func (s unownedRenewal) Renew(ctx context.Context, l elector.Lease) error {
-	key := s.Keys(l.Election)[0]
-	client, err := s.client()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }() // it did what it was for
-	renewed, err := client.PExpire(ctx, key, l.TTL).Result()
-	if err == nil && !renewed {
+func (s unownedRenewal) Renew(l elector.Lease, timeout time.Duration) error {
+	renewed, err := s.host.Do(timeout, "PEXPIRE", s.host.LeaseKey(), strconv.FormatInt(l.TTL.Milliseconds(), 10))
+	if err == nil && renewed != int64(1) {
 		return elector.ErrNotHeld
 	}
 	return err
 }
 
-// client is a connection of the canary's own: the store lends none.
-func (unownedRenewal) client() (*redis.Client, error) {
-	settings, err := candidate.FromEnvironment()
-	if err != nil {
-		return nil, err
-	}
-	options, err := redis.ParseURL(settings.RedisURL)
-	if err != nil {
-		return nil, err
-	}
-	options.ContextTimeoutEnabled, options.MaxRetries = true, -1
-	return redis.NewClient(options), nil
-}
-
 // oneToken tells every holder the same token, as an elector does that counts
 // its terms in its own memory.
 type oneToken struct {
-	elector.Store
+	sim.Store
 	real uint64
 }
 
-func (s *oneToken) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	grant, err := s.Store.Acquire(ctx, a)
+func (s *oneToken) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+	grant, err := s.Store.Acquire(a, timeout)
 	s.real, grant.Token = grant.Token, 1
 	return grant, err
 }
 
-func (s *oneToken) Renew(ctx context.Context, l elector.Lease) error {
+func (s *oneToken) Renew(l elector.Lease, timeout time.Duration) error {
 	l.Token = s.real
-	return s.Store.Renew(ctx, l)
+	return s.Store.Renew(l, timeout)
 }
 
-func (s *oneToken) Release(ctx context.Context, l elector.Lease) error {
+func (s *oneToken) Release(l elector.Lease, timeout time.Duration) error {
 	l.Token = s.real
-	return s.Store.Release(ctx, l)
+	return s.Store.Release(l, timeout)
+}
+
+// expect fails the test unless the outcome shows the bug.
+func (c canary) expect(t *testing.T, o scenarios.Outcome) {
+	t.Helper()
+	if o.Verdict() != checker.Fail {
+		t.Errorf("the verdict is %v", o.Verdict())
+	}
+	for _, f := range o.Result.Asked {
+		t.Logf("%s: %v: %s %v", f.Promise, f.Verdict, f.Reason, f.Evidence)
+		if f.Promise != c.breaks {
+			continue
+		}
+		if f.Verdict != checker.Fail {
+			t.Errorf("%s is %v: %s", f.Promise, f.Verdict, f.Reason)
+		}
+		if len(f.Evidence) < 2 {
+			t.Errorf("%s names the events %v, not two", f.Promise, f.Evidence)
+		}
+	}
+}
+
+// find is the scenario in which the canary is caught.
+func (c canary) find() (scenarios.Scenario, error) {
+	found, err := scenarios.Find(c.scenario)
+	if err != nil {
+		return scenarios.Scenario{}, err
+	}
+	return found[0], nil
 }

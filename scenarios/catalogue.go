@@ -6,7 +6,9 @@ import (
 
 // All returns every scenario, in the order in which they run.
 func All() []Scenario {
-	return slices.Concat(calm(), process(), partitions(), losses(), combinations(), clocks(), store(), forgetful(), random())
+	return slices.Concat(
+		calm(), process(), pauses(), partitions(), losses(), combinations(), clocks(), store(), tampered(), forgetful(), rewound(), random(),
+	)
 }
 
 // Reasons for which a promise does not apply.

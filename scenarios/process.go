@@ -4,7 +4,7 @@ import (
 	"github.com/recount-io/recount/faults"
 )
 
-// process are the scenarios that hit candidates' processes.
+// process are the scenarios in which a candidate's process ends.
 func process() []Scenario {
 	return []Scenario{
 		{
@@ -48,6 +48,12 @@ func process() []Scenario {
 				return rolling
 			},
 		},
+	}
+}
+
+// pauses are the scenarios in which a candidate's process stands still.
+func pauses() []Scenario {
+	return []Scenario{
 		{
 			Name:    "pause-leader-short",
 			Summary: "the leader is suspended for less than its lease lasts, three times",
@@ -63,6 +69,14 @@ func process() []Scenario {
 			Breaks:  "a leader that believes when it wakes up: a belief without a deadline",
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(2, 3.5, s.at(1, 1.8, faults.Pause{}, faults.Leader), s)
+			},
+		},
+		{
+			Name:    "suspend-leader",
+			Summary: "the leader's machine is suspended for longer than its lease lasts, twice: its monotonic clock stands still meanwhile",
+			Breaks:  "a deadline on the monotonic clock, as that of Go's package time: the leader believes when it wakes up",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(2, 3.5, s.at(1, 1.8, faults.Suspend{}, faults.Leader), s)
 			},
 		},
 		{

@@ -93,6 +93,7 @@ const (
 	DefaultDrift = 0.01
 
 	writesPerLease = 100
+	lateness       = 15 * time.Millisecond // of faults, as in the live world
 )
 
 // Timings are the election's durations under these settings: a lease is
@@ -120,6 +121,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	}
 	plan := sim.Plan{
 		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed,
+		Lateness:      lateness,
 		Repro:         strings.TrimSpace("chaos run " + s.Name + " " + set.Flags),
 		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),
 		Quiet:         first(s.Quiet, 3).of(timings.Lease),
@@ -187,6 +189,13 @@ func first[T comparable](values ...T) T {
 func (s Scenario) NeedsPrivateStore() bool {
 	plan, err := s.Plan(Settings{})
 	return err != nil || plan.Schedule.NeedsPrivateStore()
+}
+
+// NeedsForgetfulStore tells whether the scenario makes the store older than it
+// was: the virtual world's can be, and a redis-server of the harness's own.
+func (s Scenario) NeedsForgetfulStore() bool {
+	plan, err := s.Plan(Settings{})
+	return err != nil || plan.Schedule.NeedsForgetfulStore()
 }
 
 // Faults are the names of the faults that the scenario injects.

@@ -61,7 +61,7 @@ func forgetful() []Scenario {
 			Name:    "store-loss",
 			Summary: "the store is killed and comes back without its data",
 			Breaks:  "a resource without a fence, or tokens that begin again",
-			Beyond:  "a lease that the store forgot protects nobody: that at most one leads is only measured; the fence and growing tokens still hold",
+			Beyond:  forgetsLease,
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(2, 3, s.at(1, 0.3, faults.StoreCrash{}, faults.Store), s)
 			},
@@ -93,6 +93,9 @@ func forgetful() []Scenario {
 		},
 	}
 }
+
+// forgetsLease is what a lost lease means for what is promised.
+const forgetsLease = "a lease that the store forgot protects nobody: that at most one leads is only measured; the fence and growing tokens still hold"
 
 // noFailoverOwed is why a failover's length is not promised: it may not come
 // to one.

@@ -1,0 +1,73 @@
+package fuzzreport
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/recount-io/recount/scenarios/fuzz"
+)
+
+// Text writes what the run found out for a terminal. files are the names of
+// the failures' files, in their order; verdict is the last line.
+func Text(w io.Writer, r *fuzz.Result, files []string, verdict string) {
+	for i := range r.Failures {
+		failure(w, &r.Failures[i], files[i])
+	}
+	Map(w, r.Coverage)
+	fmt.Fprintf(w, "\n%s in %.1f s (%.0f a second)", count(r.Schedules, "schedule"), r.Seconds, float64(r.Schedules)/math.Max(r.Seconds, 1e-9))
+	fmt.Fprintf(w, ", %s, %d without effect\n", count(r.Injected, "fault"), r.Missed)
+	if len(r.Failures) == 0 {
+		fmt.Fprintln(w, Confidence(r))
+	}
+	if verdict != "" {
+		fmt.Fprintln(w, verdict)
+	}
+}
+
+func failure(w io.Writer, f *fuzz.Failure, file string) {
+	fmt.Fprintf(w, "%s is broken: %s\n", f.Case.Failed.Promise, f.Case.Failed.Reason)
+	fmt.Fprintf(w, "  found after %s (%.1f s), shrunk from %s to %d\n", count(f.Schedules, "schedule"), f.Seconds,
+		count(len(f.Drawn.Schedule), "fault"), len(f.Case.Schedule))
+	c := &f.Case
+	fmt.Fprintf(w, "  %s, lease %v, renew %v, retry %v, drift %g\n", count(c.Nodes, "candidate"), c.Timings.Lease, c.Timings.Renew, c.Timings.Retry, c.Drift)
+	for _, step := range c.Schedule.Sorted() {
+		fmt.Fprintf(w, "    %v\n", step)
+	}
+	if file != "" {
+		fmt.Fprintf(w, "  again: chaos replay %s\n", file)
+	}
+	fmt.Fprintln(w)
+}
+
+// Confidence is what a run that found nothing says about what it may have
+// missed: a fault with a chance of p a schedule stays hidden in n schedules
+// with a chance of (1-p)^n.
+func Confidence(r *fuzz.Result) string {
+	if r.Schedules == 0 {
+		return "No schedule was run: nothing is known"
+	}
+	if len(r.Failures) > 0 {
+		return fmt.Sprintf("A promise is broken: the first one after %s", count(r.Failures[0].Schedules, "schedule"))
+	}
+	return fmt.Sprintf("With 95 %% confidence a fault with a chance of 1 in %s a schedule would have been seen", thousands(r.Rarest(0.95)))
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(n) + " " + noun
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	var parts []string
+	for len(text) > 3 {
+		parts = append([]string{text[len(text)-3:]}, parts...)
+		text = text[:len(text)-3]
+	}
+	return strings.Join(append([]string{text}, parts...), ",")
+}

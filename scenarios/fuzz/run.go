@@ -1,0 +1,278 @@
+package fuzz
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// Options are what a fuzz run does.
+type Options struct {
+	Seed      uint64
+	Schedules int           // how many cases are tried; 0: as many as For allows
+	For       time.Duration // how long; 0: as long as Schedules takes
+	Workers   int           // how many at once; 0: one for each processor
+	Failures  int           // it stops after the batch with so many broken promises; 0: one
+	Shrink    time.Duration // how long one failure is shrunk by rapid, at the most; 0: DefaultShrink
+
+	Pins     Pins
+	Subjects map[string]virtual.Subject // beside "recount"
+	Even     bool                       // coverage does not steer what is drawn
+	Progress func(Progress)             // told now and then, one call at a time; may be nil
+
+	_ struct{}
+}
+
+// DefaultShrink is how long rapid may shrink one failure.
+const DefaultShrink = 4 * time.Second
+
+// batch is how many cases are drawn from one snapshot of the weights. It is
+// part of what a seed means.
+const batch = 256
+
+// Progress is how far a fuzz run has got.
+type Progress struct {
+	Schedules int
+	Seconds   float64
+	Coverage  float64
+	Failures  int
+	Shrinking checker.Promise // which failure is being shrunk; "" for none
+}
+
+// Result is what a fuzz run found out.
+type Result struct {
+	Schedules int // how many were run and checked
+	Seconds   float64
+	Failures  []Failure // the first of each promise, in the order of their cases
+	Coverage  *Coverage
+	Missed    int   // faults that were not put on or took no effect
+	Injected  int   // faults of all cases
+	Err       error // why the run ended early, or could not run
+}
+
+// Failure is a broken promise with the smallest case that shows it.
+type Failure struct {
+	Case      Case
+	Seed      uint64 // from which the case was drawn, before it was shrunk
+	Drawn     Case   // as it was drawn
+	Schedules int    // how many it took to find it
+	Seconds   float64
+}
+
+// Run draws cases and runs them until it has what it was asked for. The same
+// seed gives the same cases and the same failures, however many workers there
+// are; only where it stops depends on the time, if For says so.
+func Run(ctx context.Context, o Options) Result {
+	f := &fuzzer{Options: o, begun: time.Now(), weights: even()}
+	f.result.Coverage = newCoverage(o.Pins)
+	if o.Workers <= 0 {
+		f.Workers = runtime.GOMAXPROCS(0)
+	}
+	f.Failures = max(o.Failures, 1)
+	if o.Shrink == 0 {
+		f.Shrink = DefaultShrink
+	}
+	for f.wants(ctx) {
+		f.batch(ctx)
+	}
+	f.result.Seconds = time.Since(f.begun).Seconds()
+	return f.result
+}
+
+// fuzzer is a fuzz run under way.
+type fuzzer struct {
+	Options
+	begun   time.Time
+	weights *Weights
+	result  Result
+}
+
+func (f *fuzzer) wants(ctx context.Context) bool {
+	if f.result.Err == nil {
+		f.result.Err = ctx.Err()
+	}
+	switch {
+	case f.result.Err != nil, len(f.result.Failures) >= f.Failures:
+		return false
+	case f.Schedules == 0 && f.For == 0:
+		return false
+	case f.Schedules > 0 && f.result.Schedules >= f.Schedules:
+		return false
+	default:
+		return f.For == 0 || f.result.Schedules == 0 || time.Since(f.begun) < f.For
+	}
+}
+
+// trial is one case of a batch and what became of it.
+type trial struct {
+	done   bool
+	failed Failed
+	broken bool
+	cells  []cell
+	missed int
+	faults int
+	err    error
+	c      Case
+}
+
+// batch tries the next cases, all drawn with the same weights.
+func (f *fuzzer) batch(ctx context.Context) {
+	first := f.result.Schedules
+	n := batch
+	if f.Schedules > 0 {
+		n = min(n, f.Schedules-first)
+	}
+	cases := Cases(f.Pins, f.weights)
+	trials := make([]trial, n)
+	var next, end atomic.Int64
+	end.Store(int64(n))
+	var working sync.WaitGroup
+	for range min(f.Workers, n) {
+		working.Go(func() {
+			w := newWatcher(f.Subjects)
+			for {
+				i := next.Add(1) - 1
+				if i >= end.Load() || ctx.Err() != nil {
+					return
+				}
+				t := &trials[i]
+				w.try(ctx, cases.Example(int(f.seedOf(first+int(i)))), t)
+				if t.err != nil || t.broken && f.Failures == 1 {
+					lower(&end, i+1)
+				}
+			}
+		})
+	}
+	working.Wait()
+	f.merge(ctx, first, trials, cases)
+}
+
+// lower makes end at most i.
+func lower(end *atomic.Int64, i int64) {
+	for {
+		old := end.Load()
+		if old <= i || end.CompareAndSwap(old, i) {
+			return
+		}
+	}
+}
+
+// seedOf is what the i-th case is drawn from: never 0, which to rapid means
+// any number.
+func (f *fuzzer) seedOf(i int) uint64 { return max(f.Seed+uint64(i)+1, 1) }
+
+// merge takes in what became of a batch, in the order of its cases.
+func (f *fuzzer) merge(ctx context.Context, first int, trials []trial, cases *rapid.Generator[Case]) {
+	for i := range trials {
+		t := &trials[i]
+		if !t.done {
+			break // the run was stopped
+		}
+		f.result.Schedules++
+		f.result.Missed += t.missed
+		f.result.Injected += t.faults
+		f.result.Coverage.add(t.cells, t.c.drawn)
+		if t.err != nil {
+			f.result.Err = t.err
+			break
+		}
+		if t.broken && !f.knows(t.failed.Promise) {
+			f.keep(ctx, t, f.seedOf(first+i), cases)
+		}
+		if len(f.result.Failures) >= f.Failures {
+			break
+		}
+	}
+	if !f.Even {
+		f.weights = f.result.Coverage.steer()
+	}
+	f.tell("")
+}
+
+func (f *fuzzer) knows(p checker.Promise) bool {
+	for i := range f.result.Failures {
+		if f.result.Failures[i].Case.Failed.Promise == p {
+			return true
+		}
+	}
+	return false
+}
+
+// keep shrinks a failure and keeps it.
+func (f *fuzzer) keep(ctx context.Context, t *trial, seed uint64, cases *rapid.Generator[Case]) {
+	failure := Failure{Seed: seed, Drawn: t.c, Schedules: f.result.Schedules, Seconds: time.Since(f.begun).Seconds()}
+	failure.Drawn.Failed = t.failed
+	f.tell(t.failed.Promise)
+	failure.Case = shrink(ctx, failure.Drawn, seed, cases, f.Shrink, newWatcher(f.Subjects))
+	f.result.Failures = append(f.result.Failures, failure)
+}
+
+func (f *fuzzer) tell(shrinking checker.Promise) {
+	if f.Progress == nil {
+		return
+	}
+	f.Progress(Progress{
+		Schedules: f.result.Schedules, Seconds: time.Since(f.begun).Seconds(),
+		Coverage: f.result.Coverage.Share(), Failures: len(f.result.Failures), Shrinking: shrinking,
+	})
+}
+
+// watcher runs cases, one at a time, and notes what their faults meet.
+type watcher struct {
+	world virtual.World
+	cells []cell
+}
+
+func newWatcher(subjects map[string]virtual.Subject) *watcher {
+	return &watcher{world: virtual.World{Subjects: subjects, Reuse: true}}
+}
+
+// try runs one case.
+func (w *watcher) try(ctx context.Context, c Case, t *trial) {
+	w.cells = w.cells[:0]
+	t.c = c
+	t.failed, t.broken, t.missed, t.faults, t.err = w.run(ctx, &c)
+	t.cells = append(t.cells, w.cells...)
+	t.done = t.err == nil || ctx.Err() == nil
+}
+
+func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool, missed, faults int, err error) {
+	w.world.Moments = func(m virtual.Moment) { w.cells = append(w.cells, cellOf(&m)) }
+	_, result, trouble, err := c.Attempt(ctx, &w.world)
+	if trouble != nil { // once more, unobserved: it may be the watching that panics
+		w.world.Moments = nil
+		_, result, trouble, err = c.Attempt(ctx, &w.world)
+	}
+	switch {
+	case trouble != nil:
+		return Failed{Promise: NoPanic, Reason: fmt.Sprintf("it panicked: %v", trouble)}, true, 0, 0, nil
+	case err != nil:
+		return Failed{}, false, 0, 0, err
+	}
+	for _, f := range result.Faults {
+		faults += f.Injected
+		missed += f.Injected - f.Effective
+	}
+	failed, broken = Verdict(result)
+	return failed, broken, missed, faults, nil
+}
+
+// Rarest is how rare a fault may be at the most to have been seen with the
+// given confidence: its chance a schedule is one in so many. A fault with a
+// chance of p stays hidden in n schedules with a chance of (1-p)^n.
+func (r *Result) Rarest(confidence float64) int {
+	if r.Schedules == 0 {
+		return 0
+	}
+	p := -math.Expm1(math.Log1p(-confidence) / float64(r.Schedules))
+	return int(1 / p)
+}

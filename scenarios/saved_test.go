@@ -1,0 +1,58 @@
+package scenarios_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// TestSavedFailures shows that what was broken once is not broken again: every
+// failure that "chaos fuzz" found and that somebody has put into testdata. They
+// are the first thing to run after a change, in no time:
+// go test -run Saved ./scenarios.
+func TestSavedFailures(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no saved failure: %v", err)
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := fuzz.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, result, err := c.Try(t.Context(), &virtual.World{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed, broken := fuzz.Verdict(result); broken {
+				t.Errorf("%s is broken again: %s\nchaos replay scenarios/%s", failed.Promise, failed.Reason, path)
+			}
+		})
+	}
+}
+
+// TestDrawnSchedules shows that the production elector keeps every promise in
+// schedules that rapid draws. What breaks one is saved by rapid, and "chaos
+// replay" reads that file.
+func TestDrawnSchedules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := fuzz.Cases(fuzz.Pins{Subject: "recount"}, nil).Draw(t, "case")
+		_, result, err := c.Try(t.Context(), &virtual.World{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed, broken := fuzz.Verdict(result); broken {
+			t.Fatalf("%s is broken: %s", failed.Promise, failed.Reason)
+		}
+	})
+}

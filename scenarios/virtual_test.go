@@ -1,0 +1,57 @@
+package scenarios_test
+
+import (
+	"testing"
+
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// imagine runs a scenario in virtual time.
+func imagine(t *testing.T, s scenarios.Scenario, set scenarios.Settings) scenarios.Outcome {
+	t.Helper()
+	world := &virtual.World{Subjects: map[string]virtual.Subject{}}
+	for name, c := range canaries() {
+		world.Subjects[name] = virtual.Subject{Blocking: c.elector}
+	}
+	o := scenarios.Runner{
+		World: world,
+		Logs:  func(string) (string, error) { return "", nil },
+	}.Run(t.Context(), []scenarios.Scenario{s}, set)[0]
+	if o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	return o
+}
+
+// TestVirtualScenarios shows that the production elector keeps its promises in
+// every scenario in virtual time too, whatever the seed and the length of a
+// lease, and that every fault took effect there.
+func TestVirtualScenarios(t *testing.T) {
+	for _, s := range scenarios.All() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(20) {
+				set := scenarios.Settings{Subject: "recount", Seed: seed}
+				if seed%2 == 1 {
+					set.Lease = 15 * scenarios.DefaultLease
+				}
+				keeps(t, imagine(t, s, set))
+			}
+		})
+	}
+}
+
+// TestVirtualCanaries shows that the broken electors are caught in virtual
+// time too, on the same promises as in real time.
+func TestVirtualCanaries(t *testing.T) {
+	for name, c := range canaries() {
+		t.Run(name, func(t *testing.T) {
+			s, err := c.find()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.expect(t, imagine(t, s, scenarios.Settings{Subject: name, Seed: 1}))
+		})
+	}
+}

@@ -41,44 +41,50 @@ func inks() (axis, grid, curve, limit ink) {
 		ink{color.RGBA{10, 11, 12, 255}, "var(--fail)"}
 }
 
+// secondInk is that of a second curve in one plot.
+func secondInk() ink { return ink{color.RGBA{13, 14, 15, 255}, "var(--ink)"} }
+
 func (i ink) hex() string { return fmt.Sprintf("#%02X%02X%02X", i.colour.R, i.colour.G, i.colour.B) }
 
 // ecdf plots which share of the values is at most how large, as an SVG element
 // for the page. Values are milliseconds. A bound greater than 0 is drawn as a
 // vertical line where it is in sight. It returns nothing for an empty sample.
 func ecdf(label string, values []float64, bound float64) (template.HTML, error) {
-	if len(values) == 0 {
+	_, _, ink, _ := inks()
+	return ecdfs(label, bound, curve{values, ink, nil})
+}
+
+// curve is one distribution in a plot.
+type curve struct {
+	values []float64
+	ink    ink
+	dashes []vg.Length // whoever sees no colours tells curves apart by these
+}
+
+// ecdfs plots several distributions in one picture: see ecdf. Empty ones are
+// left out.
+func ecdfs(label string, bound float64, curves ...curve) (template.HTML, error) {
+	curves = slices.DeleteFunc(curves, func(c curve) bool { return len(c.values) == 0 })
+	if len(curves) == 0 {
 		return "", nil
 	}
-	axis, grid, curve, limit := inks()
-	p := plot.New()
-	p.BackgroundColor = color.Transparent
-	p.X.Label.Text = "ms"
-	largest := slices.Max(values)
-	p.X.Min, p.X.Max = 0, math.Max(largest*1.04, 0.01)
-	if slices.Min(values) > 0.5*largest {
-		p.X.Min = math.Floor(slices.Min(values) * 0.9)
+	var all []float64
+	for _, c := range curves {
+		all = append(all, c.values...)
 	}
-	drawBound := inSight(bound, values)
-	if drawBound {
-		p.X.Max = math.Max(p.X.Max, bound*1.04)
+	drawBound := inSight(bound, all)
+	p := sheet(all, bound, drawBound)
+	axis, grid, _, limit := inks()
+	used := []ink{axis, grid, limit}
+	for _, c := range curves {
+		steps, err := plotter.NewLine(stairs(c.values, p.X.Min, p.X.Max))
+		if err != nil {
+			return "", fmt.Errorf("reports: plot of %s: %w", label, err)
+		}
+		steps.LineStyle = draw.LineStyle{Color: c.ink.colour, Width: 1.6, Dashes: c.dashes}
+		p.Add(steps)
+		used = append(used, c.ink)
 	}
-	p.X.Tick.Marker = ticks(p.X.Min, p.X.Max)
-	p.Y.Min, p.Y.Max = 0, 1
-	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.9, Label: "90 %"}, {Value: 1, Label: "100 %"}}
-	dress(&p.X, axis.colour)
-	dress(&p.Y, axis.colour)
-
-	lines := plotter.NewGrid()
-	lines.Horizontal = draw.LineStyle{Color: grid.colour, Width: 0.7}
-	lines.Vertical.Width = 0
-	p.Add(lines)
-	steps, err := plotter.NewLine(stairs(values, p.X.Min, p.X.Max))
-	if err != nil {
-		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
-	}
-	steps.LineStyle = draw.LineStyle{Color: curve.colour, Width: 1.6}
-	p.Add(steps)
 	if drawBound {
 		line, err := plotter.NewLine(plotter.XYs{{X: bound, Y: 0}, {X: bound, Y: 1}})
 		if err != nil {
@@ -93,7 +99,33 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 	if _, err := to.WriteTo(&out); err != nil {
 		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
 	}
-	return inline(out.String(), label, axis, grid, curve, limit), nil
+	return inline(out.String(), label, used...), nil
+}
+
+// sheet is the plot with its axes and its grid, and nothing drawn.
+func sheet(values []float64, bound float64, drawBound bool) *plot.Plot {
+	axis, grid, _, _ := inks()
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.X.Label.Text = "ms"
+	largest := slices.Max(values)
+	p.X.Min, p.X.Max = 0, math.Max(largest*1.04, 0.01)
+	if slices.Min(values) > 0.5*largest {
+		p.X.Min = math.Floor(slices.Min(values) * 0.9)
+	}
+	if drawBound {
+		p.X.Max = math.Max(p.X.Max, bound*1.04)
+	}
+	p.X.Tick.Marker = ticks(p.X.Min, p.X.Max)
+	p.Y.Min, p.Y.Max = 0, 1
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.9, Label: "90 %"}, {Value: 1, Label: "100 %"}}
+	dress(&p.X, axis.colour)
+	dress(&p.Y, axis.colour)
+	lines := plotter.NewGrid()
+	lines.Horizontal = draw.LineStyle{Color: grid.colour, Width: 0.7}
+	lines.Vertical.Width = 0
+	p.Add(lines)
+	return p
 }
 
 // inSight says whether a bound is close enough to the values to be drawn with

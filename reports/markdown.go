@@ -71,7 +71,7 @@ func suiteLine(runs []*Report) string {
 // circumstances says in one line under what conditions the run took place.
 func circumstances(r *Report) string {
 	parts := []string{"subject " + or(r.Subject, "?"), or(r.World, "?") + " world"}
-	if r.Redis != "" {
+	if r.Redis != "" && r.Redis != r.World { // the virtual world's store has no name of its own
 		parts = append(parts, "redis "+r.Redis)
 	}
 	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), plural(r.Nodes, "node"), "lease "+duration(r.LeaseMS), "ran for "+duration(r.DurationMS))
@@ -85,6 +85,9 @@ func markdownGuilty(b *bytes.Buffer, r *Report) {
 	for _, v := range []checker.Verdict{checker.Fail, checker.Unknown} {
 		for _, p := range r.withVerdict(v) {
 			fmt.Fprintf(b, "\n### %s is %s\n\n%s\n\n> %s\n", p.Promise, verdictWord(v), cell(or(p.Reason, "no reason given")), cell(meaning(p.Promise)))
+			if text := r.numbers(p); text != "" {
+				fmt.Fprintf(b, "\nIt rests on %s.\n", text)
+			}
 			if len(p.Events) == 0 {
 				continue
 			}
@@ -114,14 +117,21 @@ func markdownPromises(b *bytes.Buffer, title string, promises []Promise) {
 
 func markdownFailovers(b *bytes.Buffer, r *Report) {
 	b.WriteString("\n## Failovers\n\n")
-	if len(r.Failovers) == 0 {
+	if r.FailoverMS.Count == 0 {
 		b.WriteString("None: no leader was lost and followed by another in this run.\n")
 		return
 	}
 	b.WriteString("Milliseconds. Excess is what is left after the wait that no elector may skip.\n\n")
 	b.WriteString("| | count | p50 | p90 | p99 | max |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, row := range quantileRows(r) {
+		if row.Q.Count == 0 {
+			continue
+		}
 		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", row.Name, row.Q.Count, ms(row.Q.P50), ms(row.Q.P90), ms(row.Q.P99), ms(row.Q.Max))
+	}
+	if len(r.Failovers) == 0 {
+		b.WriteString("\nThey are not listed one by one: the history was judged as it grew, and not kept.\n")
+		return
 	}
 	b.WriteString("\n| at | cause | from → to | wait | detect | acquire | announce | total | excess |\n")
 	b.WriteString("| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
@@ -172,7 +182,7 @@ func markdownFigures(b *bytes.Buffer, r *Report) {
 type figure struct{ Name, Value string }
 
 func figures(r *Report) []figure {
-	return []figure{
+	all := []figure{
 		{"more than one leader", ms(r.DualBeliefMS) + " ms"},
 		{"no leader", ms(r.LeaderlessMS) + " ms"},
 		{"availability", percent(r.Availability)},
@@ -185,6 +195,10 @@ func figures(r *Report) []figure {
 		{"operations of unknown outcome", thousands(r.Ops.Info)},
 		{"events recorded", thousands(r.Events)},
 	}
+	if r.Pieces > 0 {
+		all = append(all, figure{"pieces that they were judged in", thousands(r.Pieces)}, figure{"events of the longest piece", thousands(r.Longest)})
+	}
+	return all
 }
 
 func bold(v checker.Verdict) string {

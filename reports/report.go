@@ -62,6 +62,8 @@ type Report struct {
 	Availability float64 `json:"availability"`
 	Terms        int     `json:"terms"`
 	Events       int     `json:"events"`
+	Pieces       int     `json:"pieces,omitempty"`        // in how many the history was judged; 0: as a whole
+	Longest      int     `json:"longest_piece,omitempty"` // its events, all that were ever kept at once
 
 	Writes checker.WriteCounts  `json:"writes"`
 	Faults []checker.FaultCount `json:"faults"`

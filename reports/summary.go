@@ -85,14 +85,14 @@ func (s *summary) paint(v checker.Verdict, text string) string {
 // right of the names, never from the figures.
 func (s *summary) table(runs []*Report) {
 	figures := make([]string, len(runs))
-	name, who, right := 0, 0, 0
+	verdict, name, who, right := 0, 0, 0, 0
 	for i, r := range runs {
+		verdict = max(verdict, len(r.Verdict.String()))
 		figures[i] = failoverFigures(r)
 		name = max(name, width(r.Scenario))
 		who = max(who, width(subject(r)))
 		right = max(right, width(figures[i]))
 	}
-	const verdict = len("unknown")
 	room := s.Width - verdict - 2 - 2 - right
 	if name+2+who > room {
 		who = min(who, max(0, room-name-2))
@@ -131,6 +131,9 @@ func (s *summary) trouble(r *Report) {
 	s.wrap("", s.paint(r.Verdict, plain(r.Scenario))+": "+plain(tally(r)))
 	for _, p := range append(r.withVerdict(checker.Fail), r.withVerdict(checker.Unknown)...) {
 		s.wrap("  ", s.paint(p.Verdict, string(p.Promise))+" is "+verdictWord(p.Verdict)+": "+plain(or(p.Reason, "no reason given")))
+		if text := r.numbers(p); text != "" {
+			s.wrap("    ", text)
+		}
 		for _, e := range p.Events[:min(2, len(p.Events))] {
 			line := fmt.Sprintf("    #%d  %s  %s  %s", e.Seq, atSeconds(e.AtMS), or(plain(e.Node), "-"), e.Kind)
 			if e.Token != 0 {

@@ -41,6 +41,7 @@ and reports how long failovers took.`,
 		Example: `  chaos run                               the standard suite, about a minute
   chaos run crash-leader pause-leader     two scenarios
   chaos list                              what there is
+  chaos fuzz                              random schedules in virtual time
   chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -50,7 +51,7 @@ and reports how long failovers took.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
 	})
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand())
 	return root
 }
 
@@ -60,10 +61,10 @@ func unknownCommand(_ *cobra.Command, args []string) error {
 		return nil
 	}
 	switch args[0] {
-	case "fuzz", "replay", "trial", "doctor":
-		return usage(fmt.Errorf("%s is not part of this release: it has run, list, check and report", args[0]))
+	case "trial", "doctor":
+		return usage(fmt.Errorf("%s is not part of this release: it has run, list, check, report, fuzz and replay", args[0]))
 	}
-	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, completion, help", args[0]))
+	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, fuzz, replay, completion, help", args[0]))
 }
 
 // noArguments refuses arguments.

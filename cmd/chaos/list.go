@@ -19,6 +19,7 @@ type listing struct {
 	Faults    []entry         `json:"faults"`
 	Subjects  []entry         `json:"subjects"`
 	Promises  []entry         `json:"promises"`
+	Worlds    []entry         `json:"worlds"`
 }
 
 type entry struct {
@@ -40,7 +41,7 @@ func (m Main) listCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List scenarios, faults, subjects and promises",
+		Short:   "List scenarios, faults, subjects, promises and worlds",
 		Example: "  chaos list\n  chaos list --json | jq -r '.scenarios[].name'",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +78,7 @@ func inventory() listing {
 	for _, p := range checker.Promises {
 		l.Promises = append(l.Promises, entry{string(p), p.Summary()})
 	}
+	l.Worlds = worlds()
 	return l
 }
 
@@ -92,7 +94,7 @@ func (l listing) print(w io.Writer) {
 	for _, section := range []struct {
 		title   string
 		entries []entry
-	}{{"Faults", l.Faults}, {"Subjects", l.Subjects}, {"Promises", l.Promises}} {
+	}{{"Faults", l.Faults}, {"Subjects", l.Subjects}, {"Promises", l.Promises}, {"Worlds", l.Worlds}} {
 		fmt.Fprintln(w, "\n"+section.title)
 		for _, e := range section.entries {
 			printEntry(w, "  "+e.Name, e.Summary)

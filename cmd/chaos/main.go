@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/virtual"
 )
 
 func main() {
@@ -25,4 +26,7 @@ type Main struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
+
+	// Subjects are further electors of the virtual world, beside "recount".
+	Subjects map[string]virtual.Subject
 }

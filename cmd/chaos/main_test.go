@@ -96,6 +96,16 @@ func TestBadInput(t *testing.T) {
 		"no parallel run":    {[]string{"run", "--parallel", "0"}, "at least one"},
 		"seed no number":     {[]string{"run", "--seed", "abc"}, "--seed"},
 		"unknown world":      {[]string{"run", "--world", "flat"}, "--world live"},
+		"virtual redis":      {[]string{"run", "--world", "virtual", "--redis", "auto"}, "store of its own"},
+		"virtual toxiproxy":  {[]string{"run", "--world", "virtual", "--toxiproxy", "127.0.0.1:1"}, "network of its own"},
+		"virtual prefix":     {[]string{"run", "--world", "virtual", "--prefix", "x:"}, "the run's own"},
+		"virtual command":    {[]string{"run", "--world", "virtual", "--exec", "true"}, "virtual time"},
+		"command in both":    {[]string{"run", "--world", "both", "--exec", "true"}, "virtual time"},
+		"blank command":      {[]string{"run", "--exec", " "}, "blank"},
+		"runs of one world":  {[]string{"run", "--runs", "4"}, "--world both"},
+		"many virtual runs":  {[]string{"run", "--world", "virtual", "--virtual-runs", "4"}, "--world both"},
+		"no live run":        {[]string{"run", "--world", "both", "--runs", "0"}, "nothing to compare"},
+		"few virtual runs":   {[]string{"run", "--world", "both", "--runs", "5", "--virtual-runs", "20"}, "at least 200"},
 		"unknown subject":    {[]string{"run", "--subject", "nobody"}, "--exec"},
 		"unknown redis":      {[]string{"run", "--redis", "memcached"}, "embedded"},
 		"bad URL":            {[]string{"run", "--redis", "redis://:" + secret + "@host:notaport/0"}, "URL"},
@@ -104,6 +114,7 @@ func TestBadInput(t *testing.T) {
 		"no password":        {[]string{"run", "--redis", "redis://" + locked.Addr() + "/0"}, "password"},
 		"TLS to a plain one": {[]string{"run", "--redis", "rediss://" + plain.Addr() + "/0"}, "TLS"},
 		"store fault by URL": {[]string{"run", "--redis", "redis://" + plain.Addr() + "/0", "store-pause"}, "private"},
+		"rewind embedded":    {[]string{"run", "--redis", "embedded", "store-rewind"}, "--redis process"},
 		"no toxiproxy there": {[]string{"run", "--toxiproxy", "127.0.0.1:1"}, "toxiproxy"},
 		"output is a file":   {[]string{"run", "--out", file}, "--out"},
 		"candidate dies":     {append([]string{"run", "steady", "--exec", "false"}, small(filepath.Join(dir, "dies"))...), "candidate"},
@@ -289,7 +300,7 @@ func TestSharedRedis(t *testing.T) {
 // TestList shows that everything is listed with a line, within 80 columns.
 func TestList(t *testing.T) {
 	r := chaos(t, t.Context(), nil, "list")
-	for _, word := range []string{"crash-leader", "partition", "recount", "AtMostOneLeader"} {
+	for _, word := range []string{"crash-leader", "partition", "recount", "AtMostOneLeader", "virtual"} {
 		if !strings.Contains(r.out, word) {
 			t.Errorf("%s is not listed", word)
 		}

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
@@ -17,6 +19,45 @@ import (
 type output struct {
 	dir     string
 	reports []*reports.Report
+	text    bool // there are no pages: nothing is kept that they could draw
+}
+
+// openOutput makes the folder for the reports and proves that it can be
+// written to, before anything is started.
+func openOutput(dir string) (*output, error) {
+	var err error
+	if dir == "" {
+		dir, err = defaultOutput()
+	} else {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return nil, usage(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return nil, usage(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
+	}
+	return &output{dir: dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// defaultOutput makes a new folder below the current one: two runs that begin
+// in one second get one each.
+func defaultOutput() (string, error) {
+	const parent = "recount-runs"
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	name := filepath.Join(parent, time.Now().Format("2006-01-02T15-04-05"))
+	for n := 2; ; n++ {
+		dir := name
+		if n > 2 {
+			dir = fmt.Sprintf("%s-%d", name, n-1)
+		}
+		if err := os.Mkdir(dir, 0o755); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
 }
 
 // logs makes the folder for a scenario's logs.
@@ -73,17 +114,17 @@ func (o *output) finish() error {
 	if len(o.reports) == 0 {
 		return nil
 	}
-	index, err := reports.HTMLIndex(o.reports)
-	if err != nil {
-		return err
-	}
 	junit, err := reports.JUnit(o.reports)
 	if err != nil {
 		return err
 	}
-	return writeFiles(o.dir, map[string][]byte{
-		"index.html": index, "junit.xml": junit, "report.md": reports.MarkdownSuite(o.reports),
-	})
+	files := map[string][]byte{"junit.xml": junit, "report.md": reports.MarkdownSuite(o.reports)}
+	if !o.text {
+		if files["index.html"], err = reports.HTMLIndex(o.reports); err != nil {
+			return err
+		}
+	}
+	return writeFiles(o.dir, files)
 }
 
 func writeFiles(dir string, files map[string][]byte) error {

@@ -78,16 +78,20 @@ func (s *screen) say(format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
-// begin says what is about to happen.
-func (s *screen) begin(session *live.Session, set scenarios.Settings, list []scenarios.Scenario, parallel int, dir string) {
-	what, why := session.Redis()
-	s.say("Redis: %s (%s)", reports.Redact(what), reports.Redact(why))
+// announce says what is about to happen to so many scenarios.
+func (s *screen) announce(world *place, set scenarios.Settings, scenarios, parallel int, dir string) {
+	s.say("%s", world.says)
 	noun := "scenarios"
-	if len(list) == 1 {
+	if scenarios == 1 {
 		noun = "scenario"
 	}
-	s.say("Running %d %s, up to %d at once; seed %d, lease %v; reports in %s", len(list), noun, min(parallel, len(list)),
+	s.say("Running %d %s, up to %d at once; seed %d, lease %v; reports in %s", scenarios, noun, min(parallel, scenarios),
 		set.Seed, set.Timings().Lease, dir)
+}
+
+// begin says what is about to happen, and begins the status line.
+func (s *screen) begin(world *place, set scenarios.Settings, list []scenarios.Scenario, parallel int, dir string) {
+	s.announce(world, set, len(list), parallel, dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, scenario := range list {

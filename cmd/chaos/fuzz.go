@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
+)
+
+// seldom is how much the heap may grow, in per cent, before it is collected.
+const seldom = 800
+
+// fuzzFlags are the flags of chaos fuzz.
+type fuzzFlags struct {
+	options fuzz.Options
+	seeded  bool
+	cover   float64
+	out     string
+	asJSON  bool
+	files   []string // of the failures, in their order
+}
+
+// defaultSchedules is how many schedules a fuzz run has that is given no limit.
+const defaultSchedules = 20_000
+
+func (m Main) fuzzCommand() *cobra.Command {
+	var f fuzzFlags
+	cmd := &cobra.Command{
+		Use:   "fuzz",
+		Short: "Run random timings and schedules in the virtual world, and shrink what fails",
+		Long: `Fuzz draws timings and fault schedules, runs each one in the virtual world, and
+checks every promise. What breaks one is shrunk to the fewest and plainest
+faults that still break it, and saved as a file that "chaos replay" repeats
+exactly. What the faults have met is drawn as a map, and steers what is drawn
+next.
+
+Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because too
+little of the map was reached; 3 stopped early; 64 wrong use or bad input; 70
+the tool itself failed.`,
+		Example: `  chaos fuzz
+  chaos fuzz --for 10m
+  chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.seeded = cmd.Flags().Changed("seed")
+			return m.fuzz(cmd.Context(), f)
+		},
+	}
+	flags, o := cmd.Flags(), &f.options
+	flags.IntVar(&o.Schedules, "schedules", 0, fmt.Sprintf("how many schedules to run (default: %d, or as many as --for allows)", defaultSchedules))
+	flags.DurationVar(&o.For, "for", 0, "how long to run (default: until --schedules are done)")
+	flags.Uint64Var(&o.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
+	flags.StringVar(&o.Pins.Subject, "subject", "recount", "the elector under test")
+	flags.IntVar(&o.Pins.Nodes, "nodes", 0, "number of candidates (default: drawn)")
+	flags.DurationVar(&o.Pins.Timings.Lease, "lease", 0, "how long a lease lasts (default: drawn)")
+	flags.DurationVar(&o.Pins.Timings.Renew, "renew", 0, "how often the leader renews it (default: drawn)")
+	flags.DurationVar(&o.Pins.Timings.Retry, "retry", 0, "how soon a failed request is tried again (default: drawn)")
+	flags.Float64Var(&o.Pins.Drift, "drift", 0, "tolerated difference of clock rates, as a share (default: drawn)")
+	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises are broken")
+	flags.Float64Var(&f.cover, "cover", 0.5, "share of the map that must be reached for a pass")
+	flags.IntVar(&o.Workers, "workers", 0, "how many schedules run at once (default: one for each processor)")
+	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	m.maximise(cmd, &f)
+	return cmd
+}
+
+// fuzz is chaos fuzz.
+func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
+	if err := f.resolve(m); err != nil {
+		return err
+	}
+	out, err := openOutput(f.out)
+	if err != nil {
+		return err
+	}
+	s := newFuzzScreen(m, f.asJSON)
+	s.say("Fuzzing %s, seed %d; report in %s", f.options.Pins.Subject, f.options.Seed, out.dir)
+	f.options.Progress = s.progress
+	// Little lives from one schedule to the next: a heap that may grow to some
+	// ten megabytes is collected so much more seldom.
+	defer debug.SetGCPercent(debug.SetGCPercent(seldom))
+	r := fuzz.Run(ctx, f.options)
+	s.clear()
+	if err := f.save(out, &r); err != nil {
+		return err
+	}
+	if f.asJSON {
+		err = f.print(s, &r)
+	} else {
+		fuzzreport.Text(s.out, &r, f.files, f.sentence(&r))
+	}
+	if err != nil {
+		return err
+	}
+	if r.Err != nil {
+		return r.Err
+	}
+	return judged(f.verdict(&r))
+}
+
+// resolve checks all that can be checked before anything is run.
+func (f *fuzzFlags) resolve(m Main) error {
+	o := &f.options
+	o.Subjects = m.Subjects
+	if err := m.checkVirtualSubject(o.Pins.Subject); err != nil {
+		return err
+	}
+	switch {
+	case o.Schedules < 0:
+		return usage(fmt.Errorf("--schedules %d: give a number above 0", o.Schedules))
+	case o.For < 0:
+		return usage(fmt.Errorf("--for %v is negative", o.For))
+	case o.Failures < 1:
+		return usage(fmt.Errorf("--failures %d: give a number above 0", o.Failures))
+	case o.Workers < 0:
+		return usage(fmt.Errorf("--workers %d: at least one schedule must run at a time", o.Workers))
+	case !(f.cover >= 0 && f.cover <= 1):
+		return usage(fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover))
+	}
+	if err := o.Pins.Validate(); err != nil {
+		return usage(err)
+	}
+	if o.Schedules == 0 && o.For == 0 {
+		o.Schedules = defaultSchedules
+	}
+	if !f.seeded {
+		o.Seed = rand.Uint64N(1 << 32)
+	}
+	return nil
+}
+
+// checkVirtualSubject refuses the name of an elector that does not live in the
+// virtual world.
+func (m Main) checkVirtualSubject(name string) error {
+	if _, there := m.Subjects[name]; there || name == "recount" {
+		return nil
+	}
+	names := append([]string{"recount"}, slices.Sorted(maps.Keys(m.Subjects))...)
+	return usage(fmt.Errorf("no subject is called %q in the virtual world: give one of %s", name, strings.Join(names, ", ")))
+}
+
+// save writes the report, and each failure into a file of its own.
+func (f *fuzzFlags) save(out *output, r *fuzz.Result) error {
+	files := map[string][]byte{}
+	for i := range r.Failures {
+		c := &r.Failures[i].Case
+		text, err := c.Marshal()
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s-%d.json", hyphened(string(c.Failed.Promise)), r.Failures[i].Seed)
+		files[name] = text
+		f.files = append(f.files, filepath.Join(out.dir, name))
+	}
+	page, err := fuzzreport.HTML(r, f.files, f.repro())
+	if err != nil {
+		return err
+	}
+	files["fuzz.html"] = page
+	return writeFiles(out.dir, files)
+}
+
+// hyphened is a promise's name as a file's.
+func hyphened(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('-')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// repro is the command that repeats the run.
+func (f *fuzzFlags) repro() string {
+	o := &f.options
+	text := fmt.Sprintf("chaos fuzz --subject %s --seed %d", o.Pins.Subject, o.Seed)
+	add := func(when bool, format string, args ...any) {
+		if when {
+			text += " " + fmt.Sprintf(format, args...)
+		}
+	}
+	add(o.Schedules > 0, "--schedules %d", o.Schedules)
+	add(o.For > 0, "--for %v", o.For)
+	add(o.Pins.Nodes > 0, "--nodes %d", o.Pins.Nodes)
+	add(o.Pins.Timings.Lease > 0, "--lease %v", o.Pins.Timings.Lease)
+	add(o.Pins.Timings.Renew > 0, "--renew %v", o.Pins.Timings.Renew)
+	add(o.Pins.Timings.Retry > 0, "--retry %v", o.Pins.Timings.Retry)
+	add(o.Pins.Drift > 0, "--drift %g", o.Pins.Drift)
+	return text
+}
+
+// verdict is pass only for a run that reached enough of the map.
+func (f *fuzzFlags) verdict(r *fuzz.Result) checker.Verdict {
+	switch {
+	case len(r.Failures) > 0:
+		return checker.Fail
+	case r.Schedules == 0 || r.Coverage.Share() < f.cover:
+		return checker.Unknown
+	default:
+		return checker.Pass
+	}
+}
+
+// sentence is the last line.
+func (f *fuzzFlags) sentence(r *fuzz.Result) string {
+	switch v := f.verdict(r); v {
+	case checker.Unknown:
+		return fmt.Sprintf("Undecided: %.0f %% of the map was reached, and --cover asks for %.0f %%: run longer", 100*r.Coverage.Share(), 100*f.cover)
+	default:
+		return "Again: " + f.repro()
+	}
+}
+
+// fuzzObject is what chaos fuzz --json prints.
+type fuzzObject struct {
+	Schedules  int           `json:"schedules"`
+	Seconds    float64       `json:"seconds"`
+	Seed       uint64        `json:"seed"`
+	Verdict    string        `json:"verdict"`
+	Failures   []fuzzFailure `json:"failures"`
+	Coverage   float64       `json:"coverage"`
+	Confidence string        `json:"confidence"`
+}
+
+type fuzzFailure struct {
+	File      string          `json:"file"`
+	Promise   checker.Promise `json:"promise"`
+	Reason    string          `json:"reason"`
+	Faults    int             `json:"faults"`
+	Schedules int             `json:"schedules"` // needed to find it
+	Seconds   float64         `json:"seconds"`
+}
+
+// print prints the one object of --json.
+func (f *fuzzFlags) print(s *fuzzScreen, r *fuzz.Result) error {
+	object := fuzzObject{
+		Schedules: r.Schedules, Seconds: r.Seconds, Seed: f.options.Seed, Verdict: f.verdict(r).String(),
+		Coverage: r.Coverage.Share(), Confidence: fuzzreport.Confidence(r), Failures: []fuzzFailure{},
+	}
+	for i := range r.Failures {
+		failure := &r.Failures[i]
+		object.Failures = append(object.Failures, fuzzFailure{
+			File: f.files[i], Promise: failure.Case.Failed.Promise, Reason: failure.Case.Failed.Reason,
+			Faults: len(failure.Case.Schedule), Schedules: failure.Schedules, Seconds: failure.Seconds,
+		})
+	}
+	return json.NewEncoder(s.out).Encode(object)
+}
+
+// progressEvery is how often the status line moves.
+const progressEvery = 200 * time.Millisecond

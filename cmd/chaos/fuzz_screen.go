@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/recount-io/recount/scenarios/fuzz"
+)
+
+// fuzzScreen is what a person sees of a fuzz run, or of a replay, while it
+// lasts: one line on a terminal, and nothing elsewhere.
+type fuzzScreen struct {
+	*screen
+	shown time.Time
+	drawn bool
+}
+
+func newFuzzScreen(m Main, asJSON bool) *fuzzScreen {
+	return &fuzzScreen{screen: newScreen(m, asJSON)}
+}
+
+// line replaces the status line.
+func (s *fuzzScreen) line(format string, args ...any) {
+	if !s.terminal {
+		return
+	}
+	s.drawn = true
+	text := []rune(fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.err, "\r%s\x1b[K", string(text[:min(len(text), s.width-1)]))
+}
+
+// clear takes the status line off.
+func (s *fuzzScreen) clear() {
+	if s.drawn {
+		fmt.Fprint(s.err, "\r\x1b[K")
+		s.drawn = false
+	}
+}
+
+// progress shows how far a fuzz run has got.
+func (s *fuzzScreen) progress(p fuzz.Progress) {
+	if p.Shrinking == "" && time.Since(s.shown) < progressEvery {
+		return
+	}
+	s.shown = time.Now()
+	if p.Shrinking != "" {
+		s.line("%d schedules: %s is broken; shrinking", p.Schedules, p.Shrinking)
+		return
+	}
+	s.line("%d schedules, %.0f a second, coverage %.0f %%", p.Schedules, float64(p.Schedules)/p.Seconds, 100*p.Coverage)
+}

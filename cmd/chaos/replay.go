@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// replayFlags are the flags of chaos replay.
+type replayFlags struct {
+	world    string
+	redis    string
+	lease    time.Duration
+	runs     int
+	parallel int
+	out      string
+	asJSON   bool
+}
+
+func (m Main) replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay FILE…",
+		Short: "Repeat recorded failures",
+		Long: `Replay repeats the run that a file of "chaos fuzz" describes, exactly, and says
+what broke, or that nothing does any more. A folder stands for the files in it.
+What a property test has saved (*.fail) is repeated as well, as long as cases
+are drawn as they were then.
+
+With --world live the same schedule runs on real Redis, which repeats nothing
+exactly: so it runs until the chance of its failing is known well enough, or
+--runs times. --lease makes that shorter: it scales everything in proportion.
+
+Exit status: 0 it does not fail any more; 1 it fails; 2 undecided; 3 stopped
+early; 64 wrong use or bad input; 70 the tool itself failed.`,
+		Example: `  chaos replay recount-runs/2026-11-20T10-00-00/at-most-one-leader-17.json
+  chaos replay scenarios/testdata
+  chaos replay --world live --lease 1s failure.json`,
+		Args: someArguments("at least one file that chaos fuzz wrote, or a folder of them"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return m.replay(cmd.Context(), f, paths)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.world, "world", "virtual", "where it is repeated: virtual or live")
+	flags.StringVar(&f.redis, "redis", "", "with --world live: auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
+	flags.DurationVar(&f.lease, "lease", 0, "scale everything to a lease of this length (default: as in the file)")
+	flags.IntVar(&f.runs, "runs", 40, "with --world live: how often it runs at the most")
+	flags.IntVar(&f.parallel, "parallel", 5, "with --world live: how many runs at once")
+	flags.StringVar(&f.out, "out", "", "folder for reports of the runs in the virtual world (default: none are written)")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	return cmd
+}
+
+// replayed is what became of one file, as chaos replay --json prints it.
+type replayed struct {
+	File     string          `json:"file"`
+	Verdict  checker.Verdict `json:"verdict"`
+	Promise  checker.Promise `json:"promise,omitempty"` // that broke, or is undecided
+	Reason   string          `json:"reason,omitempty"`
+	Runs     int             `json:"runs"`
+	Fails    int             `json:"fails"`
+	Interval []float64       `json:"interval,omitempty"` // of the chance that it fails, in the live world
+	says     string
+}
+
+// replay is chaos replay.
+func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
+	cases, files, err := m.loadCases(f, paths)
+	if err != nil {
+		return err
+	}
+	s := newFuzzScreen(m, f.asJSON)
+	var all []replayed
+	if f.world == liveReplay {
+		all, err = m.replayLive(ctx, f, s, cases, files)
+	} else {
+		all, err = m.replayVirtual(ctx, f, cases, files)
+	}
+	s.clear()
+	if err == nil && f.asJSON {
+		err = json.NewEncoder(s.out).Encode(map[string]any{"replays": all})
+	} else {
+		for _, r := range all {
+			s.say("%s: %s", r.File, r.says)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return judged(together(all))
+}
+
+// together is the verdict on all files.
+func together(all []replayed) checker.Verdict {
+	verdict := checker.Pass
+	for _, r := range all {
+		switch r.Verdict {
+		case checker.Fail:
+			return checker.Fail
+		case checker.Unknown:
+			verdict = checker.Unknown
+		}
+	}
+	return verdict
+}
+
+// loadCases reads all files before anything is run.
+func (m Main) loadCases(f replayFlags, paths []string) (cases []fuzz.Case, files []string, err error) {
+	switch {
+	case f.world != "virtual" && f.world != liveReplay:
+		return nil, nil, usage(fmt.Errorf("there is no world %q: use --world virtual or --world live", f.world))
+	case f.runs < 1:
+		return nil, nil, usage(fmt.Errorf("--runs %d: it must run at least once", f.runs))
+	case f.parallel < 1:
+		return nil, nil, usage(fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel))
+	}
+	if files, err = replayFiles(paths); err != nil {
+		return nil, nil, usage(err)
+	}
+	for _, path := range files {
+		c, err := loadCase(path)
+		if err == nil && f.lease != 0 {
+			c = c.Scaled(f.lease)
+			err = c.Validate()
+		}
+		if err != nil {
+			return nil, nil, usage(fmt.Errorf("%s: %w", path, err))
+		}
+		if err := m.checkCase(f, &c); err != nil {
+			return nil, nil, err
+		}
+		cases = append(cases, c)
+	}
+	return cases, files, nil
+}
+
+// checkCase refuses a case that cannot run in the world that was asked for.
+func (m Main) checkCase(f replayFlags, c *fuzz.Case) error {
+	if f.world == liveReplay {
+		return checkSubject(c.Subject)
+	}
+	return m.checkVirtualSubject(c.Subject)
+}
+
+// replayFiles are the files that paths name; a folder stands for those in it.
+func replayFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("no failure can be read: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, fmt.Errorf("no failure can be read: %w", err)
+		}
+		before := len(files)
+		for _, e := range entries {
+			if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".json" || ext == ".fail") {
+				files = append(files, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(files) == before {
+			return nil, fmt.Errorf("%s holds no failure: give a folder with files that chaos fuzz wrote (*.json)", path)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// loadCase reads one file of either kind.
+func loadCase(path string) (fuzz.Case, error) {
+	if filepath.Ext(path) == ".fail" {
+		return fuzz.FromFailFile(path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fuzz.Case{}, err
+	}
+	return fuzz.Parse(text)
+}
+
+// replayVirtual repeats the cases exactly.
+func (m Main) replayVirtual(ctx context.Context, f replayFlags, cases []fuzz.Case, files []string) ([]replayed, error) {
+	var out *output
+	if f.out != "" {
+		var err error
+		if out, err = openOutput(f.out); err != nil {
+			return nil, err
+		}
+	}
+	var all []replayed
+	for i := range cases {
+		c := &cases[i]
+		h, r, panicked, err := c.Attempt(ctx, &virtual.World{Subjects: m.Subjects})
+		if err != nil {
+			return all, err
+		}
+		if panicked != nil {
+			all = append(all, replayed{File: files[i], Verdict: checker.Fail, Promise: fuzz.NoPanic, Reason: fmt.Sprint(panicked), Runs: 1, Fails: 1,
+				says: fmt.Sprintf("it fails: the elector panicked: %v", panicked)})
+			continue
+		}
+		all = append(all, conclude(files[i], c, r))
+		if out != nil {
+			name := strings.TrimSuffix(filepath.Base(files[i]), filepath.Ext(files[i]))
+			if _, err := out.add(name, h, r); err != nil {
+				return all, err
+			}
+		}
+	}
+	if out != nil {
+		return all, out.finish()
+	}
+	return all, nil
+}
+
+// conclude says in one sentence what the run of a case amounts to.
+func conclude(file string, c *fuzz.Case, r *checker.Result) replayed {
+	done := replayed{File: file, Verdict: checker.Pass, Runs: 1}
+	was := c.Failed.Promise
+	if broke, broken := fuzz.Verdict(r); broken {
+		done.Verdict, done.Promise, done.Reason, done.Fails = checker.Fail, broke.Promise, broke.Reason, 1
+		done.says = fmt.Sprintf("it fails: %s is broken: %s", broke.Promise, broke.Reason)
+		if was != "" && was != broke.Promise {
+			done.says += fmt.Sprintf(" (it was kept for %s)", was)
+		}
+		return done
+	}
+	for _, f := range r.Asked {
+		if f.Promise == was && f.Verdict == checker.Unknown {
+			done.Verdict, done.Promise, done.Reason = checker.Unknown, f.Promise, f.Reason
+			done.says = fmt.Sprintf("undecided: %s: %s", f.Promise, f.Reason)
+			return done
+		}
+	}
+	done.says = "it does not fail: every promise is kept"
+	if was != "" {
+		done.says = fmt.Sprintf("it does not fail any more: %s is kept", was)
+	}
+	return done
+}
+
+// errNoRuns is why nothing can be said of a case in the live world.
+var errNoRuns = errors.New("no run was decided: its faults did not take effect, or the machine stalled; run it again on a calmer one")

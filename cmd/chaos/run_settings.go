@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+)
+
+// The worlds that --world names.
+const (
+	liveWorld    = "live"
+	virtualWorld = "virtual"
+	bothWorlds   = "both"
+)
+
+// worlds lists them with a line each.
+func worlds() []entry {
+	return []entry{
+		{liveWorld, "candidates that are processes, a real Redis, and proxies between them"},
+		{virtualWorld, "all of it simulated in one thread and virtual time: one seed, one history"},
+		{bothWorlds, "one scenario in either world, and how far apart the two lie (for run)"},
+	}
+}
+
+// misplaced refuses a flag that means nothing in the world that was asked for.
+// What has no effect must not look as if it had one.
+func (f *runFlags) misplaced(given func(flag string) bool) error {
+	if !slices.ContainsFunc(worlds(), func(w entry) bool { return w.Name == f.world }) {
+		return usage(fmt.Errorf("there is no world %q: use --world live, virtual or both", f.world))
+	}
+	for _, flag := range []struct{ name, world, why string }{
+		{"redis", virtualWorld, "the virtual world has a store of its own"},
+		{"toxiproxy", virtualWorld, "the virtual world has a network of its own"},
+		{"prefix", virtualWorld, "the virtual world's store is the run's own"},
+		{"exec", virtualWorld, "a command cannot run in virtual time"},
+		{"exec", bothWorlds, "a command cannot run in virtual time"},
+		{"runs", liveWorld, "only a comparison of the two worlds repeats its runs: use --world both"},
+		{"runs", virtualWorld, "only a comparison of the two worlds repeats its runs: use --world both"},
+		{"rolling", liveWorld, "real time is never long enough for it: use --world virtual"},
+		{"rolling", bothWorlds, "what is compared has to be kept: use --world virtual"},
+		{"virtual-runs", liveWorld, "only a comparison of the two worlds has them: use --world both"},
+		{"virtual-runs", virtualWorld, "only a comparison of the two worlds has them: use --world both"},
+	} {
+		if f.world == flag.world && given(flag.name) {
+			return usage(fmt.Errorf("--%s means nothing with --world %s: %s", flag.name, f.world, flag.why))
+		}
+	}
+	return nil
+}
+
+// fewestVirtual is how many virtual runs it takes at least. What chance does to
+// a few live runs is told by drawing as few from all: the probability that
+// comes out is no smaller than one in so many.
+func (f *runFlags) fewestVirtual() int { return max(200, 20*f.runs) }
+
+// resolve checks all that can be checked before anything is started.
+func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenarios.Scenario, error) {
+	if err := f.misplaced(cmd.Flags().Changed); err != nil {
+		return nil, err
+	}
+	if !cmd.Flags().Changed("virtual-runs") {
+		f.virtualRuns = max(f.virtualRuns, f.fewestVirtual())
+	}
+	list, err := scenarios.Find(names...)
+	if err != nil {
+		return nil, usage(err)
+	}
+	switch {
+	case f.settings.Nodes < 0:
+		return nil, usage(fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes))
+	case f.settings.Duration < 0:
+		return nil, usage(fmt.Errorf("--duration %v is negative", f.settings.Duration))
+	case f.parallel < 1:
+		return nil, usage(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
+	case f.runs < 1:
+		return nil, usage(fmt.Errorf("--runs %d: there is nothing to compare without a live run", f.runs))
+	case f.virtualRuns < f.fewestVirtual():
+		return nil, usage(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
+			f.virtualRuns, f.runs, f.fewestVirtual()))
+	}
+	if f.exec != "" {
+		words := strings.Fields(f.exec)
+		if len(words) == 0 {
+			return nil, usage(errors.New("--exec is blank: give the command that runs one candidate"))
+		}
+		f.settings.Subject = words[0]
+	} else if err := f.checkSubject(m); err != nil {
+		return nil, err
+	}
+	if f.redis == "" && f.world != virtualWorld {
+		f.redis = m.Getenv("RECOUNT_REDIS")
+	}
+	if !cmd.Flags().Changed("seed") {
+		f.settings.Seed = rand.Uint64N(1 << 32)
+	}
+	f.settings.Flags = f.repro()
+	return list, f.checkPlans(list)
+}
+
+// checkSubject refuses the name of an elector that is not in that world.
+func (f *runFlags) checkSubject(m Main) error {
+	if f.world == virtualWorld {
+		return m.checkVirtualSubject(f.settings.Subject)
+	}
+	return checkSubject(f.settings.Subject)
+}
+
+// checkPlans refuses what no plan can be made of, and what takes too much
+// memory.
+func (f *runFlags) checkPlans(list []scenarios.Scenario) error {
+	once := f.settings
+	once.Duration = 0 // a plan for years is large
+	for _, s := range list {
+		if _, err := s.Plan(once); err != nil {
+			return usage(err)
+		}
+	}
+	return f.checkSize(list)
+}
+
+// command is the candidates' command, nil for the elector inside this program.
+func (f *runFlags) command() []string {
+	if f.exec == "" {
+		return nil
+	}
+	return []string{"sh", "-c", "exec " + f.exec}
+}
+
+// repro are the flags that repeat a run of one scenario.
+func (f *runFlags) repro() string {
+	var flags []string
+	add := func(when bool, format string, args ...any) {
+		if when {
+			flags = append(flags, fmt.Sprintf(format, args...))
+		}
+	}
+	add(f.world != liveWorld, "--world %s", f.world)
+	add(f.exec == "", "--subject %s", f.settings.Subject)
+	add(f.exec != "", "--exec '%s'", strings.ReplaceAll(f.exec, "'", `'\''`))
+	add(f.redis != "", "--redis %s", reports.Redact(f.redis))
+	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
+	add(true, "--seed %d", f.settings.Seed)
+	add(true, "--lease %v", f.settings.Timings().Lease)
+	add(f.settings.Renew > 0, "--renew %v", f.settings.Renew)
+	add(f.settings.Retry > 0, "--retry %v", f.settings.Retry)
+	add(f.settings.Nodes > 0, "--nodes %d", f.settings.Nodes)
+	add(f.settings.Duration > 0, "--duration %v", f.settings.Duration)
+	add(f.rolling, "--rolling")
+	add(f.world == bothWorlds, "--runs %d --virtual-runs %d", f.runs, f.virtualRuns)
+	return strings.Join(flags, " ")
+}
+
+// single are the flags that repeat one run of a comparison.
+func (f *runFlags) single(world string, seed uint64) string {
+	one := *f
+	one.world, one.settings.Seed = world, seed
+	if world == virtualWorld {
+		one.redis, one.toxiproxy = "", ""
+	}
+	return one.repro()
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// place is a world that is ready to carry out plans.
+type place struct {
+	scenarios.World
+	name      string
+	says      string       // what there is to say about it before the first run
+	private   bool         // faults may hit its store
+	forgetful bool         // its store can be set back to what it was
+	close     func() error // may be called again
+	logs      func(*output) func(scenario string) (string, error)
+}
+
+// inLive opens the live world.
+func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
+	session, err := live.Open(ctx, live.Options{
+		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	what, why := session.Redis()
+	forgetful, _ := session.Forgetful()
+	return &place{
+		World: session, name: liveWorld, private: session.Private(), forgetful: forgetful, close: session.Close,
+		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
+		logs: func(o *output) func(string) (string, error) { return o.logs },
+	}, nil
+}
+
+// inVirtual is the virtual world with these electors beside "recount": nothing
+// needs to be opened, and nobody logs.
+func inVirtual(subjects map[string]virtual.Subject) *place {
+	return &place{
+		World: &virtual.World{Subjects: subjects}, name: virtualWorld, private: true, forgetful: true, close: func() error { return nil },
+		says: "World: virtual; everything is simulated, and there is no Redis",
+		logs: func(*output) func(string) (string, error) {
+			return func(string) (string, error) { return "", nil }
+		},
+	}
+}
+
+// checkPlatform refuses systems on which the live world does not run.
+func checkPlatform() error {
+	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+		return nil
+	}
+	return usage(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
+}
+
+// admissible leaves out the scenarios that the place cannot carry out. Asked
+// for by name, they are refused.
+func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen) ([]scenarios.Scenario, error) {
+	var admitted []scenarios.Scenario
+	left := map[string][]string{} // by why
+	var whys []string
+	for _, s := range list {
+		why, mend := p.lacks(s)
+		switch {
+		case why == "":
+			admitted = append(admitted, s)
+		case named:
+			return nil, usage(fmt.Errorf("%s %s: %s", s.Name, why, mend))
+		default:
+			if left[why] == nil {
+				whys = append(whys, why)
+			}
+			left[why] = append(left[why], s.Name)
+		}
+	}
+	for _, why := range whys {
+		screen.say("Left out: what %s (%s)", why, strings.Join(left[why], ", "))
+	}
+	return admitted, nil
+}
+
+// lacks says why the place cannot carry out a scenario, if it cannot, and what
+// to do about it.
+func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
+	switch {
+	case s.NeedsPrivateStore() && !p.private:
+		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, or --world virtual"
+	case s.NeedsForgetfulStore() && !p.forgetful:
+		return "sets the store back, and only a private redis-server can be", "use --redis process for it, or --world virtual"
+	default:
+		return "", ""
+	}
+}

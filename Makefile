@@ -29,8 +29,8 @@ lint: ## gofmt, go vet, golangci-lint
 	$(GO) vet ./...
 	$(LINTER) run ./...
 
-bench: ## benchmarks of what production and a long run wait for
-	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker
+bench: ## benchmarks of what production, long runs and the fuzzer wait for
+	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker ./sim/virtual/... ./scenarios/...
 
 cross: ## compile the elector for every system, the commands for those they run on
 	for system in $(SYSTEMS); do CGO_ENABLED=0 GOOS=$$system $(GO) build ./elector/... || exit 1; done

@@ -52,6 +52,12 @@ var table = []row{
 		why:     "who runs the elector in production must not get the harness, nor what the harness is made of",
 	},
 	{
+		folders: []string{"internal/topology"},
+		ours:    []string{"sim/live/loopback"},
+		others:  []string{"github.com/redis/go-redis/v9"},
+		why:     "real servers for the tests of everybody: whatever they imported of what they test would be a circle",
+	},
+	{
 		folders: []string{"faults"},
 		ours:    []string{"history"}, timeless: true,
 		why: "a fault is a value: a world is asked to apply it, so it knows no world",
@@ -65,7 +71,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim", "sim/protocol", "sim/resource", "sim/candidate", "sim/live/..."},
-		ours:    []string{"internal/machine", "elector/...", "faults", "history", "sim/..."},
+		ours:    []string{"internal/machine", "internal/topology", "elector/...", "faults", "history", "sim/..."},
 		others:  []string{"..."},
 		why:     "a world records, and leaves the judging to the checkers: it must not know what they look for",
 	},
@@ -168,6 +174,11 @@ var importCases = []struct {
 	{"elector/redisstore", ours("elector"), "", ""},
 	{"elector/redisstore", `"github.com/redis/go-redis/v9/maintnotifications"`, "", ""},
 	{"elector/storetest", `"testing"`, "", "testing"},
+	{"internal/topology", ours("elector"), "", "elector"},
+	{"internal/topology", `"testing"`, "", "testing"},
+	{"internal/topology", ours("sim/live/loopback"), "", ""},
+	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
+	{"sim/live", ours("internal/topology"), "", ""},
 	{"faults", ours("sim"), "", "sim"},
 	{"faults", `"time"`, "func f() { time.Sleep(1) }", "time.Sleep"},
 	{"faults", ours("history"), "", ""},

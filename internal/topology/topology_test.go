@@ -1,0 +1,204 @@
+package topology
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// needed are the programs of every topology.
+var needed = []string{ServerProgram, SentinelProgram}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Replicas get what the primary is told; cut off from it they keep what they
+// had, and when they are let in again they get the rest.
+func TestReplicated(t *testing.T) {
+	ctx, l := For(t, needed...)
+	r := Must[*Replicated](t)(l.Replicated(ctx, 2, Config{}))
+	ok(t, r.Primary.Client().Set(ctx, "k", "before", 0).Err())
+	ok(t, r.Primary.InStep(ctx, 2))
+	for _, s := range r.Replicas {
+		if got := s.Client().Get(ctx, "k").Val(); got != "before" {
+			t.Errorf("a replica in step has %q", got)
+		}
+	}
+	ok(t, r.Primary.Sever(ctx))
+	ok(t, r.Primary.Client().Set(ctx, "k", "after", 0).Err())
+	for _, s := range r.Replicas {
+		if got := s.Client().Get(ctx, "k").Val(); got != "before" {
+			t.Errorf("a severed replica has %q", got)
+		}
+	}
+	ok(t, r.Primary.Rejoin(ctx))
+	ok(t, r.Primary.InStep(ctx, 2))
+	for _, s := range r.Replicas {
+		if got := s.Client().Get(ctx, "k").Val(); got != "after" {
+			t.Errorf("a replica that is back in step has %q", got)
+		}
+	}
+}
+
+// Sentinels promote a replica when the primary is killed, and make the primary
+// its replica when it comes back.
+func TestSentinels(t *testing.T) {
+	ctx, l := For(t, needed...)
+	begin := time.Now()
+	r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
+	t.Logf("ready after %v", time.Since(begin))
+	watch := Must[*Switch](t)(r.Switching(ctx))
+	defer func() { ok(t, watch.Close()) }()
+	begin = time.Now()
+	ok(t, r.Primary.Kill())
+	promoted := Must[*Server](t)(watch.Await(ctx))
+	t.Logf("failover took %v", time.Since(begin))
+	if promoted == r.Primary {
+		t.Error("the server that was killed is the new primary")
+	}
+	ok(t, promoted.Client().Set(ctx, "k", "v", 0).Err())
+	ok(t, r.Primary.Start(ctx))
+	ok(t, r.Primary.awaitReplication(ctx, "role", "slave"))
+}
+
+// An isolated primary is replaced while its clients go on writing to it, and
+// gives up what they wrote when it is let in again.
+func TestIsolate(t *testing.T) {
+	ctx, l := For(t, needed...)
+	r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
+	watch := Must[*Switch](t)(r.Switching(ctx))
+	defer func() { ok(t, watch.Close()) }()
+	ok(t, r.Primary.Isolate(ctx))
+	promoted := Must[*Server](t)(watch.Await(ctx))
+	ok(t, r.Primary.Client().Set(ctx, "k", "old", 0).Err())
+	ok(t, promoted.Client().Set(ctx, "k", "new", 0).Err())
+	ok(t, r.Primary.Rejoin(ctx))
+	ok(t, until(ctx, "the old primary does not follow", func() (bool, error) {
+		got, err := r.Primary.Client().Get(ctx, "k").Result()
+		return got == "new", err
+	}))
+}
+
+// A cluster accepts writes to every slot, and a replica takes over when a
+// primary is killed.
+func TestCluster(t *testing.T) {
+	ctx, l := For(t, needed...)
+	begin := time.Now()
+	r := Must[*Cluster](t)(l.Cluster(ctx, ClusterConfig{}))
+	t.Logf("ready after %v", time.Since(begin))
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(r.Nodes)})
+	defer func() { ok(t, client.Close()) }()
+	for i := range 100 {
+		ok(t, client.Set(ctx, fmt.Sprint("k", i), i, 0).Err())
+	}
+	owner, replicas, err := r.Owner(ctx, "k1")
+	ok(t, err)
+	if len(replicas) != 1 || owner.Client().Get(ctx, "k1").Val() != "1" {
+		t.Fatalf("the owner of k1 has %q and %d replicas", owner.Client().Get(ctx, "k1").Val(), len(replicas))
+	}
+	ok(t, owner.InStep(ctx, 1))
+	begin = time.Now()
+	ok(t, owner.Kill())
+	promoted := Must[*Server](t)(r.AwaitOwner(ctx, "k1", owner))
+	t.Logf("failover took %v", time.Since(begin))
+	if promoted != replicas[0] || promoted.Client().Get(ctx, "k1").Val() != "1" {
+		t.Error("the replica did not take over what its primary had")
+	}
+}
+
+// Independent servers know nothing of each other; one that is killed comes back
+// empty at its address, and one that is paused does not answer.
+func TestIndependent(t *testing.T) {
+	ctx, l := For(t, needed...)
+	begin := time.Now()
+	all := Must[[]*Server](t)(l.Independent(ctx, 5, Config{Client: redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}}))
+	t.Logf("ready after %v", time.Since(begin))
+	for i, s := range all {
+		ok(t, s.Client().Set(ctx, "k", i, 0).Err())
+	}
+	ok(t, all[0].Kill())
+	if err := all[0].Client().Ping(ctx).Err(); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a killed server: %v", err)
+	}
+	ok(t, all[0].Start(ctx))
+	if n := all[0].Client().DBSize(ctx).Val(); n != 0 {
+		t.Errorf("%d keys outlived the server", n)
+	}
+	if got := all[1].Client().Get(ctx, "k").Val(); got != "1" {
+		t.Errorf("another server has %q", got)
+	}
+	ok(t, all[1].Pause(ctx))
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := all[1].Client().Ping(short).Err(); err == nil {
+		t.Error("a paused server answered")
+	}
+	ok(t, all[1].Resume(ctx))
+	ok(t, until(ctx, "the server does not go on", func() (bool, error) { return true, all[1].Client().Ping(ctx).Err() }))
+}
+
+// A server that cannot start says why.
+func TestStartFails(t *testing.T) {
+	ctx, l := For(t, needed...)
+	if _, err := l.Server(ctx, Config{Settings: []string{"--no-such-setting", "1"}}); err == nil || !strings.Contains(err.Error(), "no-such-setting") {
+		t.Errorf("an unknown setting: %v", err)
+	}
+}
+
+// childVariable makes this test binary the process that is killed.
+const childVariable = "TOPOLOGY_TEST_CHILD"
+
+// When the process that started servers is killed, they end too.
+func TestNothingOutlivesTheProcess(t *testing.T) {
+	if os.Getenv(childVariable) != "" {
+		ctx, l := For(t, needed...)
+		r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
+		for _, s := range append(r.Servers(), r.Sentinels...) {
+			fmt.Println("PID", s.process.PID())
+		}
+		fmt.Println("END")
+		<-ctx.Done() // it is killed here
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("this system cannot end processes with their parent")
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestNothingOutlivesTheProcess$")
+	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+t.TempDir())
+	out, err := child.StdoutPipe()
+	ok(t, err)
+	ok(t, child.Start())
+	var pids []int
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "END"; {
+		var pid int
+		if n, _ := fmt.Sscanf(lines.Text(), "PID %d", &pid); n == 1 {
+			pids = append(pids, pid)
+		}
+	}
+	ok(t, child.Process.Kill())
+	_ = child.Wait() // it was killed
+	if len(pids) != 6 {
+		t.Fatalf("%d servers were started", len(pids))
+	}
+	for _, pid := range pids {
+		for gone := false; !gone; gone = errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			if t.Context().Err() != nil {
+				t.Fatalf("process %d lives on", pid)
+			}
+		}
+	}
+}

@@ -58,6 +58,12 @@ var table = []row{
 		why:     "real servers for the tests of everybody: whatever they imported of what they test would be a circle",
 	},
 	{
+		folders: []string{"elector/pgstore"},
+		ours:    []string{"elector"},
+		others:  []string{"github.com/jackc/pgx/v5"},
+		why:     "who elects on PostgreSQL needs its driver, and who does not must not get it",
+	},
+	{
 		folders: []string{"faults"},
 		ours:    []string{"history"}, timeless: true,
 		why: "a fault is a value: a world is asked to apply it, so it knows no world",

@@ -1,0 +1,342 @@
+package instrument_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/health/instrument"
+	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/storetest"
+)
+
+// Nothing is left behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func silent(ctx context.Context, _ instrument.Call) (context.Context, func(instrument.Answer)) {
+	return ctx, func(instrument.Answer) {}
+}
+
+// bare is a Store and nothing else.
+type bare struct{ elector.Store }
+
+type roster struct{}
+
+func (roster) Candidates(context.Context, string) ([]elector.Candidate, error) {
+	return []elector.Candidate{{ID: "roster"}}, nil
+}
+
+type chronicle struct{}
+
+func (chronicle) History(context.Context, string, int) ([]elector.PastTerm, error) {
+	return []elector.PastTerm{{ID: "chronicle"}}, nil
+}
+
+type inspector struct{}
+
+func (inspector) Preflight(context.Context) (elector.Preflight, error) {
+	return elector.Preflight{Guarantee: "inspector"}, nil
+}
+
+// Whatever a store can do besides, the observed one can, and no more; also when
+// it is observed twice.
+func TestOptionalInterfaces(t *testing.T) {
+	s := bare{}
+	stores := []elector.Store{
+		s,
+		struct {
+			bare
+			roster
+		}{},
+		struct {
+			bare
+			chronicle
+		}{},
+		struct {
+			bare
+			inspector
+		}{},
+		struct {
+			bare
+			roster
+			chronicle
+		}{},
+		struct {
+			bare
+			roster
+			inspector
+		}{},
+		struct {
+			bare
+			chronicle
+			inspector
+		}{},
+		struct {
+			bare
+			roster
+			chronicle
+			inspector
+		}{},
+	}
+	for _, inner := range stores {
+		want := abilities(inner)
+		once := instrument.Store(inner, silent)
+		twice := instrument.Store(once, silent)
+		if got := abilities(once); got != want {
+			t.Errorf("a store with %q is observed as one with %q", want, got)
+		}
+		if got := abilities(twice); got != want {
+			t.Errorf("a store with %q is observed twice as one with %q", want, got)
+		}
+	}
+	if got := abilities(stores[7]); got != "roster chronicle inspector" {
+		t.Fatalf("the test sees only %q", got)
+	}
+}
+
+// abilities asks each optional interface for its answer.
+func abilities(s elector.Store) string {
+	var list []string
+	if r, ok := s.(elector.Roster); ok {
+		c, _ := r.Candidates(context.Background(), "")
+		list = append(list, c[0].ID)
+	}
+	if c, ok := s.(elector.Chronicle); ok {
+		h, _ := c.History(context.Background(), "", 1)
+		list = append(list, h[0].ID)
+	}
+	if i, ok := s.(elector.Inspector); ok {
+		p, _ := i.Preflight(context.Background())
+		list = append(list, p.Guarantee)
+	}
+	return strings.Join(list, " ")
+}
+
+// What an elector may ask of a store beyond the contract must get through: an
+// optional interface that package elector learns of and this package does not
+// know would be hidden from every elector that is observed.
+func TestNoInterfaceIsForgotten(t *testing.T) {
+	files, err := filepath.Glob("../../*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("package elector's files: %v, %v", files, err)
+	}
+	asked := regexp.MustCompile(`tore\.\(\*?([\w.]+)\)`)
+	var found []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range asked.FindAllStringSubmatch(string(text), -1) {
+			found = append(found, m[1])
+		}
+	}
+	known := []string{"Roster", "Chronicle", "Inspector"}
+	for _, name := range found {
+		if !slices.Contains(known, name) {
+			t.Errorf("package elector asks its store for %s, which an observed store hides: let instrument.Store pass it through", name)
+		}
+	}
+	if len(found) < len(known) {
+		t.Errorf("only %q were found: the test looks for the wrong text", found)
+	}
+}
+
+// An observed store keeps the contract of every store.
+func TestConformance(t *testing.T) {
+	for _, c := range storetest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				inner := memstore.New(memstore.Options{Now: func() time.Duration { return time.Since(start) }})
+				c.Run(t, instrument.Store(inner, silent), time.Sleep)
+			})
+		})
+	}
+}
+
+// broken answers as it is told.
+type broken struct {
+	bare
+	err   error
+	panic bool
+}
+
+func (b *broken) Acquire(context.Context, elector.Attempt) (elector.Grant, error) {
+	if b.panic {
+		panic("boom")
+	}
+	return elector.Grant{Token: 7}, b.err
+}
+
+func (b *broken) Renew(context.Context, elector.Lease) error { return b.err }
+
+func (b *broken) Leader(ctx context.Context, _ string) (elector.Leader, error) {
+	return elector.Leader{ID: fmt.Sprint(ctx.Value(key{})), Token: 9}, b.err
+}
+
+type key struct{}
+
+// Each answer is told by the name that the elector has for it, and with who
+// leads where it says so; the store's own answer is returned as it is.
+func TestOutcomes(t *testing.T) {
+	held := &elector.HeldError{Holder: "b", Token: 8}
+	fatal := &elector.FatalError{Err: errors.New("NOAUTH"), Fix: "log in"}
+	lost := errors.New("connection reset")
+	for _, test := range []struct {
+		operation instrument.Operation
+		err       error
+		want      instrument.Outcome
+		leader    string
+	}{
+		{instrument.Acquire, nil, instrument.Done, "a 7"},
+		{instrument.Acquire, fmt.Errorf("wrapped: %w", held), instrument.Held, "b 8"},
+		{instrument.Acquire, &elector.HeldError{}, instrument.Held, " 0"},
+		{instrument.Acquire, elector.ErrNotHeld, instrument.Unknown, " 0"},
+		{instrument.Acquire, fatal, instrument.Fatal, " 0"},
+		{instrument.Acquire, lost, instrument.Unknown, " 0"},
+		{instrument.Renew, nil, instrument.Done, "a 7"},
+		{instrument.Renew, elector.ErrNotHeld, instrument.NotHeld, " 0"},
+		{instrument.Renew, held, instrument.Unknown, " 0"},
+		{instrument.Renew, context.DeadlineExceeded, instrument.Unknown, " 0"},
+		{instrument.Leader, nil, instrument.Done, "passed on 9"},
+		{instrument.Leader, elector.ErrNotHeld, instrument.Unknown, " 0"},
+	} {
+		var got []instrument.Answer
+		s := instrument.Store(&broken{err: test.err}, func(ctx context.Context, c instrument.Call) (context.Context, func(instrument.Answer)) {
+			if c.Operation != test.operation || c.Election != "billing" {
+				t.Errorf("%+v", c)
+			}
+			return context.WithValue(ctx, key{}, "passed on"), func(a instrument.Answer) { got = append(got, a) }
+		})
+		var err error
+		switch test.operation {
+		case instrument.Acquire:
+			_, err = s.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "a"})
+		case instrument.Renew:
+			err = s.Renew(t.Context(), elector.Lease{Election: "billing", ID: "a", Token: 7})
+		case instrument.Leader:
+			_, err = s.Leader(t.Context(), "billing")
+		}
+		if err != test.err || len(got) != 1 || got[0].Outcome != test.want || !errors.Is(got[0].Err, test.err) {
+			t.Errorf("%s with %v: error %v, told %+v, want %s", test.operation, test.err, err, got, test.want)
+		} else if l := fmt.Sprint(got[0].Leader.ID, " ", got[0].Leader.Token); l != test.leader {
+			t.Errorf("%s with %v: leader %q, want %q", test.operation, test.err, l, test.leader)
+		}
+	}
+}
+
+// A store that panics is told of as one that gave no answer, and the panic
+// reaches the elector, which knows what to do.
+func TestPanicPassesThrough(t *testing.T) {
+	var got []instrument.Answer
+	s := instrument.Store(&broken{panic: true}, func(ctx context.Context, _ instrument.Call) (context.Context, func(instrument.Answer)) {
+		return ctx, func(a instrument.Answer) { got = append(got, a) }
+	})
+	defer func() {
+		if recover() == nil || len(got) != 1 || got[0].Outcome != instrument.Unknown || !errors.Is(got[0].Err, elector.ErrPanic) {
+			t.Errorf("told %+v", got)
+		}
+	}()
+	_, _ = s.Acquire(t.Context(), elector.Attempt{})
+}
+
+// recorder is an instrument that notes what it is given.
+type recorder struct {
+	name  string
+	notes *[]string
+}
+
+func (r recorder) note(text string) { *r.notes = append(*r.notes, r.name+" "+text) }
+
+func (r recorder) Instrument(s elector.Store, cfg elector.Config) (elector.Store, elector.Config, func(*elector.Elector)) {
+	cfg = instrument.OnEvent(cfg, func(ev elector.Event) { r.note(string(ev.Kind)) })
+	s = instrument.Store(s, func(ctx context.Context, c instrument.Call) (context.Context, func(instrument.Answer)) {
+		return ctx, func(instrument.Answer) {}
+	})
+	return s, cfg, func(e *elector.Elector) { r.note("attached " + fmt.Sprint(e != nil)) }
+}
+
+// Several instruments see the same events, in their order and before the
+// settings' own receiver, and get the elector. A mistake in the settings is
+// reported as without them.
+func TestComposition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		clock := bubble(start)
+		store := memstore.New(memstore.Options{Now: clock.Now})
+		var notes []string
+		one, two := recorder{"one", &notes}, recorder{"two", &notes}
+		cfg := elector.Config{Election: "billing", ID: "a", Clock: clock, Once: true, Logger: slog.New(slog.DiscardHandler)}
+		cfg.OnEvent = func(ev elector.Event) { notes = append(notes, "own "+string(ev.Kind)) }
+		cfg.OnStarted = func(context.Context, *elector.Term) {}
+		e, err := instrument.New(store, cfg, one, two)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"one attached true", "two attached true", "one state", "two state", "own state"}
+		if len(notes) < 20 || !slices.Equal(notes[:5], want) {
+			t.Errorf("%q", notes)
+		}
+		if _, err := instrument.New(store, elector.Config{}, one); err == nil || !strings.Contains(err.Error(), "Election") {
+			t.Errorf("error %v", err)
+		}
+		if _, err := instrument.New(nil, cfg, one); err == nil || !strings.Contains(err.Error(), "store") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// bubble is the clock of a bubble that began at this time.
+type bubble time.Time
+
+func (b bubble) Now() time.Duration { return time.Since(time.Time(b)) }
+
+func (b bubble) AfterFunc(d time.Duration, f func()) elector.Timer { return time.AfterFunc(d, f) }
+
+// Silence begins with a request, is ended by any answer and by nothing else,
+// and is too long after a lease. A question of a user's that goes unanswered
+// begins none.
+func TestPulse(t *testing.T) {
+	var p instrument.Pulse
+	acquire := instrument.Call{Operation: instrument.Acquire, TTL: 10 * time.Second}
+	if _, ok := p.Last(); ok || p.Unreachable(time.Hour) || p.Lease() != 0 {
+		t.Error("a store that nobody asked is not silent")
+	}
+	p.Asked(instrument.Call{Operation: instrument.Leader}, 0)
+	if p.Silent(time.Hour) != 0 {
+		t.Error("a question began a silence")
+	}
+	p.Asked(acquire, 20*time.Second)
+	p.Asked(acquire, 25*time.Second)
+	p.Answered(instrument.Unknown, 26*time.Second)
+	if s := p.Silent(27 * time.Second); s != 7*time.Second || p.Unreachable(29*time.Second) || !p.Unreachable(30*time.Second) {
+		t.Errorf("silent for %v", s)
+	}
+	p.Answered(instrument.Held, 31*time.Second)
+	if at, ok := p.Last(); !ok || at != 31*time.Second || p.Unreachable(time.Hour) || p.Lease() != 10*time.Second {
+		t.Errorf("last answer at %v", at)
+	}
+	p.Asked(instrument.Call{Operation: instrument.Release}, 40*time.Second)
+	if !p.Unreachable(50 * time.Second) {
+		t.Error("a release without an answer is a silence, too, and has the lease of those before")
+	}
+}

@@ -64,6 +64,12 @@ var table = []row{
 		why:     "who elects on PostgreSQL needs its driver, and who does not must not get it",
 	},
 	{
+		folders: []string{"elector/health", "elector/health/instrument", "elector/prommetrics", "elector/oteltrace"},
+		ours:    []string{"elector", "elector/health/instrument"},
+		others:  []string{"github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
+		why:     "who observes an elector sees what every user sees, works on every store, and brings no more than the library that it is named for",
+	},
+	{
 		folders: []string{"faults"},
 		ours:    []string{"history"}, timeless: true,
 		why: "a fault is a value: a world is asked to apply it, so it knows no world",
@@ -185,6 +191,10 @@ var importCases = []struct {
 	{"internal/topology", ours("sim/live/loopback"), "", ""},
 	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
 	{"sim/live", ours("internal/topology"), "", ""},
+	{"elector/health", ours("internal/machine"), "", "internal/machine"},
+	{"elector/health", `"net/http"`, "", ""},
+	{"elector/prommetrics", ours("elector/redisstore"), "", "elector/redisstore"},
+	{"elector/oteltrace", `"go.opentelemetry.io/otel/trace"`, "", ""},
 	{"faults", ours("sim"), "", "sim"},
 	{"faults", `"time"`, "func f() { time.Sleep(1) }", "time.Sleep"},
 	{"faults", ours("history"), "", ""},

@@ -70,6 +70,12 @@ var table = []row{
 		why:     "who observes an elector sees what every user sees, works on every store, and brings no more than the library that it is named for",
 	},
 	{
+		folders: []string{"elector/settings"},
+		ours:    []string{"elector", "elector/redisstore", "elector/pgstore", "elector/quorumstore"},
+		others:  []string{"go.yaml.in/yaml/v3"},
+		why:     "settings choose a store by its URL, so they know every store; only who reads settings gets all of them, and YAML",
+	},
+	{
 		folders: []string{"faults"},
 		ours:    []string{"history"}, timeless: true,
 		why: "a fault is a value: a world is asked to apply it, so it knows no world",
@@ -195,6 +201,8 @@ var importCases = []struct {
 	{"elector/health", `"net/http"`, "", ""},
 	{"elector/prommetrics", ours("elector/redisstore"), "", "elector/redisstore"},
 	{"elector/oteltrace", `"go.opentelemetry.io/otel/trace"`, "", ""},
+	{"elector/settings", ours("sim/protocol"), "", "sim/protocol"},
+	{"elector/settings", `"go.yaml.in/yaml/v3"`, "", ""},
 	{"faults", ours("sim"), "", "sim"},
 	{"faults", `"time"`, "func f() { time.Sleep(1) }", "time.Sleep"},
 	{"faults", ours("history"), "", ""},

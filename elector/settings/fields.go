@@ -1,0 +1,156 @@
+package settings
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// field is one setting: its name, what it is for, and how it is read and shown.
+type field struct {
+	name   string // as in a flag
+	config string // the field of elector.Config, if it is one
+	kind   Kind
+	usage  string
+	set    func(s *Settings, values []string) error // at least one value; the last one counts unless there may be many
+	show   func(s *Settings) string                 // empty if it is not set
+}
+
+// Kind says what a setting's values look like.
+type Kind int
+
+// The kinds of settings.
+const (
+	Text Kind = iota
+	Duration
+	Number
+	Truth // true or false
+	Texts // any number of texts
+)
+
+// Setting describes one setting, for those who offer it as a flag.
+type Setting struct {
+	Name  string // of the flag; Variable and Key are made from it
+	Kind  Kind
+	Usage string
+}
+
+// Variable is the setting's name in the environment.
+func (s Setting) Variable() string { return variable(s.Name) }
+
+// Key is the setting's name in a file.
+func (s Setting) Key() string { return key(s.Name) }
+
+// All lists all settings.
+func All() []Setting {
+	list := make([]Setting, 0, len(fields))
+	for _, f := range fields {
+		list = append(list, Setting{f.name, f.kind, f.usage})
+	}
+	return list
+}
+
+var fields = []field{
+	text("name", "Election", "name of the election: what is to be led", func(s *Settings) *string { return &s.Election }),
+	text("id", "ID", "name of this candidate (default: the host's name); a random part is added", func(s *Settings) *string { return &s.ID }),
+	{
+		name: "store", kind: Texts,
+		usage: "URL of the store: redis://, rediss:// (TLS) or unix://; ${NAME} in it is an environment variable",
+		set:   func(s *Settings, values []string) error { s.Store = values; return nil },
+		show:  func(s *Settings) string { return Redact(s.Store...) },
+	},
+	text("prefix", "", "what every key in Redis begins with (default recount:)", func(s *Settings) *string { return &s.Prefix }),
+	duration("lease", "Lease", "how long the store keeps a lease that is not renewed", func(s *Settings) *time.Duration { return &s.Lease }),
+	duration("renew", "Renew", "from one renewal to the next", func(s *Settings) *time.Duration { return &s.Renew }),
+	duration("retry", "Retry", "pause after a request that failed", func(s *Settings) *time.Duration { return &s.Retry }),
+	duration("request-timeout", "RequestTimeout", "after which a request to the store is given up", func(s *Settings) *time.Duration { return &s.RequestTimeout }),
+	duration("drain-timeout", "DrainTimeout", "how long a leader that resigns keeps the lease for its work to end", func(s *Settings) *time.Duration { return &s.DrainTimeout }),
+	{
+		name: "drift", config: "Drift", kind: Number,
+		usage: "by how much clock rates may differ, as a share of time (1 % is 0.01)",
+		set: func(s *Settings, values []string) (err error) {
+			s.Drift, err = strconv.ParseFloat(last(values), 64)
+			if err != nil {
+				return fmt.Errorf("is %q; it must be a number, such as 0.01 for 1 %%", last(values))
+			}
+			return nil
+		},
+		show: func(s *Settings) string {
+			if s.Drift == 0 {
+				return ""
+			}
+			return strconv.FormatFloat(s.Drift, 'g', -1, 64)
+		},
+	},
+	{
+		name: "once", config: "Once", kind: Truth,
+		usage: "compete for one term only",
+		set: func(s *Settings, values []string) (err error) {
+			s.Once, err = strconv.ParseBool(last(values))
+			if err != nil {
+				return fmt.Errorf("is %q; it must be true or false", last(values))
+			}
+			return nil
+		},
+		show: func(s *Settings) string {
+			if !s.Once {
+				return ""
+			}
+			return "true"
+		},
+	},
+}
+
+func text(name, config, usage string, at func(*Settings) *string) field {
+	return field{
+		name: name, config: config, kind: Text, usage: usage,
+		set:  func(s *Settings, values []string) error { *at(s) = last(values); return nil },
+		show: func(s *Settings) string { return *at(s) },
+	}
+}
+
+func duration(name, config, usage string, at func(*Settings) *time.Duration) field {
+	return field{
+		name: name, config: config, kind: Duration, usage: usage,
+		set: func(s *Settings, values []string) error {
+			d, err := time.ParseDuration(last(values))
+			if err != nil || d <= 0 {
+				return fmt.Errorf("is %q; it must be a time above zero with its unit, such as 1500ms, 15s or 2m", last(values))
+			}
+			*at(s) = d
+			return nil
+		},
+		show: func(s *Settings) string {
+			if *at(s) == 0 {
+				return ""
+			}
+			return at(s).String()
+		},
+	}
+}
+
+func last(values []string) string { return values[len(values)-1] }
+
+// fieldOf finds the setting of a field of elector.Config.
+func fieldOf(config string) *field {
+	return find(func(f *field) bool { return f.config == config })
+}
+
+func find(match func(*field) bool) *field {
+	for i := range fields {
+		if match(&fields[i]) {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+// envPrefix begins the name of every setting in the environment.
+const envPrefix = "ELECT_"
+
+func variable(name string) string {
+	return envPrefix + strings.ToUpper(key(name))
+}
+
+func key(name string) string { return strings.ReplaceAll(name, "-", "_") }

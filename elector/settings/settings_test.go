@@ -1,0 +1,266 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// secret is a password that must appear in no text.
+const secret = "s3cret-w0rd"
+
+// write makes a file of settings.
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "elect.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A flag wins over the environment, the environment over the file, the file
+// over the names of others; and each setting knows where it comes from.
+func TestPrecedence(t *testing.T) {
+	file := write(t, `
+# all that can be said
+name: billing
+id: from-file
+store: redis://file:1
+prefix: "file:"
+lease: 20s
+renew: 4s
+retry: 1s
+request_timeout: 2s
+drain_timeout: 1m30s
+drift: 0.02
+once: true
+`)
+	s, err := Load(Sources{
+		File: file,
+		Environ: []string{
+			"ELECT_ID=from-env", "ELECT_RENEW=5s", "ELECT_ONCE=", "ELECT_TOKEN=7",
+			"LEADER_KEY=pod", "LEASE_TIME=3", "REDIS_HOST=pod", "HOME=/",
+		},
+		Flags: map[string][]string{"renew": {"6s"}, "once": {"false"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	sources := s.sources
+	s.sources = nil
+	want := Settings{
+		Election: "billing", ID: "from-env", Store: []string{"redis://file:1"}, Prefix: "file:",
+		Lease: 20 * time.Second, Renew: 6 * time.Second, Retry: time.Second,
+		RequestTimeout: 2 * time.Second, DrainTimeout: 90 * time.Second, Drift: 0.02,
+	}
+	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]string{"name": "elect.yaml line 3", "id": "ELECT_ID", "renew": "--renew", "lease": "elect.yaml line 7"} {
+		if sources[name] != want {
+			t.Errorf("%s comes from %q, want %q", name, sources[name], want)
+		}
+	}
+	c := s.Config()
+	if c.Election != "billing" || c.Lease != 20*time.Second || c.Renew != 6*time.Second || c.Drift != 0.02 || c.DrainTimeout != 90*time.Second {
+		t.Errorf("the elector's Config: %+v", c)
+	}
+}
+
+// The four names of others mean what they mean there, with their defaults; and
+// what Kubernetes writes under one of them is not taken for a person's wish.
+func TestFourNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		environ     []string
+		name, store string
+		lease       time.Duration
+	}{
+		"all":             {[]string{"REDIS_HOST=db", "REDIS_PORT=7000", "LEADER_KEY=app", "LEASE_TIME=10"}, "app", "redis://db:7000", 10 * time.Second},
+		"their defaults":  {[]string{"REDIS_HOST=db"}, "leader", "redis://db:6379", 5 * time.Second},
+		"a port alone":    {[]string{"REDIS_PORT=7000", "LEASE_TIME=0.5"}, "leader", "redis://127.0.0.1:7000", 500 * time.Millisecond},
+		"IPv6":            {[]string{"REDIS_HOST=::1"}, "leader", "redis://[::1]:6379", 5 * time.Second},
+		"none":            {nil, "", "", 0},
+		"ours are more":   {[]string{"REDIS_HOST=db", "ELECT_STORE=redis://mine", "LEADER_KEY=app", "ELECT_LEASE=9s", "LEASE_TIME=3"}, "app", "redis://mine", 9 * time.Second},
+		"no default of 5": {[]string{"REDIS_HOST=db", "ELECT_STORE=redis://mine", "ELECT_NAME=n"}, "n", "redis://mine", 0},
+		"Kubernetes":      {[]string{"REDIS_PORT=tcp://10.0.0.1:6379"}, "", "", 0},
+		"Kubernetes' too": {[]string{"REDIS_HOST=redis", "REDIS_PORT=tcp://10.0.0.1:6380"}, "leader", "redis://redis:6380", 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Load(Sources{Environ: c.environ})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Election != c.name || strings.Join(s.Store, " ") != c.store || s.Lease != c.lease {
+				t.Errorf("%v", s)
+			}
+		})
+	}
+}
+
+// Whatever is wrong is said with the setting, the place where it stands, and
+// the values and the rule; the same mistake in any source.
+func TestMistakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, env string
+		flag      []string // name, value
+		want      string
+	}{
+		"unknown key":        {file: "name: x\nleese: 3s\n", want: "leese (from elect.yaml line 2): there is no such setting: did you mean lease?"},
+		"unlike any key":     {file: "grandmother: 3s\n", want: "known are drain_timeout, drift"},
+		"key twice":          {file: "lease: 3s\nname: x\nlease: 4s\n", want: "lease (from elect.yaml line 3): it stands in line 1 already"},
+		"no mapping":         {file: "- lease\n", want: "elect.yaml line 1: a setting is expected"},
+		"no YAML":            {file: "a: [\n", want: "elect.yaml is not YAML: line"},
+		"two documents":      {file: "lease: 3s\n---\nlease: 4s\n", want: "more than one document"},
+		"nested":             {file: "lease:\n  long: true\n", want: "one value is expected"},
+		"list of names":      {file: "name: [a, b]\n", want: "one value is expected"},
+		"no unit":            {file: "lease: 15\n", want: `lease (from elect.yaml line 1): is "15"; it must be a time above zero with its unit`},
+		"no unit in env":     {env: "ELECT_LEASE=15", want: `lease (from ELECT_LEASE): is "15"`},
+		"no unit in flag":    {flag: []string{"lease", "15"}, want: `lease (from --lease): is "15"`},
+		"negative":           {env: "ELECT_RETRY=-1s", want: `retry (from ELECT_RETRY): is "-1s"`},
+		"no number":          {env: "ELECT_DRIFT=1%", want: "0.01 for 1 %"},
+		"no truth":           {env: "ELECT_ONCE=maybe", want: "true or false"},
+		"slip":               {env: "ELECT_LAESE=3s", want: "ELECT_LAESE (from the environment): there is no such setting: did you mean ELECT_LEASE?"},
+		"their lease":        {env: "LEASE_TIME=5s", want: `lease (from LEASE_TIME): is "5s"; it must be a number of seconds`},
+		"their port":         {env: "REDIS_PORT=redis", want: `store (from REDIS_PORT): is "redis"`},
+		"their host":         {env: "REDIS_HOST=redis://:" + secret + "@db", want: "belongs into ELECT_STORE"},
+		"variable missing":   {env: "ELECT_STORE=redis://:${NOT_SET}@db", want: "store (from ELECT_STORE): the environment variable NOT_SET"},
+		"no name":            {file: "lease: 3s\n", want: "no election is named"},
+		"bad name":           {flag: []string{"name", "a b"}, want: "name (from --name): is \"a b\""},
+		"relation":           {file: "name: x\nrenew: 6s\n", env: "ELECT_LEASE=5s", want: "renew (from elect.yaml line 2): is 6s and Lease is 5s; a lease must be renewed before it ends: Renew < Lease (lease is from ELECT_LEASE)"},
+		"relation of three":  {file: "name: x\nrenew: 6s\nrequest_timeout: 5s\n", env: "ELECT_LEASE=10s", want: "request-timeout (from elect.yaml line 3): is 5s and Renew is 6s"},
+		"drift":              {file: "name: x\ndrift: 1.5\n", want: "drift (from elect.yaml line 2): is 1.5"},
+		"fraction of a ms":   {file: "name: x\nlease: 1.0005s\n", want: "whole milliseconds"},
+		"unknown flag":       {flag: []string{"colour", "red"}, want: "colour"},
+		"ID with a space":    {file: "name: x\n", env: "ELECT_ID=a b", want: "id (from ELECT_ID)"},
+		"key without letter": {file: "42: x\n", want: "42 (from elect.yaml line 1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := Sources{Environ: []string{c.env}, File: write(t, c.file)}
+			if c.flag != nil {
+				from.Flags = map[string][]string{c.flag[0]: c.flag[1:]}
+			}
+			s, err := Load(from)
+			if err == nil {
+				err = s.Validate()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("it says %v, want %q", err, c.want)
+			}
+			if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("it shows the password, or is more than one line: %v", err)
+			}
+		})
+	}
+}
+
+// A file that is not there is said with the ways to name another one; an empty
+// one, and one of comments, is no mistake. The environment can name it.
+func TestFile(t *testing.T) {
+	if _, err := Load(Sources{File: filepath.Join(t.TempDir(), "none.yaml")}); err == nil || !strings.Contains(err.Error(), "--config or ELECT_CONFIG") {
+		t.Errorf("no file: %v", err)
+	}
+	for _, content := range []string{"", "# nothing\n", "---\n", "lease:\n"} {
+		if s, err := Load(Sources{File: write(t, content)}); err != nil || s.String() != "" {
+			t.Errorf("%q: %v, %v", content, s, err)
+		}
+	}
+	s, err := Load(Sources{Environ: []string{"ELECT_CONFIG=" + write(t, "store: [redis://a, redis://b]\nname: x\n")}})
+	if err != nil || len(s.Store) != 2 || s.Election != "x" {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// Kubernetes sets these for services called "elect" and "redis"; they are no
+// mistakes of anybody.
+func TestServicesOfKubernetes(t *testing.T) {
+	s, err := Load(Sources{Environ: []string{
+		"ELECT_PORT=tcp://10.0.0.2:80", "ELECT_SERVICE_HOST=10.0.0.2", "ELECT_SERVICE_PORT=80", "ELECT_PORT_80_TCP_ADDR=10.0.0.2",
+		"REDIS_PORT=tcp://10.0.0.1:6379", "REDIS_SERVICE_HOST=10.0.0.1",
+	}})
+	if err != nil || s.String() != "" {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// A password comes from the environment, escaped as a URL needs it, and is
+// shown by no way of printing the settings, nor by an error about the URL.
+func TestPasswords(t *testing.T) {
+	odd := secret + "@/:?#%+ é"
+	for _, url := range []string{"redis://app:${REDIS_PASSWORD}@db:6379/2", "${WHOLE_URL}"} {
+		s, err := Load(Sources{
+			Environ: []string{"REDIS_PASSWORD=" + odd, "WHOLE_URL=redis://:" + secret + "@db:6379/2"},
+			Flags:   map[string][]string{"store": {url}, "name": {"x"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, closer, err := s.Open(t.Context())
+		if err != nil || store == nil {
+			t.Fatalf("%s: %v", url, err)
+		}
+		if err := closer.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+			text := fmt.Sprintf(format, s)
+			if strings.Contains(text, secret) || !strings.Contains(text, "redis://…@db:6379/2") {
+				t.Errorf("%s shows %s", format, text)
+			}
+		}
+	}
+	for _, url := range []string{
+		"redis://:" + secret + "@host:notaport", "redis://:" + secret + "/x@host", "redis://:" + secret + "#x@host",
+		"redis://host/0?password=" + secret, secret, "://" + secret + "@", "redis:" + secret,
+	} {
+		s := Settings{Election: "x", Store: []string{url}}
+		_, _, err := s.Open(t.Context())
+		if err == nil || strings.Contains(err.Error()+s.String()+fmt.Sprintf("%#v", &s), secret) {
+			t.Errorf("%s: %v, %v", url, err, s)
+		}
+	}
+}
+
+// Open says which store is missing, or which cannot be used.
+func TestOpenRefuses(t *testing.T) {
+	for want, s := range map[string]Settings{
+		"no store is named":     {},
+		"names 2 stores":        {Store: []string{"redis://a", "redis://b"}},
+		"must begin with redis": {Store: []string{"etcd://a"}},
+		"braces":                {Store: []string{"redis://a"}, Prefix: "{x}"},
+	} {
+		if _, _, err := s.Open(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", s, err, want)
+		}
+	}
+}
+
+// Each setting can be set from all three sources under names that follow from
+// one another, and shows itself when it is set.
+func TestEverySetting(t *testing.T) {
+	values := map[Kind]string{Text: "word", Duration: "5s", Number: "0.05", Truth: "true", Texts: "redis://db"}
+	for _, setting := range All() {
+		value := values[setting.Kind]
+		for source, from := range map[string]Sources{
+			"flag":        {Flags: map[string][]string{setting.Name: {value}}},
+			"environment": {Environ: []string{setting.Variable() + "=" + value}},
+			"file":        {File: write(t, setting.Key()+": "+value+"\n")},
+		} {
+			s, err := Load(from)
+			if err != nil || !strings.Contains(s.String(), setting.Name+" ") || s.Source(setting.Name) == "" {
+				t.Errorf("%s by %s: %v, %v", setting.Name, source, s, err)
+			}
+		}
+		if setting.Usage == "" {
+			t.Errorf("%s does not say what it is for", setting.Name)
+		}
+	}
+}

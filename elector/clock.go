@@ -19,7 +19,8 @@ type Timer interface {
 }
 
 // SystemClock is the machine's time since it was booted, suspensions included
-// (CLOCK_BOOTTIME on Linux, its like on macOS and Windows). Its timers are Go's,
+// (CLOCK_BOOTTIME on Linux, its like on macOS and Windows). On Linux an answer
+// is up to 40 µs old, never ahead, and most cost no system call. Its timers are Go's,
 // which stand still during a suspension and are late by as much: the elector
 // never relies on a single one while it leads.
 func SystemClock() Clock { return systemClock{} }

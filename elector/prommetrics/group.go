@@ -38,7 +38,7 @@ type group struct {
 // else the largest counts.
 func (g *group) refresh() {
 	var all reading
-	counts := make(map[elector.State]int, len(states))
+	counts := make(map[elector.State]int)
 	for _, s := range g.subjects {
 		r := s.read()
 		counts[r.state]++
@@ -64,7 +64,7 @@ func (g *group) refresh() {
 	if !all.answer.IsZero() {
 		g.lastAnswer.Set(float64(all.answer.UnixMilli()) / 1000)
 	}
-	for _, s := range states {
+	for _, s := range instrument.States() {
 		g.states[s].Set(float64(counts[s]))
 	}
 }

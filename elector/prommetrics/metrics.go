@@ -93,11 +93,6 @@ func (m *metrics) forget(values []string) {
 	}
 }
 
-var (
-	states  = []elector.State{elector.StateFollower, elector.StateCandidate, elector.StateLeader, elector.StateDraining, elector.StateStopped}
-	reasons = []elector.Reason{elector.ReasonExpired, elector.ReasonSuperseded, elector.ReasonResigned, elector.ReasonStopped, elector.ReasonError}
-)
-
 // group makes the series with these labels. All are made at once, and begin
 // with 0: a counter that appears with 1 has never increased for Prometheus.
 func (m *metrics) group(values []string) *group {
@@ -114,13 +109,13 @@ func (m *metrics) group(values []string) *group {
 		lateness: m.lateness, requestTime: make(map[instrument.Operation]prometheus.Observer),
 	}
 	with := func(more ...string) []string { return append(append([]string{}, values...), more...) }
-	for _, s := range states {
+	for _, s := range instrument.States() {
 		g.states[s] = m.state.WithLabelValues(with(string(s))...)
 	}
-	for _, r := range reasons {
+	for _, r := range instrument.Reasons() {
 		g.terms[r] = m.terms.WithLabelValues(with(string(r))...)
 	}
-	for _, k := range kinds() {
+	for _, k := range instrument.Troubles() {
 		g.troubles[k] = m.troubles.WithLabelValues(with(k)...)
 	}
 	for _, o := range instrument.Operations() {

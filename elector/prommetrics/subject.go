@@ -1,9 +1,7 @@
 package prommetrics
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,25 +16,23 @@ import (
 type subject struct {
 	election  string
 	clock     elector.Clock
-	drift     float64
 	onEvent   prometheus.Observer // durations
 	onLeader  prometheus.Observer
 	elector   *elector.Elector
 	group     atomic.Pointer[group] // nil until the elector is attached
 	pulse     instrument.Pulse
+	belief    *instrument.Belief
 	callbacks atomic.Int64 // since when one runs, on the clock, plus 1; 0: none does
 
 	mu          sync.Mutex
-	token       uint64
 	leaderToken uint64
-	until       time.Duration // of the belief
 	over        time.Duration // since when the work should have ended
 	working     int           // calls of OnStarted whose context is done; more than one at no time
 }
 
 func newSubject(cfg elector.Config, m *metrics) *subject {
 	return &subject{
-		election: cfg.Election, clock: instrument.Clock(cfg), drift: cmp.Or(cfg.Drift, elector.DefaultDrift),
+		election: cfg.Election, clock: instrument.Clock(cfg), belief: instrument.NewBelief(cfg),
 		onEvent:  m.callbackTime.WithLabelValues("OnEvent"),
 		onLeader: m.callbackTime.WithLabelValues("OnLeader"),
 	}
@@ -116,9 +112,7 @@ func (s *subject) begin(ctx context.Context, c instrument.Call) (context.Context
 			g.requestTime[c.Operation].Observe((now - sent).Seconds())
 		}
 		s.heard(a.Leader.Token)
-		if c.Operation == instrument.Renew && a.Outcome == instrument.Done {
-			s.held(c.Token, sent+s.usable(c.TTL))
-		}
+		s.belief.Answered(c, a, sent)
 	}
 }
 
@@ -128,50 +122,31 @@ func (s *subject) heard(token uint64) {
 	s.leaderToken = max(s.leaderToken, token)
 }
 
-// held notes how long a term lasts. Renewals tell it as well as events do, and
-// no callback keeps them away.
-func (s *subject) held(token uint64, until time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case token > s.token:
-		s.token, s.until = token, until
-	case token == s.token:
-		s.until = max(s.until, until)
-	}
-}
-
-// usable is how much of a lease is believed in: see elector.Config.
-func (s *subject) usable(lease time.Duration) time.Duration {
-	return lease - time.Duration(float64(lease)*s.drift) - time.Millisecond
-}
-
 // event observes one event of the elector.
 func (s *subject) event(ev elector.Event) {
 	g := s.group.Load()
 	if g == nil {
 		return
 	}
+	s.belief.Event(ev)
 	switch ev.Kind {
 	case elector.EventElected:
 		g.acquisitions.Inc()
-		s.held(ev.Token, ev.Until)
 	case elector.EventExtended:
 		g.renewals.Inc()
 		g.lateness.Observe(ev.Late.Seconds())
-		s.held(ev.Token, ev.Until)
 	case elector.EventDeposed:
 		if ended, ok := g.terms[ev.Reason]; ok {
 			ended.Inc()
 		}
-		if ev.Reason != elector.ReasonResigned && ev.Reason != elector.ReasonStopped {
+		if instrument.Lost(ev.Reason) {
 			g.losses.Inc()
 		}
 	case elector.EventLeader:
 		g.changes.Inc()
 		s.heard(ev.Leader.Token)
 	case elector.EventTrouble:
-		g.troubles[kindOf(ev.Err)].Inc()
+		g.troubles[instrument.Trouble(ev.Err)].Inc()
 	case elector.EventUnreachable:
 		g.silences.Inc()
 	}
@@ -181,6 +156,10 @@ func (s *subject) event(ev elector.Event) {
 func (s *subject) read() reading {
 	r := reading{state: s.elector.State()}
 	leads, now := s.elector.IsLeader(), s.clock.Now()
+	token, until := s.belief.Last()
+	if r.token = token; leads {
+		r.leaders, r.belief = 1, max(0, until-now)
+	}
 	r.unreachable = s.pulse.Unreachable(now)
 	if last, ok := s.pulse.Last(); ok {
 		r.answer = time.Now().Add(min(0, last-now))
@@ -190,48 +169,9 @@ func (s *subject) read() reading {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if leads {
-		r.leaders, r.belief = 1, max(0, s.until-now)
-	}
-	r.token, r.leaderToken = s.token, s.leaderToken
+	r.leaderToken = s.leaderToken
 	if s.working > 0 {
 		r.overdue = max(0, now-s.over)
 	}
 	return r
-}
-
-// troubleKinds name the troubles that an elector tells apart. Everything else is
-// "request": a request that the store or the way to it has failed.
-var troubleKinds = []struct {
-	kind string
-	err  error
-}{
-	{"timeout", elector.ErrTimeout},
-	{"too_many", elector.ErrTooMany},
-	{"token_seen", elector.ErrTokenSeen},
-	{"too_late", elector.ErrTooLate},
-	{"stray", elector.ErrStray},
-	{"drain_capped", elector.ErrDrainCapped},
-	{"same_id", elector.ErrSameID},
-	{"no_hints", elector.ErrNoHints},
-	{"panic", elector.ErrPanic},
-}
-
-const otherKind = "request"
-
-func kindOf(err error) string {
-	for _, k := range troubleKinds {
-		if errors.Is(err, k.err) {
-			return k.kind
-		}
-	}
-	return otherKind
-}
-
-func kinds() []string {
-	list := []string{otherKind}
-	for _, k := range troubleKinds {
-		list = append(list, k.kind)
-	}
-	return list
 }

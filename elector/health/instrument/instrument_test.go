@@ -340,3 +340,40 @@ func TestPulse(t *testing.T) {
 		t.Error("a release without an answer is a silence, too, and has the lease of those before")
 	}
 }
+
+// A term's end is known from renewals and from events alike, whichever comes
+// first, and never goes back; nor does the term.
+func TestBelief(t *testing.T) {
+	b := instrument.NewBelief(elector.Config{})
+	last := func(token uint64, until time.Duration) {
+		t.Helper()
+		if gotToken, gotUntil := b.Last(); gotToken != token || gotUntil != until {
+			t.Errorf("token %d until %v, want %d until %v", gotToken, gotUntil, token, until)
+		}
+	}
+	last(0, 0)
+	b.Event(elector.Event{Kind: elector.EventElected, Token: 3, Until: 10 * time.Second})
+	last(3, 10*time.Second)
+	renewal := instrument.Call{Operation: instrument.Renew, Token: 3, TTL: 15 * time.Second}
+	b.Answered(renewal, instrument.Answer{Outcome: instrument.Unknown}, 5*time.Second)
+	last(3, 10*time.Second)
+	b.Answered(renewal, instrument.Answer{Outcome: instrument.Done}, 5*time.Second)
+	last(3, 5*time.Second+14849*time.Millisecond)
+	b.Event(elector.Event{Kind: elector.EventExtended, Token: 3, Until: 12 * time.Second})
+	b.Event(elector.Event{Kind: elector.EventDeposed, Token: 3, Until: time.Hour})
+	b.Event(elector.Event{Kind: elector.EventElected, Token: 2, Until: time.Hour})
+	last(3, 5*time.Second+14849*time.Millisecond)
+}
+
+// Every trouble has one of few names, however it is wrapped.
+func TestTroubles(t *testing.T) {
+	for _, err := range []error{elector.ErrTimeout, elector.ErrTooMany, elector.ErrTokenSeen, elector.ErrTooLate, elector.ErrStray, elector.ErrDrainCapped, elector.ErrSameID, elector.ErrNoHints, elector.ErrPanic} {
+		kind := instrument.Trouble(fmt.Errorf("wrapped: %w", err))
+		if kind == "request" || !slices.Contains(instrument.Troubles(), kind) {
+			t.Errorf("%v is %q", err, kind)
+		}
+	}
+	if kind := instrument.Trouble(errors.New("connection reset")); kind != "request" {
+		t.Errorf("%q", kind)
+	}
+}

@@ -65,6 +65,9 @@ func (s *Server) Output() string {
 	return s.said.String()
 }
 
+// ErrRuns says that a server cannot be started: it runs.
+var ErrRuns = errors.New("topology: the server runs already")
+
 // Start starts the server, at first or again after Kill, at the same address
 // and with what it left in its folder: nothing, unless its settings say that
 // data is kept on disk. It returns when connections are accepted.
@@ -72,7 +75,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		return fmt.Errorf("topology: the server at %s runs already", s.Addr)
+		return fmt.Errorf("%w: the one at %s", ErrRuns, s.Addr)
 	}
 	args := make([]string, len(s.args))
 	for i, arg := range s.args {

@@ -29,6 +29,7 @@ func ok(t *testing.T, err error) {
 // Replicas get what the primary is told; cut off from it they keep what they
 // had, and when they are let in again they get the rest.
 func TestReplicated(t *testing.T) {
+	t.Parallel()
 	ctx, l := For(t, needed...)
 	r := Must[*Replicated](t)(l.Replicated(ctx, 2, Config{}))
 	ok(t, r.Primary.Client().Set(ctx, "k", "before", 0).Err())
@@ -57,6 +58,7 @@ func TestReplicated(t *testing.T) {
 // Sentinels promote a replica when the primary is killed, and make the primary
 // its replica when it comes back.
 func TestSentinels(t *testing.T) {
+	t.Parallel()
 	ctx, l := For(t, needed...)
 	begin := time.Now()
 	r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
@@ -78,6 +80,7 @@ func TestSentinels(t *testing.T) {
 // An isolated primary is replaced while its clients go on writing to it, and
 // gives up what they wrote when it is let in again.
 func TestIsolate(t *testing.T) {
+	t.Parallel()
 	ctx, l := For(t, needed...)
 	r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
 	watch := Must[*Switch](t)(r.Switching(ctx))
@@ -96,6 +99,7 @@ func TestIsolate(t *testing.T) {
 // A cluster accepts writes to every slot, and a replica takes over when a
 // primary is killed.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	ctx, l := For(t, needed...)
 	begin := time.Now()
 	r := Must[*Cluster](t)(l.Cluster(ctx, ClusterConfig{}))
@@ -123,6 +127,7 @@ func TestCluster(t *testing.T) {
 // Independent servers know nothing of each other; one that is killed comes back
 // empty at its address, and one that is paused does not answer.
 func TestIndependent(t *testing.T) {
+	t.Parallel()
 	ctx, l := For(t, needed...)
 	begin := time.Now()
 	all := Must[[]*Server](t)(l.Independent(ctx, 5, Config{Client: redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}}))
@@ -153,6 +158,7 @@ func TestIndependent(t *testing.T) {
 
 // A server that cannot start says why.
 func TestStartFails(t *testing.T) {
+	t.Parallel()
 	ctx, l := For(t, needed...)
 	if _, err := l.Server(ctx, Config{Settings: []string{"--no-such-setting", "1"}}); err == nil || !strings.Contains(err.Error(), "no-such-setting") {
 		t.Errorf("an unknown setting: %v", err)
@@ -165,7 +171,8 @@ const childVariable = "TOPOLOGY_TEST_CHILD"
 // When the process that started servers is killed, they end too.
 func TestNothingOutlivesTheProcess(t *testing.T) {
 	if os.Getenv(childVariable) != "" {
-		ctx, l := For(t, needed...)
+		t.Parallel()
+	ctx, l := For(t, needed...)
 		r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
 		for _, s := range append(r.Servers(), r.Sentinels...) {
 			fmt.Println("PID", s.process.PID())

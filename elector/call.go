@@ -132,6 +132,9 @@ func (s *session) inspect(held *HeldError) {
 	if held.Repaired != "" {
 		s.trouble(fmt.Errorf("elector: the lease of %q was found damaged: %s", held.Holder, held.Repaired))
 	}
+	if held.Withheld != "" {
+		s.trouble(fmt.Errorf("%w for another %v: %s", ErrWithheld, held.Remaining, held.Withheld))
+	}
 	if s.watcher.missed(held) {
 		s.trouble(ErrNoHints)
 	}

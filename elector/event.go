@@ -74,6 +74,7 @@ var (
 	ErrStray       = machine.ErrStray       // an attempt long given up was granted. The lease was given back
 	ErrDrainCapped = machine.ErrDrainCapped // the work did not end within Config.DrainTimeout. The lease was given back
 	ErrSameID      = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
+	ErrWithheld    = errors.New("elector: the store grants nobody the lease")
 	ErrNoHints     = errors.New("elector: the store's announcements have stopped coming; listening anew")
 	ErrPanic       = errors.New("elector: the store panicked")
 )

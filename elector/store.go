@@ -54,6 +54,7 @@ type Attempt struct {
 	Request  uint64        // number of this request, unique per elector; for audits and logs
 	TTL      time.Duration // whole milliseconds
 	Floor    uint64        // the highest token the candidate knows of, in case the store lost count
+	Priority int           // Config.Priority, for Roster
 }
 
 // Lease identifies one term's holding of a lease.
@@ -64,6 +65,12 @@ type Lease struct {
 	Token    uint64
 	Request  uint64
 	TTL      time.Duration // for Renew; whole milliseconds
+	Priority int           // for Renew: Config.Priority, for Roster
+
+	// For Release: the candidate that the lease is handed over to, and for how
+	// long nobody else gets it. A store that cannot reserve releases it for all.
+	To      string
+	Reserve time.Duration
 }
 
 // Grant is a lease acquired.
@@ -92,15 +99,17 @@ const (
 type Hint struct {
 	Kind      HintKind
 	Token     uint64        // of the term that ended or began
-	Remaining time.Duration // HintGranted: how long the lease lasts
+	Remaining time.Duration // HintGranted: how long the lease lasts; HintReleased: how long only To gets it
 	Waiters   int           // how many were listening
+	To        string        // HintReleased: the candidate that it is handed over to; empty if it is anybody's
 }
 
 // ErrNotHeld is the answer to a renewal or release of a lease that is over:
 // expired, taken by another, deleted, or of an earlier term.
 var ErrNotHeld = errors.New("elector: the lease is not held")
 
-// HeldError is the answer to an attempt to acquire a lease that somebody holds.
+// HeldError is the answer to an attempt to acquire a lease that somebody holds,
+// or that the store gives to nobody yet (Withheld; then there is no Holder).
 type HeldError struct {
 	Holder    string
 	Token     uint64
@@ -111,9 +120,16 @@ type HeldError struct {
 	// it: a lease without a time to live, say, would have blocked the election
 	// for ever, and was given one. Empty if all was well.
 	Repaired string
+
+	// Withheld says why nobody is granted the lease although nobody holds it:
+	// the store may have forgotten a lease that is still believed in, say.
+	Withheld string
 }
 
 func (e *HeldError) Error() string {
+	if e.Withheld != "" {
+		return fmt.Sprintf("elector: nobody is granted the lease for another %v: %s", e.Remaining, e.Withheld)
+	}
 	return fmt.Sprintf("elector: the lease is held by %q (token %d) for another %v", e.Holder, e.Token, e.Remaining)
 }
 

@@ -33,7 +33,7 @@ func TestPoisonedPool(t *testing.T) {
 			good := startMini(t)
 			var w way
 			w.lead(bad)
-			s := openAt(t, &redis.UniversalOptions{Addrs: []string{"10.0.0.1:1"}, Dialer: w.dial, PoolSize: 4}, Options{})
+			s := openAt(t, &redis.UniversalOptions{Addrs: []string{"10.0.0.1:1"}, Dialer: w.dial, PoolSize: 4}, Options{Unprotected: true})
 			first := s.live.Load()
 			for range 4 * maxFailures {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -12,14 +12,17 @@
 //
 // # What it does not guarantee
 //
-// Redis replicates asynchronously. A failover, or a restart without (all of)
-// its data, loses the last leases and counts: two candidates may then hold a
-// lease at one time, and a token may be handed out that is not larger.
-// Attempt.Floor (every elector gives the highest token that it knows) and
-// Options.SeedTokens make the second unlikely; only the protected resource can
-// make the first harmless, by refusing tokens smaller than one it has seen
-// (package fence). "min-replicas-to-write 1" on the server narrows the window,
-// and "maxmemory-policy noeviction" keeps Redis from evicting leases.
+// Redis replicates asynchronously, and its lease is only as durable as its
+// persistence. A server that lost data, or that took over from another one,
+// grants nobody a lease for as long as one may last that it does not know of,
+// and counts tokens on from its clock (Options.Unprotected switches that off).
+// Two things remain: a primary that was cut off from its replicas goes on
+// renewing the lease that it knows, while a promoted replica grants another one
+// (Options.Replicas closes that gap: then nobody believes what too few replicas
+// have confirmed); and a server's clock that jumps forward ends leases early.
+// The protected resource makes both harmless by refusing tokens smaller than one
+// it has seen (package fence). "maxmemory-policy noeviction" keeps Redis from
+// evicting leases, which would cost a lease's time without a leader.
 //
 // # The caller's duty
 //
@@ -31,9 +34,12 @@
 //
 // The Redis user needs the keys and channels that begin with Options.Prefix
 // (ACL: "~recount:* &recount:*") and the commands evalsha, eval, get, set, del,
-// incr, pexpire, pttl, publish, subscribe, ping, pubsub|numsub; time for
-// SeedTokens and Audit; rpush and lrange for Audit. Without publish and
-// subscribe elections work, but nobody is woken when a lease is released.
+// incr, pexpire, pexpireat, pttl, time, hset, hget, hmget, hdel, info, publish,
+// subscribe, ping, pubsub|numsub; exists for Create; hlen, hgetall, lpush, ltrim
+// and lrange for Candidates and History; wait for Options.Replicas; rpush and
+// lrange for Audit. Without publish and subscribe elections work, but nobody is
+// woken when a lease is released; without info a server that was replaced cannot
+// be told, and only what the lost data itself shows is protected.
 //
 // go-redis logs failed dials through its own logger, which is the program's
 // to set (redis.SetLogger).

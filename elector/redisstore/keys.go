@@ -55,19 +55,19 @@ func unescape(text string) (string, error) { return url.PathUnescape(text) }
 // Keys lists all keys that the election may leave in Redis. They share one
 // hash tag, so a cluster keeps them on one node. An empty name has none.
 //
-// The counter (the key that ends in ":token") has no time to live: it must
-// outlive every lease, or tokens would start again. An election therefore
-// leaves a key of some bytes behind for good; see [Store.Retire] for elections
-// whose names are made up as the program runs.
+// The counter (the key that ends in ":token"), the guard and the past terms
+// have no time to live: the first two must outlive every lease, or tokens would
+// start again. An election therefore leaves some hundred bytes behind for good;
+// see [Store.Retire] for elections whose names are made up as the program runs.
 func (s *Store) Keys(election string) []string {
 	if election == "" {
 		return nil
 	}
-	k := s.keys(election)
-	if s.audit {
-		return []string{k.lease(), k.counter(), k.audit()}
+	all := s.keys(election).all()
+	if !s.audit {
+		return all[:len(all)-1]
 	}
-	return []string{k.lease(), k.counter()}
+	return all
 }
 
 // keys is what all keys of one election begin with: the prefix and hash tag.
@@ -79,8 +79,17 @@ func (s *Store) keys(election string) keys {
 
 func (k keys) lease() string   { return string(k) + ":lease" }
 func (k keys) counter() string { return string(k) + ":token" }
+func (k keys) guard() string   { return string(k) + ":guard" }
+func (k keys) terms() string   { return string(k) + ":terms" }
 func (k keys) audit() string   { return string(k) + ":audit" }
 func (k keys) channel() string { return string(k) + ":wake" }
+
+func (k keys) candidates() string { return string(k) + ":candidates" }
+
+// all are the keys, the lease's first and the audit's last.
+func (k keys) all() []string {
+	return []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms(), k.audit()}
+}
 
 // leaseValue is what the lease's key holds while l stands. The scripts build
 // and parse the same: "r1 TOKEN NONCE ID".

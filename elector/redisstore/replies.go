@@ -63,18 +63,33 @@ func grantOf(election string, reply any) (elector.Grant, error) {
 	return elector.Grant{}, shapeError("acquire", election, reply)
 }
 
-// heldOf reads id, remaining, waiters, repaired.
+// What acquire remarks on a refusal. See its script.
+const (
+	remarkRepaired = 1
+	remarkLost     = 2
+	remarkEarly    = 3
+	remarkReserved = 4
+)
+
+// heldOf reads id, remaining, waiters, remark.
 func heldOf(token uint64, fields []any) *elector.HeldError {
 	holder, ok := fields[0].(string)
 	remaining, ok2 := integer(fields[1])
 	waiters, ok3 := integer(fields[2])
-	repaired, ok4 := integer(fields[3])
+	remark, ok4 := integer(fields[3])
 	if !ok || !ok2 || !ok3 || !ok4 {
 		return nil
 	}
 	held := &elector.HeldError{Holder: holder, Token: token, Remaining: remainingOf(remaining), Waiters: int(waiters)}
-	if repaired == 1 {
+	switch remark {
+	case remarkRepaired:
 		held.Repaired = fmt.Sprintf("the lease had no time to live and would have blocked the election for ever; it now ends in %v unless it is renewed", held.Remaining)
+	case remarkLost:
+		held.Withheld = fmt.Sprintf("this server does not remember the election, or another one granted the last lease: it was restarted, flushed, replaced or is new. A lease that it does not know of may last for another %v, so nobody is granted one before", held.Remaining)
+	case remarkEarly:
+		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may believe in it for another %v, so nobody is granted one before", held.Remaining)
+	case remarkReserved:
+		held.Withheld = fmt.Sprintf("the last leader has handed over to another candidate, which has %v to take the lease", held.Remaining)
 	}
 	return held
 }

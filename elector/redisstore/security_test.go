@@ -103,14 +103,15 @@ func TestTLSUserAndDatabase(t *testing.T) {
 	a := newAuthority(t)
 	r := a.startTLS(t, time.Now().Add(time.Hour), "--requirepass", secret)
 	r.do(t, "ACL", "SETUSER", "alice", "on", ">"+secret, "~recount:*", "&recount:*",
-		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl", "+publish", "+subscribe",
-		"+ping", "+select", "+pubsub|numsub", "+time", "+rpush", "+lrange")
+		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl",
+		"+info", "+time", "+hset", "+hget", "+hmget", "+hdel", "+pexpireat",
+		"+publish", "+subscribe", "+ping", "+select", "+pubsub|numsub", "+rpush", "+lrange")
 	opts, err := ParseURL("rediss://alice:s3cr3t-%25%2F%3F%23-word@" + r.addr + "/5")
 	if err != nil {
 		t.Fatal(err)
 	}
 	opts.TLSConfig.RootCAs = a.pool()
-	s := openAt(t, opts, Options{Audit: true, SeedTokens: true})
+	s := openAt(t, opts, Options{Audit: true, Unprotected: true})
 	watching(t, r, s, 1)
 	first := attempt("n1", "a")
 	g := mustAcquire(t, r, s, first)
@@ -193,8 +194,9 @@ func TestHintsAreForbidden(t *testing.T) {
 	needRedis(t)
 	r := startOwn(t, &redis.Options{Password: secret}, "--requirepass", secret)
 	r.do(t, "ACL", "SETUSER", "deaf", "on", ">"+secret, "~recount:*", "resetchannels",
-		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl")
-	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "deaf", Password: secret}, Options{})
+		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl",
+		"+info", "+time", "+hset", "+hget", "+hmget", "+hdel", "+pexpireat")
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "deaf", Password: secret}, Options{Unprotected: true})
 	a := attempt("n1", "a")
 	g := mustAcquire(t, r, s, a)
 	_ = mustRefuse(t, r, s, attempt("n2", "b"))

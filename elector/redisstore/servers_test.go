@@ -214,7 +214,13 @@ func newServer(t testing.TB, name string, o *redis.Options) *server {
 // open makes a store on the server.
 func (r *server) open(t testing.TB, o Options) *Store {
 	t.Helper()
-	return openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}}, o)
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}}, o)
+	if !o.Unprotected {
+		for _, election := range []string{"billing", "storetest", "storetest-2"} {
+			_, _ = s.Create(r.ctx, election) // a server that cannot is what some tests are about
+		}
+	}
+	return s
 }
 
 func openAt(t testing.TB, opts *redis.UniversalOptions, o Options) *Store {

@@ -23,12 +23,26 @@ type Options struct {
 	// It must not contain braces.
 	Prefix string
 
-	// SeedTokens makes the tokens of an election whose counter is missing
-	// start at the server's time in microseconds, rather than at 1. Tokens
-	// then keep growing when Redis loses its data and no candidate lives that
-	// knows the last one, as long as the server's clock is right and the
-	// election had fewer than a million terms a second.
-	SeedTokens bool
+	// Unprotected switches the protection against lost data off. With it, a
+	// server that may have forgotten a lease (it was restarted, flushed,
+	// replaced by a replica, or evicted keys) grants none for as long as that
+	// one may have lasted, and the tokens go on from the server's time in
+	// microseconds, which is larger than any before. Without it, such a server
+	// grants at once, and may hand out a token a second time: two candidates may
+	// lead for up to one lease.
+	Unprotected bool
+
+	// Replicas is how many replicas must have confirmed each grant and renewal
+	// (WAIT) within Confirm before the elector believes in it; none by default.
+	// With at least half of them, a primary that is cut off from the others
+	// cannot keep its leader, and a failover to a replica that confirmed loses
+	// no lease. The server must have so many replicas, or nobody can lead.
+	Replicas int
+
+	// Confirm is how long the confirmations are waited for: 100 ms by default,
+	// at least one, in whole milliseconds. It must be well below the electors'
+	// RequestTimeout.
+	Confirm time.Duration
 
 	// Audit makes every acquire, renew and release leave a line in a list,
 	// whether it was applied or not, in the order of execution. The list grows
@@ -40,9 +54,11 @@ type Options struct {
 
 // Store keeps the leases of elections in Redis. It is safe for concurrent use.
 type Store struct {
-	prefix string
-	seed   bool
-	audit  bool
+	prefix   string
+	protect  string // "1" or "0", as the scripts take it
+	audit    bool
+	replicas int
+	confirm  time.Duration
 
 	scripts   scripts
 	opts      redis.UniversalOptions
@@ -74,16 +90,27 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: prefix %q: braces would move the hash tag that keeps an election's keys together: choose a prefix without them", o.Prefix)
 	}
+	if o.Replicas < 0 || o.Confirm < 0 || o.Confirm%time.Millisecond != 0 {
+		return nil, fmt.Errorf("redisstore: Replicas is %d and Confirm is %v: neither may be negative, and Confirm must be a multiple of 1ms", o.Replicas, o.Confirm)
+	}
 	s := &Store{
 		prefix:    o.Prefix,
-		seed:      o.SeedTokens,
+		protect:   "1",
 		audit:     o.Audit,
+		replicas:  o.Replicas,
+		confirm:   o.Confirm,
 		scripts:   newScripts(),
 		opts:      clientOptions(*opts),
 		pingEvery: 10 * time.Second,
 	}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
+	}
+	if o.Unprotected {
+		s.protect = "0"
+	}
+	if s.confirm == 0 {
+		s.confirm = 100 * time.Millisecond
 	}
 	s.live.Store(s.open())
 	return s, nil
@@ -106,20 +133,16 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 			Fix: "find out where that token came from: elections count from 1",
 		}
 	}
-	seed := 0
-	if s.seed {
-		seed = 1
-	}
 	k := s.keys(a.Election)
-	reply, err := s.run(ctx, &s.scripts.acquire, s.withAudit(k, k.lease(), k.counter()),
-		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), k.channel(), a.Request, seed)
+	reply, err := s.write(ctx, &s.scripts.acquire, s.withAudit(k, k.lease(), k.counter(), k.guard(), k.candidates(), k.terms()),
+		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), k.channel(), a.Request, s.protect, a.Priority)
 	if err != nil {
 		return elector.Grant{}, judge("acquire", a.Election, err)
 	}
 	return grantOf(a.Election, reply)
 }
 
-// Renew is [elector.Store.Renew]: one command.
+// Renew is [elector.Store.Renew]: one command, and WAIT with Options.Replicas.
 func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
@@ -129,8 +152,8 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 		return err
 	}
 	k, nonce := s.keys(l.Election), escape(l.Nonce)
-	reply, err := s.run(ctx, &s.scripts.renew, s.withAudit(k, k.lease()),
-		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10))
+	reply, err := s.write(ctx, &s.scripts.renew, s.withAudit(k, k.lease(), k.guard(), k.candidates()),
+		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.ID, l.Priority)
 	if err != nil {
 		return judge("renew", l.Election, err)
 	}
@@ -143,8 +166,8 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 		return err
 	}
 	k, nonce := s.keys(l.Election), escape(l.Nonce)
-	reply, err := s.run(ctx, &s.scripts.release, s.withAudit(k, k.lease()),
-		leaseValue(l, nonce), k.channel(), nonce, l.Request, strconv.FormatUint(l.Token, 10))
+	reply, err := s.run(ctx, &s.scripts.release, s.withAudit(k, k.lease(), k.guard(), k.terms()),
+		leaseValue(l, nonce), k.channel(), nonce, l.Request, strconv.FormatUint(l.Token, 10), l.To, l.Reserve.Milliseconds())
 	if err != nil {
 		return judge("release", l.Election, err)
 	}
@@ -164,8 +187,31 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	return leaderOf("observe", election, reply)
 }
 
-// Retire removes everything of an election from Redis: its counter, and its
-// audit. While somebody holds the lease it does nothing and returns a
+// Create says that the election is new, so that its first leader need not be
+// waited for: a server that knows nothing of an election may have forgotten it,
+// so without Create nobody is granted the first lease for as long as one lasts,
+// and tokens begin with the server's time rather than with 1. It does nothing,
+// and says so, if the server knows the election.
+//
+// Call it once, when the election is set up and nobody competes yet; never from
+// the candidates' own start, where it would defeat the protection.
+func (s *Store) Create(ctx context.Context, election string) (created bool, err error) {
+	if err := checkNames(election, "-", "-"); err != nil {
+		return false, err
+	}
+	k := s.keys(election)
+	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard()})
+	if err != nil {
+		return false, judge("create", election, err)
+	}
+	n, ok := integer(reply)
+	if !ok {
+		return false, shapeError("create", election, reply)
+	}
+	return n == 1, nil
+}
+
+// Retire removes everything of an election from Redis. While somebody holds the lease it does nothing and returns a
 // *HeldError.
 //
 // Tokens start again afterwards, so a resource that remembers the highest one
@@ -176,7 +222,7 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 		return err
 	}
 	k := s.keys(election)
-	reply, err := s.run(ctx, &s.scripts.retire, []string{k.lease(), k.counter(), k.audit()})
+	reply, err := s.run(ctx, &s.scripts.retire, k.all())
 	if err != nil {
 		return judge("retire", election, err)
 	}

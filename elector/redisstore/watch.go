@@ -187,9 +187,14 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
-// parseHint reads what the scripts publish: "released TOKEN WAITERS" or
-// "granted TOKEN MILLISECONDS WAITERS". Anything else is somebody else's.
+// parseHint reads what the scripts publish: "released TOKEN WAITERS", perhaps
+// with "MILLISECONDS ID", or "granted TOKEN MILLISECONDS WAITERS". Anything else
+// is somebody else's.
 func parseHint(text string) (elector.Hint, bool) {
+	to := ""
+	if fields := strings.SplitN(text, " ", 5); len(fields) == 5 {
+		to, text = fields[4], strings.Join(fields[:4], " ")
+	}
 	fields := strings.Fields(text)
 	numbers := make([]uint64, 0, 3)
 	for _, field := range fields[min(1, len(fields)):] {
@@ -202,7 +207,10 @@ func parseHint(text string) (elector.Hint, bool) {
 	switch {
 	case len(fields) == 3 && fields[0] == "released":
 		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], Waiters: int(numbers[1])}, true
-	case len(fields) == 4 && fields[0] == "granted":
+	case len(fields) == 4 && fields[0] == "released" && to != "":
+		reserved := time.Duration(numbers[2]) * time.Millisecond
+		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], Waiters: int(numbers[1]), To: to, Remaining: reserved}, true
+	case len(fields) == 4 && fields[0] == "granted" && to == "":
 		remaining := time.Duration(numbers[1]) * time.Millisecond
 		return elector.Hint{Kind: elector.HintGranted, Token: numbers[0], Remaining: remaining, Waiters: int(numbers[2])}, true
 	default:

@@ -158,7 +158,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 // see announces a leader that was not announced before.
 func (m *Machine) see(in Input) {
 	now := seen{in.Holder, in.Token}
-	if now == m.leader {
+	if now == m.leader || in.Holder == "" { // a store may grant nobody the lease for a time
 		return
 	}
 	m.leader = now

@@ -27,7 +27,7 @@ type Result uint8
 const (
 	Unknown Result = iota // may have taken effect, may do so yet, or never: Err
 	Done                  // took effect; Acquire: Token, Waiters
-	Held                  // Acquire: somebody else holds the lease: Holder, Token, Remaining, Waiters
+	Held                  // Acquire: somebody else holds the lease (or it is withheld, without a Holder): Holder, Token, Remaining, Waiters
 	NotHeld               // Renew, Release: the lease is over, nothing was changed
 	Fatal                 // no repetition will help: Err
 )

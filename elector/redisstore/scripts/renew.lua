@@ -1,17 +1,34 @@
 -- renew makes the lease last again, if it is still exactly this one. It never
 -- creates a key: a lease that is gone may be another's by the next command.
 --
--- KEYS[1]  lease    string with a time to live
--- KEYS[2]  audit    list; absent if there is no audit
--- ARGV[1]  value    the lease's whole value: id, nonce and token
--- ARGV[2]  ttl      in milliseconds
--- ARGV[3]  nonce    for the audit, as are the next two
+-- KEYS[1]  lease       string with a time to live
+-- KEYS[2]  guard       hash, see shared.lua
+-- KEYS[3]  candidates  hash
+-- KEYS[4]  audit       list; absent if there is no audit
+-- ARGV[1]  value       the lease's whole value: id, nonce and token
+-- ARGV[2]  ttl         in milliseconds
+-- ARGV[3]  nonce       for the audit, as are the next two
 -- ARGV[4]  request
 -- ARGV[5]  token
+-- ARGV[6]  id          the candidate, for those who look, as is the next one
+-- ARGV[7]  priority
 --
 -- Returns 1 if the lease was extended, else 0.
-local held = redis.call('GET', KEYS[1]) == ARGV[1]
-if held then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local lease, guard, ttl = KEYS[1], KEYS[2], ARGV[2]
+local held = redis.call('GET', lease) == ARGV[1]
+if held then
+  local _, now = clock()
+  local run = server()
+  if redis.call('HGET', guard, 'run') == run then
+    redis.call('PEXPIREAT', lease, now + ttl)
+    redis.call('HSET', guard, 'until', now + ttl)
+  else
+    -- Whoever renews believes, so nobody else does: a server that took over
+    -- from another one may answer for the lease from now on.
+    hold(lease, guard, ARGV[1], run, now + ttl, ttl)
+  end
+  heard(KEYS[3], ARGV[6], now, ttl, ARGV[7])
+end
 local applied = held and 1 or 0
-audit(KEYS[2], 'renew', ARGV[3], ARGV[4], ARGV[5], applied)
+audit(KEYS[4], 'renew', ARGV[3], ARGV[4], ARGV[5], applied)
 return applied

@@ -1,13 +1,17 @@
 -- What several scripts use; it is put in front of each of them.
 
+-- clock is the server's time in microseconds, as text, and in milliseconds.
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] .. string.rep('0', 6 - #time[2]) .. time[2], time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
 -- audit appends one line to the list, if there is a list: the server's time in
 -- microseconds, call, nonce, request number, token, applied (0 or 1). Redis
 -- runs one script at a time, so the list is in the order of execution.
 local function audit(list, call, nonce, request, token, applied)
   if not list then return end
-  local time = redis.call('TIME')
-  local micros = time[1] .. string.rep('0', 6 - #time[2]) .. time[2]
-  redis.call('RPUSH', list, table.concat({micros, call, nonce, request, token, applied}, ' '))
+  redis.call('RPUSH', list, table.concat({clock(), call, nonce, request, token, applied}, ' '))
 end
 
 -- waiters tells how many connections listen on the channel. It is a hint, so a
@@ -31,3 +35,55 @@ local function parse(value)
   return string.match(value, '^r1 (%d+) (%S+) (.*)$')
 end
 
+-- server names this run of this server: a restart and another server have
+-- another name. Empty where the user may not ask.
+local function server()
+  local info = redis.pcall('INFO', 'server')
+  return type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+end
+
+-- The guard is a hash that outlives the lease and tells what the lease's key
+-- cannot once it is gone:
+--
+--   run      the server that granted or renewed last
+--   until    the end of the lease, in milliseconds of the server's time; 0 once
+--            it was released
+--   longest  how long leases last, in milliseconds
+--   value    of the lease
+--   seed     1: the count of tokens may be an old one
+--   to       the candidate that the lease was handed over to
+--   reserved until when nobody else gets it
+--
+-- hold notes that the lease lasts until then, and makes it so. Key and guard
+-- name the same moment: a candidate that comes when the key is over must not
+-- be told to wait by the guard.
+local function hold(lease, guard, value, run, ends, ttl)
+  redis.call('PEXPIREAT', lease, ends)
+  redis.call('HSET', guard, 'run', run, 'until', ends, 'longest', ttl, 'value', value)
+end
+
+-- heard notes that a candidate lives: "MILLISECONDS TTL PRIORITY". Nothing
+-- depends on it.
+local function heard(candidates, id, now, ttl, priority)
+  redis.pcall('HSET', candidates, id, now .. ' ' .. ttl .. ' ' .. priority)
+end
+
+-- forget removes the candidates that were not heard of for long, if there are
+-- many more than listen.
+local function forget(candidates, now, ttl, listening)
+  redis.pcall('PEXPIRE', candidates, 4 * ttl)
+  local known = redis.pcall('HLEN', candidates)
+  if type(known) ~= 'number' or known <= 2 * listening + 32 then return end
+  local all = redis.pcall('HGETALL', candidates)
+  if type(all) ~= 'table' or all.err then return end
+  for i = 1, #all, 2 do
+    local at, lasts = string.match(all[i + 1], '^(%d+) (%d+) ')
+    if not at or tonumber(at) + 4 * tonumber(lasts) < now then redis.pcall('HDEL', candidates, all[i]) end
+  end
+end
+
+-- remember notes the begin or the end of a term. Nothing depends on it.
+local function remember(terms, line)
+  redis.pcall('LPUSH', terms, line)
+  redis.pcall('LTRIM', terms, 0, 255)
+end

@@ -1,0 +1,103 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+var (
+	_ elector.Roster    = (*Store)(nil)
+	_ elector.Chronicle = (*Store)(nil)
+)
+
+// Candidates is [elector.Roster.Candidates]: who was heard of within two of its
+// leases.
+func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+	if err := checkNames(election, "-", "-"); err != nil {
+		return nil, err
+	}
+	reply, err := s.run(ctx, &s.scripts.candidates, []string{s.keys(election).candidates()})
+	if err != nil {
+		return nil, judge("candidates of", election, err)
+	}
+	fields, ok := reply.([]any)
+	if !ok || len(fields)%3 != 0 {
+		return nil, shapeError("candidates of", election, reply)
+	}
+	all := make([]elector.Candidate, 0, len(fields)/3)
+	for i := 0; i < len(fields); i += 3 {
+		id, ok := fields[i].(string)
+		ago, ok2 := integer(fields[i+1])
+		priority, ok3 := integer(fields[i+2])
+		if !ok || !ok2 || !ok3 {
+			return nil, shapeError("candidates of", election, reply)
+		}
+		all = append(all, elector.Candidate{ID: id, Priority: int(priority), Seen: time.Duration(ago) * time.Millisecond})
+	}
+	slices.SortFunc(all, func(a, b elector.Candidate) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// History is [elector.Chronicle.History]. About the last hundred terms are
+// kept.
+func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+	if err := checkNames(election, "-", "-"); err != nil {
+		return nil, err
+	}
+	c, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	lines, err := c.LRange(ctx, s.keys(election).terms(), 0, -1).Result()
+	s.account(ctx, c, err)
+	if err != nil {
+		return nil, judge("history of", election, plain(err))
+	}
+	var terms []elector.PastTerm
+	ended := map[uint64]time.Time{}
+	for _, line := range lines { // the latest first: an end comes before its begin
+		t, begins, err := parseTerm(line)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("redisstore: history of %q: %w", election, err)
+		case !begins:
+			ended[t.Token] = t.Ended
+		case len(terms) < n:
+			t.Ended = ended[t.Token]
+			terms = append(terms, t)
+		}
+	}
+	return terms, nil
+}
+
+// parseTerm reads "b TOKEN MILLISECONDS ID" or "e TOKEN MILLISECONDS".
+func parseTerm(line string) (t elector.PastTerm, begins bool, err error) {
+	fields := strings.SplitN(line, " ", 4)
+	bad := fmt.Errorf("the line %.200q is none of an elector's", line)
+	if len(fields) < 3 {
+		return t, false, bad
+	}
+	token, err := strconv.ParseUint(fields[1], 10, 64)
+	ms, err2 := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || err2 != nil {
+		return t, false, bad
+	}
+	t.Token = token
+	switch {
+	case fields[0] == "b" && len(fields) == 4:
+		t.Began, t.ID = time.UnixMilli(ms), fields[3]
+		return t, true, nil
+	case fields[0] == "e" && len(fields) == 3:
+		t.Ended = time.UnixMilli(ms)
+		return t, false, nil
+	default:
+		return t, false, bad
+	}
+}

@@ -1,0 +1,175 @@
+package redisstore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// mustWithhold wants an attempt to be refused although nobody holds the lease,
+// and returns for how long.
+func mustWithhold(t *testing.T, r *server, s *Store, a elector.Attempt, why string) time.Duration {
+	t.Helper()
+	held := mustRefuse(t, r, s, a)
+	if held.Holder != "" || held.Token != 0 || !strings.Contains(held.Withheld, why) || held.Remaining <= 0 || held.Remaining > a.TTL {
+		t.Fatalf("refused with %+v, want a lease withheld because %q", held, why)
+	}
+	return held.Remaining
+}
+
+func mustRelease(t *testing.T, r *server, s *Store, l elector.Lease) {
+	t.Helper()
+	if err := s.Release(r.ctx, l); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+// A server that knows nothing of an election may have forgotten it: it grants
+// nobody a lease for as long as one lasts, and then a token that is larger than
+// any that was counted from another time.
+func TestForgottenElectionIsWithheld(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a := attempt("n1", "a")
+		first := mustAcquire(t, r, s, a).Token
+		if first != 1 {
+			t.Errorf("the first token of an election that was created is %d", first)
+		}
+		for _, loss := range [][]any{{"FLUSHALL"}, {"DEL", leaseKey, "recount:{billing}:guard"}} {
+			r.do(t, loss...)
+			b := attempt("n2", "b"+loss[0].(string))
+			mustWithhold(t, r, s, b, "does not remember")
+			if err := s.Renew(r.ctx, lease(a, first)); !errors.Is(err, elector.ErrNotHeld) {
+				t.Fatalf("renewal of a forgotten lease: %v", err)
+			}
+			mustWithhold(t, r, s, attempt("n3", "c"), "before its time") // it remembers that it waits
+			r.advance(t, b.TTL)
+			second := mustAcquire(t, r, s, b).Token
+			if second < 1e15 || second <= first {
+				t.Fatalf("token %d, and after %v %d", first, loss, second)
+			}
+			first = second
+		}
+	})
+}
+
+// An election that the server knows is not created again.
+func TestCreate(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		for _, want := range []bool{true, false} {
+			if created, err := s.Create(r.ctx, "payroll"); err != nil || created != want {
+				t.Fatalf("created %v, %v; want %v", created, err, want)
+			}
+		}
+		if created, err := s.Create(r.ctx, "billing"); err != nil || created {
+			t.Fatalf("an election that is there was created: %v, %v", created, err)
+		}
+	})
+}
+
+// A lease that was deleted or evicted may still be believed in: it is waited
+// for, unless its holder says that it is over.
+func TestLeaseGoneBeforeItsTime(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a := attempt("n1", "a")
+		l := lease(a, mustAcquire(t, r, s, a).Token)
+		r.do(t, "DEL", leaseKey)
+		mustWithhold(t, r, s, attempt("n2", "b"), "before its time")
+		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+			t.Fatalf("release of a deleted lease: %v", err)
+		}
+		if token := mustAcquire(t, r, s, attempt("n2", "b")).Token; token != l.Token+1 {
+			t.Fatalf("token %d after %d", token, l.Token)
+		}
+	})
+}
+
+// Another run of the server, or another server, does not know whether what it
+// has is all that was granted: only what it renewed itself is its own.
+func TestReplacedServerWithholds(t *testing.T) {
+	r := startOwn(t, &redis.Options{})
+	s := r.open(t, Options{})
+	a := attempt("n1", "a")
+	l := lease(a, mustAcquire(t, r, s, a).Token)
+	replace := func() { r.do(t, "HSET", "recount:{billing}:guard", "run", "another") }
+	replace()
+	if err := s.Renew(r.ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, r, s, l)
+	b := attempt("n2", "b")
+	l = lease(b, mustAcquire(t, r, s, b).Token) // it was renewed here
+	replace()
+	mustRelease(t, r, s, l)
+	c := attempt("n3", "c")
+	mustWithhold(t, r, s, c, "another one granted")
+	r.advance(t, c.TTL)
+	if token := mustAcquire(t, r, s, c).Token; token < 1e15 {
+		t.Errorf("token %d from a count that may be an old one", token)
+	}
+}
+
+// Without protection nobody waits, and a token comes a second time: that is
+// what the protection is for.
+func TestUnprotected(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{Unprotected: true})
+		first := mustAcquire(t, r, s, attempt("n1", "a")).Token
+		r.do(t, "FLUSHALL")
+		if second := mustAcquire(t, r, s, attempt("n2", "b")).Token; second != first {
+			t.Fatalf("token %d, and after FLUSHALL %d", first, second)
+		}
+	})
+}
+
+// A lease that is handed over is the successor's alone for a time, and then
+// anybody's.
+func TestHandOver(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a := attempt("n1", "a")
+		l := lease(a, mustAcquire(t, r, s, a).Token)
+		l.To, l.Reserve = "n2", time.Second
+		mustRelease(t, r, s, l)
+		mustWithhold(t, r, s, attempt("n3", "c"), "handed over")
+		b := attempt("n2", "b")
+		l = lease(b, mustAcquire(t, r, s, b).Token)
+		mustRelease(t, r, s, l)
+		mustAcquire(t, r, s, attempt("n3", "d")) // the reservation ended with the successor's grant
+	})
+}
+
+// What the store notes for those who look: who competes, and past terms.
+func TestCandidatesAndHistory(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a, b := attempt("n1", "a"), attempt("n2 with spaces", "b")
+		b.Priority = -3
+		l := lease(a, mustAcquire(t, r, s, a).Token)
+		_ = mustRefuse(t, r, s, b)
+		all, err := s.Candidates(r.ctx, "billing")
+		if err != nil || len(all) != 2 || all[0].ID != "n1" || all[1].ID != b.ID || all[1].Priority != -3 || all[1].Seen > time.Minute {
+			t.Fatalf("candidates %+v, %v", all, err)
+		}
+		mustRelease(t, r, s, l)
+		mustAcquire(t, r, s, b)
+		terms, err := s.History(r.ctx, "billing", 5)
+		if err != nil || len(terms) != 2 {
+			t.Fatalf("history %+v, %v", terms, err)
+		}
+		if last, first := terms[0], terms[1]; last.ID != b.ID || last.Token != 2 || !last.Ended.IsZero() ||
+			first.ID != "n1" || first.Token != 1 || first.Ended.Before(first.Began) || first.Began.IsZero() {
+			t.Fatalf("history %+v", terms)
+		}
+		if terms, err := s.History(r.ctx, "billing", 1); err != nil || len(terms) != 1 || terms[0].Token != 2 {
+			t.Fatalf("the last term: %+v, %v", terms, err)
+		}
+	})
+}

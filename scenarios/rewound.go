@@ -13,7 +13,6 @@ func rewound() []Scenario {
 			Name:    "store-rewind",
 			Summary: "the store is killed and comes back with the data of a lease before, and then without the term of the present leader",
 			Breaks:  "tokens that are counted by the store alone: the next term gets that of the one which was forgotten",
-			Beyond:  forgetsLease,
 			Schedule: func(s Shape) faults.Schedule {
 				return append(
 					forgottenTerm(s, faults.StoreRewind{By: Leases(1.3).of(s.Lease)}),
@@ -21,13 +20,12 @@ func rewound() []Scenario {
 				)
 			},
 			Excess: 2.5,
-			Waived: map[checker.Promise]string{checker.AtMostOneLeader: voided, checker.FailoverBound: noFailoverOwed},
+			Waived: maybeNone(),
 		},
 		{
 			Name:    "store-failover",
 			Summary: "the store's primary is lost, and a replica is promoted that lags behind, then one that has not seen the present leader's election",
 			Breaks:  "tokens that are counted by the store alone: the next term gets that of the one which was forgotten",
-			Beyond:  forgetsLease,
 			Schedule: func(s Shape) faults.Schedule {
 				return append(
 					forgottenTerm(s, faults.StoreFailover{Lag: Leases(1.3).of(s.Lease)}),
@@ -35,7 +33,7 @@ func rewound() []Scenario {
 				)
 			},
 			Excess: 2.5,
-			Waived: map[checker.Promise]string{checker.AtMostOneLeader: voided, checker.FailoverBound: noFailoverOwed},
+			Waived: maybeNone(),
 		},
 		{
 			Name:    "store-split",

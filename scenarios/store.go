@@ -54,19 +54,35 @@ func store() []Scenario {
 }
 
 // forgetful are the scenarios in which the store gives up a lease that its
-// holder still believes in. They too run only where the store is private.
+// holder still believes in: it must give it to nobody else before that belief
+// is over. They too run only where the store is private.
 func forgetful() []Scenario {
 	return []Scenario{
 		{
 			Name:    "store-loss",
 			Summary: "the store is killed and comes back without its data",
 			Breaks:  "a resource without a fence, or tokens that begin again",
-			Beyond:  forgetsLease,
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(2, 3, s.at(1, 0.3, faults.StoreCrash{}, faults.Store), s)
 			},
 			Excess: 2.5,
-			Waived: map[checker.Promise]string{checker.AtMostOneLeader: voided, checker.FailoverBound: noFailoverOwed},
+			Waived: maybeNone(),
+		},
+		{
+			Name:    "restart-without-data",
+			Summary: "the store restarts without its data while the leader cannot reach it, and a candidate starts that knows nothing either",
+			Breaks:  "a store that grants a lease although it may have forgotten one, or counts tokens from 1 again",
+			Schedule: func(s Shape) faults.Schedule {
+				once := faults.Schedule{
+					s.at(1, 0.35, faults.Crash{}, faults.Follower),
+					s.at(1.05, 0.8, faults.Partition{How: faults.CutBoth}, faults.Leader),
+					s.at(1.1, 0.1, faults.StoreCrash{}, faults.Store),
+				}
+				return again(3, 4, once, s)
+			},
+			Excess: 2.5,
+			Return: 3,
+			Waived: maybeNone(),
 		},
 		{
 			Name:    "store-clock-leap",
@@ -84,18 +100,13 @@ func forgetful() []Scenario {
 			Name:    "key-deleted",
 			Summary: "an operator deletes the lease's key, twice",
 			Breaks:  "a renewal that creates the key again, or a leader that goes on after its renewal was refused",
-			Beyond:  "the store gives the lease away while its holder believes: that at most one leads is only measured; the fence still holds",
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(2, 2.5, s.at(1, 0, faults.KeyDeleted{}, faults.Store), s)
 			},
 			Excess: 1.5,
-			Waived: map[checker.Promise]string{checker.AtMostOneLeader: voided},
 		},
 	}
 }
-
-// forgetsLease is what a lost lease means for what is promised.
-const forgetsLease = "a lease that the store forgot protects nobody: that at most one leads is only measured; the fence and growing tokens still hold"
 
 // noFailoverOwed is why a failover's length is not promised: it may not come
 // to one.

@@ -1,8 +1,10 @@
 package scenarios_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -53,5 +55,28 @@ func TestVirtualCanaries(t *testing.T) {
 			}
 			c.expect(t, imagine(t, s, scenarios.Settings{Subject: name, Seed: 1}))
 		})
+	}
+}
+
+// TestUnprotectedIsCaught shows what the protection against lost data is for:
+// without it, a store that forgets a lease gives it away while its holder still
+// believes, and hands out a token again.
+func TestUnprotectedIsCaught(t *testing.T) {
+	const name = "restart-without-data"
+	i := slices.IndexFunc(scenarios.All(), func(s scenarios.Scenario) bool { return s.Name == name })
+	broken := map[checker.Promise]int{}
+	for seed := range uint64(10) {
+		o := imagine(t, scenarios.All()[i], scenarios.Settings{Subject: "recount-unprotected", Seed: seed})
+		for _, f := range o.Result.Asked {
+			if f.Verdict == checker.Fail {
+				broken[f.Promise]++
+			}
+		}
+	}
+	t.Logf("broken in 10 runs: %v", broken)
+	for _, p := range []checker.Promise{checker.AtMostOneLeader, checker.TokensIncrease} {
+		if broken[p] < 5 {
+			t.Errorf("%s was broken in %d runs of 10", p, broken[p])
+		}
 	}
 }

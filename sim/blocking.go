@@ -84,6 +84,9 @@ func Completion(op history.Event, err error) history.Event {
 	case err == nil:
 	case errors.As(err, &held):
 		op.Kind, op.Holder, op.Token = history.Fail, NodeOf(held.Holder), held.Token
+		if held.Withheld != "" {
+			op.Error = Withheld
+		}
 	case errors.Is(err, elector.ErrNotHeld):
 		op.Kind = history.Fail
 	case errors.As(err, &fatal):
@@ -93,6 +96,10 @@ func Completion(op history.Event, err error) history.Event {
 	}
 	return op
 }
+
+// Withheld is the error of an acquire that was refused although nobody holds
+// the lease: it tells nothing about one.
+const Withheld = "withheld"
 
 // NodeOf is the node in an elector's unique id, which appends a random part.
 func NodeOf(id string) string {

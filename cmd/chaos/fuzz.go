@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
@@ -17,6 +16,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
+	"github.com/recount-io/recount/sim/virtual"
 )
 
 // seldom is how much the heap may grow, in per cent, before it is collected.
@@ -145,10 +145,10 @@ func (f *fuzzFlags) resolve(m Main) error {
 // checkVirtualSubject refuses the name of an elector that does not live in the
 // virtual world.
 func (m Main) checkVirtualSubject(name string) error {
-	if _, there := m.Subjects[name]; there || name == "recount" {
+	names := (&virtual.World{Subjects: m.Subjects}).Names()
+	if slices.Contains(names, name) {
 		return nil
 	}
-	names := append([]string{"recount"}, slices.Sorted(maps.Keys(m.Subjects))...)
 	return usage(fmt.Errorf("no subject is called %q in the virtual world: give one of %s", name, strings.Join(names, ", ")))
 }
 

@@ -19,6 +19,7 @@ type subject struct {
 func subjects() []subject {
 	return []subject{
 		{"recount", "the production elector of this project, on Redis", candidate.Recount},
+		{"recount-unprotected", "the same without its protection against lost data, which shows what that is for", candidate.Unprotected},
 	}
 }
 

@@ -50,26 +50,17 @@ func (c *Case) excuse(step *faults.Step) {
 		if f.Rate < 1-c.Drift {
 			c.Waived[checker.AtMostOneLeader] = slowed
 		}
-	case faults.StoreCrash:
-		if !f.KeepData {
-			c.Waived[checker.TokensIncrease] = uncounted
-		}
-	case faults.StoreRewind, faults.StoreFailover, faults.StoreSplit:
+	case faults.StoreSplit:
+		c.Waived[checker.AtMostOneLeader] = voided
 		c.Waived[checker.TokensIncrease] = uncounted
+		c.Waived[checker.LeaseLinearizable] = divided
+	case faults.StoreRewind, faults.StoreFailover:
 		c.Waived[checker.LeaseLinearizable] = divided
 	case faults.KeyOverwritten:
 		c.Waived[checker.LeaseLinearizable] = estranged
-	case faults.CounterDeleted:
-		if !c.Steadfast {
-			c.Waived[checker.TokensIncrease] = uncounted
-			c.Waived[checker.LeaseLinearizable] = uncounted
-		}
 	}
 	if effect.Shorten > 0 && !c.Steadfast {
 		c.Waived[checker.AtMostOneLeader] = shortened
-	}
-	if effect.Void {
-		c.Waived[checker.AtMostOneLeader] = voided
 	}
 }
 
@@ -94,7 +85,8 @@ func (c *Case) returnBound() time.Duration {
 	return roundUp(c.underWay()+c.Timings.Lease+c.another()+c.prolonged(), time.Millisecond)
 }
 
-// prolonged is how much longer the lease may last because of the faults.
+// prolonged is how much longer the lease may last, or be withheld, because of
+// the faults.
 func (c *Case) prolonged() time.Duration {
 	var sum time.Duration
 	for _, step := range c.Schedule {
@@ -103,6 +95,12 @@ func (c *Case) prolonged() time.Duration {
 			sum += max(-f.By, 0)
 		case faults.TTLRemoved, faults.KeyOverwritten:
 			sum += c.Timings.Lease // it is given an end when somebody asks for it
+		case faults.StoreCrash:
+			sum += c.Timings.Lease // a server that was restarted grants nobody the lease that it may have lost
+		default:
+			if step.Fault.Effect().Void {
+				sum += c.Timings.Lease // the same
+			}
 		}
 	}
 	return sum

@@ -184,7 +184,9 @@ func (h *Host) Recorded(store elector.Store) elector.Store {
 
 // Open opens the store that the environment names, with nothing recorded. The
 // caller closes it.
-func (h *Host) Open() (*redisstore.Store, error) {
+func (h *Host) Open() (*redisstore.Store, error) { return h.open(redisstore.Options{}) }
+
+func (h *Host) open(o redisstore.Options) (*redisstore.Store, error) {
 	options, err := redisstore.ParseURL(h.RedisURL)
 	if err != nil {
 		return nil, err
@@ -192,8 +194,9 @@ func (h *Host) Open() (*redisstore.Store, error) {
 	if options.TLSConfig != nil && h.ServerName != "" {
 		options.TLSConfig.ServerName = h.ServerName
 	}
-	prefix, _, _ := CutElection(h.Election)
-	return redisstore.New(options, redisstore.Options{Prefix: prefix, Audit: true})
+	o.Prefix, _, _ = CutElection(h.Election)
+	o.Audit = true
+	return redisstore.New(options, o)
 }
 
 // CutElection splits the name of an election into the prefix of the run's keys

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 )
 
@@ -16,6 +17,20 @@ func Recount(ctx context.Context, h *Host) error {
 	if err != nil {
 		return err
 	}
+	return compete(ctx, h, store)
+}
+
+// Unprotected is the production elector without its protection against a store
+// that loses data.
+func Unprotected(ctx context.Context, h *Host) error {
+	store, err := h.open(redisstore.Options{Unprotected: true})
+	if err != nil {
+		return err
+	}
+	return compete(ctx, h, store)
+}
+
+func compete(ctx context.Context, h *Host, store *redisstore.Store) error {
 	_, election, _ := CutElection(h.Election)
 	e, err := elector.New(h.Recorded(store), elector.Config{
 		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,

@@ -234,6 +234,9 @@ func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
 func (r *run) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not within %v", startTime))
 	defer cancel()
+	if _, err := r.world.store.Create(ctx, r.world.election); err != nil {
+		return err
+	}
 	processes := map[string]*process{}
 	for _, node := range r.plan.NodeNames() {
 		p, err := r.world.candidates[node].start()

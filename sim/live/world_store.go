@@ -47,11 +47,15 @@ func (w *world) LaunchStore(ctx context.Context, keepData bool) error {
 }
 
 // shortenLease takes ARGV[1] milliseconds off the time to live of KEYS[1] and
-// returns what it was, or -2 if there is no such key.
+// returns what it was, or -2 if there is no such key. A clock that jumps does so
+// for the times that the elector's scripts wrote in KEYS[2], too.
 var shortenLease = redis.NewScript(`
 local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(left - tonumber(ARGV[1]), 0)))
+  local rest = math.max(left - tonumber(ARGV[1]), 0)
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', rest))
+  local till = tonumber(redis.call('HGET', KEYS[2], 'until') or 0)
+  if till > 0 then redis.call('HSET', KEYS[2], 'until', string.format('%.0f', till - left + rest)) end
 end
 return left`)
 
@@ -59,7 +63,7 @@ return left`)
 func (w *world) ShortenLeases(ctx context.Context, by time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	left, err := shortenLease.Run(ctx, w.direct, []string{w.key("lease")}, by.Milliseconds()).Int64()
+	left, err := shortenLease.Run(ctx, w.direct, []string{w.key("lease"), w.key("guard")}, by.Milliseconds()).Int64()
 	if err != nil {
 		return "", fmt.Errorf("live: shorten the lease: %w", err)
 	}

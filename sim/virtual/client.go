@@ -52,6 +52,10 @@ type command struct {
 	floor uint64
 	try   uint64
 	ttl   time.Duration
+	to    string // release: the successor, if there is one
+
+	reserve time.Duration // for the successor
+
 	args  []string // of a bare command
 	quiet bool     // not recorded
 }
@@ -266,6 +270,9 @@ func (k *call) complete() {
 		}
 	case machine.Held:
 		e.Kind, e.Token, e.Holder = history.Fail, in.Token, sim.NodeOf(in.Holder)
+		if in.Holder == "" {
+			e.Error = sim.Withheld
+		}
 	case machine.NotHeld:
 		e.Kind = history.Fail
 	case machine.Fatal:

@@ -130,7 +130,7 @@ func (h *host) Sleep(d time.Duration) {
 
 func (h *host) Stopping() bool { return h.stopping }
 
-func (h *host) LeaseKey() string { return h.node.run.store.lease[0] }
+func (h *host) LeaseKey() string { return h.node.run.store.keys.lease }
 
 func (h *host) Store() sim.Store { return hostStore{h} }
 
@@ -256,9 +256,11 @@ func (s hostStore) Acquire(a elector.Attempt, timeout time.Duration) (elector.Gr
 	}, timeout)
 	in := &s.outcome.input
 	if in.Result == machine.Held {
-		return elector.Grant{}, &elector.HeldError{
-			Holder: in.Holder, Token: in.Token, Remaining: in.Remaining, Waiters: in.Waiters,
+		held := &elector.HeldError{Holder: in.Holder, Token: in.Token, Remaining: in.Remaining, Waiters: in.Waiters}
+		if in.Holder == "" {
+			held.Withheld = sim.Withheld
 		}
+		return elector.Grant{}, held
 	}
 	return elector.Grant{Token: in.Token, Waiters: in.Waiters}, s.failure()
 }

@@ -41,7 +41,7 @@ func TestKilledDoesNotCleanUp(t *testing.T) {
 			t.Errorf("the killed process did this: %+v", e)
 		}
 	}
-	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.lease[0]).Int; left < 50_000 {
+	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.keys.lease).Int; left < 50_000 {
 		t.Errorf("the lease lasts another %d ms", left)
 	}
 }

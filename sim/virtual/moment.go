@@ -23,7 +23,7 @@ type Moment struct {
 // nil.
 func (r *run) moment(fault string, n *node) Moment {
 	m := Moment{Fault: fault, Role: "store", Lease: -1, Renewal: -1, At: r.now}
-	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.lease[0]).Int; left >= 0 && !r.store.down {
+	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.keys.lease).Int; left >= 0 && !r.store.down {
 		m.Lease = 1 - float64(left)*float64(time.Millisecond)/float64(r.spec.Timings.Lease)
 		over := m.Lease * float64(r.spec.Timings.Lease) / float64(r.spec.Timings.Renew)
 		m.Renewal = min(over, 1)

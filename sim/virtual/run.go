@@ -38,7 +38,7 @@ func (w *World) newRun(plan sim.Plan, subject Subject) *run {
 	r.chance = newRandom(plan.Seed, drawStage)
 	names := plan.NodeNames()
 	r.record = &record{agenda: &r.agenda, leaders: sim.NewLeadership(names)}
-	r.store = newStore(r, subject.scripts())
+	r.store = newStore(r, subject)
 	r.resource = &resource{run: r, random: newRandom(plan.Seed, drawResource)}
 	for i, name := range names {
 		n := &node{run: r, index: i, name: name, clock: newClock(), random: newRandom(plan.Seed, drawNode+uint64(i)), asleep: -1}

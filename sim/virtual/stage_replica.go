@@ -29,7 +29,7 @@ type content struct {
 func (s *store) content(v *server) content {
 	do := func(args ...string) redismodel.Reply { return v.model.Do(s.now(), args...) }
 	return content{
-		lease: do("GET", s.lease[0]).Text, ends: do("PEXPIRETIME", s.lease[0]).Int, counter: do("GET", s.keys[1]).Text,
+		lease: do("GET", s.keys.lease).Text, ends: do("PEXPIRETIME", s.keys.lease).Int, counter: do("GET", s.keys.counter).Text,
 	}
 }
 

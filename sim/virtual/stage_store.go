@@ -63,12 +63,16 @@ func (s *stage) ShortenLeases(_ context.Context, by time.Duration) (string, erro
 	if s.store.down {
 		return "", errDown
 	}
-	left := s.store.do("PTTL", s.store.lease[0]).Int
+	left := s.store.do("PTTL", s.store.keys.lease).Int
 	if left < 0 {
 		return "", faults.NoEffect("there was no lease to shorten")
 	}
 	rest := max(left-by.Milliseconds(), 0)
-	s.store.do("PEXPIRE", s.store.lease[0], strconv.FormatInt(rest, 10))
+	s.store.do("PEXPIRE", s.store.keys.lease, strconv.FormatInt(rest, 10))
+	// A clock that jumps does so for the times that the scripts wrote, too.
+	if until, err := strconv.ParseInt(s.store.do("HGET", s.store.keys.guard, "until").Text, 10, 64); err == nil && until > 0 {
+		s.store.do("HSET", s.store.keys.guard, "until", strconv.FormatInt(until-left+rest, 10))
+	}
 	if rest > left {
 		return fmt.Sprintf("the lease had %d ms to live and gained %d", left, rest-left), nil
 	}
@@ -80,22 +84,22 @@ func (s *store) do(args ...string) redismodel.Reply { return s.model.Do(s.now(),
 
 // PersistLeases implements faults.World.
 func (s *stage) PersistLeases(context.Context) (string, error) {
-	return s.wants("lease with a time to live", "the lease has no time to live any more", "PERSIST", s.store.lease[0])
+	return s.wants("lease with a time to live", "the lease has no time to live any more", "PERSIST", s.store.keys.lease)
 }
 
 // DeleteLeases implements faults.World.
 func (s *stage) DeleteLeases(context.Context) (string, error) {
-	return s.wants("lease to delete", "the lease's key was deleted", "DEL", s.store.lease[0])
+	return s.wants("lease to delete", "the lease's key was deleted", "DEL", s.store.keys.lease)
 }
 
 // OverwriteLeases implements faults.World.
 func (s *stage) OverwriteLeases(context.Context) (string, error) {
-	return s.wants("lease to overwrite", "the lease's key was overwritten", "SET", s.store.lease[0], faults.Stranger, "XX")
+	return s.wants("lease to overwrite", "the lease's key was overwritten", "SET", s.store.keys.lease, faults.Stranger, "XX")
 }
 
 // DeleteCounters implements faults.World.
 func (s *stage) DeleteCounters(context.Context) (string, error) {
-	return s.wants("counter to delete", "the counter's key was deleted", "DEL", s.store.keys[1])
+	return s.wants("counter to delete", "the counter's key was deleted", "DEL", s.store.keys.counter)
 }
 
 // wants carries out a command that changes a key, if there is one.
@@ -116,7 +120,7 @@ func (s *stage) FlushScripts(context.Context) (string, error) {
 		return "", errDown
 	}
 	s.store.model.FlushScripts()
-	r := s.store.model.Run(s.store.now(), redismodel.Leader, s.store.lease, nil)
+	r := s.store.model.Run(s.store.now(), redismodel.Leader, s.store.keys.leader, nil)
 	if !r.Failed() {
 		return "", faults.NoEffect("the store still knows its scripts")
 	}

@@ -48,15 +48,32 @@ type store struct {
 	aside   []bool  // by node: it reaches the old one
 	before  content // of the old one when it was isolated
 	scripts Scripts
+	protect string // "1" if the scripts protect the election from lost data
+	servers int    // that there have been
 	paused  bool
 	down    bool
 	queue   []queued      // arrived while it was frozen
 	free    time.Duration // when it has served what it has got
 
-	keys    []string // lease, counter
-	lease   []string // lease
+	keys    keys
 	channel string
 	args    []string // of the script's call in the making
+}
+
+// keys are the keys that the scripts get.
+type keys struct {
+	lease, counter, guard           string
+	acquire, renew, release, leader []string
+}
+
+func electionKeys(prefix string) keys {
+	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard"}
+	candidates, terms := prefix+"candidates", prefix+"terms"
+	k.acquire = []string{k.lease, k.counter, k.guard, candidates, terms}
+	k.renew = []string{k.lease, k.guard, candidates}
+	k.release = []string{k.lease, k.guard, terms}
+	k.leader = k.acquire[:1]
+	return k
 }
 
 // queued is what has arrived at a server that is frozen.
@@ -65,18 +82,23 @@ type queued struct {
 	station uint64
 }
 
-func newStore(r *run, scripts Scripts) *store {
-	s := &store{run: r, scripts: scripts}
-	s.lease = []string{"recount:{e1}:lease"}
-	s.keys = []string{s.lease[0], "recount:{e1}:counter"}
-	s.channel = "recount:{e1}:hints"
+func newStore(r *run, subject Subject) *store {
+	s := &store{run: r, scripts: subject.scripts(), protect: "1", keys: electionKeys("recount:{e1}:")}
+	if subject.Unprotected {
+		s.protect = "0"
+	}
+	s.channel = "recount:{e1}:wake"
 	s.server = s.newServer()
+	s.do("SET", s.keys.counter, "0") // as Create of the production elector's store
+	s.do("HSET", s.keys.guard, "run", s.model.RunID(), "until", "0")
 	return s
 }
 
 func (s *store) newServer() *server {
 	v := &server{}
+	s.servers++
 	v.model = redismodel.New(redismodel.Options{
+		Name:        "server" + strconv.Itoa(s.servers) + "/",
 		Persistence: redismodel.Always,
 		OnPublish:   func(_, message string) { s.published(v, message) },
 	})
@@ -151,19 +173,19 @@ func (s *store) execute(k *call) {
 	s.args = s.args[:0]
 	switch c.call {
 	case history.Acquire:
-		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), "0")
-		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys))
+		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0")
+		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire))
 		s.audit(c, k.outcome.input.Result, max(k.outcome.input.Token, 0))
 	case history.Renew:
-		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token))
-		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.lease))
+		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.id, "0")
+		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.keys.renew))
 		s.audit(c, k.outcome.input.Result, c.token)
 	case history.Release:
-		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token))
-		k.outcome.input = changed(s.call(k, s.scripts.Release, s.lease))
+		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token), c.to, milliseconds(c.reserve))
+		k.outcome.input = changed(s.call(k, s.scripts.Release, s.keys.release))
 		s.audit(c, k.outcome.input.Result, c.token)
 	case history.Observe:
-		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.lease))
+		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
 	default:
 		k.outcome.value, k.outcome.input = plain(s.of(k.client.node).model.Do(s.now(), c.args...))
 	}

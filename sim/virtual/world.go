@@ -53,6 +53,20 @@ type Subject struct {
 	// Scripts are what it runs on the store; those that are nil are the
 	// production elector's.
 	Scripts Scripts
+	// Unprotected makes the production elector's scripts grant at once on a
+	// store that may have lost a lease.
+	Unprotected bool
+}
+
+// Names are those of the subjects, the world's own first.
+func (w *World) Names() []string {
+	return append(slices.Sorted(maps.Keys(electors)), slices.Sorted(maps.Keys(w.Subjects))...)
+}
+
+// electors are the subjects that every world has.
+var electors = map[string]Subject{
+	"recount":             {},
+	"recount-unprotected": {Unprotected: true},
 }
 
 func (s Subject) scripts() Scripts {
@@ -141,9 +155,11 @@ func header(plan sim.Plan) history.Header {
 
 func (w *World) prepare(plan sim.Plan) (*run, error) {
 	subject, known := w.Subjects[plan.Subject]
-	if !known && plan.Subject != "recount" {
-		names := append([]string{"recount"}, slices.Sorted(maps.Keys(w.Subjects))...)
-		return nil, fmt.Errorf("virtual: no subject is called %q here: there are %s", plan.Subject, strings.Join(names, ", "))
+	if !known {
+		subject, known = electors[plan.Subject]
+	}
+	if !known {
+		return nil, fmt.Errorf("virtual: no subject is called %q here: there are %s", plan.Subject, strings.Join(w.Names(), ", "))
 	}
 	return w.newRun(plan, subject), nil
 }

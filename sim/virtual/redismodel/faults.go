@@ -98,6 +98,8 @@ func (s *Server) Restart(now time.Duration, keepData bool) {
 		panic("redismodel: a restart of a server that did not crash")
 	}
 	s.down = false
+	s.runs++
+	s.name()
 	switch {
 	case !keepData || s.o.Persistence == None:
 		s.data = newKeyspace()

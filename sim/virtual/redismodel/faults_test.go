@@ -275,3 +275,26 @@ func TestDown(t *testing.T) {
 	panics("a script that it does not know, for a server that is down", func() { s.Run(benchNow, Leader, []string{leaseKey}, nil) })
 	panics("a script for a server that is down", func() { s.Eval(benchNow, Leader, []string{leaseKey}, nil) })
 }
+
+// Every run of a server has a name of its own, and so has every server: the
+// guard's memory of who granted last is no other's.
+func TestRunsAreTold(t *testing.T) {
+	s, replica := New(Options{Persistence: Always, Name: "a"}), New(Options{Name: "b"})
+	replica.Follow(s, 0)
+	a := acquireBy("n1", "x", "0", "1")
+	ask := func(s *Server, at time.Duration) string { return outcome(s.Eval(benchNow+at, Acquire, a.keys, a.args)) }
+	const lost = `[0 "0" "" 3000 0 2]`
+	if got := ask(s, 0); got != lost {
+		t.Errorf("a new server: %s", got)
+	}
+	replica.Receive(benchNow)
+	replica.Promote()
+	if got := ask(replica, 4*time.Second); got != lost {
+		t.Errorf("a replica that was promoted: %s", got)
+	}
+	s.Crash()
+	s.Restart(benchNow+5*time.Second, true)
+	if got := ask(s, 6*time.Second); got != lost {
+		t.Errorf("a server that was restarted: %s", got)
+	}
+}

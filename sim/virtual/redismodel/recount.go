@@ -7,7 +7,9 @@ import (
 
 // The scripts of elector/redisstore, by the names of their files: the text of
 // each, with shared.lua in front, is there, as is what its keys and arguments
-// are. The last key, the audit's list, may be left out.
+// are. The last key, the audit's list, may be left out. What the scripts note
+// for those who look (candidates and terms), and no answer depends on, the
+// ports leave out.
 var (
 	Acquire = &Script{Name: "acquire", Run: acquire}
 	Renew   = &Script{Name: "renew", Run: renew}
@@ -16,42 +18,98 @@ var (
 )
 
 func acquire(c *Call) Reply {
-	id, nonce, channel := c.Args[0], c.Args[1], c.Args[4]
-	if value, found := c.Get(c.Keys[0]); found {
+	lease, guard, id, nonce, ttl, channel := c.Keys[0], c.Keys[2], c.Args[0], c.Args[1], c.Int(c.Args[2]), c.Args[4]
+	now := milliTime(c)
+	listening := c.Subscribers(channel)
+	if value, found := c.Get(lease); found {
 		token, held, holder, ours := parseLease(value)
 		if !ours {
-			return refuseAcquire(c, "0", value)
+			return occupied(c, "0", value)
 		}
 		if held != nonce || holder != id {
-			return refuseAcquire(c, token, holder)
+			return occupied(c, token, holder)
 		}
-		c.PExpire(c.Keys[0], c.Int(c.Args[2]))
-		auditCall(c, 2, "acquire", nonce, c.Args[5], token, true)
-		return c.Array(Integer(1), Text(token), Integer(c.Subscribers(channel)))
+		c.PExpireAt(lease, now+ttl)
+		c.HSet(guard, "until", number(now+ttl))
+		auditCall(c, 5, "acquire", nonce, c.Args[5], token, true)
+		return c.Array(Integer(1), Text(token), Integer(listening))
+	}
+	if rest, remark := withheld(c, now, ttl); rest > 0 {
+		return refuseAcquire(c, "0", "", rest, remark)
 	}
 	token, failure := nextToken(c)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
-	c.SetPX(c.Keys[0], "r1 "+token+" "+nonce+" "+id, c.Int(c.Args[2]))
-	auditCall(c, 2, "acquire", nonce, c.Args[5], token, true)
-	listening := c.Subscribers(channel)
+	value := "r1 " + token + " " + nonce + " " + id
+	c.SetPX(lease, value, ttl)
+	hold(c, lease, guard, value, now+ttl, ttl)
+	c.HDel(guard, "seed", "to", "reserved")
+	auditCall(c, 5, "acquire", nonce, c.Args[5], token, true)
 	if listening > 0 { // else nobody would get it
-		c.Publish(channel, "granted "+token+" "+c.Args[2]+" "+strconv.FormatInt(listening, 10))
+		c.Publish(channel, "granted "+token+" "+c.Args[2]+" "+number(listening))
 	}
 	return c.Array(Integer(1), Text(token), Integer(listening))
 }
 
-func refuseAcquire(c *Call, token, holder string) Reply {
-	lease, repaired := c.Keys[0], false
+// occupied refuses because of what the lease's key holds.
+func occupied(c *Call, token, holder string) Reply {
+	lease, repaired := c.Keys[0], int64(0)
 	remaining := c.PTTL(lease)
 	if remaining < 0 {
-		remaining, repaired = c.Int(c.Args[2]), true
+		remaining, repaired = c.Int(c.Args[2]), 1
 		c.PExpire(lease, remaining)
 	}
-	auditCall(c, 2, "acquire", c.Args[1], c.Args[5], token, false)
-	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(c.Subscribers(c.Args[4])), truth(repaired))
+	return refuseAcquire(c, token, holder, remaining, repaired)
 }
+
+func refuseAcquire(c *Call, token, holder string, remaining, remark int64) Reply {
+	auditCall(c, 5, "acquire", c.Args[1], c.Args[5], token, false)
+	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(c.Subscribers(c.Args[4])), Integer(remark))
+}
+
+// withheld is for how long nobody may be granted the lease, and why.
+func withheld(c *Call, now, ttl int64) (rest, remark int64) {
+	guard, protect := c.Keys[2], c.Args[6] == "1"
+	longest := max(field(c, guard, "longest"), ttl)
+	if run, found := c.HGet(guard, "run"); protect && (!found || run != c.RunID()) {
+		c.HSet(guard, "run", c.RunID(), "until", number(now+longest), "longest", number(longest), "value", "", "seed", "1")
+		return longest, 2
+	}
+	if rest = field(c, guard, "until") - now; protect && rest > 0 {
+		if rest > longest { // the server's clock went back
+			rest = longest
+			c.HSet(guard, "until", number(now+rest))
+		}
+		return rest, 3
+	}
+	rest = min(field(c, guard, "reserved")-now, longest)
+	if to, found := c.HGet(guard, "to"); found && to != c.Args[0] && rest > 0 {
+		return rest, 4
+	}
+	return 0, 0
+}
+
+// hold makes the lease and the guard last until then.
+func hold(c *Call, lease, guard, value string, ends, ttl int64) {
+	c.PExpireAt(lease, ends)
+	c.HSet(guard, "run", c.RunID(), "until", number(ends), "longest", number(ttl), "value", value)
+}
+
+// field is a number of the guard, 0 if there is none.
+func field(c *Call, guard, name string) int64 {
+	text, _ := c.HGet(guard, name)
+	n, _ := parseInt(text) // as tonumber, for what the scripts write
+	return n
+}
+
+// milliTime is the server's time in milliseconds.
+func milliTime(c *Call) int64 {
+	sec, micros := c.Time()
+	return sec*1000 + micros/1000
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func nextToken(c *Call) (string, Reply) {
 	counter, floor := c.Keys[1], c.Args[3]
@@ -59,13 +117,14 @@ func nextToken(c *Call) (string, Reply) {
 	if found && last != "0" && !decimal(last) {
 		return "", Fail("COUNTER the key " + counter + " holds no decimal number")
 	}
-	if !found && len(c.Args) > 6 && c.Args[6] == "1" {
-		last = string(appendMicroTime(c, nil))
-		c.Set(counter, last)
-		found = true
-	}
 	if !found {
 		last = "0"
+	}
+	if seed, _ := c.HGet(c.Keys[2], "seed"); c.Args[6] == "1" && (!found || seed == "1") {
+		if micros := string(appendMicroTime(c, nil)); less(last, micros) {
+			last = micros
+		}
+		c.Set(counter, last)
 	}
 	if less(last, floor) {
 		c.Set(counter, floor)
@@ -76,24 +135,46 @@ func nextToken(c *Call) (string, Reply) {
 }
 
 func renew(c *Call) Reply {
-	value, found := c.Get(c.Keys[0])
+	lease, guard := c.Keys[0], c.Keys[1]
+	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	if held {
-		c.PExpire(c.Keys[0], c.Int(c.Args[1]))
+		now, ttl := milliTime(c), c.Int(c.Args[1])
+		if run, _ := c.HGet(guard, "run"); run == c.RunID() {
+			c.PExpireAt(lease, now+ttl)
+			c.HSet(guard, "until", number(now+ttl))
+		} else {
+			hold(c, lease, guard, value, now+ttl, ttl)
+		}
 	}
-	auditCall(c, 1, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+	auditCall(c, 3, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	return truth(held)
 }
 
 func release(c *Call) Reply {
-	value, found := c.Get(c.Keys[0])
+	lease, guard, channel, to := c.Keys[0], c.Keys[1], c.Args[1], c.Args[5]
+	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
+	run, _ := c.HGet(guard, "run")
+	known, _ := c.HGet(guard, "value")
+	waits := held || !found && field(c, guard, "until") > milliTime(c)
+	over := waits && known == c.Args[0] && run == c.RunID()
 	if held {
-		c.Del(c.Keys[0])
+		c.Del(lease)
 	}
-	auditCall(c, 1, "release", c.Args[2], c.Args[3], c.Args[4], held)
-	if n := c.Subscribers(c.Args[1]); held && n > 0 { // else nobody would get it
-		c.Publish(c.Args[1], "released "+c.Args[4]+" "+strconv.FormatInt(n, 10))
+	if over {
+		c.HSet(guard, "until", "0")
+	}
+	if held && to != "" {
+		c.HSet(guard, "to", to, "reserved", number(milliTime(c)+c.Int(c.Args[6])))
+	}
+	auditCall(c, 3, "release", c.Args[2], c.Args[3], c.Args[4], held)
+	if n := c.Subscribers(channel); (held || over) && n > 0 { // else nobody would get it
+		text := "released " + c.Args[4] + " " + number(n)
+		if to != "" {
+			text += " " + c.Args[6] + " " + to
+		}
+		c.Publish(channel, text)
 	}
 	return truth(held)
 }

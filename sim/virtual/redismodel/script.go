@@ -198,6 +198,69 @@ func (c *Call) Del(keys ...string) int64 {
 // microseconds. It stands still while the script runs.
 func (c *Call) Time() (sec, micros int64) { return c.s.clock() }
 
+// RunID is what INFO calls this run of the server.
+func (c *Call) RunID() string { return c.s.id }
+
+// HGet returns a field of the hash that the key holds, and whether there is
+// one.
+func (c *Call) HGet(key, field string) (string, bool) {
+	if c.failure != "" {
+		return "", false
+	}
+	e, bad := c.s.lookupKind(key, aHash)
+	if bad {
+		c.fail(Fail(errWrongType))
+	}
+	if bad || e == nil {
+		return "", false
+	}
+	i := e.field(field)
+	if i < 0 {
+		return "", false
+	}
+	return e.items[i+1], true
+}
+
+// HSet sets fields of the hash that the key holds: field, value, ...
+func (c *Call) HSet(key string, pairs ...string) {
+	if !c.writes(true) {
+		return
+	}
+	e, bad := c.s.lookupKind(key, aHash)
+	if bad {
+		c.fail(Fail(errWrongType))
+		return
+	}
+	c.s.hset(e, key, pairs)
+}
+
+// HDel deletes fields of the hash that the key holds.
+func (c *Call) HDel(key string, fields ...string) {
+	if !c.writes(false) {
+		return
+	}
+	e, bad := c.s.lookupKind(key, aHash)
+	switch {
+	case bad:
+		c.fail(Fail(errWrongType))
+	case e != nil:
+		c.s.hdel(e, key, fields)
+	}
+}
+
+// PExpireAt makes the key last until then, in milliseconds of the server's
+// clock, and deletes it if that is past. It tells whether the key was there.
+func (c *Call) PExpireAt(key string, at int64) bool {
+	if !c.writes(false) {
+		return false
+	}
+	e := c.s.lookup(key)
+	if e != nil {
+		c.s.expireAt(e, key, at)
+	}
+	return e != nil
+}
+
 // Publish sends the message to who listens on the channel, and returns how
 // many do. It does not fail.
 func (c *Call) Publish(channel, message string) int64 {

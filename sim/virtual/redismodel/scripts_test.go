@@ -7,13 +7,18 @@ import (
 )
 
 const (
-	leaseKey, counterKey, auditKey, channel = "{e}:lease", "{e}:token", "{e}:audit", "{e}:wake"
+	leaseKey, counterKey, guardKey, auditKey, channel = "{e}:lease", "{e}:token", "{e}:guard", "{e}:audit", "{e}:wake"
+	// What is noted there, the ports leave out.
+	rosterKey, termsKey = "{e}:candidates", "{e}:terms"
 )
+
+// electionKeys are the keys of acquire.
+var electionKeys = []string{leaseKey, counterKey, guardKey, rosterKey, termsKey, auditKey}
 
 var (
 	someIDs    = []string{"n1", "n2", "", "id with spaces\n"}
 	someNonces = []string{"x", "y", "nonce"}
-	someTTLs   = []string{"3000", "3000", "1500", "100", "0", "-1", "abc", "", "1e3"}
+	someTTLs   = []string{"3000", "3000", "1500", "100"} // the store refuses what is no time
 	someFloors = []string{"0", "0", "1", "7", "12", "9007199254740993", "9223372036854775807", "", "x"}
 	someLeases = []string{
 		"r1 1 x n1", "r1 2 y n2", "r1 3 nonce ", "r1 8 x id with spaces\n", "r1 9007199254740994 x n1", // ours
@@ -38,15 +43,12 @@ func drawScript(t *rapid.T) step {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "script") {
 	case 0, 1, 2, 3:
-		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"})}
-		if rapid.Bool().Draw(t, "seed?") {
-			args = append(args, pick(t, []string{"0", "1", "1"}))
-		}
-		return step{script: Acquire, keys: keys(lease[0], counterKey), args: args}
+		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, []string{"0", "1", "1"}), "0"}
+		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey), args: args}
 	case 4, 5:
-		return step{script: Renew, keys: keys(lease...), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors)}}
+		return step{script: Renew, keys: keys(lease[0], guardKey, rosterKey), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), "n1", "0"}}
 	case 6:
-		return step{script: Release, keys: keys(lease...), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors)}}
+		return step{script: Release, keys: keys(lease[0], guardKey, termsKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400"}}
 	case 7:
 		return step{script: Leader, keys: lease}
 	default:
@@ -56,25 +58,27 @@ func drawScript(t *rapid.T) step {
 
 // drawState draws a command of somebody who is not an elector.
 func drawState(t *rapid.T) []string {
-	switch pick(t, []string{"lease", "lease", "counter", "expire", "persist", "del", "hash", "list", "no list"}) {
+	switch pick(t, []string{"lease", "lease", "guard", "counter", "expire", "persist", "del", "hash", "list", "no list"}) {
 	case "lease":
 		args := []string{"SET", leaseKey, pick(t, someLeases)}
 		if rapid.Bool().Draw(t, "with a time to live") {
 			args = append(args, "PX", "1700")
 		}
 		return args
+	case "guard":
+		return []string{"HSET", guardKey, pick(t, []string{"run", "value", "to"}), pick(t, []string{"another", "n1", "r1 1 x n1"})}
 	case "counter":
 		return []string{"SET", counterKey, pick(t, someCounters)}
 	case "expire":
-		return []string{"PEXPIRE", pick(t, []string{leaseKey, counterKey, auditKey}), "700"}
+		return []string{"PEXPIRE", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "700"}
 	case "persist":
 		return []string{"PERSIST", leaseKey}
 	case "del":
-		return []string{"DEL", pick(t, []string{leaseKey, counterKey, auditKey})}
+		return []string{"DEL", pick(t, []string{leaseKey, counterKey, guardKey, auditKey})}
 	case "hash":
-		return []string{"HSET", pick(t, []string{leaseKey, counterKey, auditKey}), "f", "v"}
+		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "f", "v"}
 	case "list":
-		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, auditKey}), "line"}
+		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "line"}
 	default:
 		return []string{"SET", auditKey, "no list"}
 	}
@@ -89,7 +93,7 @@ func drawScripts(t *rapid.T, back bool) []step {
 		}
 		steps = append(steps, drawScript(t))
 	}
-	return append(steps, look([]string{leaseKey, counterKey, auditKey})...)
+	return append(steps, look([]string{leaseKey, counterKey, guardKey, auditKey})...)
 }
 
 // The ports of the scripts answer as their Lua texts do on a real server, and

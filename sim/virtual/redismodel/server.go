@@ -1,6 +1,7 @@
 package redismodel
 
 import (
+	"strconv"
 	"time"
 )
 
@@ -22,6 +23,10 @@ type Options struct {
 	// subscribed to the channel. It must not call the server.
 	OnPublish func(channel, message string)
 
+	// Name tells this server from others, and RunID is what INFO calls its
+	// first run: Name's by default. Each restart makes another one of it.
+	Name, RunID string
+
 	// MaxKeys is the number of keys for which there is room, 0 for any. Redis
 	// counts bytes; here it is keys, so that a test can say what is too much.
 	MaxKeys int
@@ -40,6 +45,8 @@ type Server struct {
 	now  time.Duration // of the command that is executed
 	ms   int64         // the same in milliseconds
 	down bool
+	id   string // what INFO calls this run of it
+	runs int    // before this one
 
 	started  bool               // time has begun
 	cycled   int64              // when expired keys were last looked for, in ms
@@ -67,8 +74,17 @@ func New(o Options) *Server {
 	}
 	s.disk.reset(o.Persistence == EverySecond || o.Persistence == Snapshots, newKeyspace())
 	s.FlushScripts()
+	if s.id = o.RunID; s.id == "" {
+		s.name()
+	}
 	return s
 }
+
+// RunID is what INFO calls this run of the server.
+func (s *Server) RunID() string { return s.id }
+
+// name names this run of the server.
+func (s *Server) name() { s.id = s.o.Name + "run" + strconv.Itoa(s.runs) }
 
 // Do executes one command at now, which is what the server's own wall clock
 // shows: the time since the Unix epoch. The clock may go back. args[0] is the

@@ -8,21 +8,38 @@ import (
 )
 
 // scripts' arguments, as redisstore gives them.
-func acquireBy(id, nonce, floor, seed string) step {
-	return step{script: Acquire, keys: []string{leaseKey, counterKey, auditKey}, args: []string{id, nonce, "3000", floor, channel, "1", seed}}
+func acquireBy(id, nonce, floor, protect string) step {
+	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0"}}
 }
 
 func renewOf(value string) step {
-	return step{script: Renew, keys: []string{leaseKey, auditKey}, args: []string{value, "3000", "x", "2", "1"}}
+	return step{script: Renew, keys: []string{leaseKey, guardKey, rosterKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "n1", "0"}}
 }
 
 func releaseOf(value string) step {
-	return step{script: Release, keys: []string{leaseKey, auditKey}, args: []string{value, channel, "x", "3", "1"}}
+	return step{script: Release, keys: []string{leaseKey, guardKey, termsKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0"}}
 }
 
 func later(seconds int) step { return step{jump: time.Duration(seconds) * time.Second} }
 
 func told(args ...string) step { return step{args: args} }
+
+// protectedLease is the lease that protected ends with.
+const protectedLease = "r1 9007199254740993 x n1"
+
+// protected are steps after which a server that remembers nothing has granted
+// n1 a lease, and some more. The counter is beyond any time in microseconds.
+func protected(more ...step) []step {
+	return append([]step{
+		told("SET", counterKey, "9007199254740992"), acquireBy("n1", "x", "0", "1"), later(4), acquireBy("n1", "x", "0", "1"),
+	}, more...)
+}
+
+func handOver(to string) step {
+	s := releaseOf(protectedLease)
+	s.args = []string{protectedLease, channel, "x", "3", "1", to, "400"}
+	return s
+}
 
 var whoLeads = step{script: Leader, keys: []string{leaseKey}}
 
@@ -55,7 +72,20 @@ var situations = []struct {
 	{"a floor of more digits", []step{told("SET", counterKey, "9"), acquireBy("n1", "x", "10", "0")}, `[1 "11" 0]`},
 	{"a floor below the counter", []step{told("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
 	{"tokens beyond what Lua's numbers hold", []step{told("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
-	{"a counter is not seeded if it is there", []step{told("SET", counterKey, "3"), acquireBy("n1", "x", "0", "1")}, `[1 "4" 0]`},
+	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 2]`},
+	{"for as long as a lease lasts", []step{acquireBy("n1", "x", "0", "1"), later(2), acquireBy("n2", "y", "0", "1")}, `[0 "0" "" 1000 0 3]`},
+	{"and then counts from where it was", protected(), `[1 "9007199254740993" 0]`},
+	{"a server that remembers grants at once", protected(releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"a lease that ended by itself is over", protected(later(4), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"one that is gone before is not", protected(told("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
+	{"but for its holder", protected(told("DEL", leaseKey), releaseOf(protectedLease)), "0"},
+	{"who gives it back", protected(told("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"another server's lease is waited for", protected(told("HSET", guardKey, "run", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"unless it was renewed here", protected(told("HSET", guardKey, "run", "other"), renewOf(protectedLease), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
+	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"who must come in time", protected(handOver("n3"), later(1), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"a server without protection grants at once", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey, leaseKey), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
 	{"renewed", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1")}, "1"},
 	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000]`},
 	{"renewed after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1")}, "0"},
@@ -78,7 +108,7 @@ func TestSituations(t *testing.T) {
 	real, mini := startReal(t), startMini(t)
 	for _, test := range situations {
 		t.Run(test.what, func(t *testing.T) {
-			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, auditKey})...)
+			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, guardKey, auditKey})...)
 			base, seen := observe(t, real, steps)
 			model := modelSubject{New(Options{})}
 			same(t, "the port", model, base, steps, seen, false)
@@ -118,8 +148,8 @@ func outcome(r Reply) string {
 	}
 }
 
-// A counter that is seeded starts at the server's time in microseconds, with
-// all its zeros.
+// A counter of a server that remembers nothing starts at the server's time in
+// microseconds, with all its zeros.
 func TestSeededCounter(t *testing.T) {
 	for _, test := range []struct {
 		now  time.Duration
@@ -131,6 +161,7 @@ func TestSeededCounter(t *testing.T) {
 	} {
 		s := New(Options{})
 		a := acquireBy("n1", "x", "0", "1")
+		s.Eval(test.now-4*time.Second, Acquire, a.keys, a.args) // it is granted only after a lease
 		if got := s.Eval(test.now, Acquire, a.keys, a.args); got.Items[1].Text != test.want {
 			t.Errorf("at %v the first token is %v, want %s", test.now, got, test.want)
 		}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/health"
+	"github.com/recount-io/recount/elector/health/instrument"
+	"github.com/recount-io/recount/elector/prommetrics"
+	"github.com/recount-io/recount/elector/settings"
+)
+
+// candidacy is one candidate from its start to its end, with all that tells of
+// it: the log, HTTP, and the service manager.
+type candidacy struct {
+	prepared
+	log     *slog.Logger
+	store   elector.Store
+	closer  io.Closer
+	elector *elector.Elector
+	monitor *health.Monitor
+	metrics *prommetrics.Collector
+	http    *server // nil if nobody is to ask
+	notify  notifier
+
+	work    func(context.Context, *elector.Term)
+	term    *atomic.Pointer[elector.Term]
+	others  context.CancelFunc // called when somebody else is seen to lead; may be nil
+	skipped atomic.Bool        // others was called
+}
+
+// candidacy makes what the settings say. It reaches out to nothing but its own
+// address.
+func (m Main) candidacy(f *runFlags) (*candidacy, error) {
+	p, err := m.prepare(f)
+	if err != nil {
+		return nil, err
+	}
+	log, err := m.logger(f.log, f.json)
+	if err != nil {
+		return nil, err
+	}
+	store, closer, err := p.settings.Open(context.Background())
+	if err != nil {
+		return nil, usage(err)
+	}
+	c := &candidacy{prepared: p, log: log, store: store, closer: closer, notify: notifierOf(m.Environ)}
+	if c.monitor, err = health.New(health.Options{}); err != nil {
+		return nil, errors.Join(err, closer.Close())
+	}
+	c.metrics = prommetrics.New(prommetrics.Options{})
+	cfg := p.settings.Config()
+	cfg.Logger = log
+	cfg.OnStarted = func(ctx context.Context, t *elector.Term) { c.work(ctx, t) }
+	cfg.OnLeader = c.seen
+	cfg.OnEvent = c.tell
+	if c.elector, err = instrument.New(store, cfg, c.monitor, c.metrics); err != nil {
+		return nil, errors.Join(err, closer.Close())
+	}
+	if f.http != "" {
+		if c.http, err = listen(f.http); err != nil {
+			return nil, errors.Join(usage(err), closer.Close())
+		}
+	}
+	return c, nil
+}
+
+// run competes until ctx is done or the work has stopped the candidacy.
+func (c *candidacy) run(ctx context.Context, stop context.CancelFunc) error {
+	defer func() { _ = c.closer.Close() }() // the elector has ended, and with it all that matters
+	if c.http != nil {
+		c.http.serve(c.handler(), c.log, stop)
+		defer c.http.close()
+		c.log.Info("serving", "address", c.http.address())
+	}
+	c.log.Info("competing", "election", c.settings.Election, "id", c.elector.ID(), "store", settings.Redact(c.settings.Store...),
+		"lease", c.timing.lease, "grace", c.timing.grace, "drain", c.timing.drain)
+	c.notify.send("READY=1", "STATUS=competing")
+	ended := context.AfterFunc(ctx, func() { c.notify.send("STOPPING=1", "STATUS=stopping") })
+	defer ended()
+	return c.elector.Run(ctx)
+}
+
+// seen is called when somebody leads who did not before.
+func (c *candidacy) seen(l elector.Leader) {
+	if c.others != nil && l.ID != c.elector.ID() && !c.elector.IsLeader() {
+		c.skipped.Store(true)
+		c.others()
+	}
+}
+
+// tell passes on to the service manager what a person would want to read there.
+func (c *candidacy) tell(e elector.Event) {
+	switch e.Kind {
+	case elector.EventElected:
+		c.notify.send("STATUS=leads " + e.Election)
+	case elector.EventDeposed:
+		c.notify.send("STATUS=follows in " + e.Election)
+	case elector.EventUnreachable:
+		c.notify.send("STATUS=cannot reach the store of " + e.Election)
+	case elector.EventReachable:
+		c.notify.send("STATUS=competes in " + e.Election)
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Run runs the command with these arguments and returns its exit status.
+func (m Main) Run(ctx context.Context, args []string) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks the job to end; a second one must end the program
+	// even if that hangs. The guard then ends the job.
+	context.AfterFunc(ctx, stop)
+
+	root := m.command()
+	root.SetArgs(args)
+	root.SetOut(m.Stdout)
+	root.SetErr(m.Stderr)
+	err := root.ExecuteContext(ctx)
+	if text := explain(err); text != "" {
+		fmt.Fprintln(m.Stderr, "elect: "+text)
+	}
+	return status(err)
+}
+
+func (m Main) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "elect",
+		Short: "Run a command only on the machine that is elected",
+		Long: `elect elects one leader among any number of candidates, with a lease in a store
+that they share, and runs a command on the leader only. It ends the command
+before the lease can be given to anybody else.`,
+		Example: `  elect run --store redis://db --name billing -- ./bill --forever
+  elect serve --store redis://db --name billing --http :8080
+  elect status --store redis://db --name billing`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.preflightCommand())
+	root.Args = func(_ *cobra.Command, args []string) error { return unknownCommand(root, args) }
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
+	})
+	return root
+}
+
+// unknownCommand refuses a first word that is no command.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, c := range root.Commands() {
+		known = append(known, c.Name())
+	}
+	return usage(fmt.Errorf("there is no command %q: give one of %s; a command to run on the leader stands behind \"elect run … --\"", args[0], strings.Join(known, ", ")))
+}
+
+// noArguments refuses arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage(fmt.Errorf("%s takes no arguments, and got %q", cmd.CommandPath(), args))
+}

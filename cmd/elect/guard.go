@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// asGuard in the environment makes this program a guard.
+const asGuard = "ELECT_INTERNAL_GUARD"
+
+// guardMain is called first in main, and in TestMain. In a guard's process it
+// does the guard's work and ends the process.
+//
+// A guard is this program once more, as a small process in a session of its
+// own, which knows the job's process group and the moment at which it must be
+// gone. It ends the job when elect is killed, by whatever signal (the kernel
+// then closes the pipe from which it reads), and at that moment if elect is
+// stopped, starved or swapped out so that it cannot.
+func guardMain() {
+	if os.Getenv(asGuard) == "" {
+		return
+	}
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	watchOver(os.Stdin, elector.SystemClock(), killGroup)
+	os.Exit(0)
+}
+
+// watchOver obeys the orders until they end, and then kills the job that is
+// left. An order is a line with a process group, or 0, and the time on the
+// system's clock at which it is killed unless another order comes before.
+func watchOver(orders io.Reader, clock elector.Clock, kill func(group int)) {
+	lines := make(chan order)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewScanner(orders); in.Scan(); {
+			var o order
+			if _, err := fmt.Sscan(in.Text(), &o.group, &o.end); err == nil {
+				lines <- o
+			}
+		}
+	}()
+	// Never longer in one piece: timers stand still while a machine is suspended.
+	const chunk = 50 * time.Millisecond
+	timer := time.NewTimer(chunk)
+	defer timer.Stop()
+	var now order
+	for {
+		if now.group != 0 && clock.Now() >= now.end {
+			kill(now.group)
+			now = order{}
+		}
+		if now.group != 0 {
+			timer.Reset(min(chunk, now.end-clock.Now()))
+		}
+		select {
+		case o, more := <-lines:
+			if !more {
+				if now.group != 0 {
+					kill(now.group)
+				}
+				return
+			}
+			now = o
+		case <-timer.C:
+		}
+	}
+}
+
+// order is what a guard is told.
+type order struct {
+	group int
+	end   time.Duration
+}
+
+// killGroup kills a process group. One that is gone is no matter.
+func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
+
+// guard is a guard's process, as elect sees it.
+type guard struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	pipe *os.File
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has ended
+	last order
+}
+
+func startGuard(log *slog.Logger) (*guard, error) {
+	g := &guard{log: log}
+	if err := g.start(); err != nil {
+		return nil, fmt.Errorf("the job's guard cannot be started: %w", err)
+	}
+	return g, nil
+}
+
+func (g *guard) start() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = []string{asGuard + "=1"} // and none of the passwords that elect may have there
+	cmd.Stdin = r
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal's signal reaches it
+	err = cmd.Start()
+	_ = r.Close() // the guard has its own
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	g.pipe, g.cmd, g.gone = w, cmd, make(chan struct{})
+	go func(gone chan struct{}) {
+		_ = cmd.Wait() // how it ended changes nothing
+		close(gone)
+	}(g.gone)
+	return nil
+}
+
+// over tells the guard which group must be gone at what time; 0 for none. A
+// guard that has died is replaced.
+func (g *guard) over(group int, end time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	o := order{group, end}
+	select {
+	case <-g.gone:
+		g.log.Error("the job's guard has ended; starting another one")
+		_ = g.pipe.Close() // nobody reads from it
+		if err := g.start(); err != nil {
+			g.log.Error("the job is without a guard: if elect is killed with SIGKILL now, it goes on", "error", err)
+			return
+		}
+	default:
+		if o == g.last {
+			return
+		}
+	}
+	g.last = o
+	_ = g.pipe.SetWriteDeadline(time.Now().Add(time.Second)) // a stopped guard must not hold up elect
+	if _, err := fmt.Fprintln(g.pipe, group, int64(end)); err != nil {
+		g.log.Warn("the job's guard cannot be reached", "error", err)
+	}
+}
+
+// close ends the guard, after the last job.
+func (g *guard) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_ = g.pipe.Close() // the order to end
+	<-g.gone
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package main
+
+import "syscall"
+
+// attributes start a process in a group of its own. The guard kills it when
+// elect dies.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// adopt does nothing: here the system's first process buries orphans.
+func adopt() error { return nil }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// leader is what a candidate does with its terms: it runs the job.
+type leader struct {
+	timing
+	command command
+	policy  policy
+	once    bool
+	hold    time.Duration // with once: how long the lease is kept at least
+
+	name, candidate string // what the job is told
+
+	clock elector.Clock
+	log   *slog.Logger
+	guard *guard
+	stop  context.CancelFunc // ends the candidacy
+
+	term atomic.Pointer[elector.Term] // the last one
+	exit atomic.Pointer[exitState]    // of the job that ended the candidacy
+}
+
+// outcome says why a run of the job is over.
+type outcome int
+
+const (
+	finished    outcome = iota // by itself
+	interrupted                // because the term had to end
+)
+
+// lead is the work of a term. It returns when no process of the job is left.
+func (l *leader) lead(ctx context.Context, t *elector.Term) {
+	l.term.Store(t)
+	began := l.clock.Now()
+	for pause := new(backOff); ; {
+		started := l.clock.Now()
+		state, how := l.runJob(t)
+		if how == interrupted {
+			if l.once {
+				l.exit.Store(&state)
+			}
+			return
+		}
+		l.log.Info("the job has ended", "token", t.Token(), "status", state.status, "after", l.clock.Now()-started)
+		if !l.policy.again(state) {
+			l.exit.Store(&state)
+			l.wait(ctx, l.hold-(l.clock.Now()-began))
+			l.stop()
+			return
+		}
+		d := pause.next(l.clock.Now() - started)
+		l.log.Warn("the job is started again after a pause", "pause", d)
+		if !l.wait(ctx, d) {
+			return
+		}
+	}
+}
+
+// wait waits for d; false if the term ends before that.
+func (l *leader) wait(ctx context.Context, d time.Duration) bool {
+	over := make(chan struct{})
+	timer := l.clock.AfterFunc(max(d, 0), func() { close(over) })
+	defer timer.Stop()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// runJob runs the job once, and ends it before the term does.
+func (l *leader) runJob(t *elector.Term) (exitState, outcome) {
+	if !l.roomy(t) {
+		return exitState{status: statusFailed}, interrupted
+	}
+	j, err := l.command.start(environment(t, l)...)
+	if err != nil {
+		l.log.Error("the job cannot be started", "error", err)
+		return exitState{statusFailed, err}, finished
+	}
+	l.log.Info("the job has started", "token", t.Token(), "pid", j.group)
+	s := supervision{leader: l, term: t, job: j}
+	how := s.run()
+	l.guard.over(0, 0)
+	return j.state, how
+}
+
+// roomy waits until the term is long enough for a job that is asked to end in
+// time: a grant that came late may leave too little of it until the next
+// renewal.
+func (l *leader) roomy(t *elector.Term) bool {
+	for t.Remaining() <= l.grace+l.margin {
+		if !l.wait(t.Context(), l.chunk()) {
+			return false
+		}
+	}
+	return t.Context().Err() == nil
+}
+
+// supervision is the watch over one job in its term.
+type supervision struct {
+	*leader
+	term *elector.Term
+	job  *job
+
+	asked   bool
+	askedAt time.Duration
+	killed  bool
+	how     outcome
+}
+
+// run returns when nobody of the job is left.
+func (s *supervision) run() outcome {
+	over, ended := s.term.Context().Done(), s.job.ended
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(s.act())
+		select {
+		case <-s.job.gone:
+			return s.how
+		case <-ended:
+			ended = nil
+			if !s.asked { // by itself; what it leaves behind must not outlive it
+				s.ask()
+			}
+		case <-over:
+			over = nil
+			s.interrupt("the term ends")
+		case <-timer.C:
+		}
+	}
+}
+
+// act does what is due, and returns how long there is nothing to do.
+func (s *supervision) act() time.Duration {
+	left := s.term.Remaining()
+	s.guard.over(s.job.group, s.term.Deadline()-s.margin/2) // a moment after elect itself would do it
+	switch {
+	case s.killed:
+		return s.chunk()
+	case left <= s.margin:
+		s.kill("the lease ends")
+		return s.chunk()
+	case s.asked:
+		patience := s.askedAt + s.drain - s.margin - s.clock.Now()
+		if patience <= 0 {
+			s.kill("it did not end when it was asked to")
+			return s.chunk()
+		}
+		return min(s.chunk(), left-s.margin, patience)
+	case left <= s.grace+s.margin:
+		s.interrupt("the lease is about to end, and the store does not renew it")
+		// Whatever the store says now, the job is ending: so nobody is told any
+		// more that this candidate leads.
+		_ = s.term.Resign(context.Background()) // returns at once inside the work
+		return s.chunk()
+	default:
+		return min(s.chunk(), left-s.grace-s.margin)
+	}
+}
+
+// interrupt asks a job to end that has not done so by itself.
+func (s *supervision) interrupt(why string) {
+	if s.asked {
+		return
+	}
+	s.how = interrupted
+	s.log.Info("the job is asked to end", "token", s.term.Token(), "why", why, "left", s.term.Remaining())
+	s.ask()
+}
+
+func (s *supervision) ask() {
+	s.asked, s.askedAt = true, s.clock.Now()
+	s.job.ask()
+}
+
+func (s *supervision) kill(why string) {
+	s.killed = true
+	select {
+	case <-s.job.gone:
+		return // a moment ago
+	case <-s.job.ended:
+	default:
+		s.how = interrupted
+	}
+	s.log.Warn("the job is killed", "token", s.term.Token(), "why", why, "left", s.term.Remaining())
+	s.job.kill()
+}

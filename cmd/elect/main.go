@@ -1,0 +1,23 @@
+// Command elect runs a command on one machine of many: on the one that is
+// elected, for as long as it leads. It also serves an elector over HTTP to
+// programs in any language, and tells who leads.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+func main() {
+	guardMain() // this program is also the guard of its own jobs
+	tool := Main{Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
+	os.Exit(tool.Run(context.Background(), os.Args[1:]))
+}
+
+// Main is the command as a value, so that tests run it in their own process.
+type Main struct {
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Environ []string // as os.Environ returns it
+}

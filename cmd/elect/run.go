@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/settings"
+)
+
+// runFlags are the flags of run and serve beside the settings.
+type runFlags struct {
+	*options
+	grace   time.Duration
+	http    string
+	log     string
+	restart string
+	hold    time.Duration
+	standby bool
+}
+
+func (f *runFlags) add(cmd *cobra.Command, grace string) {
+	f.flags.DurationVar(&f.grace, "grace", 0, grace)
+	f.flags.StringVar(&f.http, "http", "", "address for /leader, /healthz, /readyz, /status and /metrics, such as :8080")
+	f.flags.StringVar(&f.log, "log", "info", "what is logged to standard error: debug, info, warn or error")
+	f.flags.BoolVar(&f.json, "json", false, "log as JSON")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // for completion only
+}
+
+func (m Main) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- command [argument…]",
+		Short: "Run a command for as long as this candidate leads",
+		Long: `run competes in an election and runs the command while it leads, and at no other
+time. The command's process group gets SIGTERM when the term is to end: because
+elect was asked to stop (then the lease is kept for up to --drain-timeout, until
+the command has ended), or because the store does not renew the lease (then
+--grace before the end). Whoever is left is killed before the lease ends. If
+elect itself is killed, or hangs, a guard process kills the command in its
+place. When the candidate is elected again, the command is started again.
+
+The command finds ELECT_TOKEN in its environment: the fencing token, larger in
+every later term. Send it with every write to what must not be written to by
+two, and let that refuse smaller ones. It also finds ELECT_NAME, the election,
+and ELECT_CANDIDATE, the whole ID of this candidate.
+
+When the command ends by itself, elect ends with its status (128 and the
+signal's number if by a signal), unless --restart says otherwise.
+
+With --once, for cron: whoever is elected runs the command once and ends with
+its status; the others end at once with 0. With --hold the lease is kept for a
+while even if the command is done sooner, so that a machine whose clock is late
+finds it taken.`,
+		Example: `  elect run --store redis://db --name billing -- ./bill --forever
+  elect run --config /etc/elect.yaml --restart on-failure --http :8080 -- ./bill
+  elect run --store redis://db --name nightly --once --hold 1m -- ./report`,
+	}
+	f := &runFlags{options: addOptions(cmd)}
+	f.add(cmd, "from SIGTERM to SIGKILL when the lease runs out (default: a fifth of it)")
+	f.flags.StringVar(&f.restart, "restart", "never", "when the command ends by itself, start it again: never, on-failure or always")
+	f.flags.DurationVar(&f.hold, "hold", 0, "with --once: keep the lease for at least so long")
+	f.flags.BoolVar(&f.standby, "standby", false, "with --once: wait for the lease if somebody else has it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage(fmt.Errorf("no command is given: write it behind two dashes, as in elect run --name billing -- ./bill --forever"))
+		}
+		if at := cmd.ArgsLenAtDash(); at > 0 {
+			return usage(fmt.Errorf("%q stands before the two dashes, where only flags may stand", args[:at]))
+		}
+		return m.run(cmd.Context(), f, args)
+	}
+	cmd.Flags().SetInterspersed(false) // the command's flags are its own, with or without dashes before it
+	return cmd
+}
+
+func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
+	c, err := m.candidacy(f)
+	if err != nil {
+		return err
+	}
+	restart, err := policyOf(f.restart)
+	if err != nil {
+		return usage(err)
+	}
+	switch {
+	case !c.settings.Once && (f.hold != 0 || f.standby):
+		return usage(fmt.Errorf("--hold and --standby say how a command is run once; give --once too"))
+	case c.settings.Once && restart != never:
+		return usage(fmt.Errorf("--once runs the command once, and --restart is %s; leave one of them", restart))
+	case f.hold < 0:
+		return usage(fmt.Errorf("--hold is %v; it must not be negative", f.hold))
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return usage(fmt.Errorf("the command %q cannot be run: %w", args[0], err))
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l := &leader{
+		timing: c.timing, policy: restart, once: c.settings.Once, hold: f.hold,
+		command: command{path: path, args: args, env: without(m.Environ, notifySocket), stdout: m.Stdout, stderr: m.Stderr},
+		name:    c.settings.Election, candidate: c.elector.ID(),
+		clock: elector.SystemClock(), log: c.log, stop: stop,
+	}
+	if err := adopt(); err != nil {
+		c.log.Warn("orphans of the job cannot be adopted: they may stay as zombies", "error", err)
+	}
+	if l.guard, err = startGuard(c.log); err != nil {
+		return err
+	}
+	defer l.guard.close()
+
+	c.work, c.term = l.lead, &l.term
+	if l.once && !f.standby {
+		c.others = stop // somebody else runs it
+	}
+	if err := c.run(ctx, stop); err != nil {
+		return err
+	}
+	return l.result(c)
+}
+
+// result is how run ends when the candidacy has ended without an error.
+func (l *leader) result(c *candidacy) error {
+	switch state := l.exit.Load(); {
+	case state != nil:
+		if state.err != nil && state.status == statusFailed {
+			return fmt.Errorf("the job cannot be run: %w", state.err)
+		}
+		return exit(state.status)
+	case c.skipped.Load():
+		c.log.Info("somebody else leads, and runs the command: nothing is to be done here")
+	case l.once && l.term.Load() == nil:
+		c.log.Info("stopped before anybody was elected")
+	}
+	return nil
+}
+
+// environment is what a job learns of its term.
+func environment(t *elector.Term, l *leader) []string {
+	return []string{
+		"ELECT_TOKEN=" + strconv.FormatUint(t.Token(), 10),
+		"ELECT_NAME=" + l.name,
+		"ELECT_CANDIDATE=" + l.candidate,
+	}
+}
+
+// without leaves out a variable of the environment.
+func without(environ []string, name string) []string {
+	var list []string
+	for _, pair := range environ {
+		if !strings.HasPrefix(pair, name+"=") {
+			list = append(list, pair)
+		}
+	}
+	return list
+}
+
+// prepared are the settings of a candidate, judged.
+type prepared struct {
+	settings settings.Settings
+	timing   timing
+}
+
+func (m Main) prepare(f *runFlags) (prepared, error) {
+	s, err := m.load(f.options)
+	if err != nil {
+		return prepared{}, err
+	}
+	if err := s.Validate(); err != nil {
+		return prepared{}, err
+	}
+	t, err := timingOf(s, f.grace, f.flags.Changed("grace"))
+	return prepared{s, t}, usage(err)
+}

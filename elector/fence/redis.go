@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,11 @@ var guardedText string
 // key's hash tag (what stands in its first braces), or the whole key if it has
 // none: keys of one hash tag are one resource with one fence, and a cluster
 // keeps them, and the fence, on one node.
+//
+// A Redis that loses data (a restart without persistence, a failover to a
+// replica that lagged behind) may lose the newest token together with the
+// newest writes: until the leader's next write the former leader's are admitted
+// again.
 type RedisGuard struct {
 	client redis.Scripter
 	check  *Write
@@ -47,10 +53,16 @@ func NewRedisGuard(client redis.Scripter) *RedisGuard {
 type Write struct{ script *redis.Script }
 
 // NewWrite makes a write from the text of a Lua script, as Redis has them:
-// KEYS and ARGV are those given to Do, and what it returns Do returns.
+// KEYS and ARGV are those given to Do, and what it returns Do returns. The text
+// becomes the body of a function, so it must not begin with a shebang line.
+//
+// As in every script of Redis, what was done before an error is not undone; and
+// the script must leave the key of the fence alone.
 func NewWrite(lua string) *Write {
 	return &Write{redis.NewScript(strings.Replace(guardedText, "--[[write]]", lua, 1))}
 }
+
+var _ Checker = (*RedisGuard)(nil)
 
 // Set sets the key to the value if no larger token was seen, in one step with
 // that look. A ttl of 0 is for ever; else it is in whole milliseconds.
@@ -62,8 +74,8 @@ func (g *RedisGuard) Set(ctx context.Context, token uint64, key, value string, t
 		_, err := g.Do(ctx, token, g.set, []string{key}, value)
 		return err
 	}
-	if ttl < time.Millisecond || ttl%time.Millisecond != 0 {
-		return fmt.Errorf("fence: key %q cannot last %v: give whole milliseconds, or 0 for ever", key, ttl)
+	if err := checkTTL(key, ttl); err != nil {
+		return err
 	}
 	_, err := g.Do(ctx, token, g.setTTL, []string{key}, value, ttl.Milliseconds())
 	return err
@@ -95,6 +107,13 @@ func (g *RedisGuard) Do(ctx context.Context, token uint64, w *Write, keys []stri
 		return nil, fmt.Errorf("fence: write of key %q with token %d: %w", keys[0], token, err)
 	}
 	return resultOf(token, reply)
+}
+
+func checkTTL(key string, ttl time.Duration) error {
+	if ttl < 0 || ttl%time.Millisecond != 0 {
+		return fmt.Errorf("fence: key %q cannot last %v: give whole milliseconds, or 0 for ever", key, ttl)
+	}
+	return nil
 }
 
 // resultOf reads the script's reply. A write's nil ends the array before it.
@@ -135,7 +154,11 @@ func withFence(keys []string) ([]string, error) {
 			return nil, fmt.Errorf("fence: keys %q and %q belong to different resources: give them one hash tag, as {name}:a and {name}:b", keys[0], key)
 		}
 	}
-	return append([]string{"fence:{" + resource + "}"}, keys...), nil
+	fence := "fence:{" + resource + "}"
+	if slices.Contains(keys, fence) {
+		return nil, fmt.Errorf("fence: key %q is the fence itself, which only the guard may write: give the data another name", fence)
+	}
+	return append([]string{fence}, keys...), nil
 }
 
 // tagOf is the part of a key that a cluster places it by: what stands in its

@@ -130,7 +130,7 @@ func beliefBugs() []bug {
 			subject: wrapped(ownCount),
 		}, {
 			name: "no-floor", where: inMachine, what: "an attempt does not name the highest token known, so a store that lost its count begins again",
-			unseen: "where the store loses its count, TokensIncrease and LeaseLinearizable are waived, though everybody alive has heard of the last token if nothing else went wrong before",
+			unseen: "a store that lost its count goes on from its clock, so the floor is a second guard behind the first",
 			breaks: []checker.Promise{checker.LeaseLinearizable, checker.TokensIncrease},
 			subject: wrapped(func(b *bent) {
 				b.after = func(_ *bent, _ time.Duration, out *machine.Output) {

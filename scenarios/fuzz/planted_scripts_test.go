@@ -21,6 +21,11 @@ func (s script) port(name string) *redismodel.Script {
 	return &redismodel.Script{Name: name, Run: s}
 }
 
+func unprotected(s virtual.Subject) virtual.Subject {
+	s.Unprotected = true
+	return s
+}
+
 func acquiring(s script) virtual.Subject {
 	return virtual.Subject{Scripts: virtual.Scripts{Acquire: s.port("acquire")}}
 }
@@ -186,21 +191,47 @@ func acquireBugs() []bug {
 func counterBugs() []bug {
 	return []bug{
 		{
-			name: "counter-ends", where: inScript, what: "the counter of tokens has a time to live, of four leases",
+			name: "counter-ends", where: inScript, what: "the counter of tokens has a time to live, of four leases (without the protection, which makes up for it)",
 			breaks: []checker.Promise{checker.LeaseLinearizable, checker.TokensIncrease},
-			subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
+			subject: unprotected(acquiring(func(c *redismodel.Call) redismodel.Reply {
 				reply := redismodel.Acquire.Run(c)
 				c.PExpire(c.Keys[1], 4*c.Int(c.Args[2]))
 				return reply
-			}),
+			})),
 		}, {
-			name: "release-resets-counter", where: inScript, what: "release tidies up: it deletes the counter of tokens too",
+			name: "release-resets-counter", where: inScript, what: "release tidies up: it deletes the counter of tokens too (without the protection)",
 			breaks: []checker.Promise{checker.LeaseLinearizable, checker.TokensIncrease},
-			subject: releasing(func(c *redismodel.Call) redismodel.Reply {
+			subject: unprotected(releasing(func(c *redismodel.Call) redismodel.Reply {
 				if held(c) {
-					c.Del(strings.Replace(c.Keys[0], ":lease", ":counter", 1))
+					c.Del(strings.Replace(c.Keys[0], ":lease", ":token", 1))
 				}
 				return redismodel.Release.Run(c)
+			})),
+		}, {
+			name: "quarantine-skipped", where: inScript, what: "a server that remembers nothing, or is another one, grants at once",
+			breaks: []checker.Promise{checker.AtMostOneLeader},
+			subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
+				c.HSet(c.Keys[2], "run", c.RunID())
+				return redismodel.Acquire.Run(c)
+			}),
+		}, {
+			name: "count-not-seeded", where: inScript, what: "a server that has lost the counter counts from 1 again",
+			breaks: []checker.Promise{checker.TokensIncrease, checker.LeaseLinearizable},
+			subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
+				if _, found := c.Get(c.Keys[1]); !found {
+					c.Set(c.Keys[1], "0")
+				}
+				c.HDel(c.Keys[2], "seed")
+				return redismodel.Acquire.Run(c)
+			}),
+		}, {
+			name: "early-end-trusted", where: inScript, what: "a lease whose key is gone before its time is free",
+			breaks: []checker.Promise{checker.AtMostOneLeader},
+			subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
+				if _, held := c.Get(c.Keys[0]); !held {
+					c.HSet(c.Keys[2], "until", "0")
+				}
+				return redismodel.Acquire.Run(c)
 			}),
 		}, {
 			name: "token-is-the-time", where: inScript, what: "the token is the server's time in seconds: two terms in one second share it",

@@ -49,7 +49,7 @@ func TestTermAndSuccession(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		r = b.monitor.Report()
-		if a, f = r.Elections[0], r.Elections[1]; a.Status != health.Unhealthy || f.Status != health.Healthy || f.Token != 2 || f.Leader != second.ID() {
+		if a, f = r.Elections[0], r.Elections[1]; a.Status != health.Unhealthy || f.Status != health.Healthy || f.Token != 2 || f.Leader != second.ID() || a.Leader != "" || r.Status != health.Unhealthy {
 			t.Errorf("after the resignation: %+v", r)
 		}
 		if b.monitor.Live() != nil {
@@ -60,6 +60,42 @@ func TestTermAndSuccession(t *testing.T) {
 			t.Errorf("the one that is left leads: %v", err)
 		}
 		if err := stopSecond(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Answers that overtake each other: what was asked later counts, however late
+// the earlier answer arrives.
+func TestLateAnswer(t *testing.T) {
+	inBubble(t, health.Options{}, func(b *bench) {
+		e := b.elector("billing", "a")
+		term, err := e.Campaign(b.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.store.late.Store(int64(time.Second)) // the answer about who leads takes as long
+		answers := make(chan string)
+		go func() {
+			l, _ := e.Leader(b.Context())
+			answers <- l.ID
+		}()
+		synctest.Wait()
+		if err := term.Resign(b.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		next, err := e.Campaign(b.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id := <-answers; id != e.ID() {
+			t.Fatalf("the answer was %q", id)
+		}
+		if got := b.is(health.Healthy); got.Token != 2 {
+			t.Errorf("the late answer counted: %+v", got)
+		}
+		if err := next.Resign(b.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})

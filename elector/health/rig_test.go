@@ -47,6 +47,7 @@ type store struct {
 	*memstore.Store
 	hangs atomic.Bool
 	free  chan struct{}
+	late  atomic.Int64 // how long an answer about who leads is on its way
 	fail  atomic.Pointer[error]
 }
 
@@ -79,6 +80,12 @@ func (s *store) Release(ctx context.Context, l elector.Lease) error {
 		return err
 	}
 	return s.Store.Release(ctx, l)
+}
+
+func (s *store) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	l, err := s.Store.Leader(ctx, election)
+	time.Sleep(time.Duration(s.late.Load()))
+	return l, err
 }
 
 // bench is a bubble with a clock, a store and a monitor.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -130,7 +131,10 @@ func (s *supervision) run() outcome {
 			return s.how
 		case <-ended:
 			ended = nil
-			if !s.asked { // by itself; what it leaves behind must not outlive it
+			if s.guarded() {
+				s.how = interrupted
+			}
+			if !s.asked { // what it leaves behind must not outlive it
 				s.ask()
 			}
 		case <-over:
@@ -139,6 +143,12 @@ func (s *supervision) run() outcome {
 		case <-timer.C:
 		}
 	}
+}
+
+// guarded says whether the guard has ended the job in elect's place: while elect
+// was suspended, say. The job did not end by itself then.
+func (s *supervision) guarded() bool {
+	return s.job.state.status == statusSignal+int(syscall.SIGKILL) && s.term.Remaining() <= s.margin
 }
 
 // act does what is due, and returns how long there is nothing to do.

@@ -1,0 +1,246 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/internal/topology"
+)
+
+// lease is long enough that a machine under load is not what a test measures.
+const lease = 3 * time.Second
+
+// candidate is the call of one that competes on the server at this address.
+func candidate(address, id string, more ...string) []string {
+	return append([]string{"run", "--store", "redis://" + address, "--name", "billing", "--id", id, "--lease", lease.String()}, more...)
+}
+
+// pair starts two candidates, the first of which leads when it returns.
+func pair(t *testing.T, dir, first, second string) (leader, follower *process) {
+	t.Helper()
+	leader = launch(t, dir, append(candidate(first, "a"), theJob()...)...)
+	await(t, dir, "began", 1)
+	follower = launch(t, dir, append(candidate(second, "b"), theJob()...)...)
+	eventually(t, "the second one follows", func() bool { return strings.Contains(follower.out.String(), "leader seen") })
+	return leader, follower
+}
+
+// gone says whether a process has ended; a zombie has.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
+	return err != nil || strings.HasPrefix(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " Z")
+}
+
+// The leader's elect is killed with SIGKILL: its job dies with it, though a
+// shell stands between them, and the other candidate's job starts when the
+// lease has run out. Never are two jobs alive.
+func TestLeaderKilled(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	leader, _ := pair(t, dir, r.Addr, r.Addr)
+	job := await(t, dir, "began", 1)
+	leader.send(t, syscall.SIGKILL)
+	eventually(t, "the job is gone", func() bool { return gone(job.pid) })
+	if n := len(notes(t, dir)); n != 1 {
+		t.Errorf("the job died only after the lease: %+v", notes(t, dir))
+	}
+	if next := await(t, dir, "began", 2); next.token <= job.token {
+		t.Errorf("token %d follows on %d", next.token, job.token)
+	}
+	inOrder(t, dir)
+}
+
+// The leader's elect is stopped with SIGSTOP, as a debugger or a starved
+// machine does it: the guard ends the job before the lease ends. When elect
+// goes on it follows, and the job of its next term begins anew.
+func TestLeaderSuspended(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	leader, follower := pair(t, dir, r.Addr, r.Addr)
+	job := await(t, dir, "began", 1)
+	leader.send(t, syscall.SIGSTOP)
+	await(t, dir, "began", 2)
+	if !gone(job.pid) {
+		t.Error("the job of the suspended one goes on")
+	}
+	leader.send(t, syscall.SIGCONT)
+	eventually(t, "it notices", func() bool { return strings.Contains(leader.out.String(), "deposed") })
+	follower.send(t, syscall.SIGTERM)
+	if status := follower.end(t); status != statusDone {
+		t.Errorf("status %d", status)
+	}
+	await(t, dir, "began", 3)
+	inOrder(t, dir)
+}
+
+// A job that ignores SIGTERM, of a leader that is cut off from the store: it is
+// asked to end a grace period before the lease does, killed before it ends, and
+// only then the other candidate's job begins.
+func TestStubbornJob(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	if err := os.WriteFile(filepath.Join(dir, "stubborn"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cut := relayTo(t, r.Addr)
+	pair(t, dir, cut.address, r.Addr)
+	job := await(t, dir, "began", 1)
+	cut.off()
+	asked := await(t, dir, "asked", 1)
+	next := await(t, dir, "began", 2)
+	if !gone(job.pid) || asked.pid != job.pid {
+		t.Errorf("%+v", notes(t, dir))
+	}
+	if between := next.at - asked.at; between < lease/5 {
+		t.Errorf("the job was asked to end only %v before the next one began; the grace period is %v", between, lease/5)
+	}
+	inOrder(t, dir)
+}
+
+// Redis is gone for good: the job ends by the deadline of its lease, and elect
+// goes on to compete. When Redis is back, it leads again.
+func TestStoreGone(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	leader := launch(t, dir, append(candidate(r.Addr, "a"), theJob()...)...)
+	job := await(t, dir, "began", 1)
+	if err := r.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := now()
+	ended := await(t, dir, "ended", 1)
+	if late := ended.at - killed - lease; late > 0 {
+		t.Errorf("the job ended %v after its lease", late)
+	}
+	eventually(t, "the job's shell is gone too", func() bool { return gone(job.pid) })
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, dir, "began", 2)
+	leader.send(t, syscall.SIGTERM)
+	if status := leader.end(t); status != statusDone {
+		t.Errorf("status %d", status)
+	}
+	inOrder(t, dir)
+}
+
+// elect is asked to stop while its job is at work: the job is asked, and the
+// lease is renewed for longer than it lasts until the job has ended. Then the
+// other candidate's job begins at once.
+func TestGraceful(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	if err := os.WriteFile(filepath.Join(dir, "slow"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leader, _ := pair(t, dir, r.Addr, r.Addr)
+	leader.send(t, syscall.SIGTERM)
+	asked := await(t, dir, "asked", 1)
+	eventually(t, "more than a lease has passed", func() bool { return now() > asked.at+lease*5/4 })
+	if list := notes(t, dir); len(list) != 2 {
+		t.Errorf("while the job takes its time: %+v", list)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "enough"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := await(t, dir, "ended", 1)
+	next := await(t, dir, "began", 2)
+	if gap := next.at - ended.at; gap > lease/2 {
+		t.Errorf("the next job began %v later: the lease was not given back", gap)
+	}
+	if status := leader.end(t); status != statusDone {
+		t.Errorf("status %d", status)
+	}
+	inOrder(t, dir)
+}
+
+// A job that is asked in peace, and ignores it, is killed when the time for
+// that is over, and not later.
+func TestDrainTimeout(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	if err := os.WriteFile(filepath.Join(dir, "stubborn"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leader := launch(t, dir, append(candidate(r.Addr, "a", "--drain-timeout", "1s"), theJob()...)...)
+	job := await(t, dir, "began", 1)
+	leader.send(t, syscall.SIGTERM)
+	if status := leader.end(t); status != statusDone {
+		t.Errorf("status %d", status)
+	}
+	asked := await(t, dir, "asked", 1)
+	if took := now() - asked.at; took < 800*time.Millisecond || !gone(job.pid) {
+		t.Errorf("it was killed after %v", took)
+	}
+}
+
+// relay passes connections on to a server until it is cut off.
+type relay struct {
+	address string
+	mu      sync.Mutex
+	cut     bool
+	conns   []net.Conn
+	ended   sync.WaitGroup
+}
+
+func relayTo(t *testing.T, target string) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{address: l.Addr().String()}
+	r.ended.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", target)
+			if err != nil || !r.add(in, out) {
+				_ = in.Close()
+				continue
+			}
+			r.ended.Go(func() { _, _ = io.Copy(out, in); _ = out.Close() })
+			r.ended.Go(func() { _, _ = io.Copy(in, out); _ = in.Close() })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		r.off()
+		r.ended.Wait()
+	})
+	return r
+}
+
+func (r *relay) add(conns ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		return false
+	}
+	r.conns = append(r.conns, conns...)
+	return true
+}
+
+// off closes all connections, and those that are made later.
+func (r *relay) off() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = true
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+}

@@ -58,6 +58,11 @@ var table = []row{
 		why:     "real servers for the tests of everybody: whatever they imported of what they test would be a circle",
 	},
 	{
+		folders: []string{"elector/quorumstore"},
+		ours:    []string{"elector"},
+		why:     "a majority is made of any stores: it knows none of them, and none of their drivers",
+	},
+	{
 		folders: []string{"elector/pgstore"},
 		ours:    []string{"elector"},
 		others:  []string{"github.com/jackc/pgx/v5"},
@@ -192,6 +197,9 @@ var importCases = []struct {
 	{"elector/redisstore", ours("elector"), "", ""},
 	{"elector/redisstore", `"github.com/redis/go-redis/v9/maintnotifications"`, "", ""},
 	{"elector/storetest", `"testing"`, "", "testing"},
+	{"elector/quorumstore", ours("elector/redisstore"), "", "redisstore"},
+	{"elector/quorumstore", `"github.com/redis/go-redis/v9"`, "", "go-redis"},
+	{"elector/quorumstore", ours("elector"), "", ""},
 	{"internal/topology", ours("elector"), "", "elector"},
 	{"internal/topology", `"testing"`, "", "testing"},
 	{"internal/topology", ours("sim/live/loopback"), "", ""},

@@ -1,0 +1,368 @@
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// maxAligned is how often one call tries to bring a node to the others' token.
+const maxAligned = 3
+
+// minGrace is how long stragglers are waited for at least, once most nodes have
+// answered.
+const minGrace = time.Millisecond
+
+// Acquire is [elector.Store.Acquire]. All nodes are asked at once. It succeeds
+// as soon as a majority has granted the same token. Nodes whose count is behind
+// are first brought to the highest token granted. If no majority can be had,
+// what was granted is given back at once, and the error says who holds most of
+// the nodes. Its Remaining is such that a majority can be free by then; it is
+// short and random if the candidates have split the nodes among each other.
+func (s *Store) Acquire(ctx context.Context, in elector.Attempt) (elector.Grant, error) {
+	if err := ctx.Err(); err != nil {
+		return elector.Grant{}, err
+	}
+	q := s.acquisition(ctx, in)
+	for n := range s.nodes {
+		q.ask(n, q.in.Floor)
+	}
+	for {
+		if grant, err, decided := q.decide(); decided {
+			return grant, err
+		}
+		if err := q.wait(ctx); err != nil {
+			if q.failed {
+				return elector.Grant{}, q.refusal()
+			}
+			q.giveUp()
+			return elector.Grant{}, err
+		}
+	}
+}
+
+// acquisition is one call of Acquire.
+type acquisition struct {
+	s        *Store
+	a        *attempt
+	in       elector.Attempt
+	ctx      context.Context // for the values of requests only
+	began    time.Duration
+	patience time.Duration
+	call     int
+	over     <-chan struct{}
+	events   chan event[elector.Grant]
+	timer    *time.Timer // for stragglers; nil until most have answered
+	late     bool        // the timer has fired
+	failed   bool        // no majority can be had: what was granted is being given back
+
+	verdicts []verdict // waiting also while a node is aligned or released
+	grants   []elector.Grant
+	errs     []error
+	held     []*elector.HeldError // of those held by others
+	heard    []time.Duration
+	aligned  []int
+	freed    []bool // granted, and given back or about to be
+}
+
+func (s *Store) acquisition(ctx context.Context, in elector.Attempt) *acquisition {
+	n := len(s.nodes)
+	q := &acquisition{
+		s: s, in: in, ctx: ctx, began: s.now(), patience: s.patience(ctx),
+		events:   make(chan event[elector.Grant], n*(maxAligned+2)),
+		verdicts: make([]verdict, n), grants: make([]elector.Grant, n), errs: make([]error, n),
+		held: make([]*elector.HeldError, n), heard: make([]time.Duration, n), aligned: make([]int, n), freed: make([]bool, n),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	q.a = s.attempt(key{in.Election, in.ID, in.Nonce})
+	q.a.ttl = max(q.a.ttl, in.TTL)
+	q.call, q.over = q.a.take(true)
+	// A candidate that was started since knows of no token; this Store may.
+	q.in.Floor = max(in.Floor, s.memory(in.Election).high)
+	return q
+}
+
+// ask sends the attempt to node n.
+func (q *acquisition) ask(n int, floor uint64) {
+	in := q.in
+	in.Floor = floor
+	send(q.ctx, q.s, q.patience, request[elector.Grant]{
+		what: "acquire", node: n,
+		do: func(ctx context.Context, store elector.Store) (elector.Grant, error) {
+			return store.Acquire(ctx, in)
+		},
+		note: func(g elector.Grant, err error) { q.s.noteGrant(q.ctx, q.a, n, g, err) },
+		done: func(e event[elector.Grant]) { q.events <- e },
+	})
+}
+
+// noteGrant takes in what a node answered to an attempt, however late. What
+// nobody waits for any more is given back.
+func (s *Store) noteGrant(ctx context.Context, a *attempt, n int, g elector.Grant, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	var held *elector.HeldError
+	switch {
+	case errors.As(err, &held):
+		s.memory(a.election).saw(held.Token)
+	case err == nil:
+		s.memory(a.election).saw(g.Token)
+		a.granted(n, g.Token, now)
+		if !a.open && a.token == 0 {
+			s.drop(ctx, a, n, s.timeout, nil)
+		}
+	}
+}
+
+// drop gives back what node n granted. From the moment of sending no answer
+// with that token is believed: see attempt.granted. The caller holds mu.
+func (s *Store) drop(ctx context.Context, a *attempt, n int, patience time.Duration, done func(event[struct{}])) {
+	h := &a.nodes[n]
+	lease := elector.Lease{Election: a.election, ID: a.id, Nonce: a.nonce, Token: h.token, TTL: a.ttl}
+	if h.token == 0 {
+		lease.Token = h.dropped
+	}
+	*h = holding{dropped: max(h.dropped, h.token)}
+	if done == nil {
+		done = func(event[struct{}]) {}
+	}
+	send(ctx, s, patience, request[struct{}]{
+		what: "release", node: n, done: done,
+		do: func(ctx context.Context, store elector.Store) (struct{}, error) {
+			return struct{}{}, store.Release(ctx, lease)
+		},
+	})
+}
+
+// wait takes in the next thing that happens.
+func (q *acquisition) wait(ctx context.Context) error {
+	var late <-chan time.Time
+	if q.timer != nil {
+		late = q.timer.C
+	}
+	select {
+	case e := <-q.events:
+		q.take(e)
+	case <-late:
+		q.late = true
+	case <-q.over:
+		return errRepeated
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (q *acquisition) take(e event[elector.Grant]) {
+	n := e.node
+	q.verdicts[n], q.grants[n], q.errs[n], q.heard[n] = verdictOf(e.err), e.value, e.err, q.s.now()
+	q.held[n] = nil
+	switch held, ok := errors.AsType[*elector.HeldError](e.err); {
+	case ok:
+		q.held[n] = held
+	case e.err != nil:
+	case q.failed:
+		q.freed[n] = true // too late: see noteGrant
+	case !q.current(n, e.value.Token):
+		q.align(n, q.in.Floor)
+	}
+}
+
+// current says whether node n holds the lease with that token, and no release
+// of it is on its way.
+func (q *acquisition) current(n int, token uint64) bool {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	return q.a.nodes[n].token == token
+}
+
+// align makes node n grant a token above floor, in place of what it granted.
+func (q *acquisition) align(n int, floor uint64) {
+	if q.aligned[n]++; q.aligned[n] > maxAligned {
+		q.verdicts[n], q.errs[n] = silent, errors.New("grants one old token after the other")
+		return
+	}
+	q.verdicts[n] = waiting
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	if q.a.call != q.call {
+		return
+	}
+	q.s.drop(q.ctx, q.a, n, q.patience, func(e event[struct{}]) {
+		v := verdictOf(e.err)
+		if (v == yes || v == no) && q.wanted() {
+			q.ask(n, floor)
+			return
+		}
+		q.events <- event[elector.Grant]{node: n, err: errors.Join(errRepeated, e.err)}
+	})
+}
+
+// wanted says whether the call still tries to get the lease.
+func (q *acquisition) wanted() bool {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	return q.a.call == q.call && q.a.open
+}
+
+// decide says whether the outcome is certain, and gets on with it if not.
+func (q *acquisition) decide() (elector.Grant, error, bool) {
+	if q.failed {
+		return q.settle()
+	}
+	q.s.mu.Lock()
+	token, same := q.best()
+	term := q.a.token // of an earlier call for this nonce
+	if n := q.standing(); term != 0 && n >= q.s.quorum {
+		token, same = term, n
+	}
+	if same >= q.s.quorum {
+		defer q.s.mu.Unlock()
+		return q.win(token)
+	}
+	q.s.mu.Unlock()
+	t := count(q.verdicts)
+	switch {
+	case term != 0 && t[waiting] > 0 && !q.late:
+		q.hurry(len(q.verdicts)-t[waiting] >= q.s.quorum)
+	case term != 0: // nothing is given back: a term may stand on it
+		return elector.Grant{}, q.refusal(), true
+	case t[yes]+t[waiting] < q.s.quorum:
+		q.fail()
+		return q.settle()
+	case t[yes] >= q.s.quorum && (same+t[waiting] < q.s.quorum || q.late):
+		q.alignAll()
+	case t[yes] >= q.s.quorum:
+		q.hurry(true)
+	}
+	return elector.Grant{}, nil, false
+}
+
+func count(verdicts []verdict) (t tally) {
+	for _, v := range verdicts {
+		t[v]++
+	}
+	return t
+}
+
+// best is the token that most nodes granted, the larger one if it is a tie. The
+// caller holds mu.
+func (q *acquisition) best() (token uint64, nodes int) {
+	counts := make(map[uint64]int, 2)
+	for n, v := range q.verdicts {
+		t := q.grants[n].Token
+		if v != yes || q.a.nodes[n].token != t {
+			continue
+		}
+		counts[t]++
+		if counts[t] > nodes || counts[t] == nodes && t > token {
+			token, nodes = t, counts[t]
+		}
+	}
+	return token, nodes
+}
+
+// standing is how many nodes confirmed the attempt's term. The caller holds mu.
+func (q *acquisition) standing() (nodes int) {
+	for n, h := range q.a.nodes {
+		if q.verdicts[n] == yes && h.counted && h.token == q.grants[n].Token {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// win ends the call with success. The caller holds mu.
+func (q *acquisition) win(token uint64) (elector.Grant, error, bool) {
+	if q.a.call != q.call {
+		return elector.Grant{}, errRepeated, true
+	}
+	q.a.open = false
+	q.a.won(token, q.began, q.s.now())
+	m := q.s.memory(q.in.Election)
+	m.told, m.splits, m.rival = max(m.told, token), 0, ""
+	grant := elector.Grant{Token: token}
+	for _, g := range q.grants {
+		grant.Waiters = max(grant.Waiters, g.Waiters)
+	}
+	return grant, nil, true
+}
+
+// hurry gives those who have not answered as long again as the others took, if
+// now is the time for it.
+func (q *acquisition) hurry(now bool) {
+	if now && q.timer == nil {
+		q.timer = time.NewTimer(max(q.s.now()-q.began, minGrace))
+	}
+}
+
+// alignAll brings all nodes that are behind to the highest token granted, so
+// that the next term finds them in step, too.
+func (q *acquisition) alignAll() {
+	highest := uint64(0)
+	for n, v := range q.verdicts {
+		if v == yes {
+			highest = max(highest, q.grants[n].Token)
+		}
+	}
+	q.timer, q.late = nil, false
+	for n, v := range q.verdicts {
+		if v == yes && q.grants[n].Token < highest {
+			q.align(n, max(q.in.Floor, highest-1))
+		}
+	}
+}
+
+// fail gives back what was granted. The nodes' answers to that are waited for
+// as stragglers are, so that whoever tries next finds them free.
+func (q *acquisition) fail() {
+	q.failed = true
+	q.timer, q.late = nil, false
+	q.hurry(true)
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	if q.a.call != q.call {
+		return
+	}
+	q.a.open = false
+	for n := range q.a.nodes {
+		if q.a.nodes[n].token == 0 {
+			continue
+		}
+		q.verdicts[n], q.freed[n] = waiting, true
+		q.s.drop(q.ctx, q.a, n, q.patience, func(e event[struct{}]) {
+			q.events <- event[elector.Grant]{node: n, err: e.err}
+		})
+	}
+}
+
+// settle ends a call that failed when all have answered, or had their time.
+func (q *acquisition) settle() (elector.Grant, error, bool) {
+	if count(q.verdicts)[waiting] > 0 && !q.late {
+		return elector.Grant{}, nil, false
+	}
+	return elector.Grant{}, q.refusal(), true
+}
+
+// giveUp ends a call that nobody waits for any more.
+func (q *acquisition) giveUp() {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	if q.a.call != q.call || !q.a.open {
+		return
+	}
+	q.a.open = false
+	if q.a.token != 0 {
+		return
+	}
+	for n := range q.a.nodes {
+		if q.a.nodes[n].token != 0 {
+			q.s.drop(q.ctx, q.a, n, q.s.timeout, nil)
+		}
+	}
+}

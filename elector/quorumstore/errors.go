@@ -1,0 +1,86 @@
+package quorumstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// errRepeated ends a call whose attempt was repeated, or given back, meanwhile.
+var errRepeated = errors.New("quorumstore: another call for the same attempt has taken this one's place; its outcome counts")
+
+// UndecidedError is the outcome of a call for which too few nodes answered. It
+// may have taken effect, on a minority or, if answers were lost, on a majority.
+type UndecidedError struct {
+	Call     string
+	Election string
+	Quorum   int     // how many nodes had to agree
+	Nodes    []error // what the nodes said, each with its name; nil for those that agreed
+}
+
+func (e *UndecidedError) Error() string {
+	var said []string
+	agreed := 0
+	for _, err := range e.Nodes {
+		if err == nil {
+			agreed++
+			continue
+		}
+		said = append(said, err.Error())
+	}
+	return fmt.Sprintf("quorumstore: %s %q: %d of %d nodes agreed, %d are needed; see to the others: %s",
+		e.Call, e.Election, agreed, len(e.Nodes), e.Quorum, strings.Join(said, "; "))
+}
+
+// Unwrap returns the errors of nodes whose answer is unknown. Definite answers
+// of single nodes are left out: they are not the answer of the whole.
+func (e *UndecidedError) Unwrap() []error {
+	var list []error
+	for _, err := range e.Nodes {
+		if verdictOf(err) == silent {
+			list = append(list, err)
+		}
+	}
+	return list
+}
+
+// errNoAnswer stands for a node that had not answered when the outcome was
+// certain.
+var errNoAnswer = errors.New("not waited for any longer")
+
+// undecided makes the error from what each node said.
+func (s *Store) undecided(call, election string, verdicts []verdict, errs []error) error {
+	e := &UndecidedError{Call: call, Election: election, Quorum: s.quorum, Nodes: make([]error, len(s.nodes))}
+	for n, v := range verdicts {
+		err := errs[n]
+		if err == nil && v != yes {
+			err = errNoAnswer
+		}
+		if err != nil {
+			e.Nodes[n] = fmt.Errorf("%s: %w", s.nodes[n].name, err)
+		}
+	}
+	return e
+}
+
+// hopeless makes the error for so many fatal ones that no majority is left.
+func (s *Store) hopeless(call, election string, errs []error) error {
+	var list []error
+	fix := ""
+	for n, err := range errs {
+		var fatal *elector.FatalError
+		if errors.As(err, &fatal) {
+			list = append(list, fmt.Errorf("%s: %w", s.nodes[n].name, fatal.Err))
+			if fix == "" {
+				fix = fatal.Fix + " (" + s.nodes[n].name + " first)"
+			}
+		}
+	}
+	return &elector.FatalError{
+		Err: fmt.Errorf("quorumstore: %s %q: %d of %d nodes refuse for good, so no majority is left: %w",
+			call, election, len(list), len(s.nodes), errors.Join(list...)),
+		Fix: fix,
+	}
+}

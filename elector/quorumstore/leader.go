@@ -1,0 +1,99 @@
+package quorumstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// Leader is [elector.Store.Leader]: whom a majority of the nodes names. The
+// token is the term's own unless most nodes have lost their data since it began;
+// then it is a larger one.
+func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	var leader elector.Leader
+	p, err := poll(ctx, s, "leader", func(ctx context.Context, store elector.Store) (elector.Leader, error) {
+		return store.Leader(ctx, election)
+	}, func(p *polled[elector.Leader]) bool {
+		var most int
+		leader, most = p.majority(s.quorum)
+		t := count(p.verdicts)
+		return leader.ID != "" || most+len(s.nodes)-t[yes] < s.quorum
+	})
+	t := count(p.verdicts)
+	switch {
+	case err != nil:
+		return elector.Leader{}, err
+	case p.decided:
+	case t[hopeless] > s.minority():
+		return elector.Leader{}, s.hopeless("observe", election, p.errs)
+	default:
+		return elector.Leader{}, s.undecided("observe", election, p.verdicts, p.errs)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.memory(election)
+	m.told = max(m.told, leader.Token)
+	return leader, nil
+}
+
+// polled is what the nodes answered to one question.
+type polled[V any] struct {
+	values   []V
+	verdicts []verdict
+	errs     []error
+	decided  bool
+}
+
+// poll asks every node, until enough is known or all have answered.
+func poll[V any](ctx context.Context, s *Store, what string, do func(context.Context, elector.Store) (V, error), enough func(*polled[V]) bool) (*polled[V], error) {
+	n := len(s.nodes)
+	p := &polled[V]{values: make([]V, n), verdicts: make([]verdict, n), errs: make([]error, n)}
+	if err := ctx.Err(); err != nil {
+		return p, err
+	}
+	events := make(chan event[V], n)
+	patience := s.patience(ctx)
+	for i := range s.nodes {
+		send(ctx, s, patience, request[V]{what: what, node: i, do: do, done: func(e event[V]) { events <- e }})
+	}
+	for range s.nodes {
+		select {
+		case e := <-events:
+			p.values[e.node], p.verdicts[e.node], p.errs[e.node] = e.value, verdictOf(e.err), e.err
+		case <-ctx.Done():
+			return p, ctx.Err()
+		}
+		if enough(p) {
+			p.decided = true
+			break
+		}
+	}
+	return p, nil
+}
+
+// majority is the leader that so many nodes name, if there is one, and how many
+// nodes name the one that most name.
+func (p *polled[V]) majority(quorum int) (leader elector.Leader, most int) {
+	ids := make(map[string][]elector.Leader, 1)
+	for n, v := range p.verdicts {
+		if l, ok := any(p.values[n]).(elector.Leader); ok && v == yes && l.ID != "" {
+			ids[l.ID] = append(ids[l.ID], l)
+		}
+	}
+	for id, all := range ids {
+		most = max(most, len(all))
+		if len(all) < quorum {
+			continue
+		}
+		var tokens []uint64
+		var left []time.Duration
+		for _, l := range all {
+			tokens, left = append(tokens, l.Token), append(left, l.Remaining)
+		}
+		slices.Sort(left) // a majority holds it until the quorum-th of the longest ends
+		leader = elector.Leader{ID: id, Token: usual(tokens), Remaining: left[len(left)-quorum]}
+	}
+	return leader, most
+}

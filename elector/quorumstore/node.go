@@ -1,0 +1,122 @@
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// errBusy is the outcome of a request that was never sent.
+var errBusy = errors.New("too many requests hang there without an answer")
+
+// node is one of the stores.
+type node struct {
+	store   elector.Store
+	name    string
+	slots   chan struct{} // one for each request under way
+	onError func(node, call string, err error)
+}
+
+// event is the end of a request to a node: its answer, or none in time.
+type event[V any] struct {
+	node  int
+	value V
+	err   error
+}
+
+// request is one request to one node.
+type request[V any] struct {
+	what string // for messages
+	node int
+	do   func(ctx context.Context, store elector.Store) (V, error)
+	note func(V, error) // called with the answer, however late it comes; nil: none
+	done func(event[V]) // called once, in time, after note; must not block
+}
+
+// send makes the request on a goroutine of its own. It outlives the call that
+// it is part of, so that what a node granted too late is known and given back;
+// and it ends after patience, unless the node ignores its context.
+func send[V any](ctx context.Context, s *Store, patience time.Duration, r request[V]) {
+	n := s.nodes[r.node]
+	var zero V
+	select {
+	case n.slots <- struct{}{}:
+	default:
+		go func() { // the caller may hold the Store's lock
+			n.tell(r.what, errBusy)
+			r.done(event[V]{r.node, zero, errBusy})
+		}()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	var answered atomic.Bool
+	done := func(v V, err error) {
+		if answered.CompareAndSwap(false, true) {
+			n.tell(r.what, err)
+			r.done(event[V]{r.node, v, err})
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { done(zero, ctx.Err()) })
+	go func() {
+		defer func() { <-n.slots }()
+		defer cancel()
+		v, err := guarded(ctx, n.store, r.do)
+		if r.note != nil {
+			r.note(v, err)
+		}
+		stop()
+		done(v, err)
+	}()
+}
+
+// guarded turns a panic of the node's store into an error: it has a goroutine of
+// its own here, where nobody else could.
+func guarded[V any](ctx context.Context, store elector.Store, do func(context.Context, elector.Store) (V, error)) (v V, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", elector.ErrPanic, p, debug.Stack())
+		}
+	}()
+	return do(ctx, store)
+}
+
+// tell reports what failed.
+func (n *node) tell(call string, err error) {
+	if n.onError != nil && verdictOf(err) >= silent && !errors.Is(err, elector.ErrUnsupported) {
+		n.onError(n.name, call, err)
+	}
+}
+
+// verdict is what one node's answer means.
+type verdict int
+
+const (
+	waiting  verdict = iota // not answered yet
+	yes                     // granted, renewed, released
+	no                      // held by somebody else, not held
+	silent                  // no answer: the outcome is unknown
+	hopeless                // a fatal error
+)
+
+func verdictOf(err error) verdict {
+	var held *elector.HeldError
+	var fatal *elector.FatalError
+	switch {
+	case err == nil:
+		return yes
+	case errors.As(err, &fatal):
+		return hopeless
+	case errors.As(err, &held), errors.Is(err, elector.ErrNotHeld):
+		return no
+	default:
+		return silent
+	}
+}
+
+// tally counts verdicts.
+type tally [hopeless + 1]int

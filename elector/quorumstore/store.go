@@ -1,0 +1,277 @@
+package quorumstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// DefaultNodeTimeout is how long one node may take to answer, if Options do not
+// say.
+const DefaultNodeTimeout = time.Second
+
+// stages is how many requests to one node may follow each other in one call: an
+// attempt, the release of a token that fell behind, and another attempt. Each
+// may take no more than its share of the call's time.
+const stages = 4
+
+// Options change what New makes. The zero value is fine.
+type Options struct {
+	// NodeTimeout is how long one request to one node may take,
+	// DefaultNodeTimeout if it is 0. It is never more than a quarter of what
+	// the call's context leaves. No answer waits for a slow node if the others
+	// have decided.
+	NodeTimeout time.Duration
+
+	// MaxPending is how many requests may be under way at one node, those that
+	// hang included; 64 if it is 0. Further ones fail at once.
+	MaxPending int
+
+	// Names are what messages call the nodes, such as their addresses; "node 1"
+	// and so on by default.
+	Names []string
+
+	// OnError is called for every request to a node that failed or found no
+	// answer in time, also while the others suffice. It must not block.
+	OnError func(node, call string, err error)
+
+	// Now is a clock that counts suspensions: the time since a fixed point.
+	// The machine's own by default.
+	Now func() time.Duration
+
+	_ struct{}
+}
+
+// Store keeps the leases of elections on a majority of nodes. It is safe for
+// concurrent use.
+type Store struct {
+	nodes   []*node
+	quorum  int
+	timeout time.Duration
+	now     func() time.Duration
+
+	mu        sync.Mutex // guards the rest, and what is reached through it
+	attempts  map[key]*attempt
+	elections map[string]*memory
+}
+
+var (
+	_ elector.Store     = (*Store)(nil)
+	_ elector.Roster    = (*Store)(nil)
+	_ elector.Chronicle = (*Store)(nil)
+	_ elector.Inspector = (*Store)(nil)
+)
+
+// New returns a Store on the nodes. An odd number of them is best: three work
+// while one is down, five while two are; a fourth or a sixth node adds nothing
+// but cost. The nodes remain the caller's to close.
+func New(nodes []elector.Store, o Options) (*Store, error) {
+	switch {
+	case len(nodes) == 0:
+		return nil, errors.New("quorumstore: no nodes: give an odd number of independent stores, normally five")
+	case o.NodeTimeout < 0:
+		return nil, fmt.Errorf("quorumstore: Options.NodeTimeout is %v; it must be positive, or zero for %v", o.NodeTimeout, DefaultNodeTimeout)
+	case o.MaxPending < 0:
+		return nil, fmt.Errorf("quorumstore: Options.MaxPending is %d; it must be positive, or zero for 64", o.MaxPending)
+	case len(o.Names) != 0 && len(o.Names) != len(nodes):
+		return nil, fmt.Errorf("quorumstore: Options.Names has %d names for %d nodes; give each node one, or none", len(o.Names), len(nodes))
+	}
+	s := &Store{
+		quorum: len(nodes)/2 + 1, timeout: o.NodeTimeout, now: o.Now,
+		attempts: make(map[key]*attempt), elections: make(map[string]*memory),
+	}
+	if s.timeout == 0 {
+		s.timeout = DefaultNodeTimeout
+	}
+	if s.now == nil {
+		s.now = elector.SystemClock().Now
+	}
+	if o.MaxPending == 0 {
+		o.MaxPending = 64
+	}
+	for i, n := range nodes {
+		name := "node " + strconv.Itoa(i+1)
+		if len(o.Names) != 0 {
+			name = o.Names[i]
+		}
+		if n == nil {
+			return nil, fmt.Errorf("quorumstore: %s is nil; leave it out, or open it", name)
+		}
+		for _, other := range s.nodes {
+			if same(other.store, n) {
+				return nil, fmt.Errorf("quorumstore: %s and %s are one store; a majority must be of different ones", other.name, name)
+			}
+		}
+		s.nodes = append(s.nodes, &node{store: n, name: name, slots: make(chan struct{}, o.MaxPending), onError: o.OnError})
+	}
+	return s, nil
+}
+
+func same(a, b elector.Store) bool {
+	return reflect.TypeOf(a).Comparable() && a == b
+}
+
+// minority is how many nodes can be lost and a majority is left.
+func (s *Store) minority() int { return len(s.nodes) - s.quorum }
+
+// patience is how long one request of the call may take.
+func (s *Store) patience(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(s.timeout, time.Until(deadline)/stages)
+	}
+	return s.timeout
+}
+
+// key names an attempt to acquire a lease, and the term that it led to.
+type key struct{ election, id, nonce string }
+
+// attempt is what this Store knows of one nonce.
+type attempt struct {
+	key
+	nodes   []holding
+	ttl     time.Duration
+	token   uint64        // of the term; 0 while nobody was told that there is one
+	sent    time.Duration // when the last request that a majority confirmed was sent
+	touched time.Duration
+
+	call int           // the latest call of Acquire or Release for it
+	open bool          // that call is an Acquire that is not decided
+	over chan struct{} // closed when another call takes that one's place
+}
+
+// holding is what is known of the lease of an attempt on one node.
+type holding struct {
+	token   uint64 // that the node granted last; 0: none, or it is gone
+	counted bool   // it counts for the majority: see attempt.granted
+	dropped uint64 // the highest token that a release was sent for
+}
+
+// fresh says whether the majority that confirmed the lease last still holds it:
+// its nodes keep it for ttl at least, and no clock runs that wrong.
+func (a *attempt) fresh(now time.Duration) bool {
+	return a.token != 0 && now-a.sent <= a.ttl*3/4
+}
+
+// granted notes that node n granted the attempt a token, and says whether the
+// lease there is worth anything. It is not if a release of it was sent before:
+// however late, that release will end it.
+func (a *attempt) granted(n int, token uint64, now time.Duration) bool {
+	h := &a.nodes[n]
+	if token <= h.dropped {
+		return false
+	}
+	if h.token != token {
+		*h = holding{token: token, dropped: h.dropped}
+	}
+	// A term's token was granted to nobody else. A larger one tells nothing
+	// about who held the node since, so the node counts only if a majority held
+	// the lease all the while, and nobody else can have led.
+	if a.token != 0 && (token == a.token || token > a.token && a.fresh(now)) {
+		h.counted = true
+	}
+	return true
+}
+
+// lost notes that node n does not hold the lease with that token.
+func (a *attempt) lost(n int, token uint64) {
+	if h := &a.nodes[n]; h.token == token {
+		h.token, h.counted = 0, false
+	}
+}
+
+// won makes the attempt a term.
+func (a *attempt) won(token uint64, sent, now time.Duration) {
+	if a.token != token {
+		for n := range a.nodes {
+			a.nodes[n].counted = false
+		}
+	}
+	a.token, a.sent = token, max(a.sent, sent)
+	for n, h := range a.nodes {
+		if h.token != 0 {
+			a.granted(n, h.token, now)
+		}
+	}
+}
+
+// memory is what this Store remembers of an election, for better manners.
+type memory struct {
+	high    uint64 // highest token that a node named
+	told    uint64 // highest token that a caller was told
+	rival   string // who might have led, and might only have tried
+	rivalry uint64 // its token
+	splits  int    // attempts in a row that nobody won
+	touched time.Duration
+}
+
+// hearsay bounds the tokens that one node alone is believed for: a node whose
+// count was tampered with could else use up the tokens of all.
+const hearsay = 1 << 62
+
+// saw notes a token that a node named.
+func (m *memory) saw(token uint64) {
+	if token <= hearsay {
+		m.high = max(m.high, token)
+	}
+}
+
+// memory returns what is remembered of the election. The caller holds mu.
+func (s *Store) memory(election string) *memory {
+	m := s.elections[election]
+	if m == nil {
+		m = &memory{}
+		s.elections[election] = m
+	}
+	m.touched = s.now()
+	return m
+}
+
+// forget removes what is of no more use: attempts whose leases have ended by
+// themselves on all nodes, and elections that nobody asked for in an hour. The
+// caller holds mu.
+func (s *Store) forget() {
+	now := s.now()
+	for k, a := range s.attempts {
+		if !a.open && now-a.touched > 2*a.ttl+2*s.timeout {
+			delete(s.attempts, k)
+		}
+	}
+	for name, m := range s.elections {
+		if now-m.touched > time.Hour {
+			delete(s.elections, name)
+		}
+	}
+}
+
+// attempt returns what is known of the key, and makes it known if it was not.
+// The caller holds mu.
+func (s *Store) attempt(k key) *attempt {
+	a := s.attempts[k]
+	if a == nil {
+		a = s.stranger(k)
+		s.attempts[k] = a
+	}
+	a.touched = s.now()
+	return a
+}
+
+// stranger is an attempt that nothing is known of.
+func (s *Store) stranger(k key) *attempt {
+	return &attempt{key: k, nodes: make([]holding, len(s.nodes)), over: make(chan struct{})}
+}
+
+// take makes a new call the only one that decides on the attempt: a call under
+// way ends without an outcome. The caller holds mu.
+func (a *attempt) take(acquires bool) (call int, over <-chan struct{}) {
+	close(a.over)
+	a.over = make(chan struct{})
+	a.call++
+	a.open = acquires
+	return a.call, a.over
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package pgstore
+
+import "os/exec"
+
+func dieWithUs(*exec.Cmd, *account) {}

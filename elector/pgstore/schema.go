@@ -1,0 +1,173 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// execer is a connection, or a pool of them.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// Migrate creates the tables where they are missing, and their schema. It may
+// be run at any time, by any number of processes at once; where everything is
+// there it changes nothing and needs no right to create anything. The role
+// that runs it owns the tables: electors of another one need the rights that
+// docs/postgres.md lists.
+func (s *Store) Migrate(ctx context.Context) error {
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		// "create … if not exists" fails if two run it at once.
+		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('recount migrate', 0))", plain); err != nil {
+			return err
+		}
+		var found bool
+		var comment *string
+		err := tx.QueryRow(ctx, "select to_regclass($1::text) is not null, obj_description(to_regclass($1::text), 'pg_class')",
+			plain, s.sql.names[0]).Scan(&found, &comment)
+		switch {
+		case err != nil:
+			return err
+		case comment != nil && *comment == version:
+			return nil
+		case found:
+			return foreign(s.sql.names[0], comment)
+		}
+		if err := s.createSchema(ctx, tx); err != nil {
+			return err
+		}
+		_, err = tx.Conn().PgConn().Exec(ctx, s.sql.schema).ReadAll()
+		return err
+	})
+	if err != nil {
+		return judge("migrate", s.sql.names[0], err)
+	}
+	return nil
+}
+
+func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
+	schema, _, qualified := strings.Cut(s.sql.names[0], ".")
+	if !qualified {
+		return nil
+	}
+	var found bool
+	// Even "if not exists" asks for the right to create one.
+	if err := tx.QueryRow(ctx, "select to_regnamespace($1::text) is not null", plain, schema).Scan(&found); err != nil || found {
+		return err
+	}
+	_, err := tx.Exec(ctx, "create schema "+schema, plain)
+	return err
+}
+
+// foreign is the answer about a table that is not ours.
+func foreign(name string, comment *string) error {
+	is := "has no comment that names a version"
+	if comment != nil {
+		is = fmt.Sprintf("is commented %q", *comment)
+	}
+	return &elector.FatalError{
+		Err: fmt.Errorf("pgstore: the table %s %s; this program knows %q", name, is, version),
+		Fix: "choose another Options.Table if it is somebody else's, or run the program's version that made it",
+	}
+}
+
+// SQL returns the statements that Migrate runs, for those who create tables in
+// another way. Run them as one transaction.
+func (s *Store) SQL() string { return s.sql.schema }
+
+// rights are what the tables' user needs.
+var rights = []string{"SELECT INSERT UPDATE DELETE", "SELECT INSERT UPDATE DELETE", "SELECT INSERT UPDATE DELETE"}
+
+// ready looks at the first use whether the tables are there and may be used:
+// every later statement would fail one by one, and say less.
+func (s *Store) ready(ctx context.Context, call, election string) error {
+	if err := checkNames(election, "-", "-"); err != nil {
+		return err
+	}
+	if s.verified.Load() {
+		return nil
+	}
+	complaints, err := s.complaints(ctx)
+	if err != nil {
+		return judge(call, election, err)
+	}
+	if len(complaints) > 0 {
+		c := complaints[0]
+		return &elector.FatalError{Err: fmt.Errorf("pgstore: %s %q: %w", call, election, c.err), Fix: c.fix}
+	}
+	s.verified.Store(true)
+	return nil
+}
+
+// complaint is one thing without which nothing works.
+type complaint struct {
+	subject string
+	err     error
+	fix     string
+}
+
+// relation is what the server says of a table.
+type relation struct {
+	name        string
+	found       bool
+	missing     []string // rights
+	comment     string
+	persistence string
+	server      int64
+	user        string
+}
+
+func (s *Store) complaints(ctx context.Context) ([]complaint, error) {
+	relations, err := s.relations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []complaint
+	if v := relations[0].server; v < s.oldest {
+		list = append(list, complaint{"server_version", fmt.Errorf("the server is PostgreSQL %d", v/10000), fmt.Sprintf("use %d or newer", s.oldest/10000)})
+	}
+	for i, r := range relations {
+		var foreignErr *elector.FatalError
+		switch {
+		case !r.found:
+			list = append(list, complaint{r.name, fmt.Errorf("there is no table %s in the search path of the role %q", r.name, r.user), migrateFix})
+		case i == 0 && r.comment != version:
+			if errors.As(foreign(r.name, &r.comment), &foreignErr) {
+				list = append(list, complaint{r.name, foreignErr.Err, foreignErr.Fix})
+			}
+		case len(r.missing) > 0:
+			list = append(list, complaint{
+				r.name, fmt.Errorf("the role %q lacks %s on the table %s", r.user, strings.Join(r.missing, ", "), r.name),
+				fmt.Sprintf("run as the table's owner: GRANT %s ON %s TO %s", strings.Join(r.missing, ", "), r.name, pgx.Identifier{r.user}.Sanitize()),
+			})
+		case r.persistence != "p":
+			list = append(list, complaint{
+				r.name, fmt.Errorf("the table %s is unlogged or temporary: a crash of the server, or a failover, empties it", r.name),
+				fmt.Sprintf("run: ALTER TABLE %s SET LOGGED", r.name),
+			})
+		}
+	}
+	return list, nil
+}
+
+func (s *Store) relations(ctx context.Context) ([]relation, error) {
+	rows, err := s.pool.Query(ctx, s.sql.verify, plain, s.sql.names[:], rights)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r relation, err error) {
+		err = row.Scan(&r.name, &r.found, &r.missing, &r.comment, &r.persistence, &r.server, &r.user)
+		return r, err
+	})
+	if err == nil && len(list) != len(rights) {
+		err = fmt.Errorf("pgstore: the server told of %d tables, not %d", len(list), len(rights))
+	}
+	return list, err
+}

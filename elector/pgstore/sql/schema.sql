@@ -1,0 +1,38 @@
+-- schema is what Migrate creates. It may be run again and changes nothing then.
+
+-- One row for each election there ever was. It outlives the lease, because it
+-- keeps the count of tokens.
+create table if not exists {lease} (
+  election text collate "C" primary key,
+  id       text collate "C" not null, -- the candidate that holds it, or held it last
+  nonce    text collate "C" not null,
+  token    bigint not null,
+  ttl      bigint not null,           -- milliseconds
+  renewed  timestamptz not null,      -- or granted, or released
+  until    timestamptz not null,      -- -infinity once it was released
+  session  text,                      -- that the lease ends with; null if with none
+  heir     text collate "C",          -- the candidate that it was handed over to
+  reserved timestamptz                -- until when nobody else gets it
+) with (fillfactor = 50);             -- so that a renewal touches no index
+
+-- When a candidate last tried to acquire. The holder is heard of by renewals.
+create table if not exists {candidate} (
+  election text collate "C" not null,
+  id       text collate "C" not null,
+  priority bigint not null,
+  seen     timestamptz not null,
+  ttl      bigint not null,
+  primary key (election, id)
+) with (fillfactor = 50);
+
+-- The last terms.
+create table if not exists {term} (
+  election text collate "C" not null,
+  token    bigint not null,
+  id       text collate "C" not null,
+  began    timestamptz not null,
+  ended    timestamptz, -- of the release
+  primary key (election, token)
+);
+
+comment on table {lease} is '{version}';

@@ -1,0 +1,123 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// watching starts a watch and waits until it listens.
+func (d *database) watching(t *testing.T, s elector.Store) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
+	t.Helper()
+	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
+	ctx, cancel := context.WithCancel(d.ctx)
+	go func() { ended <- s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }) }()
+	t.Cleanup(func() {
+		cancel()
+		d.until(t, "select not exists (select from pg_stat_activity where datname = current_database() and query ilike 'listen%')")
+	})
+	d.until(t, "select exists (select from pg_stat_activity where datname = current_database() and state = 'idle' and query ilike 'listen%')")
+	return hints, ended, cancel
+}
+
+// Grants and releases are announced with all that a waiting candidate wants to
+// know, and nothing else is taken for an announcement.
+func TestHints(t *testing.T) {
+	d := open(t)
+	s := d.store(t, Options{})
+	hints, _, _ := d.watching(t, s)
+	l := d.acquire(t, s, attemptOf("n1", "1"))
+	_ = d.refused(t, s, attemptOf("n2", "2"))
+	if h := receive(t, "hint", hints); h != (elector.Hint{Kind: elector.HintGranted, Token: l.Token, Remaining: time.Minute}) {
+		t.Errorf("hint %+v", h)
+	}
+	channel := get[string](t, d, s.sql.channel, channelOf("billing"))
+	for _, foreign := range []string{"", "hello", "granted x 1 1 billing", "granted 9 1 1 other", "released 9 1 1 billing2 n1"} {
+		d.do(t, "select pg_notify($1, $2)", channel, foreign)
+	}
+	l.To, l.Reserve = "n2", 3*time.Second
+	if err := s.Release(d.ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	if h := receive(t, "hint", hints); h != (elector.Hint{Kind: elector.HintReleased, Token: l.Token, Remaining: 3 * time.Second, Waiters: 1, To: "n2"}) {
+		t.Errorf("hint %+v", h)
+	}
+}
+
+// A watch whose connection hangs is noticed, and one that is cut as well.
+func TestWatchBreaksOff(t *testing.T) {
+	d := open(t)
+	p := d.server.proxy(t)
+	for name, disturb := range map[string]func(){"hangs": p.freeze, "cut": p.cut} {
+		t.Run(name, func(t *testing.T) {
+			s, err := New(poolAt(t, p.url(d.name)), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Migrate(d.ctx); err != nil {
+				t.Fatal(err)
+			}
+			s.pingEvery = 50 * time.Millisecond
+			_, ended, _ := d.watching(t, s)
+			disturb()
+			var fatal *elector.FatalError
+			if err := receive(t, "end", ended); err == nil || errors.As(err, &fatal) || errors.Is(err, context.Canceled) {
+				t.Errorf("the watch ended with %v", err)
+			}
+			p.thaw()
+			p.cut()
+		})
+	}
+}
+
+// A watch goes on as long as the server answers, however little happens.
+func TestSilenceIsNoHang(t *testing.T) {
+	d := open(t)
+	s := d.store(t, Options{})
+	s.pingEvery = 20 * time.Millisecond
+	hints, ended, _ := d.watching(t, s)
+	d.until(t, "select exists (select from pg_stat_activity where datname = current_database() and query ilike '-- ping%')")
+	l := d.acquire(t, s, attemptOf("n1", "1"))
+	if h := receive(t, "hint", hints); h.Token != l.Token {
+		t.Errorf("hint %+v", h)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("the watch ended: %v", err)
+	default:
+	}
+}
+
+// A watch opens its connection as the pool does, and takes none of the pool's.
+func TestWatchConnectsAsThePoolDoes(t *testing.T) {
+	d := open(t)
+	d.do(t, "create role watcher login superuser")
+	cfg := d.admin.Config()
+	cfg.MaxConns = 1
+	cfg.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
+		to.User = "watcher" // a token that is renewed, say
+		return nil
+	}
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set application_name = 'as the pool'")
+		return err
+	}
+	pool := poolOf(t, cfg)
+	s, err := New(pool, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(d.ctx); err != nil {
+		t.Fatal(err)
+	}
+	d.watching(t, s)
+	if n := get[int](t, d, "select count(*) from pg_stat_activity where application_name = 'as the pool' and usename = 'watcher' and query ilike 'listen%'"); n != 1 {
+		t.Errorf("%d watches as the pool would open them, want 1", n)
+	}
+	d.acquire(t, s, attemptOf("n1", "1")) // by the pool's only connection
+}

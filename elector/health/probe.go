@@ -92,6 +92,7 @@ func (p *probe) see(c instrument.Call, a instrument.Answer, sent time.Duration) 
 
 // event observes one event of the elector.
 func (p *probe) event(ev elector.Event) {
+	p.pulse.Event(ev)
 	if ev.Kind != elector.EventState {
 		return
 	}

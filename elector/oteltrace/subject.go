@@ -68,6 +68,7 @@ func (s *subject) links(token uint64) []trace.Link {
 
 // event observes one event of the elector.
 func (s *subject) event(ev elector.Event) {
+	s.pulse.Event(ev)
 	s.belief.Event(ev)
 	s.count(ev)
 	at := s.wall(ev.At)

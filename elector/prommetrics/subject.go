@@ -128,6 +128,7 @@ func (s *subject) event(ev elector.Event) {
 	if g == nil {
 		return
 	}
+	s.pulse.Event(ev)
 	s.belief.Event(ev)
 	switch ev.Kind {
 	case elector.EventElected:

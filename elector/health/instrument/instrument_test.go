@@ -331,11 +331,19 @@ func TestPulse(t *testing.T) {
 	if s := p.Silent(27 * time.Second); s != 7*time.Second || p.Unreachable(29*time.Second) || !p.Unreachable(30*time.Second) {
 		t.Errorf("silent for %v", s)
 	}
+	p.Event(elector.Event{Kind: elector.EventUnreachable, At: 29 * time.Second})
+	if s := p.Silent(29 * time.Second); s != 10*time.Second || !p.Unreachable(29*time.Second) {
+		t.Errorf("silent for %v, and the elector has raised the alarm", s)
+	}
 	p.Answered(instrument.Held, 31*time.Second)
 	if at, ok := p.Last(); !ok || at != 31*time.Second || p.Unreachable(time.Hour) || p.Lease() != 10*time.Second {
 		t.Errorf("last answer at %v", at)
 	}
 	p.Asked(instrument.Call{Operation: instrument.Release}, 40*time.Second)
+	p.Event(elector.Event{Kind: elector.EventUnreachable, At: 30 * time.Second}) // told late
+	if s := p.Silent(41 * time.Second); s != time.Second {
+		t.Errorf("an alarm from before the last answer counted: silent for %v", s)
+	}
 	if !p.Unreachable(50 * time.Second) {
 		t.Error("a release without an answer is a silence, too, and has the lease of those before")
 	}

@@ -3,6 +3,8 @@ package instrument
 import (
 	"sync"
 	"time"
+
+	"github.com/recount-io/recount/elector"
 )
 
 // Pulse knows how long a store has owed an answer. It goes by the same rule as
@@ -45,6 +47,20 @@ func (p *Pulse) Answered(o Outcome, now time.Duration) {
 	defer p.mu.Unlock()
 	p.owed, p.answered = false, true
 	p.last = max(p.last, now)
+}
+
+// Event takes in an event of the elector. Its own alarm is at least as good: the
+// elector counts from its decision to ask, which comes a moment before the
+// request.
+func (p *Pulse) Event(ev elector.Event) {
+	if ev.Kind != elector.EventUnreachable {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owed && p.since <= ev.At { // else it is news of yesterday
+		p.since = min(p.since, ev.At-p.lease)
+	}
 }
 
 // Last is the time of the last answer; false if there was none.

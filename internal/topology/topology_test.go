@@ -171,8 +171,7 @@ const childVariable = "TOPOLOGY_TEST_CHILD"
 // When the process that started servers is killed, they end too.
 func TestNothingOutlivesTheProcess(t *testing.T) {
 	if os.Getenv(childVariable) != "" {
-		t.Parallel()
-	ctx, l := For(t, needed...)
+		ctx, l := For(t, needed...)
 		r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
 		for _, s := range append(r.Servers(), r.Sentinels...) {
 			fmt.Println("PID", s.process.PID())

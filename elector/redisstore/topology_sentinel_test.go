@@ -1,0 +1,122 @@
+package redisstore_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/internal/topology"
+)
+
+// kinds are the ways in which a store can be protected against lost data.
+var kinds = []struct {
+	name    string
+	options redisstore.Options
+}{
+	{"unprotected", redisstore.Options{Unprotected: true}},
+	{"protected", redisstore.Options{}},
+	{"confirmed", redisstore.Options{Replicas: 1}},
+}
+
+// The primary is killed under an elected leader. Sentinels promote a replica,
+// and afterwards somebody leads again, with a larger token.
+func TestSentinelFailover(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			ctx, l := launcher(t)
+			r := topology.Must[*topology.Sentinels](t)(l.Sentinels(ctx, topology.SentinelConfig{}))
+			prime(ctx, t, openURL(t, r.URL(), kind.options), billing)
+			s := newStage(t, ctx)
+			for _, id := range []string{"n1", "n2", "n3"} {
+				s.enter(id, openURL(t, r.URL(), kind.options), time.Second)
+			}
+			first := s.await(0, "the first leader", elected)
+			ok(t, r.Primary.InStep(ctx, 2))
+			watch := topology.Must[*topology.Switch](t)(r.Switching(ctx))
+			defer func() { ok(t, watch.Close()) }()
+			killed := elector.SystemClock().Now()
+			ok(t, r.Primary.Kill())
+			before := s.seen()
+			if promoted := topology.Must[*topology.Server](t)(watch.Await(ctx)); promoted == r.Primary {
+				t.Error("the Sentinels name the primary that was killed")
+			}
+			switched := elector.SystemClock().Now()
+			next := s.await(before, "a leader after the failover", func(ev elector.Event) bool { return leads(ev) && ev.At > switched })
+			t.Logf("the Sentinels took %.2fs; somebody led again %.2fs after that (%s, token %d after %d)",
+				(switched - killed).Seconds(), (next.At - switched).Seconds(), next.Kind, next.Token, first.Token)
+			s.demandOne()
+		})
+	}
+}
+
+// The Sentinels are told to move the primary while it lives: it answers
+// READONLY from then on. The election goes on, and nobody gives up for good.
+func TestSentinelDemotion(t *testing.T) {
+	ctx, l := launcher(t)
+	r := topology.Must[*topology.Sentinels](t)(l.Sentinels(ctx, topology.SentinelConfig{}))
+	prime(ctx, t, openURL(t, r.URL(), redisstore.Options{}), billing)
+	s := newStage(t, ctx)
+	for _, id := range []string{"n1", "n2", "n3"} {
+		s.enter(id, openURL(t, r.URL(), redisstore.Options{}), time.Second)
+	}
+	s.await(0, "the first leader", elected)
+	ok(t, r.Primary.InStep(ctx, 2))
+	held := direct(t, r.Primary, r.Password, redisstore.Options{Prefix: "other:"})
+	prime(ctx, t, held, billing)
+	watch := topology.Must[*topology.Switch](t)(r.Switching(ctx))
+	defer func() { ok(t, watch.Close()) }()
+	ok(t, r.Sentinels[0].Client().Do(ctx, "SENTINEL", "FAILOVER", topology.MasterName).Err())
+	topology.Must[*topology.Server](t)(watch.Await(ctx))
+	switched := elector.SystemClock().Now()
+	s.await(0, "a leader after the demotion", func(ev elector.Event) bool { return leads(ev) && ev.At > switched })
+	s.demandOne()
+
+	// Who goes on asking the old primary is told so, and that it may pass.
+	readOnly := func() error {
+		_, err := held.Acquire(ctx, elector.Attempt{Election: billing, ID: "n9", Nonce: "n9/1", Request: 1, TTL: time.Second})
+		return err
+	}
+	err := readOnly()
+	for ; ctx.Err() == nil && (err == nil || !strings.Contains(err.Error(), "READONLY")); err = readOnly() {
+		if fatal := new(elector.FatalError); errors.As(err, &fatal) {
+			break
+		}
+	}
+	if fatal := new(elector.FatalError); err == nil || errors.As(err, &fatal) {
+		t.Errorf("the demoted primary: %v, want READONLY, not fatal", err)
+	}
+}
+
+// Sentinels and servers want passwords, and the servers know the elector as a
+// user with few rights.
+func TestSentinelPasswordAndUser(t *testing.T) {
+	ctx, l := launcher(t)
+	r := topology.Must[*topology.Sentinels](t)(l.Sentinels(ctx, topology.SentinelConfig{Password: "s3ntinel"}))
+	for _, server := range r.Servers() {
+		ok(t, server.Client().Do(ctx, "ACL", "SETUSER", "alice", "on", ">w0nder", "~recount:*", "&recount:*", "+@all", "-@admin").Err())
+	}
+	options := &redis.UniversalOptions{
+		MasterName: topology.MasterName, Addrs: r.SentinelAddrs(), SentinelPassword: "s3ntinel", Username: "alice", Password: "w0nder",
+	}
+	s := newStage(t, ctx)
+	s.enter("n1", openStore(t, options, redisstore.Options{Replicas: 2}), time.Second)
+	s.await(0, "the leader", elected)
+
+	for name, change := range map[string]func(*redis.UniversalOptions){
+		"the Sentinels' password": func(o *redis.UniversalOptions) { o.SentinelPassword = "" },
+		"the user's password":     func(o *redis.UniversalOptions) { o.Password = "wrong" },
+	} {
+		wrong := *options
+		change(&wrong)
+		_, err := openStore(t, &wrong, redisstore.Options{}).Leader(ctx, billing)
+		var fatal *elector.FatalError
+		if !errors.As(err, &fatal) {
+			t.Errorf("%s is wrong: %v, want a FatalError", name, err)
+		}
+	}
+}

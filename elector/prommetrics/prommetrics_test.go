@@ -276,3 +276,42 @@ func BenchmarkCollect(b *testing.B) {
 		}
 	})
 }
+
+// Scrapes at the same time as electors come, run and go: nothing is counted for
+// the wrong one, and the race detector has something to look at.
+func TestScrapesDuringChanges(t *testing.T) {
+	inBubble(t, prommetrics.Options{}, func(b *bench) {
+		done := make(chan struct{})
+		for i := range 8 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				for range 5 {
+					e := b.elector(fmt.Sprint("election-", i), "a")
+					stop := b.run(e)
+					time.Sleep(time.Duration(7+i) * time.Second)
+					stop()
+					b.collector.Remove(e)
+				}
+			}()
+		}
+		for left := 8; left > 0; {
+			select {
+			case <-done:
+				left--
+			case <-time.After(time.Second):
+				for _, f := range b.gather() {
+					for _, m := range f.GetMetric() {
+						if f.GetName() == "recount_elector_acquisitions_total" && m.GetCounter().GetValue() > 1 {
+							t.Fatalf("a new elector begins with the count of the old one: %v", m)
+						}
+					}
+				}
+			}
+		}
+		for _, f := range b.gather() {
+			if len(f.GetMetric()) > 0 && f.GetMetric()[0].GetHistogram() == nil {
+				t.Errorf("%s is left behind", f.GetName())
+			}
+		}
+	})
+}

@@ -46,12 +46,15 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 	if r.Call == machine.Acquire {
 		var g Grant
 		g, err = s.e.store.Acquire(ctx, Attempt{
-			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Floor: r.Floor,
+			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Floor: r.Floor, Priority: cfg.Priority,
 		})
 		in.Token, in.Waiters = g.Token, g.Waiters
 		return msg
 	}
-	lease := Lease{Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL}
+	lease := Lease{
+		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL,
+		Priority: cfg.Priority, To: r.To, Reserve: r.Reserve,
+	}
 	if r.Call == machine.Renew {
 		err = s.e.store.Renew(ctx, lease)
 	} else {

@@ -41,6 +41,16 @@ type Config struct {
 	// may differ, as a share: DefaultDrift if it is 0.
 	Drift float64
 
+	// Priority says how much this candidate is preferred as the leader, 0 by
+	// default. It does not decide who is elected when the lease is free, which
+	// would make failovers slower; see Failback.
+	Priority int
+
+	// Failback makes a leader look so often, at least a Lease apart, whether a
+	// candidate of a higher priority competes, and hand over to it (as with
+	// Term.Transfer). Never if it is 0. The store must be a Roster.
+	Failback time.Duration
+
 	// Once makes Run and Terms end after one term.
 	Once bool
 
@@ -130,7 +140,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"Lease", c.Lease}, {"Renew", c.Renew}, {"Retry", c.Retry},
-		{"RequestTimeout", c.RequestTimeout}, {"DrainTimeout", c.DrainTimeout},
+		{"RequestTimeout", c.RequestTimeout}, {"DrainTimeout", c.DrainTimeout}, {"Failback", c.Failback},
 	} {
 		if d.value < 0 {
 			return &ConfigError{d.field, fmt.Sprintf("is %v; it must be positive, or zero for the default", d.value)}
@@ -147,6 +157,8 @@ func (c Config) validateRelations() error {
 	switch {
 	case c.Lease%time.Millisecond != 0:
 		return &ConfigError{"Lease", fmt.Sprintf("is %v; stores count whole milliseconds, so it must be a multiple of 1ms", c.Lease)}
+	case c.Failback > 0 && c.Failback < c.Lease:
+		return &ConfigError{"Failback", fmt.Sprintf("is %v and Lease is %v; candidates are heard of once a lease, so looking more often tells nothing new: Failback ≥ Lease, or 0", c.Failback, c.Lease)}
 	case c.Renew >= c.Lease:
 		return &ConfigError{"Renew", fmt.Sprintf("is %v and Lease is %v; a lease must be renewed before it ends: Renew < Lease", c.Renew, c.Lease)}
 	case c.Retry >= c.Lease:

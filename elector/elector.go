@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,9 @@ import (
 var (
 	ErrActive = errors.New("elector: already competing: only one of Run, Campaign and Terms may be active at a time; use another Elector for another candidate")
 	ErrEnded  = errors.New("elector: the elector was stopped before it was elected")
+
+	ErrNotLeading  = errors.New("elector: this candidate does not lead")
+	ErrNoCandidate = errors.New("elector: no other live candidate is called")
 )
 
 // PanicError is what Run returns when OnStarted panicked.
@@ -127,7 +131,14 @@ func (e *Elector) Run(ctx context.Context) error {
 // After that ctx has no meaning for the term: the lease is renewed in the
 // background until it is lost or Term.Resign is called, which the caller must
 // do. Then the campaign may be repeated. OnStarted and OnStopped are not called.
-func (e *Elector) Campaign(ctx context.Context) (*Term, error) {
+func (e *Elector) Campaign(ctx context.Context) (*Term, error) { return e.campaign(ctx, false) }
+
+// TryAcquire asks for the lease once, for one critical operation say: it returns
+// the term, as Campaign does, or a *HeldError if somebody else leads. A request
+// whose outcome is unknown is repeated until ctx is done.
+func (e *Elector) TryAcquire(ctx context.Context) (*Term, error) { return e.campaign(ctx, true) }
+
+func (e *Elector) campaign(ctx context.Context, single bool) (*Term, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -135,6 +146,7 @@ func (e *Elector) Campaign(ctx context.Context) (*Term, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.single = single
 	go s.run(context.WithoutCancel(ctx))
 	select {
 	case t := <-s.terms:
@@ -155,7 +167,60 @@ func (e *Elector) Campaign(ctx context.Context) (*Term, error) {
 	if err := s.machine.Err(); err != nil {
 		return nil, err
 	}
+	if s.refused != nil {
+		return nil, s.refused
+	}
 	return nil, ErrEnded
+}
+
+// OnlyLeader makes fn a function that only the leader executes: called on a
+// candidate that does not lead it returns ErrNotLeading and does nothing. The
+// context of fn is done when that of the call is, or the term's. Who leads may
+// change while fn runs: it has the term to Check, and its token to send.
+func (e *Elector) OnlyLeader(fn func(context.Context, *Term) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		t := e.current.Load()
+		if t == nil || !t.leads() {
+			return ErrNotLeading
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(t.Context(), func() { cancel(context.Cause(t.Context())) })()
+		return fn(ctx, t)
+	}
+}
+
+// Transfer hands the leadership of this candidate over to another one, as
+// Term.Transfer does: to is the ID of a live candidate, or the part of it that
+// was configured. It returns when the lease is given back, which is when the
+// work has ended. The error is ErrNotLeading, ErrNoCandidate, ErrUnsupported if
+// the store does not know who competes, ErrNotReleased, or that of the store or
+// of ctx.
+func (e *Elector) Transfer(ctx context.Context, to string) error {
+	t := e.current.Load()
+	if t == nil || !t.leads() {
+		return ErrNotLeading
+	}
+	all, err := e.Candidates(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(c Candidate) bool {
+		name, _, _ := strings.Cut(c.ID, "/")
+		return c.ID != e.id && (c.ID == to || name == to)
+	})
+	if i < 0 {
+		return fmt.Errorf("%w %q: the store has heard of %d", ErrNoCandidate, to, len(all))
+	}
+	if err := t.Transfer(ctx, all[i].ID); err != nil {
+		return err
+	}
+	select {
+	case <-t.released:
+		return t.releaseErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Terms competes and yields each term of this candidate. The loop's body is the

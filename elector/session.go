@@ -48,6 +48,10 @@ type session struct {
 	finished chan struct{} // shared; closed after the loop
 	closed   chan struct{} // shared; closed after everything
 
+	single  bool          // stops when it is refused
+	refused *HeldError    // why it did
+	look    time.Duration // for better candidates, at the earliest
+
 	pending    []machine.Input  // made by the loop itself
 	term       *Term            // the last one
 	unreleased map[uint64]*Term // by token
@@ -176,7 +180,7 @@ func (s *session) hint(h Hint) machine.Input {
 		kind = machine.HintGranted
 	}
 	s.watcher.heard(h.Token)
-	return machine.Input{Kind: kind, Token: h.Token, Remaining: h.Remaining, Waiters: h.Waiters}
+	return machine.Input{Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters}
 }
 
 // step lets the machine decide on one message, and on what follows from it at
@@ -186,6 +190,10 @@ func (s *session) step(msg message) (done bool) {
 		s.inspect(msg.held)
 	}
 	s.pending = append(s.pending, msg.input)
+	if msg.held != nil && s.single {
+		s.refused = msg.held
+		s.pending = append(s.pending, machine.Input{Kind: machine.Stop})
+	}
 	for len(s.pending) > 0 { // apply adds to it
 		in := s.pending[0]
 		s.pending = s.pending[1:]
@@ -215,6 +223,9 @@ func (s *session) apply(t machine.Transition) {
 			// The context's own look at the clock ended the work just before
 			// the renewal's answer was taken in.
 			s.pending = append(s.pending, machine.Input{Kind: machine.Resign, Token: t.Token})
+		}
+		if t.Role == machine.Leader {
+			s.failback(t)
 		}
 	case machine.Deposed:
 		s.term.end(Reason(t.Why.String()))

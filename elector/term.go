@@ -94,10 +94,20 @@ func (t *Term) Check(min time.Duration) error {
 // that the lease will end by itself.
 //
 // Resigning a term that is over does nothing.
-func (t *Term) Resign(ctx context.Context) error {
+func (t *Term) Resign(ctx context.Context) error { return t.Transfer(ctx, "") }
+
+// Transfer is Resign in favour of a candidate: it alone is granted the lease
+// for the next moments (twice the request time-out and a retry's pause), and
+// asks for it as soon as the release is announced, so that about two round trips
+// lie between the two terms. If it does not take the lease in that time, anybody
+// gets it. to is the candidate's whole ID, as Elector.Candidates lists it;
+// anybody if it is empty. A store that cannot reserve a lease gives it to
+// anybody at once.
+func (t *Term) Transfer(ctx context.Context, to string) error {
 	if !t.over.Load() {
+		// The successor first: giving up ends the work, which resigns too.
+		t.session.put(machine.Input{Kind: machine.Resign, Token: t.token, Holder: to})
 		t.giveUp(ReasonResigned)
-		t.session.put(machine.Input{Kind: machine.Resign, Token: t.token})
 	}
 	if t.session.work != noWork {
 		return nil

@@ -5,6 +5,8 @@ package memstore
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +31,11 @@ type Store struct {
 	elections map[string]*record
 }
 
-var _ elector.Store = (*Store)(nil)
+var (
+	_ elector.Store     = (*Store)(nil)
+	_ elector.Roster    = (*Store)(nil)
+	_ elector.Chronicle = (*Store)(nil)
+)
 
 // record is what is known of one election.
 type record struct {
@@ -37,7 +43,21 @@ type record struct {
 	until    time.Duration // it is held before
 	last     uint64        // highest token
 	watchers map[*watcher]struct{}
+
+	to       string        // gets the lease alone
+	reserved time.Duration // until then
+	seen     map[string]sign
+	terms    []elector.PastTerm // the latest last
 }
+
+// sign is a candidate's last sign of life.
+type sign struct {
+	at, ttl  time.Duration
+	priority int
+}
+
+// maxTerms is how many past terms are remembered.
+const maxTerms = 100
 
 type watcher struct{ hint func(elector.Hint) }
 
@@ -57,6 +77,13 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	s.mu.Lock()
 	r, now := s.record(a.Election), s.now()
 	waiters := len(r.watchers)
+	r.seen[a.ID] = sign{now, a.TTL, a.Priority}
+	if now >= r.until && r.to != "" && r.to != a.ID && now < r.reserved {
+		defer s.mu.Unlock()
+		return elector.Grant{}, &elector.HeldError{
+			Remaining: r.reserved - now, Waiters: waiters, Withheld: "the last leader has handed over to another candidate",
+		}
+	}
 	if now < r.until {
 		defer s.mu.Unlock()
 		if r.lease.ID == a.ID && r.lease.Nonce == a.Nonce {
@@ -69,7 +96,8 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	}
 	r.last = max(r.last, a.Floor) + 1
 	r.lease = elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: r.last}
-	r.until = now + a.TTL
+	r.until, r.to = now+a.TTL, ""
+	r.terms = append(r.terms[max(0, len(r.terms)-maxTerms+1):], elector.PastTerm{ID: a.ID, Token: r.last, Began: wall(now)})
 	grant := elector.Grant{Token: r.last, Waiters: waiters}
 	tell := r.listeners()
 	s.mu.Unlock()
@@ -89,6 +117,7 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 		return elector.ErrNotHeld
 	}
 	r.until = now + l.TTL
+	r.seen[l.ID] = sign{now, l.TTL, l.Priority}
 	return nil
 }
 
@@ -103,10 +132,15 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 		s.mu.Unlock()
 		return elector.ErrNotHeld
 	}
-	r.until = now
+	r.until, r.to, r.reserved = now, l.To, now+l.Reserve
+	r.terms[len(r.terms)-1].Ended = wall(now)
 	waiters, tell := len(r.watchers), r.listeners()
 	s.mu.Unlock()
-	tell(elector.Hint{Kind: elector.HintReleased, Token: l.Token, Waiters: waiters})
+	h := elector.Hint{Kind: elector.HintReleased, Token: l.Token, Waiters: waiters}
+	if l.To != "" {
+		h.To, h.Remaining = l.To, l.Reserve
+	}
+	tell(h)
 	return nil
 }
 
@@ -123,6 +157,41 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	}
 	return elector.Leader{ID: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now}, nil
 }
+
+// Candidates implements elector.Roster.
+func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, now := s.record(election), s.now()
+	var all []elector.Candidate
+	for _, id := range slices.Sorted(maps.Keys(r.seen)) {
+		if x := r.seen[id]; now-x.at <= 2*x.ttl {
+			all = append(all, elector.Candidate{ID: id, Priority: x.priority, Seen: now - x.at})
+		} else {
+			delete(r.seen, id)
+		}
+	}
+	return all, nil
+}
+
+// History implements elector.Chronicle. The times are those of the store's
+// clock, since the Unix epoch.
+func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	terms := s.record(election).terms
+	terms = slices.Clone(terms[max(0, len(terms)-max(n, 0)):])
+	slices.Reverse(terms)
+	return terms, nil
+}
+
+func wall(now time.Duration) time.Time { return time.Unix(0, int64(now)) }
 
 // Watch implements elector.Store. It ends only with ctx.
 func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
@@ -152,7 +221,7 @@ func (s *Store) Delete(election string) {
 func (s *Store) record(election string) *record {
 	r := s.elections[election]
 	if r == nil {
-		r = &record{until: s.now(), watchers: make(map[*watcher]struct{})}
+		r = &record{until: s.now(), watchers: make(map[*watcher]struct{}), seen: make(map[string]sign)}
 		s.elections[election] = r
 	}
 	return r

@@ -174,6 +174,16 @@ func (m *Machine) hintReleased(in Input) {
 		return
 	}
 	a.freed = in.Token
+	if in.Holder != "" && in.Holder != m.cfg.ID { // handed over to somebody else
+		if m.role == Follower {
+			a.next = min(a.next, max(a.notBefore, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters)))
+		}
+		return
+	}
+	if in.Holder == m.cfg.ID && m.role == Follower {
+		a.notBefore, a.next = 0, m.now // to us: nobody else may ask
+		return
+	}
 	switch {
 	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
 		a.missed = in.Token

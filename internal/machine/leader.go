@@ -16,6 +16,7 @@ type term struct {
 	renewAt time.Duration // the next renewal, retries included
 
 	ending  Why           // Draining: why
+	heir    string        // to whom the lease is given back; anybody if empty
 	drainBy time.Duration // Draining: until when the work is waited for
 }
 
@@ -104,6 +105,9 @@ func (m *Machine) depose(why Why, err error) {
 	if why == Resigned {
 		// Somebody else shall have the chance to take over.
 		m.attempt.notBefore = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
+		if m.term.heir != "" {
+			m.attempt.notBefore += m.reserve()
+		}
 		m.attempt.next = m.attempt.notBefore
 	}
 	if !m.term.working {
@@ -123,10 +127,12 @@ func (m *Machine) releaseTerm() {
 		return
 	}
 	m.giveBack(m.term.nonce, m.term.token, until)
+	m.releases[m.findRelease(m.term.nonce, m.term.token)].to = m.term.heir
 }
 
 func (m *Machine) resign(in Input) {
 	if m.role == Leader && (in.Token == 0 || in.Token == m.term.token) {
+		m.term.heir = in.Holder
 		m.drain(Resigned)
 	}
 }

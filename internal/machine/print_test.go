@@ -88,6 +88,9 @@ func (s *script) requestText(q Request) string {
 	if q.Call != Release {
 		text += fmt.Sprintf(" ttl=%v", q.TTL)
 	}
+	if q.To != "" {
+		text += fmt.Sprintf(" to=%s reserve=%v", q.To, q.Reserve)
+	}
 	return text + fmt.Sprintf(" timeout=%v", q.Timeout)
 }
 

@@ -21,6 +21,7 @@ type flight struct {
 type release struct {
 	nonce string
 	token uint64
+	to    string        // the successor; may be empty
 	until time.Duration // the lease has ended by itself by then
 	at    time.Duration // of the next try
 	sent  bool          // a try is under way
@@ -151,6 +152,12 @@ func (m *Machine) giveBack(nonce string, token uint64, until time.Duration) {
 	}
 }
 
+// reserve is for how long a lease that is handed over is the successor's alone:
+// time to hear of it and to ask for it, even if the first request fails.
+func (m *Machine) reserve() time.Duration {
+	return (2*m.cfg.RequestTimeout + m.cfg.Retry).Round(time.Millisecond)
+}
+
 func (m *Machine) findRelease(nonce string, token uint64) int {
 	return slices.IndexFunc(m.releases, func(r release) bool { return r.nonce == nonce && r.token == token })
 }
@@ -166,7 +173,11 @@ func (m *Machine) sendReleases() {
 			continue
 		}
 		r.sent = true
-		m.send(Request{Call: Release, Nonce: r.nonce, Token: r.token, Timeout: m.cfg.RequestTimeout}, 0)
+		request := Request{Call: Release, Nonce: r.nonce, Token: r.token, Timeout: m.cfg.RequestTimeout}
+		if r.to != "" {
+			request.To, request.Reserve = r.to, m.reserve()
+		}
+		m.send(request, 0)
 	}
 }
 

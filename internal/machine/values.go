@@ -13,9 +13,9 @@ const (
 	Wake         InputKind = iota // time has passed
 	Start                         // begin to compete
 	Answer                        // a request ended: Request, Result and what belongs to it
-	HintReleased                  // the store announced the end of Token's term: Waiters
+	HintReleased                  // the store announced the end of Token's term: Waiters; Holder is who alone gets the lease for Remaining, if not empty
 	HintGranted                   // the store announced Token's term: Remaining, Waiters
-	Resign                        // end the term of Token; 0 means whichever there is
+	Resign                        // end the term of Token; 0 means whichever there is. Holder is the successor, if there is one
 	WorkEnded                     // the work of Token's term has ended; a non-nil Err is fatal
 	Stop                          // end for good, gracefully
 )
@@ -64,6 +64,8 @@ type Request struct {
 	Token   uint64        // Renew, Release
 	TTL     time.Duration // Acquire, Renew
 	Floor   uint64        // Acquire
+	To      string        // Release: the successor; may be empty
+	Reserve time.Duration // Release: for how long nobody but To gets the lease
 	Timeout time.Duration
 }
 

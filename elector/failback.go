@@ -1,0 +1,44 @@
+package elector
+
+import (
+	"context"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// failback looks for a better candidate, if it is time to, and hands over to it.
+func (s *session) failback(t machine.Transition) {
+	every := s.e.cfg.Failback
+	roster, ok := s.e.store.(Roster)
+	if every == 0 || !ok || t.At < s.look {
+		return
+	}
+	s.look = t.At + every
+	go func() {
+		ctx, cancel := context.WithTimeout(s.calls, overtime*s.e.cfg.RequestTimeout)
+		defer cancel()
+		all, err := roster.Candidates(ctx, s.e.cfg.Election)
+		if err != nil {
+			return // the next time will tell
+		}
+		if heir := s.better(all); heir != "" {
+			s.put(machine.Input{Kind: machine.Resign, Token: t.Token, Holder: heir})
+		}
+	}()
+}
+
+// better is the candidate of the highest priority, if that is higher than this
+// one's; of several, the one that was heard of last. One that was not heard of
+// for longer than a lease may be gone.
+func (s *session) better(all []Candidate) string {
+	best := Candidate{Priority: s.e.cfg.Priority}
+	for _, c := range all {
+		if c.Seen > s.e.cfg.Lease+s.e.cfg.RequestTimeout || c.ID == s.e.id {
+			continue
+		}
+		if c.Priority > best.Priority || best.ID != "" && c.Priority == best.Priority && c.Seen < best.Seen {
+			best = c
+		}
+	}
+	return best.ID
+}

@@ -1,0 +1,223 @@
+package elector_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// works lets an elector lead until its term ends, and says when it leads.
+func works(led chan<- string) func(*elector.Config) {
+	return func(cfg *elector.Config) {
+		id := cfg.ID
+		cfg.OnStarted = func(ctx context.Context, _ *elector.Term) {
+			led <- id
+			<-ctx.Done()
+		}
+	}
+}
+
+// A leader hands over to the candidate that is named, by its whole ID or the
+// part that was configured, and to nobody else, though others wait too.
+func TestTransfer(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		led := make(chan string, 100)
+		var stops []func() error
+		electors := map[string]*elector.Elector{}
+		for _, id := range []string{"a", "b", "c", "d"} {
+			electors[id] = b.elector(id, works(led))
+			stops = append(stops, b.run(electors[id]))
+			time.Sleep(time.Second)
+		}
+		if first := <-led; first != "a" {
+			t.Fatalf("%s leads", first)
+		}
+		time.Sleep(20 * time.Second) // all are heard of, and know when the lease ends
+		for _, to := range []string{"c", electors["b"].ID(), "a", "d"} {
+			leader := whoLeads(electors)
+			began := b.clock.Now()
+			if err := leader.Transfer(b.Context(), to); err != nil {
+				t.Fatal(err)
+			}
+			next := <-led
+			if next != to && electors[next].ID() != to {
+				t.Fatalf("%s leads after a transfer to %s", next, to)
+			}
+			if gap := b.clock.Now() - began; gap > 0 { // no time passes in the store of a bubble
+				t.Errorf("%v without a leader", gap)
+			}
+			time.Sleep(40 * time.Second)
+		}
+		for _, stop := range stops {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func whoLeads(electors map[string]*elector.Elector) *elector.Elector {
+	for _, e := range electors {
+		if e.IsLeader() {
+			return e
+		}
+	}
+	return nil
+}
+
+// A successor that is gone does not keep the others waiting for longer than the
+// reservation.
+func TestTransferToTheDead(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		led := make(chan string, 100)
+		a := b.elector("a", works(led))
+		stopA := b.run(a)
+		<-led
+		stopDead := b.run(b.elector("dead", works(led)))
+		stopC := b.run(b.elector("c", works(led)))
+		time.Sleep(time.Second)
+		if err := stopDead(); err != nil {
+			t.Fatal(err)
+		}
+		began := b.clock.Now()
+		if err := a.Transfer(b.Context(), "dead"); err != nil {
+			t.Fatal(err)
+		}
+		if next := <-led; next != "c" {
+			t.Errorf("%s leads", next)
+		}
+		if took := b.clock.Now() - began; took < 5*time.Second || took > 8*time.Second {
+			t.Errorf("it took %v until somebody else led", took)
+		}
+		if err := errors.Join(stopA(), stopC()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who does not lead cannot hand over, nor can one hand over to nobody.
+func TestTransferErrors(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		a := b.elector("a")
+		if err := a.Transfer(b.Context(), "b"); !errors.Is(err, elector.ErrNotLeading) {
+			t.Errorf("a follower: %v", err)
+		}
+		term := b.campaign(a)
+		for _, to := range []string{"b", "a", a.ID(), ""} {
+			if err := a.Transfer(b.Context(), to); !errors.Is(err, elector.ErrNoCandidate) {
+				t.Errorf("to %q: %v", to, err)
+			}
+		}
+		if term.Check(0) != nil {
+			t.Error("a transfer that failed ended the term")
+		}
+		b.resign(term)
+	})
+}
+
+// A leader hands over to a candidate of a higher priority that comes later, and
+// not to one of the same; the better one keeps the lease.
+func TestFailback(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		led := make(chan string, 100)
+		with := func(priority int) func(*elector.Config) {
+			return func(cfg *elector.Config) { cfg.Priority, cfg.Failback = priority, 30*time.Second }
+		}
+		stopLow := b.run(b.elector("low", works(led), with(1)))
+		if <-led != "low" {
+			t.Fatal("somebody else leads")
+		}
+		stopSame := b.run(b.elector("same", works(led), with(1)))
+		time.Sleep(10 * time.Minute)
+		if len(led) > 0 {
+			t.Fatalf("%s leads too", <-led)
+		}
+		stopHigh := b.run(b.elector("high", works(led), with(7)))
+		began := b.clock.Now()
+		if next := <-led; next != "high" {
+			t.Fatalf("%s leads", next)
+		}
+		if took := b.clock.Now() - began; took > 40*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		time.Sleep(10 * time.Minute)
+		if len(led) > 0 {
+			t.Fatalf("%s leads too", <-led)
+		}
+		if err := stopHigh(); err != nil { // and when it is gone, another one does
+			t.Error(err)
+		}
+		if next := <-led; next == "high" {
+			t.Errorf("%s leads", next)
+		}
+		if err := errors.Join(stopLow(), stopSame()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TryAcquire asks once: it gets the lease, or is told who has it.
+func TestTryAcquire(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		a, other := b.elector("a"), b.elector("b")
+		term, err := a.TryAcquire(b.Context())
+		if err != nil || !a.IsLeader() {
+			t.Fatal(err)
+		}
+		began := b.clock.Now()
+		_, err = other.TryAcquire(b.Context())
+		held, ok := errors.AsType[*elector.HeldError](err)
+		if !ok || held.Token != term.Token() {
+			t.Fatalf("refused with %v", err)
+		}
+		if waited := b.clock.Now() - began; waited > time.Second {
+			t.Errorf("it waited for %v", waited)
+		}
+		time.Sleep(time.Minute) // the term is renewed meanwhile
+		b.resign(term)
+		if term, err = other.TryAcquire(b.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.resign(term)
+	})
+}
+
+// OnlyLeader executes on the leader only, and tells when the term is over.
+func TestOnlyLeader(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		a := b.elector("a")
+		calls := 0
+		work := a.OnlyLeader(func(ctx context.Context, term *elector.Term) error {
+			calls++
+			b.resign(term)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if err := work(b.Context()); !errors.Is(err, elector.ErrNotLeading) || calls != 0 {
+			t.Fatalf("a follower: %v, %d calls", err, calls)
+		}
+		b.campaign(a)
+		if err := work(b.Context()); !errors.Is(err, elector.ErrTermOver) || calls != 1 {
+			t.Errorf("a leader: %v, %d calls", err, calls)
+		}
+	})
+}
+
+// Every preset is a Config that New takes, and Balanced is the one without
+// durations.
+func TestPresets(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		for name, preset := range map[string]elector.Config{"fast": elector.Fast(), "balanced": elector.Balanced(), "quiet": elector.Quiet()} {
+			b.elector(name, func(cfg *elector.Config) {
+				cfg.Lease, cfg.Renew, cfg.Retry = preset.Lease, preset.Renew, preset.Retry
+				cfg.RequestTimeout, cfg.DrainTimeout, cfg.Drift = preset.RequestTimeout, preset.DrainTimeout, preset.Drift
+			})
+		}
+		if p := elector.Balanced(); p.Lease != 15*time.Second || p.Renew != 5*time.Second || p.RequestTimeout != 2500*time.Millisecond {
+			t.Errorf("balanced: %+v", p)
+		}
+	})
+}

@@ -4,6 +4,7 @@ package deploy_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"regexp"
@@ -204,5 +205,69 @@ func TestManualKnowsEveryLogLine(t *testing.T) {
 	}
 	if found < 8 {
 		t.Errorf("only %d log lines were found: the test looks for the wrong text", found)
+	}
+}
+
+// Every question of the dashboard is about series that exist, with label values
+// that occur, and every panel says what it shows.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile("grafana-dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title, Description string
+			Targets            []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	all, asked := families(t), 0
+	for _, p := range board.Panels {
+		if p.Title == "" || p.Description == "" || len(p.Targets) == 0 {
+			t.Errorf("%+v", p)
+		}
+		for _, target := range p.Targets {
+			for _, name := range metricName.FindAllString(target.Expr, -1) {
+				asked++
+				if all[base(name, all)] == nil {
+					t.Errorf("%q asks for %s, which is no metric", p.Title, name)
+				}
+			}
+			if strings.Count(target.Expr, "(") != strings.Count(target.Expr, ")") {
+				t.Errorf("%q asks %s", p.Title, target.Expr)
+			}
+			for _, m := range outcomes.FindAllStringSubmatch(target.Expr, -1) {
+				for value := range strings.SplitSeq(m[1], "|") {
+					if !occurs(all["recount_elector_store_requests_total"], "outcome", value) {
+						t.Errorf("%q asks for the outcome %q, which never occurs", p.Title, value)
+					}
+				}
+			}
+		}
+	}
+	if asked < 10 {
+		t.Errorf("only %d questions were found", asked)
+	}
+}
+
+var outcomes = regexp.MustCompile(`outcome=~"([^"]*)"`)
+
+// The manual has every metric that goes to OpenTelemetry.
+func TestManualHasEveryMeter(t *testing.T) {
+	source, err := os.ReadFile("../elector/oteltrace/meters.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	meters := regexp.MustCompile(`(?:counter|seconds|gauge)\("([a-z_.]+)"|"recount\.elector\.([a-z_.]+)"`).FindAllStringSubmatch(string(source), -1)
+	for _, m := range meters {
+		if name := m[1] + m[2]; !strings.Contains(operations(t), "`"+name+"`") {
+			t.Errorf("docs/operations.md does not name recount.elector.%s", name)
+		}
+	}
+	if len(meters) < 14 {
+		t.Errorf("only %d were found: the test looks for the wrong text", len(meters))
 	}
 }

@@ -209,6 +209,8 @@ var importCases = []struct {
 	{"elector/health", `"net/http"`, "", ""},
 	{"elector/prommetrics", ours("elector/redisstore"), "", "elector/redisstore"},
 	{"elector/oteltrace", `"go.opentelemetry.io/otel/trace"`, "", ""},
+	{"elector/pgstore", `"github.com/jackc/pgx/v5/pgxpool"`, "", ""},
+	{"elector/pgstore", `"github.com/redis/go-redis/v9"`, "", "go-redis"},
 	{"elector/settings", ours("sim/protocol"), "", "sim/protocol"},
 	{"elector/settings", `"go.yaml.in/yaml/v3"`, "", ""},
 	{"faults", ours("sim"), "", "sim"},

@@ -19,7 +19,6 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer pool.Close()
 	store, err := pgstore.New(pool, pgstore.Options{Table: "app.leases"})
 	if err != nil {
 		log.Fatal(err)
@@ -37,7 +36,9 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(e.Run(ctx))
+	err = e.Run(ctx)
+	pool.Close() // after the last elector
+	log.Fatal(err)
 }
 
 // A lease tied to a session: the store makes its own connections, to the server
@@ -47,17 +48,19 @@ func ExampleNewSession() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer store.Close()
 	e, err := elector.New(store, elector.Config{Election: "billing", Lease: 10 * time.Second})
 	if err != nil {
 		log.Fatal(err)
 	}
 	term, err := e.Campaign(context.Background())
 	if err != nil {
-		log.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("billing with token", term.Token())
+	if err := term.Resign(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	store.Close() // after the last elector
 }
 
 // Mistakes are told before anything connects, by the field to change.

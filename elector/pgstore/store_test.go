@@ -207,6 +207,22 @@ func TestTokensOutliveTheirRow(t *testing.T) {
 	}
 }
 
+// A token that has no successor is told to people: nothing else can help. A
+// release is for good, whatever the clock does afterwards.
+func TestEndsOfWhatTheServerCanCount(t *testing.T) {
+	d := open(t)
+	s := d.store(t, Options{})
+	l := d.acquire(t, s, attemptOf("n1", "1"))
+	if err := s.Release(d.ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	if !get[bool](t, d, "select until = '-infinity' from recount_lease") {
+		t.Error("a clock that goes back revives a lease that was released")
+	}
+	d.do(t, "update recount_lease set token = 9223372036854775807")
+	isFatal(t, "no larger token", tryAcquire(d, s), "token")
+}
+
 // Past terms are remembered, the last ones of each election, with their ends.
 func TestHistory(t *testing.T) {
 	d := open(t)

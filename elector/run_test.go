@@ -336,3 +336,21 @@ func TestNoGoroutineOutlives(t *testing.T) {
 		break
 	}
 }
+
+// An elector that runs is a follower from the beginning, not only from its first
+// try on: what watches it would take it for one that has ended.
+func TestRunningIsNotStopped(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		leader := b.campaign(b.elector("a"))
+		e := b.elector("b")
+		stop := b.run(e)
+		synctest.Wait()
+		if s := e.State(); s != elector.StateFollower {
+			t.Errorf("a follower that waits for its first try is %s", s)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		b.resign(leader)
+	})
+}

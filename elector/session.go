@@ -104,6 +104,7 @@ func (s *session) run(ctx context.Context) {
 	background.Go(s.callbacks.run)
 	background.Go(s.log.run)
 	go s.watcher.run(calls)
+	s.e.setState(stateOf(s.machine.Role()))
 
 	s.loop(ctx.Done())
 

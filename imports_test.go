@@ -290,12 +290,13 @@ func TestImportsAreSeen(t *testing.T) {
 	}
 }
 
-// Test files may import anything, and what the go command does not build is
-// not read.
+// Test files may import anything, and what the go command does not build as
+// part of this module is not read.
 func TestImportsSkipsOtherFiles(t *testing.T) {
 	source := &fstest.MapFile{Data: []byte("package p\nimport _ \"testing\"")}
 	files, err := goFiles(fstest.MapFS{
 		"checker/a_test.go": source, "checker/testdata/a.go": source, "checker/_old/a.go": source, ".git/a.go": source, "a.txt": source,
+		"bench/go.mod": {Data: []byte("module bench")}, "bench/a.go": source, "bench/below/a.go": source,
 	})
 	if err != nil || len(files) != 0 {
 		t.Errorf("%d files, %v", len(files), err)
@@ -318,7 +319,7 @@ func goFiles(root fs.FS) ([]goFile, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && notBuilt(entry.Name()):
+		case entry.IsDir() && name != "." && (notBuilt(entry.Name()) || ownModule(root, name)):
 			return fs.SkipDir
 		case entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -337,6 +338,13 @@ func goFiles(root fs.FS) ([]goFile, error) {
 // notBuilt tells whether the go command overlooks a folder of that name.
 func notBuilt(folder string) bool {
 	return folder == "testdata" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
+}
+
+// ownModule tells whether a folder is another module, which is nothing that
+// the packages of this one could import, and which may import what it wants.
+func ownModule(root fs.FS, folder string) bool {
+	_, err := fs.Stat(root, path.Join(folder, "go.mod"))
+	return err == nil
 }
 
 func parse(name string, source []byte) (goFile, error) {

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	syncpool "github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+)
+
+// call is one operation that can be repeated without end.
+type call struct {
+	name string
+	base string // the call that it is measured against
+	do   func(ctx context.Context) error
+}
+
+const callsLease = 30 * time.Second
+
+// callsOf are the calls, and what closes what they use. What go-redis alone
+// costs is measured by sending the very command that the elector's store sends,
+// as MONITOR saw it, with the arguments made for each call as a caller must.
+func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err error) {
+	store, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{s.addr}}, redisstore.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	bare := redis.NewClient(&redis.Options{Addr: s.addr, Protocol: 2, MaxRetries: -1, DisableIdentity: true, ContextTimeoutEnabled: true})
+	closeAll = func() {
+		_ = bare.Close()
+		_ = store.Close()
+	}
+	if c, ok := any(store).(creator); ok {
+		if _, err := c.Create(ctx, "calls"); err != nil {
+			return nil, closeAll, err
+		}
+	}
+	attempt := elector.Attempt{Election: "calls", ID: "bench/1", Nonce: "nonce", TTL: callsLease}
+	grant, err := store.Acquire(ctx, attempt)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	lease := elector.Lease{Election: "calls", ID: attempt.ID, Nonce: attempt.Nonce, Token: grant.Token, TTL: callsLease}
+	acquire := func(ctx context.Context) error { _, err := store.Acquire(ctx, attempt); return err }
+	renew := func(ctx context.Context) error { return store.Renew(ctx, lease) }
+	bareAcquire, err := replay(ctx, s, bare, acquire)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	bareRenew, err := replay(ctx, s, bare, renew)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	lock, err := redislock.New(bare).Obtain(ctx, "calls-redislock", callsLease, nil)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	mutex := redsync.New(syncpool.NewPool(bare)).NewMutex("calls-redsync", redsync.WithExpiry(callsLease))
+	if err := mutex.LockContext(ctx); err != nil {
+		return nil, closeAll, err
+	}
+	const a, r = "go-redis, the script of recount's acquire", "go-redis, the script of recount's renew"
+	return []call{
+		{a, a, bareAcquire},
+		{"recount, acquire", a, acquire},
+		{"redislock, Obtain", a, func(ctx context.Context) error {
+			_, err := redislock.New(bare).Obtain(ctx, "calls-redislock", callsLease, &redislock.Options{Token: lock.Token()})
+			return err
+		}},
+		{r, r, bareRenew},
+		{"recount, renew", r, renew},
+		{"redislock, Refresh", r, func(ctx context.Context) error { return lock.Refresh(ctx, callsLease, nil) }},
+		{"redsync, Extend", r, func(ctx context.Context) error { _, err := mutex.ExtendContext(ctx); return err }},
+	}, closeAll, nil
+}
+
+// replay makes a call of go-redis alone of what a call of the store sends.
+func replay(ctx context.Context, s *server, bare *redis.Client, do func(context.Context) error) (func(context.Context) error, error) {
+	if err := do(ctx); err != nil { // now the server knows the script
+		return nil, err
+	}
+	sent := make(chan command, 100)
+	stop, err := s.watchCommands(func(c command) {
+		if c.name == "evalsha" {
+			sent <- c
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = do(ctx)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	var c command
+	select {
+	case c = <-sent:
+	case <-time.After(patience):
+		stop()
+		return nil, fmt.Errorf("no script was seen within %v", patience)
+	}
+	stop()
+	var n int
+	if _, err := fmt.Sscan(c.args[2], &n); err != nil {
+		return nil, err
+	}
+	digest, keys, values := c.args[1], c.args[3:3+n], c.args[3+n:]
+	return func(ctx context.Context) error {
+		args := make([]any, len(values))
+		for i, v := range values {
+			args[i] = v
+		}
+		return bare.EvalSha(ctx, digest, append([]string(nil), keys...), args...).Err()
+	}, nil
+}
+
+// cost is what one call takes.
+type cost struct {
+	allocs float64
+	best   time.Duration // of a batch
+}
+
+func calls(ctx context.Context, s *server, e effort) (string, error) {
+	list, closeAll, err := callsOf(ctx, s)
+	if closeAll != nil {
+		defer closeAll()
+	}
+	if err != nil {
+		return "", err
+	}
+	const size = 100
+	costs := map[string]*cost{}
+	for _, c := range list {
+		costs[c.name] = &cost{best: math.MaxInt64}
+	}
+	for range e.batches {
+		for _, c := range list { // in turn: the machine's other work meets all alike
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			for range size {
+				if err := c.do(ctx); err != nil {
+					return "", fmt.Errorf("%s: %w", c.name, err)
+				}
+			}
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			x := costs[c.name]
+			x.best = min(x.best, took)
+			x.allocs += float64(after.Mallocs-before.Mallocs) / size / float64(e.batches)
+		}
+	}
+	var t table
+	t.head("Acquire and renew", fmt.Sprintf("Of %d batches of %d calls each, in turn: the best batch's time to that of go-redis sending the same command (for redislock and redsync: recount's), and allocations a call.", e.batches, size),
+		"call", "time", "allocations", "more than go-redis alone")
+	for _, c := range list {
+		x, base := costs[c.name], costs[c.base]
+		progress("  %s: %v, %.1f allocations", c.name, x.best/size, x.allocs)
+		t.row(c.name, ratio(float64(x.best), float64(base.best)), fmt.Sprintf("%.0f", x.allocs), fmt.Sprintf("%+.0f", x.allocs-base.allocs))
+	}
+	t.b.WriteString("\nGoal: at most five allocations more than go-redis alone.\n")
+	return t.b.String(), nil
+}

@@ -7,10 +7,13 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func main() {
 	guardMain() // this program is also the guard of its own jobs
+	redis.SetLogger(silent{})
 	tool := Main{Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
 	os.Exit(tool.Run(context.Background(), os.Args[1:]))
 }
@@ -21,3 +24,9 @@ type Main struct {
 	Stderr  io.Writer
 	Environ []string // as os.Environ returns it
 }
+
+// silent is the log of the Redis client: what it would say, the elector's own
+// log says better, once, and as JSON if that is wanted.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

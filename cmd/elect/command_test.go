@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/internal/topology"
+)
+
+// Every kind of wrong use gets one line that says what is wrong and how to mend
+// it, and the status for that; and none shows a password.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "elect.yaml")
+	if err := os.WriteFile(file, []byte("name: x\nleese: 3s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := []string{"run", "--store", "redis://:" + secret + "@127.0.0.1:1", "--name", "x"}
+	run := func(more ...string) []string { return append(append([]string(nil), base...), more...) }
+	for name, c := range map[string]struct {
+		args    []string
+		environ []string
+		want    string // a part of the line
+	}{
+		"unknown command":   {args: []string{"rnu"}, want: "give one of"},
+		"unknown flag":      {args: run("--leas", "1s"), want: "--help"},
+		"no command":        {args: run(), want: "behind two dashes"},
+		"word before":       {args: run("x", "--", "true"), want: "cannot be run"},
+		"no such command":   {args: run("--", "/no/such/job"), want: `"/no/such/job" cannot be run`},
+		"no executable":     {args: run("--", file), want: "cannot be run"},
+		"no name":           {args: []string{"run", "--store", "redis://a", "--", "true"}, want: "--name"},
+		"no store":          {args: []string{"run", "--name", "x", "--", "true"}, want: "--store"},
+		"bad store":         {args: []string{"run", "--name", "x", "--store", "redis://:" + secret + "@a:b", "--", "true"}, want: "store (from --store)"},
+		"bad lease":         {args: run("--lease", "3", "--", "true"), want: "lease (from --lease)"},
+		"lease in env":      {args: run("--", "true"), environ: []string{"ELECT_LEASE=3"}, want: "lease (from ELECT_LEASE)"},
+		"relation":          {args: run("--lease", "3s", "--", "true"), environ: []string{"ELECT_RENEW=4s"}, want: "renew (from ELECT_RENEW): is 4s and Lease is 3s"},
+		"bad file":          {args: run("--config", file, "--", "true"), want: "leese (from elect.yaml line 2)"},
+		"no file":           {args: run("--config", file+"x", "--", "true"), want: "--config"},
+		"long grace":        {args: run("--lease", "10s", "--grace", "9s", "--", "true"), want: "--grace is 9s"},
+		"negative grace":    {args: run("--grace", "-1s", "--", "true"), want: "negative"},
+		"short drain":       {args: run("--grace", "2s", "--drain-timeout", "1s", "--", "true"), want: "--drain-timeout is 1s"},
+		"unknown restart":   {args: run("--restart", "sometimes", "--", "true"), want: "on-failure"},
+		"once and restart":  {args: run("--once", "--restart", "always", "--", "true"), want: "leave one"},
+		"hold without once": {args: run("--hold", "1m", "--", "true"), want: "--once"},
+		"negative hold":     {args: run("--once", "--hold", "-1m", "--", "true"), want: "negative"},
+		"log level":         {args: run("--log", "loud", "--", "true"), want: "--log"},
+		"bad address":       {args: run("--http", "nowhere", "--", "true"), want: "--http nowhere"},
+		"serve alone":       {args: []string{"serve", "--store", "redis://a", "--name", "x"}, want: "--http"},
+		"serve arguments":   {args: []string{"serve", "x"}, want: "no arguments"},
+		"status arguments":  {args: []string{"status", "x"}, want: "no arguments"},
+		"status no name":    {args: []string{"status", "--store", "redis://a"}, want: "--name"},
+		"status time-out":   {args: []string{"status", "--store", "redis://a", "--name", "x", "--timeout", "0s"}, want: "--timeout"},
+		"history terms":     {args: []string{"history", "--store", "redis://a", "--name", "x", "-n", "0"}, want: "--terms"},
+		"watch no store":    {args: []string{"watch", "--name", "x"}, want: "--store"},
+		"preflight":         {args: []string{"preflight"}, want: "--store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := call(t, t.Context(), c.environ, c.args...)
+			if r.status != statusUsage {
+				t.Errorf("status %d, want %d", r.status, statusUsage)
+			}
+			if line := strings.TrimSuffix(r.errors, "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
+				t.Errorf("it says\n%s\nwant one line with %q", r.errors, c.want)
+			}
+		})
+	}
+}
+
+// A store that is away is not the caller's mistake; one that refuses the
+// password is. Neither shows it.
+func TestStoreRefuses(t *testing.T) {
+	locked := topology.Single(t, "--requirepass", secret+"-right")
+	for name, c := range map[string]struct {
+		store  string
+		status int
+		want   string
+	}{
+		"away":           {"redis://:" + secret + "@127.0.0.1:1", statusFailed, "gave no answer"},
+		"wrong password": {"redis://:" + secret + "@" + locked.Addr, statusUsage, "password"},
+	} {
+		for _, command := range []string{"status", "history"} {
+			r := call(t, t.Context(), nil, command, "--name", "x", "--timeout", "2s", "--store", c.store)
+			if r.status != c.status || !strings.Contains(r.errors, c.want) {
+				t.Errorf("%s, %s: status %d, %s", name, command, r.status, r.errors)
+			}
+		}
+	}
+	r := call(t, t.Context(), nil, "run", "--name", "x", "--store", "redis://:"+secret+"@"+locked.Addr, "--", "true")
+	if r.status != statusUsage || !strings.Contains(r.errors, "password") {
+		t.Errorf("run: status %d, %s", r.status, r.errors)
+	}
+}
+
+// short are the settings of a candidate that is elected within half a second.
+func short(address string, more ...string) []string {
+	return append([]string{"run", "--store", "redis://" + address, "--name", "billing", "--lease", "500ms", "--log", "warn"}, more...)
+}
+
+// The command's status is that of elect, and it finds what it needs in its
+// environment; its output passes through.
+func TestStatusOfTheJob(t *testing.T) {
+	r := topology.Single(t)
+	for _, c := range []struct {
+		script string
+		status int
+		out    string
+	}{
+		{"exit 0", 0, ""},
+		{"exit 7", 7, ""},
+		{"kill -9 $$", 137, ""},
+		{`echo "$ELECT_NAME ${ELECT_CANDIDATE%/*} ${NOTIFY_SOCKET-none}"; test "$ELECT_TOKEN" -gt 0`, 0, "billing me none\n"},
+		{"echo out; echo err >&2", 0, "out\n"},
+	} {
+		got := call(t, t.Context(), []string{"ELECT_ID=me", "NOTIFY_SOCKET=/none"}, short(r.Addr, "--", "sh", "-c", c.script)...)
+		if got.status != c.status || got.out != c.out {
+			t.Errorf("%s: status %d, printed %q and %q", c.script, got.status, got.out, got.errors)
+		}
+	}
+}
+
+// With --restart on-failure a job that fails is started again in the same
+// term, after a pause; one that succeeds ends the candidacy.
+func TestRestart(t *testing.T) {
+	r, dir := topology.Single(t), t.TempDir()
+	script := `echo $ELECT_TOKEN; test -e ` + dir + `/again || { touch ` + dir + `/again; exit 3; }`
+	got := call(t, t.Context(), nil, short(r.Addr, "--restart", "on-failure", "--", "sh", "-c", script)...)
+	tokens := strings.Fields(got.out)
+	if got.status != 0 || len(tokens) != 2 || tokens[0] != tokens[1] {
+		t.Errorf("status %d, tokens %q\n%s", got.status, tokens, got.errors)
+	}
+}
+
+// The pauses double from a second to a minute, and begin anew after a job that
+// ran for a while.
+func TestBackOff(t *testing.T) {
+	var b backOff
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		if got := b.next(time.Second); got != want*time.Second {
+			t.Errorf("pause %d is %v, want %v", i, got, want*time.Second)
+		}
+	}
+	if got := b.next(time.Minute); got != time.Second {
+		t.Errorf("after a job that ran: %v", got)
+	}
+}
+
+// With --once, of several machines one runs the command and ends with its
+// status, and the others end without having run it: also one that comes a
+// little later, if the lease is held for long enough; one on standby runs it
+// afterwards.
+func TestOnce(t *testing.T) {
+	r := topology.Single(t)
+	args := func(more ...string) []string {
+		return short(r.Addr, append(more, "--", "sh", "-c", "echo ran; exit 5")...)
+	}
+	began := make(chan struct{})
+	first := make(chan result)
+	go func() {
+		close(began)
+		first <- call(t, t.Context(), nil, args("--once", "--hold", "1500ms")...)
+	}()
+	<-began
+	eventually(t, "it leads", func() bool {
+		return call(t, t.Context(), nil, "status", "--store", "redis://"+r.Addr, "--name", "billing").status == statusDone
+	})
+	if late := call(t, t.Context(), nil, args("--once")...); late.status != statusDone || late.out != "" {
+		t.Errorf("the late one: %+v", late)
+	}
+	standby := call(t, t.Context(), nil, args("--once", "--standby")...)
+	if one := <-first; one.status != 5 || one.out != "ran\n" {
+		t.Errorf("the one: %+v", one)
+	}
+	if standby.status != 5 || standby.out != "ran\n" {
+		t.Errorf("the one on standby: %+v", standby)
+	}
+}
+
+// Status, watch and history tell who led, for people and as JSON, with the
+// status that a script asks for.
+func TestQuestions(t *testing.T) {
+	r := topology.Single(t)
+	at := []string{"--store", "redis://" + r.Addr, "--name", "billing"}
+	ask := func(command string, more ...string) result {
+		return call(t, t.Context(), nil, append(append([]string{command}, at...), more...)...)
+	}
+	if got := ask("status"); got.status != statusNo || got.out != "billing: nobody leads\n" {
+		t.Errorf("before: %+v", got)
+	}
+	if got := ask("history"); got.status != statusDone || got.out != "billing: no term is known\n" {
+		t.Errorf("no history: %+v", got)
+	}
+	grant := lead(t, r.Addr)
+
+	var now statusAnswer
+	got := ask("status", "--json")
+	if err := json.Unmarshal([]byte(got.out), &now); err != nil || got.status != statusDone {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	if now.Leader == nil || now.Leader.ID != "me/1" || now.Leader.Token != grant.Token || now.Leader.RemainingMS <= 0 {
+		t.Errorf("%s", got.out)
+	}
+	if now.Candidates == nil || len(*now.Candidates) != 1 || (*now.Candidates)[0].ID != "me/1" {
+		t.Errorf("candidates: %s", got.out)
+	}
+	if got := ask("status"); !strings.Contains(got.out, "billing: me/1 leads, token ") || !strings.Contains(got.out, "candidate me/1") {
+		t.Errorf("%+v", got)
+	}
+	var terms []termEntry
+	got = ask("history", "--json")
+	if err := json.Unmarshal([]byte(got.out), &terms); err != nil || len(terms) != 1 || terms[0].ID != "me/1" || terms[0].Ended != nil {
+		t.Errorf("%v in %+v", err, got)
+	}
+	watched(t, at)
+}
+
+// lead makes a candidate of the store's own the leader for a minute.
+func lead(t *testing.T, address string) elector.Grant {
+	t.Helper()
+	options, err := redisstore.ParseURL("redis://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := redisstore.New(options, redisstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }() // of no use any more
+	var grant elector.Grant
+	eventually(t, "a lease is granted", func() bool {
+		grant, err = store.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
+		return err == nil
+	})
+	if err := store.Renew(t.Context(), elector.Lease{Election: "billing", ID: "me/1", Nonce: "n", Token: grant.Token, Request: 2, TTL: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+// watched looks at elect watch until it has said who leads.
+func watched(t *testing.T, at []string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out output
+	ended := make(chan int)
+	go func() {
+		m := Main{Stdout: &out, Stderr: &out}
+		ended <- m.Run(ctx, append([]string{"watch", "--json"}, at...))
+	}()
+	eventually(t, "it says who leads", func() bool { return strings.HasSuffix(out.String(), "\n") })
+	cancel()
+	if status := <-ended; status != statusDone {
+		t.Errorf("status %d", status)
+	}
+	var line watchAnswer
+	if err := json.Unmarshal([]byte(out.String()), &line); err != nil || line.Leader == nil || line.Leader.ID != "me/1" {
+		t.Errorf("%v in %s", err, out.String())
+	}
+}
+
+// What a preflight found is said in words, and an error is the exit status 1.
+func TestPrintPreflight(t *testing.T) {
+	found := elector.Preflight{Guarantee: "At most one leads.", Findings: []elector.Finding{
+		{Severity: elector.SeverityError, Subject: "maxmemory-policy", Text: "is allkeys-lru.", Fix: "set noeviction."},
+		{Severity: elector.SeverityNote, Subject: "version", Text: "is 8."},
+	}}
+	for _, asJSON := range []bool{true, false} {
+		var out output
+		m := Main{Stdout: &out}
+		if got := status(m.printPreflight(found, asJSON)); got != statusNo {
+			t.Errorf("status %d", got)
+		}
+		for _, want := range []string{"At most one leads.", "maxmemory-policy", "is allkeys-lru.", "set noeviction.", "is 8."} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in %s", want, out.String())
+			}
+		}
+	}
+	if err := (Main{Stdout: new(output)}).printPreflight(elector.Preflight{}, false); err != nil {
+		t.Errorf("nothing was found: %v", err)
+	}
+}

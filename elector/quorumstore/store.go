@@ -158,13 +158,12 @@ func (a *attempt) fresh(now time.Duration) bool {
 	return a.token != 0 && now-a.sent <= a.ttl*3/4
 }
 
-// granted notes that node n granted the attempt a token, and says whether the
-// lease there is worth anything. It is not if a release of it was sent before:
-// however late, that release will end it.
-func (a *attempt) granted(n int, token uint64, now time.Duration) bool {
+// granted notes that node n granted the attempt a token. It is worth nothing if
+// a release of it was sent before: however late, that release will end it.
+func (a *attempt) granted(n int, token uint64, now time.Duration) {
 	h := &a.nodes[n]
 	if token <= h.dropped {
-		return false
+		return
 	}
 	if h.token != token {
 		*h = holding{token: token, dropped: h.dropped}
@@ -175,7 +174,6 @@ func (a *attempt) granted(n int, token uint64, now time.Duration) bool {
 	if a.token != 0 && (token == a.token || token > a.token && a.fresh(now)) {
 		h.counted = true
 	}
-	return true
 }
 
 // lost notes that node n does not hold the lease with that token.

@@ -3,7 +3,10 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -194,5 +197,56 @@ func TestServerRestarts(t *testing.T) {
 				t.Errorf("token %d after %d", two.Token(), one.Token())
 			}
 		})
+	}
+}
+
+// A lease outlives the primary that granted it, if the standby that takes over
+// is one that commits wait for: a renewal goes on, and nobody else is granted
+// the lease. Until the standby is promoted it is no reason to give up.
+func TestFailoverToSynchronousStandby(t *testing.T) {
+	primary := startOwn(t)
+	standby, err := primary.newStandby()
+	need(t, err)
+	t.Cleanup(func() {
+		standby.stop()
+		_ = os.RemoveAll(standby.folder)
+	})
+	d := primary.database(t)
+	d.do(t, "alter system set synchronous_standby_names = '*'")
+	d.do(t, "select pg_reload_conf()")
+	d.until(t, "select exists (select from pg_stat_replication where sync_state = 'sync')")
+
+	both := fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port, d.name)
+	s, err := New(poolAt(t, both), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(d.ctx); err != nil {
+		t.Fatal(err)
+	}
+	l := d.acquire(t, s, attemptOf("n1", "1"))
+	primary.crash()
+
+	there := &database{server: standby, name: d.name, url: standby.url("postgres", d.name), ctx: d.ctx}
+	there.admin = there.pool(t, "postgres")
+	alone, err := New(there.admin, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fatal *elector.FatalError
+	if err := alone.Renew(d.ctx, l); err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "standby") {
+		t.Errorf("a renewal at a standby: %v", err)
+	}
+	if f := found(there.preflight(t, alone), "pg_is_in_recovery"); f.Severity != elector.SeverityError {
+		t.Errorf("a preflight at a standby: %+v", f)
+	}
+	there.do(t, "select pg_promote()")
+	for err = errors.New("not tried"); err != nil; {
+		if err = s.Renew(d.ctx, l); errors.Is(err, elector.ErrNotHeld) || d.ctx.Err() != nil {
+			t.Fatalf("the renewal after the failover: %v", err)
+		}
+	}
+	if held := there.refused(t, s, attemptOf("n2", "2")); held.Holder != "n1" || held.Token != l.Token {
+		t.Errorf("another candidate is told %+v", held)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,8 +93,13 @@ func need(t testing.TB, err error) {
 	}
 }
 
-func newServer() (*server, error) {
-	s := &server{}
+func newServer() (s *server, err error) {
+	s = &server{}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(s.folder)
+		}
+	}()
 	initdb, err := exec.LookPath("initdb")
 	if err != nil {
 		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is a good one
@@ -102,6 +108,10 @@ func newServer() (*server, error) {
 		}
 		slices.Sort(found)
 		initdb = found[len(found)-1]
+	}
+	// The other programs stand where it really is.
+	if initdb, err = filepath.EvalSymlinks(initdb); err != nil {
+		return nil, err
 	}
 	s.programs = filepath.Dir(initdb)
 	if err := s.makeFolder(); err != nil {
@@ -113,19 +123,43 @@ func newServer() (*server, error) {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	// guest must give a password, everybody else is let in.
-	access := "host all guest 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+	access := "host all guest 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"
 	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(access), 0o644); err != nil {
 		return nil, err
 	}
+	return s, s.startAnywhere()
+}
+
+// newStandby makes a server that follows this one.
+func (s *server) newStandby() (b *server, err error) {
+	b = &server{programs: s.programs}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(b.folder)
+		}
+	}()
+	if err := b.makeFolder(); err != nil {
+		return nil, err
+	}
+	cmd := b.command("pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres",
+		"-D", filepath.Join(b.folder, "data"), "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
+	}
+	return b, b.startAnywhere()
+}
+
+// startAnywhere starts the server on a port that is free.
+func (s *server) startAnywhere() (err error) {
 	for range 5 { // another process may take the port between the look and the start
 		if s.port, err = freePort(); err != nil {
-			return nil, err
+			return err
 		}
 		if err = s.start(); err == nil || !strings.Contains(err.Error(), "Address already in use") {
-			break
+			return err
 		}
 	}
-	return s, err
+	return err
 }
 
 // makeFolder makes the folder that the server lives in, in memory if it can.
@@ -209,13 +243,18 @@ func (s *server) start() error {
 }
 
 // stop ends the server, sessions and all, and waits for it.
-func (s *server) stop() {
+func (s *server) stop() { s.end(os.Interrupt) } // "fast shutdown"
+
+// crash ends it without a word to anybody.
+func (s *server) crash() { s.end(syscall.SIGQUIT) } // "immediate shutdown"
+
+func (s *server) end(how os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
 		return
 	}
-	_ = s.cmd.Process.Signal(os.Interrupt) // "fast shutdown"; it may have ended by itself
+	_ = s.cmd.Process.Signal(how) // it may have ended by itself
 	<-s.ended
 	s.cmd = nil
 }
@@ -232,7 +271,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Write(p)
-	if !l.done && bytes.Contains(l.text.Bytes(), []byte("is ready to accept connections")) {
+	if !l.done && bytes.Contains(l.text.Bytes(), []byte("is ready to accept ")) {
 		l.done = true
 		close(l.ready)
 	}

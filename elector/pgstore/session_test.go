@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -99,6 +100,44 @@ func TestServerEndsSilentSessions(t *testing.T) {
 	if next := d.acquire(t, other, attemptOf("n2", "2")); next.Token <= l.Token {
 		t.Errorf("token %d after %d", next.Token, l.Token)
 	}
+}
+
+// An attempt that finds the row free and the lock taken waits a moment for the
+// session to end, rather than be refused just before it does.
+func TestAttemptWaitsForTheSession(t *testing.T) {
+	d := open(t)
+	s := d.sessions(t, Options{})
+	conn, err := d.admin.Acquire(d.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for i := range 50 { // a slow machine may take longer than such a moment
+		var taken bool
+		var process int64
+		var settings string
+		if err := conn.QueryRow(d.ctx, s.rows.sql.lock, plain, "billing", int64(60000)).Scan(&taken, &process, &settings); err != nil || !taken {
+			t.Fatalf("taken %v, error %v", taken, err)
+		}
+		answer := make(chan error, 1)
+		go func() {
+			_, err := s.Acquire(d.ctx, attemptOf("n1", strconv.Itoa(i)))
+			answer <- err
+		}()
+		d.until(t, "select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'advisory') or $1", len(answer) > 0)
+		if _, err := conn.Exec(d.ctx, s.rows.sql.unlock, plain, "billing"); err != nil {
+			t.Fatal(err)
+		}
+		err := receive(t, "answer", answer)
+		var held *elector.HeldError
+		switch {
+		case err == nil:
+			return
+		case !errors.As(err, &held) || held.Withheld == "":
+			t.Fatalf("the answer is %v", err)
+		}
+	}
+	t.Error("the attempt was refused fifty times")
 }
 
 // When the server's clock jumps ahead the row says that the lease is over. The

@@ -21,11 +21,12 @@
 // Programs that elect by a lease in Redis are often configured by REDIS_HOST
 // (127.0.0.1 if only REDIS_PORT is set), REDIS_PORT (6379), LEADER_KEY (the
 // name; "leader") and LEASE_TIME (whole or decimal seconds; 5). They work here,
-// with those defaults, wherever no store is named by a setting of ours, and are
-// weaker than the file. LEADER_KEY is the election's name, not the key itself:
-// the key in Redis is made from the name, and is of this elector's own format.
-// A REDIS_PORT of the form tcp://… was put there by Kubernetes for a service
-// called "redis", and not by a person: without REDIS_HOST it is not heeded.
+// weaker than the file. Their defaults hold where REDIS_HOST or REDIS_PORT names
+// the store, that of LEASE_TIME only without a preset. LEADER_KEY is the
+// election's name, not the key itself: the key in Redis is made from the name,
+// and is of this elector's own format. A REDIS_PORT of the form tcp://… was put
+// there by Kubernetes for a service called "redis", and not by a person: without
+// REDIS_HOST it is not heeded.
 //
 // # Passwords
 //

@@ -56,11 +56,16 @@ var fields = []field{
 	text("id", "ID", "name of this candidate (default: the host's name); a random part is added", func(s *Settings) *string { return &s.ID }),
 	{
 		name: "store", kind: Texts,
-		usage: "URL of the store: redis://, rediss:// (TLS) or unix://; ${NAME} in it is an environment variable",
+		usage: "URL of the store: redis://, rediss:// (TLS), unix:// or postgres://; several times for a quorum; ${NAME} in it is an environment variable",
 		set:   func(s *Settings, values []string) error { s.Store = values; return nil },
 		show:  func(s *Settings) string { return Redact(s.Store...) },
 	},
 	text("prefix", "", "what every key in Redis begins with (default recount:)", func(s *Settings) *string { return &s.Prefix }),
+	text("table", "", "table of the leases in PostgreSQL (default recount_lease)", func(s *Settings) *string { return &s.Table }),
+	number("replicas", "", "how many replicas of Redis must confirm each grant and renewal (WAIT)", func(s *Settings) *int { return &s.Replicas }),
+	duration("confirm", "", "how long to wait for the confirmation of replicas (default 100ms)", func(s *Settings) *time.Duration { return &s.Confirm }),
+	truth("unprotected", "", "let a Redis that may have lost data grant leases at once", func(s *Settings) *bool { return &s.Unprotected }),
+	text("preset", "", "durations that fit together, for those that are not given: fast, balanced or quiet", func(s *Settings) *string { return &s.Preset }),
 	duration("lease", "Lease", "how long the store keeps a lease that is not renewed", func(s *Settings) *time.Duration { return &s.Lease }),
 	duration("renew", "Renew", "from one renewal to the next", func(s *Settings) *time.Duration { return &s.Renew }),
 	duration("retry", "Retry", "pause after a request that failed", func(s *Settings) *time.Duration { return &s.Retry }),
@@ -83,23 +88,9 @@ var fields = []field{
 			return strconv.FormatFloat(s.Drift, 'g', -1, 64)
 		},
 	},
-	{
-		name: "once", config: "Once", kind: Truth,
-		usage: "compete for one term only",
-		set: func(s *Settings, values []string) (err error) {
-			s.Once, err = strconv.ParseBool(last(values))
-			if err != nil {
-				return fmt.Errorf("is %q; it must be true or false", last(values))
-			}
-			return nil
-		},
-		show: func(s *Settings) string {
-			if !s.Once {
-				return ""
-			}
-			return "true"
-		},
-	},
+	number("priority", "Priority", "how much this candidate is preferred, with --failback", func(s *Settings) *int { return &s.Priority }),
+	duration("failback", "Failback", "how often a leader looks for a candidate of higher priority, to hand over to it (default never)", func(s *Settings) *time.Duration { return &s.Failback }),
+	truth("once", "Once", "compete for one term only", func(s *Settings) *bool { return &s.Once }),
 }
 
 func text(name, config, usage string, at func(*Settings) *string) field {
@@ -126,6 +117,42 @@ func duration(name, config, usage string, at func(*Settings) *time.Duration) fie
 				return ""
 			}
 			return at(s).String()
+		},
+	}
+}
+
+func number(name, config, usage string, at func(*Settings) *int) field {
+	return field{
+		name: name, config: config, kind: Number, usage: usage,
+		set: func(s *Settings, values []string) (err error) {
+			if *at(s), err = strconv.Atoi(last(values)); err != nil {
+				return fmt.Errorf("is %q; it must be a whole number, such as 1", last(values))
+			}
+			return nil
+		},
+		show: func(s *Settings) string {
+			if *at(s) == 0 {
+				return ""
+			}
+			return strconv.Itoa(*at(s))
+		},
+	}
+}
+
+func truth(name, config, usage string, at func(*Settings) *bool) field {
+	return field{
+		name: name, config: config, kind: Truth, usage: usage,
+		set: func(s *Settings, values []string) (err error) {
+			if *at(s), err = strconv.ParseBool(last(values)); err != nil {
+				return fmt.Errorf("is %q; it must be true or false", last(values))
+			}
+			return nil
+		},
+		show: func(s *Settings) string {
+			if !*at(s) {
+				return ""
+			}
+			return "true"
 		},
 	}
 }

@@ -51,7 +51,7 @@ func Load(from Sources) (Settings, error) {
 			return Settings{}, err
 		}
 	}
-	return s, nil
+	return s.withPreset(), nil
 }
 
 func environment(environ []string) map[string]string {

@@ -75,7 +75,7 @@ func (s *Settings) podLease(value string, ours bool) error {
 	source := podLease
 	switch {
 	case value != "":
-	case ours:
+	case ours && s.Preset == "":
 		value, source = "5", "the default of "+podLease
 	default:
 		return nil

@@ -19,6 +19,13 @@ type Settings struct {
 
 	Store  []string // the store's URL; see Open
 	Prefix string   // of all keys in Redis
+	Table  string   // of the leases in PostgreSQL
+
+	Replicas    int           // how many replicas of Redis must confirm each grant and renewal
+	Confirm     time.Duration // how long their confirmation is waited for
+	Unprotected bool          // no protection against a Redis that has lost data
+
+	Preset string // fast, balanced or quiet: durations for what is not set below
 
 	Lease          time.Duration
 	Renew          time.Duration
@@ -26,6 +33,8 @@ type Settings struct {
 	RequestTimeout time.Duration
 	DrainTimeout   time.Duration
 	Drift          float64
+	Priority       int
+	Failback       time.Duration
 	Once           bool // one term at most
 
 	sources map[string]string // where a setting comes from, by its name
@@ -48,11 +57,12 @@ func (e *Error) Error() string {
 // Config is the elector's part of the settings. Callbacks, clock and logger are
 // the caller's to add.
 func (s Settings) Config() elector.Config {
+	s = s.withPreset()
 	return elector.Config{
 		Election: s.Election, ID: s.ID,
 		Lease: s.Lease, Renew: s.Renew, Retry: s.Retry,
 		RequestTimeout: s.RequestTimeout, DrainTimeout: s.DrainTimeout,
-		Drift: s.Drift, Once: s.Once,
+		Drift: s.Drift, Priority: s.Priority, Failback: s.Failback, Once: s.Once,
 	}
 }
 
@@ -63,6 +73,10 @@ func (s Settings) Validate() error {
 	if s.Election == "" {
 		return &Error{"name", "", "no election is named: give --name, ELECT_NAME, or name in the file"}
 	}
+	if s.Preset != "" && presets[s.Preset] == nil {
+		return &Error{"preset", s.sources["preset"], fmt.Sprintf("is %q; it must be fast, balanced or quiet", s.Preset)}
+	}
+	s = s.withPreset() // for the places where values come from
 	_, err := elector.New(nowhere{}, s.Config())
 	var wrong *elector.ConfigError
 	if !errors.As(err, &wrong) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/recount-io/recount/elector"
 )
 
 // secret is a password that must appear in no text.
@@ -39,6 +41,12 @@ retry: 1s
 request_timeout: 2s
 drain_timeout: 1m30s
 drift: 0.02
+priority: 3
+failback: 1m
+replicas: 1
+confirm: 50ms
+unprotected: true
+table: t
 once: true
 `)
 	s, err := Load(Sources{
@@ -61,6 +69,7 @@ once: true
 		Election: "billing", ID: "from-env", Store: []string{"redis://file:1"}, Prefix: "file:",
 		Lease: 20 * time.Second, Renew: 6 * time.Second, Retry: time.Second,
 		RequestTimeout: 2 * time.Second, DrainTimeout: 90 * time.Second, Drift: 0.02,
+		Priority: 3, Failback: time.Minute, Replicas: 1, Confirm: 50 * time.Millisecond, Unprotected: true, Table: "t",
 	}
 	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
 		t.Error(diff)
@@ -71,7 +80,7 @@ once: true
 		}
 	}
 	c := s.Config()
-	if c.Election != "billing" || c.Lease != 20*time.Second || c.Renew != 6*time.Second || c.Drift != 0.02 || c.DrainTimeout != 90*time.Second {
+	if c.Election != "billing" || c.Lease != 20*time.Second || c.Renew != 6*time.Second || c.Drift != 0.02 || c.Priority != 3 || c.Failback != time.Minute || c.DrainTimeout != 90*time.Second {
 		t.Errorf("the elector's Config: %+v", c)
 	}
 }
@@ -115,7 +124,7 @@ func TestMistakes(t *testing.T) {
 		want      string
 	}{
 		"unknown key":        {file: "name: x\nleese: 3s\n", want: "leese (from elect.yaml line 2): there is no such setting: did you mean lease?"},
-		"unlike any key":     {file: "grandmother: 3s\n", want: "known are drain_timeout, drift"},
+		"unlike any key":     {file: "grandmother: 3s\n", want: "known are confirm, drain_timeout, drift"},
 		"key twice":          {file: "lease: 3s\nname: x\nlease: 4s\n", want: "lease (from elect.yaml line 3): it stands in line 1 already"},
 		"no mapping":         {file: "- lease\n", want: "elect.yaml line 1: a setting is expected"},
 		"no YAML":            {file: "a: [\n", want: "elect.yaml is not YAML: line"},
@@ -140,6 +149,9 @@ func TestMistakes(t *testing.T) {
 		"drift":              {file: "name: x\ndrift: 1.5\n", want: "drift (from elect.yaml line 2): is 1.5"},
 		"fraction of a ms":   {file: "name: x\nlease: 1.0005s\n", want: "whole milliseconds"},
 		"unknown flag":       {flag: []string{"colour", "red"}, want: "colour"},
+		"preset":             {env: "ELECT_PRESET=slow", file: "name: x\n", want: `preset (from ELECT_PRESET): is "slow"; it must be fast, balanced or quiet`},
+		"against the preset": {env: "ELECT_PRESET=quiet", file: "name: x\nlease: 20s\n", want: "renew (from the preset quiet): is 30s and Lease is 20s; a lease must be renewed before it ends: Renew < Lease (lease is from elect.yaml line 2)"},
+		"no whole number":    {env: "ELECT_PRIORITY=high", want: `priority (from ELECT_PRIORITY): is "high"`},
 		"ID with a space":    {file: "name: x\n", env: "ELECT_ID=a b", want: "id (from ELECT_ID)"},
 		"key without letter": {file: "42: x\n", want: "42 (from elect.yaml line 1)"},
 	} {
@@ -234,6 +246,11 @@ func TestOpenRefuses(t *testing.T) {
 	for want, s := range map[string]Settings{
 		"no store is named":     {},
 		"names 2 stores":        {Store: []string{"redis://a", "redis://b"}},
+		"is -1; it must be 0":   {Store: []string{"redis://a"}, Replicas: -1},
+		"multiple of 1ms":       {Store: []string{"redis://a"}, Confirm: time.Microsecond},
+		"with special":          {Store: []string{"postgres://:" + secret + "@a:b/c"}},
+		"cannot be read":        {Store: []string{"redis://a", "redis://b", "://" + secret}},
+		"table (":               {Store: []string{"postgres://a/b"}, Table: "1;", sources: map[string]string{"table": "x"}},
 		"must begin with redis": {Store: []string{"etcd://a"}},
 		"braces":                {Store: []string{"redis://a"}, Prefix: "{x}"},
 	} {
@@ -243,10 +260,46 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// A URL chooses the store, and several make a quorum.
+func TestOpen(t *testing.T) {
+	for want, urls := range map[string][]string{
+		"*redisstore.Store":     {"rediss://:" + secret + "@a/1"},
+		"*pgstore.Store":        {"postgres://u:" + secret + "@127.0.0.1:1/db"},
+		"*pgstore.SessionStore": {"postgres+session://u:" + secret + "@127.0.0.1:1/db"},
+		"*quorumstore.Store":    {"redis://a", "redis://b", "redis://c"},
+	} {
+		store, closer, err := Settings{Store: urls}.Open(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", want, err)
+		}
+		if got := fmt.Sprintf("%T", store); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if err := closer.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A preset gives the durations that nobody else gives, and only those.
+func TestPreset(t *testing.T) {
+	s, err := Load(Sources{Environ: []string{"ELECT_PRESET=fast", "ELECT_RETRY=100ms", "REDIS_HOST=db", "LEADER_KEY=x"}})
+	if err != nil || s.Validate() != nil {
+		t.Fatal(err, s.Validate())
+	}
+	fast := elector.Fast()
+	if s.Lease != fast.Lease || s.Renew != fast.Renew || s.Retry != 100*time.Millisecond || s.Source("lease") != "the preset fast" {
+		t.Errorf("%v", s)
+	}
+	if c := (Settings{Election: "x", Preset: "quiet"}).Config(); c.Lease != time.Minute {
+		t.Errorf("settings without a source: %+v", c)
+	}
+}
+
 // Each setting can be set from all three sources under names that follow from
 // one another, and shows itself when it is set.
 func TestEverySetting(t *testing.T) {
-	values := map[Kind]string{Text: "word", Duration: "5s", Number: "0.05", Truth: "true", Texts: "redis://db"}
+	values := map[Kind]string{Text: "fast", Duration: "5s", Number: "1", Truth: "true", Texts: "redis://db"}
 	for _, setting := range All() {
 		value := values[setting.Kind]
 		for source, from := range map[string]Sources{

@@ -2,41 +2,139 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/pgstore"
+	"github.com/recount-io/recount/elector/quorumstore"
 	"github.com/recount-io/recount/elector/redisstore"
 )
 
 // Open opens the store that the settings name. Nothing is sent yet: a store
 // that is away is no error here, because an elector waits for it. The caller
-// closes it after the last elector has ended.
+// closes it after the last elector has ended. Its error is an *Error.
 //
-// A URL of Redis is one of redisstore.ParseURL.
-func (s Settings) Open(context.Context) (elector.Store, io.Closer, error) {
-	if len(s.Store) == 0 {
+// A URL of Redis is one of redisstore.ParseURL. One of PostgreSQL begins with
+// postgres:// (leases are rows), or with postgres+session:// (they are tied to
+// a session, besides; see package pgstore), and the tables must have been
+// created. Several URLs, an odd number of them, are a quorum of independent
+// stores, which all candidates must name; see package quorumstore.
+func (s Settings) Open(ctx context.Context) (elector.Store, io.Closer, error) {
+	switch n := len(s.Store); {
+	case n == 0:
 		return nil, nil, &Error{"store", "", "no store is named: give --store redis://HOST:PORT, ELECT_STORE, or store in the file"}
+	case n%2 == 0:
+		return nil, nil, s.wrong("store", fmt.Sprintf("names %d stores; several are a quorum of independent ones, so give an odd number of them (further nodes of one cluster, or further Sentinels, are written ?addr=HOST:PORT in its URL)", n))
 	}
-	if len(s.Store) > 1 {
-		return nil, nil, &Error{"store", s.sources["store"], fmt.Sprintf("names %d stores; give one (further nodes of a cluster or further Sentinels are written ?addr=HOST:PORT in its URL)", len(s.Store))}
+	var nodes []elector.Store
+	var open closers
+	names := make([]string, len(s.Store))
+	for i, text := range s.Store {
+		node, closer, err := s.openOne(ctx, text)
+		if err != nil {
+			_ = open.Close() // nothing was sent to them
+			return nil, nil, err
+		}
+		nodes, open, names[i] = append(nodes, node), append(open, closer), Redact(text)
 	}
-	return s.openRedis(s.Store[0])
+	if len(nodes) == 1 {
+		return nodes[0], open, nil
+	}
+	quorum, err := quorumstore.New(nodes, quorumstore.Options{Names: names})
+	if err != nil {
+		_ = open.Close() // as above
+		return nil, nil, s.wrong("store", err.Error())
+	}
+	return quorum, open, nil
+}
+
+// wrong is the error about a setting, wherever it stands.
+func (s Settings) wrong(name, text string) error { return &Error{name, s.sources[name], text} }
+
+func (s Settings) openOne(ctx context.Context, text string) (elector.Store, io.Closer, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	switch scheme {
+	case "postgres", "postgresql":
+		return s.openPostgres(ctx, text, false)
+	case "postgres+session":
+		return s.openPostgres(ctx, "postgres://"+rest, true)
+	default:
+		return s.openRedis(text)
+	}
 }
 
 func (s Settings) openRedis(text string) (elector.Store, io.Closer, error) {
 	options, err := redisstore.ParseURL(text)
 	if err != nil {
-		return nil, nil, &Error{"store", s.sources["store"], err.Error()}
+		return nil, nil, s.wrong("store", err.Error()+" (for PostgreSQL: postgres://…)")
 	}
-	store, err := redisstore.New(options, redisstore.Options{Prefix: s.Prefix})
+	if s.Replicas < 0 {
+		return nil, nil, s.wrong("replicas", fmt.Sprintf("is %d; it must be 0 or more", s.Replicas))
+	}
+	if s.Confirm%time.Millisecond != 0 {
+		return nil, nil, s.wrong("confirm", fmt.Sprintf("is %v; it must be a multiple of 1ms", s.Confirm))
+	}
+	store, err := redisstore.New(options, redisstore.Options{
+		Prefix: s.Prefix, Unprotected: s.Unprotected, Replicas: s.Replicas, Confirm: s.Confirm,
+	})
 	if err != nil {
-		return nil, nil, &Error{"prefix", s.sources["prefix"], err.Error()}
+		return nil, nil, s.wrong("prefix", err.Error())
 	}
 	return store, store, nil
+}
+
+func (s Settings) openPostgres(ctx context.Context, text string, session bool) (elector.Store, io.Closer, error) {
+	// The driver's own words may hold parts of the URL.
+	if _, err := pgxpool.ParseConfig(text); err != nil {
+		return nil, nil, s.wrong("store", "the URL of PostgreSQL cannot be read: write postgres://user:password@host:port/database, with special characters of the password as %XX")
+	}
+	options := pgstore.Options{Table: s.Table}
+	if session {
+		store, err := pgstore.NewSession(text, options)
+		if err != nil {
+			return nil, nil, s.wrong("table", err.Error())
+		}
+		return store, closerFunc(store.Close), nil
+	}
+	pool, err := pgxpool.New(ctx, text)
+	if err != nil {
+		return nil, nil, s.wrong("store", "the pool of connections to PostgreSQL cannot be made: see the parameters of its URL that begin with pool_")
+	}
+	store, err := pgstore.New(pool, options)
+	if err != nil {
+		pool.Close()
+		return nil, nil, s.wrong("table", err.Error())
+	}
+	return store, closerFunc(pool.Close), nil
+}
+
+// closerFunc closes what cannot fail at that.
+type closerFunc func()
+
+// Close is io.Closer's.
+func (f closerFunc) Close() error {
+	f()
+	return nil
+}
+
+// closers close one after the other.
+type closers []io.Closer
+
+// Close is io.Closer's.
+func (c closers) Close() error {
+	var errs []error
+	for _, one := range c {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
 }
 
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -74,7 +172,7 @@ func Redact(urls ...string) string {
 	var list []string
 	for _, text := range urls {
 		scheme, rest, ok := strings.Cut(text, "://")
-		if !ok {
+		if !ok || scheme == "" {
 			list = append(list, "(no URL)")
 			continue
 		}

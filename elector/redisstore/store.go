@@ -68,6 +68,7 @@ type Store struct {
 
 	mu      sync.Mutex // guards changes of live, and the rest
 	retired sync.WaitGroup
+	hub     hub // of Watch
 }
 
 var _ elector.Store = (*Store)(nil)

@@ -2,26 +2,31 @@ package redisstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/recount-io/recount/elector"
 )
 
-// errBrokenOff is why a watch does not connect a second time.
-var errBrokenOff = errors.New("redisstore: the watch has broken off")
+// hintsKept is how many hints wait for a callback that is slow. Then the oldest
+// ones are dropped: the latest says best whether a try is worth it.
+const hintsKept = 16
 
-// Watch is [elector.Store.Watch]. Every call has a connection of its own, so
-// the server's count of listeners is the count of waiting candidates. A
-// connection that is silent is pinged; one that does not answer within ten
-// seconds is given up. hint is never called after Watch has returned.
+// Watch is [elector.Store.Watch]. All calls of a store share one connection,
+// which is opened by the first of them and closed by the last. One that is
+// silent is pinged; if it does not answer within ten seconds it is given up, and
+// ends every Watch. hint is called on the caller's goroutine, so never after
+// Watch has returned, and a slow one holds up nobody else's.
+//
+// The server counts connections, so the candidates of one process and election
+// count as one of those who wait (Grant.Waiters and its like), and in a cluster
+// those count as none whose connection is to another node than their
+// election's. Both spread the tries after a release less than they could be: by
+// a millisecond at least, in which a server refuses some fifty tries. The first
+// success puts the others off, and the number of processes, which a server with
+// many candidates has, is counted.
 func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
 	if err := checkNames(election, "-", "-"); err != nil {
 		return err
@@ -33,158 +38,88 @@ func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hi
 	if err != nil {
 		return err
 	}
-	w := &watch{channel: s.keys(election).channel(), pingEvery: s.pingEvery, confirm: s.opts.ReadTimeout, hint: hint}
-	sub := c.Subscribe(context.WithValue(ctx, watchKey{}, w)) // no channel yet: no I/O
-	done := make(chan error, 1)
-	go func() {
-		err := w.listen(context.WithValue(ctx, watchKey{}, w), sub)
-		w.end()
-		_ = sub.Close() // it has no more to say
-		done <- err
-	}()
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		// go-redis would notice at its next time-out only, and holds a lock
-		// while it connects: closing the connection below it ends both. The
-		// goroutine ends by itself, in the worst case after the time-outs of
-		// a look-up of the master.
-		w.end()
+	w := &watch{
+		channel: s.keys(election).channel(),
+		hints:   make(chan elector.Hint, hintsKept),
+		ended:   make(chan error, 1),
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	l := s.hub.join(s, c, w)
+	defer l.leave(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case h := <-w.hints:
+			hint(h)
+		case err := <-w.ended:
+			w.rest(hint)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return judge("watch", election, plain(err))
+		}
 	}
-	return judge("watch", election, plain(err))
 }
-
-// watchKey finds the watch in the context of a dial.
-type watchKey struct{}
 
 // watch is one call of Watch.
 type watch struct {
-	channel   string
-	pingEvery time.Duration
-	confirm   time.Duration
-	hint      func(elector.Hint)
-
-	mu    sync.Mutex // held while hint is called
-	conns []net.Conn // opened for it
-	armed bool       // subscribed: no further connection
-	over  bool       // no further hint
+	channel string
+	hints   chan elector.Hint // one goroutine sends: the listener's
+	ended   chan error        // takes one error, the first
 }
 
-// watched makes the connections that are opened for a watch known to it.
-func watched(dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		w, ok := ctx.Value(watchKey{}).(*watch)
-		if !ok {
-			return dial(ctx, network, addr)
-		}
-		if !w.mayDial() {
-			// go-redis would connect again before it reports that a
-			// connection broke; the elector does that, when it is worth it.
-			return nil, errBrokenOff
-		}
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		w.adopt(conn)
-		return conn, nil
-	}
-}
-
-func (w *watch) mayDial() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.armed && !w.over
-}
-
-func (w *watch) adopt(conn net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.conns = append(w.conns, conn)
-	if w.over {
-		_ = conn.Close() // the caller has left: nobody reads from it
-	}
-}
-
-// end makes sure that hint is not called any more, and frees whoever reads.
-func (w *watch) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	for _, conn := range w.conns {
-		_ = conn.Close() // nobody reads from it any more
-	}
-	w.conns = nil
-}
-
+// tell passes a hint on, and waits for nobody.
 func (w *watch) tell(h elector.Hint) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		w.hint(h)
-	}
-}
-
-// listen subscribes and passes hints on until something breaks.
-func (w *watch) listen(ctx context.Context, sub *redis.PubSub) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // go-redis takes the shape of replies for granted
-			err = fmt.Errorf("redisstore: the reply to a subscription has an unexpected shape: %v", r)
-		}
-	}()
-	if err := sub.Subscribe(ctx, w.channel); err != nil {
-		return err
-	}
-	if err := w.confirmed(ctx, sub); err != nil {
-		return err
-	}
-	silent := 0
 	for {
-		message, err := sub.ReceiveTimeout(ctx, w.pingEvery)
-		switch {
-		case err == nil:
-			silent = 0
-			if m, ok := message.(*redis.Message); ok {
-				if h, ok := parseHint(m.Payload); ok {
-					w.tell(h)
-				}
-			}
-		case !isTimeout(err):
-			return err
-		case silent > 0:
-			return fmt.Errorf("the connection is silent, and a ping has had no answer for %v: %w", w.pingEvery, err)
+		select {
+		case w.hints <- h:
+			return
 		default:
-			silent++
-			if err := sub.Ping(ctx); err != nil {
-				return err
-			}
+		}
+		select {
+		case <-w.hints:
+		default:
 		}
 	}
 }
 
-// confirmed waits for the server's word that the subscription stands. Without
-// it a forbidden or lost one would look like an election in which nothing
-// happens.
-func (w *watch) confirmed(ctx context.Context, sub *redis.PubSub) error {
-	message, err := sub.ReceiveTimeout(ctx, w.confirm)
-	if err != nil {
-		return err
+// end makes the call return.
+func (w *watch) end(err error) {
+	select {
+	case w.ended <- err:
+	default: // there was an earlier reason
 	}
-	if _, ok := message.(*redis.Subscription); !ok {
-		return fmt.Errorf("redisstore: %T came in place of a subscription's confirmation", message)
-	}
-	w.mu.Lock()
-	w.armed = true
-	w.mu.Unlock()
-	return nil
 }
 
-func isTimeout(err error) bool {
-	var e net.Error
-	return errors.As(err, &e) && e.Timeout()
+// rest tells what came before the end.
+func (w *watch) rest(hint func(elector.Hint)) {
+	for {
+		select {
+		case h := <-w.hints:
+			hint(h)
+		default:
+			return
+		}
+	}
+}
+
+// hub has the connection that the watches of a store share.
+type hub struct {
+	mu       sync.Mutex
+	listener *listener // the newest; it may be over
+}
+
+// join adds a watch to the listener, or to a new one: if there is none yet, if
+// it is over, or if its client was replaced.
+func (h *hub) join(s *Store, c *client, w *watch) *listener {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listener == nil || h.listener.client != c || !h.listener.add(w) {
+		h.listener = newListener(s, c)
+		h.listener.add(w)
+		go h.listener.run()
+	}
+	return h.listener
 }
 
 // parseHint reads what the scripts publish: "released TOKEN WAITERS", perhaps

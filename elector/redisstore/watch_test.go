@@ -48,12 +48,12 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 }
 
 // A grant and a release wake everybody who waits, and each hint, grant and
-// refusal says how many those are.
+// refusal says how many stores those are.
 func TestHints(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
 		one, _, _ := watching(t, r, s, 1)
-		two, _, _ := watching(t, r, s, 2)
+		two, _, _ := watching(t, r, r.open(t, Options{}), 2)
 		a := attempt("n1", "a")
 		g := mustAcquire(t, r, s, a)
 		if g.Waiters != 2 {

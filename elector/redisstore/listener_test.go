@@ -1,0 +1,291 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// crowd is many watches of one store, two of each election.
+type crowd struct {
+	r     *server
+	names []string
+	hints []chan elector.Hint // two for each name
+	ended chan error
+}
+
+func newCrowd(t *testing.T, ctx context.Context, r *server, s *Store, elections int) *crowd {
+	t.Helper()
+	c := &crowd{r: r, ended: make(chan error, 2*elections)}
+	for i := range elections {
+		name := fmt.Sprint("election-", i)
+		c.names = append(c.names, name)
+		for range 2 {
+			hints := make(chan elector.Hint, 10)
+			c.hints = append(c.hints, hints)
+			go func() { c.ended <- s.Watch(ctx, name, func(h elector.Hint) { hints <- h }) }()
+		}
+	}
+	return c
+}
+
+func (c *crowd) channel(i int) string { return "recount:{" + c.names[i] + "}:wake" }
+
+// awaitSubscribed waits until the server counts one connection for each name,
+// or none.
+func (c *crowd) awaitSubscribed(t *testing.T, want int64) {
+	t.Helper()
+	channels := make([]string, len(c.names))
+	for i := range channels {
+		channels[i] = c.channel(i)
+	}
+	for settled := false; !settled; {
+		counts, err := c.r.admin.PubSubNumSub(c.r.ctx, channels...).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled = true
+		for _, n := range counts {
+			settled = settled && n == want
+		}
+	}
+}
+
+// listening is how many connections of the server subscribe to something.
+func (r *server) listening(t *testing.T) int {
+	t.Helper()
+	list, err := r.admin.Do(r.ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(list, "addr=") - strings.Count(list, "laddr=")
+}
+
+// Two hundred watches share one connection, and each hears of its own election
+// only. Each costs the goroutine that called it, and the connection costs one.
+func TestWatchesShareAConnection(t *testing.T) {
+	r := startOwn(t, &redis.Options{})
+	s := r.open(t, Options{})
+	r.do(t, "PING")
+	before := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	c := newCrowd(t, ctx, r, s, 100)
+	c.awaitSubscribed(t, 1)
+	if n := r.listening(t); n != 1 {
+		t.Errorf("%d connections listen", n)
+	}
+	for i := range c.names {
+		r.do(t, "PUBLISH", c.channel(i), fmt.Sprintf("released %d 1", i+1))
+	}
+	for i, hints := range c.hints {
+		want := elector.Hint{Kind: elector.HintReleased, Token: uint64(i/2 + 1), Waiters: 1}
+		if h := receive(t, "hint", hints); h != want {
+			t.Errorf("%s got the hint %+v, want %+v", c.names[i/2], h, want)
+		}
+	}
+	for i, hints := range c.hints {
+		if len(hints) > 0 {
+			t.Errorf("%s got a second hint: %+v", c.names[i/2], <-hints)
+		}
+	}
+	// The watches are the callers' own goroutines; besides them there is the reader.
+	if got := listenerGoroutines(); got != 1 {
+		t.Errorf("%d goroutines serve the watches", got)
+	}
+	cancel()
+	for range c.hints {
+		if err := receive(t, "end", c.ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("a watch ended with %v", err)
+		}
+	}
+	c.awaitSubscribed(t, 0)
+	if err := goleak.Find(before); err != nil {
+		t.Error(err)
+	}
+}
+
+// A connection that is killed ends all its watches, with an error that may
+// pass. The next ones open one connection again.
+func TestKilledConnectionEndsAllWatches(t *testing.T) {
+	r := startOwn(t, &redis.Options{})
+	s := r.open(t, Options{})
+	for range 3 {
+		ctx, cancel := context.WithCancel(r.ctx)
+		c := newCrowd(t, ctx, r, s, 50)
+		c.awaitSubscribed(t, 1)
+		if n := r.listening(t); n != 1 {
+			t.Errorf("%d connections listen", n)
+		}
+		r.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+		for range c.hints {
+			err := receive(t, "end", c.ended)
+			var fatal *elector.FatalError
+			if errors.As(err, &fatal) || errors.Is(err, context.Canceled) {
+				t.Errorf("a watch ended with %v", err)
+			}
+		}
+		cancel()
+	}
+}
+
+// A watch that ends leaves its channel and disturbs nobody; another one of the
+// same election goes on, and one that comes back hears again.
+func TestWatchesComeAndGo(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		numSub := func(name string, want int64) {
+			t.Helper()
+			c := crowd{r: r, names: []string{name}}
+			c.awaitSubscribed(t, want)
+		}
+		begin := func(name string) (chan elector.Hint, func()) {
+			ctx, cancel := context.WithCancel(r.ctx)
+			hints, ended := make(chan elector.Hint, 10), make(chan error, 1)
+			go func() { ended <- s.Watch(ctx, name, func(h elector.Hint) { hints <- h }) }()
+			return hints, func() {
+				cancel()
+				_ = receive(t, "end", ended)
+			}
+		}
+		stays, stop := begin("stays")
+		defer stop()
+		numSub("stays", 1)
+		_, leave := begin("stays")
+		_, leaveOther := begin("goes")
+		numSub("goes", 1)
+		leave()
+		leaveOther()
+		numSub("goes", 0)
+		numSub("stays", 1)
+		back, stopBack := begin("goes")
+		defer stopBack()
+		numSub("goes", 1)
+		r.do(t, "PUBLISH", "recount:{goes}:wake", "released 5 1")
+		if h := receive(t, "hint", back); h.Token != 5 {
+			t.Errorf("hint %+v", h)
+		}
+		r.do(t, "PUBLISH", "recount:{stays}:wake", "released 6 1")
+		if h := receive(t, "hint", stays); h.Token != 6 {
+			t.Errorf("hint %+v", h)
+		}
+	})
+}
+
+// A channel that the user may not hear fails its own watch for good, and no
+// other. A user who may not unsubscribe leaves all the same.
+func TestForbiddenChannelFailsAlone(t *testing.T) {
+	r := startOwn(t, &redis.Options{})
+	r.do(t, "ACL", "SETUSER", "half", "on", ">"+secret, "~*", "resetchannels", "&recount:{billing}:*", "+subscribe", "+ping")
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "half", Password: secret}, Options{})
+	hints, ended, cancel := watching(t, r, s, 1)
+	var fatal *elector.FatalError
+	if err := s.Watch(r.ctx, "other", func(elector.Hint) {}); !errors.As(err, &fatal) {
+		t.Errorf("the forbidden watch ended with %v", err)
+	}
+	again, stop := context.WithCancel(r.ctx)
+	second, heard := make(chan error, 1), make(chan elector.Hint, 10)
+	go func() { second <- s.Watch(again, "billing", func(h elector.Hint) { heard <- h }) }()
+	r.tellUntil(t, heard)
+	cancel() // it may not unsubscribe: the other one has the channel still
+	_ = receive(t, "end", ended)
+	stop()
+	_ = receive(t, "end", second)
+	for r.listening(t) != 0 {
+	}
+	if len(hints) == 0 {
+		t.Error("the allowed watch heard nothing")
+	}
+}
+
+// tellUntil publishes until somebody has heard it.
+func (r *server) tellUntil(t *testing.T, heard chan elector.Hint) {
+	t.Helper()
+	for {
+		r.do(t, "PUBLISH", "recount:{billing}:wake", "released 9 1")
+		select {
+		case <-heard:
+			return
+		default:
+		}
+	}
+}
+
+// A callback that hangs holds up its own watch only, and when it goes on it
+// gets the latest hints.
+func TestSlowCallbackHoldsUpNobody(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		hold, first := make(chan struct{}), make(chan struct{})
+		slow := make(chan elector.Hint, 1000)
+		var once sync.Once
+		ctx, cancel := context.WithCancel(r.ctx)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- s.Watch(ctx, "billing", func(h elector.Hint) {
+				once.Do(func() {
+					close(first)
+					<-hold
+				})
+				slow <- h
+			})
+		}()
+		quick, _, _ := watching(t, r, s, 1)
+		const many = 5 * hintsKept
+		for i := range many {
+			r.do(t, "PUBLISH", "recount:{billing}:wake", fmt.Sprintf("released %d 1", i+1))
+			if i == 0 {
+				receive(t, "first hint", first)
+			}
+			for receive(t, "hint", quick).Token != uint64(i+1) {
+			}
+		}
+		close(hold)
+		for h := receive(t, "hint", slow); h.Token != many; h = receive(t, "hint", slow) {
+		}
+		cancel()
+		_ = receive(t, "end", ended)
+	})
+}
+
+// A subscription that is never confirmed ends its watch with an error, also on
+// a connection that others use already.
+func TestUnconfirmedSubscription(t *testing.T) {
+	f := startFake(t, func(args []string) string {
+		if args[0] == "subscribe" && strings.Contains(args[1], "billing") {
+			return array(bulk("subscribe"), bulk(args[1]), number(1))
+		}
+		return silence
+	})
+	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = 100 * time.Millisecond })
+	s.pingEvery = time.Second
+	ended := make(chan error, 2)
+	go func() { ended <- s.Watch(t.Context(), "billing", func(elector.Hint) {}) }()
+	for f.count("subscribe") != 1 {
+	}
+	go func() { ended <- s.Watch(t.Context(), "other", func(elector.Hint) {}) }()
+	for range 2 {
+		var fatal *elector.FatalError
+		if err := receive(t, "end", ended); err == nil || errors.As(err, &fatal) {
+			t.Errorf("a watch ended with %v", err)
+		}
+	}
+}
+
+// listenerGoroutines is how many goroutines serve watches, besides the callers.
+func listenerGoroutines() int {
+	text := make([]byte, 1<<22)
+	text = text[:runtime.Stack(text, true)]
+	return strings.Count(string(text), "created by github.com/recount-io/recount/elector/redisstore.(*hub)") +
+		strings.Count(string(text), "created by github.com/recount-io/recount/elector/redisstore.(*listener)")
+}

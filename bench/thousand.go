@@ -144,6 +144,6 @@ func elect(ctx context.Context, s *server, l *library, elections int, as string)
 	n := float64(elections)
 	return []string{
 		figure(float64(settled.goroutines-before.goroutines-elections) / n), strconv.Itoa(after.connections),
-		figure((settled.heap - before.heap) / 1024 / n), figure(float64(after.cpu-settled.cpu) / float64(window)),
+		figure((settled.heap - before.heap) / 1024 / n), fmt.Sprintf("%.1f %%", 100*float64(after.cpu-settled.cpu)/float64(window)),
 	}, nil
 }

@@ -72,7 +72,7 @@ func (s *stage) forget(ctx context.Context, span time.Duration, what string) (st
 		return "", errDown
 	}
 	older := s.store.fork()
-	s.Sleep(ctx, span)
+	s.behind(ctx, span)
 	if s.store.down {
 		return "", errDown
 	}
@@ -83,6 +83,13 @@ func (s *stage) forget(ctx context.Context, span time.Duration, what string) (st
 		return "", faults.NoEffect("%s, but had written nothing of the election for %v", what, span)
 	}
 	return what + ": " + lost, nil
+}
+
+// behind lets time pass in which the replica that was forked gets nothing.
+func (s *stage) behind(ctx context.Context, span time.Duration) {
+	s.store.lags = true
+	s.Sleep(ctx, span)
+	s.store.lags = false
 }
 
 // PromoteReplica implements faults.World.
@@ -101,7 +108,7 @@ func (s *stage) SplitStore(ctx context.Context, nodes []string, lag time.Duratio
 		return "", errDown
 	}
 	replica := s.store.fork()
-	s.Sleep(ctx, lag)
+	s.behind(ctx, lag)
 	switch {
 	case s.store.down:
 		return "", errDown

@@ -17,6 +17,8 @@ var (
 	errTimeout  = errors.New("no answer within the time-out")
 	errBroken   = errors.New("the connection broke")
 	errNoScript = errors.New("NOSCRIPT")
+
+	errUnconfirmed = errors.New("too few replicas have confirmed it")
 )
 
 const (
@@ -46,6 +48,7 @@ type store struct {
 	*server
 	old     *server // an isolated primary of before; nil if there is none
 	aside   []bool  // by node: it reaches the old one
+	lags    bool    // the replica that will be promoted gets nothing now
 	before  content // of the old one when it was isolated
 	scripts Scripts
 	protect string // "1" if the scripts protect the election from lost data
@@ -175,19 +178,34 @@ func (s *store) execute(k *call) {
 	case history.Acquire:
 		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0")
 		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire))
-		s.audit(c, k.outcome.input.Result, max(k.outcome.input.Token, 0))
+		s.audit(k, max(k.outcome.input.Token, 0))
+		s.confirm(k)
 	case history.Renew:
 		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.id, "0")
 		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.keys.renew))
-		s.audit(c, k.outcome.input.Result, c.token)
+		s.audit(k, c.token)
+		s.confirm(k)
 	case history.Release:
 		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token), c.to, milliseconds(c.reserve))
 		k.outcome.input = changed(s.call(k, s.scripts.Release, s.keys.release))
-		s.audit(c, k.outcome.input.Result, c.token)
+		s.audit(k, c.token)
 	case history.Observe:
 		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
 	default:
 		k.outcome.value, k.outcome.input = plain(s.of(k.client.node).model.Do(s.now(), c.args...))
+	}
+}
+
+// confirm lets the candidate not know of a grant or renewal that the replicas do
+// not confirm, where they have to: those of an old primary that is isolated, and
+// whatever the replica lacks that will be promoted. The time until the server
+// gives up waiting for them is left out.
+func (s *store) confirm(k *call) {
+	if s.run.spec.Replicas == 0 || k.outcome.input.Result != machine.Done {
+		return
+	}
+	if s.lags || s.of(k.client.node) == s.old {
+		k.outcome.input = machine.Input{Err: errUnconfirmed}
 	}
 }
 
@@ -200,10 +218,14 @@ func (s *store) call(k *call, script *redismodel.Script, keys []string) redismod
 	return model.Run(s.now(), script, keys, s.args)
 }
 
-// audit records what the server did, in its own order.
-func (s *store) audit(c *command, result machine.Result, token uint64) {
+// audit records what the server did, in its own order. Where replicas have to
+// confirm, the record of an isolated primary is lost with it.
+func (s *store) audit(k *call, token uint64) {
+	if s.run.spec.Replicas > 0 && s.of(k.client.node) == s.old {
+		return
+	}
 	applied := &no
-	switch result {
+	switch k.outcome.input.Result {
 	case machine.Done:
 		applied = &yes
 	case machine.Held, machine.NotHeld:
@@ -211,7 +233,7 @@ func (s *store) audit(c *command, result machine.Result, token uint64) {
 		return // an error: nothing was executed
 	}
 	s.run.add(history.Event{
-		Kind: history.Audit, Call: c.call, Nonce: c.nonce, Try: c.try, Token: token, Applied: applied,
+		Kind: history.Audit, Call: k.command.call, Nonce: k.command.nonce, Try: k.command.try, Token: token, Applied: applied,
 	})
 }
 

@@ -220,6 +220,7 @@ func ExampleElector_History() {
 // with its connections.
 func ExampleNew_several() {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	store := memstore.New(memstore.Options{})
 	led := make(chan string)
 	var running sync.WaitGroup

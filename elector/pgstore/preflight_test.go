@@ -73,8 +73,7 @@ func TestPreflightOfTheSurroundings(t *testing.T) {
 	if f := found(p, `"recount_lease"`); f.Severity != elector.SeverityError || !strings.Contains(f.Fix, "Migrate") {
 		t.Errorf("no tables: %+v", p)
 	}
-	way := d.server.proxy(t)
-	way.alter = otherProcess
+	way := d.server.proxy(t, otherProcess)
 	through, err := New(poolAt(t, way.url(d.name)), Options{})
 	if err != nil {
 		t.Fatal(err)

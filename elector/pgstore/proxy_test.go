@@ -13,7 +13,7 @@ type proxy struct {
 	t      testing.TB
 	listen net.Listener
 	to     string
-	alter  func([]byte) // what the server says
+	alter  []func([]byte)
 
 	mu     sync.Mutex
 	frozen chan struct{} // closed when it thaws; nil while it passes all on
@@ -21,13 +21,14 @@ type proxy struct {
 	all    sync.WaitGroup
 }
 
-func (s *server) proxy(t testing.TB) *proxy {
+// proxy makes one. Each alter changes what the server says.
+func (s *server) proxy(t testing.TB, alter ...func([]byte)) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, listen: l, to: fmt.Sprintf("127.0.0.1:%d", s.port), alter: func([]byte) {}}
+	p := &proxy{t: t, listen: l, to: fmt.Sprintf("127.0.0.1:%d", s.port), alter: alter}
 	p.all.Go(p.serve)
 	t.Cleanup(func() {
 		p.thaw()
@@ -56,13 +57,13 @@ func (p *proxy) serve() {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		p.all.Go(func() { p.pass(client, server, func([]byte) {}) })
+		p.all.Go(func() { p.pass(client, server, nil) })
 		p.all.Go(func() { p.pass(server, client, p.alter) })
 	}
 }
 
 // pass passes on what comes, and the end of it; nothing while it is frozen.
-func (p *proxy) pass(from, to net.Conn, alter func([]byte)) {
+func (p *proxy) pass(from, to net.Conn, alter []func([]byte)) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -72,7 +73,9 @@ func (p *proxy) pass(from, to net.Conn, alter func([]byte)) {
 		if frozen != nil {
 			<-frozen
 		}
-		alter(buffer[:n])
+		for _, change := range alter {
+			change(buffer[:n])
+		}
 		if _, werr := to.Write(buffer[:n]); werr != nil || err != nil {
 			_ = from.Close()
 			_ = to.Close()

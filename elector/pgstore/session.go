@@ -316,9 +316,6 @@ func (s *SessionStore) Release(ctx context.Context, l elector.Lease) error {
 // Watch is [elector.Store.Watch], like Store's. With TakeOverDeadSessions it
 // looks four times a second besides whether the holder's session is over.
 func (s *SessionStore) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	if err := s.rows.ready(ctx, "watch", election); err != nil {
-		return err
-	}
 	if !s.orphans {
 		return s.rows.watch(ctx, election, s.rows.pingEvery, ping, hint)
 	}

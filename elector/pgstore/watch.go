@@ -25,9 +25,6 @@ const orphanEvery = 250 * time.Millisecond
 // that is silent for ten seconds is asked for a sign of life, and given up if
 // none comes within another ten. hint is never called after Watch has returned.
 func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	if err := s.ready(ctx, "watch", election); err != nil {
-		return err
-	}
 	return s.watch(ctx, election, s.pingEvery, ping, hint)
 }
 
@@ -45,6 +42,9 @@ func (s *Store) watch(ctx context.Context, election string, every time.Duration,
 }
 
 func (s *Store) listen(ctx context.Context, election string, every time.Duration, probe probe, hint func(elector.Hint)) error {
+	if err := s.readySoon(ctx, election); err != nil {
+		return err
+	}
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -79,6 +79,13 @@ func (s *Store) listen(ctx context.Context, election string, every time.Duration
 	return ctx.Err()
 }
 
+// readySoon is ready for a caller who sets no deadline.
+func (s *Store) readySoon(ctx context.Context, election string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.ready(ctx, "watch", election)
+}
+
 // connect opens a connection as the pool would, but not one of the pool's: a
 // watch holds it for long, and would leave a small pool without any.
 func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
@@ -86,6 +93,7 @@ func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 	defer cancel()
 	cfg := s.pool.Config()
 	to := cfg.ConnConfig.Copy()
+	to.OnNotification = nil // somebody else's would take ours away
 	if cfg.BeforeConnect != nil {
 		if err := cfg.BeforeConnect(ctx, to); err != nil {
 			return nil, err

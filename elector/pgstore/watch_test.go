@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/recount-io/recount/elector"
 )
@@ -107,6 +108,7 @@ func TestWatchConnectsAsThePoolDoes(t *testing.T) {
 		_, err := conn.Exec(ctx, "set application_name = 'as the pool'")
 		return err
 	}
+	cfg.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // the program's own
 	pool := poolOf(t, cfg)
 	s, err := New(pool, Options{})
 	if err != nil {
@@ -115,9 +117,12 @@ func TestWatchConnectsAsThePoolDoes(t *testing.T) {
 	if err := s.Migrate(d.ctx); err != nil {
 		t.Fatal(err)
 	}
-	d.watching(t, s)
+	hints, _, _ := d.watching(t, s)
 	if n := get[int](t, d, "select count(*) from pg_stat_activity where application_name = 'as the pool' and usename = 'watcher' and query ilike 'listen%'"); n != 1 {
 		t.Errorf("%d watches as the pool would open them, want 1", n)
 	}
-	d.acquire(t, s, attemptOf("n1", "1")) // by the pool's only connection
+	l := d.acquire(t, s, attemptOf("n1", "1")) // by the pool's only connection
+	if h := receive(t, "hint", hints); h.Token != l.Token {
+		t.Errorf("hint %+v", h)
+	}
 }

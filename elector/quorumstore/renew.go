@@ -74,12 +74,11 @@ func (r *renewal) send() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.a = r.s.find(r.l)
-	fresh := r.a.fresh(r.began)
 	for n, h := range r.a.nodes {
 		switch {
 		case h.counted:
 			r.renew(n, h.token)
-		case !fresh:
+		case !r.a.mendable(n, r.began):
 			// Somebody else may have led since, so this node cannot count.
 			r.verdicts[n], r.errs[n] = no, elector.ErrNotHeld
 		case h.token != 0 && h.token < r.l.Token:
@@ -107,7 +106,7 @@ func (r *renewal) renew(n int, token uint64) {
 		note: func(_ struct{}, err error) {
 			if errors.Is(err, elector.ErrNotHeld) {
 				r.s.mu.Lock()
-				r.a.lost(n, token)
+				r.a.lost(n, token, r.began)
 				r.s.mu.Unlock()
 			}
 		},

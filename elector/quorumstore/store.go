@@ -150,12 +150,25 @@ type holding struct {
 	token   uint64 // that the node granted last; 0: none, or it is gone
 	counted bool   // it counts for the majority: see attempt.granted
 	dropped uint64 // the highest token that a release was sent for
+
+	// gone says that the node counted, and then did not hold the lease when it
+	// was asked by a renewal sent at the time asked.
+	gone  bool
+	asked time.Duration
 }
 
 // fresh says whether the majority that confirmed the lease last still holds it:
 // its nodes keep it for ttl at least, and no clock runs that wrong.
 func (a *attempt) fresh(now time.Duration) bool {
 	return a.token != 0 && now-a.sent <= a.ttl*3/4
+}
+
+// mendable says whether node n may be made to hold the lease that it does not,
+// and count: if a majority holds it all the while. A node that has lost it is
+// no witness of that: then a majority must have confirmed it since.
+func (a *attempt) mendable(n int, now time.Duration) bool {
+	h := a.nodes[n]
+	return a.fresh(now) && (!h.gone || a.sent >= h.asked)
 }
 
 // granted notes that node n granted the attempt a token. It is worth nothing if
@@ -166,20 +179,21 @@ func (a *attempt) granted(n int, token uint64, now time.Duration) {
 		return
 	}
 	if h.token != token {
-		*h = holding{token: token, dropped: h.dropped}
+		h.token, h.counted = token, false
 	}
 	// A term's token was granted to nobody else. A larger one tells nothing
 	// about who held the node since, so the node counts only if a majority held
 	// the lease all the while, and nobody else can have led.
-	if a.token != 0 && (token == a.token || token > a.token && a.fresh(now)) {
-		h.counted = true
+	if a.token != 0 && (token == a.token || token > a.token && a.mendable(n, now)) {
+		h.counted, h.gone = true, false
 	}
 }
 
-// lost notes that node n does not hold the lease with that token.
-func (a *attempt) lost(n int, token uint64) {
+// lost notes that node n did not hold the lease with that token, when it was
+// asked by a renewal sent at that time.
+func (a *attempt) lost(n int, token uint64, asked time.Duration) {
 	if h := &a.nodes[n]; h.token == token {
-		h.token, h.counted = 0, false
+		h.token, h.counted, h.gone, h.asked = 0, false, true, asked
 	}
 }
 
@@ -187,7 +201,7 @@ func (a *attempt) lost(n int, token uint64) {
 func (a *attempt) won(token uint64, sent, now time.Duration) {
 	if a.token != token {
 		for n := range a.nodes {
-			a.nodes[n].counted = false
+			a.nodes[n].counted, a.nodes[n].gone = false, false
 		}
 	}
 	a.token, a.sent = token, max(a.sent, sent)

@@ -26,6 +26,7 @@ type candidacy struct {
 	metrics *prommetrics.Collector
 	http    *server // nil if nobody is to ask
 	notify  notifier
+	hand    bool // the leadership may be handed over by HTTP
 
 	work    func(context.Context, *elector.Term)
 	term    *atomic.Pointer[elector.Term]
@@ -40,6 +41,9 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.hand && f.http == "" {
+		return nil, usage(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
+	}
 	log, err := m.logger(f.log, f.json)
 	if err != nil {
 		return nil, err
@@ -48,7 +52,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	c := &candidacy{prepared: p, log: log, store: store, closer: closer, notify: notifierOf(m.Environ)}
+	c := &candidacy{prepared: p, log: log, store: store, closer: closer, notify: notifierOf(m.Environ), hand: f.hand}
 	if c.monitor, err = health.New(health.Options{}); err != nil {
 		return nil, errors.Join(err, closer.Close())
 	}

@@ -75,6 +75,9 @@ func (c *candidacy) handler() http.Handler {
 	mux.Handle("/readyz", c.monitor.ReadyHandler())
 	mux.Handle("/status", c.monitor.Handler())
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	if c.hand {
+		mux.HandleFunc("POST /transfer", c.answerTransfer)
+	}
 	return mux
 }
 

@@ -60,7 +60,10 @@ func (w *word) Set(value string) error { *w = word(value); return nil }
 func (w *word) Type() string           { return "value" }
 
 // electionOnly are the settings that mean nothing to who does not compete.
-var electionOnly = []string{"id", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "once"}
+var electionOnly = []string{
+	"id", "preset", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "priority", "failback", "once",
+	"replicas", "confirm", "unprotected",
+}
 
 // addQuestion gives the command the flags of one that asks the store.
 func addQuestion(cmd *cobra.Command, without ...string) *options {

@@ -19,6 +19,7 @@ type runFlags struct {
 	*options
 	grace   time.Duration
 	http    string
+	hand    bool
 	log     string
 	restart string
 	hold    time.Duration
@@ -28,6 +29,7 @@ type runFlags struct {
 func (f *runFlags) add(cmd *cobra.Command, grace string) {
 	f.flags.DurationVar(&f.grace, "grace", 0, grace)
 	f.flags.StringVar(&f.http, "http", "", "address for /leader, /healthz, /readyz, /status and /metrics, such as :8080")
+	f.flags.BoolVar(&f.hand, "allow-transfer", false, "with --http: let anybody who reaches the address hand the leadership over (elect transfer)")
 	f.flags.StringVar(&f.log, "log", "info", "what is logged to standard error: debug, info, warn or error")
 	f.flags.BoolVar(&f.json, "json", false, "log as JSON")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // for completion only

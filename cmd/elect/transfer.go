@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// wish is what POST /transfer is sent, and what it answers.
+type wish struct {
+	To    string `json:"to"`
+	Error string `json:"error,omitempty"`
+}
+
+// answerTransfer hands the leadership over, and answers when the job has ended
+// and the lease was given back. It wants JSON, and says so by its type, because
+// a page in somebody's browser cannot send that to an address of another site.
+func (c *candidacy) answerTransfer(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Content-Type") != "application/json" {
+		http.Error(w, "send JSON, as application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	var to wish
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1000)).Decode(&to); err != nil || to.To == "" {
+		http.Error(w, `send {"to":"ID"}`, http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), c.timing.drain+c.timing.lease)
+	defer cancel()
+	c.log.Info("asked to hand over", "to", to.To, "by", r.RemoteAddr)
+	err := c.elector.Transfer(ctx, to.To)
+	code := http.StatusOK
+	if err != nil {
+		to.Error, code = err.Error(), http.StatusBadGateway
+		if errors.Is(err, elector.ErrNotLeading) || errors.Is(err, elector.ErrNoCandidate) {
+			code = http.StatusConflict
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(to) // who does not read the answer needs none
+}
+
+func (m Main) transferCommand() *cobra.Command {
+	var (
+		to, at  string
+		timeout time.Duration
+		asJSON  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "transfer",
+		Short: "Hand the leadership over to a named candidate",
+		Long: `transfer asks the elect that leads, over the address of its --http, to end its
+job and to hand the leadership over to the candidate that is named; elect status
+lists them. The lease is kept until the job has ended, and then reserved for that
+candidate for a moment. Only the leader can hand over, and it does so only if it
+was started with --allow-transfer.`,
+		Example: "  elect transfer --at http://127.0.0.1:8080 --to host-b",
+		Args:    noArguments,
+	}
+	cmd.Flags().StringVar(&to, "to", "", "ID of the candidate, or the part of it before the slash")
+	cmd.Flags().StringVar(&at, "at", "", "address of the leader's elect, such as http://127.0.0.1:8080")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long the leader's job may take to end")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		u, err := url.Parse(at)
+		switch {
+		case to == "":
+			return usage(errors.New("no candidate is named: give --to ID; elect status lists them"))
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+			return usage(errors.New("--at does not say where the leader's elect serves; write --at http://HOST:PORT, with the address of its --http"))
+		case timeout <= 0:
+			return usage(fmt.Errorf("--timeout is %v; it must be above zero, such as 1m", timeout))
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+		defer cancel()
+		answer, err := post(ctx, u.JoinPath("transfer").String(), wish{To: to})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(m.Stdout, answer)
+		}
+		_, err = fmt.Fprintf(m.Stdout, "the lease was given back in favour of %s\n", answer.To)
+		return err
+	}
+	return cmd
+}
+
+func post(ctx context.Context, address string, to wish) (wish, error) {
+	body, err := json.Marshal(to)
+	if err != nil {
+		return wish{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return wish{}, usage(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	reply, err := client.Do(request)
+	if err != nil {
+		return wish{}, fmt.Errorf("the leader's elect gave no answer: %w; check --at, and that it runs with --http", err)
+	}
+	defer reply.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(reply.Body, 10_000))
+	if err != nil {
+		return wish{}, err
+	}
+	var answer wish
+	err = json.Unmarshal(content, &answer)
+	switch {
+	case reply.StatusCode == http.StatusNotFound || reply.StatusCode == http.StatusMethodNotAllowed:
+		return wish{}, usage(errors.New("the elect there does not let others hand over: start it with --allow-transfer"))
+	case reply.StatusCode == http.StatusConflict:
+		return wish{}, usage(fmt.Errorf("%s; elect status tells who leads and who competes", answer.Error))
+	case err != nil || reply.StatusCode != http.StatusOK:
+		return wish{}, fmt.Errorf("the leader's elect answers %s: %s", reply.Status, strings.TrimSpace(string(content)))
+	}
+	return answer, nil
+}

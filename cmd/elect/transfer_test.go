@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/recount-io/recount/internal/topology"
+)
+
+// serving starts a sidecar in this process and returns its address; it ends
+// with the test.
+func serving(t *testing.T, address, id string, more ...string) (base string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out output
+	ended := make(chan int)
+	go func() {
+		m := Main{Stdout: &out, Stderr: &out}
+		ended <- m.Run(ctx, append([]string{"serve", "--json", "--store", "redis://" + address, "--name", "billing", "--id", id, "--lease", "2s", "--grace", "300ms", "--http", "127.0.0.1:0"}, more...))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if status := <-ended; status != statusDone {
+			t.Errorf("status %d: %s", status, out.String())
+		}
+	})
+	eventually(t, "it serves", func() bool {
+		_, rest, ok := strings.Cut(out.String(), `"address":"`)
+		base, _, _ = strings.Cut(rest, `"`)
+		return ok
+	})
+	return base
+}
+
+// The leader hands over to the candidate that is named, if it was started so
+// that it may; who does not lead, and who names nobody who competes, is told.
+func TestTransfer(t *testing.T) {
+	r := topology.Single(t)
+	a := serving(t, r.Addr, "a", "--allow-transfer")
+	eventually(t, "a leads", func() bool { code, _ := get(t, a, "/leader"); return code == http.StatusOK })
+	b, c := serving(t, r.Addr, "b", "--allow-transfer"), serving(t, r.Addr, "c")
+	eventually(t, "all compete", func() bool {
+		s := call(t, t.Context(), nil, "status", "--store", "redis://"+r.Addr, "--name", "billing")
+		return strings.Contains(s.out, "candidate b/") && strings.Contains(s.out, "candidate c/")
+	})
+	for want, args := range map[string][]string{
+		"does not lead":   {"--at", "http://" + b, "--to", "c"},
+		"no other live":   {"--at", "http://" + a, "--to", "nobody"},
+		"--allow-transf":  {"--at", "http://" + c, "--to", "b"},
+		"write --at http": {"--at", a, "--to", "b"},
+		"give --to":       {"--at", "http://" + a},
+	} {
+		if got := call(t, t.Context(), nil, append([]string{"transfer"}, args...)...); got.status != statusUsage || !strings.Contains(got.errors, want) {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if got := call(t, t.Context(), nil, "transfer", "--at", "http://"+a, "--to", "c"); got.status != statusDone || !strings.Contains(got.out, "in favour of c") {
+		t.Fatalf("%+v", got)
+	}
+	eventually(t, "c leads", func() bool { code, _ := get(t, c, "/leader"); return code == http.StatusOK })
+}
+
+// A page in a browser can send a form to any address; it must not be able to
+// end a term.
+func TestTransferWantsJSON(t *testing.T) {
+	for kind, want := range map[string]int{"text/plain": http.StatusUnsupportedMediaType, "application/json": http.StatusBadRequest} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "/transfer", strings.NewReader("{}"))
+		r.Header.Set("Content-Type", kind)
+		new(candidacy).answerTransfer(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", kind, w.Code, want)
+		}
+	}
+}

@@ -154,6 +154,36 @@ func TestCrashIsNoticedByTheSession(t *testing.T) {
 	receive(t, "second term", second.terms)
 }
 
+// However often sessions are ended under their leaders, no two believe to lead
+// at one time: who is granted the lease waits for the row as well.
+func TestEndedSessionsNeverMakeTwoLeaders(t *testing.T) {
+	d := open(t)
+	terms := make(chan *elector.Term, 100)
+	for range 4 {
+		d.campaign(t, d.sessions(t, Options{}), "n", func(cfg *elector.Config) {
+			cfg.Lease = time.Second
+			cfg.OnStarted = func(ctx context.Context, term *elector.Term) {
+				terms <- term
+				<-ctx.Done()
+			}
+		})
+	}
+	var past []*elector.Term
+	for len(past) < 5 {
+		term := receive(t, "term", terms)
+		for _, earlier := range past {
+			if earlier.Check(0) == nil {
+				t.Errorf("the term of token %d goes on while that of token %d has begun", earlier.Token(), term.Token())
+			}
+			if earlier.Token() >= term.Token() {
+				t.Errorf("token %d after %d", term.Token(), earlier.Token())
+			}
+		}
+		past = append(past, term)
+		d.kill(t)
+	}
+}
+
 // A restart of the server under a leader costs the term only if it is tied to
 // a session. In both cases the election goes on, with larger tokens.
 func TestServerRestarts(t *testing.T) {

@@ -46,10 +46,13 @@ func (s *Store) Migrate(ctx context.Context) error {
 		_, err = tx.Conn().PgConn().Exec(ctx, s.sql.schema).ReadAll()
 		return err
 	})
-	if err != nil {
-		return judge("migrate", s.sql.names[0], err)
+	if codeOf(err) == "42501" {
+		return &elector.FatalError{
+			Err: fmt.Errorf("pgstore: migrate %s: %w", s.sql.names[0], err),
+			Fix: "run the migration as the owner of the schema, or run: GRANT CREATE ON SCHEMA … TO the role",
+		}
 	}
-	return nil
+	return judge("migrate", s.sql.names[0], err)
 }
 
 func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {

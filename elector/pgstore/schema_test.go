@@ -77,7 +77,7 @@ func TestMissing(t *testing.T) {
 	_, err := s.Acquire(d.ctx, attemptOf("n1", "1"))
 	isFatal(t, "no tables", err, "recount_lease", "worker", "Migrate")
 	isFatal(t, "watch without tables", s.Watch(d.ctx, "billing", func(elector.Hint) {}), "Migrate")
-	isFatal(t, "migration without the right to", s.Migrate(d.ctx), "permission denied")
+	isFatal(t, "migration without the right to", s.Migrate(d.ctx), "permission denied", "GRANT CREATE")
 	made := d.store(t, Options{})
 	if err := s.Migrate(d.ctx); err != nil {
 		t.Errorf("a migration that has nothing to do: %v", err)

@@ -22,12 +22,13 @@ import (
 // or failover of the server, and, by the server's own timer
 // (idle_session_timeout), when it was not renewed for the time of the lease: a
 // holder that is cut off does not hold the lock for ever. The term is over for
-// its holder at the next renewal; others are granted the lease when the row is
-// over by time as well, since the holder may believe until then. See
+// its holder at the next renewal. Others are granted the lease when the row is
+// over as well, since the holder may believe until then: at its end by time, or
+// when the holder, having heard, gives it back. See
 // [Options].TakeOverDeadSessions for the other choice.
 //
-// Election and connection are one to one: each lease that is held costs the
-// server a connection, as each Watch does. It is safe for concurrent use.
+// Each lease that is held costs the server a connection, as each Watch does. It
+// is safe for concurrent use.
 type SessionStore struct {
 	rows    *Store
 	orphans bool

@@ -254,6 +254,16 @@ func TestBothStoresTogether(t *testing.T) {
 		if l, err := s.Leader(d.ctx, "billing"); err != nil || l.ID != "n2" || l.Token != two.Token {
 			t.Errorf("%+v leads, error %v", l, err)
 		}
+		if list, err := s.(elector.Roster).Candidates(d.ctx, "billing"); err != nil || len(list) != 2 || list[1].ID != "n2" {
+			t.Errorf("candidates %+v, error %v", list, err)
+		}
+		if list, err := s.(elector.Chronicle).History(d.ctx, "billing", 9); err != nil || len(list) != 2 || list[0].ID != "n2" {
+			t.Errorf("terms %+v, error %v", list, err)
+		}
+	}
+	var held *elector.HeldError
+	if err := sessions.Retire(d.ctx, "billing"); !errors.As(err, &held) || held.Holder != "n2" {
+		t.Errorf("retiring a held election: %v", err)
 	}
 }
 

@@ -35,6 +35,11 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %v does not say where, or what", code, err)
 		}
 	}
+	for code, word := range map[string]string{"28P01": "password", "42501": "grant", "42P01": "Migrate", "3D000": "database"} {
+		if fix := fixOf(&pgconn.PgError{Code: code}); !strings.Contains(fix, word) {
+			t.Errorf("what to do about %s: %q, which does not say %q", code, fix, word)
+		}
+	}
 	for _, passing := range []error{context.DeadlineExceeded, errors.New("EOF")} {
 		var f *elector.FatalError
 		if err := judge("renew", "billing", passing); errors.As(err, &f) || !errors.Is(err, passing) {

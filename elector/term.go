@@ -121,6 +121,18 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 	}
 }
 
+// Refused tells the elector that a protected resource has refused the term's
+// token: fence is the largest token that the resource has seen. The term is over
+// then, with ReasonSuperseded, and no later term of this candidate will have a
+// token up to fence, whatever the store believes: a store that is split in two,
+// or has lost its count, does not know of the term that was granted elsewhere.
+// For a fence that is not larger than the token Refused does nothing.
+func (t *Term) Refused(fence uint64) {
+	if fence > t.token {
+		t.session.put(machine.Input{Kind: machine.Fenced, Token: fence})
+	}
+}
+
 // leads is IsLeader of this term.
 func (t *Term) leads() bool {
 	return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Deadline()

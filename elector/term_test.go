@@ -196,3 +196,29 @@ func TestDeletedKey(t *testing.T) {
 		}
 	})
 }
+
+// A term whose token the resource refuses is over, and the candidate's next one
+// has a larger token than the resource has seen, though the store knows of none.
+func TestRefusedTokenEndsTheTerm(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		e := b.elector("a")
+		term := b.campaign(e)
+		term.Refused(term.Token()) // seen, and not refused
+		synctest.Wait()
+		if !e.IsLeader() {
+			t.Fatal("a token that is the largest seen ended the term")
+		}
+		term.Refused(41)
+		<-term.Context().Done()
+		synctest.Wait()
+		if e.IsLeader() || term.Check(0) == nil {
+			t.Error("it leads on")
+		}
+		b.resign(term)
+		if next := b.campaign(e); next.Token() != 42 {
+			t.Errorf("the next token is %d", next.Token())
+		} else {
+			b.resign(next)
+		}
+	})
+}

@@ -137,6 +137,18 @@ func (m *Machine) resign(in Input) {
 	}
 }
 
+// fenced ends a term whose token was refused. A store that is split, or that has
+// lost its count, does not know of the later term: the next token must be larger
+// all the same.
+func (m *Machine) fenced(in Input) {
+	m.floor = max(m.floor, in.Token)
+	if m.term.live && in.Token > m.term.token {
+		m.depose(Superseded, nil)
+		m.attempt.notBefore = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
+		m.attempt.next = m.attempt.notBefore
+	}
+}
+
 // drain goes on renewing until the work has ended.
 func (m *Machine) drain(why Why) {
 	m.term.ending = why

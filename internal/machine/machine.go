@@ -173,6 +173,8 @@ func (m *Machine) take(in Input) {
 		m.workEnded(in)
 	case Stop:
 		m.stop()
+	case Fenced:
+		m.fenced(in)
 	}
 }
 

@@ -177,6 +177,8 @@ func (s *script) input(line *words, name string) Input {
 		in.Kind = WorkEnded
 	case "stop":
 		in.Kind = Stop
+	case "fenced":
+		in.Kind = Fenced
 	default:
 		line.fatalf("no command is called %q", name)
 	}

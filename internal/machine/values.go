@@ -18,6 +18,7 @@ const (
 	Resign                        // end the term of Token; 0 means whichever there is. Holder is the successor, if there is one
 	WorkEnded                     // the work of Token's term has ended; a non-nil Err is fatal
 	Stop                          // end for good, gracefully
+	Fenced                        // a protected resource has seen Token, and refuses smaller ones
 )
 
 // Result is the outcome of a request.

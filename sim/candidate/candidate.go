@@ -247,4 +247,7 @@ func (h *Host) Lead(ctx context.Context, term *elector.Term) { h.work.lead(ctx, 
 
 // Write makes the n-th write of a term to the protected resource and reports
 // whether it makes sense to go on.
-func (h *Host) Write(token uint64, n int) bool { return h.work.write(token, n) }
+func (h *Host) Write(token uint64, n int) bool {
+	accepted, _ := h.work.write(token, n)
+	return accepted
+}

@@ -34,7 +34,9 @@ func (w *worker) lead(ctx context.Context, term *elector.Term) {
 	pace := time.NewTicker(w.settings.Writes)
 	defer pace.Stop()
 	for n := 1; term.Check(0) == nil; n++ {
-		if !w.write(term.Token(), n) {
+		accepted, fence := w.write(term.Token(), n)
+		term.Refused(fence)
+		if !accepted {
 			return
 		}
 		if n%readEvery == 0 {
@@ -48,8 +50,9 @@ func (w *worker) lead(ctx context.Context, term *elector.Term) {
 	}
 }
 
-// write makes one write and reports whether it makes sense to go on.
-func (w *worker) write(token uint64, n int) bool {
+// write makes one write and reports whether it makes sense to go on, and the
+// fence if not.
+func (w *worker) write(token uint64, n int) (accepted bool, fence uint64) {
 	body, err := json.Marshal(protocol.WriteRequest{
 		Node: w.settings.Node, Election: w.settings.Election, Token: token,
 		Value: fmt.Sprintf("%s/%d/%d", w.settings.Node, token, n),
@@ -59,11 +62,13 @@ func (w *worker) write(token uint64, n int) bool {
 	}
 	reply, err := w.client.Post(w.settings.Resource+"/write", "application/json", bytes.NewReader(body))
 	if err != nil {
-		return true // the resource is elsewhere for a moment: the elector decides about leading, not this
+		return true, 0 // the resource is elsewhere for a moment: the elector decides about leading, not this
 	}
 	defer reply.Body.Close()
-	_, _ = io.Copy(io.Discard, reply.Body) // read to its end so that the connection is used again
-	return reply.StatusCode == http.StatusOK
+	var answer protocol.WriteReply
+	_ = json.NewDecoder(reply.Body).Decode(&answer) // of another answer the status is enough
+	_, _ = io.Copy(io.Discard, reply.Body)          // read to its end so that the connection is used again
+	return reply.StatusCode == http.StatusOK, answer.Fence
 }
 
 func (w *worker) read() {

@@ -234,7 +234,7 @@ func (w *hostWork) run(r *routine) {
 }
 
 // wrote implements writer.
-func (w *hostWork) wrote(accepted bool) {
+func (w *hostWork) wrote(accepted bool, _ uint64) {
 	w.writing, w.accepted = false, accepted
 	w.moved.fire()
 }

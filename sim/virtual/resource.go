@@ -28,10 +28,15 @@ type write struct {
 	op       history.Event
 	atHome   bool // decided: the answer is on its way back
 	accepted bool
+	fence    uint64 // the largest token that the resource has seen then
 }
 
 // writer is told what became of a write.
-type writer interface{ wrote(accepted bool) }
+type writer interface {
+	// wrote tells whether the write was accepted, and the largest token that
+	// the resource has seen.
+	wrote(accepted bool, fence uint64)
+}
 
 // send begins w.
 func (r *resource) send(w *write, n *node, owner writer, token uint64, value string) {
@@ -59,7 +64,7 @@ func (w *write) act(life uint64) {
 		return
 	}
 	if w.node.life == life && !w.node.defers(w, life) {
-		w.owner.wrote(w.accepted)
+		w.owner.wrote(w.accepted, w.fence)
 	}
 }
 
@@ -86,6 +91,7 @@ func (r *resource) decide(w *write) {
 	} else {
 		e.Kind, e.Fence = history.Fail, r.highest
 	}
+	w.fence = r.highest
 	r.run.add(e)
 	w.atHome = true
 	r.travel(w)

@@ -289,7 +289,7 @@ func (e *shell) workOn() {
 }
 
 // wrote implements writer.
-func (e *shell) wrote(accepted bool) {
+func (e *shell) wrote(accepted bool, fence uint64) {
 	t := &e.term
 	t.writing = false
 	if before := t.before; before != 0 {
@@ -297,6 +297,9 @@ func (e *shell) wrote(accepted bool) {
 		e.step(machine.Input{Kind: machine.WorkEnded, Token: before})
 		t.beat.start(0)
 		return
+	}
+	if !accepted {
+		e.step(machine.Input{Kind: machine.Fenced, Token: fence})
 	}
 	if !accepted || t.draining {
 		e.endWork()

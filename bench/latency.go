@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -43,11 +44,18 @@ func inTurn(ctx context.Context, s *server, list []*library, candidates, rounds 
 			}
 		}
 	}
-	for _, l := range list {
+	for i, l := range list {
 		progress("  %d candidates, %s: %v", candidates, l.name, into[l.name])
+		if control := groups[i].control; control != nil {
+			progress("    a timer and a command, at the same moments: %v", control)
+			into[controlRow] = append(into[controlRow], control...)
+		}
 	}
 	return nil
 }
+
+// controlRow is what the crashes of all libraries are compared with.
+const controlRow = "(a timer and a PING)"
 
 func handover(ctx context.Context, s *server, e effort) (string, error) {
 	all := map[string]sample{}
@@ -77,7 +85,7 @@ func handover(ctx context.Context, s *server, e effort) (string, error) {
 func crashes(ctx context.Context, s *server, e effort) (string, error) {
 	const lease = time.Second
 	var t table
-	t.head("Failover after a crash", "The excess: from the end of the dead leader's lease in Redis until the next one leads. Below 1, p99 keeps the goal of "+goalCrash.String()+". The leader's connections are cut at a random moment between two renewals, as the kernel does for a process that was killed; a lease is one second.",
+	t.head("Failover after a crash", "The excess: from the end of the dead leader's lease in Redis until the next one leads. Below 1, p99 keeps the goal of "+goalCrash.String()+". The leader's connections are cut at a random moment between two renewals, as the kernel does for a process that was killed; a lease is one second. The last row is a timer set for the same moments, and one command: what the machine alone is late by.",
 		"library", "candidates", "crashes", "median to the goal", "p90 to the goal", "p99 to the goal", "p99 to recount's", "goal")
 	for _, candidates := range []int{5, 100} {
 		all := map[string]sample{}
@@ -88,14 +96,18 @@ func crashes(ctx context.Context, s *server, e effort) (string, error) {
 			return "", err
 		}
 		ours := float64(all["recount"].quantile(.99))
-		for _, l := range libraries {
-			x := all[l.name]
+		names := []string{controlRow}
+		for i := range libraries {
+			names = slices.Insert(names, i, libraries[i].name)
+		}
+		for _, name := range names {
+			x := all[name]
 			median, most, worst := float64(x.quantile(.5)), float64(x.quantile(.9)), float64(x.quantile(.99))
 			reached := "–"
-			if l.name == "recount" {
+			if name == "recount" {
 				reached = verdict(worst, float64(goalCrash))
 			}
-			t.row(l.name, fmt.Sprint(candidates), fmt.Sprint(len(x)),
+			t.row(name, fmt.Sprint(candidates), fmt.Sprint(len(x)),
 				ratio(median, float64(goalCrash)), ratio(most, float64(goalCrash)), ratio(worst, float64(goalCrash)), ratio(worst, ours), reached)
 		}
 	}

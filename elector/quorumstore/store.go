@@ -59,6 +59,7 @@ type Store struct {
 	mu        sync.Mutex // guards the rest, and what is reached through it
 	attempts  map[key]*attempt
 	elections map[string]*memory
+	crowd     int // how many of both are worth a look: see forget
 }
 
 var (
@@ -245,9 +246,13 @@ func (s *Store) memory(election string) *memory {
 }
 
 // forget removes what is of no more use: attempts whose leases have ended by
-// themselves on all nodes, and elections that nobody asked for in an hour. The
-// caller holds mu.
+// themselves on all nodes, and elections that nobody asked for in an hour. It
+// looks only when there is twice as much as it left the last time, so that many
+// elections cost no more each than a few. The caller holds mu.
 func (s *Store) forget() {
+	if len(s.attempts)+len(s.elections) < s.crowd {
+		return
+	}
 	now := s.now()
 	for k, a := range s.attempts {
 		if !a.open && now-a.touched > 2*a.ttl+2*s.timeout {
@@ -259,6 +264,7 @@ func (s *Store) forget() {
 			delete(s.elections, name)
 		}
 	}
+	s.crowd = 2*(len(s.attempts)+len(s.elections)) + 64
 }
 
 // attempt returns what is known of the key, and makes it known if it was not.

@@ -34,7 +34,9 @@ type Scenario struct {
 	Breaks  string // what it would take to break the promises
 	Beyond  string // where the fault lies beyond what the elector promises: what still holds, and what is only measured
 
-	Nodes    int // 0: five
+	Nodes    int          // 0: five
+	Topology sim.Topology // of the store; all but one server are for the live world only
+	Replicas int          // how many replicas must confirm each grant and renewal
 	Schedule func(Shape) faults.Schedule
 	Quiet    Leases // how long the run is watched after all is healed; 0: three leases
 
@@ -123,6 +125,8 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed,
 		Lateness:      lateness,
 		Repro:         strings.TrimSpace("chaos run " + s.Name + " " + set.Flags),
+		Topology:      s.Topology,
+		Replicas:      s.Replicas,
 		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),
 		Quiet:         first(s.Quiet, 3).of(timings.Lease),
 		Writes:        timings.Lease / writesPerLease,
@@ -221,12 +225,13 @@ func Find(names ...string) ([]Scenario, error) {
 		return All(), nil
 	}
 	var found []Scenario
+	every := append(All(), Topologies()...)
 	for _, name := range names {
-		i := slices.IndexFunc(All(), func(s Scenario) bool { return s.Name == name })
+		i := slices.IndexFunc(every, func(s Scenario) bool { return s.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("no scenario is called %q%s: \"chaos list\" lists them", name, didYouMean(name))
 		}
-		found = append(found, All()[i])
+		found = append(found, every[i])
 	}
 	return found, nil
 }
@@ -239,7 +244,7 @@ func Standard() []Scenario {
 // didYouMean suggests a scenario whose name contains the given one, or is
 // contained in it.
 func didYouMean(name string) string {
-	for _, s := range All() {
+	for _, s := range append(All(), Topologies()...) {
 		if name != "" && (strings.Contains(s.Name, name) || strings.Contains(name, s.Name)) {
 			return fmt.Sprintf(" (did you mean %s?)", s.Name)
 		}

@@ -56,6 +56,16 @@ func DefaultNetwork() Network {
 	return Network{Latency: 150 * time.Microsecond, Jitter: 100 * time.Microsecond, SpikeRate: 5, Spike: time.Millisecond}
 }
 
+// Topology is what the store of a run is made of.
+type Topology string
+
+// The topologies. The zero value is one server, or a store of the world's own.
+const (
+	OneServer Topology = ""
+	Sentinel  Topology = "sentinel" // a Redis with two replicas, behind three Sentinels
+	Cluster   Topology = "cluster"  // a Redis Cluster of three primaries with a replica each
+)
+
 // Plan is one run of one scenario, with everything decided: a world needs
 // nothing else to carry it out.
 type Plan struct {
@@ -63,7 +73,9 @@ type Plan struct {
 	Subject  string
 	Nodes    int
 	Timings  Timings
-	Drift    float64 // clock-rate difference that the candidates are configured to tolerate
+	Drift    float64  // clock-rate difference that the candidates are configured to tolerate
+	Topology Topology // of the store; only the live world has others than one server
+	Replicas int      // how many replicas must confirm what the production elector does
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed
 	Writes   time.Duration // how often the leader writes to the protected resource

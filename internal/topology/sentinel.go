@@ -102,7 +102,7 @@ func (t *Sentinels) settings(i int, ids []string, c SentinelConfig) string {
 	set("sentinel down-after-milliseconds %s %d", MasterName, c.DownAfter.Milliseconds())
 	// An election in which two Sentinels got one vote each is repeated after
 	// twice this time.
-	set("sentinel failover-timeout %s 3000", MasterName)
+	set("sentinel failover-timeout %s 2000", MasterName)
 	set("sentinel auth-user %s %s\nsentinel auth-pass %s %s", MasterName, SentinelUser, MasterName, peerPassword)
 	for _, r := range t.Replicas {
 		set("sentinel known-replica %s 127.0.0.1 %d", MasterName, r.Port())
@@ -128,9 +128,13 @@ func nodeID() string {
 // awaitKnown waits until the Sentinel could carry out a failover.
 func (t *Sentinels) awaitKnown(ctx context.Context, s *Server, c SentinelConfig) error {
 	// A machine that is busy for two seconds would else make a Sentinel do
-	// nothing for half a minute. Before Redis 7 there was no such command.
+	// nothing for half a minute. And a Sentinel that pings no more often than
+	// after the silence for which it takes a server for gone takes the new
+	// primary for gone as soon as it is promoted: then one failover follows the
+	// other. Nor much more often: it promotes none that has not answered for five
+	// periods. Before Redis 7 there was no such command.
 	_ = s.client.Do(ctx, "SENTINEL", "DEBUG", "tilt-trigger", 20000, "tilt-period", 1000,
-		"info-period", 500, "publish-period", 500, "ask-period", 200).Err()
+		"ping-period", max(c.DownAfter.Milliseconds()/3, 1), "info-period", 500, "publish-period", 500, "ask-period", 200).Err()
 	return until(ctx, "the Sentinel at "+s.Addr+" does not get ready", func() (bool, error) {
 		if err := s.client.Do(ctx, "SENTINEL", "CKQUORUM", MasterName).Err(); err != nil {
 			return false, err
@@ -206,8 +210,8 @@ func (t *Sentinels) Switching(ctx context.Context) (*Switch, error) {
 // Close ends the subscription.
 func (w *Switch) Close() error { return w.sub.Close() }
 
-// Await waits for the end of a failover (+switch-master) and returns the new
-// primary.
+// Await waits for the end of a failover (+switch-master), and until all Sentinels
+// know of it, and returns the new primary.
 func (w *Switch) Await(ctx context.Context) (*Server, error) {
 	message, err := w.sub.ReceiveMessage(ctx)
 	if err != nil {
@@ -218,11 +222,23 @@ func (w *Switch) Await(ctx context.Context) (*Server, error) {
 	if len(fields) == 5 {
 		for _, s := range w.topology.Servers() {
 			if s.Addr == net.JoinHostPort(fields[3], fields[4]) {
-				return s, nil
+				return s, w.topology.awaitAgreed(ctx, s)
 			}
 		}
 	}
 	return nil, fmt.Errorf("topology: the announcement %q names no server of ours", message.Payload)
+}
+
+// awaitAgreed waits until every Sentinel names this primary. The
+// others learn of a failover a moment after the one that led it, and until then
+// send clients to the old primary.
+func (t *Sentinels) awaitAgreed(ctx context.Context, primary *Server) error {
+	return each(t.Sentinels, func(_ int, s *Server) error {
+		return until(ctx, "the Sentinel at "+s.Addr+" does not learn of the failover", func() (bool, error) {
+			addr, err := s.client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName).StringSlice()
+			return strings.Join(addr, ":") == primary.Addr, err
+		})
+	})
 }
 
 func addrs(servers []*Server) []string {

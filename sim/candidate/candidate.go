@@ -194,6 +194,10 @@ func (h *Host) open(o redisstore.Options) (*redisstore.Store, error) {
 	if options.TLSConfig != nil && h.ServerName != "" {
 		options.TLSConfig.ServerName = h.ServerName
 	}
+	if len(h.Via) > 0 {
+		options.Dialer = via(h.Via)
+	}
+	o.Replicas = h.Replicas
 	o.Prefix, _, _ = CutElection(h.Election)
 	o.Audit = true
 	return redisstore.New(options, o)

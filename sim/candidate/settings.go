@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/sim/protocol"
@@ -15,6 +16,8 @@ type Settings struct {
 	Node       string
 	RedisURL   string
 	ServerName string // of the store's TLS certificate, "" without TLS
+	Via        map[string]string
+	Replicas   int // that must confirm what the production elector does
 	Lease      time.Duration
 	Renew      time.Duration
 	Retry      time.Duration
@@ -34,6 +37,8 @@ func FromEnvironment() (Settings, error) {
 		Node:       os.Getenv(protocol.EnvNode),
 		RedisURL:   os.Getenv(protocol.EnvRedisURL),
 		ServerName: os.Getenv(protocol.EnvServerName),
+		Via:        env.pairs(protocol.EnvVia),
+		Replicas:   int(env.number(protocol.EnvReplicas, 0)),
 		Lease:      env.milliseconds(protocol.EnvLease),
 		Renew:      env.milliseconds(protocol.EnvRenew),
 		Retry:      env.milliseconds(protocol.EnvRetry),
@@ -64,6 +69,25 @@ func (e *environment) number(name string, otherwise float64) float64 {
 		e.err = fmt.Errorf("candidate: %s=%q is no number", name, text)
 	}
 	return value
+}
+
+// pairs reads "a=b,c=d".
+func (e *environment) pairs(name string) map[string]string {
+	var all map[string]string
+	for pair := range strings.SplitSeq(os.Getenv(name), ",") {
+		if pair == "" {
+			continue
+		}
+		from, to, found := strings.Cut(pair, "=")
+		if !found && e.err == nil {
+			e.err = fmt.Errorf("candidate: %s=%q: %q is no pair of addresses", name, os.Getenv(name), pair)
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[from] = to
+	}
+	return all
 }
 
 func (e *environment) milliseconds(name string) time.Duration {

@@ -16,7 +16,8 @@ type auditor struct {
 	election string
 	recorder *history.Recorder
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	seen map[redisstore.AuditEntry]bool // a replica has what was drained from its primary
 }
 
 // watch drains the audit every so often until ctx is done, so that little is
@@ -39,6 +40,10 @@ func (a *auditor) drain(ctx context.Context) {
 		return
 	}
 	for _, e := range entries {
+		if a.seen[e] {
+			continue
+		}
+		a.seen[e] = true
 		a.recorder.Stamp(history.Event{
 			Kind: history.Audit, Call: history.Call(e.Call), Nonce: e.Nonce, Try: e.Request,
 			Token: e.Token, Applied: history.Bool(e.Applied),

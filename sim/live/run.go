@@ -17,7 +17,6 @@ import (
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
-	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
@@ -63,7 +62,7 @@ type run struct {
 // together with ctx's error. Whatever happens, nothing that the run started is
 // left when it returns: no process, no proxy, no key.
 func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *history.History, err error) {
-	server, err := s.borrow(ctx)
+	server, err := s.borrow(ctx, plan.Topology)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 	r.recorder.Observe(r.leaders.see)
 	defer func() {
 		err = errors.Join(err, r.undo())
-		s.giveBack(server, err == nil)
+		err = errors.Join(err, s.giveBack(server, err == nil))
 		var unusable *CandidateError
 		if !errors.As(err, &unusable) { // of which there is nothing to tell
 			h = r.recorder.History(plan.Header("live", server.Describe(), clockError))
@@ -99,17 +98,17 @@ func (r *run) build(epoch time.Duration) error {
 		return err
 	}
 	r.close = append(r.close, res.Close)
-	direct := redis.NewClient(r.server.Options())
+	direct := redis.NewUniversalClient(universal(r.server))
 	r.close = append(r.close, direct.Close)
-	store, err := redisstore.New(universal(r.server.Options()), redisstore.Options{Prefix: prefix, Audit: true})
+	store, err := redisstore.New(universal(r.server), redisstore.Options{Prefix: prefix, Audit: true})
 	if err != nil {
 		return err
 	}
 	r.close = append(r.close, store.Close, func() error { return r.deleteKeys(direct, store, prefix) })
 	r.world = &world{
-		candidates: map[string]*candidate{}, links: map[string]*network.Link{}, holds: map[string]*resource.Hold{},
+		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
 		server: r.server, resource: res, store: store, direct: direct, election: "e1", recorder: r.recorder,
-		audit: &auditor{store: store, election: "e1", recorder: r.recorder},
+		audit: &auditor{store: store, election: "e1", recorder: r.recorder, seen: map[redisstore.AuditEntry]bool{}},
 	}
 	for _, node := range r.plan.NodeNames() {
 		if err := r.addCandidate(node, prefix, epoch); err != nil {
@@ -120,14 +119,16 @@ func (r *run) build(epoch time.Duration) error {
 }
 
 func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
-	link, err := r.session.network.Link(strings.TrimSuffix(prefix, ":")+"-"+node, r.server.Addr())
-	if err != nil {
-		return err
+	for i, server := range nodesOf(r.server) {
+		link, err := r.session.network.Link(fmt.Sprintf("%s-%s-%d", strings.TrimSuffix(prefix, ":"), node, i), server)
+		if err != nil {
+			return err
+		}
+		r.close = append(r.close, link.Close)
+		r.world.links[node] = append(r.world.links[node], link)
 	}
-	r.close = append(r.close, link.Close)
-	r.world.links[node] = link
 	command, steered := r.session.options.Command, false
-	env := r.environment(node, link.Addr(), epoch)
+	env := r.environment(node, r.world.links[node], epoch)
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
@@ -145,7 +146,7 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 
 // environment is what a candidate gets: this process's environment without
 // what concerns the harness, and the candidate protocol's variables.
-func (r *run) environment(node, proxy string, epoch time.Duration) []string {
+func (r *run) environment(node string, to way, epoch time.Duration) []string {
 	var env []string
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "RECOUNT_") {
@@ -153,10 +154,16 @@ func (r *run) environment(node, proxy string, epoch time.Duration) []string {
 		}
 	}
 	ms := func(d time.Duration) string { return fmt.Sprint(float64(d) / float64(time.Millisecond)) }
+	if arranged, is := r.server.(redisserver.Arranged); is {
+		env = append(env, protocol.EnvVia+"="+to.via(arranged.Nodes()))
+	}
+	if r.plan.Replicas > 0 {
+		env = append(env, fmt.Sprintf("%s=%d", protocol.EnvReplicas, r.plan.Replicas))
+	}
 	return append(env,
 		protocol.EnvElection+"="+r.election,
 		protocol.EnvNode+"="+node,
-		protocol.EnvRedisURL+"="+r.server.CandidateURL(proxy),
+		protocol.EnvRedisURL+"="+r.server.CandidateURL(to.Addr()),
 		protocol.EnvServerName+"="+r.server.TLSServerName(),
 		protocol.EnvLease+"="+ms(r.plan.Timings.Lease),
 		protocol.EnvRenew+"="+ms(r.plan.Timings.Renew),
@@ -181,8 +188,10 @@ func (r *run) live(ctx context.Context) error {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
 	watchers.Go(func() { r.stalls.watchSelf(watching, r.plan.NodeNames()) })
+	steady := redis.NewClient(steadyOf(r.server))
+	defer func() { _ = steady.Close() }() // nothing is under way: see Wait below
 	watchers.Go(func() {
-		r.stalls.watchStore(watching, func(ctx context.Context) error { return r.world.direct.Ping(ctx).Err() })
+		r.stalls.watchStore(watching, func(ctx context.Context) error { return steady.Ping(ctx).Err() })
 	})
 	defer watchers.Wait()
 	defer stop()
@@ -293,7 +302,10 @@ func (r *run) undo() error {
 
 // deleteKeys deletes every key of the run. The keys of our own elector are
 // known; those of other commands are found by the run's prefix.
-func (r *run) deleteKeys(direct *redis.Client, store *redisstore.Store, prefix string) error {
+func (r *run) deleteKeys(direct redis.UniversalClient, store *redisstore.Store, prefix string) error {
+	if _, made := r.server.(redisserver.Arranged); made {
+		return nil // made for the run, and gone with it
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), actTime)
 	defer cancel()
 	keys := store.Keys("e1")
@@ -322,12 +334,4 @@ func randomName() string {
 	var name [4]byte
 	_, _ = rand.Read(name[:]) // never fails, by its documentation
 	return hex.EncodeToString(name[:])
-}
-
-// universal puts the options of a single server into the form that stores
-// take.
-func universal(o *redis.Options) *redis.UniversalOptions {
-	return &redis.UniversalOptions{
-		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
-	}
 }

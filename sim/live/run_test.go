@@ -169,12 +169,14 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			server, err := s.borrow(t.Context())
+			server, err := s.borrow(t.Context(), sim.OneServer)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			s.giveBack(server, true)
+			if err := s.giveBack(server, true); err != nil {
+				t.Error(err)
+			}
 		})
 		all.Go(func() {
 			if what, _ := s.Redis(); what == "" || !s.Private() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/live/warden"
@@ -65,11 +66,14 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if s.warden, err = warden.Start(); err != nil {
 		return nil, err
 	}
-	server, err := s.borrow(ctx)
+	server, err := s.server(ctx)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.giveBack(server, true)
+	err = s.giveBack(server, true)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.network, err = network.Start(ctx, network.Options{
 		Addr: o.Toxiproxy, TLS: server.Options().TLSConfig != nil, TLSServerName: server.TLSServerName(),
 	})
@@ -117,9 +121,17 @@ func (s *Session) Close() error {
 	return errors.Join(append(errs, s.warden.Close())...)
 }
 
-// borrow returns a server for one run. A private one is used by one run at a
+// borrow returns the store of one run. That of a topology is made for the run.
+func (s *Session) borrow(ctx context.Context, t sim.Topology) (redisserver.Server, error) {
+	if t != sim.OneServer {
+		return redisserver.Arrange(ctx, string(t), redisserver.Options{Warden: s.warden})
+	}
+	return s.server(ctx)
+}
+
+// server returns a server for one run. A private one is used by one run at a
 // time; one that is shared anyway is used by all.
-func (s *Session) borrow(ctx context.Context) (redisserver.Server, error) {
+func (s *Session) server(ctx context.Context) (redisserver.Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.idle); n > 0 {
@@ -138,11 +150,15 @@ func (s *Session) borrow(ctx context.Context) (redisserver.Server, error) {
 }
 
 // giveBack makes a private server available to other runs, if it is in a state
-// to be used again.
-func (s *Session) giveBack(server redisserver.Server, usable bool) {
+// to be used again, and ends one that was made for the run.
+func (s *Session) giveBack(server redisserver.Server, usable bool) error {
+	if _, made := server.(redisserver.Arranged); made {
+		return server.Close()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if usable && (server.Private() || len(s.idle) == 0) {
 		s.idle = append(s.idle, server)
 	}
+	return nil
 }

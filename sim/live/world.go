@@ -33,7 +33,7 @@ const (
 // store.
 type world struct {
 	candidates map[string]*candidate
-	links      map[string]*network.Link
+	links      map[string]way
 	server     redisserver.Server
 	resource   *resource.Resource
 	store      *redisstore.Store // the harness's own way to the store: no proxy, no fault
@@ -86,7 +86,7 @@ func (w *world) Throttle(ctx context.Context, node string, kilobytes int) (strin
 }
 
 // slower proves that a PING through the link takes at least so long.
-func (w *world) slower(ctx context.Context, node string, link *network.Link, least time.Duration) (string, error) {
+func (w *world) slower(ctx context.Context, node string, link way, least time.Duration) (string, error) {
 	probing, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
 	took, err := link.Probe(probing)

@@ -62,6 +62,9 @@ func (w *world) replicate(ctx context.Context, server redisserver.Forgetful, lag
 
 // LosePrimary implements faults.World.
 func (w *world) LosePrimary(ctx context.Context, lag time.Duration) (string, error) {
+	if a := w.arranged(); a != nil {
+		return w.loseOne(ctx, a, lag)
+	}
 	server, err := w.forgetful()
 	if err != nil {
 		return "", err
@@ -82,6 +85,9 @@ func (w *world) LosePrimary(ctx context.Context, lag time.Duration) (string, err
 
 // PromoteReplica implements faults.World.
 func (w *world) PromoteReplica(ctx context.Context) (string, error) {
+	if a := w.arranged(); a != nil {
+		return w.promoted(ctx, a)
+	}
 	server, err := w.forgetful()
 	if err != nil {
 		return "", nil // Apply has said so
@@ -94,6 +100,9 @@ func (w *world) PromoteReplica(ctx context.Context) (string, error) {
 
 // SplitStore implements faults.World.
 func (w *world) SplitStore(ctx context.Context, nodes []string, lag time.Duration) (string, error) {
+	if a := w.arranged(); a != nil {
+		return w.isolate(ctx, a, nodes, lag)
+	}
 	server, err := w.forgetful()
 	if err != nil {
 		return "", err
@@ -118,6 +127,9 @@ func (w *world) SplitStore(ctx context.Context, nodes []string, lag time.Duratio
 
 // JoinStore implements faults.World.
 func (w *world) JoinStore(ctx context.Context) (string, error) {
+	if a := w.arranged(); a != nil {
+		return w.rejoin(ctx, a)
+	}
 	server, err := w.forgetful()
 	if err != nil {
 		return "", nil // Apply has said so

@@ -29,6 +29,13 @@ const (
 	// EnvServerName is the name that the store's TLS certificate must carry:
 	// the address in EnvRedisURL is that of a proxy.
 	EnvServerName = "RECOUNT_REDIS_SERVER_NAME"
+	// EnvVia tells where to connect in place of the addresses that servers
+	// behind EnvRedisURL name: "host:port=proxy:port", separated by commas. It
+	// is absent where the URL names the proxy itself.
+	EnvVia = "RECOUNT_REDIS_VIA"
+	// EnvReplicas is how many replicas must confirm what an elector has the
+	// store do, if it can ask for that.
+	EnvReplicas = "RECOUNT_REDIS_REPLICAS"
 	// EnvDrift is the clock-rate difference to tolerate, as a fraction.
 	EnvDrift = "RECOUNT_DRIFT"
 	// EnvWrites is how often a leader should write to the resource, in ms.

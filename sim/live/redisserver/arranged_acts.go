@@ -51,7 +51,7 @@ func (a *arranged) leave(ctx context.Context, key string) (*topology.Server, err
 // Promoted implements Arranged.
 func (a *arranged) Promoted(ctx context.Context) (addr string, err error) {
 	if a.old == nil {
-		return "", errNoneLost
+		return "", ErrNoneLost
 	}
 	p, err := a.await(ctx)
 	if err != nil {
@@ -60,13 +60,14 @@ func (a *arranged) Promoted(ctx context.Context) (addr string, err error) {
 	return p.Addr, nil
 }
 
-var errNoneLost = errors.New("redisserver: no primary was lost or isolated")
+// ErrNoneLost says that there is no old primary to be replaced, or to come back.
+var ErrNoneLost = errors.New("redisserver: no primary was lost or isolated")
 
 // Rejoin implements Arranged. It does not wait until the old primary follows:
 // that takes Sentinels seconds, and nobody depends on it.
 func (a *arranged) Rejoin(ctx context.Context) error {
 	if a.old == nil {
-		return errNoneLost
+		return ErrNoneLost
 	}
 	old := a.old
 	a.old, a.lonely = nil, nil

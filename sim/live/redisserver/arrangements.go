@@ -3,6 +3,8 @@ package redisserver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,15 +28,18 @@ func (s sentinels) universal() *redis.UniversalOptions {
 	return &redis.UniversalOptions{MasterName: topology.MasterName, Addrs: s.SentinelAddrs(), Password: s.Password}
 }
 
-// primary asks the servers, not the Sentinels: it is for those who know better.
 func (s sentinels) primary(ctx context.Context, _ string) (p *topology.Server, replicas []*topology.Server, err error) {
+	// One that has come back does not know yet that it is the primary no more.
+	addr, err := s.Sentinels.Sentinels[0].Client().Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", topology.MasterName).StringSlice()
+	if err != nil {
+		return nil, nil, fmt.Errorf("redisserver: ask a Sentinel for the primary: %w", err)
+	}
 	for _, server := range s.Servers() {
 		fields, err := server.Info(ctx, "replication")
 		switch {
-		case err != nil: // it is down
-		case fields["role"] == "master" && p == nil:
+		case server.Addr == strings.Join(addr, ":"):
 			p = server
-		default:
+		case err == nil && fields["role"] == "slave" && fields["master_link_status"] == "up":
 			replicas = append(replicas, server)
 		}
 	}

@@ -1,0 +1,64 @@
+package scenarios_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/live/redisserver"
+)
+
+// TestTopologies shows that the production elector keeps its promises where the
+// store is several servers, which lose their primary, and that every fault took
+// effect.
+func TestTopologies(t *testing.T) {
+	for _, s := range scenarios.Topologies() {
+		t.Run(s.Name, func(t *testing.T) {
+			needServers(t, s)
+			t.Parallel()
+			o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+			for tries := 1; o.Verdict() != checker.Pass && stalled(o) && tries < 3; tries++ {
+				t.Logf("the machine stalled in a run that is %v: once more", o.Verdict())
+				o = run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+			}
+			keeps(t, o)
+			t.Logf("%s: %d failovers, dual belief %v, availability %.3f", o.History.Header.Redis, len(o.Result.Failovers), o.Result.DualBelief, o.Result.Availability)
+		})
+	}
+}
+
+// needServers skips where a program that the topology is made of is missing.
+func needServers(t *testing.T, s scenarios.Scenario) {
+	t.Helper()
+	servers, err := redisserver.Arrange(t.Context(), string(s.Topology), redisserver.Options{})
+	var missing *redisserver.Error
+	if errors.As(err, &missing) && missing.Kind == redisserver.Missing {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := servers.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestIsolatedUnconfirmed shows what confirmations are for: without them, an
+// isolated primary keeps its leader, and two lead.
+func TestIsolatedUnconfirmed(t *testing.T) {
+	found, err := scenarios.Find("isolated-old-master")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := found[0]
+	needServers(t, s)
+	t.Parallel()
+	s.Replicas = 0
+	o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+	for _, f := range o.Result.Asked {
+		if f.Promise == checker.AtMostOneLeader && f.Verdict != checker.Fail {
+			t.Errorf("%s: %v: %s", f.Promise, f.Verdict, f.Reason)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package live
+
+import (
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/sim/live/redisserver"
+)
+
+// universal are the options of a client that finds its way to the store.
+func universal(server redisserver.Server) *redis.UniversalOptions {
+	if arranged, is := server.(redisserver.Arranged); is {
+		return arranged.Universal()
+	}
+	o := server.Options()
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		MaxRetries: o.MaxRetries, DialerRetries: o.DialerRetries, ContextTimeoutEnabled: o.ContextTimeoutEnabled,
+		DisableIdentity: o.DisableIdentity, MaintNotificationsConfig: o.MaintNotificationsConfig,
+	}
+}
+
+// nodesOf are the addresses of the servers that a candidate may have to reach.
+func nodesOf(server redisserver.Server) []string {
+	if arranged, is := server.(redisserver.Arranged); is {
+		return arranged.Nodes()
+	}
+	return []string{server.Addr()}
+}
+
+// steadyOf are the options of a client for a server that no fault hits where
+// there are several: it tells whether the machine holds servers up.
+func steadyOf(server redisserver.Server) *redis.Options {
+	o := server.Options()
+	if arranged, is := server.(redisserver.Arranged); is {
+		nodes := arranged.Nodes()
+		o.Addr, o.Password = nodes[len(nodes)-1], "" // PING takes no password there
+	}
+	return o
+}

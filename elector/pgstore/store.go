@@ -49,8 +49,9 @@ type Store struct {
 	pool      *pgxpool.Pool
 	sql       *statements
 	history   int
-	oldest    int64 // version of the server that will do
-	pingEvery time.Duration
+	oldest    int64         // version of the server that will do
+	pingEvery time.Duration // of silent watches
+	patience  time.Duration // of theirs with the answer
 	verified  atomic.Bool
 }
 
@@ -86,7 +87,7 @@ func newStore(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool, sql: sql, history: o.History, oldest: 120000, pingEvery: 10 * time.Second}
+	s := &Store{pool: pool, sql: sql, history: o.History, oldest: 120000, pingEvery: 10 * time.Second, patience: patience}
 	if s.history == 0 {
 		s.history = 100
 	}

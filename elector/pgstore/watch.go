@@ -68,7 +68,7 @@ func (s *Store) listen(ctx context.Context, election string, every time.Duration
 		case silence.Err() == nil:
 			return err
 		default:
-			limit, cancel := context.WithTimeout(ctx, min(patience, s.pingEvery))
+			limit, cancel := context.WithTimeout(ctx, s.patience)
 			err := probe(limit, conn)
 			cancel()
 			if err != nil {

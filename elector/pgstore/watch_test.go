@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func TestWatchBreaksOff(t *testing.T) {
 			if err := s.Migrate(d.ctx); err != nil {
 				t.Fatal(err)
 			}
-			s.pingEvery = 50 * time.Millisecond
+			s.pingEvery, s.patience = 100*time.Millisecond, time.Second
 			_, ended, _ := d.watching(t, s)
 			disturb()
 			var fatal *elector.FatalError
@@ -81,27 +82,39 @@ func TestSilenceIsNoHang(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})
 	s.pingEvery = 20 * time.Millisecond
-	hints, ended, _ := d.watching(t, s)
-	d.until(t, "select exists (select from pg_stat_activity where datname = current_database() and query ilike '-- ping%')")
-	l := d.acquire(t, s, attemptOf("n1", "1"))
-	if h := receive(t, "hint", hints); h.Token != l.Token {
-		t.Errorf("hint %+v", h)
+	hints, ended := make(chan elector.Hint, 1000), make(chan error, 1)
+	ctx, cancel := context.WithCancel(d.ctx)
+	go func() { ended <- s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }) }()
+	for i := 0; len(hints) == 0 && len(ended) == 0; i++ { // until it listens
+		if err := s.Release(d.ctx, d.acquire(t, s, attemptOf("n1", strconv.Itoa(i)))); err != nil {
+			t.Fatal(err)
+		}
 	}
-	select {
-	case err := <-ended:
-		t.Errorf("the watch ended: %v", err)
-	default:
+	var last time.Time
+	for range 3 {
+		const pings = " from pg_stat_activity where datname = current_database() and query ilike '-- ping%'"
+		d.until(t, "select exists (select"+pings+" and query_start > $1)", last)
+		last = get[time.Time](t, d, "select coalesce(max(query_start), now())"+pings)
+	}
+	l := d.acquire(t, s, attemptOf("n1", "last"))
+	for h := (elector.Hint{}); h.Kind != elector.HintGranted || h.Token != l.Token; {
+		h = receive(t, "hint", hints)
+	}
+	cancel()
+	if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the watch ended with %v", err)
 	}
 }
 
 // A watch opens its connection as the pool does, and takes none of the pool's.
 func TestWatchConnectsAsThePoolDoes(t *testing.T) {
 	d := open(t)
-	d.do(t, "create role watcher login superuser")
+	watcher := "watcher_of_" + d.name
+	d.do(t, "create role "+watcher+" login superuser")
 	cfg := d.admin.Config()
 	cfg.MaxConns = 1
 	cfg.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
-		to.User = "watcher" // a token that is renewed, say
+		to.User = watcher // a token that is renewed, say
 		return nil
 	}
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -118,7 +131,7 @@ func TestWatchConnectsAsThePoolDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	hints, _, _ := d.watching(t, s)
-	if n := get[int](t, d, "select count(*) from pg_stat_activity where application_name = 'as the pool' and usename = 'watcher' and query ilike 'listen%'"); n != 1 {
+	if n := get[int](t, d, "select count(*) from pg_stat_activity where application_name = 'as the pool' and usename = $1 and query ilike 'listen%'", watcher); n != 1 {
 		t.Errorf("%d watches as the pool would open them, want 1", n)
 	}
 	l := d.acquire(t, s, attemptOf("n1", "1")) // by the pool's only connection

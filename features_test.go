@@ -1,0 +1,274 @@
+package recount_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// What docs/features.md and docs/guarantees.md say of this elector is shown by
+// tests, examples, scenarios and planted bugs that exist, and nothing is left
+// empty.
+func TestFeaturesAreShown(t *testing.T) {
+	root := os.DirFS(".")
+	all, err := findEvidence(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.functions) < 500 || len(all.scenarios) < 40 || len(all.bugs) < 40 {
+		t.Fatalf("only %d tests, %d scenarios and %d planted bugs were found: the test looks in the wrong places", len(all.functions), len(all.scenarios), len(all.bugs))
+	}
+	for name, rows := range map[string]int{"docs/features.md": 90, "docs/guarantees.md": 30} {
+		page, err := fs.ReadFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		complaints, seen := all.judge(string(page))
+		for _, complaint := range complaints {
+			t.Errorf("%s: %s", name, complaint)
+		}
+		if seen < rows {
+			t.Errorf("%s: only %d rows were judged, of at least %d: the table is not found", name, seen, rows)
+		}
+	}
+}
+
+// Every way in which a page can promise what nothing shows is noticed, and no
+// good row is complained of.
+func TestFeaturesAreSeen(t *testing.T) {
+	const table = "| feature | here | A | shown by |\n| --- | --- | --- | --- |\n"
+	tests := []struct{ page, want string }{
+		{table + "| f | yes | no | `TestA` |\n", ""},
+		{table + "| f | yes | no | `p.TestA`, `p.ExampleT_M`; scenarios `calm`, `storm`; planted bug `lazy` |\n", ""},
+		{table + "| f | yes: of `T` | partly (1) | `TestA` |\n", ""},
+		{table + "| f | not yet | ? | not yet |\n", ""},
+		{"| matter | what | shown by |\n| - | - | - |\n| f | `TestGone` | `TestA` and scenario `calm` |\n", ""},
+		{"| other | table |\n| - | - |\n| a |  |\n", ""},
+		{table + "| f |  | no | `TestA` |\n", `"f": the column "here" is empty`},
+		{table + "| f | yes |  | `TestA` |\n", `"f": the column "A" is empty`},
+		{table + "| f | yes | no |  |\n", `"f": the column "shown by" is empty`},
+		{table + "| f | yes | no | by reason |\n", `"f": nothing is named that shows it`},
+		{table + "| f | yes | no | not yet |\n", `"f": nothing is named that shows it`},
+		{table + "| f | perhaps | no | `TestA` |\n", `"f": "perhaps" is neither`},
+		{table + "| f | yes | `TestA` |\n", `"f": 3 cells`},
+		{table + "| f | yes | no | `TestGone` |\n", `"f": there is no test TestGone`},
+		{table + "| f | yes | no | `ExampleGone` |\n", `"f": there is no test ExampleGone`},
+		{table + "| f | yes | no | `q.TestA` |\n", `"f": there is no test q.TestA`},
+		{table + "| f | yes | no | `TestA`, scenario `gone` |\n", `"f": there is no scenario gone`},
+		{table + "| f | yes | no | scenario `lazy` |\n", `"f": there is no scenario lazy`},
+		{table + "| f | yes | no | planted bugs `lazy`, `gone` |\n", `"f": there is no planted bug gone`},
+		{table + "| f | yes | no | `calm` |\n", `"f": "calm" is named without`},
+	}
+	files := fstest.MapFS{
+		"a/p/p_test.go":           {Data: []byte("package p\nfunc TestA(t *testing.T) {}\nfunc ExampleT_M() {}\n")},
+		"a/p/testdata/x_test.go":  {Data: []byte("func TestGone(t *testing.T) {}\n")},
+		"scenarios/s.go":          {Data: []byte("var x = []S{{Name: \"calm\"}, {Name:   \"storm\"}}\n")},
+		"scenarios/s_test.go":     {Data: []byte("var x = S{Name: \"gone\"}\n")},
+		"docs/planted-bugs.md":    {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
+		"elsewhere/scenario.go":   {Data: []byte("var x = S{Name: \"gone\"}\n")},
+		"a/p/not_a_test_file.txt": {Data: []byte("func TestGone() {}\n")},
+	}
+	all, err := findEvidence(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range tests {
+		got, _ := all.judge(test.page)
+		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
+			t.Errorf("complaints: %q, want %q; the page:\n%s", got, test.want, test.page)
+		}
+	}
+}
+
+// evidence is what a page may name.
+type evidence struct {
+	functions map[string]bool // with and without the folder that they are in
+	scenarios map[string]bool
+	bugs      map[string]bool
+}
+
+var (
+	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
+	scenarioName = regexp.MustCompile(`\bName:\s*"([^"]+)"`)
+	plantedBug   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|")
+)
+
+func findEvidence(root fs.FS) (evidence, error) {
+	all := evidence{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if slices.Contains([]string{".git", "testdata", "bin", "runs", "recount-runs"}, entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		test, folder := strings.HasSuffix(name, "_test.go"), path.Dir(name)
+		if !test && (folder != "scenarios" || path.Ext(name) != ".go") && name != "docs/planted-bugs.md" {
+			return nil
+		}
+		content, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		pattern, found, of := scenarioName, all.scenarios, ""
+		switch {
+		case test && folder == ".":
+			pattern, found, of = testFunction, all.functions, "recount."
+		case test:
+			pattern, found, of = testFunction, all.functions, path.Base(folder)+"."
+		case path.Ext(name) == ".md":
+			pattern, found = plantedBug, all.bugs
+		}
+		for _, match := range pattern.FindAllSubmatch(content, -1) {
+			found[string(match[1])] = true
+			found[of+string(match[1])] = true
+		}
+		return nil
+	})
+	return all, err
+}
+
+// judge goes through the tables that have a column "shown by", and says how
+// many rows they have.
+func (e evidence) judge(page string) (complaints []string, rows int) {
+	var columns []string
+	for line := range strings.Lines(page) {
+		cells := cellsOf(line)
+		switch {
+		case cells == nil:
+			columns = nil
+		case columns == nil:
+			columns = cells
+		case slices.Contains(columns, "shown by") && strings.Trim(strings.Join(cells, ""), "-: ") != "":
+			rows++
+			for _, complaint := range e.judgeRow(columns, cells) {
+				complaints = append(complaints, fmt.Sprintf("%q: %s", cells[0], complaint))
+			}
+		}
+	}
+	return complaints, rows
+}
+
+func cellsOf(line string) []string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "|") {
+		return nil
+	}
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}
+
+func (e evidence) judgeRow(columns, cells []string) []string {
+	if len(cells) != len(columns) {
+		return []string{fmt.Sprintf("%d cells in a table of %d columns", len(cells), len(columns))}
+	}
+	var complaints []string
+	built := true
+	for i, column := range columns {
+		switch {
+		case cells[i] == "":
+			complaints = append(complaints, fmt.Sprintf("the column %q is empty", column))
+		case column == "here":
+			built = cells[i] != "not yet"
+			if !slices.ContainsFunc([]string{"yes", "partly", "measured", "at once", "the rest of the lease"}, func(word string) bool {
+				return strings.HasPrefix(cells[i], word)
+			}) && built {
+				complaints = append(complaints, fmt.Sprintf("%q is neither yes nor partly, nor a figure that this test knows, nor \"not yet\"", cells[i]))
+			}
+		case column == "shown by" && (built || cells[i] != "not yet"):
+			complaints = append(complaints, e.judgeNames(cells[i])...)
+		}
+	}
+	return complaints
+}
+
+var (
+	nameOrKind = regexp.MustCompile("`([^`]+)`|\\b(scenario|planted bug)s?\\b")
+	testNamed  = regexp.MustCompile(`^(\w+\.)?(Test|Fuzz|Benchmark|Example)([^a-z]\w*)?$`)
+)
+
+// judgeNames looks for everything that is named in backquotes: a test by its
+// name, with or without its package, and the others after their kind.
+func (e evidence) judgeNames(cell string) []string {
+	var complaints []string
+	kind, named := "", 0
+	for _, match := range nameOrKind.FindAllStringSubmatch(cell, -1) {
+		name := match[1]
+		if name == "" {
+			kind = match[2]
+			continue
+		}
+		named++
+		switch {
+		case testNamed.MatchString(name):
+			if !e.functions[name] {
+				complaints = append(complaints, "there is no test "+name)
+			}
+		case kind == "":
+			complaints = append(complaints, fmt.Sprintf("%q is named without saying what it is: a scenario or a planted bug", name))
+		case kind == "scenario" && !e.scenarios[name], kind == "planted bug" && !e.bugs[name]:
+			complaints = append(complaints, fmt.Sprintf("there is no %s %s", kind, name))
+		}
+	}
+	if named == 0 {
+		complaints = append(complaints, "nothing is named that shows it")
+	}
+	return complaints
+}
+
+// The code of docs/migration.md is that of an example, which is compiled and
+// run; what is to be replaced says "before".
+func TestMigrationIsCompiled(t *testing.T) {
+	page, err := os.ReadFile("docs/migration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("elector/example_migration_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := 0, 0
+	for _, match := range regexp.MustCompile("(?ms)^```go\n(.*?)^```").FindAllSubmatch(page, -1) {
+		code := string(match[1])
+		switch {
+		case strings.HasPrefix(code, "// before\n"):
+			before++
+		case strings.Contains(string(example), "\n"+code):
+			after++
+		default:
+			t.Errorf("this code is not in elector/example_migration_test.go, word by word:\n%s", code)
+		}
+	}
+	if before < 3 || after < 5 {
+		t.Errorf("%d pieces of code of before and %d of after were found; there are more", before, after)
+	}
+}
+
+// The elector's documentation opens with what it guarantees, what it does not,
+// and what its caller must do.
+func TestElectorSaysWhatItGuarantees(t *testing.T) {
+	text, err := os.ReadFile("elector/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var headings []string
+	for _, match := range regexp.MustCompile(`(?m)^// # (.*)$`).FindAllSubmatch(text, -1) {
+		headings = append(headings, string(match[1]))
+	}
+	want := []string{"What is guaranteed", "What is not guaranteed", "What the caller must do"}
+	if len(headings) < len(want) || !slices.Equal(headings[:len(want)], want) {
+		t.Errorf("package elector's documentation has the headings %q; it must open with %q", headings, want)
+	}
+}

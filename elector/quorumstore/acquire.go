@@ -81,6 +81,12 @@ func (s *Store) acquisition(ctx context.Context, in elector.Attempt) *acquisitio
 	q.a = s.attempt(key{in.Election, in.ID, in.Nonce})
 	q.a.ttl = max(q.a.ttl, in.TTL)
 	q.call, q.over = q.a.take(true)
+	if top := q.a.highest(); top > in.Floor {
+		// A repetition joins what the earlier call got, or each would be ahead of
+		// the one before.
+		q.in.Floor = max(in.Floor, top-1)
+		return q
+	}
 	// A candidate that was started since knows of no token; this Store may.
 	q.in.Floor = max(in.Floor, s.memory(in.Election).high)
 	return q

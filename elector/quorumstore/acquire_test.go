@@ -402,3 +402,86 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// An attempt that is repeated while its first try hangs takes that one's place:
+// only one of them decides what is kept, and both cannot undo each other's work.
+func TestRepetitionTakesOver(t *testing.T) {
+	inBubble(t, 3, func(b *bench) {
+		b.raise(0, 5)
+		b.set(hanging, 1, 2)
+		first := make(chan error, 1)
+		go func() { first <- second(b.try(b.store, "a", "a/1")) }()
+		synctest.Wait()
+		b.set(up, 1, 2)
+		l := b.acquire(b.store, "a", "a/1")
+		if err := <-first; err == nil || b.now() != 0 {
+			b.Errorf("the first try returned %v at %v, want an unknown outcome at once", err, b.now())
+		}
+		time.Sleep(2 * time.Second) // what the first try left behind ends
+		if n := b.holders("a"); n != 3 || l.Token != 6 {
+			b.Errorf("%d nodes are held with token %d, want 3 with 6", n, l.Token)
+		}
+		b.renew(l)
+	})
+}
+
+// What is of no more use is forgotten, however many elections there were.
+func TestForgets(t *testing.T) {
+	inBubble(t, 3, func(b *bench) {
+		for i := range 5000 {
+			a := elector.Attempt{Election: fmt.Sprint("e", i), ID: "a", Nonce: "a/1", TTL: ttl}
+			if _, err := b.store.Acquire(b.Context(), a); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(ttl)
+		}
+		if attempts, elections := b.store.Known(); attempts > 600 || elections > 600 {
+			b.Errorf("%d attempts and %d elections are remembered", attempts, elections)
+		}
+	})
+}
+
+// heir is a node that notes to whom a lease is handed over.
+type heir struct {
+	elector.Store
+	leases chan elector.Lease
+}
+
+func (h heir) Release(ctx context.Context, l elector.Lease) error {
+	h.leases <- l
+	return h.Store.Release(ctx, l)
+}
+
+// Every node is told to whom a lease is handed over; nobody gets what an attempt
+// that failed gives back.
+func TestHandOverReachesNodes(t *testing.T) {
+	inBubble(t, 3, func(b *bench) {
+		leases := make(chan elector.Lease, 10)
+		var nodes []elector.Store
+		for _, n := range b.nodes {
+			nodes = append(nodes, heir{n, leases})
+		}
+		s, err := quorumstore.New(nodes, quorumstore.Options{Now: b.now})
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := b.acquire(s, "a", "a/1")
+		synctest.Wait()
+		l.To, l.Reserve = "b", time.Second
+		if err := s.Release(b.Context(), l); err != nil {
+			b.Fatal(err)
+		}
+		for range nodes {
+			if got := <-leases; got.To != "b" || got.Reserve != time.Second {
+				b.Errorf("a node was told %+v", got)
+			}
+		}
+		b.set(down, 0, 1)
+		if _, err := b.try(s, "b", "b/1"); err == nil {
+			b.Fatal("acquired on one of three nodes")
+		}
+		if got := <-leases; got.To != "" || got.Token == 0 {
+			b.Errorf("given back: %+v", got)
+		}
+	})
+}

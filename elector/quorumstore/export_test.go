@@ -9,3 +9,10 @@ func (s *Store) Busy() bool {
 	}
 	return false
 }
+
+// Known is how many attempts and elections the Store remembers.
+func (s *Store) Known() (attempts, elections int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.attempts), len(s.elections)
+}

@@ -279,6 +279,14 @@ func (s *Store) attempt(k key) *attempt {
 	return a
 }
 
+// highest is the largest token that a node is known to hold for the attempt.
+func (a *attempt) highest() (token uint64) {
+	for _, h := range a.nodes {
+		token = max(token, h.token)
+	}
+	return token
+}
+
 // stranger is an attempt that nothing is known of.
 func (s *Store) stranger(k key) *attempt {
 	return &attempt{key: k, nodes: make([]holding, len(s.nodes)), over: make(chan struct{})}

@@ -211,7 +211,7 @@ func TestUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if name, value, ok := strings.Cut(lines.Text(), "="); ok && !strings.HasPrefix(name, "#") {
 			unit[name] = value

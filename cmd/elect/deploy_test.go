@@ -119,5 +119,17 @@ func TestGuideKnowsFlags(t *testing.T) {
 	}
 }
 
+// The mistake that the guide shows is shown as it is made.
+func TestGuideShowsMistake(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "elect.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := call(t, t.Context(), []string{"ELECT_RENEW=4s"}, "run", "--store", "redis://a", "--name", "x", "--lease", "3s", "--", "true")
+	if !strings.Contains(string(content), "\n"+r.errors) {
+		t.Errorf("the guide does not show %s", r.errors)
+	}
+}
+
 // others are flags in the guide that belong to other programs.
 var others = map[string]bool{"forever": true, "build": true, "scale": true}

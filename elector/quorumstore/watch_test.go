@@ -85,11 +85,15 @@ func TestReleaseIsNoOldNews(t *testing.T) {
 		}
 		l := b.watch()
 		defer l.stop()
+		b.set(down, 0) // the smallest token is there
 		_, err := b.try(b.store, "b", "b/1")
 		held, ok := errors.AsType[*elector.HeldError](err)
 		if !ok || held.Holder != "a" {
 			b.Fatalf("error %v, want held by a", err)
 		}
+		b.set(up, 0)
+		time.Sleep(time.Second)
+		b.set(down, 2)
 		if err := b.store.Release(b.Context(), lease); err != nil {
 			b.Fatal(err)
 		}

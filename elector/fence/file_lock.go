@@ -1,0 +1,64 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// lock locks PATH.lock, or waits for it. It asks again and again, because
+// nobody can be woken up by the kernel and by ctx at once; somebody who holds
+// the lock writes for milliseconds.
+func (f File) lock(ctx context.Context) (unlock func(), err error) {
+	path := f.Path + ".lock"
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		file, err := f.tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("fence: %s cannot be locked: %w", path, err)
+		}
+		if file != nil {
+			return func() { _ = file.Close() }, nil // which unlocks it
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("fence: nothing was written, %s is still locked by somebody else: %w", path, ctx.Err())
+		}
+	}
+}
+
+// tryLock opens the file anew each time: a lock belongs to what was opened, so
+// it keeps apart also the goroutines of one process. It returns nil if somebody
+// else has the lock.
+func (f File) tryLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, f.mode())
+	if err != nil {
+		return nil, err
+	}
+	locked, err := flock(file)
+	if locked && err == nil {
+		// Somebody may have deleted it since, and the next one locks another.
+		locked, err = isAt(file, path)
+	}
+	if !locked || err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func isAt(file *os.File, path string) (bool, error) {
+	ours, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(ours, there), err
+}

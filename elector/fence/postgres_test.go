@@ -1,0 +1,349 @@
+package fence
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"go.uber.org/goleak"
+)
+
+// TestMain is also the child that the crash tests kill.
+func TestMain(m *testing.M) {
+	if os.Getenv("RECOUNT_FENCE_CHILD") != "" {
+		child(os.Args[1:])
+	}
+	code := m.Run()
+	server.stop()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// server is the PostgreSQL of all tests; it is started by the first that needs
+// it, and each test makes its own tables.
+var server postgres
+
+type postgres struct {
+	once   sync.Once
+	dsn    string
+	err    error
+	folder string
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	tables int
+}
+
+// postgresDSN starts the server, or skips the test where there is none.
+func postgresDSN(t testing.TB) string {
+	t.Helper()
+	server.once.Do(func() { server.dsn, server.err = server.start() })
+	if errors.Is(server.err, exec.ErrNotFound) {
+		t.Skip("no PostgreSQL server is installed: its half is not tested here")
+	}
+	if server.err != nil {
+		t.Fatal(server.err)
+	}
+	return server.dsn
+}
+
+func (p *postgres) start() (dsn string, err error) {
+	initdb, err := exec.LookPath("initdb")
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err != nil && len(found) > 0 { // Debian's
+		initdb, err = found[len(found)-1], nil
+	}
+	if err != nil {
+		return "", err
+	}
+	// Not a test's folder: a socket's name must be short.
+	if p.folder, err = os.MkdirTemp("", "pg"); err != nil {
+		return "", err
+	}
+	data := filepath.Join(p.folder, "data")
+	create := exec.Command(initdb, "-D", data, "-U", "fence", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+	dieWithUs(create)
+	if err := notAsRoot(create, p.folder); err != nil {
+		return "", err
+	}
+	create.Dir = p.folder
+	if out, err := create.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	p.cmd = exec.Command(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-k", p.folder, "-F", "-c", "listen_addresses=")
+	dieWithUs(p.cmd)
+	if err := notAsRoot(p.cmd); err != nil {
+		return "", err
+	}
+	p.cmd.Dir = p.folder
+	logs, err := p.cmd.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return "", err
+	}
+	return "host=" + p.folder + " user=fence dbname=postgres sslmode=disable", p.ready(bufio.NewScanner(logs))
+}
+
+// ready waits until the server says that it is, and lets it talk on.
+func (p *postgres) ready(logs *bufio.Scanner) error {
+	p.ended = make(chan struct{})
+	var said []string
+	for logs.Scan() {
+		if strings.Contains(logs.Text(), "ready to accept connections") {
+			go func() {
+				for logs.Scan() {
+				}
+				_ = p.cmd.Wait() // it is killed: its status says nothing
+				close(p.ended)
+			}()
+			return nil
+		}
+		said = append(said, logs.Text())
+	}
+	close(p.ended)
+	return fmt.Errorf("postgres ended with %v: %s", p.cmd.Wait(), strings.Join(said, "\n"))
+}
+
+func (p *postgres) stop() {
+	if p.ended != nil {
+		_ = p.cmd.Process.Signal(os.Interrupt) // at once, and its children with it
+		<-p.ended
+	}
+	if p.folder != "" {
+		_ = os.RemoveAll(p.folder)
+	}
+}
+
+// openPostgres is a database, and a guard with a table of its own in it.
+func openPostgres(t testing.TB) (*sql.DB, SQL) {
+	t.Helper()
+	db, err := sql.Open("pgx", postgresDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	server.tables++
+	guard := SQL{Table: fmt.Sprintf("fence_%d", server.tables), Dialect: PostgreSQL}
+	schema, err := guard.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time it is there
+		execute(t, db, schema)
+	}
+	return db, guard
+}
+
+func execute(t testing.TB, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func openPool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), postgresDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// ledger is a table that records in which order transactions wrote: a serial
+// number is drawn behind the check.
+func ledger(t *testing.T, db *sql.DB, guard SQL) string {
+	t.Helper()
+	name := guard.Table + "_ledger"
+	execute(t, db, "CREATE TABLE "+name+" (n bigserial PRIMARY KEY, token numeric(20,0) NOT NULL)")
+	return name
+}
+
+// wantOrder fails if the ledger has a smaller token after a larger one.
+func wantOrder(t *testing.T, db *sql.DB, ledger string, atLeast int) {
+	t.Helper()
+	var rows, wrong int
+	err := db.QueryRowContext(t.Context(), "SELECT count(*), count(*) FILTER (WHERE token < before) FROM (SELECT token, lag(token) OVER (ORDER BY n) AS before FROM "+ledger+") AS l").Scan(&rows, &wrong)
+	if err != nil || wrong > 0 || rows < atLeast {
+		t.Errorf("%d of %d rows have a smaller token than the one before, want none of at least %d; %v", wrong, rows, atLeast, err)
+	}
+}
+
+// Transactions of many leaders at once, by database/sql and by pgx: in the
+// order in which they wrote, tokens never decrease, because who was checked
+// keeps the others waiting until its commit.
+func TestSQLKeepsTransactionsInOrder(t *testing.T) {
+	db, guard := openPostgres(t)
+	pool := openPool(t)
+	table := ledger(t, db, guard)
+	const insert = "INSERT INTO %s (token) VALUES ($1)"
+	leaders := []func(token uint64) error{
+		func(token uint64) error {
+			return guard.Do(t.Context(), db, nil, token, "r", func(tx *sql.Tx) error {
+				_, err := tx.ExecContext(t.Context(), fmt.Sprintf(insert, table), token)
+				return err
+			})
+		},
+		func(token uint64) error {
+			return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				if err := guard.Check(t.Context(), PgxTx(tx), token, "r"); err != nil {
+					return err
+				}
+				_, err := tx.Exec(t.Context(), fmt.Sprintf(insert, table), token)
+				return err
+			})
+		},
+	}
+	var group sync.WaitGroup
+	for worker := range uint64(6) {
+		group.Go(func() {
+			for i := range uint64(15) {
+				var stale *StaleError
+				if err := leaders[worker%2](1 + i*3 + worker); err != nil && !errors.As(err, &stale) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	wantOrder(t, db, table, 15)
+	if highest, err := guard.Highest(t.Context(), db, "r"); err != nil || highest != 1+14*3+5 {
+		t.Errorf("the highest token is %d, %v", highest, err)
+	}
+}
+
+// blocked waits until a session of the server waits for another one.
+func blocked(t *testing.T, db *sql.DB, ended <-chan error) {
+	t.Helper()
+	for {
+		var n int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("it did not wait, and returned %v", err)
+		default:
+		}
+		if n > 0 {
+			return
+		}
+	}
+}
+
+// A newer leader's check waits for the former one's transaction that was
+// checked before, and so does a former one's behind a newer one, which is then
+// refused; what was rolled back was never seen.
+func TestSQLCheckWaitsForTheTransactionBefore(t *testing.T) {
+	db, guard := openPostgres(t)
+	for _, c := range []struct {
+		first, second uint64
+		commit        bool
+		want          error
+	}{
+		{5, 6, true, nil}, {8, 7, true, &StaleError{7, 8}}, {10, 9, false, nil},
+	} {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := guard.Check(t.Context(), tx, c.first, "r"); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			ended <- guard.Do(t.Context(), db, nil, c.second, "r", func(*sql.Tx) error { return nil })
+		}()
+		blocked(t, db, ended)
+		end := tx.Rollback
+		if c.commit {
+			end = tx.Commit
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; fmt.Sprint(err) != fmt.Sprint(c.want) {
+			t.Errorf("token %d after %d (committed: %v): %v, want %v", c.second, c.first, c.commit, err, c.want)
+		}
+	}
+}
+
+// With a snapshot of before, a former leader's check does not pass by mistake:
+// it is a serialization failure, and refused when it is repeated.
+func TestSQLCheckWithAnOldSnapshot(t *testing.T) {
+	db, guard := openPostgres(t)
+	if err := guard.Check(t.Context(), db, 1, "r"); err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := guard.Highest(t.Context(), tx, "r"); err != nil { // takes the snapshot
+			t.Fatal(err)
+		}
+		highest := uint64(level) * 10
+		if err := guard.Check(t.Context(), db, highest, "r"); err != nil {
+			t.Fatal(err)
+		}
+		if err := guard.Check(t.Context(), tx, highest-1, "r"); err == nil || !strings.Contains(err.Error(), "40001") {
+			t.Errorf("%v: %v, want a serialization failure", level, err)
+		}
+		_ = tx.Rollback() // it is aborted
+		err = guard.Do(t.Context(), db, &sql.TxOptions{Isolation: level}, highest-1, "r", func(*sql.Tx) error { return nil })
+		wantStale(t, err, highest-1, highest)
+	}
+}
+
+// Do undoes the writes when they fail or panic, keeps a refused leader's from
+// being made, and tells an unknown outcome from a known one.
+func TestSQLDo(t *testing.T) {
+	db, guard := openPostgres(t)
+	table := ledger(t, db, guard)
+	insert := func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "INSERT INTO "+table+" (token) VALUES (1)")
+		return err
+	}
+	failure := errors.New("no credit")
+	err := guard.Do(t.Context(), db, nil, 5, "r", func(tx *sql.Tx) error { return errors.Join(insert(tx), failure) })
+	if !errors.Is(err, failure) {
+		t.Errorf("the write's error became %v", err)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = guard.Do(t.Context(), db, nil, 5, "r", func(tx *sql.Tx) error { _ = insert(tx); panic("bug") })
+	}()
+	if highest, err := guard.Highest(t.Context(), db, "r"); err != nil || highest != 0 {
+		t.Errorf("what was rolled back left token %d, %v", highest, err)
+	}
+	if err := guard.Do(t.Context(), db, nil, 6, "r", insert); err != nil {
+		t.Error(err)
+	}
+	wantStale(t, guard.Do(t.Context(), db, nil, 5, "r", func(*sql.Tx) error { t.Error("written with a stale token"); return nil }), 5, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	err = guard.Do(ctx, db, nil, 6, "r", func(*sql.Tx) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, sql.ErrTxDone) || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("a commit that failed: %v", err)
+	}
+	wantOrder(t, db, table, 1)
+	var rows int
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d rows were written, %v, want the one that was committed", rows, err)
+	}
+}

@@ -1,0 +1,211 @@
+package fence
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sqlite is a database in a file, asked through the program sqlite3: there is
+// no driver among our modules, and the statements are what is tested.
+type sqlite struct{ path string }
+
+func openSQLite(t testing.TB) (sqlite, SQL) {
+	t.Helper()
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("no sqlite3 on PATH: its half is not tested here")
+	}
+	db, guard := sqlite{filepath.Join(t.TempDir(), "db")}, SQL{Dialect: SQLite}
+	schema, err := guard.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.run(t.Context(), schema); err != nil {
+		t.Fatal(err)
+	}
+	return db, guard
+}
+
+// run executes a statement, and returns what it prints and how many rows it
+// changed, on the last line.
+func (s sqlite) run(ctx context.Context, statement string, args ...any) (string, error) {
+	cmd := exec.CommandContext(ctx, "sqlite3", "-batch", "-bail", s.path)
+	var script bytes.Buffer
+	for i, arg := range args {
+		fmt.Fprintf(&script, ".parameter set ?%d \"'%s'\"\n", i+1, strings.ReplaceAll(fmt.Sprint(arg), "'", "''"))
+	}
+	fmt.Fprintf(&script, "%s;\nSELECT changes();\n", statement)
+	cmd.Stdin = &script
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("sqlite3: %w: %s", err, out)
+	}
+	return string(out), nil
+}
+
+func (s sqlite) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	out, err := s.run(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+	return affected(n), err
+}
+
+func (s sqlite) queryRow(ctx context.Context, query string, args ...any) row {
+	out, err := s.run(ctx, query, args...)
+	if lines := strings.Split(out, "\n"); err == nil && len(lines) == 3 {
+		return printed{lines[0], nil}
+	}
+	return printed{"", errors.Join(err, sql.ErrNoRows)}
+}
+
+type printed struct {
+	text string
+	err  error
+}
+
+func (p printed) Scan(dest ...any) error {
+	if p.err != nil {
+		return p.err
+	}
+	return dest[0].(*sql.NullString).Scan(p.text)
+}
+
+// What cannot be guarded is refused, with the field's name, before anything is
+// executed.
+func TestSQLRefusesWhatItCannotGuard(t *testing.T) {
+	var closed sql.DB // would panic
+	good := SQL{Dialect: PostgreSQL}
+	for _, c := range []struct {
+		guard    SQL
+		tx       SQLTx
+		resource string
+		want     string
+	}{
+		{SQL{}, &closed, "r", "SQL.Dialect"},
+		{SQL{Dialect: 4}, &closed, "r", "Dialect(4)"},
+		{SQL{Dialect: MySQL, Table: "a;b"}, &closed, "r", "SQL.Table"},
+		{SQL{Dialect: MySQL, Table: "a.b.c"}, &closed, "r", "SQL.Table"},
+		{good, &closed, "", "1 to 255"},
+		{good, &closed, strings.Repeat("x", 256), "1 to 255"},
+		{good, &closed, "\xff", "UTF-8"},
+		{good, &closed, "a\x00b", "NUL"},
+		{good, blind{}, "r", "QueryRowContext"},
+	} {
+		if err := c.guard.Check(t.Context(), c.tx, 1, c.resource); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v of %.20q: %v, want it to name %s", c.guard, c.resource, err, c.want)
+		}
+	}
+	if err := good.Check(t.Context(), &closed, 0, "r"); !errors.Is(err, ErrNoToken) {
+		t.Errorf("token 0: %v", err)
+	}
+	if _, err := (SQL{Table: "no table", Dialect: SQLite}).Schema(); err == nil {
+		t.Error("a table of two words has a schema")
+	}
+	column := Column{Table: "t", Key: "id", Dialect: PostgreSQL}
+	for _, c := range []struct {
+		change func(*Column)
+		want   string
+	}{
+		{func(c *Column) { c.Table = "" }, "Column.Table"},
+		{func(c *Column) { c.Key = "a b" }, "Column.Key"},
+		{func(c *Column) { c.Fence = "'" }, "Column.Fence"},
+		{func(c *Column) { c.Dialect = 0 }, "Column.Dialect"},
+	} {
+		bad := column
+		c.change(&bad)
+		if err := bad.Update(t.Context(), &closed, 1, 1, "x = 1"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want it to name %s", bad, err, c.want)
+		}
+	}
+	if err := column.Update(t.Context(), &closed, 0, 1, "x = 1"); !errors.Is(err, ErrNoToken) {
+		t.Errorf("token 0: %v", err)
+	}
+}
+
+// blind can execute, but not read.
+type blind struct{}
+
+func (blind) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	panic("executed")
+}
+
+// The statements of each dialect are what was reviewed. There is no MySQL here
+// to try its own on.
+func TestStatements(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{SQL{Dialect: MySQL}.schema(), "CREATE TABLE IF NOT EXISTS fence (resource varbinary(255) NOT NULL PRIMARY KEY, token bigint unsigned NOT NULL) ENGINE=InnoDB"},
+		{SQL{Dialect: MySQL}.upsert(), "INSERT INTO fence (resource, token) VALUES (?, CAST(? AS UNSIGNED)) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))"},
+		{SQL{Dialect: MySQL}.query(true), "SELECT CAST(token AS CHAR) FROM fence WHERE resource = ? FOR UPDATE"},
+		{SQL{Dialect: PostgreSQL, Table: "a.f"}.upsert(), "INSERT INTO a.f AS f (resource, token) VALUES ($1, $2::numeric) ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token"},
+		{SQL{Dialect: SQLite}.upsert(), "INSERT INTO fence AS f (resource, token) VALUES (?, ?) ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token"},
+		{Column{Table: "t", Key: "id", Dialect: MySQL}.update("x = ?", 1), "UPDATE t SET x = ?, fence = CAST(? AS UNSIGNED) WHERE id = ? AND (fence IS NULL OR fence <= CAST(? AS UNSIGNED))"},
+		{Column{Table: "t", Key: "id", Dialect: PostgreSQL}.update("x = $1", 1), "UPDATE t SET x = $1, fence = $2::numeric WHERE id = $3 AND (fence IS NULL OR fence <= $4::numeric)"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got  %s\nwant %s", c.got, c.want)
+		}
+	}
+}
+
+// A table that is not there, and a token that somebody else has spoilt, are
+// errors that say so and not answers about the token.
+func TestSQLBrokenFence(t *testing.T) {
+	db, guard := openSQLite(t)
+	missing := SQL{Table: "missing", Dialect: SQLite}
+	if err := missing.Check(t.Context(), db, 1, "r"); err == nil || !strings.Contains(err.Error(), "Schema") {
+		t.Errorf("a missing table: %v", err)
+	}
+	if _, err := db.run(t.Context(), "INSERT INTO fence VALUES ('r', 'xxxxxxxxxxxxxxxxxxxx')"); err != nil {
+		t.Fatal(err)
+	}
+	var stale *StaleError
+	if err := guard.Check(t.Context(), db, 1, "r"); err == nil || errors.As(err, &stale) || !strings.Contains(err.Error(), "no token") {
+		t.Errorf("a spoilt fence: %v", err)
+	}
+}
+
+// Rows are guarded each by its own column, also where it is a plain bigint, or
+// NULL because no token has reached the row.
+func TestColumn(t *testing.T) {
+	db, guard := openPostgres(t)
+	for _, kind := range []string{"numeric(20,0)", "bigint"} {
+		table := guard.Table + "_" + kind[:3]
+		execute(t, db, "CREATE TABLE "+table+" (id text, balance bigint NOT NULL DEFAULT 0, fence "+kind+")")
+		execute(t, db, "INSERT INTO "+table+" (id) VALUES ('a'), ('b'), ('twice'), ('twice')")
+		column := Column{Table: table, Key: "id", Dialect: PostgreSQL}
+		add := func(token uint64, id string) error {
+			return column.Update(t.Context(), db, token, id, "balance = balance + $1", 10)
+		}
+		for _, c := range []struct {
+			token uint64
+			id    string
+			stale uint64
+		}{{9, "a", 0}, {9, "a", 0}, {10, "a", 0}, {9, "a", 10}, {9, "b", 0}, {1<<53 + 1, "a", 0}, {1 << 53, "a", 1<<53 + 1}} {
+			err := add(c.token, c.id)
+			if c.stale > 0 {
+				wantStale(t, err, c.token, c.stale)
+			} else if err != nil {
+				t.Errorf("%s, token %d: %v", kind, c.token, err)
+			}
+		}
+		if err := add(9, "missing"); !errors.Is(err, ErrNoRow) {
+			t.Errorf("a missing row: %v", err)
+		}
+		if err := add(9, "twice"); err == nil || !strings.Contains(err.Error(), "unique") {
+			t.Errorf("a key of two rows: %v", err)
+		}
+		var balance int
+		if err := db.QueryRowContext(t.Context(), "SELECT balance FROM "+table+" WHERE id = 'a'").Scan(&balance); err != nil || balance != 40 {
+			t.Errorf("the balance is %d, %v: refused writes must not count", balance, err)
+		}
+	}
+}

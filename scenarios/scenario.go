@@ -225,7 +225,7 @@ func Find(names ...string) ([]Scenario, error) {
 		return All(), nil
 	}
 	var found []Scenario
-	every := append(All(), Topologies()...)
+	every := Every()
 	for _, name := range names {
 		i := slices.IndexFunc(every, func(s Scenario) bool { return s.Name == name })
 		if i < 0 {
@@ -244,7 +244,7 @@ func Standard() []Scenario {
 // didYouMean suggests a scenario whose name contains the given one, or is
 // contained in it.
 func didYouMean(name string) string {
-	for _, s := range append(All(), Topologies()...) {
+	for _, s := range Every() {
 		if name != "" && (strings.Contains(s.Name, name) || strings.Contains(name, s.Name)) {
 			return fmt.Sprintf(" (did you mean %s?)", s.Name)
 		}

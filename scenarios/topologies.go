@@ -16,6 +16,9 @@ const agreed = "servers agree among themselves on a new primary first, and how l
 // after longer, nobody promotes it.
 const rejoinable = 3 * time.Second
 
+// Every are all scenarios, those with topologies among them.
+func Every() []Scenario { return append(All(), Topologies()...) }
+
 // Topologies are the scenarios whose store is several servers. Only the live
 // world has such stores, so they are not among All.
 func Topologies() []Scenario {

@@ -97,6 +97,8 @@ func TestBadInput(t *testing.T) {
 		"seed no number":     {[]string{"run", "--seed", "abc"}, "--seed"},
 		"unknown world":      {[]string{"run", "--world", "flat"}, "--world live"},
 		"virtual redis":      {[]string{"run", "--world", "virtual", "--redis", "auto"}, "store of its own"},
+		"virtual topology":   {[]string{"run", "--world", "virtual", "sentinel-failover"}, "several servers"},
+		"rolling topology":   {[]string{"run", "--world", "virtual", "--rolling", "cluster-failover"}, "several servers"},
 		"virtual toxiproxy":  {[]string{"run", "--world", "virtual", "--toxiproxy", "127.0.0.1:1"}, "network of its own"},
 		"virtual prefix":     {[]string{"run", "--world", "virtual", "--prefix", "x:"}, "the run's own"},
 		"virtual command":    {[]string{"run", "--world", "virtual", "--exec", "true"}, "virtual time"},

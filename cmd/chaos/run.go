@@ -98,7 +98,7 @@ more than chance and the limits allow, or there is too little to tell.`,
 
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := []string{"all"}
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Every() {
 		names = append(names, s.Name+"\t"+s.Summary)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
@@ -122,6 +122,9 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	screen := newScreen(m, f.asJSON)
 	defer screen.close()
 	if f.rolling {
+		if list, err = inVirtual(nil).admissible(list, len(names) > 0, screen); err != nil {
+			return err
+		}
 		return f.roll(cmd.Context(), &virtual.World{Subjects: m.Subjects}, list, names, out, screen)
 	}
 	if f.world == virtualWorld {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -19,6 +20,7 @@ type place struct {
 	says      string       // what there is to say about it before the first run
 	private   bool         // faults may hit its store
 	forgetful bool         // its store can be set back to what it was
+	several   bool         // its store can be several servers
 	close     func() error // may be called again
 	logs      func(*output) func(scenario string) (string, error)
 }
@@ -34,7 +36,7 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, private: session.Private(), forgetful: forgetful, close: session.Close,
+		World: session, name: liveWorld, private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
 		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
@@ -90,6 +92,8 @@ func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen
 // to do about it.
 func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	switch {
+	case s.Topology != sim.OneServer && !p.several:
+		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
 	case s.NeedsPrivateStore() && !p.private:
 		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, or --world virtual"
 	case s.NeedsForgetfulStore() && !p.forgetful:

@@ -1,6 +1,7 @@
 package candidate
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -41,6 +42,16 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// A store of several servers comes with the proxies before them.
+func TestSettingsOfSeveralServers(t *testing.T) {
+	environ(t, map[string]string{protocol.EnvVia: "127.0.0.1:1=127.0.0.1:2,127.0.0.1:3=127.0.0.1:4", protocol.EnvReplicas: "2"})
+	got, err := FromEnvironment()
+	want := map[string]string{"127.0.0.1:1": "127.0.0.1:2", "127.0.0.1:3": "127.0.0.1:4"}
+	if err != nil || !maps.Equal(got.Via, want) || got.Replicas != 2 {
+		t.Errorf("%v, %d replicas, %v", got.Via, got.Replicas, err)
+	}
+}
+
 // What is left out has its default: a clock that is right, a drift of 1 %.
 func TestSettingsDefaults(t *testing.T) {
 	environ(t, map[string]string{protocol.EnvDrift: "", protocol.EnvClockRate: "", protocol.EnvEpoch: "", protocol.EnvWrites: ""})
@@ -62,6 +73,8 @@ func TestSettingsErrors(t *testing.T) {
 		protocol.EnvWrites:    {"-", `RECOUNT_WRITE_MS="-" is no number`},
 		protocol.EnvDrift:     {"1%", `RECOUNT_DRIFT="1%" is no number`},
 		protocol.EnvClockRate: {"fast", `RECOUNT_CLOCK_RATE="fast" is no number`},
+		protocol.EnvVia:       {"a:1=b:2,c:3", `RECOUNT_REDIS_VIA="a:1=b:2,c:3": "c:3" is no pair`},
+		protocol.EnvReplicas:  {"all", `RECOUNT_REDIS_REPLICAS="all" is no number`},
 		protocol.EnvEpoch:     {"1.5", `RECOUNT_EPOCH_NS="1.5" is no number`},
 	} {
 		t.Run(variable, func(t *testing.T) {

@@ -1,0 +1,69 @@
+package live
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/sim/live/network"
+)
+
+// A way is open as long as one of its servers answers, and cut only if every
+// link is.
+func TestWay(t *testing.T) {
+	n, err := network.Start(t.Context(), network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Close() }() // its links are gone with it
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // ends the loop
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				var ping [64]byte
+				if _, err := conn.Read(ping[:]); err == nil {
+					_, _ = conn.Write([]byte("+PONG\r\n")) // a client that is gone does not matter
+				}
+				_ = conn.Close() // one question, one answer
+			}()
+		}
+	}()
+	var w way
+	for _, server := range []string{"127.0.0.1:1", l.Addr().String()} {
+		link, err := n.Link("test", server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = append(w, link)
+	}
+	if got, want := w.via([]string{"a:1", "b:2"}), "a:1="+w[0].Addr()+",b:2="+w[1].Addr(); got != want {
+		t.Errorf("a candidate is told %q, want %q", got, want)
+	}
+	open := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := w.Probe(ctx)
+		return err == nil
+	}
+	if !open() {
+		t.Error("no server answered, though one is there")
+	}
+	if err := w.Cut(network.Refused); err != nil || open() {
+		t.Errorf("a server answered over a way that is cut (%v)", err)
+	}
+	if err := w.Heal(); err != nil || !open() {
+		t.Errorf("no server answers over a way that is healed (%v)", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}

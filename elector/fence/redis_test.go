@@ -221,7 +221,7 @@ func TestDo(t *testing.T) {
 
 // What cannot be guarded is refused before anything is sent.
 func TestKeysThatCannotBeGuarded(t *testing.T) {
-	g := NewRedisGuard(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}))
+	g := NewRedisGuard(connect(t, "127.0.0.1:1"))
 	for _, keys := range [][]string{nil, {""}, {"a}b"}, {"{}a"}, {"a", "b"}, {"{a}", "{b}"}, {"{a}", ""}, {"{a}", "x}"}} {
 		_, err := g.Do(t.Context(), 1, g.check, keys)
 		if err == nil || strings.Contains(err.Error(), "dial") {

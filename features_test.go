@@ -30,7 +30,7 @@ func TestFeaturesAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		complaints, seen := all.judge(string(page))
-		for _, complaint := range complaints {
+		for _, complaint := range append(complaints, judgeNotes(string(page))...) {
 			t.Errorf("%s: %s", name, complaint)
 		}
 		if seen < rows {
@@ -82,6 +82,24 @@ func TestFeaturesAreSeen(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, _ := all.judge(test.page)
+		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
+			t.Errorf("complaints: %q, want %q; the page:\n%s", got, test.want, test.page)
+		}
+	}
+}
+
+// A number in a table is that of a note under it, and each note is pointed to.
+func TestNotesAreSeen(t *testing.T) {
+	const head = "## A\n| feature | here | B |\n| --- | --- | --- |\n"
+	tests := []struct{ page, want string }{
+		{head + "| f | yes 1 | partly 2 |\n| g | no 2 | 15 s |\n\n1. because\n2. but\n", ""},
+		{head + "| f | yes | no |\n## B\n1. a list of its own\n", ""},
+		{head + "| f | yes 1 | no |\n", `"A": there is no note 1`},
+		{head + "| f | yes 1 | no |\n\n1. because\n2. but\n", `"A": nothing points to note 2`},
+		{head + "| f | yes 1 | no |\n## B\n1. because\n", `"A": there is no note 1`},
+	}
+	for _, test := range tests {
+		got := judgeNotes(test.page)
 		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
 			t.Errorf("complaints: %q, want %q; the page:\n%s", got, test.want, test.page)
 		}
@@ -170,6 +188,42 @@ func cellsOf(line string) []string {
 		cells[i] = strings.TrimSpace(cells[i])
 	}
 	return cells
+}
+
+var (
+	noteNumber = regexp.MustCompile(`^(?:yes|no|partly) ([0-9]+)$`)
+	note       = regexp.MustCompile(`(?m)^([0-9]+)\. `)
+)
+
+// judgeNotes compares the numbers in the tables of each section with its notes.
+func judgeNotes(page string) []string {
+	var complaints []string
+	for _, section := range strings.Split(page, "\n## ") {
+		pointed, there := map[string]bool{}, map[string]bool{}
+		for line := range strings.Lines(section) {
+			for _, cell := range cellsOf(line) {
+				if match := noteNumber.FindStringSubmatch(cell); match != nil {
+					pointed[match[1]] = true
+				}
+			}
+		}
+		for _, match := range note.FindAllStringSubmatch(section, -1) {
+			there[match[1]] = true
+		}
+		title, _, _ := strings.Cut(strings.TrimPrefix(section, "## "), "\n")
+		for number := range pointed {
+			if !there[number] {
+				complaints = append(complaints, fmt.Sprintf("%q: there is no note %s", title, number))
+			}
+		}
+		for number := range there {
+			if len(pointed) > 0 && !pointed[number] {
+				complaints = append(complaints, fmt.Sprintf("%q: nothing points to note %s", title, number))
+			}
+		}
+	}
+	slices.Sort(complaints)
+	return complaints
 }
 
 // ownCell is what our own column may say: with the number of a note, or not.

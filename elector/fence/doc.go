@@ -10,9 +10,10 @@
 // # What it guarantees
 //
 // A guard never admits a token smaller than one that it has admitted before,
-// and says which that was. [Guard] guards what lives in one process,
-// [RedisGuard] keys in Redis; there, the look at the token and the write are
-// one step.
+// and says which that was. [Guard] and [Memory] guard what lives in one process,
+// [RedisGuard] keys in Redis, [SQL] and [Column] databases, [File] files, and
+// [Handler] HTTP services; the look at the token and the write are one step
+// there, but for the limits that each one names.
 //
 // # What it does not guarantee
 //

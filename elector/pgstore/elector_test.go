@@ -244,7 +244,25 @@ func TestFailoverToSynchronousStandby(t *testing.T) {
 	d := primary.database(t)
 	d.do(t, "alter system set synchronous_standby_names = '*'")
 	d.do(t, "select pg_reload_conf()")
-	d.until(t, "select exists (select from pg_stat_replication where sync_state = 'sync')")
+	// Not every process of the server knows at once: without its standby a
+	// commit has to be seen to wait.
+	standby.stop()
+	for waits := false; !waits; {
+		done := make(chan error, 1)
+		go func() {
+			_, err := d.admin.Exec(d.ctx, "create table if not exists x (); drop table x")
+			done <- err
+		}()
+		for len(done) == 0 && !waits {
+			waits = get[bool](t, d, "select exists (select from pg_stat_activity where wait_event = 'SyncRep')")
+		}
+		if waits {
+			need(t, standby.start())
+		}
+		if err := receive(t, "commit", done); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	both := fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port, d.name)
 	s, err := New(poolAt(t, both), Options{})
@@ -258,6 +276,9 @@ func TestFailoverToSynchronousStandby(t *testing.T) {
 	primary.crash()
 
 	there := &database{server: standby, name: d.name, url: standby.url("postgres", d.name), ctx: d.ctx}
+	// Commits wait until the standby has them on disk, not until it shows them.
+	shown := &database{server: standby, admin: poolAt(t, standby.url("postgres", "postgres")), ctx: d.ctx}
+	shown.until(t, "select pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()")
 	there.admin = there.pool(t, "postgres")
 	alone, err := New(there.admin, Options{})
 	if err != nil {

@@ -93,8 +93,8 @@ func need(t testing.TB, err error) {
 	}
 }
 
-func newServer() (s *server, err error) {
-	s = &server{}
+func newServer() (_ *server, err error) {
+	s := &server{}
 	defer func() {
 		if err != nil {
 			_ = os.RemoveAll(s.folder)
@@ -131,8 +131,8 @@ func newServer() (s *server, err error) {
 }
 
 // newStandby makes a server that follows this one.
-func (s *server) newStandby() (b *server, err error) {
-	b = &server{programs: s.programs}
+func (s *server) newStandby() (_ *server, err error) {
+	b := &server{programs: s.programs}
 	defer func() {
 		if err != nil {
 			_ = os.RemoveAll(b.folder)

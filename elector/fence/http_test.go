@@ -144,7 +144,7 @@ func TestTransport(t *testing.T) {
 	sent := ""
 	base := roundTrip(func(r *http.Request) (*http.Response, error) {
 		sent = r.Header.Get(HeaderToken)
-		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 	})
 	e, err := elector.New(memstore.New(memstore.Options{}), elector.Config{Election: "billing", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -162,7 +162,10 @@ func TestTransport(t *testing.T) {
 		if token != "" {
 			r.Header.Set(HeaderToken, token)
 		}
-		_, err := transport.RoundTrip(r)
+		answer, err := transport.RoundTrip(r)
+		if err == nil {
+			_ = answer.Body.Close() // it is empty
+		}
 		if r.Header.Get(HeaderToken) != token {
 			t.Errorf("the caller's request was changed: %v", r.Header)
 		}

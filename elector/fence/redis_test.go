@@ -1,10 +1,8 @@
 package fence
 
 import (
-	"context"
 	"errors"
 	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +10,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // eachServer runs the test on miniredis and on a real redis-server, each of
@@ -29,62 +29,10 @@ func connect(t *testing.T, addr string) *redis.Client {
 	return client
 }
 
-// startReal starts a redis-server that keeps nothing, and waits until it
-// answers.
+// startReal starts a redis-server that keeps nothing.
 func startReal(t *testing.T, settings ...string) string {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("no redis-server on PATH: the real half is not tested here")
-	}
-	for range 5 { // another process may take the port between the look and the start
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().(*net.TCPAddr)
-		_ = l.Close() // only its number is wanted
-		args := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(addr.Port), "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}
-		cmd := exec.Command(path, append(args, settings...)...)
-		dieWithUs(cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			_ = cmd.Wait() // it is killed: its status says nothing
-			close(ended)
-		}()
-		if answers(t, addr.String(), ended) {
-			t.Cleanup(func() {
-				_ = cmd.Process.Kill() // it may have ended by itself
-				<-ended
-			})
-			return addr.String()
-		}
-	}
-	t.Fatal("redis-server did not start five times")
-	panic("unreachable")
-}
-
-// answers waits until the server answers, or ends.
-func answers(t *testing.T, addr string, ended <-chan struct{}) bool {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	client := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
-	defer func() { _ = client.Close() }() // it has served
-	for ctx.Err() == nil {
-		if client.Ping(ctx).Err() == nil {
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		default:
-		}
-	}
-	return false
+	return topology.Single(t, settings...).Addr
 }
 
 func wantStale(t *testing.T, err error, token, highest uint64) {

@@ -1,25 +1,23 @@
 package redismodel
 
 import (
-	"bufio"
-	"fmt"
-	"io"
+	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // shared is one redis-server for the whole test binary.
 var shared struct {
-	once   sync.Once
-	socket string
-	err    error
-	stop   func()
+	once sync.Once
+	addr string
+	err  error
+	stop func()
 }
 
 func TestMain(m *testing.M) {
@@ -41,7 +39,7 @@ func startReal(t testing.TB) *wire {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	w := dial(t, "unix", shared.socket)
+	w := dial(t, "tcp", shared.addr)
 	w.do(t, "FLUSHALL")
 	w.do(t, "SCRIPT", "FLUSH")
 	return w
@@ -53,42 +51,17 @@ func startShared() {
 		shared.err = err
 		return
 	}
-	socket := filepath.Join(dir, "redis")
-	stop, err := launch("--dir", dir, "--unixsocket", socket, "--port", "0", "--save", "", "--appendonly", "no")
-	shared.socket, shared.err = socket, err
+	l := topology.NewLauncher(dir, nil)
 	shared.stop = func() {
-		if stop != nil {
-			stop()
-		}
+		_ = l.Close()         // it is killed: how that went says nothing
 		_ = os.RemoveAll(dir) // a temporary directory
 	}
-}
-
-// launch starts a redis-server and waits until it says that it is ready.
-func launch(settings ...string) (stop func(), err error) {
-	cmd := exec.Command("redis-server", settings...)
-	dieWithUs(cmd)
-	out, err := cmd.StdoutPipe()
+	s, err := l.Server(context.Background(), topology.Config{})
 	if err != nil {
-		return nil, err
+		shared.err = err
+		return
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop = func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // it is killed: its status says nothing
-	}
-	said := ""
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		said += lines.Text() + "\n"
-		if strings.Contains(said, "ready to accept connections") {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // until it ends
-			return stop, nil
-		}
-	}
-	stop()
-	return nil, fmt.Errorf("redis-server ended: %s", said)
+	shared.addr = s.Addr
 }
 
 // mini is a miniredis whose clock the test sets.

@@ -199,7 +199,7 @@ func TestHints(t *testing.T) {
 // replies in the same way.
 func TestListener(t *testing.T) {
 	real := startReal(t)
-	listener := dial(t, "unix", shared.socket)
+	listener := dial(t, "tcp", shared.addr)
 	listener.do(t, "SUBSCRIBE", channel)
 	steps := []step{
 		acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0"), renewOf("r1 1 x n1"), releaseOf("r1 1 x n2"), releaseOf("r1 1 x n1"),

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package redismodel
-
-import "os/exec"
-
-func dieWithUs(*exec.Cmd) {}

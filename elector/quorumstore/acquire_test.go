@@ -51,6 +51,23 @@ func TestNodesAreBroughtToOneToken(t *testing.T) {
 	})
 }
 
+// A later majority, of other nodes and by a candidate that knows nothing, comes
+// to a larger token, although the nodes that it asks had counted far less.
+func TestTokensGrowAcrossMajorities(t *testing.T) {
+	inBubble(t, 3, func(b *bench) {
+		b.raise(0, 10)
+		b.set(down, 2)
+		first := b.acquire(b.store, "a", "a/1")
+		synctest.Wait()
+		time.Sleep(2 * ttl) // a has crashed
+		b.set(down, 0)
+		b.set(up, 2)
+		if later := b.acquire(b.open(quorumstore.Options{}), "b", "b/1"); later.Token <= first.Token {
+			b.Errorf("token %d after %d", later.Token, first.Token)
+		}
+	})
+}
+
 // A majority that agrees is enough: nobody waits for a node whose count is
 // ahead, nor follows it.
 func TestOneNodeAheadIsNotFollowed(t *testing.T) {

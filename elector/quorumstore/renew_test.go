@@ -160,6 +160,38 @@ func tryRevival(b *bench, away []int, mended bool) {
 	}
 }
 
+// A node that is mended so slowly that the majority's leases may have ended
+// meanwhile does not count, even for the renewal that asked it.
+func TestSlowMendDoesNotCount(t *testing.T) {
+	inBubble(t, 3, func(b *bench) {
+		late := &lateAttempt{Store: b.nodes[1], gate: make(chan struct{})}
+		s, err := quorumstore.New([]elector.Store{b.nodes[0], late, b.nodes[2]}, quorumstore.Options{Now: b.now, NodeTimeout: time.Minute})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.set(down, 1)
+		l := b.acquire(s, "a", "a/1")
+		synctest.Wait()
+		b.set(up, 1)
+		b.set(down, 2)
+		late.armed.Store(true)
+		time.Sleep(10 * time.Second)
+		renewed := make(chan error, 1)
+		go func() { renewed <- s.Renew(b.Context(), l) }()
+		time.Sleep(6 * time.Second)
+		b.set(up, 2)
+		other := b.open(quorumstore.Options{})
+		next := b.acquire(other, "b", "b/1")
+		if err := other.Release(b.Context(), next); err != nil {
+			b.Fatal(err)
+		}
+		close(late.gate)
+		if err := <-renewed; err == nil {
+			b.Errorf("token %d was renewed after %d", l.Token, next.Token)
+		}
+	})
+}
+
 // A lease that another Store granted is renewed and released as well.
 func TestLeaseFromElsewhere(t *testing.T) {
 	inBubble(t, 5, func(b *bench) {

@@ -37,8 +37,6 @@ const (
 type node struct {
 	now        func() time.Duration
 	lease      time.Duration // of the quarantine
-	unseeded   bool
-	unguarded  bool
 	end        chan struct{} // closed at the end of the test: frees what is deaf
 	mu         sync.Mutex
 	mem        *memstore.Store
@@ -66,12 +64,8 @@ func (n *node) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mem = memstore.New(memstore.Options{Now: n.now})
-	if !n.unguarded {
-		n.quietUntil = n.now() + n.lease
-	}
-	if !n.unseeded {
-		n.seed = uint64((epoch + n.now()) / time.Microsecond)
-	}
+	n.quietUntil = n.now() + n.lease
+	n.seed = uint64((epoch + n.now()) / time.Microsecond)
 	close(n.broken)
 	n.broken = make(chan struct{})
 }

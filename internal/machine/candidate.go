@@ -10,6 +10,10 @@ import (
 // their own turn.
 const perWaiter = 200 * time.Microsecond
 
+// headStart is what others have who try at once: about a round trip on a local
+// network.
+const headStart = time.Millisecond
+
 // fewWaiters is assumed where a store cannot count.
 const fewWaiters = 5
 
@@ -143,7 +147,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	m.see(in)
 	switch {
 	case m.attempt.missed >= in.Token && m.attempt.missed != 0:
-		m.attempt.next = m.now + m.spread(in.Waiters)
+		m.attempt.next = m.now + m.turn(in.Waiters)
 	case in.Remaining <= 0 && m.attempt.ended == in.Token:
 		m.attempt.next = m.now + m.cfg.Retry // a lease that ends and does not go: no reason to hurry
 	default:
@@ -188,7 +192,7 @@ func (m *Machine) hintReleased(in Input) {
 	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
 		a.missed = in.Token
 	case m.role == Follower || m.role == Candidate:
-		a.next = min(a.next, max(a.notBefore, m.now+m.spread(in.Waiters)))
+		a.next = min(a.next, max(a.notBefore, m.now+m.turn(in.Waiters)))
 	}
 }
 
@@ -208,6 +212,19 @@ func (m *Machine) hintGranted(in Input) {
 	}
 	a.notBefore = 0
 	a.next = m.now + min(in.Remaining, m.cfg.Lease) + roundUp + m.spread(in.Waiters)
+}
+
+// turn is when to try for a lease that was released just now. Each of those who
+// wait tries at once with such a chance that about two of them do, and else with
+// a head start for those: most then hear of their success before their own turn.
+func (m *Machine) turn(waiters int) time.Duration {
+	if waiters <= 0 {
+		waiters = fewWaiters
+	}
+	if m.random.next()%uint64(waiters) < 2 {
+		return 0
+	}
+	return headStart + m.spread(waiters)
 }
 
 // spread is a random time that grows with the number of those who wait.

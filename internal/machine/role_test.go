@@ -43,7 +43,7 @@ func TestEveryRoleMeetsEveryInput(t *testing.T) {
 		{"held", Input{Kind: Answer, Result: Held, Token: 6, Holder: "n2", Remaining: sec}},
 		{"nothold", Input{Kind: Answer, Result: NotHeld}},
 		{"fatal", Input{Kind: Answer, Result: Fatal, Err: errLost}},
-		{"released", Input{Kind: HintReleased, Token: 9}},
+		{"released", Input{Kind: HintReleased, Token: 9, Waiters: 1000}},
 		{"granted", Input{Kind: HintGranted, Token: 9, Remaining: sec}},
 		{"resign", Input{Kind: Resign}},
 		{"worked", Input{Kind: WorkEnded, Token: 7}},

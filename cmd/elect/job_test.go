@@ -92,13 +92,16 @@ func TestStubbornJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := relayTo(t, r.Addr)
-	pair(t, dir, cut.address, r.Addr)
+	leader, _ := pair(t, dir, cut.address, r.Addr)
 	job := await(t, dir, "began", 1)
 	cut.off()
 	asked := await(t, dir, "asked", 1)
 	next := await(t, dir, "began", 2)
 	if !gone(job.pid) || asked.pid != job.pid {
 		t.Errorf("%+v", notes(t, dir))
+	}
+	if !strings.Contains(leader.out.String(), "the job is killed") {
+		t.Error("only its guard has killed the job")
 	}
 	if between := next.at - asked.at; between < lease/5 {
 		t.Errorf("the job was asked to end only %v before the next one began; the grace period is %v", between, lease/5)
@@ -176,6 +179,9 @@ func TestDrainTimeout(t *testing.T) {
 	leader.send(t, syscall.SIGTERM)
 	if status := leader.end(t); status != statusDone {
 		t.Errorf("status %d", status)
+	}
+	if !strings.Contains(leader.out.String(), "it did not end when it was asked to") {
+		t.Error("the job was killed only when the lease had been given back")
 	}
 	asked := await(t, dir, "asked", 1)
 	if took := now() - asked.at; took < 800*time.Millisecond || !gone(job.pid) {

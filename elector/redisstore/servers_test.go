@@ -1,22 +1,22 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"net"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // server is a Redis under test, with a client of the test's own.
@@ -59,6 +59,12 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// Tests on servers that have to agree mostly wait: more of them than cores
+	// may run at once.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = f.Value.Set("4") // a number is always accepted
+	}
 	code := m.Run()
 	if shared.stop != nil {
 		shared.stop()
@@ -87,8 +93,11 @@ func startShared() {
 		shared.err = err
 		return
 	}
-	stop, addr, err := launch(dir)
-	shared.addr, shared.err = addr, err
+	stop, server, err := launch(dir)
+	if err == nil {
+		shared.addr = server.Addr
+	}
+	shared.err = err
 	shared.stop = func() {
 		if stop != nil {
 			stop()
@@ -101,12 +110,12 @@ func startShared() {
 func startOwn(t testing.TB, o *redis.Options, settings ...string) *server {
 	t.Helper()
 	needRedis(t)
-	stop, addr, err := launch(t.TempDir(), settings...)
+	stop, server, err := launch(t.TempDir(), settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
-	o.Addr = addr
+	o.Addr = server.Addr
 	return newServer(t, "redis-server", o)
 }
 
@@ -117,89 +126,16 @@ func needRedis(t testing.TB) {
 	}
 }
 
-// launch starts a redis-server that keeps nothing, on a port that it binds on
-// loopback, and waits until it says that it is ready.
-func launch(dir string, settings ...string) (stop func(), addr string, err error) {
-	for range 5 { // another process may take the port between the look and the start
-		port, err := freePort()
-		if err != nil {
-			return nil, "", err
-		}
-		stop, err = launchOn(dir, port, settings)
-		if err == nil {
-			return stop, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
-		}
-		if !strings.Contains(err.Error(), "in use") {
-			return nil, "", err
-		}
-	}
-	return nil, "", errors.New("no port was free five times")
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }() // only its number is wanted
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-func launchOn(dir string, port int, settings []string) (func(), error) {
-	args := append([]string{"--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--port", strconv.Itoa(port)}, settings...)
-	for i, arg := range args {
-		args[i] = strings.ReplaceAll(arg, "PORT", strconv.Itoa(port))
-	}
-	cmd := exec.Command("redis-server", args...)
-	dieWithUs(cmd)
-	said := &lines{ready: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it is killed: its status says nothing
-		close(ended)
-	}()
-	stop := func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		<-ended
-	}
-	select {
-	case <-said.ready:
-		return stop, nil
-	case <-ended:
-		return nil, fmt.Errorf("redis-server ended: %s", said)
-	case <-time.After(20 * time.Second):
+// launch starts a redis-server that keeps nothing, and waits until it accepts
+// connections.
+func launch(dir string, settings ...string) (stop func(), s *topology.Server, err error) {
+	l := topology.NewLauncher(dir, nil)
+	stop = func() { _ = l.Close() } // it is killed: how that went says nothing
+	if s, err = l.Server(context.Background(), topology.Config{Settings: settings}); err != nil {
 		stop()
-		return nil, fmt.Errorf("redis-server is not ready after 20s: %s", said)
+		return nil, nil, err
 	}
-}
-
-// lines collects output and closes ready when the server accepts connections.
-type lines struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	ready chan struct{}
-	done  bool
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.Write(p)
-	if !l.done && bytes.Contains(l.text.Bytes(), []byte("Ready to accept connections")) {
-		l.done = true
-		close(l.ready)
-	}
-	return len(p), nil
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	return stop, s, nil
 }
 
 func newServer(t testing.TB, name string, o *redis.Options) *server {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim/live/loopback"
 )
 
 // Real servers in states that pass: the answers, as their scripts wrap them,
@@ -122,28 +123,24 @@ func TestScriptFlushAndClientKill(t *testing.T) {
 // A server that ends and starts again without its data: the holder is told.
 func TestRestartWithoutData(t *testing.T) {
 	needRedis(t)
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	stop, err := launchOn(dir, port, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newServer(t, "redis-server", &redis.Options{Addr: "127.0.0.1:" + strconv.Itoa(port)})
-	s := r.open(t, Options{})
-	a := attempt("n1", "a")
-	l := lease(a, mustAcquire(t, r, s, a).Token)
-	stop()
-	if err := s.Renew(r.ctx, l); err == nil || errors.Is(err, elector.ErrNotHeld) {
-		t.Errorf("renew without a server: %v", err)
-	}
-	stop, err = launchOn(dir, port, nil)
+	stop, server, err := launch(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
+	r := newServer(t, "redis-server", &redis.Options{Addr: server.Addr})
+	s := r.open(t, Options{})
+	a := attempt("n1", "a")
+	l := lease(a, mustAcquire(t, r, s, a).Token)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Renew(r.ctx, l); err == nil || errors.Is(err, elector.ErrNotHeld) {
+		t.Errorf("renew without a server: %v", err)
+	}
+	if err := server.Start(r.ctx); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Renew(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
 		t.Errorf("renew after the restart: %v", err)
 	}
@@ -159,7 +156,7 @@ func TestRestartWithoutData(t *testing.T) {
 // clusterSettings make a server a node of a cluster of its own.
 func clusterSettings(t *testing.T) []string {
 	t.Helper()
-	bus, err := freePort()
+	bus, err := loopback.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

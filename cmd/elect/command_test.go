@@ -269,6 +269,20 @@ func watched(t *testing.T, at []string) {
 	}
 }
 
+// A preflight of a real server says what is guaranteed there, with the settings
+// that the candidates have: where leases may be evicted, elections without
+// protection are not safe, and that is an error.
+func TestPreflight(t *testing.T) {
+	r := topology.Single(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	for protection, want := range map[string]int{"--unprotected=false": statusDone, "--unprotected": statusNo} {
+		got := call(t, t.Context(), nil, "preflight", "--json", "--store", "redis://"+r.Addr, protection)
+		var answer preflightAnswer
+		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || answer.Guarantee == "" || got.status != want {
+			t.Errorf("%s: status %d, %v in %s%s", protection, got.status, err, got.out, got.errors)
+		}
+	}
+}
+
 // What a preflight found is said in words, and an error is the exit status 1.
 func TestPrintPreflight(t *testing.T) {
 	found := elector.Preflight{Guarantee: "At most one leads.", Findings: []elector.Finding{

@@ -31,7 +31,7 @@ released: its candidate crashed or was cut off.`,
 		Example: "  elect history --store redis://db --name billing --terms 5",
 		Args:    noArguments,
 	}
-	o := addQuestion(cmd)
+	o := addQuestion(cmd, writing...)
 	cmd.Flags().IntVarP(&n, "terms", "n", 10, "how many terms at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if n < 1 {

@@ -19,7 +19,7 @@ missing, as a role that may do so. Redis needs nothing of the kind.`,
 		Example: "  elect migrate --store 'postgres://admin:${PASSWORD}@db/app'",
 		Args:    noArguments,
 	}
-	o := addQuestion(cmd, "name", "prefix")
+	o := addQuestion(cmd, append([]string{"name", "prefix"}, writing...)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
 			tables, ok := store.(interface {

@@ -59,15 +59,16 @@ func (w *word) String() string         { return string(*w) }
 func (w *word) Set(value string) error { *w = word(value); return nil }
 func (w *word) Type() string           { return "value" }
 
-// electionOnly are the settings that mean nothing to who does not compete.
-var electionOnly = []string{
-	"id", "preset", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "priority", "failback", "once",
-	"replicas", "confirm", "unprotected",
-}
+// What means nothing to who does not compete, and to who does not write to the
+// store at all.
+var (
+	competing = []string{"id", "preset", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "priority", "failback", "once"}
+	writing   = []string{"replicas", "confirm", "unprotected"}
+)
 
 // addQuestion gives the command the flags of one that asks the store.
 func addQuestion(cmd *cobra.Command, without ...string) *options {
-	o := addOptions(cmd, append(without, electionOnly...)...)
+	o := addOptions(cmd, append(without, competing...)...)
 	o.flags.BoolVar(&o.json, "json", false, "print JSON")
 	o.flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "after which the store is given up")
 	return o

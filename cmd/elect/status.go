@@ -49,7 +49,7 @@ if somebody leads, and with 1 if nobody does.`,
 		Example: "  elect status --store redis://db --name billing\n  elect status --name billing --json | jq -r .leader.id",
 		Args:    noArguments,
 	}
-	o := addQuestion(cmd)
+	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
 			answer, err := lookUp(ctx, s, store)
@@ -126,7 +126,7 @@ has them all.`,
 		Example: "  elect watch --store redis://db --name billing --json",
 		Args:    noArguments,
 	}
-	o := addQuestion(cmd)
+	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := m.load(o)
 		if err != nil {

@@ -91,6 +91,41 @@ func (k keys) all() []string {
 	return []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms(), k.audit()}
 }
 
+// names are the keys that the scripts of an election get, and its channel. They
+// are the same for every call, so they are made once.
+type names struct {
+	acquire, renew, release []string
+	channel                 string
+}
+
+// maxKnown bounds how many elections' names are kept, for programs that make
+// names up as they run.
+const maxKnown = 4096
+
+func (s *Store) names(election string) *names {
+	if n, ok := s.known.Load(election); ok {
+		return n.(*names)
+	}
+	k := s.keys(election)
+	n := &names{
+		acquire: []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms()},
+		renew:   []string{k.lease(), k.guard(), k.candidates()},
+		release: []string{k.lease(), k.guard(), k.terms()},
+		channel: k.channel(),
+	}
+	if s.audit {
+		for _, keys := range []*[]string{&n.acquire, &n.renew, &n.release} {
+			*keys = append(*keys, k.audit())
+		}
+	}
+	if s.knownOf.Add(1) > maxKnown {
+		s.known.Clear()
+		s.knownOf.Store(1)
+	}
+	s.known.Store(election, n)
+	return n
+}
+
 // leaseValue is what the lease's key holds while l stands. The scripts build
 // and parse the same: "r1 TOKEN NONCE ID".
 func leaseValue(l elector.Lease, nonce string) string {

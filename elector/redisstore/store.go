@@ -66,6 +66,9 @@ type Store struct {
 
 	live atomic.Pointer[client] // nil once the store is closed
 
+	known   sync.Map // of names, by election
+	knownOf atomic.Int32
+
 	mu      sync.Mutex // guards changes of live, and the rest
 	retired sync.WaitGroup
 	hub     hub // of Watch
@@ -102,7 +105,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		confirm:   o.Confirm,
 		scripts:   newScripts(),
 		opts:      clientOptions(*opts),
-		pingEvery: 10 * time.Second,
+		pingEvery: 5 * time.Minute, // the system's keep-alive and the electors' own doubts notice a dead one before
 	}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
@@ -134,9 +137,9 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 			Fix: "find out where that token came from: elections count from 1",
 		}
 	}
-	k := s.keys(a.Election)
-	reply, err := s.write(ctx, &s.scripts.acquire, s.withAudit(k, k.lease(), k.counter(), k.guard(), k.candidates(), k.terms()),
-		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), k.channel(), a.Request, s.protect, a.Priority)
+	n := s.names(a.Election)
+	reply, err := s.write(ctx, &s.scripts.acquire, n.acquire,
+		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority)
 	if err != nil {
 		return elector.Grant{}, judge("acquire", a.Election, err)
 	}
@@ -152,8 +155,8 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if err != nil {
 		return err
 	}
-	k, nonce := s.keys(l.Election), escape(l.Nonce)
-	reply, err := s.write(ctx, &s.scripts.renew, s.withAudit(k, k.lease(), k.guard(), k.candidates()),
+	nonce := escape(l.Nonce)
+	reply, err := s.write(ctx, &s.scripts.renew, s.names(l.Election).renew,
 		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.ID, l.Priority)
 	if err != nil {
 		return judge("renew", l.Election, err)
@@ -166,9 +169,9 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
 	}
-	k, nonce := s.keys(l.Election), escape(l.Nonce)
-	reply, err := s.run(ctx, &s.scripts.release, s.withAudit(k, k.lease(), k.guard(), k.terms()),
-		leaseValue(l, nonce), k.channel(), nonce, l.Request, strconv.FormatUint(l.Token, 10), l.To, l.Reserve.Milliseconds())
+	n, nonce := s.names(l.Election), escape(l.Nonce)
+	reply, err := s.run(ctx, &s.scripts.release, n.release,
+		leaseValue(l, nonce), n.channel, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.To, l.Reserve.Milliseconds())
 	if err != nil {
 		return judge("release", l.Election, err)
 	}
@@ -234,12 +237,4 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 		return &elector.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
 	}
 	return nil
-}
-
-// withAudit appends the key of the audit, if there is one.
-func (s *Store) withAudit(k keys, names ...string) []string {
-	if s.audit {
-		return append(names, k.audit())
-	}
-	return names
 }

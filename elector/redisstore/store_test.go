@@ -423,3 +423,20 @@ func TestRetire(t *testing.T) {
 		}
 	})
 }
+
+// What is kept of elections does not grow with the number of names that a
+// program makes up.
+func TestNamesAreBounded(t *testing.T) {
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}}, Options{})
+	for i := range 3 * maxKnown {
+		name := "e" + strconv.Itoa(i)
+		if n := s.names(name); n.acquire[0] != s.keys(name).lease() || s.names(name) != n {
+			t.Fatalf("%s: %q", name, n.acquire)
+		}
+	}
+	kept := 0
+	s.known.Range(func(any, any) bool { kept++; return true })
+	if kept > maxKnown {
+		t.Errorf("the names of %d elections are kept", kept)
+	}
+}

@@ -16,7 +16,7 @@ const hintsKept = 16
 
 // Watch is [elector.Store.Watch]. All calls of a store share one connection,
 // which is opened by the first of them and closed by the last. One that is
-// silent is pinged; if it does not answer within ten seconds it is given up, and
+// silent is pinged; if it does not answer it is given up, and
 // ends every Watch. hint is called on the caller's goroutine, so never after
 // Watch has returned, and a slow one holds up nobody else's.
 //

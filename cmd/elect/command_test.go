@@ -129,6 +129,24 @@ func TestStatusOfTheJob(t *testing.T) {
 	}
 }
 
+// Three independent servers are a quorum: with one of them down the job still
+// runs.
+func TestQuorum(t *testing.T) {
+	args := []string{"run", "--name", "billing", "--lease", "2s", "--log", "warn"}
+	for i := range 3 {
+		r := topology.Single(t)
+		args = append(args, "--store", "redis://"+r.Addr)
+		if i == 0 {
+			if err := r.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := call(t, t.Context(), nil, append(args, "--", "sh", "-c", "echo ran; exit 3")...); got.status != 3 || got.out != "ran\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // With --restart on-failure a job that fails is started again in the same
 // term, after a pause; one that succeeds ends the candidacy.
 func TestRestart(t *testing.T) {

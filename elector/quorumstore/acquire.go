@@ -234,8 +234,9 @@ func (q *acquisition) decide() (elector.Grant, error, bool) {
 	q.s.mu.Unlock()
 	t := count(q.verdicts)
 	switch {
+	case term != 0 && t[yes]+t[waiting] >= q.s.quorum && t[waiting] > 0:
 	case term != 0 && t[waiting] > 0 && !q.late:
-		q.hurry(len(q.verdicts)-t[waiting] >= q.s.quorum)
+		q.hurry(true)
 	case term != 0: // nothing is given back: a term may stand on it
 		return elector.Grant{}, q.refusal(), true
 	case t[yes]+t[waiting] < q.s.quorum:

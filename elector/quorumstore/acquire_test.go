@@ -442,6 +442,30 @@ func TestRepetitionTakesOver(t *testing.T) {
 	})
 }
 
+// slow is a node that takes its time.
+type slow struct{ elector.Store }
+
+func (s slow) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.Store.Acquire(ctx, a)
+}
+
+// An attempt, repeated or not, waits for a slow node where the majority depends
+// on it, however fast the others answer or fail.
+func TestSlowNodeIsWaitedFor(t *testing.T) {
+	inBubble(t, 5, func(b *bench) {
+		s, err := quorumstore.New([]elector.Store{b.nodes[0], b.nodes[1], slow{b.nodes[2]}, b.nodes[3], b.nodes[4]}, quorumstore.Options{Now: b.now})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.set(down, 3, 4)
+		l := b.acquire(s, "a", "a/1")
+		if again := b.acquire(s, "a", "a/1"); again.Token != l.Token || b.now() != 200*time.Millisecond {
+			b.Errorf("tokens %d and %d after %v", l.Token, again.Token, b.now())
+		}
+	})
+}
+
 // What is of no more use is forgotten, however many elections there were.
 func TestForgets(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {

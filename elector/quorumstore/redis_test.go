@@ -126,7 +126,7 @@ func TestConformanceOnRedis(t *testing.T) {
 // for a slow machine.
 func (r *redises) config(id string, stopped chan<- elector.Reason) elector.Config {
 	return elector.Config{
-		Election: election, ID: id, Lease: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		Election: election, ID: id, Lease: 3 * time.Second, Logger: slog.New(slog.DiscardHandler),
 		OnEvent: func(ev elector.Event) {
 			if ev.Kind == elector.EventDeposed {
 				stopped <- ev.Reason

@@ -66,11 +66,14 @@ func work(dir string) int {
 	}
 	note("began")
 	asked := false
+	tooOld := time.After(2 * time.Minute) // the test that should have ended it was killed
 	for tick := time.NewTicker(2 * time.Millisecond); ; {
 		select {
 		case <-terminated:
 			note("asked")
 			asked = true
+		case <-tooOld:
+			return 2
 		case <-tick.C:
 		}
 		switch {

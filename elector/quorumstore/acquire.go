@@ -349,8 +349,23 @@ func (q *acquisition) fail() {
 }
 
 // settle ends a call that failed when all have answered, or had their time.
+// Those that decide whether the lease is held or the outcome unknown have as
+// much as they need.
 func (q *acquisition) settle() (elector.Grant, error, bool) {
-	if count(q.verdicts)[waiting] > 0 && !q.late {
+	waits, pending, definite := 0, 0, 0
+	for n, v := range q.verdicts {
+		switch {
+		case v == waiting && q.freed[n]:
+			waits++
+		case v == waiting:
+			waits++
+			pending++
+		case q.held[n] != nil || v == hopeless:
+			definite++
+		}
+	}
+	open := definite <= q.s.minority() && definite+pending > q.s.minority()
+	if waits > 0 && (!q.late || open) {
 		return elector.Grant{}, nil, false
 	}
 	return elector.Grant{}, q.refusal(), true

@@ -463,6 +463,10 @@ func TestSlowNodeIsWaitedFor(t *testing.T) {
 		if again := b.acquire(s, "a", "a/1"); again.Token != l.Token || b.now() != 200*time.Millisecond {
 			b.Errorf("tokens %d and %d after %v", l.Token, again.Token, b.now())
 		}
+		_, err = b.try(s, "b", "b/1")
+		if held, ok := errors.AsType[*elector.HeldError](err); !ok || held.Holder != "a" {
+			b.Errorf("error %v, want held by a: the slow node decides", err)
+		}
 	})
 }
 

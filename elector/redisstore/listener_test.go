@@ -296,3 +296,40 @@ func listenerGoroutines() int {
 	return strings.Count(string(text), "created by github.com/recount-io/recount/elector/redisstore.(*hub)") +
 		strings.Count(string(text), "created by github.com/recount-io/recount/elector/redisstore.(*listener)")
 }
+
+// Watches that come and go all the time, some before they are confirmed, get
+// nothing but their own ends: the answers are told apart.
+func TestWatchesInDisorder(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		_, ended, cancel := watching(t, r, s, 1)
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				for round := range 20 {
+					ctx, leave := context.WithCancel(r.ctx)
+					gone := make(chan error, 1)
+					name := fmt.Sprint("election-", (i+round)%7)
+					go func() { gone <- s.Watch(ctx, name, func(elector.Hint) { leave() }) }()
+					if round%2 == 0 {
+						leave()
+					}
+					for ctx.Err() == nil {
+						if err := r.admin.Publish(r.ctx, "recount:{"+name+"}:wake", "released 1 1").Err(); err != nil {
+							t.Error(err)
+							leave()
+						}
+					}
+					if err := <-gone; !errors.Is(err, context.Canceled) {
+						t.Errorf("a watch ended with %v", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		cancel()
+		if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("the watch that stayed ended with %v", err)
+		}
+	})
+}

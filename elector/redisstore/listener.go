@@ -34,6 +34,7 @@ type listener struct {
 	patience  time.Duration // for the confirmation of a subscription; none if negative
 
 	mu       sync.Mutex
+	last     time.Time           // that something came
 	watches  map[string][]*watch // by channel
 	unsent   []*request          // in the order in which they were made
 	sent     []*request          // and not answered: a server answers in that order
@@ -152,7 +153,7 @@ func (l *listener) take() *request {
 	l.unsent = l.unsent[1:]
 	patience := l.patience
 	if r.kind == "pong" {
-		patience = l.pingEvery
+		patience = l.pause()
 	}
 	if patience > 0 {
 		r.due = time.Now().Add(patience)
@@ -191,6 +192,9 @@ func (l *listener) listen() (err error) {
 		message, err := l.sub.ReceiveTimeout(l.ctx, l.wait())
 		switch {
 		case err == nil:
+			l.mu.Lock()
+			l.last = time.Now()
+			l.mu.Unlock()
 			err = l.heard(message)
 		case isTimeout(err):
 			err = l.silent(err)
@@ -225,11 +229,20 @@ func (l *listener) connect() error {
 	return l.write()
 }
 
+// pause is after what time of silence the listener looks up: a request that was
+// made meanwhile may wait in vain.
+func (l *listener) pause() time.Duration {
+	if l.patience > 0 {
+		return min(l.pingEvery, l.patience)
+	}
+	return l.pingEvery
+}
+
 // wait is for how long the connection may be silent now.
 func (l *listener) wait() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wait := l.pingEvery
+	wait := l.pause()
 	for _, r := range l.sent {
 		if !r.due.IsZero() {
 			wait = min(wait, time.Until(r.due))
@@ -249,11 +262,11 @@ func (l *listener) silent(err error) error {
 			continue
 		}
 		if r.kind == "pong" {
-			return fmt.Errorf("the connection is silent, and a ping has had no answer for %v: %w", l.pingEvery, err)
+			return fmt.Errorf("the connection is silent, and a ping has had no answer for %v: %w", l.pause(), err)
 		}
 		return fmt.Errorf("the connection is silent, and the request to %s has had no answer: %w", r.kind, err)
 	}
-	if !asked && !slices.ContainsFunc(l.unsent, func(r *request) bool { return r.kind == "pong" }) {
+	if !asked && time.Since(l.last) >= l.pingEvery && !slices.ContainsFunc(l.unsent, func(r *request) bool { return r.kind == "pong" }) {
 		l.ask(&request{kind: "pong"})
 	}
 	return nil

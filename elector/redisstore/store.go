@@ -105,7 +105,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		confirm:   o.Confirm,
 		scripts:   newScripts(),
 		opts:      clientOptions(*opts),
-		pingEvery: 5 * time.Minute, // the system's keep-alive and the electors' own doubts notice a dead one before
+		pingEvery: time.Minute, // nothing depends on hints, and electors have doubts of their own
 	}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix

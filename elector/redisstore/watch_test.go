@@ -192,3 +192,28 @@ func TestWatchNoticesAHungConnection(t *testing.T) {
 		t.Errorf("the watch of a silent connection ended with %v", err)
 	}
 }
+
+// A connection that hangs is noticed by the next one who subscribes on it, long
+// before a ping is due, and given up by all: who comes then gets another one.
+func TestNewcomerNoticesAHungConnection(t *testing.T) {
+	first := make(chan struct{}, 1)
+	f := startFake(t, func(args []string) string {
+		if args[0] == "subscribe" && strings.Contains(args[1], "{billing}") {
+			first <- struct{}{}
+			return array(bulk("subscribe"), bulk(args[1]), number(1))
+		}
+		return silence
+	})
+	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = 100 * time.Millisecond })
+	s.pingEvery = time.Hour
+	gone := make(chan error, 2)
+	watch := func(election string) { gone <- s.Watch(t.Context(), election, func(elector.Hint) {}) }
+	go watch("billing")
+	receive(t, "subscription", first)
+	go watch("payroll")
+	for range 2 {
+		if err := receive(t, "end", gone); err == nil {
+			t.Error("a watch of a hung connection ended without an error")
+		}
+	}
+}

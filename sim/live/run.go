@@ -56,7 +56,7 @@ type run struct {
 
 // Run carries out a plan and returns its history, or a *CandidateError and none
 // if the candidates end before anybody leads. Logs of the candidates go to
-// the folder logs, which must exist.
+// the folder logs, which must exist; nowhere if it is empty.
 //
 // If ctx ends first, everything is healed and the history so far is returned
 // together with ctx's error. Whatever happens, nothing that the run started is
@@ -118,6 +118,14 @@ func (r *run) build(epoch time.Duration) error {
 	return nil
 }
 
+// logOf is where a candidate's log goes.
+func (r *run) logOf(node string) string {
+	if r.logs == "" {
+		return os.DevNull
+	}
+	return filepath.Join(r.logs, node+".log")
+}
+
 func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 	for i, server := range nodesOf(r.server) {
 		link, err := r.session.network.Link(fmt.Sprintf("%s-%s-%d", strings.TrimSuffix(prefix, ":"), node, i), server)
@@ -139,7 +147,7 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 	}
 	r.world.candidates[node] = &candidate{
 		node: node, command: command, steered: steered, env: env, clocks: clocks{rate: 1},
-		logs: filepath.Join(r.logs, node+".log"), recorder: r.recorder, stalls: r.stalls, warden: r.session.warden,
+		logs: r.logOf(node), recorder: r.recorder, stalls: r.stalls, warden: r.session.warden,
 	}
 	return nil
 }

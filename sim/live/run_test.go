@@ -199,3 +199,16 @@ func TestOpenElsewhere(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 }
+
+// Where no folder is given, the candidates' logs are kept nowhere: a run that is
+// repeated a hundred times must not fill the folder that one happens to be in.
+func TestRunWithoutLogs(t *testing.T) {
+	r := &run{}
+	if got := r.logOf("n1"); got != os.DevNull {
+		t.Errorf("n1's log goes to %q", got)
+	}
+	r.logs = "logs"
+	if got := r.logOf("n1"); got != filepath.Join("logs", "n1.log") {
+		t.Errorf("n1's log goes to %q", got)
+	}
+}

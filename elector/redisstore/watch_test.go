@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -211,6 +212,13 @@ func TestNewcomerNoticesAHungConnection(t *testing.T) {
 	watch := func(election string) { gone <- s.Watch(t.Context(), election, func(elector.Hint) {}) }
 	go watch("billing")
 	receive(t, "subscription", first)
+	l := s.hub.listener
+	for confirmed := false; !confirmed; { // else the reader waits for that
+		l.mu.Lock()
+		confirmed = !l.last.IsZero() && len(l.sent) == 0
+		l.mu.Unlock()
+		runtime.Gosched()
+	}
 	go watch("payroll")
 	for range 2 {
 		if err := receive(t, "end", gone); err == nil {

@@ -45,7 +45,7 @@ before the lease can be given to anybody else.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.transferCommand(),
-		m.preflightCommand(), m.migrateCommand())
+		m.preflightCommand(), m.createCommand(), m.migrateCommand())
 	root.Args = func(_ *cobra.Command, args []string) error { return unknownCommand(root, args) }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))

@@ -323,3 +323,23 @@ func TestPrintPreflight(t *testing.T) {
 		t.Errorf("nothing was found: %v", err)
 	}
 }
+
+// An election is set up once, and its first leader is elected at once, with
+// token 1; without that a Redis that knows nothing lets everybody wait.
+func TestCreate(t *testing.T) {
+	r := topology.Single(t)
+	question := []string{"create", "--store", "redis://" + r.Addr, "--name", "billing"}
+	for i, want := range []string{"the election billing is set up\n", "the election billing was there already\n"} {
+		if got := call(t, t.Context(), nil, question...); got.status != 0 || got.out != want {
+			t.Errorf("call %d: status %d, printed %q and %q", i+1, got.status, got.out, got.errors)
+		}
+	}
+	got := call(t, t.Context(), nil, "run", "--store", "redis://"+r.Addr, "--name", "billing", "--once", "--lease", "1m", "--log", "warn",
+		"--", "sh", "-c", "echo $ELECT_TOKEN")
+	if got.status != 0 || got.out != "1\n" {
+		t.Errorf("the first leader: status %d, printed %q and %q", got.status, got.out, got.errors)
+	}
+	if got := call(t, t.Context(), nil, "create", "--store", "postgres://nowhere", "--name", "billing"); got.status != 64 {
+		t.Errorf("on PostgreSQL: status %d, %q", got.status, got.errors)
+	}
+}

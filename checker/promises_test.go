@@ -64,6 +64,11 @@ var promiseStories = []struct {
 	{"a partition that let an operation through before it was in force", WellFormed, func(s *story) {
 		s.fault("partition", 0, 100*ms, func(e *history.Event) { e.Since = history.At(20 * ms) }, "n1").acquire("n1", "a", 10*ms, 12*ms, 1)
 	}, Pass, nil},
+	{"a request that was sent in the moment in which its process was paused", WellFormed, func(s *story) {
+		s.header.ClockError = 0
+		s.acquire("n1", "a", 10*ms, 90*ms, 1)
+		s.fault("pause", 10*ms, 100*ms, nil, "n1")
+	}, Pass, nil},
 	{"a partition of another node", WellFormed, func(s *story) {
 		s.fault("partition", 0, 100*ms, nil, "n2").acquire("n1", "a", 10*ms, 12*ms, 1)
 	}, Pass, nil},

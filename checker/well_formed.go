@@ -187,8 +187,10 @@ func (r *run) ineffective(f *fault) string {
 	}
 	slack, skew := r.slack(), r.header.ClockError
 	var through *op
+	// Later than the fault: what was sent in the very moment in which it began
+	// may have been sent before.
 	first, _ := slices.BinarySearchFunc(r.calls, f.since+skew-slack, func(o *op, t time.Duration) int {
-		if o.from < t {
+		if o.from <= t {
 			return -1
 		}
 		return 1

@@ -60,6 +60,15 @@ func postgresDSN(t testing.TB) string {
 	return server.dsn
 }
 
+// open is a folder in which the user that PostgreSQL runs as may have one of its
+// own: the folder for temporary files may be ours alone.
+func open() string {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		return "/dev/shm"
+	}
+	return ""
+}
+
 func (p *postgres) start() (dsn string, err error) {
 	initdb, err := exec.LookPath("initdb")
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err != nil && len(found) > 0 { // Debian's
@@ -69,7 +78,7 @@ func (p *postgres) start() (dsn string, err error) {
 		return "", err
 	}
 	// Not a test's folder: a socket's name must be short.
-	if p.folder, err = os.MkdirTemp("", "pg"); err != nil {
+	if p.folder, err = os.MkdirTemp(open(), "recount-fence-"); err != nil {
 		return "", err
 	}
 	data := filepath.Join(p.folder, "data")

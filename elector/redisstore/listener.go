@@ -318,6 +318,7 @@ func (l *listener) refused(err error) error {
 		r.watch.end(err)
 		l.remove(r.watch)
 		if len(l.watches) == 0 {
+			l.finish(err) // at once: whoever comes next must not share its end
 			return err
 		}
 		return nil

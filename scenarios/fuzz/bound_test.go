@@ -82,6 +82,9 @@ func TestOverlapLimit(t *testing.T) {
 	} {
 		c := base
 		c.Subject, c.Seed = "recount", 7
+		if test.lost { // which the store's protection would make up for
+			c.Subject = "open"
+		}
 		c.Schedule = faults.Schedule{test.step, {At: time.Millisecond / 2, For: time.Minute, Fault: faults.Pause{}, Target: faults.Node("n1")}}
 		var most time.Duration
 		for node := range 3 { // one of them leads
@@ -91,7 +94,7 @@ func TestOverlapLimit(t *testing.T) {
 				c.Schedule = append(c.Schedule[:2], faults.Step{At: 2 * time.Millisecond, For: time.Millisecond, Fault: faults.Crash{}, Target: other})
 			}
 			c.Judge()
-			m, err := c.measure(t.Context(), &virtual.World{})
+			m, err := c.measure(t.Context(), &virtual.World{Subjects: map[string]virtual.Subject{"open": {Unprotected: true}}})
 			if err != nil {
 				t.Fatal(err)
 			}

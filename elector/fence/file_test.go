@@ -1,0 +1,144 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// newFile is a guard on a file that does not exist, in a folder of its own.
+func newFile(t *testing.T) File {
+	t.Helper()
+	return File{Path: filepath.Join(t.TempDir(), "file")}
+}
+
+// put writes a file past the guard.
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(got)
+}
+
+// A fence that is not what the guard writes, or cannot be read, admits nobody
+// and stays as it is.
+func TestFileForeignFence(t *testing.T) {
+	for _, fence := range []string{"", "x", "5", "5 log", "05 log\n", "5 logs\n", "5  log\n", "5 log\n\n", "-5 log\n", "18446744073709551616 log\n"} {
+		f := newFile(t)
+		put(t, f.Path+".fence", fence)
+		for how, err := range map[string]error{
+			"Append":  f.Append(t.Context(), 9, []byte("x")),
+			"Replace": f.Replace(t.Context(), 9, []byte("x")),
+			"Check":   f.Check(t.Context(), 9),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "holds no token") || !strings.Contains(err.Error(), f.Path+".fence") {
+				t.Errorf("%s with fence %q: %v", how, fence, err)
+			}
+		}
+		if _, err := os.Stat(f.Path); !errors.Is(err, fs.ErrNotExist) || content(t, f.Path+".fence") != fence {
+			t.Errorf("with fence %q something was written: %v", fence, err)
+		}
+	}
+	f := newFile(t)
+	if err := os.Mkdir(f.Path+".fence", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Append(t.Context(), 9, []byte("x")); err == nil || !strings.Contains(err.Error(), "could not be read") {
+		t.Errorf("a fence that cannot be read: %v", err)
+	}
+}
+
+// The first write decides what the file is; a token that was only made known
+// decides nothing.
+func TestFileIsOfOneKind(t *testing.T) {
+	f := newFile(t)
+	for _, token := range []uint64{1, 2} {
+		if err := f.Check(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Replace(t.Context(), 2, []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Append(t.Context(), 2, []byte("line")); err == nil || !strings.Contains(err.Error(), "not both") {
+		t.Errorf("Append to a file that is replaced: %v", err)
+	}
+	if got := content(t, f.Path); got != "whole" {
+		t.Errorf("it became %q", got)
+	}
+	log := newFile(t)
+	appendAll(t, log, 1, "line")
+	if err := log.Replace(t.Context(), 2, []byte("whole")); err == nil || !strings.Contains(err.Error(), "not both") {
+		t.Errorf("Replace of a log: %v", err)
+	}
+	if highest, err := log.Highest(t.Context()); err != nil || highest != 1 {
+		t.Errorf("the refused Replace left token %d, %v", highest, err)
+	}
+}
+
+// While one writes, the others wait until their contexts are done, and write
+// nothing; and who waited for a lock that was deleted takes the new one.
+func TestFileLock(t *testing.T) {
+	f := newFile(t)
+	appendAll(t, f, 1, "a")
+	err := f.Do(t.Context(), 2, func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := f.Append(ctx, 3, []byte("x")); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
+			t.Errorf("during a write: %v", err)
+		}
+		held, err := os.Open(f.Path + ".lock")
+		if err != nil {
+			return err
+		}
+		defer held.Close()
+		if ours, err := isAt(held, f.Path+".lock"); !ours || err != nil {
+			t.Errorf("the lock at its path: %v, %v", ours, err)
+		}
+		if err := os.Remove(f.Path + ".lock"); err != nil {
+			return err
+		}
+		if ours, err := isAt(held, f.Path+".lock"); ours || err != nil {
+			t.Errorf("a lock that was deleted: %v, %v", ours, err)
+		}
+		put(t, f.Path+".lock", "")
+		if ours, err := isAt(held, f.Path+".lock"); ours || err != nil {
+			t.Errorf("a lock that was replaced: %v, %v", ours, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	failure := errors.New("disk full")
+	if err := f.Do(t.Context(), 2, func() error { return failure }); !errors.Is(err, failure) {
+		t.Errorf("the write's error became %v", err)
+	}
+	wantStale(t, f.Do(t.Context(), 1, func() error { t.Error("written with a stale token"); return nil }), 1, 2)
+}
+
+// What a crash has left of a longer content does not stay behind a shorter one.
+func TestReplaceOverALeftover(t *testing.T) {
+	f := newFile(t)
+	put(t, f.Path+".new", strings.Repeat("x", 100))
+	put(t, f.Path+".fence.new", strings.Repeat("x", 100))
+	if err := f.Replace(t.Context(), 5, []byte("short")); err != nil || content(t, f.Path) != "short" {
+		t.Errorf("%q, %v", content(t, f.Path), err)
+	}
+	if content(t, f.Path+".fence") != "5 whole\n" {
+		t.Errorf("the fence is %q", content(t, f.Path+".fence"))
+	}
+}

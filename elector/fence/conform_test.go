@@ -84,9 +84,7 @@ var guards = []struct {
 	}},
 	{"Column, SQLite", func(t *testing.T) func() guarded {
 		db, _ := openSQLite(t)
-		if _, err := db.run(t.Context(), "CREATE TABLE r (id integer PRIMARY KEY, x integer, fence text)"); err != nil {
-			t.Fatal(err)
-		}
+		db.execute(t, "CREATE TABLE r (id integer PRIMARY KEY, x integer, fence text)")
 		return columned(t, db, Column{Table: "r", Key: "id", Dialect: SQLite})
 	}},
 	{"File.Check", filed(File.Check)},

@@ -6,14 +6,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
@@ -179,61 +180,86 @@ func openPool(t testing.TB) *pgxpool.Pool {
 func ledger(t *testing.T, db *sql.DB, guard SQL) string {
 	t.Helper()
 	name := guard.Table + "_ledger"
-	execute(t, db, "CREATE TABLE "+name+" (n bigserial PRIMARY KEY, token numeric(20,0) NOT NULL)")
+	execute(t, db, "CREATE TABLE "+name+" (n bigserial PRIMARY KEY, resource text NOT NULL DEFAULT 'r', token numeric(20,0) NOT NULL)")
 	return name
 }
 
-// wantOrder fails if the ledger has a smaller token after a larger one.
+// wantOrder fails if a resource has a smaller token after a larger one in the
+// ledger.
 func wantOrder(t *testing.T, db *sql.DB, ledger string, atLeast int) {
 	t.Helper()
 	var rows, wrong int
-	err := db.QueryRowContext(t.Context(), "SELECT count(*), count(*) FILTER (WHERE token < before) FROM (SELECT token, lag(token) OVER (ORDER BY n) AS before FROM "+ledger+") AS l").Scan(&rows, &wrong)
+	err := db.QueryRowContext(t.Context(), "SELECT count(*), count(*) FILTER (WHERE token < before) FROM (SELECT token, lag(token) OVER (PARTITION BY resource ORDER BY n) AS before FROM "+ledger+") AS l").Scan(&rows, &wrong)
 	if err != nil || wrong > 0 || rows < atLeast {
 		t.Errorf("%d of %d rows have a smaller token than the one before, want none of at least %d; %v", wrong, rows, atLeast, err)
 	}
 }
 
-// Transactions of many leaders at once, by database/sql and by pgx: in the
-// order in which they wrote, tokens never decrease, because who was checked
-// keeps the others waiting until its commit.
-func TestSQLKeepsTransactionsInOrder(t *testing.T) {
-	db, guard := openPostgres(t)
+// transaction is one of a leader's, by some driver.
+type transaction struct {
+	check func(token uint64, resource string) error
+	write func(token uint64, resource string) error // into the ledger
+	end   func(commit bool) error
+}
+
+// drivers begin transactions that the guard keeps in order.
+func drivers(t *testing.T, db *sql.DB, guard SQL, ledger string) map[string]func() transaction {
 	pool := openPool(t)
-	table := ledger(t, db, guard)
-	const insert = "INSERT INTO %s (token) VALUES ($1)"
-	leaders := []func(token uint64) error{
-		func(token uint64) error {
-			return guard.Do(t.Context(), db, nil, token, "r", func(tx *sql.Tx) error {
-				_, err := tx.ExecContext(t.Context(), fmt.Sprintf(insert, table), token)
-				return err
-			})
-		},
-		func(token uint64) error {
-			return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-				if err := guard.Check(t.Context(), PgxTx(tx), token, "r"); err != nil {
-					return err
-				}
-				_, err := tx.Exec(t.Context(), fmt.Sprintf(insert, table), token)
-				return err
-			})
-		},
-	}
-	var group sync.WaitGroup
-	for worker := range uint64(6) {
-		group.Go(func() {
-			for i := range uint64(15) {
-				var stale *StaleError
-				if err := leaders[worker%2](1 + i*3 + worker); err != nil && !errors.As(err, &stale) {
-					t.Error(err)
-				}
+	insert := "INSERT INTO " + ledger + " (token, resource) VALUES ($1, $2)"
+	return map[string]func() transaction{
+		"database/sql": func() transaction {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
+			t.Cleanup(func() { _ = tx.Rollback() }) // nothing, if it has ended
+			return transaction{
+				check: func(token uint64, resource string) error { return guard.Check(t.Context(), tx, token, resource) },
+				write: func(token uint64, resource string) error {
+					_, err := tx.ExecContext(t.Context(), insert, token, resource)
+					return err
+				},
+				end: func(commit bool) error {
+					if commit {
+						return tx.Commit()
+					}
+					return tx.Rollback()
+				},
+			}
+		},
+		"pgx": func() transaction {
+			tx, err := pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // as above
+			return transaction{
+				check: func(token uint64, resource string) error {
+					return guard.Check(t.Context(), PgxTx(tx), token, resource)
+				},
+				write: func(token uint64, resource string) error {
+					_, err := tx.Exec(t.Context(), insert, token, resource)
+					return err
+				},
+				end: func(commit bool) error {
+					if commit {
+						return tx.Commit(t.Context())
+					}
+					return tx.Rollback(t.Context())
+				},
+			}
+		},
 	}
-	group.Wait()
-	wantOrder(t, db, table, 15)
-	if highest, err := guard.Highest(t.Context(), db, "r"); err != nil || highest != 1+14*3+5 {
-		t.Errorf("the highest token is %d, %v", highest, err)
+}
+
+// finish is the rest of a leader's transaction: check, write, commit. What is
+// refused is rolled back.
+func (tx transaction) finish(token uint64, resource string) error {
+	err := tx.check(token, resource)
+	if err == nil {
+		err = tx.write(token, resource)
 	}
+	return errors.Join(err, tx.end(err == nil))
 }
 
 // blocked waits until a session of the server waits for another one.
@@ -255,41 +281,85 @@ func blocked(t *testing.T, db *sql.DB, ended <-chan error) {
 	}
 }
 
-// A newer leader's check waits for the former one's transaction that was
-// checked before, and so does a former one's behind a newer one, which is then
-// refused; what was rolled back was never seen.
-func TestSQLCheckWaitsForTheTransactionBefore(t *testing.T) {
+// overlaps are two transactions, the second of which is checked between the
+// first one's check and its write, and what becomes of the second.
+var overlaps = []struct {
+	known         uint64 // to the resource before; 0: it has no row yet
+	first, second uint64
+	commit        bool // the first is committed
+	stale         bool // the second is refused
+}{
+	{0, 5, 6, true, false}, {0, 6, 5, true, true}, {0, 6, 5, false, false}, {0, 5, 5, true, false},
+	{5, 5, 6, true, false}, {5, 5, 5, true, false}, {5, 5, 4, true, true}, {5, 7, 6, true, true}, {5, 7, 6, false, false}, {9, 9, 10, true, false}, {9, 10, 9, true, true},
+}
+
+// Of two transactions that overlap, whatever driver they use, the one that was
+// checked later waits for the other, whether the token that is checked first is
+// new or known; it then writes behind it, or is refused; and what was rolled
+// back was never seen.
+func TestSQLKeepsTransactionsInOrder(t *testing.T) {
 	db, guard := openPostgres(t)
-	for _, c := range []struct {
-		first, second uint64
-		commit        bool
-		want          error
-	}{
-		{5, 6, true, nil}, {8, 7, true, &StaleError{7, 8}}, {10, 9, false, nil},
-	} {
-		tx, err := db.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := guard.Check(t.Context(), tx, c.first, "r"); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() {
-			ended <- guard.Do(t.Context(), db, nil, c.second, "r", func(*sql.Tx) error { return nil })
-		}()
-		blocked(t, db, ended)
-		end := tx.Rollback
-		if c.commit {
-			end = tx.Commit
-		}
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; fmt.Sprint(err) != fmt.Sprint(c.want) {
-			t.Errorf("token %d after %d (committed: %v): %v, want %v", c.second, c.first, c.commit, err, c.want)
+	table := ledger(t, db, guard)
+	all := drivers(t, db, guard, table)
+	for one, first := range all {
+		for other, second := range all {
+			for _, c := range overlaps {
+				resource := fmt.Sprint(one, " before ", other, ": ", c)
+				if c.known > 0 {
+					if err := guard.Check(t.Context(), db, c.known, resource); err != nil {
+						t.Fatal(err)
+					}
+				}
+				former, ended := first(), make(chan error, 1)
+				if err := former.check(c.first, resource); err != nil {
+					t.Fatalf("%s: %v", resource, err)
+				}
+				later := second()
+				go func() { ended <- later.finish(c.second, resource) }()
+				blocked(t, db, ended)
+				if err := errors.Join(former.write(c.first, resource), former.end(c.commit)); err != nil {
+					t.Fatalf("%s: %v", resource, err)
+				}
+				if err := <-ended; c.stale {
+					wantStale(t, err, c.second, c.first)
+				} else if err != nil {
+					t.Errorf("%s: %v", resource, err)
+				}
+			}
 		}
 	}
+	wantOrder(t, db, table, 4*len(overlaps))
+}
+
+// Many transactions that are all open before the first of them is checked: in
+// the order in which they wrote, tokens never decrease, also where the row of
+// the resource is not there yet; and the largest is not refused.
+func TestSQLManyLeadersAtOnce(t *testing.T) {
+	db, guard := openPostgres(t)
+	table := ledger(t, db, guard)
+	all := slices.Collect(maps.Values(drivers(t, db, guard, table)))
+	for round := range 10 {
+		resource := fmt.Sprint("r", round%5) // each twice, with larger tokens
+		var open []transaction
+		for worker := range 6 {
+			open = append(open, all[worker%2]())
+		}
+		var group sync.WaitGroup
+		for worker, tx := range open {
+			group.Go(func() {
+				var stale *StaleError
+				token := uint64(10*round + worker + 1)
+				if err := tx.finish(token, resource); err != nil && (!errors.As(err, &stale) || worker == 5) {
+					t.Errorf("token %d: %v", token, err)
+				}
+			})
+		}
+		group.Wait()
+		if highest, err := guard.Highest(t.Context(), db, resource); err != nil || highest != uint64(10*round+6) {
+			t.Errorf("the highest token is %d, %v", highest, err)
+		}
+	}
+	wantOrder(t, db, table, 10)
 }
 
 // With a snapshot of before, a former leader's check does not pass by mistake:

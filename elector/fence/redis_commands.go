@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -79,8 +78,8 @@ func (g *RedisGuard) Highest(ctx context.Context, key string) (uint64, error) {
 		return 0, fmt.Errorf("fence: the fence of key %q could not be read: %w", key, err)
 	}
 	text, _ := reply.(string)
-	token, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || token == 0 {
+	token, err := ParseToken(text)
+	if err != nil {
 		return 0, fmt.Errorf("fence: the key %q holds no token, but %.50q: somebody else writes to it; put it right by hand", keys[0], text)
 	}
 	return token, nil

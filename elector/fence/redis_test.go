@@ -69,8 +69,11 @@ func TestRedisGuard(t *testing.T) {
 			if got := get(t, client, "report"); got != c.value {
 				t.Fatalf("the key holds %q, want %q", got, c.value)
 			}
-			if left := client.PTTL(ctx, "report").Val(); (left > 0) != (c.ttl > 0) || left > c.ttl+1 {
+			if left := client.PTTL(ctx, "report").Val(); (left > c.ttl/2) != (c.ttl > 0) || left > c.ttl+1 {
 				t.Errorf("the key lasts %v, want %v", left, c.ttl)
+			}
+			if left := client.PTTL(ctx, "fence:{report}").Val(); left != -1 {
+				t.Errorf("the fence lasts %v, want for ever", left)
 			}
 		}
 		wantStale(t, g.Set(ctx, 7, "report", "late", 0), 7, 8)
@@ -218,6 +221,9 @@ func TestForeignFence(t *testing.T) {
 			}
 			if got := get(t, client, "k"); got != "" {
 				t.Errorf("fence %q: %q was written", value, got)
+			}
+			if highest, err := g.Highest(ctx, "k"); err == nil {
+				t.Errorf("fence %q is said to be token %d", value, highest)
 			}
 		}
 	})

@@ -1,11 +1,13 @@
 package fence
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -13,55 +15,96 @@ import (
 	"testing"
 )
 
-// sqlite is a database in a file, asked through the program sqlite3: there is
-// no driver among our modules, and the statements are what is tested.
-type sqlite struct{ path string }
+// sqlite is a connection to a database in a file: a program sqlite3 that is
+// asked statement by statement. There is no driver among our modules, and the
+// statements are what is tested.
+type sqlite struct {
+	ask    io.Writer
+	answer *bufio.Scanner
+}
 
-func openSQLite(t testing.TB) (sqlite, SQL) {
+// openSQLite is a connection to a new database, with the guard's table in it.
+func openSQLite(t testing.TB) (*sqlite, SQL) {
 	t.Helper()
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("no sqlite3 on PATH: its half is not tested here")
-	}
-	db, guard := sqlite{filepath.Join(t.TempDir(), "db")}, SQL{Dialect: SQLite}
+	db, guard := connectSQLite(t, filepath.Join(t.TempDir(), "db")), SQL{Dialect: SQLite}
 	schema, err := guard.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.run(t.Context(), schema); err != nil {
-		t.Fatal(err)
-	}
+	db.execute(t, schema)
 	return db, guard
 }
 
-// run executes a statement, and returns what it prints and how many rows it
-// changed, on the last line.
-func (s sqlite) run(ctx context.Context, statement string, args ...any) (string, error) {
-	cmd := exec.CommandContext(ctx, "sqlite3", "-batch", "-bail", s.path)
+func connectSQLite(t testing.TB, path string) *sqlite {
+	t.Helper()
+	program, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("no sqlite3 on PATH: its half is not tested here")
+	}
+	cmd := exec.Command(program, "-batch", path)
+	dieWithUs(cmd)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(in.Close(), cmd.Wait()) }) // it says what was wrong when it is asked
+	return &sqlite{in, bufio.NewScanner(out)}
+}
+
+// run executes a statement, and returns the lines that it prints.
+func (s *sqlite) run(statement string, args ...any) ([]string, error) {
 	var script bytes.Buffer
+	script.WriteString(".parameter clear\n")
 	for i, arg := range args {
 		fmt.Fprintf(&script, ".parameter set ?%d \"'%s'\"\n", i+1, strings.ReplaceAll(fmt.Sprint(arg), "'", "''"))
 	}
-	fmt.Fprintf(&script, "%s;\nSELECT changes();\n", statement)
-	cmd.Stdin = &script
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("sqlite3: %w: %s", err, out)
+	fmt.Fprintf(&script, "%s;\n.print the end\n", statement)
+	if _, err := s.ask.Write(script.Bytes()); err != nil {
+		return nil, err
 	}
-	return string(out), nil
+	var lines []string
+	for s.answer.Scan() {
+		if s.answer.Text() == "the end" {
+			if said := strings.Join(lines, "\n"); strings.Contains(said, "rror") { // "Runtime error near line 5: …"
+				return nil, errors.New("sqlite3: " + said)
+			}
+			return lines, nil
+		}
+		lines = append(lines, s.answer.Text())
+	}
+	return nil, fmt.Errorf("sqlite3 has ended: %s", strings.Join(lines, "\n"))
 }
 
-func (s sqlite) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	out, err := s.run(ctx, query, args...)
+func (s *sqlite) execute(t testing.TB, statement string) {
+	t.Helper()
+	if _, err := s.run(statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (s *sqlite) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
+	if _, err := s.run(query, args...); err != nil {
+		return nil, err
+	}
+	lines, err := s.run("SELECT changes()")
 	if err != nil {
 		return nil, err
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+	n, err := strconv.ParseInt(strings.Join(lines, " "), 10, 64)
 	return affected(n), err
 }
 
-func (s sqlite) queryRow(ctx context.Context, query string, args ...any) row {
-	out, err := s.run(ctx, query, args...)
-	if lines := strings.Split(out, "\n"); err == nil && len(lines) == 3 {
+func (s *sqlite) queryRow(_ context.Context, query string, args ...any) row {
+	lines, err := s.run(query, args...)
+	if err == nil && len(lines) == 1 {
 		return printed{lines[0], nil}
 	}
 	return printed{"", errors.Join(err, sql.ErrNoRows)}
@@ -164,13 +207,82 @@ func TestSQLBrokenFence(t *testing.T) {
 	if err := missing.Check(t.Context(), db, 1, "r"); err == nil || !strings.Contains(err.Error(), "Schema") {
 		t.Errorf("a missing table: %v", err)
 	}
-	if _, err := db.run(t.Context(), "INSERT INTO fence VALUES ('r', 'xxxxxxxxxxxxxxxxxxxx')"); err != nil {
-		t.Fatal(err)
-	}
+	db.execute(t, "INSERT INTO fence VALUES ('r', 'xxxxxxxxxxxxxxxxxxxx')")
 	var stale *StaleError
 	if err := guard.Check(t.Context(), db, 1, "r"); err == nil || errors.As(err, &stale) || !strings.Contains(err.Error(), "no token") {
 		t.Errorf("a spoilt fence: %v", err)
 	}
+}
+
+// In SQLite, too, two transactions that overlap cannot both write: who is
+// checked later is told that the database is locked, and when it comes again,
+// it writes behind the other or is refused.
+func TestSQLiteKeepsTransactionsInOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	former, later, guard := connectSQLite(t, path), connectSQLite(t, path), SQL{Dialect: SQLite}
+	former.execute(t, guard.schema())
+	former.execute(t, "CREATE TABLE ledger (n integer PRIMARY KEY, resource text, token integer)")
+	check := func(db *sqlite, token uint64, resource string) error {
+		db.execute(t, "BEGIN")
+		return guard.Check(t.Context(), db, token, resource)
+	}
+	write := func(db *sqlite, token uint64, resource string) {
+		db.execute(t, fmt.Sprintf("INSERT INTO ledger (resource, token) VALUES ('%s', %d)", resource, token))
+	}
+	for _, c := range overlaps {
+		resource, end := fmt.Sprint(c), "ROLLBACK"
+		if c.commit {
+			end = "COMMIT"
+		}
+		if c.known > 0 {
+			if err := guard.Check(t.Context(), former, c.known, resource); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := check(former, c.first, resource); err != nil {
+			t.Fatalf("%s: %v", resource, err)
+		}
+		if err := check(later, c.second, resource); err == nil || !strings.Contains(err.Error(), "database is locked") {
+			t.Errorf("%s: during a transaction: %v", resource, err)
+		}
+		later.execute(t, "ROLLBACK")
+		write(former, c.first, resource)
+		former.execute(t, end)
+		switch err := check(later, c.second, resource); {
+		case c.stale:
+			wantStale(t, err, c.second, c.first)
+		case err != nil:
+			t.Errorf("%s: %v", resource, err)
+		default:
+			write(later, c.second, resource)
+		}
+		later.execute(t, "COMMIT")
+	}
+	wrong, err := former.run("SELECT count(*) FROM ledger AS a JOIN ledger AS b ON a.resource = b.resource AND a.n < b.n AND a.token > b.token")
+	if err != nil || strings.Join(wrong, " ") != "0" {
+		t.Errorf("%v writes came after one of a larger token, %v", wrong, err)
+	}
+}
+
+// A transaction of SQLite that has looked before a newer leader's commit is not
+// admitted by what it saw.
+func TestSQLiteCheckWithAnOldSnapshot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	former, newer, guard := connectSQLite(t, path), connectSQLite(t, path), SQL{Dialect: SQLite}
+	former.execute(t, "PRAGMA journal_mode = WAL") // only there somebody can commit beside a reader
+	former.execute(t, guard.schema())
+	former.execute(t, "BEGIN")
+	if highest, err := guard.Highest(t.Context(), former, "r"); err != nil || highest != 0 {
+		t.Fatalf("%d, %v", highest, err)
+	}
+	if err := guard.Check(t.Context(), newer, 9, "r"); err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Check(t.Context(), former, 8, "r"); err == nil || !strings.Contains(err.Error(), "database is locked") {
+		t.Errorf("with a snapshot of before: %v", err)
+	}
+	former.execute(t, "ROLLBACK")
+	wantStale(t, guard.Check(t.Context(), former, 8, "r"), 8, 9)
 }
 
 // Rows are guarded each by its own column, also where it is a plain bigint, or

@@ -104,7 +104,7 @@ func TestFileLock(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer held.Close()
+		defer func() { _ = held.Close() }() // it was only looked at
 		if ours, err := isAt(held, f.Path+".lock"); !ours || err != nil {
 			t.Errorf("the lock at its path: %v, %v", ours, err)
 		}

@@ -207,6 +207,9 @@ func TestSQLBrokenFence(t *testing.T) {
 	if err := missing.Check(t.Context(), db, 1, "r"); err == nil || !strings.Contains(err.Error(), "Schema") {
 		t.Errorf("a missing table: %v", err)
 	}
+	if _, err := db.run("INSERT INTO fence VALUES ('q', '7')"); err == nil || !strings.Contains(err.Error(), "CHECK") {
+		t.Errorf("a token that does not compare as the others do: %v", err)
+	}
 	db.execute(t, "INSERT INTO fence VALUES ('r', 'xxxxxxxxxxxxxxxxxxxx')")
 	var stale *StaleError
 	if err := guard.Check(t.Context(), db, 1, "r"); err == nil || errors.As(err, &stale) || !strings.Contains(err.Error(), "no token") {

@@ -142,6 +142,22 @@ type Event struct {
 
 	Text string `json:"text,omitempty"`
 
+	// Usage is set on a note that tells what a process consumes: the node's, or
+	// without a node the harness's.
+	Usage *Usage `json:"usage,omitempty"`
+
+	_ struct{}
+}
+
+// Usage is what one process consumes in one moment. A field that is 0 is not
+// known: a note has what can be seen from outside, or what the process told.
+type Usage struct {
+	Resident    int64 `json:"rss_bytes,omitempty"`   // memory, as the system counts it
+	Descriptors int64 `json:"descriptors,omitempty"` // open ones
+	Threads     int64 `json:"threads,omitempty"`
+	Goroutines  int64 `json:"goroutines,omitempty"`
+	Heap        int64 `json:"heap_bytes,omitempty"` // what the last garbage collection left alive
+
 	_ struct{}
 }
 

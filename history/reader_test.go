@@ -41,7 +41,8 @@ func full() *history.History {
 			{Seq: 12, At: 10, Kind: history.Fault, ID: "f1", Phase: history.Off, Effective: history.Bool(true), Evidence: "seen", Since: history.At(0)},
 			{Seq: 13, At: 11, Kind: history.Healed},
 			{Seq: 14, At: 12, Kind: history.Note, Text: "ü"},
-			{Seq: 15, At: 1<<63 - 1, Kind: history.Exit, Node: "n1", Why: history.ByItself, Text: "exit status 1"},
+			{Seq: 15, At: 13, Kind: history.Note, Node: "n2", Usage: &history.Usage{Resident: 1 << 40, Descriptors: 9, Threads: 8, Goroutines: 7, Heap: 6}},
+			{Seq: 16, At: 1<<63 - 1, Kind: history.Exit, Node: "n1", Why: history.ByItself, Text: "exit status 1"},
 		},
 	}
 }

@@ -267,7 +267,7 @@ func notable(h *history.History, r *Report, guilty []EventRef) ([]EventRef, map[
 			continue
 		}
 		for i := range h.Events {
-			if slices.Contains(kinds, h.Events[i].Kind) {
+			if slices.Contains(kinds, h.Events[i].Kind) && h.Events[i].Usage == nil {
 				take(h.Events[i].Seq)
 			}
 		}

@@ -100,6 +100,9 @@ func run(subject Subject) error {
 	go protocol.Stalls(ctx, settings.Lease/protocol.StallShare, func(lasted time.Duration) {
 		h.out.line(protocol.Line{Name: protocol.EventStall, LastedMS: float64(lasted) / float64(time.Millisecond)})
 	})
+	go protocol.Usages(ctx, func(goroutines, heap int64) {
+		h.out.line(protocol.Line{Name: protocol.EventUsage, Goroutines: goroutines, HeapBytes: heap})
+	})
 	err = subject(ctx, h)
 	// All candidates share one machine here. What it takes to end a process must
 	// not compete with the election of its successor, as it would not elsewhere.

@@ -60,22 +60,28 @@ func start(t *testing.T, subject string, changes map[string]string) *child {
 }
 
 // line is the next line of the candidate, parsed. A busy machine may hold it
-// up at any time; that it says so is no answer.
+// up at any time; that it says so is no answer, nor what it consumes.
 func (c *child) line(t *testing.T) protocol.Line {
 	t.Helper()
 	for {
-		text, err := c.stdout.ReadBytes('\n')
-		if err != nil {
-			t.Fatalf("the candidate says nothing: %v; its errors: %s", err, c.stderr.String())
-		}
-		l, ok := protocol.Parse(text)
-		if !ok {
-			t.Errorf("%q is no line of the protocol", text)
-		}
-		if l.Name != protocol.EventStall {
+		if l := c.next(t); l.Name != protocol.EventStall && l.Name != protocol.EventUsage {
 			return l
 		}
 	}
+}
+
+// next is the candidate's next line, whatever it is.
+func (c *child) next(t *testing.T) protocol.Line {
+	t.Helper()
+	text, err := c.stdout.ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the candidate says nothing: %v; its errors: %s", err, c.stderr.String())
+	}
+	l, ok := protocol.Parse(text)
+	if !ok {
+		t.Errorf("%q is no line of the protocol", text)
+	}
+	return l
 }
 
 func (c *child) say(t *testing.T, text string) {

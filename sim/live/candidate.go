@@ -104,6 +104,7 @@ func (c *candidate) start() (*process, error) {
 
 // follow records what a process says, until it ends.
 func (c *candidate) follow(p *process, stdout io.Reader) {
+	stopMeasuring := c.measure(p.system.PID())
 	for lines := bufio.NewReaderSize(stdout, 64<<10); ; {
 		text, whole, err := nextLine(lines)
 		if whole {
@@ -115,6 +116,7 @@ func (c *candidate) follow(p *process, stdout io.Reader) {
 			break
 		}
 	}
+	stopMeasuring()     // before its number can become that of another process
 	_ = p.system.Wait() // its state says more than the error
 	p.status = p.cmd.ProcessState.String()
 	for _, number := range slices.Sorted(maps.Keys(p.operations)) {
@@ -175,9 +177,12 @@ func (c *candidate) hear(p *process, text []byte) {
 		}
 		c.stalls.add(c.node, time.Duration(line.LastedMS*float64(time.Millisecond)))
 		return
+	case protocol.EventUsage:
+		c.recorder.Stamp(toldUsage(c.node, line))
+		return
 	}
 	e := line.Event
-	e.Node, e.Election = c.node, ""
+	e.Node, e.Election, e.Usage = c.node, "", nil
 	now := c.recorder.Now()
 	e.At = now
 	if line.At != nil {

@@ -195,9 +195,11 @@ func await(t *testing.T, done <-chan struct{}, what string) {
 	}
 }
 
-// said is what was recorded of a candidate, without the times.
+// said is what was recorded of a candidate, without the times, and without
+// what it consumed if it took longer than usual.
 func said(c *candidate) []string {
-	list := summary(c.recorder.History(history.Header{}).Events)
+	events := c.recorder.History(history.Header{}).Events
+	list := summary(slices.DeleteFunc(events, func(e history.Event) bool { return e.Usage != nil }))
 	for i := range list {
 		_, list[i], _ = strings.Cut(list[i], " n1 ")
 	}

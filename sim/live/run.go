@@ -196,6 +196,7 @@ func (r *run) live(ctx context.Context) error {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
 	watchers.Go(func() { r.stalls.watchSelf(watching, r.plan.NodeNames()) })
+	watchers.Go(func() { measureSelf(watching, r.recorder) })
 	steady := redis.NewClient(steadyOf(r.server))
 	defer func() { _ = steady.Close() }() // nothing is under way: see Wait below
 	watchers.Go(func() {

@@ -80,6 +80,9 @@ func TestRunOfShellCandidates(t *testing.T) {
 	var last string
 	seen := map[string]int{}
 	for _, e := range h.Events {
+		if e.Usage != nil {
+			continue // where it takes longer than usual
+		}
 		text := string(e.Kind)
 		switch e.Kind {
 		case history.Fault:

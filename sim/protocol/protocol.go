@@ -56,10 +56,13 @@ const (
 	// EventStall tells that the machine did not let the candidate go on for
 	// LastedMS until just now.
 	EventStall = "stall"
+	// EventUsage tells what the candidate's process consumes, as far as that is
+	// not seen from outside.
+	EventUsage = "usage"
 )
 
 // Line is one line of a candidate's standard output. Name is the kind of a
-// history event, EventReady, EventClock or EventStall; the history's own name for that
+// history event, or one of the names above; the history's own name for that
 // field, kind, is understood too.
 type Line struct {
 	Name    string         `json:"event"`
@@ -70,6 +73,9 @@ type Line struct {
 	Rate     float64 `json:"rate,omitempty"`      // EventClock
 	OffsetMS int64   `json:"offset_ms,omitempty"` // EventClock: of the wall clock
 	BehindMS float64 `json:"behind_ms,omitempty"` // EventClock: of the monotonic clock behind boot time
+
+	Goroutines int64 `json:"goroutines,omitempty"` // EventUsage
+	HeapBytes  int64 `json:"heap_bytes,omitempty"` // EventUsage: what the last garbage collection left alive
 
 	history.Event
 }
@@ -85,7 +91,7 @@ func Parse(text []byte) (Line, bool) {
 		line.Name = string(line.Kind)
 	}
 	switch line.Name {
-	case EventReady, EventClock, EventStall:
+	case EventReady, EventClock, EventStall, EventUsage:
 		return line, true
 	}
 	line.Kind = history.Kind(line.Name)

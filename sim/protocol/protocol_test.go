@@ -44,6 +44,7 @@ func TestParse(t *testing.T) {
 		{`{"event":"ready"}`, &Line{Name: EventReady}},
 		{`{"event":"clock","rate":0.5,"offset_ms":-7}`, &Line{Name: EventClock, Rate: 0.5, OffsetMS: -7}},
 		{`{"event":"stall","lasted_ms":130.5}`, &Line{Name: EventStall, LastedMS: 130.5}},
+		{`{"event":"usage","goroutines":12,"heap_bytes":900000}`, &Line{Name: EventUsage, Goroutines: 12, HeapBytes: 900000}},
 		// Spaces, the end of a Windows line, unknown fields.
 		{" {\"event\" : \"deposed\", \"mood\":[1]}\r\n", &Line{Name: "deposed", Event: e{Kind: history.Deposed}}},
 		// Not for candidates to say: the harness records these itself.

@@ -36,6 +36,7 @@ type Effect struct {
 	Store   bool          // hits the store itself: only for a store that is private to the run
 	Older   bool          // makes the store older than it was: only for one whose file, or replica, the world can get at
 	Divides bool          // it hits the store, but its targets are candidates: those on one side of it
+	Servers bool          // it hits the store, and its targets may be some of several servers: see StoreNode
 	Void    bool          // may remove leases from the store
 	Shorten time.Duration // shortens the time to live of every lease in the store; below 0: may make it so much longer
 	Instant bool          // is over once applied: there is nothing to heal
@@ -100,15 +101,16 @@ type World interface {
 	// JumpClock moves the wall clock by offset.
 	JumpClock(ctx context.Context, node string, offset time.Duration) (evidence string, err error)
 
-	// The store.
+	// The store. Targets are the store itself or, where it is several
+	// independent servers, some of those: see StoreNode.
 
-	// StopStore freezes the server; ContinueStore lets it go on.
-	StopStore(ctx context.Context) (evidence string, err error)
-	ContinueStore(ctx context.Context) error
-	// CrashStore ends the server without warning; LaunchStore starts it again,
-	// with or without the data that it had.
-	CrashStore(ctx context.Context) (evidence string, err error)
-	LaunchStore(ctx context.Context, keepData bool) error
+	// StopStore freezes servers; ContinueStore lets them go on.
+	StopStore(ctx context.Context, targets []string) (evidence string, err error)
+	ContinueStore(ctx context.Context, targets []string) error
+	// CrashStore ends servers without warning; LaunchStore starts them again,
+	// with or without the data that they had.
+	CrashStore(ctx context.Context, targets []string) (evidence string, err error)
+	LaunchStore(ctx context.Context, targets []string, keepData bool) (evidence string, err error)
 	// RewindStore lets by pass and ends the server without warning: what it
 	// wrote meanwhile is lost. LaunchStore starts it with the data that is left.
 	RewindStore(ctx context.Context, by time.Duration) (evidence string, err error)

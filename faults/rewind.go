@@ -3,6 +3,8 @@ package faults
 import (
 	"context"
 	"time"
+
+	"github.com/recount-io/recount/history"
 )
 
 // StoreRewind kills the store; healing starts it again with the data that it
@@ -26,7 +28,7 @@ func (r StoreRewind) Apply(ctx context.Context, w World, _ []string) (string, er
 
 // Heal implements Fault.
 func (StoreRewind) Heal(ctx context.Context, w World, _ []string) (string, error) {
-	return "", w.LaunchStore(ctx, true)
+	return w.LaunchStore(ctx, []string{history.StoreTarget}, true)
 }
 
 // Effect implements Fault.

@@ -17,18 +17,18 @@ func (StorePause) Name() string { return "store-pause" }
 func (StorePause) Params() map[string]any { return nil }
 
 // Apply implements Fault.
-func (StorePause) Apply(ctx context.Context, w World, _ []string) (string, error) {
-	return w.StopStore(ctx)
+func (StorePause) Apply(ctx context.Context, w World, targets []string) (string, error) {
+	return w.StopStore(ctx, targets)
 }
 
 // Heal implements Fault.
-func (StorePause) Heal(ctx context.Context, w World, _ []string) (string, error) {
-	return "", w.ContinueStore(ctx)
+func (StorePause) Heal(ctx context.Context, w World, targets []string) (string, error) {
+	return "", w.ContinueStore(ctx, targets)
 }
 
 // Effect implements Fault.
 func (StorePause) Effect() Effect {
-	return Effect{Summary: "the store's process is frozen", Store: true, Immediate: true}
+	return Effect{Summary: "the store's process is frozen", Store: true, Servers: true, Immediate: true}
 }
 
 // StoreCrash kills the store; healing starts it again, with or without the
@@ -52,21 +52,21 @@ func (c StoreCrash) with(p *params) Fault {
 }
 
 // Apply implements Fault.
-func (StoreCrash) Apply(ctx context.Context, w World, _ []string) (string, error) {
-	return w.CrashStore(ctx)
+func (StoreCrash) Apply(ctx context.Context, w World, targets []string) (string, error) {
+	return w.CrashStore(ctx, targets)
 }
 
 // Heal implements Fault.
-func (c StoreCrash) Heal(ctx context.Context, w World, _ []string) (string, error) {
-	return "", w.LaunchStore(ctx, c.KeepData)
+func (c StoreCrash) Heal(ctx context.Context, w World, targets []string) (string, error) {
+	return w.LaunchStore(ctx, targets, c.KeepData)
 }
 
 // Effect implements Fault.
 func (c StoreCrash) Effect() Effect {
 	if c.KeepData {
-		return Effect{Summary: "the store is killed and comes back with its data", Store: true}
+		return Effect{Summary: "the store is killed and comes back with its data", Store: true, Servers: true}
 	}
-	return Effect{Summary: "the store is killed and comes back without its data", Store: true, Void: true}
+	return Effect{Summary: "the store is killed and comes back without its data", Store: true, Servers: true, Void: true}
 }
 
 // StoreClockJump makes the store's clock jump by By. Forward: every lease of the

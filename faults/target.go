@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -39,6 +40,35 @@ var (
 // Node is the candidate of that name.
 func Node(name string) Target { return Target{node: name} }
 
+// storeNode begins the name of one of the store's servers.
+const storeNode = history.StoreTarget + "-"
+
+// StoreNode is the n-th of the servers, from 1 on, of a store that is several
+// independent ones. It is called "store-1" and so on. Only what stops, crashes
+// and starts the store can hit one of them alone.
+func StoreNode(n int) Target { return Target{node: storeNode + strconv.Itoa(n)} }
+
+// StoreNodes are the servers, counted from 0, that the targets of a fault mean,
+// if the store has so many of them.
+func StoreNodes(targets []string, of int) ([]int, error) {
+	var which []int
+	for _, target := range targets {
+		number, isNode := strings.CutPrefix(target, storeNode)
+		n, err := strconv.Atoi(number)
+		switch {
+		case target == history.StoreTarget:
+			for i := range of {
+				which = append(which, i)
+			}
+		case isNode && err == nil && 1 <= n && n <= of:
+			which = append(which, n-1)
+		default:
+			return nil, NoEffect("there is no %q among the %d servers of the store", target, of)
+		}
+	}
+	return which, nil
+}
+
 func (t Target) String() string {
 	switch t.role {
 	case roleLeader:
@@ -63,12 +93,12 @@ var roles = []struct {
 	short  string
 }{{Leader, "leader"}, {Follower, "follower"}, {Minority, "minority"}, {All, "all"}, {Store, "store"}}
 
-const targetHelp = `give "the leader", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1"`
+const targetHelp = `give "the leader", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1", or of one of several servers of the store, such as "store-1"`
 
 // ParseTarget undoes String: it reads what a target is called. "leader",
 // "follower", "minority", "all" and "store" will do as well. Any other word is
-// the name of a candidate: letters, digits and "-_.". Whether there is such a
-// candidate, a world must say.
+// the name of a candidate, or of a StoreNode: letters, digits and "-_.". Whether
+// there is such a one, a world must say.
 func ParseTarget(text string) (Target, error) {
 	for _, r := range roles {
 		if text == r.short || text == r.target.String() {

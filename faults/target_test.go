@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,7 @@ func TestResolve(t *testing.T) {
 		{faults.All, v(0, ""), first, "!no candidate is running undisturbed"},
 		{faults.Store, v(0, ""), first, "store"},
 		{faults.Store, v(3, "n1"), first, "store"},
+		{faults.StoreNode(2), v(0, ""), first, "store-2"},
 		{faults.Node("n2"), v(3, ""), first, "n2"},
 		{faults.Node("n2"), v(1, "n1"), first, "n2"}, // a node that is meant by name is meant
 		// Some are disturbed: only the others count.
@@ -82,9 +84,23 @@ func TestTargetNames(t *testing.T) {
 	}{
 		faults.Leader: {"the leader", true}, faults.Follower: {"a follower", true}, faults.Minority: {"a minority with the leader", true},
 		faults.All: {"all candidates", false}, faults.Store: {"the store", false}, faults.Node("n7"): {"n7", false},
+		faults.StoreNode(4): {"store-4", false},
 	} {
 		if target.String() != want.name || target.NeedsLeader() != want.leader {
 			t.Errorf("%v needs a leader: %v; want %+v", target, target.NeedsLeader(), want)
+		}
+	}
+}
+
+// Which servers of a store of five the targets of a fault mean.
+func TestStoreNodes(t *testing.T) {
+	for targets, want := range map[string]string{
+		"store": "[0 1 2 3 4]", "store-1": "[0]", "store-5 store-2": "[4 1]",
+		"store-0": "!", "store-6": "!", "store-x": "!", "store-": "!", "n1": "!",
+	} {
+		got, err := faults.StoreNodes(strings.Fields(targets), 5)
+		if errors.Is(err, faults.ErrNoEffect) != (want == "!") || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, %v; want %s", targets, got, err, want)
 		}
 	}
 }

@@ -89,14 +89,20 @@ func (w *recordingWorld) JumpClock(_ context.Context, node string, offset time.D
 	return w.did("JumpClock", node, offset)
 }
 
-func (w *recordingWorld) StopStore(context.Context) (string, error) { return w.did("StopStore") }
+func (w *recordingWorld) StopStore(_ context.Context, targets []string) (string, error) {
+	return w.did("StopStore", targets)
+}
 
-func (w *recordingWorld) ContinueStore(context.Context) error { return silent(w.did("ContinueStore")) }
+func (w *recordingWorld) ContinueStore(_ context.Context, targets []string) error {
+	return silent(w.did("ContinueStore", targets))
+}
 
-func (w *recordingWorld) CrashStore(context.Context) (string, error) { return w.did("CrashStore") }
+func (w *recordingWorld) CrashStore(_ context.Context, targets []string) (string, error) {
+	return w.did("CrashStore", targets)
+}
 
-func (w *recordingWorld) LaunchStore(_ context.Context, keepData bool) error {
-	return silent(w.did("LaunchStore", keepData))
+func (w *recordingWorld) LaunchStore(_ context.Context, targets []string, keepData bool) (string, error) {
+	return w.did("LaunchStore", targets, keepData)
 }
 
 func (w *recordingWorld) RewindStore(_ context.Context, by time.Duration) (string, error) {

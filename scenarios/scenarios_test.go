@@ -37,7 +37,7 @@ var opened atomic.Bool
 
 func TestMain(m *testing.M) {
 	live.Main()
-	subjects := map[string]candidate.Subject{"recount": candidate.Recount}
+	subjects := map[string]candidate.Subject{"recount": candidate.Recount, "recount-unprotected": candidate.Unprotected}
 	for name, c := range canaries() {
 		subjects[name] = candidate.Blocking(c.elector)
 	}

@@ -19,9 +19,12 @@ const rejoinable = 3 * time.Second
 // Every are all scenarios, those with topologies among them.
 func Every() []Scenario { return append(All(), Topologies()...) }
 
-// Topologies are the scenarios whose store is several servers. Only the live
-// world has such stores, so they are not among All.
-func Topologies() []Scenario {
+// Topologies are the scenarios whose store is several servers, which not every
+// place has, so they are not among All.
+func Topologies() []Scenario { return append(agreeing(), independent()...) }
+
+// agreeing are those whose servers promote one of themselves.
+func agreeing() []Scenario {
 	return []Scenario{
 		{
 			Name:     "sentinel-failover",

@@ -101,6 +101,24 @@ func Completion(op history.Event, err error) history.Event {
 // the lease: it tells nothing about one.
 const Withheld = "withheld"
 
+// errSeveralMoments is why an observation of a majority is recorded as unknown.
+const errSeveralMoments = "the servers answered at several moments"
+
+// OfMajority is the completion of an operation on a majority of independent
+// servers, without what it does not know: each server spoke of a moment of its
+// own, so who is refused, or asks who leads, learns of no moment at which
+// somebody held the lease. What a majority granted, renewed, released or denied
+// is certain.
+func OfMajority(op history.Event) history.Event {
+	switch {
+	case op.Call == history.Acquire && op.Kind == history.Fail && op.Error == "":
+		op.Holder, op.Token, op.Error = "", 0, Withheld
+	case op.Call == history.Observe && op.Kind == history.Ok:
+		op.Kind, op.Holder, op.Token, op.Error = history.Info, "", 0, errSeveralMoments
+	}
+	return op
+}
+
 // NodeOf is the node in an elector's unique id, which appends a random part.
 func NodeOf(id string) string {
 	node, _, _ := strings.Cut(id, "/")

@@ -64,7 +64,17 @@ const (
 	OneServer Topology = ""
 	Sentinel  Topology = "sentinel" // a Redis with two replicas, behind three Sentinels
 	Cluster   Topology = "cluster"  // a Redis Cluster of three primaries with a replica each
+	Quorum    Topology = "quorum"   // five Redis that know nothing of each other
 )
+
+// Independent is how many stores a topology is that know nothing of each
+// other. The servers of the other topologies make up one.
+func (t Topology) Independent() int {
+	if t == Quorum {
+		return 5
+	}
+	return 1
+}
 
 // Plan is one run of one scenario, with everything decided: a world needs
 // nothing else to carry it out.
@@ -74,7 +84,7 @@ type Plan struct {
 	Nodes    int
 	Timings  Timings
 	Drift    float64  // clock-rate difference that the candidates are configured to tolerate
-	Topology Topology // of the store; only the live world has others than one server
+	Topology Topology // of the store
 	Replicas int      // how many replicas must confirm what the production elector does
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed

@@ -190,7 +190,12 @@ func (h *Host) Recorded(store elector.Store) elector.Store {
 func (h *Host) Open() (*redisstore.Store, error) { return h.open(redisstore.Options{}) }
 
 func (h *Host) open(o redisstore.Options) (*redisstore.Store, error) {
-	options, err := redisstore.ParseURL(h.RedisURL)
+	o.Audit = true
+	return h.openURL(h.RedisURL, o)
+}
+
+func (h *Host) openURL(url string, o redisstore.Options) (*redisstore.Store, error) {
+	options, err := redisstore.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +207,6 @@ func (h *Host) open(o redisstore.Options) (*redisstore.Store, error) {
 	}
 	o.Replicas = h.Replicas
 	o.Prefix, _, _ = CutElection(h.Election)
-	o.Audit = true
 	return redisstore.New(options, o)
 }
 

@@ -13,33 +13,31 @@ import (
 
 // Recount is the production elector as a subject.
 func Recount(ctx context.Context, h *Host) error {
-	store, err := h.Open()
-	if err != nil {
-		return err
-	}
-	return compete(ctx, h, store)
+	return compete(ctx, h, redisstore.Options{})
 }
 
 // Unprotected is the production elector without its protection against a store
 // that loses data.
 func Unprotected(ctx context.Context, h *Host) error {
-	store, err := h.open(redisstore.Options{Unprotected: true})
+	return compete(ctx, h, redisstore.Options{Unprotected: true})
+}
+
+// compete competes on the store that the environment names, or on a majority of
+// those that it names.
+func compete(ctx context.Context, h *Host, o redisstore.Options) error {
+	store, err := h.openAny(o)
 	if err != nil {
 		return err
 	}
-	return compete(ctx, h, store)
-}
-
-func compete(ctx context.Context, h *Host, store *redisstore.Store) error {
 	_, election, _ := CutElection(h.Election)
-	e, err := elector.New(h.Recorded(store), elector.Config{
+	e, err := elector.New(store, elector.Config{
 		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
 		Clock: h.Clock, Logger: h.Logger,
 		OnStarted: h.Lead,
 		OnEvent:   h.transition,
 	})
 	if err != nil {
-		return errors.Join(err, store.Close())
+		return errors.Join(err, store.close())
 	}
 	// A hot standby has its connections: the first write of a term should not
 	// wait for one.
@@ -50,7 +48,7 @@ func compete(ctx context.Context, h *Host, store *redisstore.Store) error {
 	err = e.Run(ctx)
 	stop()
 	observer.Wait()
-	return errors.Join(err, store.Close())
+	return errors.Join(err, store.close())
 }
 
 // transition records the elector's beliefs.

@@ -15,6 +15,7 @@ type Settings struct {
 	Election   string
 	Node       string
 	RedisURL   string
+	RedisURLs  []string // of all Redis, where the store is several that know nothing of each other
 	ServerName string // of the store's TLS certificate, "" without TLS
 	Via        map[string]string
 	Replicas   int // that must confirm what the production elector does
@@ -36,6 +37,7 @@ func FromEnvironment() (Settings, error) {
 		Election:   os.Getenv(protocol.EnvElection),
 		Node:       os.Getenv(protocol.EnvNode),
 		RedisURL:   os.Getenv(protocol.EnvRedisURL),
+		RedisURLs:  env.list(protocol.EnvRedisURLs),
 		ServerName: os.Getenv(protocol.EnvServerName),
 		Via:        env.pairs(protocol.EnvVia),
 		Replicas:   int(env.number(protocol.EnvReplicas, 0)),
@@ -71,10 +73,19 @@ func (e *environment) number(name string, otherwise float64) float64 {
 	return value
 }
 
+// list reads "a,b,c".
+func (e *environment) list(name string) []string {
+	text := os.Getenv(name)
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
 // pairs reads "a=b,c=d".
 func (e *environment) pairs(name string) map[string]string {
 	var all map[string]string
-	for pair := range strings.SplitSeq(os.Getenv(name), ",") {
+	for _, pair := range e.list(name) {
 		if pair == "" {
 			continue
 		}

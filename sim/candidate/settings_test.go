@@ -3,6 +3,7 @@ package candidate
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,15 @@ func TestSettings(t *testing.T) {
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+// A store of several independent servers comes with the URLs of all of them.
+func TestSettingsOfMajority(t *testing.T) {
+	environ(t, map[string]string{protocol.EnvRedisURLs: "redis://127.0.0.1:7/0,redis://127.0.0.1:8/0"})
+	got, err := FromEnvironment()
+	if want := []string{"redis://127.0.0.1:7/0", "redis://127.0.0.1:8/0"}; err != nil || !slices.Equal(got.RedisURLs, want) {
+		t.Errorf("%q, %v; want %q", got.RedisURLs, err, want)
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 // recordedStore prints every call to the store, and its outcome, on its way.
 type recordedStore struct {
 	elector.Store
-	node string
-	out  *output
+	node    string
+	out     *output
+	several bool // it is several servers: see sim.OfMajority
 }
 
 func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
@@ -54,5 +55,9 @@ func (s *recordedStore) invoke(e history.Event) history.Event {
 
 // complete prints the outcome.
 func (s *recordedStore) complete(op history.Event, err error) {
-	s.out.stamp(sim.Completion(op, err))
+	op = sim.Completion(op, err)
+	if s.several {
+		op = sim.OfMajority(op)
+	}
+	s.out.stamp(op)
 }

@@ -50,7 +50,7 @@ type run struct {
 	leaders  *leadership
 	stalls   *stalls
 	world    *world
-	server   redisserver.Server
+	servers  []redisserver.Server // of the store: those that know nothing of each other
 	close    []func() error // undone in reverse order
 }
 
@@ -62,13 +62,13 @@ type run struct {
 // together with ctx's error. Whatever happens, nothing that the run started is
 // left when it returns: no process, no proxy, no key.
 func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *history.History, err error) {
-	server, err := s.borrow(ctx, plan.Topology)
+	servers, err := s.borrow(ctx, plan.Topology)
 	if err != nil {
 		return nil, err
 	}
 	epoch := protocol.Monotonic()
 	r := &run{
-		plan: plan, session: s, logs: logs, server: server,
+		plan: plan, session: s, logs: logs, servers: servers,
 		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - epoch }),
 		leaders:  newLeadership(plan.NodeNames()),
 	}
@@ -76,10 +76,10 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 	r.recorder.Observe(r.leaders.see)
 	defer func() {
 		err = errors.Join(err, r.undo())
-		err = errors.Join(err, s.giveBack(server, err == nil))
+		err = errors.Join(err, s.giveBack(servers, err == nil))
 		var unusable *CandidateError
 		if !errors.As(err, &unusable) { // of which there is nothing to tell
-			h = r.recorder.History(plan.Header("live", server.Describe(), clockError))
+			h = r.recorder.History(plan.Header("live", describe(servers), clockError))
 		}
 	}()
 	if err := r.build(epoch); err != nil {
@@ -98,17 +98,17 @@ func (r *run) build(epoch time.Duration) error {
 		return err
 	}
 	r.close = append(r.close, res.Close)
-	direct := redis.NewUniversalClient(universal(r.server))
-	r.close = append(r.close, direct.Close)
-	store, err := redisstore.New(universal(r.server), redisstore.Options{Prefix: prefix, Audit: true})
+	parts, undo, err := openParts(r.servers, prefix)
+	r.close = append(r.close, undo...)
 	if err != nil {
 		return err
 	}
-	r.close = append(r.close, store.Close, func() error { return r.deleteKeys(direct, store, prefix) })
+	r.close = append(r.close, func() error { return r.deleteKeys(prefix) })
 	r.world = &world{
+		part: parts[0], parts: parts,
 		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
-		server: r.server, resource: res, store: store, direct: direct, election: "e1", recorder: r.recorder,
-		audit: &auditor{store: store, election: "e1", recorder: r.recorder, seen: map[redisstore.AuditEntry]bool{}},
+		resource: res, election: "e1", recorder: r.recorder,
+		audit: &auditor{store: parts[0].store, election: "e1", recorder: r.recorder, seen: map[redisstore.AuditEntry]bool{}},
 	}
 	for _, node := range r.plan.NodeNames() {
 		if err := r.addCandidate(node, prefix, epoch); err != nil {
@@ -127,7 +127,7 @@ func (r *run) logOf(node string) string {
 }
 
 func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
-	for i, server := range nodesOf(r.server) {
+	for i, server := range nodesOf(r.servers) {
 		link, err := r.session.network.Link(fmt.Sprintf("%s-%s-%d", strings.TrimSuffix(prefix, ":"), node, i), server)
 		if err != nil {
 			return err
@@ -162,8 +162,11 @@ func (r *run) environment(node string, to way, epoch time.Duration) []string {
 		}
 	}
 	ms := func(d time.Duration) string { return fmt.Sprint(float64(d) / float64(time.Millisecond)) }
-	if arranged, is := r.server.(redisserver.Arranged); is {
+	if arranged, is := r.servers[0].(redisserver.Arranged); is {
 		env = append(env, protocol.EnvVia+"="+to.via(arranged.Nodes()))
+	}
+	if len(r.servers) > 1 {
+		env = append(env, protocol.EnvRedisURLs+"="+strings.Join(to.urls(r.servers), ","))
 	}
 	if r.plan.Replicas > 0 {
 		env = append(env, fmt.Sprintf("%s=%d", protocol.EnvReplicas, r.plan.Replicas))
@@ -171,8 +174,8 @@ func (r *run) environment(node string, to way, epoch time.Duration) []string {
 	return append(env,
 		protocol.EnvElection+"="+r.election,
 		protocol.EnvNode+"="+node,
-		protocol.EnvRedisURL+"="+r.server.CandidateURL(to.Addr()),
-		protocol.EnvServerName+"="+r.server.TLSServerName(),
+		protocol.EnvRedisURL+"="+r.servers[0].CandidateURL(to.Addr()),
+		protocol.EnvServerName+"="+r.servers[0].TLSServerName(),
 		protocol.EnvLease+"="+ms(r.plan.Timings.Lease),
 		protocol.EnvRenew+"="+ms(r.plan.Timings.Renew),
 		protocol.EnvRetry+"="+ms(r.plan.Timings.Retry),
@@ -197,7 +200,7 @@ func (r *run) live(ctx context.Context) error {
 	watchers.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
 	watchers.Go(func() { r.stalls.watchSelf(watching, r.plan.NodeNames()) })
 	watchers.Go(func() { measureSelf(watching, r.recorder) })
-	steady := redis.NewClient(steadyOf(r.server))
+	steady := redis.NewClient(steadyOf(r.servers))
 	defer func() { _ = steady.Close() }() // nothing is under way: see Wait below
 	watchers.Go(func() {
 		r.stalls.watchStore(watching, func(ctx context.Context) error { return steady.Ping(ctx).Err() })
@@ -252,8 +255,10 @@ func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
 func (r *run) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not within %v", startTime))
 	defer cancel()
-	if _, err := r.world.store.Create(ctx, r.world.election); err != nil {
-		return err
+	for _, p := range r.world.parts {
+		if _, err := p.store.Create(ctx, r.world.election); err != nil {
+			return err
+		}
 	}
 	processes := map[string]*process{}
 	for _, node := range r.plan.NodeNames() {
@@ -311,25 +316,29 @@ func (r *run) undo() error {
 
 // deleteKeys deletes every key of the run. The keys of our own elector are
 // known; those of other commands are found by the run's prefix.
-func (r *run) deleteKeys(direct redis.UniversalClient, store *redisstore.Store, prefix string) error {
-	if _, made := r.server.(redisserver.Arranged); made {
+func (r *run) deleteKeys(prefix string) error {
+	if _, made := r.servers[0].(redisserver.Arranged); made {
 		return nil // made for the run, and gone with it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), actTime)
 	defer cancel()
-	keys := store.Keys("e1")
-	if len(r.session.options.Command) > 0 {
-		found := direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
-		for found.Next(ctx) {
-			keys = append(keys, found.Val())
+	var errs []error
+	for _, p := range r.world.parts {
+		keys := p.store.Keys("e1")
+		if len(r.session.options.Command) > 0 {
+			found := p.direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
+			for found.Next(ctx) {
+				keys = append(keys, found.Val())
+			}
+		}
+		for _, key := range keys {
+			if err := p.direct.Del(ctx, key).Err(); err != nil {
+				errs = append(errs, fmt.Errorf("live: delete the run's key %s: %w; delete what begins with %s by hand", key, err, prefix))
+				break
+			}
 		}
 	}
-	for _, key := range keys {
-		if err := direct.Del(ctx, key).Err(); err != nil {
-			return fmt.Errorf("live: delete the run's key %s: %w; delete what begins with %s by hand", key, err, prefix)
-		}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // globEscaper escapes what is special in a pattern of SCAN.

@@ -172,12 +172,12 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			server, err := s.borrow(t.Context(), sim.OneServer)
+			servers, err := s.borrow(t.Context(), sim.OneServer)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if err := s.giveBack(server, true); err != nil {
+			if err := s.giveBack(servers, true); err != nil {
 				t.Error(err)
 			}
 		})

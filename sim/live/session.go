@@ -70,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	err = s.giveBack(server, true)
+	err = s.giveBack([]redisserver.Server{server}, true)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -121,12 +121,27 @@ func (s *Session) Close() error {
 	return errors.Join(append(errs, s.warden.Close())...)
 }
 
-// borrow returns the store of one run. That of a topology is made for the run.
-func (s *Session) borrow(ctx context.Context, t sim.Topology) (redisserver.Server, error) {
-	if t != sim.OneServer {
-		return redisserver.Arrange(ctx, string(t), redisserver.Options{Warden: s.warden})
+// borrow returns the store of one run: one server, or several that know nothing
+// of each other. What agrees among itself on a primary is made for the run, and
+// counts as one.
+func (s *Session) borrow(ctx context.Context, t sim.Topology) ([]redisserver.Server, error) {
+	n := t.Independent()
+	if t != sim.OneServer && n == 1 {
+		server, err := redisserver.Arrange(ctx, string(t), redisserver.Options{Warden: s.warden})
+		return []redisserver.Server{server}, err
 	}
-	return s.server(ctx)
+	if n > 1 && !s.Private() {
+		return nil, fmt.Errorf("live: a store of %d independent servers needs private ones: use --redis process", n)
+	}
+	var servers []redisserver.Server
+	for range n {
+		server, err := s.server(ctx)
+		if err != nil {
+			return nil, errors.Join(err, s.giveBack(servers, true))
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
 }
 
 // server returns a server for one run. A private one is used by one run at a
@@ -149,16 +164,24 @@ func (s *Session) server(ctx context.Context) (redisserver.Server, error) {
 	return server, nil
 }
 
-// giveBack makes a private server available to other runs, if it is in a state
-// to be used again, and ends one that was made for the run.
-func (s *Session) giveBack(server redisserver.Server, usable bool) error {
-	if _, made := server.(redisserver.Arranged); made {
-		return server.Close()
+// giveBack makes private servers available to other runs, if they are in a state
+// to be used again, and ends what was made for the run.
+func (s *Session) giveBack(servers []redisserver.Server, usable bool) error {
+	var errs []error
+	for _, server := range servers {
+		if _, made := server.(redisserver.Arranged); made {
+			errs = append(errs, server.Close())
+		} else if usable {
+			s.keep(server)
+		}
 	}
+	return errors.Join(errs...)
+}
+
+func (s *Session) keep(server redisserver.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if usable && (server.Private() || len(s.idle) == 0) {
+	if server.Private() || len(s.idle) == 0 {
 		s.idle = append(s.idle, server)
 	}
-	return nil
 }

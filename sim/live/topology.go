@@ -1,6 +1,8 @@
 package live
 
 import (
+	"fmt"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/sim/live/redisserver"
@@ -20,16 +22,29 @@ func universal(server redisserver.Server) *redis.UniversalOptions {
 }
 
 // nodesOf are the addresses of the servers that a candidate may have to reach.
-func nodesOf(server redisserver.Server) []string {
-	if arranged, is := server.(redisserver.Arranged); is {
+func nodesOf(servers []redisserver.Server) []string {
+	if arranged, is := servers[0].(redisserver.Arranged); is {
 		return arranged.Nodes()
 	}
-	return []string{server.Addr()}
+	var list []string
+	for _, server := range servers {
+		list = append(list, server.Addr())
+	}
+	return list
+}
+
+// describe is what a history says of the servers.
+func describe(servers []redisserver.Server) string {
+	if n := len(servers); n > 1 {
+		return fmt.Sprintf("%d independent of %s", n, servers[0].Describe())
+	}
+	return servers[0].Describe()
 }
 
 // steadyOf are the options of a client for a server that no fault hits where
 // there are several: it tells whether the machine holds servers up.
-func steadyOf(server redisserver.Server) *redis.Options {
+func steadyOf(servers []redisserver.Server) *redis.Options {
+	server := servers[len(servers)-1]
 	o := server.Options()
 	if arranged, is := server.(redisserver.Arranged); is {
 		nodes := arranged.Nodes()

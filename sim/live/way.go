@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/sim/live/network"
+	"github.com/recount-io/recount/sim/live/redisserver"
 )
 
 // way is how a candidate gets to the store: a link to each of its servers. Most
@@ -80,6 +81,15 @@ func (w way) Probe(ctx context.Context) (time.Duration, error) {
 
 // Addr is where the first link accepts connections.
 func (w way) Addr() string { return w[0].Addr() }
+
+// urls are those by which a candidate reaches the servers, over one link each.
+func (w way) urls(servers []redisserver.Server) []string {
+	var list []string
+	for i, server := range servers {
+		list = append(list, server.CandidateURL(w[i].Addr()))
+	}
+	return list
+}
 
 // via tells a candidate which link leads to which of the servers, as the
 // candidate protocol has it.

@@ -9,13 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/live/network"
-	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
 )
@@ -32,12 +28,11 @@ const (
 // world is the live world as faults see it: real processes, proxies and a real
 // store.
 type world struct {
+	*part      // the store or, of several, the first: who hits that hits all, or can hit none
+	parts      []*part
 	candidates map[string]*candidate
 	links      map[string]way
-	server     redisserver.Server
 	resource   *resource.Resource
-	store      *redisstore.Store // the harness's own way to the store: no proxy, no fault
-	direct     redis.UniversalClient
 	election   string
 	audit      *auditor
 	recorder   *history.Recorder
@@ -111,13 +106,6 @@ func (w *world) Mend(ctx context.Context, node string) error {
 		return fmt.Errorf("live: the way of %s to the store is still not free: %w", node, err)
 	}
 	return nil
-}
-
-// reachable tells whether the store itself answers.
-func (w *world) reachable(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	return w.direct.Ping(ctx).Err() == nil
 }
 
 // Stop implements faults.World.

@@ -12,40 +12,6 @@ import (
 	"github.com/recount-io/recount/faults"
 )
 
-// StopStore implements faults.World.
-func (w *world) StopStore(ctx context.Context) (string, error) {
-	if err := w.server.Pause(ctx); err != nil {
-		return "", err
-	}
-	if w.reachable(ctx) {
-		return "", faults.NoEffect("the store still answers")
-	}
-	return fmt.Sprintf("the store answered nothing for %v", probeTime), ctx.Err()
-}
-
-// ContinueStore implements faults.World.
-func (w *world) ContinueStore(ctx context.Context) error { return w.server.Resume(ctx) }
-
-// CrashStore implements faults.World.
-func (w *world) CrashStore(ctx context.Context) (string, error) {
-	w.audit.drain(ctx) // what is lost with the store cannot be read later
-	if err := w.server.Crash(ctx); err != nil {
-		return "", err
-	}
-	if w.reachable(ctx) {
-		return "", faults.NoEffect("the store still answers")
-	}
-	return "the store is gone: connections are refused", ctx.Err()
-}
-
-// LaunchStore implements faults.World.
-func (w *world) LaunchStore(ctx context.Context, keepData bool) error {
-	if w.reachable(ctx) {
-		return nil // it was never killed
-	}
-	return w.server.Restart(ctx, keepData)
-}
-
 // shortenLease takes ARGV[1] milliseconds off the time to live of KEYS[1] and
 // returns what it was, or -2 if there is no such key. A clock that jumps does so
 // for the times that the elector's scripts wrote in KEYS[2], too.

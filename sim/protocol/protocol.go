@@ -33,6 +33,10 @@ const (
 	// behind EnvRedisURL name: "host:port=proxy:port", separated by commas. It
 	// is absent where the URL names the proxy itself.
 	EnvVia = "RECOUNT_REDIS_VIA"
+	// EnvRedisURLs are the URLs of all Redis, in one order for all candidates,
+	// separated by commas, where the store is several that know nothing of each
+	// other. EnvRedisURL is the first of them then; else this is absent.
+	EnvRedisURLs = "RECOUNT_REDIS_URLS"
 	// EnvReplicas is how many replicas must confirm what an elector has the
 	// store do, if it can ask for that.
 	EnvReplicas = "RECOUNT_REDIS_REPLICAS"

@@ -149,14 +149,14 @@ func (c *chaos) step(ctx context.Context) {
 		err = c.Launch(ctx, n.name)
 	case "stop store":
 		if !c.store.down {
-			_, err = c.StopStore(ctx)
+			_, err = c.StopStore(ctx, whole)
 		}
 	case "continue store":
-		err = c.ContinueStore(ctx)
+		err = c.ContinueStore(ctx, whole)
 	case "crash store":
-		_, err = c.CrashStore(ctx)
+		_, err = c.CrashStore(ctx, whole)
 	case "launch store":
-		err = c.LaunchStore(ctx, true)
+		_, err = c.LaunchStore(ctx, whole, true)
 	}
 	if err != nil && !errors.Is(err, faults.ErrNoEffect) {
 		c.Fatal(err)
@@ -209,8 +209,8 @@ func TestCallsGetTheirOwnAnswers(t *testing.T) {
 			}
 			_ = c.Mend(t.Context(), n.name)
 		}
-		_ = c.LaunchStore(t.Context(), true)
-		_ = c.ContinueStore(t.Context())
+		_, _ = c.LaunchStore(t.Context(), whole, true)
+		_ = c.ContinueStore(t.Context(), whole)
 		c.to(c.now + 10*time.Second)
 		for _, a := range c.asked {
 			if a.told != 1 && !a.dead {

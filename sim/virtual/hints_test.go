@@ -19,8 +19,8 @@ func TestPauseBeforeSubscribing(t *testing.T) {
 	r.must(r.Cut(t.Context(), "n1", faults.CutRefused)) // 200 ms, then 400 ms, …
 	r.to(1300 * ms)
 	r.must("", r.Mend(t.Context(), "n1"))
-	r.must(r.CrashStore(t.Context()))
-	r.must("", r.LaunchStore(t.Context(), true))
+	r.must(r.CrashStore(t.Context(), whole))
+	r.must(r.LaunchStore(t.Context(), whole, true))
 	r.to(1550 * ms)
 	if s.stands != nil {
 		t.Error("it was not given its pause")

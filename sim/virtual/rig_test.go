@@ -65,3 +65,6 @@ func (r rig) must(_ string, err error) {
 		r.Fatal(err)
 	}
 }
+
+// whole are the targets of a fault on the whole store.
+var whole = []string{history.StoreTarget}

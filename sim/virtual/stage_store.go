@@ -11,7 +11,7 @@ import (
 )
 
 // StopStore implements faults.World.
-func (s *stage) StopStore(context.Context) (string, error) {
+func (s *stage) StopStore(context.Context, []string) (string, error) {
 	if s.store.down {
 		return "", errDown
 	}
@@ -20,7 +20,7 @@ func (s *stage) StopStore(context.Context) (string, error) {
 }
 
 // ContinueStore implements faults.World.
-func (s *stage) ContinueStore(context.Context) error {
+func (s *stage) ContinueStore(context.Context, []string) error {
 	if !s.store.down {
 		s.store.resume()
 	}
@@ -28,7 +28,7 @@ func (s *stage) ContinueStore(context.Context) error {
 }
 
 // CrashStore implements faults.World.
-func (s *stage) CrashStore(context.Context) (string, error) {
+func (s *stage) CrashStore(context.Context, []string) (string, error) {
 	if s.store.down {
 		return "", errDown
 	}
@@ -49,13 +49,13 @@ func (s *store) crash() {
 }
 
 // LaunchStore implements faults.World.
-func (s *stage) LaunchStore(_ context.Context, keepData bool) error {
+func (s *stage) LaunchStore(_ context.Context, _ []string, keepData bool) (string, error) {
 	if s.store.down {
 		s.store.down = false
 		s.store.model.Crash()
 		s.store.model.Restart(s.store.now(), keepData)
 	}
-	return nil
+	return "", nil
 }
 
 // ShortenLeases implements faults.World.

@@ -10,16 +10,16 @@ import (
 	"github.com/recount-io/recount/internal/topology"
 )
 
-// serving starts a sidecar in this process and returns its address; it ends
-// with the test.
-func serving(t *testing.T, address, id string, more ...string) (base string) {
+// serving starts a sidecar on a store in this process and returns its address;
+// it ends with the test.
+func serving(t *testing.T, store, id string, more ...string) (base string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var out output
 	ended := make(chan int)
 	go func() {
 		m := Main{Stdout: &out, Stderr: &out}
-		ended <- m.Run(ctx, append([]string{"serve", "--json", "--store", "redis://" + address, "--name", "billing", "--id", id, "--lease", "2s", "--grace", "300ms", "--http", "127.0.0.1:0"}, more...))
+		ended <- m.Run(ctx, append([]string{"serve", "--json", "--store", store, "--name", "billing", "--id", id, "--lease", "2s", "--grace", "300ms", "--http", "127.0.0.1:0"}, more...))
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -38,12 +38,12 @@ func serving(t *testing.T, address, id string, more ...string) (base string) {
 // The leader hands over to the candidate that is named, if it was started so
 // that it may; who does not lead, and who names nobody who competes, is told.
 func TestTransfer(t *testing.T) {
-	r := topology.Single(t)
-	a := serving(t, r.Addr, "a", "--allow-transfer")
+	store := "redis://" + topology.Single(t).Addr
+	a := serving(t, store, "a", "--allow-transfer")
 	eventually(t, "a leads", func() bool { code, _ := get(t, a, "/leader"); return code == http.StatusOK })
-	b, c := serving(t, r.Addr, "b", "--allow-transfer"), serving(t, r.Addr, "c")
+	b, c := serving(t, store, "b", "--allow-transfer"), serving(t, store, "c")
 	eventually(t, "all compete", func() bool {
-		s := call(t, t.Context(), nil, "status", "--store", "redis://"+r.Addr, "--name", "billing")
+		s := call(t, t.Context(), nil, "status", "--store", store, "--name", "billing")
 		return strings.Contains(s.out, "candidate b/") && strings.Contains(s.out, "candidate c/")
 	})
 	for want, args := range map[string][]string{

@@ -5,5 +5,3 @@ package fence
 import "os/exec"
 
 func dieWithUs(*exec.Cmd) {}
-
-func notAsRoot(*exec.Cmd, ...string) error { return nil }

@@ -1,15 +1,12 @@
 package fence
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
+
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // TestMain is also the child that the crash tests kill.
@@ -26,7 +25,9 @@ func TestMain(m *testing.M) {
 		child(os.Args[1:])
 	}
 	code := m.Run()
-	server.stop()
+	if shared.server != nil {
+		shared.server.Stop()
+	}
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -34,120 +35,38 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// server is the PostgreSQL of all tests; it is started by the first that needs
+// shared is the PostgreSQL of all tests; it is started by the first that needs
 // it, and each test makes its own tables.
-var server postgres
-
-type postgres struct {
+var shared struct {
 	once   sync.Once
-	dsn    string
+	server *topology.Postgres
 	err    error
-	folder string
-	cmd    *exec.Cmd
-	ended  chan struct{}
 	tables int
 }
 
-// postgresDSN starts the server, or skips the test where there is none.
-func postgresDSN(t testing.TB) string {
+// postgresURL starts the server, or skips the test where there is none.
+func postgresURL(t testing.TB) string {
 	t.Helper()
-	server.once.Do(func() { server.dsn, server.err = server.start() })
-	if errors.Is(server.err, exec.ErrNotFound) {
-		t.Skip("no PostgreSQL server is installed: its half is not tested here")
+	shared.once.Do(func() { shared.server, shared.err = topology.StartPostgres() })
+	if errors.Is(shared.err, topology.ErrNoPostgres) {
+		t.Skip(shared.err)
 	}
-	if server.err != nil {
-		t.Fatal(server.err)
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
-	return server.dsn
-}
-
-// open is a folder in which the user that PostgreSQL runs as may have one of its
-// own: the folder for temporary files may be ours alone.
-func open() string {
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		return "/dev/shm"
-	}
-	return ""
-}
-
-func (p *postgres) start() (dsn string, err error) {
-	initdb, err := exec.LookPath("initdb")
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err != nil && len(found) > 0 { // Debian's
-		initdb, err = found[len(found)-1], nil
-	}
-	if err != nil {
-		return "", err
-	}
-	// Not a test's folder: a socket's name must be short.
-	if p.folder, err = os.MkdirTemp(open(), "recount-fence-"); err != nil {
-		return "", err
-	}
-	data := filepath.Join(p.folder, "data")
-	create := exec.Command(initdb, "-D", data, "-U", "fence", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-	dieWithUs(create)
-	if err := notAsRoot(create, p.folder); err != nil {
-		return "", err
-	}
-	create.Dir = p.folder
-	if out, err := create.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("initdb: %w: %s", err, out)
-	}
-	p.cmd = exec.Command(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-k", p.folder, "-F", "-c", "listen_addresses=")
-	dieWithUs(p.cmd)
-	if err := notAsRoot(p.cmd); err != nil {
-		return "", err
-	}
-	p.cmd.Dir = p.folder
-	logs, err := p.cmd.StderrPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return "", err
-	}
-	return "host=" + p.folder + " user=fence dbname=postgres sslmode=disable", p.ready(bufio.NewScanner(logs))
-}
-
-// ready waits until the server says that it is, and lets it talk on.
-func (p *postgres) ready(logs *bufio.Scanner) error {
-	p.ended = make(chan struct{})
-	var said []string
-	for logs.Scan() {
-		if strings.Contains(logs.Text(), "ready to accept connections") {
-			go func() {
-				for logs.Scan() {
-				}
-				_ = p.cmd.Wait() // it is killed: its status says nothing
-				close(p.ended)
-			}()
-			return nil
-		}
-		said = append(said, logs.Text())
-	}
-	close(p.ended)
-	return fmt.Errorf("postgres ended with %v: %s", p.cmd.Wait(), strings.Join(said, "\n"))
-}
-
-func (p *postgres) stop() {
-	if p.ended != nil {
-		_ = p.cmd.Process.Signal(os.Interrupt) // at once, and its children with it
-		<-p.ended
-	}
-	if p.folder != "" {
-		_ = os.RemoveAll(p.folder)
-	}
+	return shared.server.URL
 }
 
 // openPostgres is a database, and a guard with a table of its own in it.
 func openPostgres(t testing.TB) (*sql.DB, SQL) {
 	t.Helper()
-	db, err := sql.Open("pgx", postgresDSN(t))
+	db, err := sql.Open("pgx", postgresURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	server.tables++
-	guard := SQL{Table: fmt.Sprintf("fence_%d", server.tables), Dialect: PostgreSQL}
+	shared.tables++
+	guard := SQL{Table: fmt.Sprintf("fence_%d", shared.tables), Dialect: PostgreSQL}
 	schema, err := guard.Schema()
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +86,7 @@ func execute(t testing.TB, db *sql.DB, statement string, args ...any) {
 
 func openPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), postgresDSN(t))
+	pool, err := pgxpool.New(t.Context(), postgresURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}

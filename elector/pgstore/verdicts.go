@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	migrateFix = "run Store.Migrate once, as a role that may create tables, or the statements of docs/postgres.md"
+	migrateFix = "run \"elect migrate\" or Store.Migrate once, as a role that may create tables, or the statements of docs/postgres.md"
 	rightsFix  = "grant the role what docs/postgres.md lists: USAGE on the schema; SELECT, INSERT, UPDATE and DELETE on the three tables"
 )
 

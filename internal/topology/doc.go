@@ -10,6 +10,8 @@
 // function returns: replicas are in step, Sentinels know each other and the
 // replicas, a cluster accepts writes on all slots.
 //
+// A PostgreSQL is here, too, for those who test on one (StartPostgres).
+//
 // Replicas and Sentinels log in as users of their own (ReplicaUser,
 // SentinelUser). To bar such a user is to cut the connection between two
 // servers while clients still reach both: that is how Server.Sever makes a

@@ -13,7 +13,10 @@ import (
 // dieWithUs makes the kernel kill the process when this one is killed before
 // it can clean up.
 func dieWithUs(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
 func suspend(ctx context.Context, p *os.Process) error {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -210,5 +211,27 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 			t.Error(err)
 			_ = syscall.Kill(pid, syscall.SIGKILL) // nothing of a test is left behind
 		}
+	}
+}
+
+// A PostgreSQL accepts connections at its URL, and leaves nothing when it is
+// stopped, however often.
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	p := SinglePostgres(t)
+	conn, err := pgx.Connect(t.Context(), p.URL)
+	ok(t, err)
+	var one int
+	ok(t, conn.QueryRow(t.Context(), "SELECT 1").Scan(&one))
+	_ = conn.Close(t.Context()) // the server ends next
+	for range 2 {
+		p.Stop()
+	}
+	if _, err := os.Stat(p.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its folder is left: %v", err)
+	}
+	if conn, err := pgx.Connect(t.Context(), p.URL); err == nil {
+		_ = conn.Close(t.Context()) // it should not be there
+		t.Error("it accepts connections after it was stopped")
 	}
 }

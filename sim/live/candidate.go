@@ -65,10 +65,17 @@ type process struct {
 	numbers    map[int64]int64         // its numbers of operations to the history's
 }
 
-// start starts a new incarnation. It returns at once.
+// errRunning says that a candidate is running already: there is never more
+// than one process of it.
+var errRunning = errors.New("live: it is running already")
+
+// start starts a new incarnation, or returns errRunning. It returns at once.
 func (c *candidate) start() (*process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.process != nil {
+		return nil, errRunning
+	}
 	log, err := os.OpenFile(c.logs, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("live: log of %s: %w", c.node, err)

@@ -315,6 +315,45 @@ func TestCandidateEnds(t *testing.T) {
 	}
 }
 
+// Two faults that ended one process start it again once: a second process of
+// the same candidate would act in its name, and nobody would know of it.
+func TestLaunchOfOneThatRuns(t *testing.T) {
+	c, _ := shell(t, `exec cat`)
+	w := &world{candidates: map[string]*candidate{"n1": c}}
+	if _, err := w.Kill(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Launch(t.Context(), "n1"); err != nil {
+			t.Errorf("launch: %v", err)
+		}
+	}
+	if got, want := said(c), []string{"start", "exit killed signal: killed", "start"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+	if _, err := w.Kill(t.Context(), "n1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that takes its time to resign is waited for, and then started
+// again.
+func TestLaunchOfOneThatResigns(t *testing.T) {
+	c, p := shell(t, `exec cat`)
+	p.why.Store(history.Dismissed)
+	time.AfterFunc(20*time.Millisecond, func() { _ = p.stdin.Close() })
+	w := &world{candidates: map[string]*candidate{"n1": c}}
+	if err := w.Launch(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := said(c), []string{"start", "exit dismissed exit status 0", "start"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+	if _, err := w.Kill(t.Context(), "n1"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Clocks that are set while a candidate does not run are those of its next
 // start: a fault that heals while another one has killed it leaves no wrong
 // clock behind.

@@ -171,10 +171,18 @@ func (p *process) ended(ctx context.Context, node string) (string, error) {
 	}
 }
 
-// Launch implements faults.World.
+// Launch implements faults.World. Two faults may have ended one process: then
+// the first that is over starts it again. Resigning may take longer than
+// Dismiss waits.
 func (w *world) Launch(ctx context.Context, node string) error {
 	c := w.candidates[node]
+	if p, err := c.running(); err == nil && p.why.Load() != nil {
+		_, _ = p.ended(ctx, node) // one that stays goes on
+	}
 	p, err := c.start()
+	if errors.Is(err, errRunning) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // secret is a password that must appear in no text.
@@ -93,15 +96,17 @@ func TestFourNames(t *testing.T) {
 		name, store string
 		lease       time.Duration
 	}{
-		"all":             {[]string{"REDIS_HOST=db", "REDIS_PORT=7000", "LEADER_KEY=app", "LEASE_TIME=10"}, "app", "redis://db:7000", 10 * time.Second},
-		"their defaults":  {[]string{"REDIS_HOST=db"}, "leader", "redis://db:6379", 5 * time.Second},
-		"a port alone":    {[]string{"REDIS_PORT=7000", "LEASE_TIME=0.5"}, "leader", "redis://127.0.0.1:7000", 500 * time.Millisecond},
-		"IPv6":            {[]string{"REDIS_HOST=::1"}, "leader", "redis://[::1]:6379", 5 * time.Second},
-		"none":            {nil, "", "", 0},
-		"ours are more":   {[]string{"REDIS_HOST=db", "ELECT_STORE=redis://mine", "LEADER_KEY=app", "ELECT_LEASE=9s", "LEASE_TIME=3"}, "app", "redis://mine", 9 * time.Second},
-		"no default of 5": {[]string{"REDIS_HOST=db", "ELECT_STORE=redis://mine", "ELECT_NAME=n"}, "n", "redis://mine", 0},
-		"Kubernetes":      {[]string{"REDIS_PORT=tcp://10.0.0.1:6379"}, "", "", 0},
-		"Kubernetes' too": {[]string{"REDIS_HOST=redis", "REDIS_PORT=tcp://10.0.0.1:6380"}, "leader", "redis://redis:6380", 5 * time.Second},
+		"all":              {[]string{"REDIS_HOST=db", "REDIS_PORT=7000", "LEADER_KEY=app", "LEASE_TIME=10"}, "app", "redis://db:7000", 10 * time.Second},
+		"their defaults":   {[]string{"REDIS_HOST=db"}, "leader", "redis://db:6379", 5 * time.Second},
+		"a port alone":     {[]string{"REDIS_PORT=7000", "LEASE_TIME=0.5"}, "leader", "redis://127.0.0.1:7000", 500 * time.Millisecond},
+		"IPv6 in brackets": {[]string{"REDIS_HOST=[::1]"}, "leader", "redis://[::1]:6379", 5 * time.Second},
+		"part of a ms":     {[]string{"REDIS_HOST=db", "LEASE_TIME=1.0004"}, "leader", "redis://db:6379", time.Second},
+		"IPv6":             {[]string{"REDIS_HOST=::1"}, "leader", "redis://[::1]:6379", 5 * time.Second},
+		"none":             {nil, "", "", 0},
+		"ours are more":    {[]string{"REDIS_HOST=db", "ELECT_STORE=redis://mine", "LEADER_KEY=app", "ELECT_LEASE=9s", "LEASE_TIME=3"}, "app", "redis://mine", 9 * time.Second},
+		"no default of 5":  {[]string{"REDIS_HOST=db", "ELECT_STORE=redis://mine", "ELECT_NAME=n"}, "n", "redis://mine", 0},
+		"Kubernetes":       {[]string{"REDIS_PORT=tcp://10.0.0.1:6379"}, "", "", 0},
+		"Kubernetes' too":  {[]string{"REDIS_HOST=redis", "REDIS_PORT=tcp://10.0.0.1:6380"}, "leader", "redis://redis:6380", 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Load(Sources{Environ: c.environ})
@@ -140,6 +145,11 @@ func TestMistakes(t *testing.T) {
 		"slip":               {env: "ELECT_LAESE=3s", want: "ELECT_LAESE (from the environment): there is no such setting: did you mean ELECT_LEASE?"},
 		"their lease":        {env: "LEASE_TIME=5s", want: `lease (from LEASE_TIME): is "5s"; it must be a number of seconds`},
 		"their port":         {env: "REDIS_PORT=redis", want: `store (from REDIS_PORT): is "redis"`},
+		"their port of 0":    {env: "REDIS_PORT=0", want: `store (from REDIS_PORT): is "0"`},
+		"their port beyond":  {env: "REDIS_PORT=65536", want: `store (from REDIS_PORT): is "65536"`},
+		"a lease of 0":       {env: "LEASE_TIME=0", want: `lease (from LEASE_TIME): is "0"`},
+		"zero":               {env: "ELECT_RENEW=0s", want: `renew (from ELECT_RENEW): is "0s"`},
+		"list in a list":     {file: "store: [redis://a, [redis://b]]\n", want: "store (from elect.yaml line 1): it is a list of texts"},
 		"their host":         {env: "REDIS_HOST=redis://:" + secret + "@db", want: "belongs into ELECT_STORE"},
 		"variable missing":   {env: "ELECT_STORE=redis://:${NOT_SET}@db", want: "store (from ELECT_STORE): the environment variable NOT_SET"},
 		"no name":            {file: "lease: 3s\n", want: "no election is named"},
@@ -174,6 +184,23 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// Several stores stand in one variable with spaces between, in a file as a
+// list, and as several flags; of any other flag the last one counts.
+func TestSeveralStores(t *testing.T) {
+	for name, from := range map[string]Sources{
+		"environment": {Environ: []string{"ELECT_STORE=redis://a redis://b  redis://c"}},
+		"file":        {File: write(t, "store:\n  - redis://a\n  - redis://b\n  - redis://c\n")},
+		"flags":       {Flags: map[string][]string{"store": {"redis://a", "redis://b", "redis://c"}}},
+	} {
+		if s, err := Load(from); err != nil || strings.Join(s.Store, ",") != "redis://a,redis://b,redis://c" {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+	if s, err := Load(Sources{Flags: map[string][]string{"lease": {"3s", "4s"}}}); err != nil || s.Lease != 4*time.Second {
+		t.Errorf("a flag that is given twice: %v, %v", s, err)
+	}
+}
+
 // A file that is not there is said with the ways to name another one; an empty
 // one, and one of comments, is no mistake. The environment can name it.
 func TestFile(t *testing.T) {
@@ -185,9 +212,16 @@ func TestFile(t *testing.T) {
 			t.Errorf("%q: %v, %v", content, s, err)
 		}
 	}
-	s, err := Load(Sources{Environ: []string{"ELECT_CONFIG=" + write(t, "store: [redis://a, redis://b]\nname: x\n")}})
+	environ := []string{"ELECT_CONFIG=" + write(t, "store: [redis://a, redis://b]\nname: x\n")}
+	s, err := Load(Sources{Environ: environ})
 	if err != nil || len(s.Store) != 2 || s.Election != "x" {
 		t.Errorf("%v, %v", s, err)
+	}
+	if s, err := Load(Sources{Environ: environ, File: write(t, "name: y\n")}); err != nil || s.Election != "y" || len(s.Store) > 0 {
+		t.Errorf("a file that was named besides: %v, %v", s, err)
+	}
+	if s, err := Load(Sources{File: write(t, "lease: &d 15s\ndrain_timeout: *d\n")}); err != nil || s.DrainTimeout != 15*time.Second {
+		t.Errorf("an alias: %v, %v", s, err)
 	}
 }
 
@@ -215,6 +249,13 @@ func TestPasswords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		want := odd
+		if url == "${WHOLE_URL}" {
+			want = secret
+		}
+		if o, err := redisstore.ParseURL(s.Store[0]); err != nil || o.Password != want {
+			t.Errorf("%s: the password is not what the variable holds, %v", url, err)
+		}
 		store, closer, err := s.Open(t.Context())
 		if err != nil || store == nil {
 			t.Fatalf("%s: %v", url, err)
@@ -232,6 +273,7 @@ func TestPasswords(t *testing.T) {
 	for _, url := range []string{
 		"redis://:" + secret + "@host:notaport", "redis://:" + secret + "/x@host", "redis://:" + secret + "#x@host",
 		"redis://host/0?password=" + secret, secret, "://" + secret + "@", "redis:" + secret,
+		"postgres://u:" + secret + "/x@host/db", "postgres://host/db?pool_max_conns=" + secret,
 	} {
 		s := Settings{Election: "x", Store: []string{url}}
 		_, _, err := s.Open(t.Context())
@@ -265,6 +307,7 @@ func TestOpen(t *testing.T) {
 	for want, urls := range map[string][]string{
 		"*redisstore.Store":     {"rediss://:" + secret + "@a/1"},
 		"*pgstore.Store":        {"postgres://u:" + secret + "@127.0.0.1:1/db"},
+		"*pgstore.Store ":       {"postgresql://u:" + secret + "@127.0.0.1:1/db"},
 		"*pgstore.SessionStore": {"postgres+session://u:" + secret + "@127.0.0.1:1/db"},
 		"*quorumstore.Store":    {"redis://a", "redis://b", "redis://c"},
 	} {
@@ -272,12 +315,34 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		if got := fmt.Sprintf("%T", store); got != want {
+		if got := fmt.Sprintf("%T", store); got != strings.TrimSpace(want) {
 			t.Errorf("%s, want %s", got, want)
 		}
 		if err := closer.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What the settings say about the servers of Redis reaches the store: an
+// unprotected one grants at once, and one that is to wait for a replica waits
+// for so long.
+func TestOpenForReplicas(t *testing.T) {
+	s, err := Load(Sources{
+		Environ: []string{"ELECT_UNPROTECTED=true", "ELECT_CONFIRM=20ms", "ELECT_REPLICAS=1"},
+		Flags:   map[string][]string{"store": {"redis://" + topology.Single(t).Addr}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, closer, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closer.Close() }() // of no use any more
+	_, err = store.Acquire(t.Context(), elector.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
+	if !errors.Is(err, redisstore.ErrUnconfirmed) || !strings.Contains(err.Error(), "within 20ms") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -288,11 +353,19 @@ func TestPreset(t *testing.T) {
 		t.Fatal(err, s.Validate())
 	}
 	fast := elector.Fast()
-	if s.Lease != fast.Lease || s.Renew != fast.Renew || s.Retry != 100*time.Millisecond || s.Source("lease") != "the preset fast" {
+	if s.Lease != fast.Lease || s.Renew != fast.Renew || s.RequestTimeout != fast.RequestTimeout || s.DrainTimeout != fast.DrainTimeout ||
+		s.Retry != 100*time.Millisecond || s.Source("lease") != "the preset fast" {
 		t.Errorf("%v", s)
 	}
 	if c := (Settings{Election: "x", Preset: "quiet"}).Config(); c.Lease != time.Minute {
 		t.Errorf("settings without a source: %+v", c)
+	}
+}
+
+// The three names of a setting are those that are documented.
+func TestNames(t *testing.T) {
+	if s := (Setting{Name: "request-timeout"}); s.Variable() != "ELECT_REQUEST_TIMEOUT" || s.Key() != "request_timeout" {
+		t.Errorf("--%s is %s and %s", s.Name, s.Variable(), s.Key())
 	}
 }
 

@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,6 +87,23 @@ func TestFileIsOfOneKind(t *testing.T) {
 	}
 	if highest, err := log.Highest(t.Context()); err != nil || highest != 1 {
 		t.Errorf("the refused Replace left token %d, %v", highest, err)
+	}
+}
+
+// The token is in the fence before anything is written: the other way round, a
+// crash in between would leave a new leader's writes to the former one.
+func TestFileFenceIsRaisedFirst(t *testing.T) {
+	f := newFile(t)
+	for _, token := range []uint64{5, 6} {
+		err := f.Do(t.Context(), token, func() error {
+			if got, want := content(t, f.Path+".fence"), fmt.Sprintf("%d any\n", token); got != want {
+				t.Errorf("during the write the fence is %q, want %q", got, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

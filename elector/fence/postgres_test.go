@@ -339,6 +339,16 @@ func TestSQLDo(t *testing.T) {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, sql.ErrTxDone) || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("a commit that failed: %v", err)
 	}
+	err = guard.Do(t.Context(), db, &sql.TxOptions{Isolation: sql.LevelSerializable}, 7, "r", func(tx *sql.Tx) error {
+		var level string
+		if err := tx.QueryRowContext(t.Context(), "SHOW transaction_isolation").Scan(&level); err != nil || level != "serializable" {
+			t.Errorf("the transaction is %q, %v", level, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	wantOrder(t, db, table, 1)
 	var rows int
 	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&rows); err != nil || rows != 1 {

@@ -288,6 +288,59 @@ func TestSQLiteCheckWithAnOldSnapshot(t *testing.T) {
 	wantStale(t, guard.Check(t.Context(), former, 8, "r"), 8, 9)
 }
 
+// scripted is a database that says how many rows a statement has changed, and
+// then which token it finds.
+type scripted struct {
+	changed int64
+	token   string // empty: there is no row
+}
+
+func (s scripted) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return affected(s.changed), nil
+}
+
+func (s scripted) queryRow(context.Context, string, ...any) row {
+	if s.token == "" {
+		return printed{"", sql.ErrNoRows}
+	}
+	return printed{s.token, nil}
+}
+
+// What databases answer is understood, also what happens only between two
+// statements that are no transaction, and also MySQL's way to count a row that
+// was left as it was as none, or one that was changed as two.
+func TestAnswersOfDatabases(t *testing.T) {
+	for _, c := range []struct {
+		dialect     Dialect
+		answer      scripted
+		sql, column string // part of the error; empty: the token passes
+	}{
+		{PostgreSQL, scripted{1, ""}, "", ""},
+		{PostgreSQL, scripted{0, "8"}, "token 7 is stale", "token 7 is stale"},
+		{PostgreSQL, scripted{0, "7"}, "went back or away", "try again"},
+		{PostgreSQL, scripted{0, "6"}, "went back or away", "try again"},
+		{PostgreSQL, scripted{0, ""}, "went back or away", "no such row"},
+		{PostgreSQL, scripted{0, "x"}, "holds no token", "holds no token"},
+		{MySQL, scripted{0, "7"}, "", ""},
+		{MySQL, scripted{1, "7"}, "", ""},
+		{MySQL, scripted{2, "7"}, "", "name a column that is unique"},
+		{MySQL, scripted{0, "8"}, "token 7 is stale", "token 7 is stale"},
+		{MySQL, scripted{0, "6"}, "went back or away", "try again"},
+		{MySQL, scripted{0, ""}, "went back or away", "no such row"},
+	} {
+		bySQL := SQL{Dialect: c.dialect}.Check(t.Context(), c.answer, 7, "r")
+		byColumn := Column{Table: "t", Key: "id", Dialect: c.dialect}.Update(t.Context(), c.answer, 7, 1, "x = 1")
+		for guard, got := range map[string]struct {
+			err  error
+			want string
+		}{"SQL": {bySQL, c.sql}, "Column": {byColumn, c.column}} {
+			if (got.err == nil) != (got.want == "") || got.err != nil && !strings.Contains(got.err.Error(), got.want) {
+				t.Errorf("%s, %v that answers %+v: %v, want %q", guard, c.dialect, c.answer, got.err, got.want)
+			}
+		}
+	}
+}
+
 // Rows are guarded each by its own column, also where it is a plain bigint, or
 // NULL because no token has reached the row.
 func TestColumn(t *testing.T) {

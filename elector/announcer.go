@@ -5,70 +5,63 @@ import "sync"
 // maxQueue bounds the events that wait for a callback or a log that hangs.
 const maxQueue = 4096
 
-// announcer hands events to a function, in order, on a goroutine of its own. The
-// loop never waits for it: neither for the user's callbacks nor for a log whose
-// reader has stopped reading.
+// announcer hands events to a function, in order, on a goroutine of its own that
+// lives as long as there are any. The loop never waits for it: neither for the
+// user's callbacks nor for a log whose reader has stopped reading.
 type announcer struct {
 	e    *Elector
 	call func(Event)
-	wake chan struct{}
+	busy sync.WaitGroup // while the goroutine lives
 
-	mu     sync.Mutex
-	queue  []Event
-	lost   int
-	closed bool
+	mu      sync.Mutex
+	queue   []Event
+	lost    int
+	running bool
 }
 
-func newAnnouncer(e *Elector, call func(Event)) *announcer {
-	return &announcer{e: e, call: call, wake: make(chan struct{}, 1)}
-}
+func newAnnouncer(e *Elector, call func(Event)) *announcer { return &announcer{e: e, call: call} }
 
 func (a *announcer) announce(ev Event) {
 	a.mu.Lock()
-	if len(a.queue) < maxQueue {
-		a.queue = append(a.queue, ev)
-	} else {
+	defer a.mu.Unlock()
+	if len(a.queue) == maxQueue {
 		a.lost++
+		return
 	}
-	a.mu.Unlock()
-	a.nudge()
-}
-
-func (a *announcer) close() {
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.nudge()
-}
-
-func (a *announcer) nudge() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
+	a.queue = append(a.queue, ev)
+	if !a.running {
+		a.running = true
+		a.busy.Go(a.run)
 	}
 }
+
+// wait returns when all that was announced has been handed on. Nothing is
+// announced any more.
+func (a *announcer) wait() { a.busy.Wait() }
 
 func (a *announcer) run() {
-	for range a.wake {
-		events, lost, closed := a.take()
+	for {
+		events, lost := a.take()
 		if lost > 0 {
 			a.e.cfg.Logger.Error("OnEvent, OnLeader or the log hangs: events were lost", "election", a.e.cfg.Election, "id", a.e.id, "events", lost)
+		}
+		if len(events) == 0 {
+			return
 		}
 		for _, ev := range events {
 			a.call(ev)
 		}
-		if closed {
-			return
-		}
 	}
 }
 
-func (a *announcer) take() (events []Event, lost int, closed bool) {
+// take is what there is to hand on. No events: the goroutine ends.
+func (a *announcer) take() (events []Event, lost int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	events, lost = a.queue, a.lost
 	a.queue, a.lost = nil, 0
-	return events, lost, a.closed
+	a.running = len(events) > 0
+	return events, lost
 }
 
 // callBack calls OnEvent and OnLeader.

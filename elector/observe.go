@@ -99,21 +99,14 @@ func pauseFor(ctx context.Context, clock Clock, d time.Duration, changed <-chan 
 // watchFor passes the store's hints on until ctx is done.
 func watchFor(ctx context.Context, store Store, election string, o ObserveOptions, changed chan<- struct{}) {
 	for ctx.Err() == nil {
-		_ = watchOnce(ctx, store, election, func(Hint) { // why it broke off changes nothing: the questions go on
+		ended := make(chan struct{})
+		watch(ctx, store, election, func(Hint) {
 			select {
 			case changed <- struct{}{}:
 			default:
 			}
-		})
+		}, func(error) { close(ended) }) // why it broke off changes nothing: the questions go on
+		<-ended
 		await(o.Clock, o.Retry, ctx.Done())
 	}
-}
-
-func watchOnce(ctx context.Context, store Store, election string, hint func(Hint)) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(v)
-		}
-	}()
-	return store.Watch(ctx, election, hint)
 }

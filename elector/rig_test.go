@@ -94,17 +94,18 @@ func (s *store) Release(ctx context.Context, l elector.Lease) error {
 	return s.Store.Release(ctx, l)
 }
 
-func (s *store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
+func (s *store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
 	s.watches.Add(1)
 	s.mu.Lock()
 	s.hint = hint
 	s.mu.Unlock()
 	if s.watch != nil {
 		if err := s.watch(ctx); err != nil {
-			return err
+			ended(err)
+			return
 		}
 	}
-	return s.Store.Watch(ctx, election, hint)
+	s.Store.Watch(ctx, election, hint, ended)
 }
 
 // bench is a bubble with a clock and a store.

@@ -2,7 +2,6 @@ package elector
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -100,10 +99,7 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 func (s *session) run(ctx context.Context) {
 	calls, cancel := context.WithCancel(context.Background())
 	s.parent, s.calls = ctx, calls
-	var background sync.WaitGroup
-	background.Go(s.callbacks.run)
-	background.Go(s.log.run)
-	go s.watcher.run(calls)
+	go s.watcher.run(calls, s.e.cfg.Retry) // a Watch that does not return at once hangs alone
 	s.e.setState(stateOf(s.machine.Role()))
 
 	s.loop(ctx.Done())
@@ -116,9 +112,8 @@ func (s *session) run(ctx context.Context) {
 		close(t.released)
 	}
 	<-s.worked
-	s.callbacks.close()
-	s.log.close()
-	background.Wait()
+	s.callbacks.wait()
+	s.log.wait()
 	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.e.setState(StateStopped)
 	s.e.leave(s)
@@ -281,7 +276,9 @@ func (s *session) released(t machine.Transition) {
 }
 
 func (s *session) announce(ev Event) {
-	s.callbacks.announce(ev)
+	if s.e.cfg.OnEvent != nil || s.e.cfg.OnLeader != nil {
+		s.callbacks.announce(ev)
+	}
 	s.log.announce(ev)
 }
 

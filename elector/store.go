@@ -39,11 +39,15 @@ type Store interface {
 	// compete. A zero Leader (no ID) means that nobody does.
 	Leader(ctx context.Context, election string) (Leader, error)
 
-	// Watch calls hint for every change of the election's lease that the store
-	// announces, until ctx is done or the announcements break off; its error
-	// is never nil. Hints may be lost, late or repeated: they say when a try
-	// is worth it, never who leads. hint must not block.
-	Watch(ctx context.Context, election string, hint func(Hint)) error
+	// Watch returns at once. From then on it calls hint for every change of the
+	// election's lease that the store announces, until ctx is done or the
+	// announcements break off; then it calls ended, once, with the reason, which
+	// is never nil, and hint no more. Hints may be lost, late or repeated: they
+	// say when a try is worth it, never who leads.
+	//
+	// Both are called on a goroutine that all watches of the store may share, so
+	// they must not block; and one at a time for each watch.
+	Watch(ctx context.Context, election string, hint func(Hint), ended func(error))
 }
 
 // Attempt is one attempt to acquire a lease.

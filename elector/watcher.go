@@ -2,16 +2,16 @@ package elector
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
 
 // watcher keeps a Watch of the store going. Its hints make failovers fast and
-// nothing depends on them.
+// nothing depends on them. It has a goroutine only between one Watch and the
+// next.
 type watcher struct {
 	s    *session
-	done chan struct{}
+	done chan struct{} // closed when no Watch is under way, and none will be
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // of the Watch under way
@@ -23,46 +23,57 @@ func newWatcher(s *session) *watcher { return &watcher{s: s, done: make(chan str
 
 // run watches until ctx is done. A Watch that breaks off is begun again, after
 // a pause that grows as long as it fails at once.
-func (w *watcher) run(ctx context.Context) {
-	defer close(w.done)
+func (w *watcher) run(ctx context.Context, pause time.Duration) {
+	began := w.s.clock.Now()
+	w.watch(ctx, func(err error) {
+		go w.brokeOff(ctx, w.s.clock.Now()-began, pause, err)
+	})
+}
+
+// brokeOff begins the Watch again, if there is to be another one.
+func (w *watcher) brokeOff(ctx context.Context, lasted, pause time.Duration, err error) {
 	cfg := &w.s.e.cfg
-	pause := cfg.Retry
-	for ctx.Err() == nil {
-		began := w.s.clock.Now()
-		err := w.watch(ctx)
-		if ctx.Err() != nil {
-			return
-		}
+	if ctx.Err() == nil {
 		cfg.Logger.Debug("the store's announcements broke off", "election", cfg.Election, "id", w.s.e.id, "error", err)
-		if w.s.clock.Now()-began > cfg.Lease {
+		if lasted > cfg.Lease {
 			pause = cfg.Retry
 		}
 		await(w.s.clock, pause, ctx.Done())
-		pause = min(2*pause, cfg.Lease)
 	}
+	if ctx.Err() != nil {
+		close(w.done)
+		return
+	}
+	w.run(ctx, min(2*pause, cfg.Lease))
 }
 
-func (w *watcher) watch(ctx context.Context) (err error) {
+func (w *watcher) watch(ctx context.Context, ended func(error)) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	w.mu.Lock()
 	w.cancel, w.seen = cancel, 0
 	w.mu.Unlock()
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(v)
-		}
-	}()
-	err = w.s.e.store.Watch(ctx, w.s.e.cfg.Election, func(h Hint) {
+	hint := func(h Hint) {
 		select {
 		case w.s.hints <- h:
 		default: // the loop is busy; a hint may be lost
 		}
-	})
-	if err == nil {
-		err = errors.New("elector: the store's Watch returned without an error")
 	}
-	return err
+	watch(ctx, w.s.e.store, w.s.e.cfg.Election, hint, func(err error) {
+		cancel()
+		ended(err)
+	})
+}
+
+// watch is Store.Watch of a store that may panic, or report its end twice.
+func watch(ctx context.Context, store Store, election string, hint func(Hint), ended func(error)) {
+	var once sync.Once
+	end := func(err error) { once.Do(func() { ended(err) }) }
+	defer func() {
+		if v := recover(); v != nil {
+			end(panicked(v))
+		}
+	}()
+	store.Watch(ctx, election, hint, end)
 }
 
 // heard notes that a hint arrived.

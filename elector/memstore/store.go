@@ -59,7 +59,26 @@ type sign struct {
 // maxTerms is how many past terms are remembered.
 const maxTerms = 100
 
-type watcher struct{ hint func(elector.Hint) }
+type watcher struct {
+	mu   sync.Mutex // held while hint is called, so that there is one at a time
+	hint func(elector.Hint)
+	over bool
+}
+
+func (w *watcher) tell(h elector.Hint) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.hint(h)
+	}
+}
+
+// end makes the last hint the last one.
+func (w *watcher) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+}
 
 // New returns an empty Store.
 func New(o Options) *Store {
@@ -194,19 +213,19 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 func wall(now time.Duration) time.Time { return time.Unix(0, int64(now)) }
 
 // Watch implements elector.Store. It ends only with ctx.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	w := &watcher{hint}
+func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	w := &watcher{hint: hint}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	r := s.record(election)
 	r.watchers[w] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
+	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		delete(r.watchers, w)
 		s.mu.Unlock()
-	}()
-	<-ctx.Done()
-	return ctx.Err()
+		w.end()
+		ended(ctx.Err())
+	})
 }
 
 // Delete removes the election's lease without a word to anybody, as an operator
@@ -234,13 +253,10 @@ func (r *record) holds(l elector.Lease, now time.Duration) bool {
 // listeners returns a function that tells all who watch now. It is called
 // without mu: a hint may lead to the next call at once.
 func (r *record) listeners() func(elector.Hint) {
-	all := make([]func(elector.Hint), 0, len(r.watchers))
-	for w := range r.watchers {
-		all = append(all, w.hint)
-	}
+	all := slices.Collect(maps.Keys(r.watchers))
 	return func(h elector.Hint) {
-		for _, hint := range all {
-			hint(h)
+		for _, w := range all {
+			w.tell(h)
 		}
 	}
 }

@@ -256,9 +256,9 @@ func TestDefaults(t *testing.T) {
 // watcher is a store that can only be watched.
 type watcher struct{ elector.Store }
 
-func (watcher) Watch(_ context.Context, election string, hint func(elector.Hint)) error {
+func (watcher) Watch(_ context.Context, _ string, hint func(elector.Hint), ended func(error)) {
 	hint(elector.Hint{Kind: elector.HintReleased, Token: 7})
-	return errLost
+	ended(errLost)
 }
 
 // Watch passes through, with its hints and its end, and makes no span.
@@ -269,8 +269,10 @@ func TestWatchPassesThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got elector.Hint
-		if err := s.Watch(b.Context(), "billing", func(h elector.Hint) { got = h }); err != errLost || got.Token != 7 {
-			t.Errorf("%v %+v", err, got)
+		var why error
+		s.Watch(b.Context(), "billing", func(h elector.Hint) { got = h }, func(err error) { why = err })
+		if why != errLost || got.Token != 7 {
+			t.Errorf("%v %+v", why, got)
 		}
 		if n := len(b.spans.GetSpans()); n != 0 {
 			t.Errorf("%d spans", n)

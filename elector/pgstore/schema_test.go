@@ -76,7 +76,7 @@ func TestMissing(t *testing.T) {
 	s := open()
 	_, err := s.Acquire(d.ctx, attemptOf("n1", "1"))
 	isFatal(t, "no tables", err, "recount_lease", "worker", "Migrate")
-	isFatal(t, "watch without tables", s.Watch(d.ctx, "billing", func(elector.Hint) {}), "Migrate")
+	isFatal(t, "watch without tables", watchEnd(d.ctx, s, "billing"), "Migrate")
 	isFatal(t, "migration without the right to", s.Migrate(d.ctx), "permission denied", "GRANT CREATE")
 	made := d.store(t, Options{})
 	if err := s.Migrate(d.ctx); err != nil {
@@ -154,7 +154,7 @@ func TestRefusedConnections(t *testing.T) {
 		t.Cleanup(sessions.Close)
 		for _, s := range []elector.Store{rows, sessions} {
 			isFatal(t, c.url, tryAcquire(d, s), c.word)
-			isFatal(t, c.url, s.Watch(d.ctx, "billing", func(elector.Hint) {}), c.word)
+			isFatal(t, c.url, watchEnd(d.ctx, s, "billing"), c.word)
 		}
 	}
 }

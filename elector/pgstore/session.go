@@ -316,11 +316,12 @@ func (s *SessionStore) Release(ctx context.Context, l elector.Lease) error {
 
 // Watch is [elector.Store.Watch], like Store's. With TakeOverDeadSessions it
 // looks four times a second besides whether the holder's session is over.
-func (s *SessionStore) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
+func (s *SessionStore) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
 	if !s.orphans {
-		return s.rows.watch(ctx, election, s.rows.pingEvery, ping, hint)
+		s.rows.Watch(ctx, election, hint, ended)
+		return
 	}
-	return s.rows.watch(ctx, election, orphanEvery, func(ctx context.Context, conn *pgx.Conn) error {
+	look := func(ctx context.Context, conn *pgx.Conn) error {
 		var token int64
 		err := conn.QueryRow(ctx, s.rows.sql.orphan, plain, election).Scan(&token)
 		switch {
@@ -330,7 +331,8 @@ func (s *SessionStore) Watch(ctx context.Context, election string, hint func(ele
 			hint(elector.Hint{Kind: elector.HintReleased, Token: uint64(token)})
 		}
 		return err
-	}, hint)
+	}
+	go func() { ended(s.rows.watch(ctx, election, orphanEvery, look, hint)) }()
 }
 
 // Migrate is like Store.Migrate: the tables are the same.

@@ -23,9 +23,9 @@ const orphanEvery = 250 * time.Millisecond
 
 // Watch is [elector.Store.Watch], by LISTEN on a connection of its own. One
 // that is silent for ten seconds is asked for a sign of life, and given up if
-// none comes within another ten. hint is never called after Watch has returned.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	return s.watch(ctx, election, s.pingEvery, ping, hint)
+// none comes within another ten.
+func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	go func() { ended(s.watch(ctx, election, s.pingEvery, ping, hint)) }()
 }
 
 // probe is what a watch does when nothing was announced for a while.

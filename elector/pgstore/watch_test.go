@@ -13,12 +13,19 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
+// watchEnd watches until the watch ends, and returns why.
+func watchEnd(ctx context.Context, s elector.Store, election string) error {
+	ended := make(chan error, 1)
+	s.Watch(ctx, election, func(elector.Hint) {}, func(err error) { ended <- err })
+	return <-ended
+}
+
 // watching starts a watch and waits until it listens.
 func (d *database) watching(t *testing.T, s elector.Store) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
 	t.Helper()
 	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(d.ctx)
-	go func() { ended <- s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }) }()
+	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
 	t.Cleanup(func() {
 		cancel()
 		d.until(t, "select not exists (select from pg_stat_activity where datname = current_database() and query ilike 'listen%')")
@@ -84,7 +91,7 @@ func TestSilenceIsNoHang(t *testing.T) {
 	s.pingEvery = 20 * time.Millisecond
 	hints, ended := make(chan elector.Hint, 1000), make(chan error, 1)
 	ctx, cancel := context.WithCancel(d.ctx)
-	go func() { ended <- s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }) }()
+	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
 	for i := 0; len(hints) == 0 && len(ended) == 0; i++ { // until it listens
 		if err := s.Release(d.ctx, d.acquire(t, s, attemptOf("n1", strconv.Itoa(i)))); err != nil {
 			t.Fatal(err)

@@ -155,26 +155,24 @@ func (n *node) Leader(ctx context.Context, election string) (elector.Leader, err
 	return l, reply(err)
 }
 
-func (n *node) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
+func (n *node) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
 	mem, _, err := n.serve(ctx, "watch")
 	if err != nil {
-		return err
+		ended(err)
+		return
 	}
 	n.mu.Lock()
 	broken := n.broken
 	n.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := make(chan struct{})
-	defer close(stop)
 	go func() {
+		defer cancel()
 		select {
 		case <-broken:
-			cancel()
-		case <-stop:
+		case <-ctx.Done():
 		}
 	}()
-	return mem.Watch(ctx, election, hint)
+	mem.Watch(ctx, election, hint, ended)
 }
 
 // bench is a number of nodes in a bubble of virtual time.

@@ -21,9 +21,7 @@ type listener struct {
 func (b *bench) watch() *listener {
 	ctx, cancel := context.WithCancel(b.Context())
 	l := &listener{ended: make(chan error, 1), stop: cancel}
-	go func() {
-		l.ended <- b.store.Watch(ctx, election, func(h elector.Hint) { l.hints = append(l.hints, h) })
-	}()
+	b.store.Watch(ctx, election, func(h elector.Hint) { l.hints = append(l.hints, h) }, func(err error) { l.ended <- err })
 	synctest.Wait()
 	return l
 }

@@ -93,6 +93,7 @@ func (l *listener) leave(w *watch) {
 	if !l.remove(w) {
 		return
 	}
+	w.end(nil)
 	switch {
 	case len(l.watches) == 0:
 		l.finish(errNoListeners)
@@ -280,7 +281,7 @@ func (l *listener) heard(message any) error {
 	case *redis.Message:
 		if h, ok := parseHint(m.Payload); ok {
 			for _, w := range l.watches[m.Channel] {
-				w.tell(h)
+				w.hint(h)
 			}
 		}
 		return nil
@@ -315,8 +316,9 @@ func (l *listener) refused(err error) error {
 	l.sent = l.sent[1:]
 	switch r.kind {
 	case "subscribe": // it is refused to this one
-		r.watch.end(err)
-		l.remove(r.watch)
+		if l.remove(r.watch) {
+			r.watch.end(err)
+		}
 		if len(l.watches) == 0 {
 			l.finish(err) // at once: whoever comes next must not share its end
 			return err

@@ -33,7 +33,7 @@ func newCrowd(t *testing.T, ctx context.Context, r *server, s *Store, elections 
 		for range 2 {
 			hints := make(chan elector.Hint, 10)
 			c.hints = append(c.hints, hints)
-			go func() { c.ended <- s.Watch(ctx, name, func(h elector.Hint) { hints <- h }) }()
+			s.Watch(ctx, name, func(h elector.Hint) { hints <- h }, func(err error) { c.ended <- err })
 		}
 	}
 	return c
@@ -152,7 +152,7 @@ func TestWatchesComeAndGo(t *testing.T) {
 		begin := func(name string) (chan elector.Hint, func()) {
 			ctx, cancel := context.WithCancel(r.ctx)
 			hints, ended := make(chan elector.Hint, 10), make(chan error, 1)
-			go func() { ended <- s.Watch(ctx, name, func(h elector.Hint) { hints <- h }) }()
+			s.Watch(ctx, name, func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
 			return hints, func() {
 				cancel()
 				_ = receive(t, "end", ended)
@@ -190,13 +190,13 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "half", Password: secret}, Options{})
 	hints, ended, cancel := watching(t, r, s, 1)
 	var fatal *elector.FatalError
-	if err := s.Watch(r.ctx, "other", func(elector.Hint) {}); !errors.As(err, &fatal) {
+	if err := watchEnd(r.ctx, s, "other"); !errors.As(err, &fatal) {
 		t.Errorf("the forbidden watch ended with %v", err)
 	}
 	for range 2 { // the second one subscribes after the first one's refused farewell
 		ctx, leave := context.WithCancel(r.ctx)
 		gone, heard := make(chan error, 1), make(chan elector.Hint, 10)
-		go func() { gone <- s.Watch(ctx, "goes", func(h elector.Hint) { heard <- h }) }()
+		s.Watch(ctx, "goes", func(h elector.Hint) { heard <- h }, func(err error) { gone <- err })
 		r.tellUntil(t, "recount:{goes}:wake", heard)
 		leave()
 		if err := receive(t, "end", gone); !errors.Is(err, context.Canceled) {
@@ -228,43 +228,6 @@ func (r *server) tellUntil(t *testing.T, channel string, heard chan elector.Hint
 	}
 }
 
-// A callback that hangs holds up its own watch only, and when it goes on it
-// gets the latest hints.
-func TestSlowCallbackHoldsUpNobody(t *testing.T) {
-	eachServer(t, func(t *testing.T, r *server) {
-		s := r.open(t, Options{})
-		hold, first := make(chan struct{}), make(chan struct{})
-		slow := make(chan elector.Hint, 1000)
-		var once sync.Once
-		ctx, cancel := context.WithCancel(r.ctx)
-		ended := make(chan error, 1)
-		go func() {
-			ended <- s.Watch(ctx, "billing", func(h elector.Hint) {
-				once.Do(func() {
-					close(first)
-					<-hold
-				})
-				slow <- h
-			})
-		}()
-		quick, _, _ := watching(t, r, s, 1)
-		const many = 5 * hintsKept
-		for i := range many {
-			r.do(t, "PUBLISH", "recount:{billing}:wake", fmt.Sprintf("released %d 1", i+1))
-			if i == 0 {
-				receive(t, "first hint", first)
-			}
-			for receive(t, "hint", quick).Token != uint64(i+1) {
-			}
-		}
-		close(hold)
-		for h := receive(t, "hint", slow); h.Token != many; h = receive(t, "hint", slow) {
-		}
-		cancel()
-		_ = receive(t, "end", ended)
-	})
-}
-
 // A subscription that is never confirmed ends its watch with an error, also on
 // a connection that others use already.
 func TestUnconfirmedSubscription(t *testing.T) {
@@ -277,10 +240,10 @@ func TestUnconfirmedSubscription(t *testing.T) {
 	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = 100 * time.Millisecond })
 	s.pingEvery = time.Second
 	ended := make(chan error, 2)
-	go func() { ended <- s.Watch(t.Context(), "billing", func(elector.Hint) {}) }()
+	s.Watch(t.Context(), "billing", func(elector.Hint) {}, func(err error) { ended <- err })
 	for f.count("subscribe") != 1 {
 	}
-	go func() { ended <- s.Watch(t.Context(), "other", func(elector.Hint) {}) }()
+	s.Watch(t.Context(), "other", func(elector.Hint) {}, func(err error) { ended <- err })
 	for range 2 {
 		var fatal *elector.FatalError
 		if err := receive(t, "end", ended); err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "subscribe has had no answer") {
@@ -310,7 +273,7 @@ func TestWatchesInDisorder(t *testing.T) {
 					ctx, leave := context.WithCancel(r.ctx)
 					gone := make(chan error, 1)
 					name := fmt.Sprint("election-", (i+round)%7)
-					go func() { gone <- s.Watch(ctx, name, func(elector.Hint) { leave() }) }()
+					s.Watch(ctx, name, func(elector.Hint) { leave() }, func(err error) { gone <- err })
 					if round%2 == 0 {
 						leave()
 					}

@@ -182,7 +182,7 @@ func TestRefusedConnections(t *testing.T) {
 			if c.name == "other keys only" {
 				return // its watch is allowed
 			}
-			if err := s.Watch(r.ctx, "billing", func(elector.Hint) {}); !errors.As(err, &fatal) {
+			if err := watchEnd(r.ctx, s, "billing"); !errors.As(err, &fatal) {
 				t.Errorf("watch: %v", err)
 			}
 		})
@@ -207,7 +207,7 @@ func TestHintsAreForbidden(t *testing.T) {
 		t.Error(err)
 	}
 	var fatal *elector.FatalError
-	if err := s.Watch(r.ctx, "billing", func(elector.Hint) {}); !errors.As(err, &fatal) {
+	if err := watchEnd(r.ctx, s, "billing"); !errors.As(err, &fatal) {
 		t.Errorf("watch: %v", err)
 	}
 }

@@ -10,15 +10,10 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
-// hintsKept is how many hints wait for a callback that is slow. Then the oldest
-// ones are dropped: the latest says best whether a try is worth it.
-const hintsKept = 16
-
-// Watch is [elector.Store.Watch]. All calls of a store share one connection,
-// which is opened by the first of them and closed by the last. One that is
-// silent is pinged; if it does not answer it is given up, and
-// ends every Watch. hint is called on the caller's goroutine, so never after
-// Watch has returned, and a slow one holds up nobody else's.
+// Watch is [elector.Store.Watch]. All watches of a store share one connection,
+// which is opened for the first of them and closed after the last, and one
+// goroutine. A connection that is silent is pinged; if it does not answer it is
+// given up, and ends every watch.
 //
 // The server counts connections, so the candidates of one process and election
 // count as one of those who wait (Grant.Waiters and its like), and in a cluster
@@ -27,80 +22,42 @@ const hintsKept = 16
 // a millisecond at least, in which a server refuses some fifty tries. The first
 // success puts the others off, and the number of processes, which a server with
 // many candidates has, is counted.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	if err := checkNames(election, "-", "-"); err != nil {
-		return err
+func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	err := checkNames(election, "-", "-")
+	if err == nil {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	var c *client
+	if err == nil {
+		c, err = s.current()
 	}
-	c, err := s.current()
 	if err != nil {
-		return err
+		ended(err)
+		return
 	}
-	w := &watch{
-		channel: s.keys(election).channel(),
-		hints:   make(chan elector.Hint, hintsKept),
-		ended:   make(chan error, 1),
-	}
+	w := &watch{ctx: ctx, election: election, channel: s.keys(election).channel(), hint: hint, ended: ended}
 	l := s.hub.join(s, c, w)
-	defer l.leave(w)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case h := <-w.hints:
-			hint(h)
-		case err := <-w.ended:
-			w.rest(hint)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return judge("watch", election, plain(err))
-		}
-	}
+	context.AfterFunc(ctx, func() { l.leave(w) })
 }
 
 // watch is one call of Watch.
 type watch struct {
-	channel string
-	hints   chan elector.Hint // one goroutine sends: the listener's
-	ended   chan error        // takes one error, the first
+	ctx      context.Context
+	election string
+	channel  string
+	hint     func(elector.Hint) // called by the listener, with its lock
+	ended    func(error)
 }
 
-// tell passes a hint on, and waits for nobody.
-func (w *watch) tell(h elector.Hint) {
-	for {
-		select {
-		case w.hints <- h:
-			return
-		default:
-		}
-		select {
-		case <-w.hints:
-		default:
-		}
-	}
-}
-
-// end makes the call return.
+// end tells why the watch has ended. The listener does not know it any more.
+// The goroutine is there because ended may begin the next watch.
 func (w *watch) end(err error) {
-	select {
-	case w.ended <- err:
-	default: // there was an earlier reason
+	if w.ctx.Err() != nil {
+		err = w.ctx.Err()
+	} else {
+		err = judge("watch", w.election, plain(err))
 	}
-}
-
-// rest tells what came before the end.
-func (w *watch) rest(hint func(elector.Hint)) {
-	for {
-		select {
-		case h := <-w.hints:
-			hint(h)
-		default:
-			return
-		}
-	}
+	go w.ended(err)
 }
 
 // hub has the connection that the watches of a store share.

@@ -21,7 +21,7 @@ func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hi
 	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(r.ctx)
 	t.Cleanup(cancel)
-	go func() { ended <- s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }) }()
+	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
 	for {
 		count, err := r.admin.PubSubNumSub(r.ctx, "recount:{billing}:wake").Result()
 		if err != nil {
@@ -36,6 +36,13 @@ func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hi
 		default:
 		}
 	}
+}
+
+// watchEnd watches until the watch ends, and returns why.
+func watchEnd(ctx context.Context, s *Store, election string) error {
+	ended := make(chan error, 1)
+	s.Watch(ctx, election, func(elector.Hint) {}, func(err error) { ended <- err })
+	return <-ended
 }
 
 func receive[T any](t *testing.T, what string, from <-chan T) T {
@@ -105,7 +112,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Watch(ctx, "billing", func(elector.Hint) {}) }()
+	s.Watch(ctx, "billing", func(elector.Hint) {}, func(err error) { ended <- err })
 	receive(t, "subscription", asked)
 	cancel()
 	if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
@@ -145,7 +152,7 @@ func TestWatchBreaksOff(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		}
 	})
-	if err := s.Watch(t.Context(), "billing", func(elector.Hint) {}); err == nil {
+	if err := watchEnd(t.Context(), s, "billing"); err == nil {
 		t.Error("a broken watch ended without an error")
 	}
 	if n := dials.Load(); n != 1 {
@@ -165,7 +172,7 @@ func TestWatchNoticesAHungConnection(t *testing.T) {
 	hung := f.open(t, nil)
 	hung.pingEvery = 20 * time.Millisecond
 	gone := make(chan error, 1)
-	go func() { gone <- hung.Watch(t.Context(), "billing", func(elector.Hint) {}) }()
+	hung.Watch(t.Context(), "billing", func(elector.Hint) {}, func(err error) { gone <- err })
 	if err := receive(t, "end", gone); err == nil || f.count("ping") != 1 {
 		t.Errorf("the watch of a hung connection ended with %v after %d pings", err, f.count("ping"))
 	}
@@ -185,7 +192,7 @@ func TestWatchNoticesAHungConnection(t *testing.T) {
 	silent.pingEvery = 500 * time.Millisecond // the pong's time too: this machine may be slow
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- silent.Watch(ctx, "billing", func(elector.Hint) {}) }()
+	silent.Watch(ctx, "billing", func(elector.Hint) {}, func(err error) { ended <- err })
 	for range 3 {
 		receive(t, "ping", pings)
 	}
@@ -209,7 +216,7 @@ func TestNewcomerNoticesAHungConnection(t *testing.T) {
 	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = 100 * time.Millisecond })
 	s.pingEvery = time.Hour
 	gone := make(chan error, 2)
-	watch := func(election string) { gone <- s.Watch(t.Context(), election, func(elector.Hint) {}) }
+	watch := func(election string) { gone <- watchEnd(t.Context(), s, election) }
 	go watch("billing")
 	receive(t, "subscription", first)
 	l := s.hub.listener

@@ -163,9 +163,7 @@ type listener struct {
 func (b *bench) watch() *listener {
 	ctx, cancel := context.WithCancel(b.ctx)
 	l := &listener{b: b, hints: make(chan elector.Hint, 4096), ended: make(chan error, 1), stop: cancel}
-	go func() {
-		l.ended <- b.store.Watch(ctx, election, func(h elector.Hint) { l.hints <- h })
-	}()
+	b.store.Watch(ctx, election, func(h elector.Hint) { l.hints <- h }, func(err error) { l.ended <- err })
 	return l
 }
 

@@ -10,11 +10,15 @@ import (
 // their own turn.
 const perWaiter = 200 * time.Microsecond
 
+// eager is how many of many who wait try at once when the lease is released, on
+// average: so many that it is rarely nobody, and few for a store to bear.
+const eager = 3
+
 // headStart is what others have who try at once: about a round trip on a local
 // network.
 const headStart = time.Millisecond
 
-// fewWaiters is assumed where a store cannot count.
+// fewWaiters may all try at once. So many are assumed where a store cannot count.
 const fewWaiters = 5
 
 // roundUp is added to a remaining time that a store may have rounded down to
@@ -214,14 +218,12 @@ func (m *Machine) hintGranted(in Input) {
 	a.next = m.now + min(in.Remaining, m.cfg.Lease) + roundUp + m.spread(in.Waiters)
 }
 
-// turn is when to try for a lease that was released just now. Each of those who
-// wait tries at once with such a chance that about two of them do, and else with
-// a head start for those: most then hear of their success before their own turn.
+// turn is when to try for a lease that was released just now. A few who wait all
+// try at once. Of many, each does with such a chance that about three of them do,
+// and else gives those a head start: most then hear of their success before their
+// own turn.
 func (m *Machine) turn(waiters int) time.Duration {
-	if waiters <= 0 {
-		waiters = fewWaiters
-	}
-	if m.random.next()%uint64(waiters) < 2 {
+	if waiters <= fewWaiters || m.random.next()%uint64(waiters) < eager {
 		return 0
 	}
 	return headStart + m.spread(waiters)

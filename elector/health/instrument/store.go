@@ -197,6 +197,6 @@ func (s *observed) Leader(ctx context.Context, election string) (l elector.Leade
 	return l, err
 }
 
-func (s *observed) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	return s.inner.Watch(ctx, election, hint)
+func (s *observed) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	s.inner.Watch(ctx, election, hint, ended)
 }

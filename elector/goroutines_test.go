@@ -1,0 +1,38 @@
+package elector_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// An election costs one goroutine, be it followed or led: the caller's, or that
+// of a term's renewals. A program may have a thousand of them.
+func TestOneGoroutineForEachElection(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		term := b.campaign(b.elector("leader"))
+		const followers = 20
+		for range followers {
+			defer b.run(b.elector("follower"))() //nolint:errcheck // it has no fatal error
+		}
+		synctest.Wait()
+		if n := goroutines(); n != followers+1 {
+			t.Errorf("%d goroutines for %d elections", n, followers+1)
+		}
+		b.resign(term)
+	})
+}
+
+// goroutines counts those in which the elector's own code is.
+func goroutines() int {
+	text := make([]byte, 1<<22)
+	text = text[:runtime.Stack(text, true)]
+	n := 0
+	for one := range strings.SplitSeq(string(text), "\n\n") {
+		if strings.Contains(one, "recount/elector.") {
+			n++
+		}
+	}
+	return n
+}

@@ -4,24 +4,91 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrUnconfirmed is the outcome of a grant or renewal that fewer replicas have
-// confirmed than Options.Replicas asks for. It took effect on the server that
-// was asked, but may be lost, so nobody may believe in it.
-var ErrUnconfirmed = errors.New("redisstore: too few replicas have confirmed the lease")
+// ErrUnconfirmed is the outcome of a grant or renewal that fewer servers have
+// confirmed than Options.Replicas, Fsynced and FsyncedReplicas ask for. It took
+// effect on the server that was asked, but may be lost, so nobody may believe in
+// it.
+var ErrUnconfirmed = errors.New("redisstore: too few servers have confirmed the lease")
 
-// write is run for a script whose effect must not be lost: with
-// Options.Replicas it waits until so many replicas have it.
+// fsyncedFix is what to do about a server that has no WAITAOF.
+const fsyncedFix = "upgrade the server to Redis 7.2 or newer, or leave Options.Fsynced and FsyncedReplicas out"
+
+// slowFsync is how long it may take until a server says that something is on
+// disk, where it does not say so at once: with "appendfsync everysec", and where
+// replicas are asked, which tell it once a second. The other second is for a
+// disk or a replica that is busy.
+const slowFsync = 2 * time.Second
+
+// confirming is who has to confirm a grant or renewal.
+type confirming struct {
+	replicas int  // that have it
+	own      bool // the server has it on disk
+	disks    int  // of replicas that have it on disk
+	within   time.Duration
+}
+
+func confirmingOf(o Options) (confirming, error) {
+	c := confirming{o.Replicas, o.Fsynced, o.FsyncedReplicas, o.Confirm}
+	if c.within == 0 {
+		c.within = 100 * time.Millisecond
+		if c.disks > 0 {
+			c.within = slowFsync
+		}
+	}
+	switch {
+	case c.replicas < 0 || c.disks < 0 || c.within < 0 || c.within%time.Millisecond != 0:
+		return c, fmt.Errorf("redisstore: Replicas is %d, FsyncedReplicas is %d and Confirm is %v: none may be negative, and Confirm must be a multiple of 1ms", o.Replicas, o.FsyncedReplicas, o.Confirm)
+	case c.disks > 0 && c.within < slowFsync:
+		return c, fmt.Errorf("redisstore: FsyncedReplicas is %d and Confirm is %v: replicas say once a second what they have on disk, so Confirm must be %v or more", c.disks, c.within, slowFsync)
+	}
+	return c, nil
+}
+
+// any tells whether anybody has to confirm; fsync, whether on disk.
+func (c confirming) any() bool   { return c.replicas > 0 || c.fsync() }
+func (c confirming) fsync() bool { return c.own || c.disks > 0 }
+
+// most is how many replicas have to confirm, in memory or on disk.
+func (c confirming) most() int { return max(c.replicas, c.disks) }
+
+// confirmation is who has confirmed. Replicas that have it on disk have it.
+type confirmation struct{ replicas, own, disks int64 }
+
+// met tells whether as many have confirmed as have to.
+func (c confirming) met(got confirmation) bool {
+	return got.replicas >= int64(c.replicas) && got.disks >= int64(c.disks) && (got.own > 0 || !c.own)
+}
+
+// tell says who has confirmed, of those who have to.
+func (c confirming) tell(got confirmation) string {
+	var parts []string
+	if c.replicas > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s", got.replicas, count(c.replicas, "replica")))
+	}
+	if c.own {
+		parts = append(parts, fmt.Sprintf("%d of 1 disk of the server's own", got.own))
+	}
+	if c.disks > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s of replicas", got.disks, count(c.disks, "disk")))
+	}
+	return fmt.Sprintf("%s within %v", strings.Join(parts, ", "), c.within)
+}
+
+// write is run for a script whose effect must not be lost: it waits until those
+// have it who have to confirm.
 //
-// WAIT counts the replicas that have everything which was written over its own
-// connection, so it must follow the script on that one. It is sent along with
-// it, which costs no round trip. In a cluster it has no key that would lead it
-// to the right node: that node is asked.
+// WAIT and WAITAOF count those who have everything that was written over their
+// own connection, so they must follow the script on that one. They are sent
+// along with it, which costs no round trip. In a cluster they have no key that
+// would lead them to the right node: that node is asked.
 func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...any) (any, error) {
-	if s.replicas == 0 {
+	if !s.confirm.any() {
 		return s.run(ctx, sc, keys, args...)
 	}
 	return s.with(ctx, func(c *client) (any, error) {
@@ -29,37 +96,39 @@ func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...an
 		if err != nil {
 			return nil, err
 		}
-		reply, confirmed, err := s.pipeline(ctx, node, sc.sha, true, keys, args)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			reply, confirmed, err = s.pipeline(ctx, node, sc.text, false, keys, args)
-		}
-		if err == nil && took(reply) && confirmed < int64(s.replicas) {
-			return nil, fmt.Errorf("%w: %d of %d within %v", ErrUnconfirmed, confirmed, s.replicas, s.confirm)
+		reply, got, err := s.follow(ctx, c, node, order{script: sc, keys: keys, args: args}, maxRedirections)
+		if err == nil && took(reply) && !s.confirm.met(got) {
+			return nil, fmt.Errorf("%w: %s", ErrUnconfirmed, s.confirm.tell(got))
 		}
 		return reply, err
 	})
 }
 
-// pipeline sends a script, by its name or as text, and WAIT.
-func (s *Store) pipeline(ctx context.Context, node *redis.Client, what string, byName bool, keys []string, args []any) (any, int64, error) {
-	pipe := node.Pipeline()
-	var reply *redis.Cmd
-	if byName {
-		reply = pipe.EvalSha(ctx, what, keys, args...)
-	} else {
-		reply = pipe.Eval(ctx, what, keys, args...)
+// ask adds to the pipeline what waits for confirmations. The function that it
+// returns reads the answer.
+func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner) func() (confirmation, error) {
+	wait, waitAOF := redis.NewCmdResult(int64(0), nil), redis.NewCmdResult([]any{int64(0), int64(0)}, nil)
+	if c.replicas > c.disks {
+		wait = pipe.Do(ctx, "WAIT", c.replicas, c.within.Milliseconds())
 	}
-	wait := pipe.Do(ctx, "WAIT", s.replicas, s.confirm.Milliseconds())
-	_, failed := pipe.Exec(ctx)
-	if err := plain(reply.Err()); err != nil {
-		return nil, 0, err
+	if c.fsync() {
+		own := 0
+		if c.own {
+			own = 1
+		}
+		waitAOF = pipe.Do(ctx, "WAITAOF", own, c.disks, c.within.Milliseconds())
 	}
-	confirmed, err := wait.Int64()
-	if err != nil {
-		// The script was executed; how many have it, nobody said.
-		return nil, 0, plain(errors.Join(err, failed))
+	return func() (confirmation, error) {
+		replicas, err := wait.Int64()
+		disks, err2 := waitAOF.Int64Slice()
+		if err := errors.Join(err, err2); err != nil {
+			return confirmation{}, err
+		}
+		if len(disks) != 2 {
+			return confirmation{}, fmt.Errorf("redisstore: WAITAOF: the reply has an unexpected shape: %.200q", fmt.Sprint(disks))
+		}
+		return confirmation{max(replicas, disks[1]), disks[0], disks[1]}, nil
 	}
-	return reply.Val(), confirmed, nil
 }
 
 // took tells whether the script wrote a lease, by its reply.
@@ -69,16 +138,4 @@ func took(reply any) bool {
 	}
 	applied, ok := integer(reply)
 	return ok && applied == 1
-}
-
-// primary is the client of the node that serves the key.
-func (c *client) primary(ctx context.Context, key string) (*redis.Client, error) {
-	switch u := c.UniversalClient.(type) {
-	case *redis.ClusterClient:
-		return u.MasterForKey(ctx, key)
-	case *redis.Client:
-		return u, nil
-	default:
-		return nil, fmt.Errorf("redisstore: no connection for WAIT with a %T", u)
-	}
 }

@@ -36,13 +36,14 @@
 // (ACL: "~recount:* &recount:*") and the commands evalsha, eval, get, set, del,
 // incr, pexpire, pexpireat, pttl, time, hset, hget, hmget, hdel, info, publish,
 // subscribe, ping, pubsub|numsub; exists for Create; hlen, hgetall, lpush, ltrim
-// and lrange for Candidates and History; wait for Options.Replicas; rpush and
-// lrange for Audit. Without publish and subscribe elections work, but nobody is
-// woken when a lease is released; without unsubscribe a watch that has ended is
-// counted as waiting until its store's last one ends; without info a server that
-// was replaced cannot be told, and only what the lost data itself shows is
-// protected. [Store.Preflight] tells which of them are missing; for the rest of
-// what it says it needs scan and config|get too, and cluster|info in a cluster.
+// and lrange for Candidates and History; wait for Options.Replicas; waitaof for
+// Options.Fsynced and FsyncedReplicas; rpush and lrange for Audit. Without
+// publish and subscribe elections work, but nobody is woken when a lease is
+// released; without unsubscribe a watch that has ended is counted as waiting
+// until its store's last one ends; without info a server that was replaced
+// cannot be told, and only what the lost data itself shows is protected.
+// [Store.Preflight] tells which of them are missing; for the rest of what it
+// says it needs scan and config|get too, and cluster|info in a cluster.
 //
 // go-redis logs failed dials through its own logger, which is the program's
 // to set (redis.SetLogger).

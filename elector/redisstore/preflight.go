@@ -40,6 +40,7 @@ func (s *Store) Preflight(ctx context.Context) (elector.Preflight, error) {
 	v.cluster(ctx)
 	v.sentinels(ctx)
 	v.rights(ctx)
+	v.trial(ctx)
 	v.keys(ctx)
 	return elector.Preflight{Guarantee: v.guarantee(), Findings: v.list}, nil
 }
@@ -184,6 +185,9 @@ func (v *survey) guarantee() string {
 	if len(v.nodes) > 1 {
 		text[len(text)-1] = strings.Replace(text[len(text)-1], "its data", "their data", 1)
 	}
+	if v.store.confirm.fsync() {
+		text = append(text, v.onDisk())
+	}
 	text = append(text, v.afterLoss(), v.afterFailover(),
 		"Not promised: a leader that was paused, or a server whose clock jumps forward, can still make two act at one time, which the protected resource prevents by refusing tokens smaller than one that it has seen.")
 	return strings.Join(text, " ")
@@ -201,13 +205,29 @@ func (v *survey) afterLoss() string {
 	return "If data are lost, or another server takes over without the lease, nobody is granted one for as long as a lease may last, and tokens go on from the server's clock."
 }
 
+func (v *survey) onDisk() string {
+	c := v.store.confirm
+	disks := count(c.disks, "replica") + "' disks"
+	if c.disks == 1 {
+		disks = "a replica's disk"
+	}
+	switch {
+	case c.disks == 0:
+		return "A lease is believed in once it is on the server's disk, so no crash of the server alone loses one that anybody believes in."
+	case !c.own:
+		return "A lease is believed in once it is on " + disks + "."
+	default:
+		return "A lease is believed in once it is on the server's disk and on " + disks + ", so no crash of all of them loses one that anybody believes in."
+	}
+}
+
 func (v *survey) afterFailover() string {
 	most, unknown := 0, false
 	for _, n := range v.nodes {
 		most = max(most, n.replicas())
 		unknown = unknown || n.info["role"] == ""
 	}
-	k := v.store.replicas
+	k := v.store.confirm.most()
 	switch {
 	case unknown:
 		return "What a failover costs cannot be told, because replication could not be read."

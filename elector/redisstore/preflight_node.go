@@ -112,6 +112,23 @@ func (n *node) number(field string) int64 {
 	return value
 }
 
+// olderThan tells whether the server says that it is older than this version.
+func (n *node) olderThan(major, minor int) bool {
+	var has [2]int
+	if _, err := fmt.Sscanf(n.info["redis_version"], "%d.%d", &has[0], &has[1]); err != nil {
+		return false
+	}
+	return slices.Compare(has[:], []int{major, minor}) < 0
+}
+
+// aof is whether an append-only file is kept: "yes", or "no".
+func (n *node) aof() (value string, known bool) {
+	if value, known = n.config["appendonly"]; !known && n.info["aof_enabled"] != "" {
+		return map[string]string{"0": "no", "1": "yes"}[n.info["aof_enabled"]], true
+	}
+	return value, known
+}
+
 // replicas is how many replicas are connected and in step.
 func (n *node) replicas() int {
 	online := 0
@@ -133,15 +150,18 @@ func (v *survey) ofNode(n *node) []elector.Finding {
 		add(elector.SeverityNote, "unread", "this could not be read, so nothing is said about what depends on it: "+strings.Join(n.hidden, "; "),
 			"allow the user of this check +info +config|get +time, or let an operator make it")
 	}
-	if major, _, ok := strings.Cut(n.info["redis_version"], "."); ok {
-		if number, err := strconv.Atoi(major); err == nil && number < 5 {
-			add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
-				"upgrade the server to Redis 5 or newer")
-		}
+	if n.olderThan(5, 0) {
+		add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
+			"upgrade the server to Redis 5 or newer")
 	}
 	v.role(n, add)
 	v.memory(n, add)
-	v.persistence(n, add)
+	if v.store.confirm.fsync() {
+		v.fsync(n, add)
+	}
+	if !v.store.confirm.own { // nobody believes in what the disk has not
+		v.persistence(n, add)
+	}
 	v.replication(n, add)
 	v.timing(n, add)
 	return list
@@ -202,10 +222,7 @@ func first(value string, _ bool) string { return value }
 
 // persistence says what a crash forgets.
 func (v *survey) persistence(n *node, add addFunc) {
-	aof, known := n.config["appendonly"]
-	if !known && n.info["aof_enabled"] != "" {
-		aof, known = map[string]string{"0": "no", "1": "yes"}[n.info["aof_enabled"]], true
-	}
+	aof, known := n.aof()
 	save, knownSave := n.config["save"]
 	severity, cost := elector.SeverityNote, "Then nobody is granted a lease for as long as one may last, and tokens go on from the server's clock"
 	if !v.protected() {
@@ -238,17 +255,21 @@ func (v *survey) replication(n *node, add addFunc) {
 	if n.info["role"] != "master" {
 		return
 	}
-	online, asked := n.replicas(), v.store.replicas
+	online, asked := n.replicas(), v.store.confirm.most()
+	option := "Options.Replicas"
+	if v.store.confirm.disks > v.store.confirm.replicas {
+		option = "Options.FsyncedReplicas"
+	}
 	half := (online + 1) / 2
 	switch {
 	case online < asked:
-		add(elector.SeverityError, "replicas", fmt.Sprintf("Options.Replicas is %d and %d of the replicas are connected: no grant or renewal is ever confirmed, so nobody can lead", asked, online),
-			fmt.Sprintf("connect %s more, or set Options.Replicas to %d", count(asked-online, "replica"), online))
+		add(elector.SeverityError, "replicas", fmt.Sprintf("%s is %d and %d of the replicas are connected: no grant or renewal is ever confirmed, so nobody can lead", option, asked, online),
+			fmt.Sprintf("connect %s more, or set %s to %d", count(asked-online, "replica"), option, online))
 	case online > 0 && asked < half:
-		add(elector.SeverityWarning, "replicas", fmt.Sprintf("Options.Replicas is %d and %s connected: a primary cut off with %d of them may keep its leader while one of the other %d is promoted. With %d, the primary and those that confirm are %d of %d servers, a majority",
-			asked, are(online, "replica"), asked, online-asked, half, half+1, online+1), fmt.Sprintf("set Options.Replicas to %d", half))
+		add(elector.SeverityWarning, "replicas", fmt.Sprintf("%s is %d and %s connected: a primary cut off with %d of them may keep its leader while one of the other %d is promoted. With %d, the primary and those that confirm are %d of %d servers, a majority",
+			option, asked, are(online, "replica"), asked, online-asked, half, half+1, online+1), fmt.Sprintf("set Options.Replicas to %d", half))
 	case online > 0 && asked == online:
-		add(elector.SeverityNote, "replicas", fmt.Sprintf("Options.Replicas is %d and %s connected: when one of them is away, nobody can lead", asked, are(online, "replica")),
+		add(elector.SeverityNote, "replicas", fmt.Sprintf("%s is %d and %s connected: when one of them is away, nobody can lead", option, asked, are(online, "replica")),
 			"connect another replica")
 	}
 	if least, err := strconv.Atoi(n.config["min-replicas-to-write"]); err == nil && least > online {

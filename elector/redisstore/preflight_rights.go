@@ -45,7 +45,7 @@ var purposes = [...]struct {
 	toLeave:       {elector.SeverityNote, "a watch that ends stays subscribed until its store's last one ends, and is counted as waiting, without"},
 	toCreate:      {elector.SeverityNote, "Create fails without"},
 	toLookBack:    {elector.SeverityNote, "Candidates and History fail or stay empty, without"},
-	toConfirm:     {elector.SeverityError, "Options.Replicas is set, and no grant is ever confirmed without"},
+	toConfirm:     {elector.SeverityError, "grants have to be confirmed (Options.Replicas, Fsynced, FsyncedReplicas), and none ever is without"},
 	toAudit:       {elector.SeverityError, "Options.Audit is set, and every call fails without"},
 }
 
@@ -78,8 +78,12 @@ func (v *survey) needs() []need {
 		{"ltrim", []string{"LTRIM", key, "0", "0"}, toLookBack},
 		{"lrange", []string{"LRANGE", key, "0", "0"}, toLookBack},
 	}
-	if v.store.replicas > 0 {
+	if c := v.store.confirm; c.replicas > c.disks {
 		all = append(all, need{"wait", []string{"WAIT", "0", "1"}, toConfirm})
+	}
+	old := func(n *node) bool { return n.olderThan(7, 2) }
+	if v.store.confirm.fsync() && !slices.ContainsFunc(v.nodes, old) { // of old servers it was said
+		all = append(all, need{"waitaof", []string{"WAITAOF", "0", "0", "1"}, toConfirm})
 	}
 	if v.store.audit {
 		all = append(all, need{"rpush", []string{"RPUSH", key, ""}, toAudit})

@@ -33,7 +33,7 @@ func inspect(t *testing.T, ctx context.Context, s *Store) elector.Preflight {
 			t.Errorf("an unhelpful finding: %+v", f)
 		}
 	}
-	if n := strings.Count(p.Guarantee, ". ") + 1; n < 2 || n > 5 || !strings.HasSuffix(p.Guarantee, ".") {
+	if n := strings.Count(p.Guarantee, ". ") + 1; n < 2 || n > 6 || !strings.HasSuffix(p.Guarantee, ".") {
 		t.Errorf("the guarantee has %d sentences: %s", n, p.Guarantee)
 	}
 	return p

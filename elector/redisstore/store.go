@@ -39,9 +39,22 @@ type Options struct {
 	// no lease. The server must have so many replicas, or nobody can lead.
 	Replicas int
 
+	// Fsynced asks that each grant and renewal is on the server's disk before the
+	// elector believes in it (WAITAOF): no crash of the server loses a lease that
+	// anybody believes in. It needs Redis 7.2 or newer with "appendonly yes", best
+	// with "appendfsync always": with everysec a renewal waits for up to two
+	// seconds, and Confirm must be longer; with no, nobody can lead.
+	Fsynced bool
+
+	// FsyncedReplicas is on how many replicas' disks each grant and renewal must
+	// be as well. Replicas say once a second what they have on disk, so each
+	// confirmation takes about a second. Those that Replicas counts need it in
+	// memory only, which takes a round trip.
+	FsyncedReplicas int
+
 	// Confirm is how long the confirmations are waited for: 100 ms by default,
-	// at least one, in whole milliseconds. It must be well below the electors'
-	// RequestTimeout.
+	// 2 s with FsyncedReplicas, which need as much; in whole milliseconds. It must
+	// be well below the electors' RequestTimeout and the client's ReadTimeout.
 	Confirm time.Duration
 
 	// Audit makes every acquire, renew and release leave a line in a list,
@@ -54,11 +67,10 @@ type Options struct {
 
 // Store keeps the leases of elections in Redis. It is safe for concurrent use.
 type Store struct {
-	prefix   string
-	protect  string // "1" or "0", as the scripts take it
-	audit    bool
-	replicas int
-	confirm  time.Duration
+	prefix  string
+	protect string // "1" or "0", as the scripts take it
+	audit   bool
+	confirm confirming
 
 	scripts   scripts
 	opts      redis.UniversalOptions
@@ -94,15 +106,15 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: prefix %q: braces would move the hash tag that keeps an election's keys together: choose a prefix without them", o.Prefix)
 	}
-	if o.Replicas < 0 || o.Confirm < 0 || o.Confirm%time.Millisecond != 0 {
-		return nil, fmt.Errorf("redisstore: Replicas is %d and Confirm is %v: neither may be negative, and Confirm must be a multiple of 1ms", o.Replicas, o.Confirm)
+	confirm, err := confirmingOf(o)
+	if err != nil {
+		return nil, err
 	}
 	s := &Store{
 		prefix:    o.Prefix,
 		protect:   "1",
 		audit:     o.Audit,
-		replicas:  o.Replicas,
-		confirm:   o.Confirm,
+		confirm:   confirm,
 		scripts:   newScripts(),
 		opts:      clientOptions(*opts),
 		pingEvery: time.Minute, // nothing depends on hints, and electors have doubts of their own
@@ -112,9 +124,6 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	}
 	if o.Unprotected {
 		s.protect = "0"
-	}
-	if s.confirm == 0 {
-		s.confirm = 100 * time.Millisecond
 	}
 	s.live.Store(s.open())
 	return s, nil
@@ -146,7 +155,8 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	return grantOf(a.Election, reply)
 }
 
-// Renew is [elector.Store.Renew]: one command, and WAIT with Options.Replicas.
+// Renew is [elector.Store.Renew]: one command, followed by WAIT and WAITAOF as
+// far as Options ask for confirmations.
 func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err

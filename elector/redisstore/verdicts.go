@@ -41,6 +41,8 @@ var remedies = [...]remedy{
 	{"Client sent AUTH, but no password is set", "leave the password out"},
 	{"without any password configured for the default user", "leave the password out, or give the user name too"},
 	{"DENIED ", "set a password on the server, or connect from the same machine"},
+	{"unknown command 'WAITAOF'", fsyncedFix},
+	{"unknown command `WAITAOF`", fsyncedFix},
 	{"unknown command", "use a server that supports EVALSHA and EVAL, and does not rename or disable them"},
 	{"Unknown Redis command called from", "use a server that does not rename or disable the commands that package redisstore lists"},
 	{"Error compiling script", "use a server with Lua scripts as Redis has them"},

@@ -52,6 +52,8 @@ func TestReplies(t *testing.T) {
 		"ERR Client sent AUTH, but no password is set":                                            "password",
 		"DENIED Redis is running in protected mode because protected mode is enabled":             "password",
 		"ERR unknown command 'EVALSHA', with args beginning with: ":                               "EVALSHA",
+		"ERR unknown command 'WAITAOF', with args beginning with: '1' '0' '100' ":                 "7.2",
+		"ERR unknown command `WAITAOF`, with args beginning with: `1`, `0`, `100`, ":              "7.2",
 		"ERR unknown command `evalsha`, with args beginning with: ":                               "EVALSHA",
 		"ERR Error running script: @user_script: 9: Unknown Redis command called from Lua script": "rename",
 		"ERR DB index is out of range":                                                            "database",
@@ -97,7 +99,7 @@ func calls(s *Store) map[string]error {
 		"leader":  leader,
 		"retire":  s.Retire(ctx, "billing"),
 		"drain":   drain,
-		"watch":   s.Watch(ctx, "billing", func(elector.Hint) {}),
+		"watch":   watchEnd(ctx, s, "billing"),
 	}
 }
 

@@ -58,6 +58,11 @@ var table = []row{
 		why:     "real servers for the tests of everybody: whatever they imported of what they test would be a circle",
 	},
 	{
+		folders: []string{"internal/raced"},
+		never:   []string{"..."},
+		why:     "one constant, for the tests of everybody",
+	},
+	{
 		folders: []string{"elector/quorumstore"},
 		ours:    []string{"elector"},
 		why:     "a majority is made of any stores: it knows none of them, and none of their drivers",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/raced"
 )
 
 const lease = time.Second
@@ -34,11 +35,21 @@ func simulated(random *rand.Rand, runs int, shift time.Duration) []Run {
 	return all
 }
 
+// patient skips a test of many comparisons, which draw thousands of lots each,
+// where that takes long for nothing: nothing here runs beside anything.
+func patient(t *testing.T) {
+	t.Helper()
+	if raced.Enabled {
+		t.Skip("the race detector has nothing to see in it")
+	}
+}
+
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 // Two worlds that are the same are said to differ about as often as the stated
 // chance allows, and not because the failovers of a run resemble each other.
 func TestSameWorldsAgree(t *testing.T) {
+	patient(t)
 	const times = 60
 	alarms := 0
 	for seed := range uint64(times) {
@@ -69,6 +80,7 @@ func TestShiftIsSeen(t *testing.T) {
 // A difference that could be told from chance, but is too small to matter, is
 // reported and is no disagreement.
 func TestSmallShiftIsAllowed(t *testing.T) {
+	patient(t)
 	random := seeded(2)
 	live, virtual := simulated(random, 60, 9*time.Millisecond), simulated(random, 400, 0)
 	c := Compare("s", lease, live, virtual)
@@ -83,6 +95,7 @@ func TestSmallShiftIsAllowed(t *testing.T) {
 // What happens in another order, for another cause, or not at all, is a
 // difference: of each, one sentence tells.
 func TestDifferencesAreSaid(t *testing.T) {
+	patient(t)
 	for name, c := range map[string]struct {
 		change func(*Run)
 		want   string
@@ -121,6 +134,7 @@ func TestDifferencesAreSaid(t *testing.T) {
 // The worlds' verdicts must be the same, and the promises that are broken: else
 // the comparison fails. Broken in both alike, the worlds agree.
 func TestBrokenPromisesMustBeTheSame(t *testing.T) {
+	patient(t)
 	break1 := func(runs []Run, p checker.Promise) {
 		runs[1].Verdict, runs[1].Broken = checker.Fail, append(runs[1].Broken, p)
 	}

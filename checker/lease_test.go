@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
 )
 
 func judgeLease(h *history.History) LeaseChecks {
@@ -24,7 +25,7 @@ func judgeLease(h *history.History) LeaseChecks {
 // without.
 func TestLeaseCorrectStoresPass(t *testing.T) {
 	n := 3000
-	if testing.Short() {
+	if testing.Short() || raced.Enabled {
 		n = 300
 	}
 	counts := map[string]int{}
@@ -58,7 +59,10 @@ func TestLeaseCorrectStoresPass(t *testing.T) {
 // Where a bug happened not to show, the answers were those of a correct store,
 // and pass.
 func TestLeaseBugsAreCaught(t *testing.T) {
-	const n = 150
+	n := 150
+	if raced.Enabled {
+		n = 30
+	}
 	for _, b := range bugs {
 		caught, byIntervals, splits := 0, 0, 0
 		for seed := range uint64(n) {

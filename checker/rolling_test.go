@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
 )
 
 // roll gives the history to a Rolling that ends its pieces as often as it can,
@@ -67,8 +68,8 @@ func watchedFor(seed uint64) *history.History {
 // In pieces a good history is judged as in one, to the last number.
 func TestRollingGoodHistories(t *testing.T) {
 	n, pieces := uint64(300), 0
-	if testing.Short() {
-		n = 60
+	if testing.Short() || raced.Enabled {
+		n = 30
 	}
 	for seed := range n {
 		h := watchedFor(seed)
@@ -91,8 +92,8 @@ func TestRollingGoodHistories(t *testing.T) {
 // contradict what is long forgotten.
 func TestRollingLies(t *testing.T) {
 	n := uint64(150)
-	if testing.Short() {
-		n = 40
+	if testing.Short() || raced.Enabled {
+		n = 15
 	}
 	broken := map[Promise]int{}
 	for seed := range n {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -37,6 +38,16 @@ func (w otherWorld) Run(ctx context.Context, plan sim.Plan, logs string) (*histo
 		w.tamper(h)
 	}
 	return h, err
+}
+
+// patient skips a comparison of hundreds of virtual runs where it takes long for
+// nothing: they run on one goroutine, and TestSlowNetworkIsSeen and
+// TestCalibrationLive show the race detector all that there is.
+func patient(t *testing.T) {
+	t.Helper()
+	if raced.Enabled {
+		t.Skip("the race detector would see nothing new in it")
+	}
 }
 
 // compareWith compares a stand-in for the live world with the virtual one.
@@ -69,10 +80,11 @@ func compareIn(t *testing.T, ctx context.Context, world otherWorld, asJSON bool,
 	return code, text.String(), files.dir
 }
 
-// TestSameWorldsAgree shows that a world agrees with itself, and what a
+// TestCalibrationAgrees shows that a world agrees with itself, and what a
 // comparison leaves: the three reports of it, and those of the runs that have
 // the same seeds in both worlds.
-func TestSameWorldsAgree(t *testing.T) {
+func TestCalibrationAgrees(t *testing.T) {
+	patient(t)
 	code, out, dir := compareWith(t, otherWorld{}, false, "crash-leader", "partition-leader", "steady")
 	if code != statusKept || !strings.Contains(out, "PASS: the worlds agree in 3 of 3 scenarios") {
 		t.Errorf("status %d\n%s", code, out)
@@ -116,9 +128,10 @@ func TestSlowNetworkIsSeen(t *testing.T) {
 	}
 }
 
-// TestBrokenInOneWorld shows that a promise which is broken in one world only
+// TestCalibrationBrokenInOneWorld shows that a promise which is broken in one world only
 // makes the comparison fail.
-func TestBrokenInOneWorld(t *testing.T) {
+func TestCalibrationBrokenInOneWorld(t *testing.T) {
+	patient(t)
 	forged := otherWorld{tamper: func(h *history.History) {
 		for i := range h.Events {
 			if e := &h.Events[i]; e.Kind == history.Deposed {
@@ -132,9 +145,10 @@ func TestBrokenInOneWorld(t *testing.T) {
 	}
 }
 
-// TestUndecidedRunIsUndecided shows that a fault which took no effect in one
+// TestCalibrationUndecided shows that a fault which took no effect in one
 // world leaves the comparison undecided: the runs are not what they claim.
-func TestUndecidedRunIsUndecided(t *testing.T) {
+func TestCalibrationUndecided(t *testing.T) {
+	patient(t)
 	idle := otherWorld{tamper: func(h *history.History) {
 		for i := range h.Events {
 			if e := &h.Events[i]; e.Effective != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -88,7 +89,7 @@ func TestReachable(t *testing.T) {
 // What a run meets is on the map, with hardly an exception: else the reasons
 // for what is not reachable are wrong.
 func TestUnreachableIsNotReached(t *testing.T) {
-	r := Run(t.Context(), production(3, 1024))
+	r := Run(t.Context(), production(3, schedules(1024, 256)))
 	met, strange := 0, 0
 	for i, n := range r.Coverage.counts {
 		met += n
@@ -104,6 +105,9 @@ func TestUnreachableIsNotReached(t *testing.T) {
 // Steering reaches more of the map with the same number of schedules, for
 // nearly every seed.
 func TestSteeringHelps(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("eight thousand schedules, which are run without the race detector")
+	}
 	better := 0
 	const seeds = 4
 	for seed := range uint64(seeds) {

@@ -10,6 +10,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -17,6 +18,9 @@ import (
 // Whatever the configuration, the production elector keeps within the bounds,
 // and the worst case comes close to them: they are not far more than is needed.
 func TestWorstCaseIsWithinTheBound(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("five thousand schedules, which are run without the race detector")
+	}
 	for _, test := range []struct {
 		name  string
 		close float64 // the least share of the bound that few schedules reach
@@ -116,7 +120,7 @@ func TestMeasure(t *testing.T) {
 // another seed another one.
 func TestMaximiseIsDeterministic(t *testing.T) {
 	search := func(seed uint64, workers int) Worst {
-		w := Maximise(t.Context(), MaximiseOptions{Goal: LongestFailover, Seed: seed, Schedules: 650, Workers: workers})
+		w := Maximise(t.Context(), MaximiseOptions{Goal: LongestFailover, Seed: seed, Schedules: schedules(650, 200), Workers: workers})
 		w.Seconds = 0
 		return w
 	}
@@ -170,6 +174,9 @@ func (p patient) Step(now time.Duration, in machine.Input) machine.Output {
 // Electors that are a little too slow, or a little too sure of themselves, go
 // beyond the bounds, and the case that shows it breaks its promise again.
 func TestPlantedElectorsExceedTheBound(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("some thousand schedules, which are run without the race detector")
+	}
 	subjects := map[string]virtual.Subject{
 		"anchored": {Decide: func(cfg machine.Config) virtual.Decider {
 			return &anchored{machine: machine.New(cfg), sent: map[uint64]time.Duration{}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -180,7 +181,7 @@ func TestPlainLoop(t *testing.T) {
 // the fuzzer's goroutines are raced by its other tests.
 func patient(t *testing.T) {
 	t.Helper()
-	if testing.Short() || raced {
+	if testing.Short() || raced.Enabled {
 		t.Skip("it takes half a minute, and many times that with the race detector")
 	}
 }

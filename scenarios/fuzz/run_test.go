@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/recount-io/recount/internal/raced"
 )
 
 // production are the options of a short run with the production elector.
@@ -12,9 +14,21 @@ func production(seed uint64, schedules int) Options {
 	return Options{Seed: seed, Schedules: schedules, Failures: 8, Pins: Pins{Subject: "recount"}}
 }
 
+// schedules is how many a test takes: all, or few where the race detector
+// watches. What it watches are the workers, and each schedule shows it the same.
+func schedules(all, few int) int {
+	if raced.Enabled {
+		return few
+	}
+	return all
+}
+
 // The production elector breaks no promise in schedules that are drawn, and
 // nearly all faults take effect.
 func TestProduction(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("some thousand schedules, which are run without the race detector")
+	}
 	r := Run(t.Context(), production(1, 1500))
 	if r.Err != nil || r.Schedules != 1500 {
 		t.Fatal(r.Schedules, r.Err)
@@ -34,7 +48,7 @@ func TestProduction(t *testing.T) {
 // the same shrunk case, however many workers there are; another seed does not.
 func TestWorkersDecideNothing(t *testing.T) {
 	run := func(seed uint64, workers int) Result {
-		o := production(seed, 700)
+		o := production(seed, schedules(700, 300))
 		o.Workers, o.Subjects, o.Pins.Subject = workers, planted(), "forgets-margin"
 		o.Shrink = time.Nanosecond // what is shrunk by the clock is another matter
 		r := Run(t.Context(), o)

@@ -1,0 +1,6 @@
+//go:build !race
+
+package raced
+
+// Enabled tells whether this was built with -race.
+const Enabled = false

@@ -51,11 +51,11 @@ local function occupied(value, token, holder)
 end
 
 -- For how long nobody may be granted the lease though its key is gone, and
--- why. A server that does not remember itself as the last one to grant may
+-- why; and if for no time, what the guard says besides. A server that does not remember itself as the last one to grant may
 -- have forgotten a lease that was granted just before: none of those lasts
 -- longer than from now on. One that does remember knows when the lease ends.
 local function withheld(run)
-  local g = redis.call('HMGET', guard, 'run', 'until', 'longest', 'to', 'reserved')
+  local g = redis.call('HMGET', guard, 'run', 'until', 'longest', 'to', 'reserved', 'seed')
   local longest = math.max(tonumber(g[3]) or 0, tonumber(ttl))
   if ARGV[7] == '1' and g[1] ~= run then
     redis.call('HSET', guard, 'run', run, 'until', now + longest, 'longest', longest, 'value', '', 'seed', 1)
@@ -71,16 +71,16 @@ local function withheld(run)
   end
   rest = math.min((tonumber(g[5]) or 0) - now, longest)
   if g[4] and g[4] ~= id and rest > 0 then return rest, 4 end
-  return 0
+  return 0, 0, g[6] == '1', g[4] or g[6]
 end
 
 -- The next token. Everything that can fail comes before the first write.
-local function count()
+local function count(seed)
   local last = redis.call('GET', counter)
   if last and last ~= '0' and not string.match(last, '^[1-9]%d*$') then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
   end
-  if ARGV[7] == '1' and (not last or redis.call('HGET', guard, 'seed') == '1') then
+  if ARGV[7] == '1' and (not last or seed) then
     if less(last or '0', micros) then last = micros end
     redis.call('SET', counter, last)
   end
@@ -100,14 +100,14 @@ if value then
 end
 
 local run = server()
-local rest, remark = withheld(run)
+local rest, remark, seed, noted = withheld(run)
 if rest > 0 then return refuse('0', '', rest, remark) end
-local token, failure = count()
+local token, failure = count(seed)
 if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 redis.call('SET', lease, value, 'PX', ttl)
 hold(lease, guard, value, run, now + ttl, ttl)
-redis.call('HDEL', guard, 'seed', 'to', 'reserved')
+if noted then redis.call('HDEL', guard, 'seed', 'to', 'reserved') end
 heard(candidates, id, now, ttl, ARGV[8])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)
 audit(list, 'acquire', nonce, request, token, 1)

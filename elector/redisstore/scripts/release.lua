@@ -19,10 +19,9 @@ local lease, guard, to = KEYS[1], KEYS[2], ARGV[6]
 local value = redis.call('GET', lease)
 local held = value == ARGV[1]
 local applied = held and 1 or 0
-local known = redis.call('HMGET', guard, 'run', 'value', 'until')
+local known = redis.call('HMGET', guard, 'value', 'until')
 local _, now = clock()
-local waits = held or not value and (tonumber(known[3]) or 0) > now
-local over = waits and known[2] == ARGV[1] and known[1] == server()
+local over = known[1] == ARGV[1] and (held or not value and (tonumber(known[2]) or 0) > now)
 if held then redis.call('DEL', lease) end
 if over then redis.call('HSET', guard, 'until', 0) end
 if held and to ~= '' then redis.call('HSET', guard, 'to', to, 'reserved', now + ARGV[7]) end

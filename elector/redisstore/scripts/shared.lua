@@ -84,6 +84,6 @@ end
 
 -- remember notes the begin or the end of a term. Nothing depends on it.
 local function remember(terms, line)
-  redis.pcall('LPUSH', terms, line)
-  redis.pcall('LTRIM', terms, 0, 255)
+  local kept = redis.pcall('LPUSH', terms, line)
+  if type(kept) == 'number' and kept >= 512 then redis.pcall('LTRIM', terms, 0, 255) end
 end

@@ -155,10 +155,8 @@ func release(c *Call) Reply {
 	lease, guard, channel, to := c.Keys[0], c.Keys[1], c.Args[1], c.Args[5]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
-	run, _ := c.HGet(guard, "run")
 	known, _ := c.HGet(guard, "value")
-	waits := held || !found && field(c, guard, "until") > milliTime(c)
-	over := waits && known == c.Args[0] && run == c.RunID()
+	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > milliTime(c))
 	if held {
 		c.Del(lease)
 	}

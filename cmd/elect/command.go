@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Run runs the command with these arguments and returns its exit status.
@@ -40,6 +43,7 @@ before the lease can be given to anybody else.`,
 		Example: `  elect run --store redis://db --name billing -- ./bill --forever
   elect serve --store redis://db --name billing --http :8080
   elect status --store redis://db --name billing`,
+		Version:       version(debug.ReadBuildInfo),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -47,10 +51,31 @@ before the lease can be given to anybody else.`,
 	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.transferCommand(),
 		m.preflightCommand(), m.createCommand(), m.migrateCommand())
 	root.Args = func(_ *cobra.Command, args []string) error { return unknownCommand(root, args) }
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
-	})
+	root.SetFlagErrorFunc(flagError)
 	return root
+}
+
+// version is that of the module, as Go has put it into the program.
+func version(read func() (*debug.BuildInfo, bool)) string {
+	info, ok := read()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}
+
+// flagError says what is wrong with a flag, in the words of settings.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	kinds := map[string]string{
+		"duration": "a time with its unit, such as 1500ms, 15s or 2m",
+		"int":      "a whole number, such as 1",
+		"bool":     "true or false",
+	}
+	if errors.As(err, &invalid) && kinds[invalid.GetFlag().Value.Type()] != "" {
+		err = fmt.Errorf("--%s is %q; it must be %s", invalid.GetFlag().Name, invalid.GetValue(), kinds[invalid.GetFlag().Value.Type()])
+	}
+	return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
 }
 
 // unknownCommand refuses a first word that is no command.

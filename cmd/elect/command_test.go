@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,9 @@ func TestBadInput(t *testing.T) {
 		"bad file":          {args: run("--config", file, "--", "true"), want: "leese (from elect.yaml line 2)"},
 		"no file":           {args: run("--config", file+"x", "--", "true"), want: "--config"},
 		"long grace":        {args: run("--lease", "10s", "--grace", "9s", "--", "true"), want: "--grace is 9s"},
+		"grace, no unit":    {args: run("--grace", "10", "--", "true"), want: `--grace is "10"; it must be a time with its unit, such as`},
+		"terms in letters":  {args: []string{"history", "--terms", "x"}, want: `--terms is "x"; it must be a whole number`},
+		"unknown truth":     {args: run("--standby=maybe", "--", "true"), want: `--standby is "maybe"; it must be true or false`},
 		"negative grace":    {args: run("--grace", "-1s", "--", "true"), want: "negative"},
 		"short drain":       {args: run("--grace", "2s", "--drain-timeout", "1s", "--", "true"), want: "--drain-timeout is 1s"},
 		"unknown restart":   {args: run("--restart", "sometimes", "--", "true"), want: "on-failure"},
@@ -74,6 +78,18 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("it says\n%s\nwant one line with %q", r.errors, c.want)
 			}
 		})
+	}
+}
+
+// The version is the one that Go has put into the program, if it has.
+func TestVersion(t *testing.T) {
+	if got := call(t, t.Context(), nil, "--version"); got.status != statusDone || !strings.HasPrefix(got.out, "elect version ") {
+		t.Errorf("%+v", got)
+	}
+	for want, info := range map[string]*debug.BuildInfo{"v1.2.3": {Main: debug.Module{Version: "v1.2.3"}}, "unknown": {}} {
+		if got := version(func() (*debug.BuildInfo, bool) { return info, true }); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -117,7 +117,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		confirm:   confirm,
 		scripts:   newScripts(),
 		opts:      clientOptions(*opts),
-		pingEvery: time.Minute, // nothing depends on hints, and electors have doubts of their own
+		pingEvery: 10 * time.Minute, // TCP notices a dead peer before, and electors have doubts of their own
 	}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix

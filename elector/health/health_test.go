@@ -19,7 +19,7 @@ import (
 // healthy, who follows is degraded, and a resignation swaps them.
 func TestTermAndSuccession(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		first, second := b.elector("billing", "a"), b.elector("billing", "b")
+		first, second := b.Elector("billing", "a"), b.Elector("billing", "b")
 		if r := b.monitor.Report(); r.Status != health.Unhealthy || r.Elections[0].State != elector.StateStopped {
 			t.Errorf("before they run: %+v", r)
 		}
@@ -69,12 +69,12 @@ func TestTermAndSuccession(t *testing.T) {
 // the earlier answer arrives.
 func TestLateAnswer(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		e := b.elector("billing", "a")
+		e := b.Elector("billing", "a")
 		term, err := e.Campaign(b.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.store.late.Store(int64(time.Second)) // the answer about who leads takes as long
+		b.Store.Late.Store(int64(time.Second)) // the answer about who leads takes as long
 		answers := make(chan string)
 		go func() {
 			l, _ := e.Leader(b.Context())
@@ -106,9 +106,9 @@ func TestLateAnswer(t *testing.T) {
 // again it leads again.
 func TestStoreHangs(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(time.Second)
-		b.store.hangs.Store(true)
+		b.Store.Hangs.Store(true)
 		b.is(health.Healthy)
 		time.Sleep(lease - time.Second - 152*time.Millisecond) // the deadline is 151 ms before the lease's end
 		b.is(health.Healthy)
@@ -135,9 +135,9 @@ func TestStoreHangs(t *testing.T) {
 			}
 			b.is(health.Unhealthy)
 		}
-		b.store.hangs.Store(false)
+		b.Store.Hangs.Store(false)
 		for range 8 {
-			b.store.free <- struct{}{} // what hung comes back, and makes room for new requests
+			b.Store.Free <- struct{}{} // what hung comes back, and makes room for new requests
 		}
 		time.Sleep(2 * lease)
 		b.is(health.Healthy)
@@ -152,10 +152,10 @@ func TestStoreHangs(t *testing.T) {
 // lease longer is that a reason for a restart.
 func TestStuckGoroutine(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		e := b.elector("billing", "a")
+		e := b.Elector("billing", "a")
 		stop := b.run(e)
 		time.Sleep(time.Second)
-		b.clock.stuck.Store(true)
+		b.Clock.Stuck.Store(true)
 		time.Sleep(5 * time.Second) // its next timer hangs
 		b.is(health.Healthy)
 		time.Sleep(14 * time.Second) // a renewal at 5 s may have gone out
@@ -176,8 +176,8 @@ func TestStuckGoroutine(t *testing.T) {
 			t.Errorf("alive: %v", err)
 		}
 		b.is(health.Unhealthy)
-		b.clock.stuck.Store(false)
-		b.clock.free <- struct{}{}
+		b.Clock.Stuck.Store(false)
+		b.Clock.Free <- struct{}{}
 		time.Sleep(lease)
 		if err := b.monitor.Live(); err != nil {
 			t.Errorf("it runs again: %v", err)
@@ -192,9 +192,9 @@ func TestStuckGoroutine(t *testing.T) {
 // elector has had its turn: it leads no more, and is alive.
 func TestSuspended(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(time.Second)
-		b.clock.suspended.Add(int64(time.Hour))
+		b.Clock.Suspended.Add(int64(time.Hour))
 		e := b.is(health.Degraded)
 		if e.IsLeader || b.monitor.IsLeader("billing") || b.monitor.Live() != nil {
 			t.Errorf("after an hour's suspension: %+v, alive: %v", e, b.monitor.Live())
@@ -212,8 +212,8 @@ func TestSuspended(t *testing.T) {
 func TestFatalError(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
 		var refused error = &elector.FatalError{Err: errors.New("WRONGPASS"), Fix: "set the password"}
-		b.store.fail.Store(&refused)
-		e := b.elector("billing", "a")
+		b.Store.Fails.Store(&refused)
+		e := b.Elector("billing", "a")
 		if err := e.Run(b.Context()); err == nil {
 			t.Fatal("no fatal error")
 		}
@@ -223,7 +223,7 @@ func TestFatalError(t *testing.T) {
 		if got := b.is(health.Unhealthy); !strings.Contains(got.Description, "set the password") {
 			t.Errorf("%+v", got)
 		}
-		b.store.fail.Store(nil)
+		b.Store.Fails.Store(nil)
 		stop := b.run(e)
 		time.Sleep(time.Second)
 		if err := b.monitor.Live(); err != nil {
@@ -234,7 +234,7 @@ func TestFatalError(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		panics := b.elector("reports", "a", func(cfg *elector.Config) {
+		panics := b.Elector("reports", "a", func(cfg *elector.Config) {
 			cfg.OnStarted = func(context.Context, *elector.Term) { panic("boom") }
 		})
 		if err := panics.Run(b.Context()); err == nil {
@@ -251,14 +251,14 @@ func TestFatalError(t *testing.T) {
 func TestStuckCallback(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
 		free := make(chan struct{})
-		e := b.elector("billing", "a", func(cfg *elector.Config) { cfg.OnEvent = func(elector.Event) { <-free } })
+		e := b.Elector("billing", "a", func(cfg *elector.Config) { cfg.OnEvent = func(elector.Event) { <-free } })
 		stop := b.run(e)
 		time.Sleep(time.Minute)
 		got := b.is(health.Healthy)
 		if got.Token != 1 || got.Leader != e.ID() || !got.Since.IsZero() || got.LastAnswerSeconds > 5 {
 			t.Errorf("%+v", got)
 		}
-		b.store.hangs.Store(true)
+		b.Store.Hangs.Store(true)
 		time.Sleep(2 * lease)
 		b.is(health.Unhealthy)
 		if err := b.monitor.Live(); err != nil {
@@ -277,7 +277,7 @@ func TestDraining(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
 		terms := make(chan *elector.Term, 1)
 		slow := make(chan struct{})
-		stop := b.run(b.elector("billing", "a", func(cfg *elector.Config) {
+		stop := b.run(b.Elector("billing", "a", func(cfg *elector.Config) {
 			cfg.DrainTimeout = time.Hour
 			cfg.OnStarted = func(_ context.Context, t *elector.Term) { terms <- t; <-slow }
 		}))
@@ -305,14 +305,14 @@ func TestDraining(t *testing.T) {
 func TestSeveralElections(t *testing.T) {
 	o := health.Options{Codes: health.Codes{Degraded: 299, NotLeader: http.StatusTooManyRequests}, Data: map[string]string{"zone": "eu-1"}}
 	inBubble(t, o, func(b *bench) {
-		other := b.elector("reports", "other")
+		other := b.Elector("reports", "other")
 		stops := []func() error{b.run(other)}
 		b.monitor.Remove(other)
 		if code, r := get(t, b.monitor.Handler(), "/health"); code != http.StatusServiceUnavailable || len(r.Elections) != 0 || b.monitor.Ready() == nil {
 			t.Errorf("nobody is watched: %d %+v", code, r)
 		}
 		time.Sleep(time.Second)
-		stops = append(stops, b.run(b.elector("reports", "a")), b.run(b.elector("billing", "a")))
+		stops = append(stops, b.run(b.Elector("reports", "a")), b.run(b.Elector("billing", "a")))
 		time.Sleep(time.Second)
 
 		for _, test := range []struct {
@@ -353,7 +353,7 @@ func TestSeveralElections(t *testing.T) {
 // changed.
 func TestHandlers(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		e := b.elector("billing", "a")
+		e := b.Elector("billing", "a")
 		for _, test := range []struct {
 			method  string
 			handler http.Handler
@@ -387,7 +387,7 @@ func TestBadCode(t *testing.T) {
 // The names in the JSON are a promise to scripts.
 func TestFieldNames(t *testing.T) {
 	inBubble(t, health.Options{Data: map[string]string{"version": "7"}}, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(time.Second)
 		text, err := json.Marshal(b.monitor.Report())
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 func TestTermSpan(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		began := time.Now()
-		e := b.elector("billing", "a")
+		e := b.Elector("billing", "a")
 		stop := b.run(e)
 		time.Sleep(8 * time.Second)
 		if n := len(b.named("elector.term")); n != 0 {
@@ -62,11 +62,11 @@ func TestTermSpan(t *testing.T) {
 func TestLostTerm(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		began := time.Now()
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(time.Second)
-		b.store.fails.Store(true)
+		b.Store.Fails.Store(&errLost)
 		time.Sleep(6 * time.Second)
-		b.store.hangs.Store(true)
+		b.Store.Hangs.Store(true)
 		time.Sleep(6 * time.Second)
 		if left := b.value("belief.remaining"); left < 1.8 || left > 1.9 {
 			t.Errorf("%v s of belief are left, want 1.85", left)
@@ -108,9 +108,9 @@ func TestLostTerm(t *testing.T) {
 // deadline, not when somebody noticed.
 func TestSuspendedTerm(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(time.Second)
-		b.clock.suspended.Add(int64(time.Hour))
+		b.Clock.Suspended.Add(int64(time.Hour))
 		time.Sleep(time.Second)
 		term := b.named("elector.term")
 		if len(term) != 1 || attr(term[0].Attributes, "recount.reason") != "expired" {
@@ -128,9 +128,9 @@ func TestSuspendedTerm(t *testing.T) {
 // A renewal that goes out late leaves a mark in the term; one in time does not.
 func TestLateRenewal(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(9900 * time.Millisecond)
-		b.clock.suspended.Add(int64(4 * time.Second))
+		b.Clock.Suspended.Add(int64(4 * time.Second))
 		time.Sleep(time.Second)
 		stop()
 		term := b.named("elector.term")[0]
@@ -145,8 +145,8 @@ func TestLateRenewal(t *testing.T) {
 // The metrics of two elections, and of two candidates in one of them.
 func TestMetrics(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		leader := b.elector("billing", "a")
-		electors := []*elector.Elector{leader, b.elector("reports", "a"), b.elector("billing", "b")}
+		leader := b.Elector("billing", "a")
+		electors := []*elector.Elector{leader, b.Elector("reports", "a"), b.Elector("billing", "b")}
 		b.want(1+1, "state", "recount.state", "stopped")
 		var stops []func()
 		for _, e := range electors {
@@ -168,7 +168,7 @@ func TestMetrics(t *testing.T) {
 		if b.value("is_leader", "recount.election", "reports") != -1 {
 			t.Error("an elector that was removed is observed")
 		}
-		b.store.Delete("billing")
+		b.Store.Delete("billing")
 		time.Sleep(5 * time.Second) // the next renewal finds nothing
 		b.want(1, "terms", "recount.reason", "superseded")
 		b.want(1, "losses")
@@ -193,7 +193,7 @@ func TestMetrics(t *testing.T) {
 func TestStuckCallback(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		began, free := time.Now(), make(chan struct{})
-		stop := b.run(b.elector("billing", "a", func(cfg *elector.Config) { cfg.OnEvent = func(elector.Event) { <-free } }))
+		stop := b.run(b.Elector("billing", "a", func(cfg *elector.Config) { cfg.OnEvent = func(elector.Event) { <-free } }))
 		time.Sleep(13 * time.Second)
 		b.want(1, "is_leader")
 		b.want(1, "token")
@@ -213,7 +213,7 @@ func TestStuckCallback(t *testing.T) {
 // tells the answer.
 func TestStore(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		s, err := oteltrace.Store(b.store, b.options)
+		s, err := oteltrace.Store(b.Store, b.options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("%+v", asked)
 		}
 		b.want(1, "store.request.duration", "recount.operation", "leader", "recount.outcome", "done")
-		_, wasRoster := elector.Store(b.store).(elector.Roster)
+		_, wasRoster := elector.Store(b.Store).(elector.Roster)
 		_, isRoster := s.(elector.Roster)
 		if wasRoster != isRoster {
 			t.Errorf("the store is a Roster: %t, traced: %t", wasRoster, isRoster)

@@ -1,14 +1,10 @@
 package oteltrace_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -18,8 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recount-io/recount/elector"
-	"github.com/recount-io/recount/elector/health/instrument"
-	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/internal/workbench"
 	"github.com/recount-io/recount/elector/oteltrace"
 )
 
@@ -28,61 +23,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errLost = errors.New("connection reset")
 
-// clock is that of a bubble. It can be suspended.
-type clock struct {
-	start     time.Time
-	suspended atomic.Int64
-}
-
-func (c *clock) Now() time.Duration { return time.Since(c.start) + time.Duration(c.suspended.Load()) }
-
-func (c *clock) AfterFunc(d time.Duration, f func()) elector.Timer { return time.AfterFunc(d, f) }
-
-// store is a memstore that can fail, or hang until the test ends.
-type store struct {
-	*memstore.Store
-	fails, hangs atomic.Bool
-	free         chan struct{}
-}
-
-func (s *store) trouble() error {
-	switch {
-	case s.hangs.Load():
-		<-s.free
-		return errLost
-	case s.fails.Load():
-		return errLost
-	default:
-		return nil
-	}
-}
-
-func (s *store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	if err := s.trouble(); err != nil {
-		return elector.Grant{}, err
-	}
-	return s.Store.Acquire(ctx, a)
-}
-
-func (s *store) Renew(ctx context.Context, l elector.Lease) error {
-	if err := s.trouble(); err != nil {
-		return err
-	}
-	return s.Store.Renew(ctx, l)
-}
-
-func (s *store) Release(ctx context.Context, l elector.Lease) error {
-	if err := s.trouble(); err != nil {
-		return err
-	}
-	return s.Store.Release(ctx, l)
-}
-
 // bench is a bubble with a clock, a store, and the SDK's exporters in memory.
 type bench struct {
 	*testing.T
-	clock   *clock
-	store   *store
+	*workbench.Bench
 	options oteltrace.Options
 	spans   *tracetest.InMemoryExporter
 	metrics *sdkmetric.ManualReader
@@ -92,17 +36,15 @@ type bench struct {
 func inBubble(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &clock{start: time.Now()}
-		b := &bench{T: t, clock: c, spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader()}
-		b.store = &store{Store: memstore.New(memstore.Options{Now: c.Now}), free: make(chan struct{})}
+		b := &bench{T: t, spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader()}
 		b.options.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSyncer(b.spans))
 		b.options.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.metrics))
 		tracer, err := oteltrace.New(b.options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.tracer = tracer
-		defer close(b.store.free)
+		b.tracer, b.Bench = tracer, workbench.New(t, tracer)
+		defer b.Free()
 		test(b)
 		if err := tracer.Close(); err != nil {
 			t.Error(err)
@@ -110,27 +52,11 @@ func inBubble(t *testing.T, test func(b *bench)) {
 	})
 }
 
-func (b *bench) elector(election, id string, change ...func(*elector.Config)) *elector.Elector {
-	b.Helper()
-	cfg := elector.Config{Election: election, ID: id, Clock: b.clock, Logger: slog.New(slog.DiscardHandler)}
-	for _, f := range change {
-		f(&cfg)
-	}
-	e, err := instrument.New(b.store, cfg, b.tracer)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return e
-}
-
 // run runs e in the background. stop ends it.
 func (b *bench) run(e *elector.Elector) (stop func()) {
-	ctx, cancel := context.WithCancel(b.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
+	end := b.Start(e)
 	return func() {
-		cancel()
-		if err := <-ended; err != nil {
+		if err := end(); err != nil {
 			b.Error(err)
 		}
 	}
@@ -216,6 +142,6 @@ func (b *bench) value(name string, attributes ...string) float64 {
 func (b *bench) want(value float64, name string, attributes ...string) {
 	b.Helper()
 	if got := b.value(name, append([]string{"recount.election", "billing"}, attributes...)...); got != value {
-		b.Errorf("at %v: %s%q is %v, want %v", b.clock.Now(), name, attributes, got, value)
+		b.Errorf("at %v: %s%q is %v, want %v", b.Clock.Now(), name, attributes, got, value)
 	}
 }

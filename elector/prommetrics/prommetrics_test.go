@@ -22,7 +22,7 @@ import (
 // another process.
 func TestTerm(t *testing.T) {
 	inBubble(t, prommetrics.Options{}, func(b *bench) {
-		e := b.elector("billing", "a")
+		e := b.Elector("billing", "a")
 		for _, name := range []string{"is_leader", "token", "leader_token", "acquisitions_total", "losses_total", "renewals_total", "leader_changes_total", "store_silences_total", "store_last_answer_timestamp_seconds", "belief_remaining_seconds"} {
 			b.want(0, name)
 		}
@@ -51,7 +51,7 @@ func TestTerm(t *testing.T) {
 		if left := b.value("belief_remaining_seconds"); left < 11.8 || left > 12.1 { // renewed at 10 s
 			t.Errorf("%v s of belief are left", left)
 		}
-		answered := b.value("store_last_answer_timestamp_seconds") - float64(b.clock.start.Unix())
+		answered := b.value("store_last_answer_timestamp_seconds") - float64(b.Clock.Start.Unix())
 		if answered < 9.9 || answered > 10.2 {
 			t.Errorf("the store answered at %v s", answered)
 		}
@@ -63,7 +63,7 @@ func TestTerm(t *testing.T) {
 		b.want(0, "losses_total")
 		b.want(1, "store_requests_total", "operation", "release", "outcome", "done")
 
-		foreign, err := b.store.Store.Acquire(b.Context(), elector.Attempt{Election: "billing", ID: "z", Nonce: "z", TTL: time.Minute})
+		foreign, err := b.Store.Store.Acquire(b.Context(), elector.Attempt{Election: "billing", ID: "z", Nonce: "z", TTL: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,9 +81,9 @@ func TestTerm(t *testing.T) {
 // is counted with its reason, and after a lease the store is unreachable.
 func TestStoreHangs(t *testing.T) {
 	inBubble(t, prommetrics.Options{}, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(time.Second)
-		b.store.hangs.Store(true)
+		b.Store.Hangs.Store(true)
 		time.Sleep(13 * time.Second)
 		b.want(1, "is_leader")
 		if left := b.value("belief_remaining_seconds"); left < .8 || left > .9 {
@@ -107,10 +107,10 @@ func TestStoreHangs(t *testing.T) {
 // A renewal that is sent late and answered slowly is seen in the histograms.
 func TestLatenessAndLatency(t *testing.T) {
 	inBubble(t, prommetrics.Options{Buckets: []float64{1, 3, 5}}, func(b *bench) {
-		stop := b.run(b.elector("billing", "a"))
+		stop := b.run(b.Elector("billing", "a"))
 		time.Sleep(4900 * time.Millisecond)
-		b.store.takes.Store(int64(2 * time.Second))
-		b.clock.suspended.Add(int64(4 * time.Second))
+		b.Store.Takes.Store(int64(2 * time.Second))
+		b.Clock.Suspended.Add(int64(4 * time.Second))
 		time.Sleep(4 * time.Second)
 		for _, f := range b.gather() {
 			for _, m := range f.GetMetric() {
@@ -131,7 +131,7 @@ func TestLatenessAndLatency(t *testing.T) {
 // up, unless the id tells them apart. What is removed is gone.
 func TestSeveralElectors(t *testing.T) {
 	inBubble(t, prommetrics.Options{}, func(b *bench) {
-		electors := []*elector.Elector{b.elector("billing", "a"), b.elector("billing", "b"), b.elector("reports", "a")}
+		electors := []*elector.Elector{b.Elector("billing", "a"), b.Elector("billing", "b"), b.Elector("reports", "a")}
 		for _, e := range electors {
 			defer b.run(e)()
 		}
@@ -153,7 +153,7 @@ func TestSeveralElectors(t *testing.T) {
 	})
 	inBubble(t, prommetrics.Options{IDLabel: true}, func(b *bench) {
 		for _, id := range []string{"rack/1", "b"} {
-			defer b.run(b.elector("billing", id))()
+			defer b.run(b.Elector("billing", id))()
 		}
 		time.Sleep(2 * time.Second)
 		if sum := b.value("is_leader", "id", "rack/1") + b.value("is_leader", "id", "b"); sum != 1 {
@@ -167,7 +167,7 @@ func TestSeveralElectors(t *testing.T) {
 func TestStuckCallback(t *testing.T) {
 	inBubble(t, prommetrics.Options{}, func(b *bench) {
 		free := make(chan struct{})
-		stop := b.run(b.elector("billing", "a", func(cfg *elector.Config) { cfg.OnEvent = func(elector.Event) { <-free } }))
+		stop := b.run(b.Elector("billing", "a", func(cfg *elector.Config) { cfg.OnEvent = func(elector.Event) { <-free } }))
 		time.Sleep(13 * time.Second)
 		b.want(1, "is_leader")
 		b.want(1, "token")
@@ -194,13 +194,13 @@ func TestStuckCallback(t *testing.T) {
 func TestOverdueWork(t *testing.T) {
 	inBubble(t, prommetrics.Options{}, func(b *bench) {
 		free := make(chan struct{})
-		stop := b.run(b.elector("billing", "a", func(cfg *elector.Config) {
+		stop := b.run(b.Elector("billing", "a", func(cfg *elector.Config) {
 			cfg.OnLeader = func(elector.Leader) {}
 			cfg.OnStarted = func(ctx context.Context, _ *elector.Term) { <-ctx.Done(); <-free }
 		}))
 		time.Sleep(time.Second)
 		b.want(0, "work_overdue_seconds")
-		b.store.Delete("billing") // the next renewal, at 5 s, finds nothing
+		b.Store.Delete("billing") // the next renewal, at 5 s, finds nothing
 		time.Sleep(9 * time.Second)
 		if overdue := b.value("work_overdue_seconds"); overdue < 4.9 || overdue > 5 {
 			t.Errorf("the work is overdue for %v s", overdue)
@@ -221,7 +221,7 @@ func TestOverdueWork(t *testing.T) {
 // the operators' table.
 func TestConventions(t *testing.T) {
 	inBubble(t, prommetrics.Options{IDLabel: true}, func(b *bench) {
-		b.elector("billing", "a")
+		b.Elector("billing", "a")
 		families := b.gather()
 		problems, err := promlint.NewWithMetricFamilies(families).Lint()
 		if err != nil || len(problems) > 0 {
@@ -286,7 +286,7 @@ func TestScrapesDuringChanges(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				for range 5 {
-					e := b.elector(fmt.Sprint("election-", i), "a")
+					e := b.Elector(fmt.Sprint("election-", i), "a")
 					stop := b.run(e)
 					time.Sleep(time.Duration(7+i) * time.Second)
 					stop()

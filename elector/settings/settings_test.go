@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -82,9 +83,20 @@ once: true
 			t.Errorf("%s comes from %q, want %q", name, sources[name], want)
 		}
 	}
-	c := s.Config()
-	if c.Election != "billing" || c.Lease != 20*time.Second || c.Renew != 6*time.Second || c.Drift != 0.02 || c.Priority != 3 || c.Failback != time.Minute || c.DrainTimeout != 90*time.Second {
-		t.Errorf("the elector's Config: %+v", c)
+}
+
+// Every setting of the elector gets into its Config.
+func TestConfig(t *testing.T) {
+	s := Settings{
+		Election: "x", ID: "me", Lease: 1, Renew: 2, Retry: 3, RequestTimeout: 4, DrainTimeout: 5,
+		Drift: 0.1, Priority: 6, Failback: 7, Once: true,
+	}
+	want := elector.Config{
+		Election: "x", ID: "me", Lease: 1, Renew: 2, Retry: 3, RequestTimeout: 4, DrainTimeout: 5,
+		Drift: 0.1, Priority: 6, Failback: 7, Once: true,
+	}
+	if got := s.Config(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -147,6 +159,7 @@ func TestMistakes(t *testing.T) {
 		"their port":         {env: "REDIS_PORT=redis", want: `store (from REDIS_PORT): is "redis"`},
 		"their port of 0":    {env: "REDIS_PORT=0", want: `store (from REDIS_PORT): is "0"`},
 		"their port beyond":  {env: "REDIS_PORT=65536", want: `store (from REDIS_PORT): is "65536"`},
+		"a lease of months":  {env: "LEASE_TIME=10000000", want: `lease (from LEASE_TIME): is "10000000"`},
 		"a lease of 0":       {env: "LEASE_TIME=0", want: `lease (from LEASE_TIME): is "0"`},
 		"zero":               {env: "ELECT_RENEW=0s", want: `renew (from ELECT_RENEW): is "0s"`},
 		"list in a list":     {file: "store: [redis://a, [redis://b]]\n", want: "store (from elect.yaml line 1): it is a list of texts"},
@@ -343,6 +356,20 @@ func TestOpenForReplicas(t *testing.T) {
 	_, err = store.Acquire(t.Context(), elector.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
 	if !errors.Is(err, redisstore.ErrUnconfirmed) || !strings.Contains(err.Error(), "within 20ms") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Copies of Settings go their own ways: to validate one, with a preset, says
+// nothing about where another's values come from.
+func TestCopies(t *testing.T) {
+	s, err := Load(Sources{Environ: []string{"ELECT_NAME=x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := s
+	other.Preset = "fast"
+	if err := other.Validate(); err != nil || s.Source("lease") != "" {
+		t.Errorf("the lease is said to be from %q, %v", s.Source("lease"), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,29 @@ func TestSentinelPasswordAndUser(t *testing.T) {
 	s := newStage(t, ctx)
 	s.enter("n1", openStore(t, options, redisstore.Options{Replicas: 2}), time.Second)
 	s.await(0, "the leader", elected)
+
+	var nodes []string
+	for _, addr := range r.SentinelAddrs()[1:] {
+		nodes = append(nodes, "addr="+addr)
+	}
+	at := "redis://alice:w0nder@" + r.SentinelAddrs()[0] + "?master=" + topology.MasterName + "&" + strings.Join(nodes, "&") + "&sentinel_password="
+	if l, err := openURL(t, at+"s3ntinel", redisstore.Options{}).Leader(ctx, billing); err != nil || l.ID == "" {
+		t.Errorf("by URL: %+v, %v", l, err)
+	}
+	for _, sentinel := range r.Sentinels {
+		ok(t, sentinel.Client().Do(ctx, "ACL", "SETUSER", "watcher", "on", ">s%s", "&*", "+@all").Err())
+	}
+	if l, err := openURL(t, at+"s%25s&sentinel_username=watcher", redisstore.Options{}).Leader(ctx, billing); err != nil || l.ID == "" {
+		t.Errorf("by URL, as a user of the Sentinels: %+v, %v", l, err)
+	}
+	_, err := openURL(t, at+"wr0ng", redisstore.Options{}).Leader(ctx, billing)
+	if fatal := new(elector.FatalError); !errors.As(err, &fatal) || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "w0nder") {
+		t.Errorf("by URL with a wrong password: %v", err)
+	}
+	p, err := openURL(t, at+"wr0ng", redisstore.Options{}).Preflight(ctx)
+	if err == nil || strings.Contains(fmt.Sprint(p, err), "wr0ng") {
+		t.Errorf("preflight by URL with a wrong password: %+v, %v", p, err)
+	}
 
 	for name, change := range map[string]func(*redis.UniversalOptions){
 		"the Sentinels' password": func(o *redis.UniversalOptions) { o.SentinelPassword = "" },

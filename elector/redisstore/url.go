@@ -22,7 +22,9 @@ import (
 // something in a URL are written %XX. Parameters, after "?" and separated by
 // "&": addr=host:port (repeatable: further nodes), cluster=true (given by
 // itself with more than one address), master=NAME (the addresses are those of
-// Sentinels), skip_verify=true (any certificate will do), dial_timeout,
+// Sentinels), sentinel_username and sentinel_password (who we are to the
+// Sentinels themselves; the user before the host is the one of the servers that
+// they watch), skip_verify=true (any certificate will do), dial_timeout,
 // read_timeout and write_timeout (as 500ms).
 //
 // Its errors never contain a part of the URL, because a password with an
@@ -51,6 +53,9 @@ func ParseURL(text string) (*redis.UniversalOptions, error) {
 		return nil, err
 	}
 	if err := setParameters(o, u.RawQuery); err != nil {
+		return nil, err
+	}
+	if err := checkSentinels(o); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -105,13 +110,24 @@ func setUser(o *redis.UniversalOptions, user *url.Userinfo) error {
 
 func setParameters(o *redis.UniversalOptions, query string) error {
 	values, err := url.ParseQuery(query)
-	if err != nil {
-		return errors.New("redisstore: the Redis URL's parameters cannot be read: write ?name=value&name=value, and a \"?\" in a password as %3F")
+	if err != nil || strings.Contains(query, "@") { // it would look like the end of a user
+		return errors.New("redisstore: the Redis URL's parameters cannot be read: write ?name=value&name=value, and in a password a \"?\" as %3F and a \"@\" as %40")
 	}
 	for name, all := range values {
 		if err := setParameter(o, name, all); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkSentinels refuses what would be left unsaid to Sentinels.
+func checkSentinels(o *redis.UniversalOptions) error {
+	switch {
+	case o.SentinelUsername != "" && o.SentinelPassword == "":
+		return errors.New("redisstore: the Redis URL has a sentinel_username but no sentinel_password: Sentinels know nobody without one")
+	case o.SentinelPassword != "" && o.MasterName == "":
+		return errors.New("redisstore: the Redis URL has a sentinel_password but no master=NAME, so no Sentinel would be asked: add it, or leave the password out")
 	}
 	return nil
 }
@@ -132,6 +148,10 @@ func setParameter(o *redis.UniversalOptions, name string, values []string) error
 		o.IsClusterMode, err = strconv.ParseBool(value)
 	case "master":
 		o.MasterName = value
+	case "sentinel_username":
+		o.SentinelUsername = value
+	case "sentinel_password":
+		o.SentinelPassword = value
 	case "skip_verify":
 		var skip bool
 		if skip, err = strconv.ParseBool(value); skip && o.TLSConfig != nil {
@@ -144,7 +164,7 @@ func setParameter(o *redis.UniversalOptions, name string, values []string) error
 	case "write_timeout":
 		o.WriteTimeout, err = time.ParseDuration(value)
 	default:
-		return errors.New("redisstore: the Redis URL has an unknown parameter (known are addr, cluster, db, dial_timeout, master, read_timeout, skip_verify, write_timeout); a \"?\" in a password is written %3F")
+		return errors.New("redisstore: the Redis URL has an unknown parameter (known are addr, cluster, db, dial_timeout, master, read_timeout, sentinel_password, sentinel_username, skip_verify, write_timeout); a \"?\" in a password is written %3F")
 	}
 	if err != nil {
 		return errors.New("redisstore: the Redis URL's parameter " + name + " has no valid value: true or false, a number, or a time as 500ms")

@@ -21,6 +21,10 @@ func TestParseURL(t *testing.T) {
 		"redis://a:1?addr=b:2&addr=c:3":         {Addrs: []string{"a:1", "b:2", "c:3"}},
 		"redis://a?cluster=true":                {Addrs: []string{"a:6379"}, IsClusterMode: true},
 		"redis://a:26379?master=m&addr=b:26379": {Addrs: []string{"a:26379", "b:26379"}, MasterName: "m"},
+		"redis://u:p@a:1?master=m&sentinel_password=%40%3Fs%2B%26": {
+			Addrs: []string{"a:1"}, MasterName: "m", Username: "u", Password: "p", SentinelPassword: "@?s+&"},
+		"redis://a:1?sentinel_username=al%20ice&sentinel_password=s&master=m": {
+			Addrs: []string{"a:1"}, MasterName: "m", SentinelUsername: "al ice", SentinelPassword: "s"},
 		"redis://a?dial_timeout=1s&read_timeout=500ms&write_timeout=2s": {
 			Addrs: []string{"a:6379"}, DialTimeout: time.Second, ReadTimeout: 500 * time.Millisecond, WriteTimeout: 2 * time.Second},
 	} {
@@ -46,6 +50,8 @@ func TestParseURLErrors(t *testing.T) {
 		"redis://u@h", "redis://u:@h", "redis://h:port", "redis://h?pool=3", "redis://h?cluster=maybe", "redis://h?addr=x", "redis://h?dial_timeout=5",
 		"unix://", "unix:///", "unix://h/run/x", "redis://h#x", "redis://h#", "redis://h?a=%zz", "redis://u:%zz@h", "redis://h\n",
 		"redis://u:12/SECRET@h:7", "redis://u:SECRET/x@h:7", "redis://u:12#SECRET@h", "redis://u:12?SECRET@h", "redis://u:12?SECRET=1@h",
+		"redis://h?sentinel_password=SECRET", "redis://h?master=m&sentinel_username=SECRET", "redis://h?master=m&sentinel_password=SEC@RET",
+		"redis://h?master=m&sentinel_password=SECRET%", "redis://h?master=m&sentinel_password=12&SECRET", "redis://h?master=m&sentinel_password=12?SECRET&x",
 		"redis://u:SECRET%@h", "redis://u:SEC RET@h", "redis://SECRET@h", "redis://u:12/3?SECRET", "redis://u:[SECRET@h", "SECRET", "redis://u:12/3#SECRET@h",
 	} {
 		o, err := ParseURL(text)

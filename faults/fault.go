@@ -135,6 +135,10 @@ type World interface {
 	OverwriteLeases(ctx context.Context) (evidence string, err error)
 	// DeleteCounters deletes the keys in which tokens are counted.
 	DeleteCounters(ctx context.Context) (evidence string, err error)
+	// FlushStore deletes all keys.
+	FlushStore(ctx context.Context) (evidence string, err error)
+	// EvictKeys makes the server evict the keys that have a time to live.
+	EvictKeys(ctx context.Context) (evidence string, err error)
 	// FlushScripts makes the server forget its cached scripts.
 	FlushScripts(ctx context.Context) (evidence string, err error)
 }

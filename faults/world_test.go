@@ -141,4 +141,7 @@ func (w *recordingWorld) DeleteCounters(context.Context) (string, error) {
 
 func (w *recordingWorld) DeleteLeases(context.Context) (string, error) { return w.did("DeleteLeases") }
 
+func (w *recordingWorld) FlushStore(context.Context) (string, error) { return w.did("FlushStore") }
+func (w *recordingWorld) EvictKeys(context.Context) (string, error)  { return w.did("EvictKeys") }
+
 func (w *recordingWorld) FlushScripts(context.Context) (string, error) { return w.did("FlushScripts") }

@@ -7,7 +7,7 @@ import (
 // All returns every scenario, in the order in which they run.
 func All() []Scenario {
 	return slices.Concat(
-		calm(), process(), pauses(), partitions(), losses(), combinations(), clocks(), store(), tampered(), forgetful(), rewound(), random(),
+		calm(), process(), pauses(), partitions(), losses(), combinations(), clocks(), store(), tampered(), cleared(), forgetful(), rewound(), random(),
 	)
 }
 

@@ -1,0 +1,93 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/faults"
+)
+
+// flushStore deletes all keys but KEYS[1], which is the harness's own record, and
+// returns whether KEYS[2] was among them.
+var flushStore = redis.NewScript(`
+local there = redis.call('EXISTS', KEYS[2])
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if key ~= KEYS[1] then redis.call('DEL', key) end
+end
+return there`)
+
+// dropVolatile deletes what has a time to live, and returns how many keys had.
+var dropVolatile = redis.NewScript(`
+local n = 0
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if redis.call('PTTL', key) >= 0 then n = n + redis.call('DEL', key) end
+end
+return n`)
+
+// FlushStore implements faults.World.
+func (w *world) FlushStore(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	there, err := flushStore.Run(ctx, w.direct, []string{w.key("audit"), w.key("lease")}).Int()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("live: flush the store: %w", err)
+	case there == 0:
+		return "", faults.NoEffect("there was no lease to delete")
+	default:
+		return "every key was deleted, the lease's among them", nil
+	}
+}
+
+// EvictKeys implements faults.World. The embedded Redis does not evict: there the
+// same keys are deleted.
+func (w *world) EvictKeys(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	if n, err := w.direct.Exists(ctx, w.key("lease")).Result(); err != nil || n == 0 {
+		return "", errors.Join(err, faults.NoEffect("there was no lease to evict"))
+	}
+	before, err := w.direct.ConfigGet(ctx, "maxmemory*").Result()
+	if redis.HasErrorPrefix(err, "unknown command") {
+		n, err := dropVolatile.Run(ctx, w.direct, nil).Int()
+		return fmt.Sprintf("%d keys with a time to live were deleted, as eviction does", n), err
+	}
+	if err != nil {
+		return "", fmt.Errorf("live: read the limit of the store's memory: %w", err)
+	}
+	squeeze := w.starve(ctx)
+	// Without the run's context: whatever happened, memory is not short for long.
+	restore, done := context.WithTimeout(context.WithoutCancel(ctx), actTime)
+	defer done()
+	for _, name := range []string{"maxmemory-policy", "maxmemory"} {
+		squeeze = errors.Join(squeeze, w.direct.ConfigSet(restore, name, before[name]).Err())
+	}
+	if squeeze != nil {
+		return "", fmt.Errorf("live: make the store evict: %w", squeeze)
+	}
+	return "the store ran out of memory and evicted the lease", nil
+}
+
+// starve takes the store's memory away until the lease is gone. The key of the
+// harness's own record has no time to live, so it stays.
+func (w *world) starve(ctx context.Context) error {
+	if err := w.direct.ConfigSet(ctx, "maxmemory-policy", "volatile-lru").Err(); err != nil {
+		return err
+	}
+	if err := w.direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
+		return err
+	}
+	for {
+		n, err := w.direct.Exists(ctx, w.key("lease")).Result()
+		if err != nil || n == 0 {
+			return err
+		}
+		if !sleep(ctx, time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}

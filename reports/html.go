@@ -39,6 +39,7 @@ type page struct {
 	Key       []keyFigure
 	Quantiles []quantileRow
 	Plots     []plotView
+	Usage     []plotView
 	Failovers []Failover
 	MoreFails int
 	Events    []EventRef
@@ -96,6 +97,9 @@ func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
 	}
 	var err error
 	if p.Plots, err = plots(rep); err != nil {
+		return nil, err
+	}
+	if p.Usage, err = usagePlots(rep, h); err != nil {
 		return nil, err
 	}
 	return render("report.html", &p, &p.Style, &p.Script, &p.ScriptSum)

@@ -68,6 +68,7 @@ type Report struct {
 	Writes checker.WriteCounts  `json:"writes"`
 	Faults []checker.FaultCount `json:"faults"`
 	Ops    checker.OpCounts     `json:"ops"`
+	Usage  *Usage               `json:"usage,omitempty"` // of runs that take long enough to tell something by it
 
 	Repro  string   `json:"repro,omitempty"`
 	Folder string   `json:"folder,omitempty"` // where the run's files lie, relative to the suite's; set by the caller
@@ -168,6 +169,7 @@ func New(h *history.History, r *checker.Result) *Report {
 		Writes: r.Writes,
 		Faults: append([]checker.FaultCount{}, r.Faults...),
 		Ops:    r.Ops,
+		Usage:  usageIn(h),
 		Repro:  Redact(head.Repro),
 		Files:  standardFiles(),
 	}

@@ -38,6 +38,9 @@ func Summary(w io.Writer, runs []*Report, t Terminal) error {
 			s.trouble(r)
 		}
 	}
+	for _, r := range runs {
+		s.usage(r)
+	}
 	if t.Where != "" || t.Again != "" {
 		s.line("")
 	}
@@ -144,6 +147,18 @@ func (s *summary) trouble(r *Report) {
 	}
 	if r.Repro != "" && r.Repro != Redact(s.Again) { // else it stands below
 		s.line("  repeat: " + plain(r.Repro))
+	}
+}
+
+// usage says what the processes of a long run consumed.
+func (s *summary) usage(r *Report) {
+	if r.Usage == nil {
+		return
+	}
+	s.line("")
+	s.wrap("", plain(r.Scenario)+":")
+	for _, text := range r.Usage.Sentences() {
+		s.wrap("  ", text)
 	}
 }
 

@@ -51,7 +51,7 @@ type run struct {
 	stalls   *stalls
 	world    *world
 	servers  []redisserver.Server // of the store: those that know nothing of each other
-	close    []func() error // undone in reverse order
+	close    []func() error       // undone in reverse order
 }
 
 // Run carries out a plan and returns its history, or a *CandidateError and none

@@ -11,14 +11,12 @@ import (
 	"github.com/recount-io/recount/sim/virtual"
 )
 
-// seeds is how many of them TestSameSeedSameBytes runs.
-const seeds = 200
-
 // TestSameSeedSameBytes shows that a seed decides a run in virtual time to the
 // byte: alone on one core, and beside others on several.
 func TestSameSeedSameBytes(t *testing.T) {
-	first := digests(t, 1)
-	second := digests(t, 4)
+	n := seeds(200)
+	first := digests(t, n, 1)
+	second := digests(t, n, 4)
 	distinct := map[[sha256.Size]byte]bool{}
 	for seed := range first {
 		if first[seed] != second[seed] {
@@ -26,21 +24,21 @@ func TestSameSeedSameBytes(t *testing.T) {
 		}
 		distinct[first[seed]] = true
 	}
-	if len(distinct) != seeds {
-		t.Errorf("%d seeds give only %d histories", seeds, len(distinct))
+	if len(distinct) != n {
+		t.Errorf("%d seeds give only %d histories", n, len(distinct))
 	}
 }
 
-// digests are those of the histories of every seed, made by so many at once,
-// in another order each time.
-func digests(t *testing.T, atOnce int) [seeds][sha256.Size]byte {
+// digests are those of the histories of n seeds, made by so many at once, in
+// another order each time.
+func digests(t *testing.T, n, atOnce int) [][sha256.Size]byte {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(atOnce))
-	var all [seeds][sha256.Size]byte
+	all := make([][sha256.Size]byte, n)
 	var workers sync.WaitGroup
 	for worker := range atOnce {
 		workers.Go(func() {
-			for seed := seeds - 1 - worker; seed >= 0; seed -= atOnce {
+			for seed := n - 1 - worker; seed >= 0; seed -= atOnce {
 				all[seed] = digest(t, uint64(seed))
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/virtual"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -77,6 +78,9 @@ var (
 // Every fault on what the store keeps is one that an elector without the
 // handling of it does not survive.
 func TestStoreFaultsBite(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("runs of one goroutine, which are run without the race detector")
+	}
 	for _, test := range []struct {
 		scenario string
 		subject  virtual.Subject

@@ -132,6 +132,9 @@ func (e *Elector) log(ev Event) {
 	switch ev.Kind {
 	case EventState:
 		text = "state changed"
+		if ev.Err != nil {
+			level, text = slog.LevelError, "stopped competing: no repetition will change the store's answer"
+		}
 		attrs = append(attrs, slog.String("state", string(ev.State)))
 	case EventElected:
 		level, text = slog.LevelInfo, "elected"

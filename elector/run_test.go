@@ -1,8 +1,10 @@
 package elector_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -100,9 +102,13 @@ func TestFatalErrorIsReturnedAtOnce(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		fatal := &elector.FatalError{Err: errors.New("WRONGPASS"), Fix: "set the right password"}
 		b.store.acquire = func(context.Context) error { return fatal }
-		e := b.elector("a")
+		var text bytes.Buffer
+		e := b.elector("a", func(cfg *elector.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&text, nil)) })
 		if err := e.Run(b.Context()); !errors.Is(err, fatal) {
 			t.Errorf("Run: %v", err)
+		}
+		if said := text.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "set the right password") {
+			t.Errorf("the log says %q", said)
 		}
 		if term, err := e.Campaign(b.Context()); term != nil || !errors.Is(err, fatal) {
 			t.Errorf("Campaign: %v, %v", term, err)

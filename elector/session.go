@@ -99,7 +99,11 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 func (s *session) run(ctx context.Context) {
 	calls, cancel := context.WithCancel(context.Background())
 	s.parent, s.calls = ctx, calls
-	go s.watcher.run(calls, s.e.cfg.Retry) // a Watch that does not return at once hangs alone
+	if s.single {
+		close(s.watcher.done) // it never waits for the lease
+	} else {
+		go s.watcher.run(calls, s.e.cfg.Retry) // a Watch that does not return at once hangs alone
+	}
 	s.e.setState(stateOf(s.machine.Role()))
 
 	s.loop(ctx.Done())

@@ -182,6 +182,9 @@ func TestTryAcquire(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.resign(term)
+		if n := b.store.watches.Load(); n != 0 {
+			t.Errorf("who asks once listened %d times for the lease's end", n)
+		}
 	})
 }
 

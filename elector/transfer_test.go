@@ -59,6 +59,57 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
+// far is a store at some distance: everything takes so long on its way there, and
+// so long on its way back.
+type far struct {
+	elector.Store
+	way time.Duration
+}
+
+func (f far) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	time.Sleep(f.way)
+	defer time.Sleep(f.way)
+	return f.Store.Acquire(ctx, a)
+}
+
+func (f far) Release(ctx context.Context, l elector.Lease) error {
+	time.Sleep(f.way)
+	defer time.Sleep(f.way)
+	return f.Store.Release(ctx, l)
+}
+
+func (f far) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	f.Store.Watch(ctx, election, func(h elector.Hint) { time.AfterFunc(f.way, func() { hint(h) }) }, ended)
+}
+
+// Between the two beliefs of a transfer lie two round trips: the release goes to
+// the store and word of it to the successor, then its request and the answer.
+func TestTransferTakesTwoRoundTrips(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		const way = 30 * time.Millisecond
+		store := far{b.store, way}
+		term := b.campaign(b.on(store, "a"))
+		led := make(chan string, 100)
+		next := b.on(store, "b", works(led))
+		stop := b.run(next)
+		defer b.run(b.on(store, "c", works(led)))() //nolint:errcheck // it has no fatal error
+		time.Sleep(20 * time.Second)
+		began := b.clock.Now()
+		if err := term.Transfer(b.Context(), next.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-led; got != "b" {
+			t.Errorf("%s leads", got)
+		}
+		if gap := b.clock.Now() - began; gap != 4*way {
+			t.Errorf("%v without a leader, which is not two round trips of %v", gap, 2*way)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func whoLeads(electors map[string]*elector.Elector) *elector.Elector {
 	for _, e := range electors {
 		if e.IsLeader() {

@@ -2,6 +2,9 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,5 +103,63 @@ func TestIsolatedConfirmed(t *testing.T) {
 	// has its data.
 	if got, err := f.servers.Primary.Client().Ping(f.ctx).Result(); err != nil || got != "PONG" {
 		t.Errorf("the old primary: %q, %v", got, err)
+	}
+}
+
+// An operator moves the primary while it lives (SENTINEL FAILOVER), and its
+// leader knows no other server. When the replicas have followed the new primary,
+// renewals are unconfirmed at the old one, or refused by it once it follows too:
+// the leader is deposed before the new primary elects another.
+func TestOrderlyFailoverConfirmed(t *testing.T) {
+	f := newLoss(t, redisstore.Options{Replicas: 1}, 4*time.Second, false)
+	f.failover(func(_ *topology.Server, ctx context.Context) error {
+		return f.servers.Sentinels[0].Client().Do(ctx, "SENTINEL", "FAILOVER", topology.MasterName).Err()
+	})
+	f.await(0, "a renewal that is not believed in", func(ev elector.Event) bool {
+		return ev.ID == f.old.ID && ev.Err != nil && (errors.Is(ev.Err, redisstore.ErrUnconfirmed) || strings.Contains(ev.Err.Error(), "READONLY"))
+	})
+	f.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == f.old.ID && ev.Kind == elector.EventDeposed })
+	f.demandOne()
+}
+
+// A replica that moves from one primary to another one confirms first there and
+// then here. If the new primary has been one for longer than a lease by then, as
+// when Sentinels are slow to tell the replica, the old leader's last renewal and
+// the new leader's grant were both confirmed, and two lead for up to one lease.
+// If all replicas must confirm, the old primary's leader has ended by then: it
+// lost its confirmations when the first of them was promoted.
+func TestMovingReplica(t *testing.T) {
+	for _, c := range []struct {
+		replicas, doubles int
+	}{{1, 1}, {2, 0}} {
+		t.Run(fmt.Sprint(c.replicas, " of 2"), func(t *testing.T) {
+			ctx, l := launcher(t)
+			r := topology.Must[*topology.Replicated](t)(l.Replicated(ctx, 2, topology.Config{}))
+			promoted, moving := r.Replicas[0], r.Replicas[1]
+			s, o := newStage(t, ctx), redisstore.Options{Replicas: c.replicas}
+			const lease = 3 * time.Second
+			prime(ctx, t, direct(t, r.Primary, "", o), billing)
+			s.enter("old", direct(t, r.Primary, "", o), lease)
+			old := s.await(0, "the old leader", elected)
+			ok(t, r.Primary.InStep(ctx, 2))
+			ok(t, promoted.Client().Do(ctx, "REPLICAOF", "NO", "ONE").Err())
+			began := elector.SystemClock().Now()
+			o.Replicas = 1 // all that the promoted one has left
+			s.enter("new", direct(t, promoted, "", o), lease)
+			s.await(0, "a grant that nobody confirms", func(ev elector.Event) bool {
+				return errors.Is(ev.Err, redisstore.ErrUnconfirmed) && ev.ID != old.ID
+			})
+			if c.doubles > 0 {
+				s.await(0, "a renewal long after the promotion", func(ev elector.Event) bool {
+					return ev.ID == old.ID && ev.Kind == elector.EventExtended && ev.At > began+lease
+				})
+			}
+			ok(t, moving.Client().Do(ctx, "REPLICAOF", "127.0.0.1", promoted.Port()).Err())
+			s.await(0, "the new leader", func(ev elector.Event) bool { return elected(ev) && ev.ID != old.ID })
+			s.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == old.ID && ev.Kind == elector.EventDeposed })
+			if doubles, repeated := s.doubles(); doubles != c.doubles || repeated > 0 {
+				t.Errorf("%d terms overlap, want %d; %d have no larger token\n%s", doubles, c.doubles, repeated, s)
+			}
+		})
 	}
 }

@@ -40,6 +40,7 @@ func (f File) tryLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.at("opened")
 	locked, err := flock(file)
 	if locked && err == nil {
 		// Somebody may have deleted it since, and the next one locks another.

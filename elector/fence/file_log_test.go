@@ -55,7 +55,7 @@ var readings = []struct {
 	{"a changed checksum", text(5, "a") + strings.Replace(text(6, "b"), "6 ", "6 0", 1), "5 a", ErrDamaged},
 	{"a checksum in capitals", text(5, "a") + strings.ToUpper(text(6, "b")), "5 a", ErrDamaged},
 	{"a token with a zero before it", text(5, "a") + "0" + text(6, "b"), "5 a", ErrDamaged},
-	{"no token", text(5, "a") + text(0, "b"), "5 a", ErrDamaged},
+	{"no token", text(0, "a"), "", ErrDamaged},
 	{"a carriage return", text(5, "a") + strings.Replace(text(6, "b"), "\n", "\r\n", 1), "5 a", ErrDamaged},
 	{"a smaller token", text(6, "a") + text(5, "b"), "6 a", ErrDamaged},
 	{"a line cut short, and lines after it", text(5, "a")[:8] + "\n" + text(6, "b"), "", ErrDamaged},

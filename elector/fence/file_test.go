@@ -108,7 +108,7 @@ func TestFileFenceIsRaisedFirst(t *testing.T) {
 }
 
 // While one writes, the others wait until their contexts are done, and write
-// nothing; and who waited for a lock that was deleted takes the new one.
+// nothing.
 func TestFileLock(t *testing.T) {
 	f := newFile(t)
 	appendAll(t, f, 1, "a")
@@ -117,24 +117,6 @@ func TestFileLock(t *testing.T) {
 		cancel()
 		if err := f.Append(ctx, 3, []byte("x")); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
 			t.Errorf("during a write: %v", err)
-		}
-		held, err := os.Open(f.Path + ".lock")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = held.Close() }() // it was only looked at
-		if ours, err := isAt(held, f.Path+".lock"); !ours || err != nil {
-			t.Errorf("the lock at its path: %v, %v", ours, err)
-		}
-		if err := os.Remove(f.Path + ".lock"); err != nil {
-			return err
-		}
-		if ours, err := isAt(held, f.Path+".lock"); ours || err != nil {
-			t.Errorf("a lock that was deleted: %v, %v", ours, err)
-		}
-		put(t, f.Path+".lock", "")
-		if ours, err := isAt(held, f.Path+".lock"); ours || err != nil {
-			t.Errorf("a lock that was replaced: %v, %v", ours, err)
 		}
 		return nil
 	})
@@ -146,6 +128,31 @@ func TestFileLock(t *testing.T) {
 		t.Errorf("the write's error became %v", err)
 	}
 	wantStale(t, f.Do(t.Context(), 1, func() error { t.Error("written with a stale token"); return nil }), 1, 2)
+}
+
+// A lock that was deleted, or replaced, before it was had is none: the next one
+// would take the file that is at its path.
+func TestFileLockIsAtItsPath(t *testing.T) {
+	for name, disturb := range map[string]func(path string) error{
+		"deleted":  os.Remove,
+		"replaced": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	} {
+		f, disturbed := newFile(t), false
+		f.probe = func(point string) {
+			if point == "opened" && !disturbed {
+				disturbed = true
+				if err := disturb(f.Path + ".lock"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if lock, err := f.tryLock(f.Path + ".lock"); lock != nil || err != nil {
+			t.Errorf("a lock that was %s was had, %v", name, err)
+		}
+		if err := f.Append(t.Context(), 1, []byte("x")); err != nil || !disturbed {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
 }
 
 // What a crash has left of a longer content does not stay behind a shorter one.

@@ -191,6 +191,7 @@ func TestStatements(t *testing.T) {
 		{SQL{Dialect: PostgreSQL, Table: "a.f"}.upsert(), "INSERT INTO a.f AS f (resource, token) VALUES ($1, $2::numeric) ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token"},
 		{SQL{Dialect: SQLite}.upsert(), "INSERT INTO fence AS f (resource, token) VALUES (?, ?) ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token"},
 		{Column{Table: "t", Key: "id", Dialect: MySQL}.update("x = ?", 1), "UPDATE t SET x = ?, fence = CAST(? AS UNSIGNED) WHERE id = ? AND (fence IS NULL OR fence <= CAST(? AS UNSIGNED))"},
+		{Column{Table: "t", Key: "id", Dialect: MySQL}.query(), "SELECT CAST(fence AS CHAR) FROM t WHERE id = ? FOR UPDATE"},
 		{Column{Table: "t", Key: "id", Dialect: PostgreSQL}.update("x = $1", 1), "UPDATE t SET x = $1, fence = $2::numeric WHERE id = $3 AND (fence IS NULL OR fence <= $4::numeric)"},
 	} {
 		if c.got != c.want {

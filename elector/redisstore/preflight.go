@@ -238,7 +238,11 @@ func (v *survey) afterFailover() string {
 	case 2*k < most:
 		return fmt.Sprintf("A lease is believed in once %d of %s have it, which is fewer than half: a primary cut off together with those may keep its leader while another replica is promoted.", k, count(most, "replica"))
 	default:
-		return fmt.Sprintf("A lease is believed in once %d of %s have it: a cut-off primary cannot keep its leader, and a failover to one of those that confirmed loses no lease.", k, count(most, "replica"))
+		text := fmt.Sprintf("A lease is believed in once %d of %s have it: a cut-off primary cannot keep its leader, and a failover to one of those that confirmed loses no lease", k, count(most, "replica"))
+		if k < most {
+			text += "; but if a replica stays with the old primary for longer than a lease after another one was promoted, and then moves, two may lead for up to one lease"
+		}
+		return text + "."
 	}
 }
 

@@ -31,7 +31,7 @@ func TestPreflightOfSentinels(t *testing.T) {
 	inspect := topology.Must[elector.Preflight](t)
 	p := inspect(s.Preflight(ctx))
 	found(t, p, elector.SeverityNote, "down-after-milliseconds", "replaced no sooner")
-	if p.Worst() != elector.SeverityNote || !strings.Contains(p.Guarantee, "these Sentinels name") || !strings.Contains(p.Guarantee, "1 of 2 replicas") {
+	if p.Worst() != elector.SeverityNote || !strings.Contains(p.Guarantee, "these Sentinels name") || !strings.Contains(p.Guarantee, "1 of 2 replicas") || !strings.Contains(p.Guarantee, "and then moves, two may lead") {
 		t.Errorf("found %+v", p)
 	}
 	for _, sentinel := range r.Sentinels[1:] {

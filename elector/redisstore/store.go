@@ -36,7 +36,9 @@ type Options struct {
 	// (WAIT) within Confirm before the elector believes in it; none by default.
 	// With at least half of them, a primary that is cut off from the others
 	// cannot keep its leader, and a failover to a replica that confirmed loses
-	// no lease. The server must have so many replicas, or nobody can lead.
+	// no lease; but a replica that moves to a promoted one later than a lease
+	// after the promotion lets two lead for up to one lease, unless Replicas is
+	// the number of all. The server must have so many replicas, or nobody can lead.
 	Replicas int
 
 	// Fsynced asks that each grant and renewal is on the server's disk before the

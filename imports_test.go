@@ -63,8 +63,13 @@ var table = []row{
 		why:     "one constant, for the tests of everybody",
 	},
 	{
+		folders: []string{"internal/quorum"},
+		never:   []string{"context", "sync/...", "net/...", "os/...", "math/rand/..."}, timeless: true,
+		why: "what a majority amounts to is decided alike in production and in virtual time, and from nothing but what it is told",
+	},
+	{
 		folders: []string{"elector/quorumstore"},
-		ours:    []string{"elector"},
+		ours:    []string{"elector", "internal/quorum"},
 		why:     "a majority is made of any stores: it knows none of them, and none of their drivers",
 	},
 	{
@@ -110,7 +115,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/virtual", "sim/virtual/redismodel"},
-		ours:    []string{"internal/machine", "elector", "faults", "history", "sim", "sim/virtual/..."},
+		ours:    []string{"internal/machine", "internal/quorum", "elector", "faults", "history", "sim", "sim/virtual/..."},
 		never:   []string{"net/...", "os/...", "sync/..."}, timeless: true,
 		why: "one seed, one history: in virtual time nothing may come from outside, and nothing may run beside",
 	},
@@ -223,6 +228,9 @@ var importCases = []struct {
 	{"elector/health", ours("elector/internal/workbench"), "", "workbench"},
 	{"elector/prommetrics", ours("elector/redisstore"), "", "elector/redisstore"},
 	{"elector/oteltrace", `"go.opentelemetry.io/otel/trace"`, "", ""},
+	{"internal/quorum", ours("elector"), "", "elector"},
+	{"internal/quorum", `"context"`, "", "context"},
+	{"elector/quorumstore", ours("internal/quorum"), "", ""},
 	{"elector/pgstore", `"github.com/jackc/pgx/v5/pgxpool"`, "", ""},
 	{"elector/pgstore", `"github.com/redis/go-redis/v9"`, "", "go-redis"},
 	{"elector/settings", ours("sim/protocol"), "", "sim/protocol"},
@@ -245,6 +253,7 @@ var importCases = []struct {
 	{"sim/live", ours("elector/redisstore"), "", ""},
 	{"sim/virtual", ours("sim/live"), "", "sim/live"},
 	{"sim/virtual", ours("checker"), "", "checker"},
+	{"sim/virtual", ours("internal/quorum"), "", ""},
 	{"sim/virtual", `"sync"`, "", "sync"},
 	{"sim/virtual", `"os"`, "", "os"},
 	{"sim/virtual", `"time"`, "var t = time.Now()", "time.Now"},

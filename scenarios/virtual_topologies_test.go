@@ -7,9 +7,9 @@ import (
 	"github.com/recount-io/recount/scenarios"
 )
 
-// TestVirtualTopologies shows that the scenarios with several servers pass in
-// virtual time too, where a primary and the replica that is promoted stand for
-// all of them; and that an elector without the protection against lost data, or
+// TestVirtualTopologies shows that the scenarios whose servers promote one of
+// themselves pass in virtual time too, where a primary and the replica that is
+// promoted stand for all of them; and that an elector without the protection against lost data, or
 // one that asks for no confirmations where the old primary lives on, fails.
 func TestVirtualTopologies(t *testing.T) {
 	for _, s := range scenarios.Topologies() {

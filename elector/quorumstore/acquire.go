@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // maxAligned is how often one call tries to bring a node to the others' token.
@@ -55,33 +56,32 @@ type acquisition struct {
 	over     <-chan struct{}
 	events   chan event[elector.Grant]
 	timer    *time.Timer // for stragglers; nil until most have answered
-	late     bool        // the timer has fired
 	failed   bool        // no majority can be had: what was granted is being given back
 
-	verdicts []verdict // waiting also while a node is aligned or released
-	grants   []elector.Grant
-	errs     []error
-	held     []*elector.HeldError // of those held by others
-	heard    []time.Duration
-	aligned  []int
-	freed    []bool // granted, and given back or about to be
+	quorum.Attempt
+	waiters int
+	errs    []error
+	held    []*elector.HeldError // of those held by others
+	heard   []time.Duration
+	aligned []int
+	freed   []bool // granted, and given back or about to be
 }
 
 func (s *Store) acquisition(ctx context.Context, in elector.Attempt) *acquisition {
 	n := len(s.nodes)
 	q := &acquisition{
 		s: s, in: in, ctx: ctx, began: s.now(), patience: s.patience(ctx),
-		events:   make(chan event[elector.Grant], n*(maxAligned+2)),
-		verdicts: make([]verdict, n), grants: make([]elector.Grant, n), errs: make([]error, n),
+		events:  make(chan event[elector.Grant], n*(maxAligned+2)),
+		Attempt: quorum.Attempt{Verdicts: make([]quorum.Verdict, n), Tokens: make([]uint64, n)}, errs: make([]error, n),
 		held: make([]*elector.HeldError, n), heard: make([]time.Duration, n), aligned: make([]int, n), freed: make([]bool, n),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
 	q.a = s.attempt(key{in.Election, in.ID, in.Nonce})
-	q.a.ttl = max(q.a.ttl, in.TTL)
+	q.a.TTL = max(q.a.TTL, in.TTL)
 	q.call, q.over = q.a.take(true)
-	if top := q.a.highest(); top > in.Floor {
+	if top := q.a.Highest(); top > in.Floor {
 		// A repetition joins what the earlier call got, or each would be ahead of
 		// the one before.
 		q.in.Floor = max(in.Floor, top-1)
@@ -118,22 +118,16 @@ func (s *Store) noteGrant(ctx context.Context, a *attempt, n int, g elector.Gran
 		s.memory(a.election).saw(held.Token)
 	case err == nil:
 		s.memory(a.election).saw(g.Token)
-		a.granted(n, g.Token, now)
-		if !a.open && a.token == 0 {
+		a.Granted(n, g.Token, now)
+		if !a.open && a.Token == 0 {
 			s.drop(ctx, a, n, s.timeout, nil)
 		}
 	}
 }
 
-// drop gives back what node n granted. From the moment of sending no answer
-// with that token is believed: see attempt.granted. The caller holds mu.
+// drop gives back what node n granted. The caller holds mu.
 func (s *Store) drop(ctx context.Context, a *attempt, n int, patience time.Duration, done func(event[struct{}])) {
-	h := &a.nodes[n]
-	lease := elector.Lease{Election: a.election, ID: a.id, Nonce: a.nonce, Token: h.token, TTL: a.ttl}
-	if h.token == 0 {
-		lease.Token = h.dropped
-	}
-	*h = holding{dropped: max(h.dropped, h.token)}
+	lease := elector.Lease{Election: a.election, ID: a.id, Nonce: a.nonce, Token: a.Drop(n), TTL: a.TTL}
 	if done == nil {
 		done = func(event[struct{}]) {}
 	}
@@ -155,7 +149,7 @@ func (q *acquisition) wait(ctx context.Context) error {
 	case e := <-q.events:
 		q.take(e)
 	case <-late:
-		q.late = true
+		q.Late = true
 	case <-q.over:
 		return errRepeated
 	case <-ctx.Done():
@@ -166,7 +160,8 @@ func (q *acquisition) wait(ctx context.Context) error {
 
 func (q *acquisition) take(e event[elector.Grant]) {
 	n := e.node
-	q.verdicts[n], q.grants[n], q.errs[n], q.heard[n] = verdictOf(e.err), e.value, e.err, q.s.now()
+	q.Verdicts[n], q.Tokens[n], q.errs[n], q.heard[n] = verdictOf(e.err), e.value.Token, e.err, q.s.now()
+	q.waiters += e.value.Waiters
 	q.held[n] = nil
 	switch held, ok := errors.AsType[*elector.HeldError](e.err); {
 	case ok:
@@ -184,16 +179,16 @@ func (q *acquisition) take(e event[elector.Grant]) {
 func (q *acquisition) current(n int, token uint64) bool {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
-	return q.a.nodes[n].token == token
+	return q.a.Nodes[n].Token == token
 }
 
 // align makes node n grant a token above floor, in place of what it granted.
 func (q *acquisition) align(n int, floor uint64) {
 	if q.aligned[n]++; q.aligned[n] > maxAligned {
-		q.verdicts[n], q.errs[n] = silent, errors.New("grants one old token after the other")
+		q.Verdicts[n], q.errs[n] = quorum.Silent, errors.New("grants one old token after the other")
 		return
 	}
-	q.verdicts[n] = waiting
+	q.Verdicts[n] = quorum.Waiting
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	if q.a.call != q.call {
@@ -201,7 +196,7 @@ func (q *acquisition) align(n int, floor uint64) {
 	}
 	q.s.drop(q.ctx, q.a, n, q.patience, func(e event[struct{}]) {
 		v := verdictOf(e.err)
-		if (v == yes || v == no) && q.wanted() {
+		if (v == quorum.Yes || v == quorum.No) && q.wanted() {
 			q.ask(n, floor)
 			return
 		}
@@ -222,66 +217,24 @@ func (q *acquisition) decide() (elector.Grant, error, bool) {
 		return q.settle()
 	}
 	q.s.mu.Lock()
-	token, same := q.best()
-	term := q.a.token // of an earlier call for this nonce
-	if n := q.standing(); term != 0 && n >= q.s.quorum {
-		token, same = term, n
-	}
-	if same >= q.s.quorum {
+	step, token := q.a.Decide(&q.Attempt)
+	if step == quorum.Win {
 		defer q.s.mu.Unlock()
 		return q.win(token)
 	}
 	q.s.mu.Unlock()
-	t := count(q.verdicts)
-	switch {
-	case term != 0 && t[yes]+t[waiting] >= q.s.quorum && t[waiting] > 0:
-	case term != 0 && t[waiting] > 0 && !q.late:
-		q.hurry(true)
-	case term != 0: // nothing is given back: a term may stand on it
-		return elector.Grant{}, q.refusal(), true
-	case t[yes]+t[waiting] < q.s.quorum:
+	switch step {
+	case quorum.Hurry:
+		q.hurry()
+	case quorum.Align:
+		q.alignAll(token)
+	case quorum.Fail:
 		q.fail()
 		return q.settle()
-	case t[yes] >= q.s.quorum && (same+t[waiting] < q.s.quorum || q.late):
-		q.alignAll()
-	case t[yes] >= q.s.quorum:
-		q.hurry(true)
+	case quorum.Refuse:
+		return elector.Grant{}, q.refusal(), true
 	}
 	return elector.Grant{}, nil, false
-}
-
-func count(verdicts []verdict) (t tally) {
-	for _, v := range verdicts {
-		t[v]++
-	}
-	return t
-}
-
-// best is the token that most nodes granted, the larger one if it is a tie. The
-// caller holds mu.
-func (q *acquisition) best() (token uint64, nodes int) {
-	counts := make(map[uint64]int, 2)
-	for n, v := range q.verdicts {
-		t := q.grants[n].Token
-		if v != yes || q.a.nodes[n].token != t {
-			continue
-		}
-		counts[t]++
-		if counts[t] > nodes || counts[t] == nodes && t > token {
-			token, nodes = t, counts[t]
-		}
-	}
-	return token, nodes
-}
-
-// standing is how many nodes confirmed the attempt's term. The caller holds mu.
-func (q *acquisition) standing() (nodes int) {
-	for n, h := range q.a.nodes {
-		if q.verdicts[n] == yes && h.counted && h.token == q.grants[n].Token {
-			nodes++
-		}
-	}
-	return nodes
 }
 
 // win ends the call with success. The caller holds mu.
@@ -290,36 +243,25 @@ func (q *acquisition) win(token uint64) (elector.Grant, error, bool) {
 		return elector.Grant{}, errRepeated, true
 	}
 	q.a.open = false
-	q.a.won(token, q.began, q.s.now())
+	q.a.Won(token, q.began, q.s.now())
 	m := q.s.memory(q.in.Election)
 	m.told, m.splits, m.rival = max(m.told, token), 0, ""
-	grant := elector.Grant{Token: token}
-	for _, g := range q.grants {
-		grant.Waiters = max(grant.Waiters, g.Waiters)
-	}
-	return grant, nil, true
+	return elector.Grant{Token: token, Waiters: q.waiters}, nil, true
 }
 
-// hurry gives those who have not answered as long again as the others took, if
-// now is the time for it.
-func (q *acquisition) hurry(now bool) {
-	if now && q.timer == nil {
+// hurry gives those who have not answered as long again as the others took.
+func (q *acquisition) hurry() {
+	if q.timer == nil {
 		q.timer = time.NewTimer(max(q.s.now()-q.began, minGrace))
 	}
 }
 
 // alignAll brings all nodes that are behind to the highest token granted, so
 // that the next term finds them in step, too.
-func (q *acquisition) alignAll() {
-	highest := uint64(0)
-	for n, v := range q.verdicts {
-		if v == yes {
-			highest = max(highest, q.grants[n].Token)
-		}
-	}
-	q.timer, q.late = nil, false
-	for n, v := range q.verdicts {
-		if v == yes && q.grants[n].Token < highest {
+func (q *acquisition) alignAll(highest uint64) {
+	q.timer, q.Late = nil, false
+	for n := range q.Verdicts {
+		if q.Behind(n, highest) {
 			q.align(n, max(q.in.Floor, highest-1))
 		}
 	}
@@ -329,19 +271,19 @@ func (q *acquisition) alignAll() {
 // as stragglers are, so that whoever tries next finds them free.
 func (q *acquisition) fail() {
 	q.failed = true
-	q.timer, q.late = nil, false
-	q.hurry(true)
+	q.timer, q.Late = nil, false
+	q.hurry()
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	if q.a.call != q.call {
 		return
 	}
 	q.a.open = false
-	for n := range q.a.nodes {
-		if q.a.nodes[n].token == 0 {
+	for n := range q.a.Nodes {
+		if q.a.Nodes[n].Token == 0 {
 			continue
 		}
-		q.verdicts[n], q.freed[n] = waiting, true
+		q.Verdicts[n], q.freed[n] = quorum.Waiting, true
 		q.s.drop(q.ctx, q.a, n, q.patience, func(e event[struct{}]) {
 			q.events <- event[elector.Grant]{node: n, err: e.err}
 		})
@@ -353,19 +295,19 @@ func (q *acquisition) fail() {
 // much as they need.
 func (q *acquisition) settle() (elector.Grant, error, bool) {
 	waits, pending, definite := 0, 0, 0
-	for n, v := range q.verdicts {
+	for n, v := range q.Verdicts {
 		switch {
-		case v == waiting && q.freed[n]:
+		case v == quorum.Waiting && q.freed[n]:
 			waits++
-		case v == waiting:
+		case v == quorum.Waiting:
 			waits++
 			pending++
-		case q.held[n] != nil || v == hopeless:
+		case q.held[n] != nil || v == quorum.Hopeless:
 			definite++
 		}
 	}
 	open := definite <= q.s.minority() && definite+pending > q.s.minority()
-	if waits > 0 && (!q.late || open) {
+	if waits > 0 && (!q.Late || open) {
 		return elector.Grant{}, nil, false
 	}
 	return elector.Grant{}, q.refusal(), true
@@ -379,11 +321,11 @@ func (q *acquisition) giveUp() {
 		return
 	}
 	q.a.open = false
-	if q.a.token != 0 {
+	if q.a.Token != 0 {
 		return
 	}
-	for n := range q.a.nodes {
-		if q.a.nodes[n].token != 0 {
+	for n := range q.a.Nodes {
+		if q.a.Nodes[n].Token != 0 {
 			q.s.drop(q.ctx, q.a, n, q.s.timeout, nil)
 		}
 	}

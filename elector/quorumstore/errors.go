@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // errRepeated ends a call whose attempt was repeated, or given back, meanwhile.
@@ -39,7 +40,7 @@ func (e *UndecidedError) Error() string {
 func (e *UndecidedError) Unwrap() []error {
 	var list []error
 	for _, err := range e.Nodes {
-		if verdictOf(err) == silent {
+		if verdictOf(err) == quorum.Silent {
 			list = append(list, err)
 		}
 	}
@@ -51,11 +52,11 @@ func (e *UndecidedError) Unwrap() []error {
 var errNoAnswer = errors.New("not waited for any longer")
 
 // undecided makes the error from what each node said.
-func (s *Store) undecided(call, election string, verdicts []verdict, errs []error) error {
+func (s *Store) undecided(call, election string, verdicts []quorum.Verdict, errs []error) error {
 	e := &UndecidedError{Call: call, Election: election, Quorum: s.quorum, Nodes: make([]error, len(s.nodes))}
 	for n, v := range verdicts {
 		err := errs[n]
-		if err == nil && v != yes {
+		if err == nil && v != quorum.Yes {
 			err = errNoAnswer
 		}
 		if err != nil {

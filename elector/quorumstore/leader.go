@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // Leader is [elector.Store.Leader]: whom a majority of the nodes names. The
@@ -18,15 +19,15 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	}, func(p *polled[elector.Leader]) bool {
 		var most int
 		leader, most = p.majority(s.quorum)
-		t := count(p.verdicts)
-		return leader.ID != "" || most+len(s.nodes)-t[yes] < s.quorum
+		t := quorum.Count(p.verdicts)
+		return leader.ID != "" || most+len(s.nodes)-t[quorum.Yes] < s.quorum
 	})
-	t := count(p.verdicts)
+	t := quorum.Count(p.verdicts)
 	switch {
 	case err != nil:
 		return elector.Leader{}, err
 	case p.decided:
-	case t[hopeless] > s.minority():
+	case t[quorum.Hopeless] > s.minority():
 		return elector.Leader{}, s.hopeless("observe", election, p.errs)
 	default:
 		return elector.Leader{}, s.undecided("observe", election, p.verdicts, p.errs)
@@ -41,7 +42,7 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 // polled is what the nodes answered to one question.
 type polled[V any] struct {
 	values   []V
-	verdicts []verdict
+	verdicts []quorum.Verdict
 	errs     []error
 	decided  bool
 }
@@ -49,7 +50,7 @@ type polled[V any] struct {
 // poll asks every node, until enough is known or all have answered.
 func poll[V any](ctx context.Context, s *Store, what string, do func(context.Context, elector.Store) (V, error), enough func(*polled[V]) bool) (*polled[V], error) {
 	n := len(s.nodes)
-	p := &polled[V]{values: make([]V, n), verdicts: make([]verdict, n), errs: make([]error, n)}
+	p := &polled[V]{values: make([]V, n), verdicts: make([]quorum.Verdict, n), errs: make([]error, n)}
 	if err := ctx.Err(); err != nil {
 		return p, err
 	}
@@ -75,16 +76,16 @@ func poll[V any](ctx context.Context, s *Store, what string, do func(context.Con
 
 // majority is the leader that so many nodes name, if there is one, and how many
 // nodes name the one that most name.
-func (p *polled[V]) majority(quorum int) (leader elector.Leader, most int) {
+func (p *polled[V]) majority(size int) (leader elector.Leader, most int) {
 	ids := make(map[string][]elector.Leader, 1)
 	for n, v := range p.verdicts {
-		if l, ok := any(p.values[n]).(elector.Leader); ok && v == yes && l.ID != "" {
+		if l, ok := any(p.values[n]).(elector.Leader); ok && v == quorum.Yes && l.ID != "" {
 			ids[l.ID] = append(ids[l.ID], l)
 		}
 	}
 	for id, all := range ids {
 		most = max(most, len(all))
-		if len(all) < quorum {
+		if len(all) < size {
 			continue
 		}
 		var tokens []uint64
@@ -92,8 +93,8 @@ func (p *polled[V]) majority(quorum int) (leader elector.Leader, most int) {
 		for _, l := range all {
 			tokens, left = append(tokens, l.Token), append(left, l.Remaining)
 		}
-		slices.Sort(left) // a majority holds it until the quorum-th of the longest ends
-		leader = elector.Leader{ID: id, Token: usual(tokens), Remaining: left[len(left)-quorum]}
+		slices.Sort(left) // a majority holds it until the size-th of the longest ends
+		leader = elector.Leader{ID: id, Token: quorum.Usual(tokens), Remaining: left[len(left)-size]}
 	}
 	return leader, most
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // errBusy is the outcome of a request that was never sent.
@@ -87,36 +88,22 @@ func guarded[V any](ctx context.Context, store elector.Store, do func(context.Co
 
 // tell reports what failed.
 func (n *node) tell(call string, err error) {
-	if n.onError != nil && verdictOf(err) >= silent && !errors.Is(err, elector.ErrUnsupported) {
+	if n.onError != nil && verdictOf(err) >= quorum.Silent && !errors.Is(err, elector.ErrUnsupported) {
 		n.onError(n.name, call, err)
 	}
 }
 
-// verdict is what one node's answer means.
-type verdict int
-
-const (
-	waiting  verdict = iota // not answered yet
-	yes                     // granted, renewed, released
-	no                      // held by somebody else, not held
-	silent                  // no answer: the outcome is unknown
-	hopeless                // a fatal error
-)
-
-func verdictOf(err error) verdict {
+func verdictOf(err error) quorum.Verdict {
 	var held *elector.HeldError
 	var fatal *elector.FatalError
 	switch {
 	case err == nil:
-		return yes
+		return quorum.Yes
 	case errors.As(err, &fatal):
-		return hopeless
+		return quorum.Hopeless
 	case errors.As(err, &held), errors.Is(err, elector.ErrNotHeld):
-		return no
+		return quorum.No
 	default:
-		return silent
+		return quorum.Silent
 	}
 }
-
-// tally counts verdicts.
-type tally [hopeless + 1]int

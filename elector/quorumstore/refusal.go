@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // refusal is the error of an attempt for which no majority can be had.
@@ -15,7 +16,7 @@ func (q *acquisition) refusal() error {
 	for n, h := range q.held {
 		if h != nil {
 			heldBy++
-		} else if q.verdicts[n] == hopeless {
+		} else if q.Verdicts[n] == quorum.Hopeless {
 			hopelessOnes++
 		}
 	}
@@ -25,10 +26,10 @@ func (q *acquisition) refusal() error {
 	case heldBy+hopelessOnes > s.minority() && heldBy > 0:
 		return q.heldError()
 	default:
-		verdicts, errs := slices.Clone(q.verdicts), slices.Clone(q.errs)
+		verdicts, errs := slices.Clone(q.Verdicts), slices.Clone(q.errs)
 		for n, freed := range q.freed {
 			if freed {
-				verdicts[n], errs[n] = yes, nil
+				verdicts[n], errs[n] = quorum.Yes, nil
 			}
 		}
 		return s.undecided("acquire", q.in.Election, verdicts, errs)
@@ -43,7 +44,7 @@ func (q *acquisition) heldError() error {
 		if h == nil {
 			continue
 		}
-		e.Waiters = max(e.Waiters, h.Waiters)
+		e.Waiters += h.Waiters
 		if h.Repaired != "" {
 			e.Repaired = q.s.nodes[n].name + ": " + h.Repaired
 		}
@@ -85,30 +86,12 @@ func (q *acquisition) rival() (most rival) {
 				tokens = append(tokens, other.Token)
 			}
 		}
-		r.token = usual(tokens)
+		r.token = quorum.Usual(tokens)
 		if r.nodes > most.nodes || r.nodes == most.nodes && r.id < most.id {
 			most = r
 		}
 	}
 	return most
-}
-
-// usual is the token that most nodes name for one term, and the smallest one if
-// it is a tie: nodes that joined later have larger ones.
-func usual(tokens []uint64) (token uint64) {
-	slices.Sort(tokens)
-	most := 0
-	for i := 0; i < len(tokens); {
-		j := i
-		for j < len(tokens) && tokens[j] == tokens[i] {
-			j++
-		}
-		if j-i > most {
-			most, token = j-i, tokens[i]
-		}
-		i = j
-	}
-	return token
 }
 
 // remaining is when a majority can be free. Candidates that hold a few nodes

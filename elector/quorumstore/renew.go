@@ -3,10 +3,10 @@ package quorumstore
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // Renew is [elector.Store.Renew]. It succeeds as soon as a majority has renewed,
@@ -22,7 +22,7 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	r := &renewal{
 		s: s, l: l, ctx: ctx, began: s.now(), patience: s.patience(ctx),
 		events:   make(chan event[struct{}], len(s.nodes)),
-		verdicts: make([]verdict, len(s.nodes)), errs: make([]error, len(s.nodes)),
+		verdicts: make([]quorum.Verdict, len(s.nodes)), errs: make([]error, len(s.nodes)),
 	}
 	r.send()
 	for {
@@ -47,7 +47,7 @@ type renewal struct {
 	began    time.Duration
 	patience time.Duration
 	events   chan event[struct{}]
-	verdicts []verdict
+	verdicts []quorum.Verdict
 	errs     []error
 }
 
@@ -56,16 +56,12 @@ type renewal struct {
 // holds mu.
 func (s *Store) find(l elector.Lease) *attempt {
 	k := key{l.Election, l.ID, l.Nonce}
-	if a := s.attempts[k]; a != nil && a.token == l.Token {
-		a.ttl, a.touched = max(a.ttl, l.TTL), s.now()
+	if a := s.attempts[k]; a != nil && a.Token == l.Token {
+		a.TTL, a.touched = max(a.TTL, l.TTL), s.now()
 		return a
 	}
 	a := s.stranger(k)
-	a.token, a.ttl, a.touched = l.Token, l.TTL, s.now()
-	a.sent = math.MinInt64 / 2 // no majority is known to have confirmed it: never fresh
-	for n := range a.nodes {
-		a.nodes[n] = holding{token: l.Token, counted: true}
-	}
+	a.Claim, a.touched = quorum.Foreign(len(s.nodes), l.Token, l.TTL), s.now()
 	return a
 }
 
@@ -74,22 +70,21 @@ func (r *renewal) send() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.a = r.s.find(r.l)
-	for n, h := range r.a.nodes {
-		switch {
-		case h.counted:
-			r.renew(n, h.token)
-		case !r.a.mendable(n, r.began):
-			// Somebody else may have led since, so this node cannot count.
-			r.verdicts[n], r.errs[n] = no, elector.ErrNotHeld
-		case h.token != 0 && h.token < r.l.Token:
+	for n, h := range r.a.Nodes {
+		switch r.a.Move(n, r.began) {
+		case quorum.Renew:
+			r.renew(n, h.Token)
+		case quorum.Pass:
+			r.verdicts[n], r.errs[n] = quorum.No, elector.ErrNotHeld
+		case quorum.Remend:
 			r.s.drop(r.ctx, r.a, n, r.patience, func(e event[struct{}]) {
-				if v := verdictOf(e.err); v == silent || v == hopeless {
+				if v := verdictOf(e.err); v == quorum.Silent || v == quorum.Hopeless {
 					r.events <- e
 					return
 				}
 				r.mend(n)
 			})
-		default:
+		case quorum.Mend:
 			r.mend(n)
 		}
 	}
@@ -106,7 +101,7 @@ func (r *renewal) renew(n int, token uint64) {
 		note: func(_ struct{}, err error) {
 			if errors.Is(err, elector.ErrNotHeld) {
 				r.s.mu.Lock()
-				r.a.lost(n, token, r.began)
+				r.a.Lost(n, token, r.began)
 				r.s.mu.Unlock()
 			}
 		},
@@ -115,7 +110,7 @@ func (r *renewal) renew(n int, token uint64) {
 }
 
 // mend makes a node hold the lease that does not. Its token is the term's, or
-// larger if it granted that one to somebody else: see attempt.granted.
+// larger if it granted that one to somebody else: see quorum.Claim.Granted.
 func (r *renewal) mend(n int) {
 	in := elector.Attempt{
 		Election: r.l.Election, ID: r.l.ID, Nonce: r.l.Nonce, Request: r.l.Request,
@@ -140,27 +135,25 @@ func (r *renewal) mend(n int) {
 func (r *renewal) counts(n int, token uint64) bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	h := r.a.nodes[n]
-	return h.counted && h.token == token
+	return r.a.Counts(n, token)
 }
 
 // decide says whether the outcome is certain.
 func (r *renewal) decide() (error, bool) {
-	t := count(r.verdicts)
-	switch {
-	case t[yes] >= r.s.quorum:
+	switch quorum.Renewed(r.verdicts) {
+	case quorum.Done:
 		r.s.mu.Lock()
 		defer r.s.mu.Unlock()
-		r.a.sent = max(r.a.sent, r.began)
+		r.a.Sent = max(r.a.Sent, r.began)
 		if k := r.a.key; r.s.attempts[k] == nil {
 			r.s.attempts[k] = r.a // a lease from elsewhere, known now
 		}
 		return nil, true
-	case t[no] > r.s.minority():
+	case quorum.Denied:
 		return elector.ErrNotHeld, true
-	case t[hopeless] > r.s.minority():
+	case quorum.Lost:
 		return r.s.hopeless("renew", r.l.Election, r.errs), true
-	case t[waiting] == 0:
+	case quorum.Undecided:
 		return r.s.undecided("renew", r.l.Election, r.verdicts, r.errs), true
 	default:
 		return nil, false
@@ -179,11 +172,11 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 	}
 	events, began := make(chan event[struct{}], len(s.nodes)), s.now()
 	s.release(ctx, l, func(e event[struct{}]) { events <- e })
-	verdicts, errs := make([]verdict, len(s.nodes)), make([]error, len(s.nodes))
+	verdicts, errs := make([]quorum.Verdict, len(s.nodes)), make([]error, len(s.nodes))
 	var late <-chan time.Time
 	for {
 		err, decided := s.released(l.Election, verdicts, errs)
-		if decided && count(verdicts)[waiting] == 0 {
+		if decided && quorum.Count(verdicts)[quorum.Waiting] == 0 {
 			return err
 		}
 		if decided && late == nil {
@@ -204,20 +197,18 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 }
 
 // released says whether the outcome of a release is certain.
-func (s *Store) released(election string, verdicts []verdict, errs []error) (error, bool) {
-	switch t := count(verdicts); {
-	case t[yes] >= s.quorum:
+func (s *Store) released(election string, verdicts []quorum.Verdict, errs []error) (error, bool) {
+	switch quorum.Released(verdicts) {
+	case quorum.Done:
 		return nil, true
-	case t[no] > s.minority():
+	case quorum.Denied:
 		return elector.ErrNotHeld, true
-	case t[hopeless] > s.minority():
+	case quorum.Lost:
 		return s.hopeless("release", election, errs), true
-	case t[waiting] > 0:
-		return nil, false
-	case t[yes]+t[no] >= s.quorum:
-		return nil, true
-	default:
+	case quorum.Undecided:
 		return s.undecided("release", election, verdicts, errs), true
+	default:
+		return nil, false
 	}
 }
 
@@ -227,29 +218,19 @@ func (s *Store) release(ctx context.Context, l elector.Lease, done func(event[st
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.attempt(key{l.Election, l.ID, l.Nonce})
-	a.ttl = max(a.ttl, l.TTL)
-	ours := a.token == l.Token
+	a.TTL = max(a.TTL, l.TTL)
+	ours := a.Token == l.Token
 	if ours {
 		a.take(false)
-		a.token = 0
+		a.Token = 0
 	}
 	patience := s.patience(ctx)
-	for n := range a.nodes {
-		h, lease := &a.nodes[n], l
-		switch {
-		case ours && h.token != 0:
-			lease.Token = h.token
-		case h.token == l.Token && (a.open || h.counted):
-			// It belongs to a term with another token, or may yet.
+	for n := range a.Nodes {
+		lease, owed := l, false
+		if lease.Token, owed = a.Release(n, l.Token, ours, a.open); !owed {
 			go done(event[struct{}]{node: n, err: elector.ErrNotHeld})
 			continue
-		case a.token == 0 && !a.open && h.dropped > l.Token:
-			lease.Token = h.dropped // an earlier release of this one may have been lost
 		}
-		if h.token == lease.Token {
-			h.token, h.counted = 0, false
-		}
-		h.dropped = max(h.dropped, lease.Token)
 		send(ctx, s, patience, request[struct{}]{
 			what: "release", node: n, done: done,
 			do: func(ctx context.Context, store elector.Store) (struct{}, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // DefaultNodeTimeout is how long one node may take to answer, if Options do not
@@ -84,7 +85,7 @@ func New(nodes []elector.Store, o Options) (*Store, error) {
 		return nil, fmt.Errorf("quorumstore: Options.Names has %d names for %d nodes; give each node one, or none", len(o.Names), len(nodes))
 	}
 	s := &Store{
-		quorum: len(nodes)/2 + 1, timeout: o.NodeTimeout, now: o.Now,
+		quorum: quorum.Size(len(nodes)), timeout: o.NodeTimeout, now: o.Now,
 		attempts: make(map[key]*attempt), elections: make(map[string]*memory),
 	}
 	if s.timeout == 0 {
@@ -135,82 +136,12 @@ type key struct{ election, id, nonce string }
 // attempt is what this Store knows of one nonce.
 type attempt struct {
 	key
-	nodes   []holding
-	ttl     time.Duration
-	token   uint64        // of the term; 0 while nobody was told that there is one
-	sent    time.Duration // when the last request that a majority confirmed was sent
+	quorum.Claim
 	touched time.Duration
 
 	call int           // the latest call of Acquire or Release for it
 	open bool          // that call is an Acquire that is not decided
 	over chan struct{} // closed when another call takes that one's place
-}
-
-// holding is what is known of the lease of an attempt on one node.
-type holding struct {
-	token   uint64 // that the node granted last; 0: none, or it is gone
-	counted bool   // it counts for the majority: see attempt.granted
-	dropped uint64 // the highest token that a release was sent for
-
-	// gone says that the node counted, and then did not hold the lease when it
-	// was asked by a renewal sent at the time asked.
-	gone  bool
-	asked time.Duration
-}
-
-// fresh says whether the majority that confirmed the lease last still holds it:
-// its nodes keep it for ttl at least, and no clock runs that wrong.
-func (a *attempt) fresh(now time.Duration) bool {
-	return a.token != 0 && now-a.sent <= a.ttl*3/4
-}
-
-// mendable says whether node n may be made to hold the lease that it does not,
-// and count: if a majority holds it all the while. A node that has lost it is
-// no witness of that: then a majority must have confirmed it since.
-func (a *attempt) mendable(n int, now time.Duration) bool {
-	h := a.nodes[n]
-	return a.fresh(now) && (!h.gone || a.sent >= h.asked)
-}
-
-// granted notes that node n granted the attempt a token. It is worth nothing if
-// a release of it was sent before: however late, that release will end it.
-func (a *attempt) granted(n int, token uint64, now time.Duration) {
-	h := &a.nodes[n]
-	if token <= h.dropped {
-		return
-	}
-	if h.token != token {
-		h.token, h.counted = token, false
-	}
-	// A term's token was granted to nobody else. A larger one tells nothing
-	// about who held the node since, so the node counts only if a majority held
-	// the lease all the while, and nobody else can have led.
-	if a.token != 0 && (token == a.token || token > a.token && a.mendable(n, now)) {
-		h.counted, h.gone = true, false
-	}
-}
-
-// lost notes that node n did not hold the lease with that token, when it was
-// asked by a renewal sent at that time.
-func (a *attempt) lost(n int, token uint64, asked time.Duration) {
-	if h := &a.nodes[n]; h.token == token {
-		h.token, h.counted, h.gone, h.asked = 0, false, true, asked
-	}
-}
-
-// won makes the attempt a term.
-func (a *attempt) won(token uint64, sent, now time.Duration) {
-	if a.token != token {
-		for n := range a.nodes {
-			a.nodes[n].counted, a.nodes[n].gone = false, false
-		}
-	}
-	a.token, a.sent = token, max(a.sent, sent)
-	for n, h := range a.nodes {
-		if h.token != 0 {
-			a.granted(n, h.token, now)
-		}
-	}
 }
 
 // memory is what this Store remembers of an election, for better manners.
@@ -255,7 +186,7 @@ func (s *Store) forget() {
 	}
 	now := s.now()
 	for k, a := range s.attempts {
-		if !a.open && now-a.touched > 2*a.ttl+2*s.timeout {
+		if !a.open && now-a.touched > 2*a.TTL+2*s.timeout {
 			delete(s.attempts, k)
 		}
 	}
@@ -279,17 +210,9 @@ func (s *Store) attempt(k key) *attempt {
 	return a
 }
 
-// highest is the largest token that a node is known to hold for the attempt.
-func (a *attempt) highest() (token uint64) {
-	for _, h := range a.nodes {
-		token = max(token, h.token)
-	}
-	return token
-}
-
 // stranger is an attempt that nothing is known of.
 func (s *Store) stranger(k key) *attempt {
-	return &attempt{key: k, nodes: make([]holding, len(s.nodes)), over: make(chan struct{})}
+	return &attempt{key: k, Claim: quorum.NewClaim(len(s.nodes)), over: make(chan struct{})}
 }
 
 // take makes a new call the only one that decides on the attempt: a call under

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // Candidates is [elector.Roster]: whom any node heard of, since each candidate
@@ -161,7 +162,7 @@ func survey[K, V any](ctx context.Context, s *Store, what, election string, do f
 	}
 	answers, silentOnes := make(map[int]V), make(map[int]error)
 	for n, v := range p.verdicts {
-		if v == yes {
+		if v == quorum.Yes {
 			answers[n] = p.values[n]
 		} else if _, ok := s.nodes[n].store.(K); ok {
 			silentOnes[n] = p.errs[n]

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // The pauses before the watch of one node that broke off is begun again.
@@ -19,22 +21,21 @@ const (
 // Watch is [elector.Store.Watch] on all nodes. A grant is passed on when a
 // majority has announced it, a release when a majority is free as far as was
 // announced; so attempts that fail wake nobody. A node's watch that breaks off is
-// begun again, with pauses; Watch ends when those of a majority have broken off.
-// hint is not called after Watch has returned.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// begun again, with pauses; it ends when those of a majority have broken off.
+//
+// Who waits counts once for each node (Hint.Waiters and its like): attempts that
+// compete for majorities can all fail, so they need more time between them than
+// those for one key.
+func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{s: s, election: election, hint: hint, nodes: make([]watched, len(s.nodes)), fail: cancel}
+	w := &watch{s: s, election: election, hint: hint, broken: make([]error, len(s.nodes)), nodes: quorum.NewAnnounced(len(s.nodes)), fail: cancel}
 	for n := range s.nodes {
 		go w.keep(ctx, n)
 	}
-	<-ctx.Done()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	return context.Cause(ctx)
+	context.AfterFunc(ctx, func() {
+		w.end()
+		ended(context.Cause(ctx))
+	})
 }
 
 // watch is one call of Watch.
@@ -43,18 +44,18 @@ type watch struct {
 	election string
 	fail     context.CancelCauseFunc
 
-	mu    sync.Mutex // held while hint is called, so that there is one at a time
-	hint  func(elector.Hint)
-	over  bool
-	nodes []watched
-	free  bool // a majority is, and that was passed on
+	mu     sync.Mutex // held while hint is called, so that there is one at a time
+	hint   func(elector.Hint)
+	over   bool
+	broken []error // by node: its watch broke off, and none has lasted since
+	nodes  quorum.Announced
 }
 
-// watched is what one node has announced.
-type watched struct {
-	broken error // the watch broke off, and none has lasted since
-	kind   elector.HintKind
-	token  uint64
+// end makes the last hint the last one.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
 }
 
 // keep watches one node until ctx is done.
@@ -65,7 +66,9 @@ func (w *watch) keep(ctx context.Context, n int) {
 		lasted := time.AfterFunc(pause, func() { w.mended(n) })
 		began := w.s.now()
 		_, err := guarded(ctx, node.store, func(ctx context.Context, store elector.Store) (struct{}, error) {
-			return struct{}{}, store.Watch(ctx, w.election, func(h elector.Hint) { w.heard(n, h) })
+			ended := make(chan error, 1)
+			store.Watch(ctx, w.election, func(h elector.Hint) { w.heard(n, h) }, func(err error) { ended <- err })
+			return struct{}{}, <-ended
 		})
 		lasted.Stop()
 		if ctx.Err() != nil {
@@ -94,20 +97,16 @@ func (w *watch) keep(ctx context.Context, n int) {
 func (w *watch) mended(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.nodes[n].broken = nil
+	w.broken[n] = nil
 }
 
 // broke notes that a node's watch broke off.
 func (w *watch) broke(n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.nodes[n] = watched{broken: fmt.Errorf("%s: %w", w.s.nodes[n].name, err)} // what it said may be out of date
-	var all []error
-	for _, node := range w.nodes {
-		if node.broken != nil {
-			all = append(all, node.broken)
-		}
-	}
+	w.broken[n] = fmt.Errorf("%s: %w", w.s.nodes[n].name, err)
+	w.nodes.Forget(n)
+	all := slices.DeleteFunc(slices.Clone(w.broken), func(err error) bool { return err == nil })
 	if len(all) > w.s.minority() {
 		w.fail(fmt.Errorf("quorumstore: watch %q: no majority of the nodes announces anything: %w", w.election, errors.Join(all...)))
 	}
@@ -117,33 +116,23 @@ func (w *watch) broke(n int, err error) {
 func (w *watch) heard(n int, h elector.Hint) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	node := &w.nodes[n]
-	node.broken = nil
-	if w.over || node.kind == h.Kind && node.token == h.Token {
+	w.broken[n] = nil
+	if w.over {
 		return
 	}
-	node.kind, node.token = h.Kind, h.Token
-	free, same := 0, 0
-	var tokens []uint64
-	for _, other := range w.nodes {
-		switch {
-		case other.kind == elector.HintReleased:
-			free++
-			tokens = append(tokens, other.token)
-		case other.kind == h.Kind && other.token == h.Token:
-			same++
+	h.Waiters *= len(w.broken)
+	switch h.Kind {
+	case elector.HintReleased:
+		if usual, news := w.nodes.Released(n, h.Token); news {
+			// Who was told a larger token would take this for old news.
+			h.Token = max(usual, w.told())
+			w.hint(h)
 		}
-	}
-	was := w.free
-	w.free = free >= w.s.quorum
-	switch {
-	case h.Kind == elector.HintReleased && w.free && !was:
-		// Who was told a larger token would take this for old news.
-		h.Token = max(usual(tokens), w.told())
-		w.hint(h)
-	case h.Kind == elector.HintGranted && same == w.s.quorum:
-		w.tell(h.Token)
-		w.hint(h)
+	case elector.HintGranted:
+		if w.nodes.Granted(n, h.Token) {
+			w.tell(h.Token)
+			w.hint(h)
+		}
 	}
 }
 

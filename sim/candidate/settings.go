@@ -16,7 +16,7 @@ type Settings struct {
 	Node       string
 	RedisURL   string
 	RedisURLs  []string // of all Redis, where the store is several that know nothing of each other
-	ServerName string // of the store's TLS certificate, "" without TLS
+	ServerName string   // of the store's TLS certificate, "" without TLS
 	Via        map[string]string
 	Replicas   int // that must confirm what the production elector does
 	Lease      time.Duration

@@ -36,6 +36,7 @@ type call struct {
 	command  command
 	outcome  outcome
 	op       history.Event // the invocation; Op 0 if it is not recorded
+	several  bool          // it is a call on a majority of stores
 	owner    caller
 }
 
@@ -67,15 +68,16 @@ type outcome struct {
 	value any           // of a bare command
 }
 
-// client is one process's way of talking to the store: connections of its own,
+// client is one process's way of talking to a store: connections of its own,
 // each for one request at a time.
 type client struct {
-	run  *run
-	node *node
-	life uint64 // of the process
-	idle int    // connections that are open and free
-	open []*call
-	free []*call
+	run   *run
+	store *store
+	node  *node
+	life  uint64 // of the process
+	idle  int    // connections that are open and free
+	open  []*call
+	free  []*call
 }
 
 // ask makes a call. Its owner is told the outcome after timeout at the latest.
@@ -91,11 +93,7 @@ func (c *client) ask(owner caller, cmd command, timeout time.Duration) {
 	k.toStore, k.orphan, k.whole, k.inHand, k.closed, k.breaking, k.outcome = false, false, false, false, false, false, outcome{}
 	k.op = history.Event{}
 	if !cmd.quiet {
-		k.op = history.Event{
-			Kind: history.Invoke, Node: c.node.name, Op: c.run.nextOp(), Call: cmd.call,
-			Nonce: cmd.nonce, Try: cmd.try, Token: cmd.token, TTL: cmd.ttl,
-		}
-		c.run.add(k.op)
+		k.invoke()
 	}
 	c.open = append(c.open, k)
 	if c.idle > 0 {
@@ -103,11 +101,21 @@ func (c *client) ask(owner caller, cmd command, timeout time.Duration) {
 		k.send(arrived)
 		return
 	}
-	if !c.node.link.open() || c.run.store.down {
+	if !c.node.link.open() || c.store.down {
 		k.breaks()
 		return
 	}
 	k.send(greeted)
+}
+
+// invoke records that the call is made.
+func (k *call) invoke() {
+	c, cmd := k.client, &k.command
+	k.op = history.Event{
+		Kind: history.Invoke, Node: c.node.name, Op: c.run.nextOp(), Call: cmd.call,
+		Nonce: cmd.nonce, Try: cmd.try, Token: cmd.token, TTL: cmd.ttl,
+	}
+	c.run.add(k.op)
 }
 
 // send puts a message on its way to the given station.
@@ -123,7 +131,7 @@ func (k *call) send(station uint64) {
 	}
 	at := c.run.now + c.node.link.travel(way)
 	if way == down {
-		at += c.run.store.turn()
+		at += c.store.turn()
 	}
 	if at > k.deadline {
 		k.hang()
@@ -174,7 +182,7 @@ func (k *call) act(arg uint64) {
 	switch station {
 	case greeted, arrived:
 		k.toStore = false
-		c.run.store.receive(k, station)
+		c.store.receive(k, station)
 	case welcomed:
 		k.goOn()
 	case answered:
@@ -279,6 +287,9 @@ func (k *call) complete() {
 		e.Kind, e.Error = history.Fail, in.Err.Error()
 	default:
 		e.Kind, e.Error = history.Info, in.Err.Error()
+	}
+	if k.several {
+		e = sim.OfMajority(e)
 	}
 	k.client.run.add(e)
 }

@@ -49,7 +49,7 @@ func TestAnswerOutlivesItsConnection(t *testing.T) {
 	if r.did("n1", history.Ok, history.Renew) != 2 {
 		t.Errorf("the answer is gone: %+v", r.events[len(r.events)-3:])
 	}
-	if n := r.nodes[0].client.idle; n != 0 {
+	if n := r.nodes[0].client().idle; n != 0 {
 		t.Errorf("%d connections are open", n)
 	}
 }
@@ -128,7 +128,7 @@ func (c *chaos) step(ctx context.Context) {
 		timeout := time.Duration(rapid.IntRange(1, 80).Draw(c.T, "timeout")) * ms
 		a := &asked{t: c.T, run: c.run, number: int64(len(c.asked) + 1), by: c.now + timeout}
 		c.asked = append(c.asked, a)
-		n.client.ask(a, command{args: []string{"INCRBY", a.key(), strconv.FormatInt(a.number, 10)}, quiet: true}, timeout)
+		n.client().ask(a, command{args: []string{"INCRBY", a.key(), strconv.FormatInt(a.number, 10)}, quiet: true}, timeout)
 	case "cut":
 		_, err = c.Cut(ctx, n.name, rapid.SampledFrom(faults.Cuts).Draw(c.T, "how"))
 	case "mend":
@@ -167,7 +167,7 @@ func (a *asked) key() string { return "k" + strconv.FormatInt(a.number, 10) }
 
 // owner tells whether n's process waits for the answer.
 func (a *asked) owner(n *node) bool {
-	return n.process != nil && slices.ContainsFunc(n.client.open, func(k *call) bool { return k.owner == a })
+	return n.process != nil && slices.ContainsFunc(n.client().open, func(k *call) bool { return k.owner == a })
 }
 
 // excuse gives those of a process that stood still until now.
@@ -222,8 +222,8 @@ func TestCallsGetTheirOwnAnswers(t *testing.T) {
 			}
 		}
 		for _, n := range c.nodes {
-			if n.process != nil && len(n.client.open) > 0 {
-				rt.Fatalf("%d calls of %s are open", len(n.client.open), n.name)
+			if n.process != nil && len(n.client().open) > 0 {
+				rt.Fatalf("%d calls of %s are open", len(n.client().open), n.name)
 			}
 		}
 	})
@@ -262,7 +262,7 @@ func TestOrphansTakeEffect(t *testing.T) {
 func TestBreaksAreLearntOnce(t *testing.T) {
 	r := launch(t, quick(1), Subject{})
 	r.to(1500 * ms)
-	c := r.nodes[0].client
+	c := r.nodes[0].client()
 	if c.idle == 0 {
 		t.Fatal("there is no connection to break")
 	}

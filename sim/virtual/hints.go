@@ -13,6 +13,7 @@ import (
 // and who is granted it. Hints may be lost; nothing depends on them.
 type subscription struct {
 	node    *node
+	store   *store
 	life    uint64        // of the process that it belongs to
 	stands  *server       // counts it; nil for none
 	uses    uint64        // connections so far: what is planned for an older one is stale
@@ -43,7 +44,7 @@ func (s *subscription) subscribe() {
 	s.uses++
 	s.pausing = false
 	s.began = r.now
-	if !l.open() || r.store.down {
+	if !l.open() || s.store.down {
 		s.retry()
 		return
 	}
@@ -75,10 +76,10 @@ func (s *subscription) act(arg uint64) {
 		s.deliver(arg)
 		return
 	}
-	if arg/subscriptionStations != s.uses || n.subscription != s {
+	if arg/subscriptionStations != s.uses || n.subscriptions[s.store.index] != s {
 		return
 	}
-	store := n.run.store
+	store := s.store
 	switch arg % subscriptionStations {
 	case subscribing:
 		if store.down || store.paused || !n.link.passes(up) || !n.link.open() {
@@ -86,7 +87,7 @@ func (s *subscription) act(arg uint64) {
 			return
 		}
 		s.stands = store.of(n)
-		s.stands.watchers = append(s.stands.watchers, n)
+		s.stands.watchers = append(s.stands.watchers, s)
 		s.stands.model.Subscribe(store.channel)
 	case resubscribe:
 		if !n.defers(s, arg) {
@@ -97,7 +98,8 @@ func (s *subscription) act(arg uint64) {
 
 // deliver hands the next hint to the candidate.
 func (s *subscription) deliver(arg uint64) {
-	if s.node.subscription == s && s.node.defers(s, arg) {
+	current := s.node.subscriptions[s.store.index] == s
+	if current && s.node.defers(s, arg) {
 		return
 	}
 	h := s.hints[s.taken]
@@ -105,8 +107,8 @@ func (s *subscription) deliver(arg uint64) {
 	if s.taken == len(s.hints) {
 		s.hints, s.taken = s.hints[:0], 0
 	}
-	if s.node.subscription == s && h.uses == s.uses {
-		s.node.process.hint(h.input)
+	if current && h.uses == s.uses {
+		s.node.heard(s.store.index, h.input)
 	}
 }
 
@@ -114,6 +116,9 @@ func (s *subscription) deliver(arg uint64) {
 func (s *subscription) close() {
 	s.forget()
 	s.uses++
+	if s.node.majority != nil {
+		s.node.majority.announced.Forget(s.store.index)
+	}
 }
 
 // breaks ends the connection, if there is one; the candidate will open another.
@@ -130,8 +135,8 @@ func (s *subscription) forget() {
 	if s.stands == nil {
 		return
 	}
-	s.stands.model.Unsubscribe(s.node.run.store.channel)
-	s.stands.watchers = slices.DeleteFunc(s.stands.watchers, func(n *node) bool { return n == s.node })
+	s.stands.model.Unsubscribe(s.store.channel)
+	s.stands.watchers = slices.DeleteFunc(s.stands.watchers, func(w *subscription) bool { return w == s })
 	s.stands = nil
 }
 
@@ -141,12 +146,12 @@ func (s *store) published(at *server, message string) {
 	if !ok {
 		return
 	}
-	for _, n := range at.watchers {
-		sub := n.subscription
-		if !n.link.passes(down) {
+	for _, sub := range at.watchers {
+		link := sub.node.link
+		if !link.passes(down) {
 			continue
 		}
-		sub.arrives = max(sub.arrives, s.run.now+n.link.travel(down))
+		sub.arrives = max(sub.arrives, s.run.now+link.travel(down))
 		sub.hints = append(sub.hints, hint{in, sub.uses})
 		s.run.plan(sub.arrives, sub, hinted)
 	}

@@ -15,7 +15,7 @@ import (
 func TestPauseBeforeSubscribing(t *testing.T) {
 	r := launch(t, quick(1), Subject{})
 	r.to(time.Second)
-	s := r.nodes[0].subscription
+	s := r.nodes[0].subscriptions[0]
 	r.must(r.Cut(t.Context(), "n1", faults.CutRefused)) // 200 ms, then 400 ms, …
 	r.to(1300 * ms)
 	r.must("", r.Mend(t.Context(), "n1"))
@@ -64,7 +64,7 @@ func TestHintsKeepTheirOrder(t *testing.T) {
 				n.resume()
 			case 2:
 				broken = true
-				n.subscription.breaks()
+				n.subscriptions[0].breaks()
 			default:
 				sent++
 				r.store.model.Do(r.store.now(), "PUBLISH", r.store.channel, "released "+decimal(sent)+" 1")

@@ -155,7 +155,7 @@ func (h *host) Do(timeout time.Duration, args ...string) (any, error) {
 func (h *host) ask(c command, timeout time.Duration) {
 	h.alive()
 	c.quiet = true
-	h.node.client.ask(h, c, timeout)
+	h.node.client().ask(h, c, timeout)
 	for !h.routine.await(&h.answered, timeout+time.Hour) {
 		continue // a process that stands still learns nothing meanwhile
 	}

@@ -51,7 +51,7 @@ func (n *node) inFlight() history.Call {
 		return ""
 	}
 	var first *call
-	for _, k := range n.client.open {
+	for _, k := range n.client().open {
 		if k.command.call != "" && (first == nil || k.op.Op < first.op.Op) {
 			first = k
 		}

@@ -12,7 +12,7 @@ import (
 func TestMomentNamesTheOldestCall(t *testing.T) {
 	r := launch(t, quick(1), Subject{})
 	r.to(1500 * ms)
-	c := r.nodes[0].client
+	c := r.nodes[0].client()
 	for i, call := range []history.Call{history.Observe, history.Acquire, history.Renew, history.Release} {
 		c.ask(nobody{}, command{call: call}, time.Duration(1+i)*100*ms)
 	}

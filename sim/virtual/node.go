@@ -21,15 +21,16 @@ type node struct {
 	asleep time.Duration // what its clock showed when it was suspended; negative: it is awake
 	link   *link
 
-	life         uint64 // counts the processes so far
-	process      process
-	client       *client
-	subscription *subscription
-	paused       bool
-	leaving      bool    // it was asked to resign
-	inbox        []event // what has come while the process stood still
-	hold         *hold   // on its next write
-	exited       signal
+	life          uint64 // counts the processes so far
+	process       process
+	clients       []*client // of the process, one for each store
+	subscriptions []*subscription
+	majority      *majority // nil where there is one store
+	paused        bool
+	leaving       bool    // it was asked to resign
+	inbox         []event // what has come while the process stood still
+	hold          *hold   // on its next write
+	exited        signal
 }
 
 // process is the elector that runs in a node.
@@ -48,8 +49,7 @@ type process interface {
 func (n *node) launch(took time.Duration) {
 	n.life++
 	n.paused = false
-	n.client = &client{run: n.run, node: n, life: n.life}
-	n.subscription = &subscription{node: n, life: n.life}
+	n.connect()
 	n.run.add(history.Event{Kind: history.Start, Node: n.name})
 	if took == 0 {
 		n.process = n.run.subject.start(n)
@@ -57,6 +57,44 @@ func (n *node) launch(took time.Duration) {
 	}
 	n.process = (*start)(n)
 	n.run.plan(n.run.now+took, (*start)(n), n.life)
+}
+
+// connect gives the new process its ways to the stores.
+func (n *node) connect() {
+	n.clients, n.subscriptions, n.majority = nil, nil, nil
+	for _, store := range n.run.stores {
+		n.clients = append(n.clients, &client{run: n.run, store: store, node: n, life: n.life})
+		n.subscriptions = append(n.subscriptions, &subscription{node: n, store: store, life: n.life})
+	}
+	if len(n.clients) > 1 {
+		n.majority = newMajority(n)
+	}
+}
+
+// client is the process's way to the first store, which mostly is the only one.
+func (n *node) client() *client { return n.clients[0] }
+
+// ask makes a call on the store, or on a majority of the stores.
+func (n *node) ask(owner caller, cmd command, timeout time.Duration) {
+	if n.majority != nil {
+		n.majority.ask(owner, cmd, timeout)
+		return
+	}
+	n.client().ask(owner, cmd, timeout)
+}
+
+// heard tells the process what a store has announced.
+func (n *node) heard(store int, in machine.Input) {
+	if n.majority == nil || n.majority.heard(store, &in) {
+		n.process.hint(in)
+	}
+}
+
+// subscribe opens the process's connections for hints.
+func (n *node) subscribe() {
+	for _, s := range n.subscriptions {
+		s.subscribe()
+	}
 }
 
 // start is a process whose elector has not begun.
@@ -99,8 +137,10 @@ func (n *node) exit(why history.Why) {
 	n.life++
 	n.paused = false
 	n.inbox = n.inbox[:0]
-	n.client.vanish()
-	n.subscription.close()
+	for i := range n.clients {
+		n.clients[i].vanish()
+		n.subscriptions[i].close()
+	}
 	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why})
 	n.exited.fire()
 }
@@ -131,6 +171,16 @@ func (n *node) closeConnections() {
 	if n.process == nil {
 		return
 	}
-	n.client.shut()
-	n.subscription.breaks()
+	for i := range n.clients {
+		n.closeConnectionsTo(i)
+	}
+}
+
+// closeConnectionsTo closes what is open to one of the stores.
+func (n *node) closeConnectionsTo(store int) {
+	if n.process == nil {
+		return
+	}
+	n.clients[store].shut()
+	n.subscriptions[store].breaks()
 }

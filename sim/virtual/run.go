@@ -17,7 +17,8 @@ type run struct {
 	*record
 	spec     sim.Plan
 	subject  Subject
-	store    *store
+	store    *store   // the first of them
+	stores   []*store // which know nothing of each other; mostly there is one
 	resource *resource
 	nodes    []*node
 	byName   map[string]*node
@@ -38,7 +39,8 @@ func (w *World) newRun(plan sim.Plan, subject Subject) *run {
 	r.chance = newRandom(plan.Seed, drawStage)
 	names := plan.NodeNames()
 	r.record = &record{agenda: &r.agenda, leaders: sim.NewLeadership(names)}
-	r.store = newStore(r, subject)
+	r.stores = newStores(r, subject)
+	r.store = r.stores[0]
 	r.resource = &resource{run: r, random: newRandom(plan.Seed, drawResource)}
 	for i, name := range names {
 		n := &node{run: r, index: i, name: name, clock: newClock(), random: newRandom(plan.Seed, drawNode+uint64(i)), asleep: -1}

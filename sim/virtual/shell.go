@@ -80,7 +80,7 @@ func startShell(n *node, decide func(machine.Config) Decider) *shell {
 	e.machine = decide(cfg)
 	e.observe = ticker{shell: e}
 	e.term.beat = ticker{shell: e, work: true}
-	n.subscription.subscribe()
+	n.subscribe()
 	n.run.resource.read(n) // a hot standby has its connections
 	e.observe.start(n.run.spec.Asks())
 	e.step(machine.Input{Kind: machine.Start})
@@ -168,7 +168,7 @@ func (e *shell) send(r *machine.Request) {
 	default:
 		c.call, c.value = history.Release, e.valueOf(r)
 	}
-	e.node.client.ask(e, c, overtime*r.Timeout)
+	e.node.ask(e, c, overtime*r.Timeout)
 }
 
 // valueOf is the lease that the request names.
@@ -347,6 +347,6 @@ func (t *ticker) act(uses uint64) {
 		e.workOn()
 		return
 	}
-	e.node.client.ask(nobody{}, command{call: history.Observe}, overtime*e.timeout)
+	e.node.ask(nobody{}, command{call: history.Observe}, overtime*e.timeout)
 	t.start(e.node.run.spec.Asks())
 }

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,30 +11,51 @@ import (
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
-// StopStore implements faults.World.
-func (s *stage) StopStore(context.Context, []string) (string, error) {
-	if s.store.down {
-		return "", errDown
+// meant calls act for each store that the targets mean, and joins the evidence.
+func (s *stage) meant(targets []string, act func(*store) (string, error)) (evidence string, err error) {
+	which, err := faults.StoreNodes(targets, len(s.stores))
+	for _, i := range which {
+		seen, failed := act(s.stores[i])
+		if evidence != "" && seen != "" {
+			evidence += "; "
+		}
+		evidence, err = evidence+seen, errors.Join(err, failed)
 	}
-	s.store.paused = true
-	return "the store answers nothing", nil
+	return evidence, err
+}
+
+// StopStore implements faults.World.
+func (s *stage) StopStore(_ context.Context, targets []string) (string, error) {
+	return s.meant(targets, func(v *store) (string, error) {
+		if v.down {
+			return "", errDown
+		}
+		v.paused = true
+		return v.name + " answers nothing", nil
+	})
 }
 
 // ContinueStore implements faults.World.
-func (s *stage) ContinueStore(context.Context, []string) error {
-	if !s.store.down {
-		s.store.resume()
-	}
-	return nil
+func (s *stage) ContinueStore(_ context.Context, targets []string) error {
+	_, err := s.meant(targets, func(v *store) (string, error) {
+		if !v.down {
+			v.resume()
+		}
+		return "", nil
+	})
+	return err
 }
 
 // CrashStore implements faults.World.
-func (s *stage) CrashStore(context.Context, []string) (string, error) {
-	if s.store.down {
-		return "", errDown
-	}
-	s.store.crash()
-	return "the store is gone: connections are refused", nil
+func (s *stage) CrashStore(_ context.Context, targets []string) (string, error) {
+	return s.meant(targets, func(v *store) (string, error) {
+		if v.down {
+			return "", errDown
+		}
+		v.lost = v.do("GET", v.keys.lease).Text
+		v.crash()
+		return v.name + " is gone: connections are refused", nil
+	})
 }
 
 // errDown is what a fault learns that has come too late for the store.
@@ -43,19 +65,31 @@ var errDown = faults.NoEffect("the store is down already")
 func (s *store) crash() {
 	s.down, s.paused, s.queue = true, false, nil
 	for _, n := range s.run.nodes {
-		n.closeConnections()
+		n.closeConnectionsTo(s.index)
 	}
 	s.old = nil
 }
 
 // LaunchStore implements faults.World.
-func (s *stage) LaunchStore(_ context.Context, _ []string, keepData bool) (string, error) {
-	if s.store.down {
-		s.store.down = false
-		s.store.model.Crash()
-		s.store.model.Restart(s.store.now(), keepData)
-	}
-	return "", nil
+func (s *stage) LaunchStore(_ context.Context, targets []string, keepData bool) (string, error) {
+	return s.meant(targets, func(v *store) (string, error) {
+		if !v.down {
+			return "", nil
+		}
+		v.down = false
+		v.model.Crash()
+		v.model.Restart(v.now(), keepData)
+		switch {
+		case v.alone:
+			return "", nil
+		case keepData:
+			return v.name + " is back", nil
+		case v.lost == "":
+			return "", faults.NoEffect("%s had no lease to forget", v.name)
+		default:
+			return v.name + " is back and has forgotten the lease " + v.lost, nil
+		}
+	})
 }
 
 // ShortenLeases implements faults.World.

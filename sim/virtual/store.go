@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -38,13 +39,17 @@ func production() Scripts {
 // server is one process of Redis.
 type server struct {
 	model    *redismodel.Server
-	watchers []*node // who listens to hints, in the order of their coming
+	watchers []*subscription // who listens to hints, in the order of their coming
 }
 
-// store is the store: its primary, which is a model of Redis, and what faults
-// have done to it.
+// store is the store, or one of several that know nothing of each other: its
+// primary, which is a model of Redis, and what faults have done to it.
 type store struct {
-	run *run
+	run   *run
+	index int
+	name  string // for evidence
+	alone bool   // it is the whole store
+	lost  string // the lease that it had when it was killed
 	*server
 	old     *server // an isolated primary of before; nil if there is none
 	aside   []bool  // by node: it reaches the old one
@@ -85,8 +90,19 @@ type queued struct {
 	station uint64
 }
 
-func newStore(r *run, subject Subject) *store {
-	s := &store{run: r, scripts: subject.scripts(), protect: "1", keys: electionKeys("recount:{e1}:")}
+func newStores(r *run, subject Subject) []*store {
+	stores := make([]*store, r.spec.Topology.Independent())
+	for i := range stores {
+		stores[i] = newStore(r, subject, i, len(stores))
+	}
+	return stores
+}
+
+func newStore(r *run, subject Subject, index, of int) *store {
+	s := &store{run: r, index: index, name: "the store", alone: of == 1, scripts: subject.scripts(), protect: "1", keys: electionKeys("recount:{e1}:")}
+	if !s.alone {
+		s.name = faults.StoreNode(index + 1).String()
+	}
 	if subject.Unprotected {
 		s.protect = "0"
 	}
@@ -101,11 +117,19 @@ func (s *store) newServer() *server {
 	v := &server{}
 	s.servers++
 	v.model = redismodel.New(redismodel.Options{
-		Name:        "server" + strconv.Itoa(s.servers) + "/",
+		Name:        s.prefix() + "server" + strconv.Itoa(s.servers) + "/",
 		Persistence: redismodel.Always,
 		OnPublish:   func(_, message string) { s.published(v, message) },
 	})
 	return v
+}
+
+// prefix tells the names of servers apart that belong to several stores.
+func (s *store) prefix() string {
+	if s.alone {
+		return ""
+	}
+	return s.name + "/"
 }
 
 // of is the server that serves the node.
@@ -219,9 +243,10 @@ func (s *store) call(k *call, script *redismodel.Script, keys []string) redismod
 }
 
 // audit records what the server did, in its own order. Where replicas have to
-// confirm, the record of an isolated primary is lost with it.
+// confirm, the record of an isolated primary is lost with it. Several stores have
+// no order that is that of the whole.
 func (s *store) audit(k *call, token uint64) {
-	if s.run.spec.Replicas > 0 && s.of(k.client.node) == s.old {
+	if !s.alone || s.run.spec.Replicas > 0 && s.of(k.client.node) == s.old {
 		return
 	}
 	applied := &no

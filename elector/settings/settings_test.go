@@ -317,18 +317,18 @@ func TestOpenRefuses(t *testing.T) {
 
 // A URL chooses the store, and several make a quorum.
 func TestOpen(t *testing.T) {
-	for want, urls := range map[string][]string{
-		"*redisstore.Store":     {"rediss://:" + secret + "@a/1"},
-		"*pgstore.Store":        {"postgres://u:" + secret + "@127.0.0.1:1/db"},
-		"*pgstore.Store ":       {"postgresql://u:" + secret + "@127.0.0.1:1/db"},
-		"*pgstore.SessionStore": {"postgres+session://u:" + secret + "@127.0.0.1:1/db"},
-		"*quorumstore.Store":    {"redis://a", "redis://b", "redis://c"},
+	for urls, want := range map[string]string{
+		"rediss://:" + secret + "@a/1":                       "*redisstore.Store",
+		"postgres://u:" + secret + "@127.0.0.1:1/db":         "*pgstore.Store",
+		"postgresql://u:" + secret + "@127.0.0.1:1/db":       "*pgstore.Store",
+		"postgres+session://u:" + secret + "@127.0.0.1:1/db": "*pgstore.SessionStore",
+		"redis://a redis://b redis://c":                      "*quorumstore.Store",
 	} {
-		store, closer, err := Settings{Store: urls}.Open(t.Context())
+		store, closer, err := Settings{Store: strings.Fields(urls)}.Open(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		if got := fmt.Sprintf("%T", store); got != strings.TrimSpace(want) {
+		if got := fmt.Sprintf("%T", store); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		if err := closer.Close(); err != nil {

@@ -92,7 +92,7 @@ func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen
 // to do about it.
 func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	switch {
-	case s.Topology != sim.OneServer && !p.several:
+	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
 	case s.NeedsPrivateStore() && !p.private:
 		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, or --world virtual"

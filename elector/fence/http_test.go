@@ -66,11 +66,14 @@ func TestHandler(t *testing.T) {
 		{"two", &memory, HandlerOptions{}, "POST", []string{"35", "35"}, 400, "2 headers", 0},
 		{"no resource", &memory, HandlerOptions{Resource: unnamed}, "POST", []string{"35"}, 400, "no such account", 0},
 		{"the guard fails", failing{}, HandlerOptions{}, "POST", []string{"35"}, 503, "try again", 0},
+		{"the guard fails, and nobody wants to hear of it", failing{}, HandlerOptions{}, "POST", []string{"35"}, 503, "try again", 0},
 		{"the next term", &memory, HandlerOptions{}, "POST", []string{"35"}, 200, "", 35},
 		{"the largest", &memory, HandlerOptions{}, "POST", []string{"18446744073709551615"}, 200, "", 1<<64 - 1},
 	} {
 		reached, failed := false, error(nil)
-		c.o.Failed = func(_ *http.Request, err error) { failed = err }
+		if c.name != "the guard fails, and nobody wants to hear of it" {
+			c.o.Failed = func(_ *http.Request, err error) { failed = err }
+		}
 		next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			reached = true
 			if got := TokenFrom(r.Context()); got != c.token {
@@ -84,10 +87,13 @@ func TestHandler(t *testing.T) {
 		if w.Code != c.status || reached != (c.status == 200) || !strings.Contains(w.Body.String(), c.body) {
 			t.Errorf("%s: status %d, reached %v: %s", c.name, w.Code, reached, w.Body)
 		}
+		if kind := w.Header(); c.status != 200 && (kind.Get("Content-Type") != "application/json" || kind.Get("Cache-Control") != "no-store") {
+			t.Errorf("%s: the answer is of type %q and may be kept: %q", c.name, kind.Get("Content-Type"), kind.Get("Cache-Control"))
+		}
 		if c.status != 200 && !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "10.0.0.7") {
 			t.Errorf("%s: the body is %s", c.name, w.Body)
 		}
-		if (failed != nil) != (c.status == 503) {
+		if (failed != nil) != (c.status == 503 && c.o.Failed != nil) {
 			t.Errorf("%s: failed with %v", c.name, failed)
 		}
 	}

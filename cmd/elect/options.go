@@ -63,7 +63,7 @@ func (w *word) Type() string           { return "value" }
 // store at all.
 var (
 	competing = []string{"id", "preset", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "priority", "failback", "once"}
-	writing   = []string{"replicas", "confirm", "unprotected"}
+	writing   = []string{"replicas", "fsynced", "fsynced-replicas", "confirm", "unprotected"}
 )
 
 // addQuestion gives the command the flags of one that asks the store.

@@ -21,9 +21,11 @@ type Settings struct {
 	Prefix string   // of all keys in Redis
 	Table  string   // of the leases in PostgreSQL
 
-	Replicas    int           // how many replicas of Redis must confirm each grant and renewal
-	Confirm     time.Duration // how long their confirmation is waited for
-	Unprotected bool          // no protection against a Redis that has lost data
+	Replicas        int           // how many replicas of Redis must confirm each grant and renewal
+	Fsynced         bool          // Redis itself must have it on disk
+	FsyncedReplicas int           // how many replicas must have it on disk
+	Confirm         time.Duration // how long the confirmations are waited for
+	Unprotected     bool          // no protection against a Redis that has lost data
 
 	Preset string // fast, balanced or quiet: durations for what is not set below
 

@@ -48,6 +48,8 @@ drift: 0.02
 priority: 3
 failback: 1m
 replicas: 1
+fsynced: true
+fsynced_replicas: 2
 confirm: 50ms
 unprotected: true
 table: t
@@ -73,7 +75,7 @@ once: true
 		Election: "billing", ID: "from-env", Store: []string{"redis://file:1"}, Prefix: "file:",
 		Lease: 20 * time.Second, Renew: 6 * time.Second, Retry: time.Second,
 		RequestTimeout: 2 * time.Second, DrainTimeout: 90 * time.Second, Drift: 0.02,
-		Priority: 3, Failback: time.Minute, Replicas: 1, Confirm: 50 * time.Millisecond, Unprotected: true, Table: "t",
+		Priority: 3, Failback: time.Minute, Replicas: 1, Fsynced: true, FsyncedReplicas: 2, Confirm: 50 * time.Millisecond, Unprotected: true, Table: "t",
 	}
 	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
 		t.Error(diff)
@@ -302,6 +304,8 @@ func TestOpenRefuses(t *testing.T) {
 		"no store is named":     {},
 		"names 2 stores":        {Store: []string{"redis://a", "redis://b"}},
 		"is -1; it must be 0":   {Store: []string{"redis://a"}, Replicas: -1},
+		"is -2; it must be 0":   {Store: []string{"redis://a"}, FsyncedReplicas: -2},
+		"it must be 2s or more": {Store: []string{"redis://a"}, FsyncedReplicas: 1, Confirm: time.Second},
 		"multiple of 1ms":       {Store: []string{"redis://a"}, Confirm: time.Microsecond},
 		"with special":          {Store: []string{"postgres://:" + secret + "@a:b/c"}},
 		"cannot be read":        {Store: []string{"redis://a", "redis://b", "://" + secret}},
@@ -356,6 +360,26 @@ func TestOpenForReplicas(t *testing.T) {
 	_, err = store.Acquire(t.Context(), elector.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
 	if !errors.Is(err, redisstore.ErrUnconfirmed) || !strings.Contains(err.Error(), "within 20ms") {
 		t.Errorf("%v", err)
+	}
+}
+
+// So do those about disks: a server that cannot tell is too old for them.
+func TestOpenForDisks(t *testing.T) {
+	url := "redis://" + topology.Single(t).Addr
+	for _, s := range []Settings{{Fsynced: true}, {FsyncedReplicas: 1}} {
+		s.Store, s.Unprotected = []string{url}, true
+		store, closer, err := s.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = store.Acquire(t.Context(), elector.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
+		var fatal *elector.FatalError
+		if !errors.Is(err, redisstore.ErrUnconfirmed) && !(errors.As(err, &fatal) && strings.Contains(fatal.Fix, "7.2")) {
+			t.Errorf("%v", err)
+		}
+		if err := closer.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -79,11 +79,18 @@ func (s Settings) openRedis(text string) (elector.Store, io.Closer, error) {
 	if s.Replicas < 0 {
 		return nil, nil, s.wrong("replicas", fmt.Sprintf("is %d; it must be 0 or more", s.Replicas))
 	}
+	if s.FsyncedReplicas < 0 {
+		return nil, nil, s.wrong("fsynced-replicas", fmt.Sprintf("is %d; it must be 0 or more", s.FsyncedReplicas))
+	}
+	if s.FsyncedReplicas > 0 && s.Confirm > 0 && s.Confirm < 2*time.Second {
+		return nil, nil, s.wrong("confirm", fmt.Sprintf("is %v; with --fsynced-replicas it must be 2s or more, because replicas tell once a second what they have on disk", s.Confirm))
+	}
 	if s.Confirm%time.Millisecond != 0 {
 		return nil, nil, s.wrong("confirm", fmt.Sprintf("is %v; it must be a multiple of 1ms", s.Confirm))
 	}
 	store, err := redisstore.New(options, redisstore.Options{
-		Prefix: s.Prefix, Unprotected: s.Unprotected, Replicas: s.Replicas, Confirm: s.Confirm,
+		Prefix: s.Prefix, Unprotected: s.Unprotected,
+		Replicas: s.Replicas, Fsynced: s.Fsynced, FsyncedReplicas: s.FsyncedReplicas, Confirm: s.Confirm,
 	})
 	if err != nil {
 		return nil, nil, s.wrong("prefix", err.Error())

@@ -226,11 +226,13 @@ func (s *Store) release(ctx context.Context, l elector.Lease, done func(event[st
 	}
 	patience := s.patience(ctx)
 	for n := range a.Nodes {
-		lease, owed := l, false
-		if lease.Token, owed = a.Release(n, l.Token, ours, a.open); !owed {
+		lease := l
+		token, owed := a.Release(n, l.Token, ours, a.open)
+		if !owed {
 			go done(event[struct{}]{node: n, err: elector.ErrNotHeld})
 			continue
 		}
+		lease.Token = token
 		send(ctx, s, patience, request[struct{}]{
 			what: "release", node: n, done: done,
 			do: func(ctx context.Context, store elector.Store) (struct{}, error) {

@@ -28,8 +28,8 @@ const (
 // world is the live world as faults see it: real processes, proxies and a real
 // store.
 type world struct {
-	*part      // the store or, of several, the first: who hits that hits all, or can hit none
-	parts      []*part
+	*part              // the store, or the first of several
+	parts      []*part // of the store: mostly one
 	candidates map[string]*candidate
 	links      map[string]way
 	resource   *resource.Resource

@@ -23,7 +23,7 @@ type part struct {
 	lost   string // the lease that it had when it was killed
 }
 
-// parts makes the harness's ways to the servers. What it returns closes them.
+// openParts makes the harness's ways to the servers. What it returns closes them.
 func openParts(servers []redisserver.Server, prefix string) (parts []*part, undo []func() error, err error) {
 	for i, server := range servers {
 		p := &part{name: "the store", server: server, direct: redis.NewUniversalClient(universal(server)), alone: len(servers) == 1}

@@ -129,7 +129,7 @@ func (c cell) reachable(p Pins) bool {
 // where there is none.
 func takesLease(f faults.Fault) bool {
 	switch f.(type) {
-	case faults.KeyDeleted, faults.StoreClockJump, faults.TTLRemoved:
+	case faults.KeyDeleted, faults.StoreFlush, faults.Eviction, faults.StoreClockJump, faults.TTLRemoved:
 		return true
 	default:
 		return false

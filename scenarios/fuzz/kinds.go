@@ -70,6 +70,8 @@ func allKinds() []kind {
 		fixed(faults.ScriptsFlushed{}),
 		fixed(faults.KeyDeleted{}),
 		fixed(faults.StoreCrash{}),
+		fixed(faults.StoreFlush{}),
+		fixed(faults.Eviction{}),
 		fixed(faults.TTLRemoved{}),
 		fixed(faults.KeyOverwritten{}),
 		kind{name: faults.CounterDeleted{}.Name(), beyond: true, draw: func(*rapid.T, *Case) faults.Fault { return faults.CounterDeleted{} }},

@@ -135,7 +135,7 @@ func TestEffects(t *testing.T) {
 			void = append(void, f.Name())
 		}
 	}
-	if !slices.Equal(void, []string{"store-loss", "store-rewind", "store-failover", "store-split", "key-deleted", "key-overwritten"}) {
+	if !slices.Equal(void, []string{"store-loss", "store-rewind", "store-failover", "store-split", "key-deleted", "key-overwritten", "store-flush", "eviction"}) {
 		t.Errorf("leases may be removed by %v", void)
 	}
 }

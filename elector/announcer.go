@@ -21,15 +21,13 @@ type announcer struct {
 
 func newAnnouncer(e *Elector, call func(Event)) *announcer { return &announcer{e: e, call: call} }
 
-func (a *announcer) announce(ev Event) {
+func (a *announcer) announce(events []Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.queue) == maxQueue {
-		a.lost++
-		return
-	}
-	a.queue = append(a.queue, ev)
-	if !a.running {
+	fit := min(len(events), maxQueue-len(a.queue))
+	a.queue = append(a.queue, events[:fit]...)
+	a.lost += len(events) - fit
+	if !a.running && len(a.queue) > 0 {
 		a.running = true
 		a.busy.Go(a.run)
 	}

@@ -52,6 +52,7 @@ type session struct {
 	look    time.Duration // for better candidates, at the earliest
 
 	pending    []machine.Input  // made by the loop itself
+	news       []Event          // of this step
 	term       *Term            // the last one
 	unreleased map[uint64]*Term // by token
 	worked     chan struct{}    // closed after the last work and its OnStopped
@@ -206,6 +207,7 @@ func (s *session) step(msg message) (done bool) {
 		}
 		s.wake, done = out.Wake, out.Done
 	}
+	s.tell()
 	return done
 }
 
@@ -279,11 +281,15 @@ func (s *session) released(t machine.Transition) {
 	close(term.released)
 }
 
-func (s *session) announce(ev Event) {
+func (s *session) announce(ev Event) { s.news = append(s.news, ev) }
+
+// tell hands on what was announced in a step, when its requests are on their way.
+func (s *session) tell() {
 	if s.e.cfg.OnEvent != nil || s.e.cfg.OnLeader != nil {
-		s.callbacks.announce(ev)
+		s.callbacks.announce(s.news)
 	}
-	s.log.announce(ev)
+	s.log.announce(s.news)
+	s.news = s.news[:0]
 }
 
 // trouble announces what the shell found.

@@ -1,6 +1,10 @@
 package memstore_test
 
 import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,4 +38,64 @@ func TestDefaultClock(t *testing.T) {
 	if l, err := store.Leader(t.Context(), "e"); err != nil || l.ID != "" {
 		t.Errorf("%+v leads after Delete, error %v", l, err)
 	}
+}
+
+// A watch that has ended hears nothing more, also of a change that is being told
+// just then, and does not count as one that waits.
+func TestEndedWatchHearsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New(memstore.Options{})
+		var cancels [2]context.CancelFunc
+		var ended [2]chan struct{}
+		told := 0
+		for n := range cancels {
+			var ctx context.Context
+			ctx, cancels[n] = context.WithCancel(t.Context())
+			defer cancels[n]()
+			ended[n] = make(chan struct{})
+			store.Watch(ctx, "e", func(elector.Hint) { // whoever is told first ends the other one
+				told++
+				cancels[1-n]()
+				<-ended[1-n]
+			}, func(error) { close(ended[n]) })
+		}
+		for _, want := range []int{2, 1} {
+			lease := elector.Attempt{Election: "e", ID: "a", Nonce: "1", TTL: time.Hour}
+			g, err := store.Acquire(t.Context(), lease)
+			if err != nil || g.Waiters != want || told != 1 {
+				t.Fatalf("%d waited and %d were told, error %v; want %d and 1", g.Waiters, told, err, want)
+			}
+		}
+	})
+}
+
+// A watch is told one thing at a time, however many calls change the lease at
+// once.
+func TestHintsComeOneAtATime(t *testing.T) {
+	store := memstore.New(memstore.Options{})
+	var telling atomic.Bool
+	store.Watch(t.Context(), "e", func(elector.Hint) {
+		if !telling.CompareAndSwap(false, true) {
+			t.Error("two hints at once")
+		}
+		for range 10 {
+			runtime.Gosched() // so that another one could come meanwhile
+		}
+		telling.Store(false)
+	}, func(error) {})
+	var all sync.WaitGroup
+	for _, id := range []string{"a", "b", "c", "d"} {
+		all.Go(func() {
+			for range 500 {
+				g, err := store.Acquire(t.Context(), elector.Attempt{Election: "e", ID: id, Nonce: id, TTL: time.Hour})
+				if err != nil {
+					continue // somebody else's
+				}
+				if err := store.Release(t.Context(), elector.Lease{Election: "e", ID: id, Nonce: id, Token: g.Token}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -32,8 +32,8 @@ func (m Main) preflightCommand() *cobra.Command {
 		Long: `preflight reads the settings of the store's servers and says in words what is
 guaranteed on them, what weakens that, and what to do about it. It changes
 nothing. Give it the settings that the candidates have, --replicas,
---fsynced and --unprotected too: the answer depends on them. It ends with 1 if elections would
-fail or not be safe.`,
+--fsynced and --unprotected too: the answer depends on them. It ends with 1 if
+elections would fail or not be safe.`,
 		Example: "  elect preflight --store redis://db",
 		Args:    noArguments,
 	}

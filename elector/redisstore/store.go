@@ -23,11 +23,11 @@ type Options struct {
 	// It must not contain braces.
 	Prefix string
 
-	// Unprotected switches the protection against lost data off. With it, a
+	// Unprotected switches the protection against lost data off. Protected, a
 	// server that may have forgotten a lease (it was restarted, flushed,
 	// replaced by a replica, or evicted keys) grants none for as long as that
 	// one may have lasted, and the tokens go on from the server's time in
-	// microseconds, which is larger than any before. Without it, such a server
+	// microseconds, which is larger than any before. Unprotected, such a server
 	// grants at once, and may hand out a token a second time: two candidates may
 	// lead for up to one lease.
 	Unprotected bool

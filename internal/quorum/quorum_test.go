@@ -129,3 +129,101 @@ func TestAnnounced(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// More than half are a majority, of an even number too; and two majorities of the
+// same nodes have one in common.
+func TestSize(t *testing.T) {
+	for nodes, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 4} {
+		if size, rest := quorum.Size(nodes), quorum.Minority(nodes); size != want || size+rest != nodes {
+			t.Errorf("of %d nodes %d are a majority and %d may be lost; want %d", nodes, size, rest, want)
+		}
+	}
+}
+
+// The usual token is that of the most nodes, and of a tie the smallest.
+func TestUsual(t *testing.T) {
+	for _, test := range []struct {
+		tokens []uint64
+		want   uint64
+	}{{[]uint64{9, 4, 9}, 9}, {[]uint64{4, 9, 4}, 4}, {[]uint64{9, 4}, 4}, {[]uint64{9, 9, 4, 4, 1}, 4}} {
+		name := fmt.Sprint(test.tokens)
+		if token := quorum.Usual(test.tokens); token != test.want {
+			t.Errorf("%s: %d, want %d", name, token, test.want)
+		}
+	}
+}
+
+// What is done for a nonce that has a term already: it is won again by the nodes
+// that count, whatever their tokens, and never given back.
+func TestDecideForATerm(t *testing.T) {
+	const y, n, w = quorum.Yes, quorum.No, quorum.Waiting
+	for _, test := range []struct {
+		verdicts []quorum.Verdict
+		late     bool
+		step     quorum.Step
+		token    uint64
+	}{
+		{[]quorum.Verdict{y, y, w, y, w}, false, quorum.Win, 4}, // node 3 holds 9, and counts
+		{[]quorum.Verdict{y, w, w, w, w}, true, quorum.Wait, 0},
+		{[]quorum.Verdict{y, n, n, n, w}, false, quorum.Hurry, 0},
+		{[]quorum.Verdict{y, n, n, n, w}, true, quorum.Refuse, 0},
+		{[]quorum.Verdict{y, n, n, n, n}, false, quorum.Refuse, 0},
+	} {
+		c := term(10 * time.Second)
+		c.Granted(3, 9, 0)
+		a := &quorum.Attempt{Verdicts: test.verdicts, Tokens: []uint64{4, 4, 4, 9, 4}, Late: test.late}
+		if step, token := c.Decide(a); step != test.step || token != test.token {
+			t.Errorf("%v, late %v: step %d, token %d; want %d, %d", test.verdicts, test.late, step, token, test.step, test.token)
+		}
+	}
+}
+
+// term is a claim that was won with token 4 on the nodes 0, 1 and 2 of five.
+func term(ttl time.Duration) quorum.Claim {
+	c := quorum.NewClaim(5)
+	c.TTL = ttl
+	for n := range 3 {
+		c.Granted(n, 4, 0)
+	}
+	c.Won(4, 0, 0)
+	return c
+}
+
+// What a node has lost is the token that it was asked for; another term's nodes
+// do not count.
+func TestWhatCounts(t *testing.T) {
+	c := term(10 * time.Second)
+	if c.Lost(0, 3, 0); !c.Counts(0, 4) {
+		t.Error("a node has lost what it was not asked for")
+	}
+	c.Granted(1, 9, 0)
+	c.Won(9, time.Second, time.Second)
+	for n, want := range []bool{false, true, false} {
+		if got := c.Counts(n, 4) || c.Counts(n, 9); got != want {
+			t.Errorf("node %d counts for the next term: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// With which token a node is to release: a release that may have been lost is
+// repeated, a grant that counts for a term is spared unless the term is meant.
+func TestTokenOfARelease(t *testing.T) {
+	c := term(10 * time.Second)
+	if _, ok := c.Release(0, 4, false, false); ok || !c.Counts(0, 4) {
+		t.Error("a node of the term was released for another lease")
+	}
+	if token, ok := c.Release(0, 4, true, false); token != 4 || !ok || c.Counts(0, 4) {
+		t.Errorf("token %d, %v; want 4 and that it does not count", token, ok)
+	}
+	c = quorum.NewClaim(5)
+	c.Granted(0, 7, 0)
+	if first, again := c.Drop(0), c.Drop(0); first != 7 || again != 7 {
+		t.Errorf("dropped with %d and %d, want 7 both times", first, again)
+	}
+	if token, ok := c.Release(0, 4, false, false); token != 7 || !ok {
+		t.Errorf("released with token %d, %v; want 7, which may have been lost", token, ok)
+	}
+	if token, ok := c.Release(0, 4, false, true); token != 4 || !ok {
+		t.Errorf("released with token %d, %v while an attempt is under way; want 4", token, ok)
+	}
+}

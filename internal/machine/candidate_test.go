@@ -224,3 +224,30 @@ func TestLeaseThatEndsAndDoesNotGo(t *testing.T) {
 		t.Errorf("%d tries in 30s", tries)
 	}
 }
+
+// A few who wait for a release all try at once. Of many about three do, and the
+// others give them a head start.
+func TestTurns(t *testing.T) {
+	for waiters := range fewWaiters + 1 {
+		for seed := range uint64(100) {
+			if d := New(Config{Seed: seed, Retry: time.Second}).turn(waiters); d != 0 {
+				t.Fatalf("one of %d waits for %v", waiters, d)
+			}
+		}
+	}
+	for _, waiters := range []int{fewWaiters + 1, 50, 500} {
+		const releases = 200
+		eager := 0
+		for seed := range uint64(releases * waiters) {
+			switch d := New(Config{Seed: seed, Retry: time.Second}).turn(waiters); {
+			case d == 0:
+				eager++
+			case d < time.Millisecond:
+				t.Fatalf("one of %d waits for %v only", waiters, d)
+			}
+		}
+		if each := float64(eager) / releases; each < 2.5 || each > 3.5 {
+			t.Errorf("%v of %d try at once, on average; want about three", each, waiters)
+		}
+	}
+}

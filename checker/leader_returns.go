@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/history"
@@ -14,7 +16,9 @@ import (
 // last event.
 //
 // Unknown if the history was never declared healed, has no election, or ended
-// before the bound had passed while nobody led.
+// before the bound had passed while nobody led; and if the machine held up the
+// run while nobody led, so often that it never left the candidates a whole bound
+// of time.
 func checkLeaderReturns(r *run, t *tally) *Finding {
 	if r.healed == nil {
 		return nil
@@ -44,6 +48,7 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 	end := max(r.curtain, from)
 	gapFrom, wait := from, time.Duration(-1)
 	var last *belief
+	var excused *Finding
 	for _, w := range merge(e.spans()) {
 		if w.to <= from {
 			continue
@@ -52,7 +57,11 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 			break
 		}
 		if gap := w.from - gapFrom; gap > bound {
-			return r.leaderless(e, last, gapFrom, w.from), 0
+			f := r.leaderless(e, last, gapFrom, w.from)
+			if f.Verdict == Fail {
+				return f, 0
+			}
+			excused = &f
 		}
 		if wait < 0 {
 			wait = max(0, w.from-from)
@@ -63,6 +72,8 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 	switch {
 	case end-gapFrom > bound:
 		return r.leaderless(e, last, gapFrom, end), 0
+	case excused != nil:
+		return *excused, 0
 	case wait < 0:
 		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s after healing at %s, but the history ends %s later, before the bound of %s has passed",
 			r.in(e), moment(from), span(end-from), span(bound)), r.healed.seq), 0
@@ -73,12 +84,27 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 
 // leaderless is the finding that nobody led for longer than the bound.
 func (r *run) leaderless(e *election, last *belief, from, to time.Duration) Finding {
+	if r.undisturbed(from, to) <= r.returnBound() {
+		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s for %s from %s, but the machine stalled meanwhile; run it again on a calmer one",
+			r.in(e), span(to-from), moment(from)), r.healed.seq)
+	}
 	if last == nil {
 		return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after healing at %s; the bound is %s",
 			r.in(e), span(to-from), moment(from), span(r.returnBound())), r.healed.seq)
 	}
 	return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after %s had stopped at %s, after healing; the bound is %s",
 		r.in(e), span(to-from), who(last.term.Node, last.term.Token), moment(from), span(r.returnBound())), r.healed.seq, last.term.End)
+}
+
+// undisturbed is the longest time in the window in which the machine did not
+// hold up the run.
+func (r *run) undisturbed(from, to time.Duration) (longest time.Duration) {
+	stalls := slices.SortedFunc(slices.Values(r.stalls()), func(a, b *fault) int { return cmp.Compare(a.from, b.from) })
+	for _, f := range stalls {
+		longest = max(longest, min(f.from, to)-from)
+		from = max(from, f.to)
+	}
+	return max(longest, to-from)
 }
 
 // believer is a belief with a span that ends at t.

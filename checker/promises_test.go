@@ -208,6 +208,19 @@ var promiseStories = []struct {
 		s.header.ReturnBound = 500 * ms
 		s.healed(0).elected("n1", 1000*ms, 1, 20000*ms).note(20000 * ms)
 	}, Fail, nil},
+	{"came too late on a machine that stalled", LeaderReturns, func(s *story) {
+		s.header.ReturnBound = 3000 * ms
+		s.healed(0).fault(history.StallFault, 2000*ms, 2500*ms, nil, "n1").fault(history.StallFault, 5000*ms, 5100*ms, nil, history.StoreTarget).
+			elected("n1", 6000*ms, 1, 20000*ms).note(20000 * ms)
+	}, Unknown, []int64{1}},
+	{"went away again on a machine that had stalled before", LeaderReturns, func(s *story) {
+		s.header.ReturnBound = 3000 * ms
+		s.healed(0).fault(history.StallFault, 2000*ms, 2500*ms, nil, "n1").elected("n1", 5000*ms, 1, 8000*ms).note(20000 * ms)
+	}, Fail, nil},
+	{"came too late though the machine had been calm for long enough", LeaderReturns, func(s *story) {
+		s.header.ReturnBound = 3000 * ms
+		s.healed(0).fault(history.StallFault, 2000*ms, 2500*ms, nil, "n1").elected("n1", 5600*ms, 1, 20000*ms).note(20000 * ms)
+	}, Fail, nil},
 	{"too early to tell", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms).healed(20 * ms).note(1000 * ms) }, Unknown, nil},
 	{"never healed", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms) }, Unknown, nil},
 	{"stopped at the end of the run", LeaderReturns, func(s *story) {

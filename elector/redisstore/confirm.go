@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner) func() (confi
 	return func() (confirmation, error) {
 		replicas, err := wait.Int64()
 		disks, err2 := waitAOF.Int64Slice()
-		if err := errors.Join(err, err2); err != nil {
+		if err := cmp.Or(err, err2); err != nil {
 			return confirmation{}, err
 		}
 		if len(disks) != 2 {

@@ -282,7 +282,7 @@ func TestFsyncedOnAnOldServer(t *testing.T) {
 	refuse(t, p, "rights", "fsync", "appendfsync", "persistence")
 	_, err = s.Acquire(r.ctx, attempt("n1", "a"))
 	var fatal *elector.FatalError
-	if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, "7.2") {
+	if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, "7.2") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("acquire: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 
@@ -85,14 +84,14 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, what order, ru
 	}
 	reply := run(pipe)
 	answer := s.confirm.ask(ctx, pipe)
-	_, failed := pipe.Exec(ctx)
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	if err := plain(reply.Err()); err != nil {
 		return nil, confirmation{}, err
 	}
 	got, err := answer()
 	if err != nil {
 		// The script was executed; how many have it, nobody said.
-		return nil, confirmation{}, plain(errors.Join(err, failed))
+		return nil, confirmation{}, plain(err)
 	}
 	return reply.Val(), got, nil
 }

@@ -13,12 +13,14 @@ import (
 
 // TestTopologies shows that the production elector keeps its promises where the
 // store is several servers, which lose their primary, and that every fault took
-// effect.
+// effect. They are run one after the other, beside other scenarios: up to nine
+// servers, five candidates and a proxy for each pair are all that a small machine
+// can bear.
 func TestTopologies(t *testing.T) {
+	t.Parallel()
 	for _, s := range scenarios.Topologies() {
 		t.Run(s.Name, func(t *testing.T) {
 			needServers(t, s)
-			t.Parallel()
 			o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
 			// Servers on a busy machine lose sight of each other, and fail over
 			// once more than they were made to: that is not in the history.

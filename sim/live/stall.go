@@ -64,8 +64,9 @@ func (s *stalls) watchStore(ctx context.Context, ping func(context.Context) erro
 func (s *stalls) record(faults []history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	injected := windows(faults)
 	for i, st := range s.all {
-		if !st.machine && slices.ContainsFunc(windows(faults), st.explained) {
+		if !st.machine && slices.ContainsFunc(injected[st.target], st.explained) {
 			continue
 		}
 		on := history.Event{
@@ -81,32 +82,34 @@ func (s *stalls) record(faults []history.Event) {
 }
 
 // window is the time in which a fault of the schedule was on.
-type window struct {
-	targets  []string
-	from, to time.Duration
-}
+type window struct{ from, to time.Duration }
 
-func windows(faults []history.Event) []window {
-	var all []window
+// windows are those of the faults on each target.
+func windows(faults []history.Event) map[string][]window {
+	ends := map[string]time.Duration{}
+	for _, off := range faults {
+		if off.Phase == history.Off {
+			ends[off.ID] = off.At
+		}
+	}
+	all := map[string][]window{}
 	for _, on := range faults {
 		if on.Phase != history.On {
 			continue
 		}
-		w := window{targets: on.Targets, from: on.At, to: 1<<63 - 1}
-		for _, off := range faults {
-			if off.Phase == history.Off && off.ID == on.ID {
-				w.to = off.At
-			}
+		w := window{on.At, 1<<63 - 1}
+		if end, over := ends[on.ID]; over {
+			w.to = end
 		}
-		all = append(all, w)
+		for _, target := range on.Targets {
+			all[target] = append(all[target], w)
+		}
 	}
 	return all
 }
 
 // explained tells whether the stall began while the fault was on.
-func (st stall) explained(w window) bool {
-	return slices.Contains(w.targets, st.target) && st.from < w.to && w.from < st.to
-}
+func (st stall) explained(w window) bool { return st.from < w.to && w.from < st.to }
 
 // watchSelf looks whether the harness itself is held up, until ctx is done.
 func (s *stalls) watchSelf(ctx context.Context, nodes []string) {

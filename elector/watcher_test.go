@@ -1,0 +1,106 @@
+package elector_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// script is a store whose watches last and end as it says.
+type script struct {
+	elector.Store
+	lasts func(watch int) time.Duration
+	times int // that ended is called
+
+	mu    sync.Mutex
+	began []time.Time
+	ctxs  []context.Context
+}
+
+func (s *script) Watch(ctx context.Context, _ string, _ func(elector.Hint), ended func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.began, s.ctxs = append(s.began, time.Now()), append(s.ctxs, ctx)
+	over := time.NewTimer(s.lasts(len(s.began)))
+	go func() {
+		select {
+		case <-over.C:
+		case <-ctx.Done():
+		}
+		for range s.times {
+			ended(errLost)
+		}
+	}()
+}
+
+// Each Watch that ends is followed by one, be it reported twice, and nothing of
+// it stays. The pause between two of them grows as long as they end at once, and
+// is short again after one that lasted.
+func TestWatchIsFollowedByOne(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s := &script{Store: b.store, times: 2, lasts: func(watch int) time.Duration {
+			if watch%6 == 0 {
+				return time.Minute
+			}
+			return 0
+		}}
+		stop := b.run(b.on(s, "a"))
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if n := len(s.began); n < 20 || n > 60 {
+			t.Fatalf("watched %d times in 10 minutes", n)
+		}
+		for i, ctx := range s.ctxs {
+			if ctx.Err() == nil {
+				t.Errorf("the context of watch %d outlives it", i+1)
+			}
+		}
+		long, after := s.began[6].Sub(s.began[5])-time.Minute, s.began[7].Sub(s.began[6])
+		if before := s.began[5].Sub(s.began[4]); before < 10*time.Second || long > 2*time.Second || after > 4*time.Second {
+			t.Errorf("pauses of %v before a watch that lasts, %v and %v after it", before, long, after)
+		}
+	})
+}
+
+// Who hears of every change doubts nothing, however many terms it is refused in.
+func TestWatchThatHearsIsKept(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		near := &store{Store: b.store.Store}
+		var events log
+		var stop func() error
+		for i := range 4 {
+			attempt := elector.Attempt{Election: "billing", ID: "other", Nonce: strconv.Itoa(i), TTL: 15 * time.Second}
+			grant, err := near.Store.Acquire(b.Context(), attempt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stop == nil {
+				stop = b.run(b.on(near, "waits", events.into))
+			}
+			time.Sleep(10 * time.Second)
+			lease := elector.Lease{Election: "billing", ID: "other", Nonce: attempt.Nonce, Token: grant.Token, TTL: attempt.TTL, To: "other", Reserve: time.Second}
+			if err := near.Store.Renew(b.Context(), lease); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second) // in which the one who waits is refused
+			if err := near.Store.Release(b.Context(), lease); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := near.acquires.Load(); n < 4 {
+			t.Errorf("refused %d times", n)
+		}
+		if n := near.watches.Load(); n != 1 || events.troubles(elector.ErrNoHints) != 0 {
+			t.Errorf("watched %d times", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

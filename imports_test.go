@@ -108,6 +108,18 @@ var table = []row{
 		why: "a verdict follows from a history alone, and is the same each time; who judges shares no code with the judged",
 	},
 	{
+		folders: []string{"sim/wire"},
+		ours:    []string{"history"},
+		others:  []string{"github.com/yuin/gopher-lua"},
+		why:     "what a program asks of Redis is read off the wire: who reads it knows neither the program nor the world around it",
+	},
+	{
+		folders: []string{"sim/documented"},
+		ours:    []string{"elector", "history", "sim"},
+		never:   []string{"net/...", "os/...", "sync/...", "math/rand/..."}, timeless: true,
+		why: "an elector that runs in either world gets everything from its host: what it reached for itself would be of one world only",
+	},
+	{
 		folders: []string{"sim", "sim/protocol", "sim/resource", "sim/candidate", "sim/live/..."},
 		ours:    []string{"internal/machine", "internal/topology", "elector/...", "faults", "history", "sim/..."},
 		others:  []string{"..."},
@@ -115,7 +127,8 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/virtual", "sim/virtual/redismodel"},
-		ours:    []string{"internal/machine", "internal/quorum", "elector", "faults", "history", "sim", "sim/virtual/..."},
+		ours:    []string{"internal/machine", "internal/quorum", "elector", "faults", "history", "sim", "sim/wire", "sim/virtual/..."},
+		others:  []string{"github.com/yuin/gopher-lua"},
 		never:   []string{"net/...", "os/...", "sync/..."}, timeless: true,
 		why: "one seed, one history: in virtual time nothing may come from outside, and nothing may run beside",
 	},
@@ -133,6 +146,18 @@ var table = []row{
 		// flags: the fuzzer's one file that drives it must set them up.
 		but: []string{"testing"},
 		why: "the fuzzer runs what it draws in virtual time, and nothing of it reaches out",
+	},
+	{
+		folders: []string{"scenarios/league"},
+		ours:    []string{"elector", "internal/machine", "internal/quorum", "sim/...", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
+		never:   []string{"net/...", "os/exec"},
+		why:     "a planted bug is the elector itself but for one thing: it must reach into what it spoils, and nothing else may",
+	},
+	{
+		folders: []string{"scenarios/trial"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
+		never:   []string{"net/...", "os/exec"},
+		why:     "a trial is runs of scenarios and what came of them: which electors there are, and how it is shown, is told to it",
 	},
 	{
 		folders: []string{"calibration"},
@@ -258,6 +283,14 @@ var importCases = []struct {
 	{"sim/virtual", `"os"`, "", "os"},
 	{"sim/virtual", `"time"`, "var t = time.Now()", "time.Now"},
 	{"sim/virtual/redismodel", `"net"`, "", "net"},
+	{"sim/wire", ours("sim"), "", "sim"},
+	{"sim/wire", `"github.com/yuin/gopher-lua/parse"`, "", ""},
+	{"sim/documented", ours("sim/virtual"), "", "sim/virtual"},
+	{"sim/documented", `"time"`, "var t = time.Now()", "time.Now"},
+	{"scenarios/league", `"net"`, "", "net"},
+	{"scenarios/league", ours("internal/machine"), "", ""},
+	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
+	{"scenarios/trial", ours("reports"), "", "reports"},
 	{"scenarios", ours("elector"), "", "elector"},
 	{"scenarios", ours("reports"), "", "reports"},
 	{"scenarios", `"testing/synctest"`, "", "testing/synctest"},

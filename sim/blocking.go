@@ -27,10 +27,16 @@ type Host interface {
 	// Monotonic makes Now show the monotonic clock, which stands still while
 	// the machine is suspended, as that of Go's package time does.
 	Monotonic()
+	// Wall is what the candidate's wall clock shows, since the Unix epoch. It may
+	// jump, and be another than those of the other candidates and of the store.
+	Wall() time.Duration
 	// Sleep waits for d, and returns at once when the candidate is to stop.
 	Sleep(d time.Duration)
 	// Stopping tells whether the candidate is to resign and return.
 	Stopping() bool
+
+	// Random is a number from 0 to n-1; 0 if n is not positive.
+	Random(n int) int
 
 	// Store is the production elector's store, with nothing recorded.
 	Store() Store

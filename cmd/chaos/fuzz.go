@@ -114,7 +114,7 @@ func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
 // resolve checks all that can be checked before anything is run.
 func (f *fuzzFlags) resolve(m Main) error {
 	o := &f.options
-	o.Subjects = m.Subjects
+	o.Subjects = m.virtualSubjects()
 	if err := m.checkVirtualSubject(o.Pins.Subject); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (f *fuzzFlags) resolve(m Main) error {
 // checkVirtualSubject refuses the name of an elector that does not live in the
 // virtual world.
 func (m Main) checkVirtualSubject(name string) error {
-	names := (&virtual.World{Subjects: m.Subjects}).Names()
+	names := (&virtual.World{Subjects: m.virtualSubjects()}).Names()
 	if slices.Contains(names, name) {
 		return nil
 	}

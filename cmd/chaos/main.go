@@ -27,6 +27,7 @@ type Main struct {
 	Stderr io.Writer
 	Getenv func(string) string
 
-	// Subjects are further electors of the virtual world, beside "recount".
+	// Subjects are further electors of the virtual world, beside those that
+	// this program contains.
 	Subjects map[string]virtual.Subject
 }

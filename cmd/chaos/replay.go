@@ -209,7 +209,7 @@ func (m Main) replayVirtual(ctx context.Context, f replayFlags, cases []fuzz.Cas
 	var all []replayed
 	for i := range cases {
 		c := &cases[i]
-		h, r, panicked, err := c.Attempt(ctx, &virtual.World{Subjects: m.Subjects})
+		h, r, panicked, err := c.Attempt(ctx, &virtual.World{Subjects: m.virtualSubjects()})
 		if err != nil {
 			return all, err
 		}

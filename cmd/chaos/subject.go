@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/sim/candidate"
+	"github.com/recount-io/recount/sim/documented"
+	"github.com/recount-io/recount/sim/virtual"
 )
 
 // subject is an elector that this program contains.
@@ -14,13 +16,34 @@ type subject struct {
 	name    string
 	summary string
 	run     candidate.Subject
+	virtual *virtual.Subject // nil: every virtual world has it
 }
 
 func subjects() []subject {
-	return []subject{
-		{"recount", "the production elector of this project, on Redis", candidate.Recount},
-		{"recount-unprotected", "the same without its protection against lost data, which shows what that is for", candidate.Unprotected},
+	all := []subject{
+		{name: "recount", summary: "the production elector of this project, on Redis", run: candidate.Recount},
+		{name: "recount-unprotected", summary: "the same without its protection against lost data, which shows what that is for", run: candidate.Unprotected},
 	}
+	for _, e := range documented.Electors() {
+		all = append(all, subject{
+			name: e.Name, summary: e.Summary, run: candidate.Blocking(e.Run), virtual: &virtual.Subject{Blocking: e.Run},
+		})
+	}
+	return all
+}
+
+// virtualSubjects are the electors of the virtual world, beside its own.
+func (m Main) virtualSubjects() map[string]virtual.Subject {
+	all := maps.Clone(m.Subjects)
+	if all == nil {
+		all = map[string]virtual.Subject{}
+	}
+	for _, s := range subjects() {
+		if s.virtual != nil {
+			all[s.name] = *s.virtual
+		}
+	}
+	return all
 }
 
 func implementations() map[string]candidate.Subject {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,15 @@ func (h *blockingHost) Monotonic() {
 	h.stand()
 }
 
+func (h *blockingHost) Wall() time.Duration { return h.wallClock() }
+
+func (h *blockingHost) Random(n int) int {
+	if n <= 0 {
+		return 0
+	}
+	return rand.IntN(n)
+}
+
 func (h *blockingHost) Sleep(d time.Duration) {
 	// Once is enough, unless the clock stood still meanwhile.
 	for end := h.Now() + d; h.Now() < end && !h.Stopping(); {
@@ -102,6 +112,7 @@ func (h *blockingHost) Do(timeout time.Duration, args ...string) (any, error) {
 			return nil, fmt.Errorf("candidate: %w", err)
 		}
 		options.ContextTimeoutEnabled, options.MaxRetries = true, -1
+		options.ReadTimeout, options.WriteTimeout = -1, -1 // the elector's own time-out is the only one
 		h.direct = redis.NewClient(options)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

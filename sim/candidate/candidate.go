@@ -38,6 +38,8 @@ type Host struct {
 	work *worker
 	wall atomic.Int64 // offset of the wall clock, ms
 
+	began time.Duration // what the wall clock showed when Clock showed 0, without that offset
+
 	mu     sync.Mutex // held while a belief is printed: they are printed in order
 	belief *belief    // nil when deposed
 
@@ -87,6 +89,8 @@ func run(subject Subject) error {
 		out:      &output{w: os.Stdout, now: func() time.Duration { return protocol.Monotonic() - settings.Epoch }},
 		work:     newWorker(settings),
 	}
+	h.began = time.Duration(time.Now().UnixNano()) - h.Clock.Now()
+	h.wall.Store(settings.ClockOffset.Milliseconds())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	started := make(chan struct{})
@@ -176,6 +180,10 @@ func (h *Host) stand() {
 func (h *Host) WallOffset() time.Duration {
 	return time.Duration(h.wall.Load()) * time.Millisecond
 }
+
+// wallClock is what the candidate's wall clock shows, since the Unix epoch. It
+// runs at the clock's rate, and while the machine is suspended.
+func (h *Host) wallClock() time.Duration { return h.began + h.Clock.Now() + h.WallOffset() }
 
 // real puts a time on the candidate's clock onto the run's clock.
 func (h *Host) real(own time.Duration) time.Duration { return h.Clock.Real(own) - h.Epoch }

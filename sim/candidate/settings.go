@@ -12,44 +12,46 @@ import (
 
 // Settings is what a candidate's environment tells it.
 type Settings struct {
-	Election   string
-	Node       string
-	RedisURL   string
-	RedisURLs  []string // of all Redis, where the store is several that know nothing of each other
-	ServerName string   // of the store's TLS certificate, "" without TLS
-	Via        map[string]string
-	Replicas   int // that must confirm what the production elector does
-	Lease      time.Duration
-	Renew      time.Duration
-	Retry      time.Duration
-	Writes     time.Duration
-	Observes   time.Duration
-	Drift      float64
-	ClockRate  float64
-	Epoch      time.Duration // time 0 of the run on protocol.Monotonic
-	Resource   string
+	Election    string
+	Node        string
+	RedisURL    string
+	RedisURLs   []string // of all Redis, where the store is several that know nothing of each other
+	ServerName  string   // of the store's TLS certificate, "" without TLS
+	Via         map[string]string
+	Replicas    int // that must confirm what the production elector does
+	Lease       time.Duration
+	Renew       time.Duration
+	Retry       time.Duration
+	Writes      time.Duration
+	Observes    time.Duration
+	Drift       float64
+	ClockRate   float64
+	ClockOffset time.Duration // of the wall clock
+	Epoch       time.Duration // time 0 of the run on protocol.Monotonic
+	Resource    string
 }
 
 // FromEnvironment reads the settings of this process.
 func FromEnvironment() (Settings, error) {
 	env := environment{}
 	s := Settings{
-		Election:   os.Getenv(protocol.EnvElection),
-		Node:       os.Getenv(protocol.EnvNode),
-		RedisURL:   os.Getenv(protocol.EnvRedisURL),
-		RedisURLs:  env.list(protocol.EnvRedisURLs),
-		ServerName: os.Getenv(protocol.EnvServerName),
-		Via:        env.pairs(protocol.EnvVia),
-		Replicas:   int(env.number(protocol.EnvReplicas, 0)),
-		Lease:      env.milliseconds(protocol.EnvLease),
-		Renew:      env.milliseconds(protocol.EnvRenew),
-		Retry:      env.milliseconds(protocol.EnvRetry),
-		Writes:     env.milliseconds(protocol.EnvWrites),
-		Observes:   env.milliseconds(protocol.EnvObserves),
-		Drift:      env.number(protocol.EnvDrift, 0.01),
-		ClockRate:  env.number(protocol.EnvClockRate, 1),
-		Epoch:      env.nanoseconds(protocol.EnvEpoch),
-		Resource:   os.Getenv(protocol.EnvResource),
+		Election:    os.Getenv(protocol.EnvElection),
+		Node:        os.Getenv(protocol.EnvNode),
+		RedisURL:    os.Getenv(protocol.EnvRedisURL),
+		RedisURLs:   env.list(protocol.EnvRedisURLs),
+		ServerName:  os.Getenv(protocol.EnvServerName),
+		Via:         env.pairs(protocol.EnvVia),
+		Replicas:    int(env.number(protocol.EnvReplicas, 0)),
+		Lease:       env.milliseconds(protocol.EnvLease),
+		Renew:       env.milliseconds(protocol.EnvRenew),
+		Retry:       env.milliseconds(protocol.EnvRetry),
+		Writes:      env.milliseconds(protocol.EnvWrites),
+		Observes:    env.milliseconds(protocol.EnvObserves),
+		Drift:       env.number(protocol.EnvDrift, 0.01),
+		ClockRate:   env.number(protocol.EnvClockRate, 1),
+		ClockOffset: env.milliseconds(protocol.EnvClockOffset),
+		Epoch:       env.nanoseconds(protocol.EnvEpoch),
+		Resource:    os.Getenv(protocol.EnvResource),
 	}
 	if s.Election == "" || s.Node == "" || s.RedisURL == "" {
 		return s, fmt.Errorf("candidate: %s, %s and %s must be set: start it through the harness",

@@ -110,6 +110,13 @@ func (h *host) Now() time.Duration {
 
 func (h *host) Monotonic() { h.stands = true }
 
+// Wall implements sim.Host: the clock runs on while the machine is suspended.
+func (h *host) Wall() time.Duration {
+	return storeEpoch + h.node.clock.show(h.node.run.now) + h.node.wall
+}
+
+func (h *host) Random(n int) int { return h.node.random.below(n) }
+
 // when is the true time at which Now shows own, unless the machine is suspended
 // before that.
 func (h *host) when(own time.Duration) time.Duration {

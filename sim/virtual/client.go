@@ -33,6 +33,7 @@ type call struct {
 	inHand   bool // the answer has arrived, at a process that stands still
 	closed   bool // its connection was closed after that
 	breaking bool // its connection was closed, which the candidate is about to learn
+	repeats  int  // that the client has made of it by itself
 	command  command
 	outcome  outcome
 	op       history.Event // the invocation; Op 0 if it is not recorded
@@ -82,19 +83,32 @@ type client struct {
 
 // ask makes a call. Its owner is told the outcome after timeout at the latest.
 func (c *client) ask(owner caller, cmd command, timeout time.Duration) {
+	k := c.take()
+	k.owner, k.command = owner, cmd
+	k.deadline = c.run.now + timeout
+	k.repeats = 0
+	k.op = history.Event{}
+	if !cmd.quiet {
+		k.invoke()
+	}
+	k.begin()
+}
+
+// take is a call that is not in use.
+func (c *client) take() *call {
 	var k *call
 	if n := len(c.free); n > 0 {
 		k, c.free = c.free[n-1], c.free[:n-1]
 	} else {
 		k = &call{client: c}
 	}
-	k.owner, k.command = owner, cmd
-	k.deadline = c.run.now + timeout
 	k.toStore, k.orphan, k.whole, k.inHand, k.closed, k.breaking, k.outcome = false, false, false, false, false, false, outcome{}
-	k.op = history.Event{}
-	if !cmd.quiet {
-		k.invoke()
-	}
+	return k
+}
+
+// begin finds a connection for the call, or opens one.
+func (k *call) begin() {
+	c := k.client
 	c.open = append(c.open, k)
 	if c.idle > 0 {
 		c.idle--
@@ -200,6 +214,9 @@ func (k *call) act(arg uint64) {
 
 // settle takes in the answer.
 func (k *call) settle() {
+	if read := k.client.run.subject.Client.Read; read != nil {
+		read(k.command.call, &k.outcome.input)
+	}
 	if errors.Is(k.outcome.input.Err, errNoScript) {
 		k.whole = true
 		k.goOn()
@@ -227,18 +244,26 @@ func (k *call) goOn() {
 // fail ends a call whose outcome the candidate does not learn. Its connection
 // is of no more use.
 func (k *call) fail(err error) {
+	if errors.Is(err, errBroken) && k.repeat() {
+		return
+	}
 	k.outcome = outcome{input: machine.Input{Result: machine.Unknown, Err: err}}
 	k.finish()
 }
 
 // finish records the outcome and tells the owner.
 func (k *call) finish() {
-	c := k.client
 	if k.op.Op != 0 {
 		k.complete()
 	}
 	k.outcome.input.Kind, k.outcome.input.Request = machine.Answer, k.command.try
 	k.owner.called(k)
+	k.leave()
+}
+
+// leave ends the call for its client.
+func (k *call) leave() {
+	c := k.client
 	for i := range c.open {
 		if c.open[i] == k {
 			last := len(c.open) - 1

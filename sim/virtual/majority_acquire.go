@@ -81,7 +81,7 @@ func (q *acquisition) step() {
 		q.settle()
 		return
 	}
-	switch step, token := q.claim.Decide(&q.Attempt); step {
+	switch step, token := q.decide(&q.claim.Claim, &q.Attempt); step {
 	case quorum.Win:
 		q.claim.latest = nil
 		q.claim.Won(token, q.began, q.now())

@@ -57,7 +57,7 @@ func (m *majority) renew(j joint) {
 	cmd := &j.k.command
 	b := m.ballot(j, m.term(cmd))
 	b.decide = func() {
-		outcome := quorum.Renewed(b.verdicts)
+		outcome := m.renewed(b.verdicts)
 		if outcome == quorum.Done {
 			b.claim.Sent = max(b.claim.Sent, b.began)
 		}

@@ -63,6 +63,7 @@ func (n *node) launch(took time.Duration) {
 func (n *node) connect() {
 	n.clients, n.subscriptions, n.majority = nil, nil, nil
 	for _, store := range n.run.stores {
+		n.run.subject.Client.load(store)
 		n.clients = append(n.clients, &client{run: n.run, store: store, node: n, life: n.life})
 		n.subscriptions = append(n.subscriptions, &subscription{node: n, store: store, life: n.life})
 	}

@@ -83,7 +83,7 @@ func (r *resource) arrive(w *write) {
 // decide accepts or refuses a write and records the decision.
 func (r *resource) decide(w *write) {
 	e := w.op
-	w.accepted = e.Token == 0 || e.Token >= r.highest
+	w.accepted = e.Token == 0 || r.takes(e.Token)
 	if w.accepted {
 		r.highest = max(r.highest, e.Token)
 		e.Kind = history.Ok

@@ -98,8 +98,7 @@ func (e *shell) step(in machine.Input) {
 	done := false
 	i := 0
 	for i < len(e.pending) { // apply adds to it
-		r := e.node.run
-		out := e.machine.Step(e.node.clock.show(r.now), e.pending[i])
+		out := e.machine.Step(e.node.shows(), e.pending[i])
 		for j := range out.Transitions {
 			e.apply(&out.Transitions[j])
 		}
@@ -126,7 +125,7 @@ const exitMark = 1 << 63
 func (e *shell) planWake() {
 	e.wake = machine.Never
 	if e.due != machine.Never {
-		e.wake = e.node.clock.when(e.due)
+		e.wake = e.node.when(e.due)
 	}
 	if e.wake < e.planned {
 		e.planned = e.wake
@@ -213,7 +212,7 @@ func (e *shell) kill() {
 func (e *shell) reclocked() {
 	// A process that stands still may have believed for too long already: no
 	// clock makes that undone.
-	if e.term.believes && e.node.clock.show(e.node.run.now) < e.term.deadline {
+	if e.term.believes && e.node.shows() < e.term.deadline {
 		e.believe(history.Extended)
 	}
 	e.planWake()
@@ -257,7 +256,7 @@ func (e *shell) elected(t *machine.Transition) {
 func (e *shell) believe(kind history.Kind) {
 	r := e.node.run
 	r.add(history.Event{
-		Kind: kind, Node: e.node.name, Token: e.term.token, Until: r.at(e.node.clock.when(e.term.deadline)),
+		Kind: kind, Node: e.node.name, Token: e.term.token, Until: r.at(e.node.when(e.term.deadline)),
 	})
 }
 
@@ -278,7 +277,7 @@ func (e *shell) workOn() {
 	if !t.working || t.writing {
 		return
 	}
-	if t.draining || !t.believes || n.clock.show(n.run.now) >= t.deadline {
+	if t.draining || !t.believes || n.shows() >= t.deadline {
 		e.endWork()
 		return
 	}

@@ -93,11 +93,14 @@ func (s *stage) behind(ctx context.Context, span time.Duration) {
 }
 
 // PromoteReplica implements faults.World.
-func (s *stage) PromoteReplica(context.Context) (string, error) {
+func (s *stage) PromoteReplica(ctx context.Context) (string, error) {
 	if !s.store.down {
 		return "", faults.NoEffect("the primary serves already")
 	}
 	s.store.down = false
+	if s.subject.ReadOnly > 0 {
+		s.Sleep(ctx, s.subject.ReadOnly)
+	}
 	s.store.model.Promote()
 	return "a replica is the primary", nil
 }

@@ -225,7 +225,7 @@ func (s *store) execute(k *call) {
 // whatever the replica lacks that will be promoted. The time until the server
 // gives up waiting for them is left out.
 func (s *store) confirm(k *call) {
-	if s.run.spec.Replicas == 0 || k.outcome.input.Result != machine.Done {
+	if s.run.spec.Replicas == 0 || s.run.subject.Unconfirmed || k.outcome.input.Result != machine.Done {
 		return
 	}
 	if s.lags || s.of(k.client.node) == s.old {

@@ -56,6 +56,8 @@ type Subject struct {
 	// Unprotected makes the production elector's scripts grant at once on a
 	// store that may have lost a lease.
 	Unprotected bool
+
+	Variant // what else is different about it and its surroundings
 }
 
 // Names are those of the subjects, the world's own first.

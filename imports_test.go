@@ -155,7 +155,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/trial"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "calibration", "scenarios", "scenarios/fuzz"},
 		never:   []string{"net/...", "os/exec"},
 		why:     "a trial is runs of scenarios and what came of them: which electors there are, and how it is shown, is told to it",
 	},

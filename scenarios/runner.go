@@ -23,6 +23,7 @@ type Runner struct {
 	Parallel int                                   // how many scenarios run at once; 0: one
 	Logs     func(scenario string) (string, error) // the folder for a scenario's logs
 	Done     func(Outcome)                         // called as each scenario is done, one call at a time; may be nil
+	Check    checker.Options                       // of the checking
 }
 
 // Outcome is what became of one scenario.
@@ -101,7 +102,7 @@ func (r Runner) one(ctx context.Context, s Scenario, set Settings) Outcome {
 	}
 	o.History, o.Err = r.World.Run(ctx, o.Plan, logs)
 	if o.History != nil {
-		o.Result = checker.Check(o.History, checker.Options{})
+		o.Result = checker.Check(o.History, r.Check)
 		o.Result.Verdict = o.Verdict()
 	}
 	return o

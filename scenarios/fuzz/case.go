@@ -126,6 +126,16 @@ func Verdict(r *checker.Result) (Failed, bool) {
 	return Failed{}, false
 }
 
+// verdictOn is what a result says about one promise, if it is asked for.
+func verdictOn(r *checker.Result, p checker.Promise) (Failed, bool) {
+	for _, f := range r.Asked {
+		if f.Promise == p {
+			return Failed{Promise: p, Reason: f.Reason}, f.Verdict == checker.Fail
+		}
+	}
+	return Failed{}, false
+}
+
 // disagree tells whether one checker of the promise passes what another one
 // fails.
 func disagree(r *checker.Result, p checker.Promise) bool {

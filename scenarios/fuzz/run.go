@@ -228,8 +228,9 @@ func (f *fuzzer) tell(shrinking checker.Promise) {
 
 // watcher runs cases, one at a time, and notes what their faults meet.
 type watcher struct {
-	world virtual.World
-	cells []cell
+	world   virtual.World
+	cells   []cell
+	promise checker.Promise // the one to look at; "": the first that is broken
 }
 
 func newWatcher(subjects map[string]virtual.Subject) *watcher {
@@ -263,6 +264,9 @@ func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool,
 		missed += f.Injected - f.Effective
 	}
 	failed, broken = Verdict(result)
+	if w.promise != "" {
+		failed, broken = verdictOn(result, w.promise)
+	}
 	return failed, broken, missed, faults, nil
 }
 

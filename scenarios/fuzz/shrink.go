@@ -39,6 +39,7 @@ type shrinker struct {
 	ctx     context.Context
 	watcher *watcher
 	promise checker.Promise
+	asked   bool // what the case asks for is given, and not judged from its schedule: see Reduce
 	best    Case
 
 	deadline time.Time
@@ -67,7 +68,11 @@ func (s *shrinker) tries(change func(*Case)) bool {
 	c := s.best
 	c.Schedule = slices.Clone(c.Schedule)
 	change(&c)
-	c.Judge()
+	if !s.asked {
+		c.Judge()
+	} else if c.Validate() != nil {
+		return false
+	}
 	return s.keeps(&c)
 }
 
@@ -79,7 +84,7 @@ func (s *shrinker) single() bool {
 	}
 	for _, length := range []time.Duration{0, 2 * s.best.Timings.Lease} {
 		for _, step := range s.best.Schedule {
-			if step.Fault.Effect().Instant && length > 0 {
+			if length > 0 && (s.asked || step.Fault.Effect().Instant) {
 				continue
 			}
 			step.For = max(step.For, length)

@@ -1,0 +1,235 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// Place is a world in which the subjects are tried.
+type Place struct {
+	Name     string // of the world
+	Runs     int    // of each subject in each scenario
+	Parallel int    // how many of them at once
+	Simple   bool   // no run disturbs another: none needs to be alone
+
+	// Open returns the world in which a subject runs, and what ends it.
+	Open func(ctx context.Context, s Subject) (scenarios.World, func() error, error)
+	// Lacks says why a scenario cannot be carried out here; "" if it can.
+	Lacks func(scenarios.Scenario) string
+	// Logs makes the folder for the logs of a run.
+	Logs func(folder string) (string, error)
+	// Flags are those of the command that repeats a run of the subject.
+	Flags func(s Subject, seed uint64) string
+}
+
+// Trial is what to run.
+type Trial struct {
+	Subjects  []Subject
+	Scenarios []scenarios.Scenario
+	Places    []Place
+	Settings  scenarios.Settings // the seed is that of the first run, the next run has the next one
+
+	// Shrink is how long the evidence of one cell of the virtual world may be
+	// reduced, roughly. Zero: not at all.
+	Shrink time.Duration
+	// Simulated are the electors of the virtual world, for that.
+	Simulated map[string]virtual.Subject
+
+	// Told hears when a subject's cells in a world are done; may be nil.
+	Told func(s Subject, world string, cells []*Cell)
+	// Show is given every cell that has evidence, one at a time, and keeps of it
+	// what it wants: the evidence is dropped afterwards. May be nil.
+	Show func(c *Cell) error
+}
+
+// porcupineCap bounds the black-box search in one history. There are thousands
+// of them, and two other checkers decide the same promise.
+const porcupineCap = 2 * time.Second
+
+// Folder is where the files of a run belong, below that of the trial.
+func Folder(c *Cell, run int) string {
+	return fmt.Sprintf("%s/%s/%s-%d", c.Subject, c.Scenario, c.World, run+1)
+}
+
+// Run runs the trial: place by place, subject by subject. It returns a cell for
+// every subject, scenario and place, in this order, whatever came of it: a run
+// that failed is undecided and says why. The error is ctx's, or that of a place
+// that could not be opened, or of Show; the cells are those so far then, and
+// those that were not run are undecided.
+func (t *Trial) Run(ctx context.Context) ([]*Cell, error) {
+	var all []*Cell
+	var errs []error
+	for _, p := range t.Places {
+		for _, s := range t.Subjects {
+			cells := t.cells(s, p)
+			all = append(all, cells...)
+			if ctx.Err() != nil || len(errs) > 0 {
+				continue
+			}
+			if err := t.try(ctx, s, p, cells); err != nil {
+				errs = append(errs, err)
+			}
+			if t.Told != nil {
+				t.Told(s, p.Name, cells)
+			}
+		}
+	}
+	return all, errors.Join(append(errs, ctx.Err())...)
+}
+
+// cells are those of a subject in a place, before anything is run.
+func (t *Trial) cells(s Subject, p Place) []*Cell {
+	var cells []*Cell
+	for _, scenario := range t.Scenarios {
+		c := &Cell{Subject: s.Name, Scenario: scenario.Name, World: p.Name}
+		applies, why := s.applies(p.Name, scenario)
+		if applies {
+			why = p.Lacks(scenario)
+		} else if why == "" {
+			why = "the subject does not know of it"
+		}
+		c.Why = why
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// try runs one subject in one place, and fills its cells.
+func (t *Trial) try(ctx context.Context, s Subject, p Place, cells []*Cell) (err error) {
+	var list []scenarios.Scenario
+	of := map[string]*Cell{}
+	kept := map[string]map[checker.Promise]*Evidence{}
+	for i, scenario := range t.Scenarios {
+		if cells[i].Why == "" {
+			own := s.Scenario(scenario)
+			own.Alone = own.Alone && !p.Simple
+			list = append(list, own)
+			of[scenario.Name], kept[scenario.Name] = cells[i], map[checker.Promise]*Evidence{}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	world, end, err := p.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	for n := range p.Runs {
+		set := t.Settings
+		set.Subject, set.Seed = s.Name, t.Settings.Seed+uint64(n)
+		set.Flags = p.Flags(s, set.Seed)
+		runner := scenarios.Runner{
+			World: &careful{World: world}, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},
+			Logs: func(scenario string) (string, error) { return p.Logs(Folder(of[scenario], n)) },
+			Done: func(o scenarios.Outcome) {
+				if ctx.Err() != nil && o.Err != nil {
+					return // it was stopped half-way
+				}
+				run := outcome(o)
+				cell := of[o.Scenario.Name]
+				cell.Runs = append(cell.Runs, run)
+				keep(kept[o.Scenario.Name], o, run.First)
+			},
+		}
+		if runner.Run(ctx, list, set); ctx.Err() != nil {
+			break
+		}
+	}
+	return t.show(ctx, p, of, kept)
+}
+
+// outcome is what the trial keeps of an outcome.
+func outcome(o scenarios.Outcome) Run {
+	var panicked *panicError
+	switch {
+	case errors.As(o.Err, &panicked):
+		return panicked.run(o.Plan)
+	case o.Result == nil:
+		run := Run{Trouble: "there is no history", Repro: o.Plan.Repro}
+		if o.Err != nil {
+			run.Trouble = o.Err.Error()
+		}
+		run.Seed = o.Plan.Seed
+		return run
+	}
+	run := observe(o.History, o.Result)
+	if o.Err != nil {
+		run.Trouble = o.Err.Error()
+	}
+	return run
+}
+
+// show reduces the evidence of the broken cells and hands it over.
+func (t *Trial) show(ctx context.Context, p Place, of map[string]*Cell, kept map[string]map[checker.Promise]*Evidence) error {
+	var broken []*Cell
+	for _, scenario := range t.Scenarios {
+		if c := of[scenario.Name]; c != nil && c.Verdict() == checker.Fail {
+			c.Shortest = kept[c.Scenario][c.First()]
+			broken = append(broken, c)
+		}
+	}
+	errs := make([]error, len(broken))
+	if p.Simple && t.Shrink > 0 {
+		slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+		var working sync.WaitGroup
+		for i, c := range broken {
+			if c.Shortest == nil {
+				continue
+			}
+			slots <- struct{}{}
+			working.Go(func() {
+				defer func() { <-slots }()
+				errs[i] = c.Shortest.Reduce(ctx, t.Shrink, t.Simulated)
+			})
+		}
+		working.Wait()
+	}
+	if ctx.Err() != nil { // what was cut off shows less, and is no failure
+		clear(errs)
+	}
+	for _, c := range broken {
+		if c.Shortest == nil || t.Show == nil {
+			continue
+		}
+		errs = append(errs, t.Show(c))
+		c.Shortest.History, c.Shortest.Result = nil, nil
+	}
+	return errors.Join(errs...)
+}
+
+// careful is a world in which a subject may panic.
+type careful struct{ scenarios.World }
+
+// Run implements scenarios.World.
+func (c *careful) Run(ctx context.Context, plan sim.Plan, logs string) (h *history.History, err error) {
+	defer func() {
+		if trouble := recover(); trouble != nil {
+			h, err = nil, &panicError{trouble}
+		}
+	}()
+	return c.World.Run(ctx, plan, logs)
+}
+
+// panicError is what became of a run whose subject panicked.
+type panicError struct{ with any }
+
+func (e *panicError) Error() string { return fmt.Sprintf("it panicked: %v", e.with) }
+
+// run is a run that broke the one promise that no checker decides.
+func (e *panicError) run(plan sim.Plan) Run {
+	r := Run{First: fuzz.NoPanic, Reasons: map[checker.Promise]string{fuzz.NoPanic: e.Error()}, Repro: plan.Repro, Nodes: plan.Nodes}
+	r.Seed, r.Verdict, r.Broken = plan.Seed, checker.Fail, []checker.Promise{fuzz.NoPanic}
+	return r
+}

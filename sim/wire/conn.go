@@ -1,0 +1,216 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// Conn reads one connection of a candidate. Commands and replies are told in
+// the order in which they are sent and come.
+type Conn struct {
+	lock *Lock
+	node string
+	tell func(history.Event)
+	next func() int64
+
+	db     int
+	queues bool      // between MULTI and EXEC
+	queue  []command // what was sent since MULTI
+}
+
+// command is what was sent, and where to.
+type command struct {
+	db   int
+	name string
+	args []string
+}
+
+// Exchange is a command and what became of it.
+type Exchange struct {
+	conn     *Conn
+	commands []command // what takes effect with it: itself, or those of the transaction
+	multi    bool      // EXEC
+	sent     int
+	was      int // SELECT: the database before
+	ops      []*operation
+	over     bool
+}
+
+// operation is one that an exchange may turn out to have been.
+type operation struct {
+	event     history.Event
+	reentrant bool // an acquire that may also have prolonged the node's own lease
+	vague     bool // even if it took effect nobody can say that it was this one
+	added     bool // its nonce is not known from another operation
+}
+
+// Send notes that a command is about to be sent, and tells what it begins:
+// call it before the command's last byte is sent.
+func (c *Conn) Send(args []string) *Exchange {
+	c.lock.mu.Lock()
+	defer c.lock.mu.Unlock()
+	c.lock.tick++
+	x := &Exchange{conn: c, sent: c.lock.tick, was: -1}
+	if len(args) == 0 {
+		return x
+	}
+	cmd := command{db: c.db, name: upper(args[0]), args: args}
+	switch {
+	case cmd.name == "MULTI":
+		c.queues, c.queue = true, nil
+	case cmd.name == "EXEC":
+		x.commands, x.multi = c.queue, true
+		c.queues, c.queue = false, nil
+	case cmd.name == "DISCARD" || cmd.name == "RESET":
+		c.queues, c.queue = false, nil
+		if cmd.name == "RESET" {
+			c.db = 0
+		}
+	case c.queues:
+		c.queue = append(c.queue, cmd)
+		return x
+	default:
+		x.commands = []command{cmd}
+		c.configure(x, cmd)
+	}
+	x.begin()
+	return x
+}
+
+// Answer notes that the reply was read, and tells how what the command began
+// ended.
+func (x *Exchange) Answer(v Value) {
+	l := x.conn.lock
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.over = true
+	l.tick++
+	x.configured(v)
+	x.end(v)
+}
+
+// Lose notes that the reply will never be read. The text says why.
+func (x *Exchange) Lose(err string) {
+	l := x.conn.lock
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.over = true
+	l.tick++
+	for _, op := range x.ops {
+		x.complete(op, history.Info, "", err)
+	}
+}
+
+// note tells something once in a run.
+func (c *Conn) note(id, text string) {
+	if !c.lock.noted[id] {
+		c.lock.noted[id] = true
+		c.tell(history.Event{Kind: history.Note, Node: c.node, Text: text})
+	}
+}
+
+// begin tells the operations that the exchange may turn out to be.
+func (x *Exchange) begin() {
+	c := x.conn
+	for _, v := range x.possible() {
+		if v.wrote {
+			c.lock.own(c.node, v.value)
+		}
+		x.expect(v)
+	}
+	x.merge()
+	for _, op := range x.ops {
+		op.event.Kind, op.event.Node, op.event.Op = history.Invoke, c.node, c.next()
+		if op.event.Call == history.Acquire {
+			x.enter(op)
+		}
+	}
+	for _, op := range x.ops {
+		c.tell(op.event)
+	}
+}
+
+// expect adds the operation that the view shows.
+func (x *Exchange) expect(v view) {
+	switch v.call {
+	case "": // below
+	case history.Release:
+		x.add(v.call, 0)
+		return
+	}
+	if v.unclear != "" {
+		for _, call := range []history.Call{history.Acquire, history.Renew, history.Release} {
+			x.add(call, Endless)
+		}
+		return
+	}
+	switch v.call {
+	case "":
+		if len(x.ops) == 0 {
+			x.add(history.Observe, 0)
+		}
+	case history.Acquire:
+		op := x.add(v.call, v.ttl)
+		op.reentrant = op.reentrant || !v.fresh
+	default:
+		x.add(v.call, v.ttl)
+	}
+}
+
+func (x *Exchange) add(call history.Call, ttl time.Duration) *operation {
+	if call == history.Release {
+		ttl = 0
+	}
+	for _, op := range x.ops {
+		if op.event.Call == call && op.event.TTL == ttl {
+			return op
+		}
+	}
+	op := &operation{event: history.Event{Call: call, TTL: ttl}}
+	x.ops = append(x.ops, op)
+	return op
+}
+
+// merge leaves out what others say already: an observation where something may
+// have been written, and a renewal where the acquire is one as well.
+func (x *Exchange) merge() {
+	if len(x.ops) > 1 {
+		x.ops = slices.DeleteFunc(x.ops, func(op *operation) bool { return op.event.Call == history.Observe })
+	}
+	several := len(x.conn.lock.member(x.conn.node).nonces) > 1
+	for _, op := range slices.Clone(x.ops) {
+		if op.event.Call != history.Acquire || op.vague {
+			continue
+		}
+		same := func(r *operation) bool { return r.event.Call == history.Renew && r.event.TTL == op.event.TTL }
+		renewal := slices.IndexFunc(x.ops, same)
+		op.reentrant = op.reentrant || renewal >= 0
+		switch {
+		case op.reentrant && several:
+			op.vague = true
+			x.add(history.Renew, op.event.TTL).vague = true
+		case renewal >= 0:
+			x.ops = slices.DeleteFunc(x.ops, same)
+		}
+	}
+}
+
+// enter gives an acquire its nonce.
+func (x *Exchange) enter(op *operation) {
+	l := x.conn.lock
+	m := l.member(x.conn.node)
+	if op.reentrant && !op.vague && len(m.nonces) == 1 {
+		op.event.Nonce = m.nonces[0].nonce
+		return
+	}
+	op.event.Nonce, op.added = l.nonce(x.conn.node), true
+	m.tries(op.event.Nonce)
+}

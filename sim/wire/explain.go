@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// fewViews is how many executions of one transaction or script are told apart.
+const fewViews = 64
+
+// possible are the executions that the exchange may turn out to be.
+func (x *Exchange) possible() []view {
+	views := []view{{}}
+	about := false
+	for _, cmd := range x.commands {
+		traces, known := x.conn.traces(cmd)
+		if traces == nil && known {
+			continue // it is not about the lock
+		}
+		about = true
+		if !known {
+			return []view{{unclear: cmd.name}}
+		}
+		var next []view
+		for _, v := range views {
+			for _, t := range traces {
+				next = append(next, x.conn.replay(v, t))
+			}
+		}
+		if views = next; len(views) > fewViews {
+			return []view{{unclear: "a transaction with too many outcomes"}}
+		}
+	}
+	if !about {
+		return nil
+	}
+	return views
+}
+
+// explain are the executions that fit the reply.
+func (x *Exchange) explain(reply Value) []view {
+	if !x.multi {
+		return x.conn.fitting([]view{{}}, x.commands[0], reply)
+	}
+	if reply.Kind != Array || len(reply.Items) != len(x.commands) {
+		return []view{{unclear: "EXEC got a reply that does not fit"}}
+	}
+	views := []view{{}}
+	for i, cmd := range x.commands {
+		views = x.conn.fitting(views, cmd, reply.Items[i])
+	}
+	return views
+}
+
+// fitting continues the views by a command that got the reply.
+func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
+	traces, known := c.traces(cmd)
+	switch {
+	case !known:
+		return []view{{unclear: cmd.name}}
+	case traces == nil:
+		return views
+	case isScript(cmd.name):
+		traces = slices.DeleteFunc(slices.Clone(traces), func(t trace) bool { return !t.result.fits(reply) })
+	case reply.Kind == Error:
+		return views
+	default:
+		traces = []trace{{steps: []stepped{{cmd, reply}}}}
+	}
+	var next []view
+	for _, v := range views {
+		for _, t := range traces {
+			if next = append(next, c.replay(v, t)); len(next) > fewViews {
+				return []view{{unclear: "a transaction with too many outcomes"}}
+			}
+		}
+	}
+	return next
+}
+
+// trace is one execution of a command: what it did, step by step, and what it
+// answers.
+type trace struct {
+	steps      []stepped
+	candidates []string // values that a script can tell apart
+	result     result
+}
+
+type stepped struct {
+	cmd   command
+	reply Value
+}
+
+// traces are the executions that a command may turn out to be. None: it is not
+// about the lock. Not known: it may be, and nobody can say what it does.
+func (c *Conn) traces(cmd command) (list []trace, known bool) {
+	if isScript(cmd.name) {
+		return c.scriptTraces(cmd)
+	}
+	k := c.call(cmd, nil)
+	if k == nil || readOnly[cmd.name] {
+		return nil, true
+	}
+	replies := k.guesses(&view{})
+	if replies == nil {
+		return []trace{{}}, false
+	}
+	for _, reply := range replies {
+		list = append(list, trace{steps: []stepped{{cmd, reply}}})
+	}
+	return list, true
+}
+
+// replay notes in a copy of the view what the trace shows and does.
+func (c *Conn) replay(v view, t trace) view {
+	for _, s := range t.steps {
+		if k := c.call(s.cmd, t.candidates); k != nil && v.unclear == "" {
+			k.step(&v, s.reply)
+		}
+	}
+	return v
+}
+
+// call is the command as one on the lock's key, nil if it is not.
+func (c *Conn) call(cmd command, candidates []string) *call {
+	takes := takesFree(cmd)
+	for _, i := range keysOf(cmd) {
+		at := place{cmd.db, cmd.args[i]}
+		if c.lock.is(at, takes, c, cmd.name) {
+			m := c.lock.member(c.node)
+			return &call{
+				name: cmd.name, args: cmd.args, key: at, wall: c.lock.options.Wall, candidates: candidates,
+				own: func(value string) bool { return slices.Contains(m.values, value) },
+			}
+		}
+	}
+	return nil
+}
+
+// takesFree tells whether a command takes a key only if nobody has it.
+func takesFree(cmd command) bool {
+	switch cmd.name {
+	case "SETNX":
+		return true
+	case "SET":
+		return len(cmd.args) > 3 && slices.ContainsFunc(cmd.args[3:], func(s string) bool { return upper(s) == "NX" })
+	default:
+		return false
+	}
+}
+
+// configure notes what a command changes about the connection.
+func (c *Conn) configure(x *Exchange, cmd command) {
+	if cmd.name == "SELECT" && len(cmd.args) == 2 {
+		if n, err := strconv.Atoi(cmd.args[1]); err == nil {
+			x.was, c.db = c.db, n
+		}
+	}
+}
+
+// configured takes that back if the reply says that it did not.
+func (x *Exchange) configured(v Value) {
+	if x.was >= 0 && v.Kind == Error {
+		x.conn.db = x.was
+	}
+}
+
+// harmless tells of an error reply that nothing took effect. That of a script
+// may have come in the middle of it.
+func (x *Exchange) harmless(text string) bool {
+	if len(x.commands) != 1 || x.multi || !isScript(x.commands[0].name) {
+		return true
+	}
+	code, _, _ := strings.Cut(text, " ")
+	switch code {
+	case "NOSCRIPT", "NOAUTH", "NOPERM", "LOADING", "BUSY", "MOVED", "ASK", "TRYAGAIN", "CROSSSLOT", "CLUSTERDOWN", "MASTERDOWN":
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,93 @@
+package wire
+
+// foreign stands for a value that is none of those that a script knows.
+const foreign = "\x00foreign value\x00"
+
+var (
+	okReply  = Value{Kind: Status, Text: "OK"}
+	nilReply = Value{}
+)
+
+func number(n int64) Value   { return Value{Kind: Int, Int: n} }
+func bulk(text string) Value { return Value{Kind: Bulk, Text: text} }
+
+// guesses are the replies that a command on the lock's key may get, as far as
+// they differ in what they mean, after what happened before in the same
+// execution.
+func (c *call) guesses(v *view) []Value {
+	there := func(yes, no []Value) []Value {
+		switch v.now {
+		case present:
+			return yes
+		case absent:
+			return no
+		default:
+			return append(append([]Value(nil), yes...), no...)
+		}
+	}
+	one, zero, void, fine := []Value{number(1)}, []Value{number(0)}, []Value{nilReply}, []Value{okReply}
+	switch c.name {
+	case "SET":
+		switch s := c.settings(); {
+		case s.get && s.nx:
+			return there(c.holds(v), void)
+		case s.get:
+			return there(c.holds(v), void)
+		case s.nx:
+			return there(void, fine)
+		case s.xx:
+			return there(fine, void)
+		case s.compares:
+			return []Value{okReply, nilReply}
+		}
+		return fine
+	case "SETEX", "PSETEX", "MSET":
+		return fine
+	case "SETNX":
+		return there(zero, one)
+	case "MSETNX":
+		return []Value{number(0), number(1)}
+	case "GET", "GETDEL", "GETEX", "GETSET":
+		return there(c.holds(v), void)
+	case "DELIFEQ", "DELEX":
+		return []Value{number(0), number(1)}
+	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
+		if len(c.args) > 3 || c.name == "PERSIST" {
+			return there([]Value{number(0), number(1)}, zero)
+		}
+		return there(one, zero)
+	case "DEL", "UNLINK", "EXISTS", "TOUCH":
+		if !c.alone() {
+			return []Value{number(0), number(1), number(int64(len(c.args) - 1))}
+		}
+		return there(one, zero)
+	case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
+		return there([]Value{number(-1), number(sentinel), number(largeSentinel)}, []Value{number(-2)})
+	case "STRLEN":
+		return there([]Value{number(sentinel)}, zero)
+	case "TYPE":
+		return there([]Value{{Kind: Status, Text: "string"}}, []Value{{Kind: Status, Text: "none"}})
+	}
+	return nil
+}
+
+// holds are the values that the key may be found to hold.
+func (c *call) holds(v *view) []Value {
+	switch {
+	case v.wrote:
+		return []Value{bulk(v.value)}
+	case v.known:
+		return []Value{bulk(v.held)}
+	}
+	var list []Value
+	for _, text := range c.candidates {
+		list = append(list, bulk(text))
+	}
+	return append(list, bulk(foreign))
+}
+
+// sentinel and largeSentinel stand for any number.
+const (
+	sentinel      = 7
+	largeSentinel = 1 << 40
+)

@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// Options are what has to be known of a lock before it is read.
+type Options struct {
+	// Key is the key that is the lock. Empty: the first key that somebody takes
+	// if nobody has it, by SET with NX, SETNX, or a script that does so.
+	Key string
+
+	// Wall is what the server's wall clock shows, for commands that name the
+	// time at which a key expires. Nil: how long those last is not known.
+	Wall func() time.Time
+}
+
+// Endless is the time to live of a lease that does not end by itself. It is
+// longer than any run, and so short that thousands of them can be added up.
+const Endless = 10 * 24 * time.Hour
+
+// Lock turns commands on one key of a Redis into the operations on a lease
+// that they are. It is shared by all connections of all candidates: it knows
+// which value is whose. Its methods may be called by several goroutines.
+//
+// The operations have no tokens: holders are told apart by node. The nonce of
+// an acquire is unique to the attempt, but for commands that take the lease
+// whoever holds it: those by one node are attempts of one nonce, because each
+// takes effect again although the one before it did.
+type Lock struct {
+	options Options
+
+	mu      sync.Mutex
+	key     place
+	found   bool              // key is known
+	touched bool              // by now the key was seen free or taken by somebody known
+	owners  map[string]*owner // by value
+	members map[string]*member
+	noted   map[string]bool
+	scripts map[string]*script // by SHA-1
+	serial  int                // of nonces
+	tick    int                // counts what is sent and what is answered
+}
+
+// place is where a key is.
+type place struct {
+	db  int
+	key string
+}
+
+// owner is who sent a value to take the lock with.
+type owner struct {
+	node   string
+	shared bool // several nodes sent it
+}
+
+// member is what is known about one node.
+type member struct {
+	values []string // that it ever sent to take the lock with
+	nonces []attempt
+}
+
+// attempt is a nonce under which a node holds the lock, or may.
+type attempt struct {
+	nonce   string
+	granted int // tick of the reply; 0: its outcome is not known, or not yet
+}
+
+// NewLock returns the reader of one lock, of one run.
+func NewLock(o Options) *Lock {
+	return &Lock{options: o, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, scripts: map[string]*script{}}
+}
+
+// Key is the key that is the lock, empty as long as that is not known.
+func (l *Lock) Key() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.found {
+		return l.key.key
+	}
+	return ""
+}
+
+// Conn returns the reader of one connection of a node. It calls tell with each
+// event, which has no time yet, and next for the number of an operation; tell
+// must not call back into the Lock. Both are called by whoever calls Send,
+// Answer or Lose.
+func (l *Lock) Conn(node string, tell func(history.Event), next func() int64) *Conn {
+	return &Conn{lock: l, node: node, tell: tell, next: next}
+}
+
+// is tells whether the key is the lock. A command that takes a key if nobody
+// has it makes it the lock, where none was named.
+func (l *Lock) is(at place, takes bool, c *Conn, how string) bool {
+	switch {
+	case l.found:
+		return at == l.key
+	case l.options.Key == at.key:
+		l.key, l.found = at, true
+		return true
+	case l.options.Key == "" && takes:
+		l.key, l.found = at, true
+		c.note("key", fmt.Sprintf("the lock is taken to be the key %q: %s took it first, by %s", at.key, c.node, how))
+		return true
+	}
+	return false
+}
+
+func (l *Lock) member(node string) *member {
+	m := l.members[node]
+	if m == nil {
+		m = &member{}
+		l.members[node] = m
+	}
+	return m
+}
+
+// own remembers that the node sent the value to take the lock with.
+func (l *Lock) own(node, value string) {
+	if m := l.member(node); !slices.Contains(m.values, value) {
+		m.values = append(m.values, value)
+	}
+	o := l.owners[value]
+	if o == nil {
+		l.owners[value] = &owner{node: node}
+		return
+	}
+	o.shared = o.shared || o.node != node
+}
+
+// holder is the node whose value this is; empty if that is not certain.
+func (l *Lock) holder(value string) string {
+	if o := l.owners[value]; o != nil && !o.shared {
+		return o.node
+	}
+	return ""
+}
+
+// nonce is a new one.
+func (l *Lock) nonce(node string) string {
+	l.serial++
+	return fmt.Sprintf("%s/%d", node, l.serial)
+}
+
+// granted notes that the node was granted the lock by the attempt. What it was
+// granted before that was sent is over.
+func (m *member) granted(nonce string, sent, now int) {
+	m.lost(sent)
+	m.failed(nonce)
+	m.nonces = append(m.nonces, attempt{nonce, now})
+}
+
+// lost notes that the node does not hold what it was granted before that time.
+func (m *member) lost(before int) {
+	m.nonces = slices.DeleteFunc(m.nonces, func(a attempt) bool { return a.granted > 0 && a.granted < before })
+}
+
+// failed notes that the attempt came to nothing.
+func (m *member) failed(nonce string) {
+	m.nonces = slices.DeleteFunc(m.nonces, func(a attempt) bool { return a.granted == 0 && a.nonce == nonce })
+}
+
+// tries notes an attempt of unknown outcome.
+func (m *member) tries(nonce string) {
+	if !slices.ContainsFunc(m.nonces, func(a attempt) bool { return a.nonce == nonce }) {
+		m.nonces = append(m.nonces, attempt{nonce: nonce})
+	}
+}
+
+// upper is the name of a command or option, as it is compared.
+func upper(s string) string { return strings.ToUpper(s) }

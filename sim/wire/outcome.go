@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/recount-io/recount/history"
+)
+
+// Why an operation failed that shows nothing about the lease.
+const (
+	refusedAsError = "the store answered with an error"
+	nothingDone    = "nothing was written"
+	elsewise       = "the command did something else"
+	aborted        = "the transaction was aborted"
+	older          = "the key may be older than the run"
+	ambiguous      = "the reply has several explanations"
+)
+
+// end tells how the exchange's operations ended.
+func (x *Exchange) end(v Value) {
+	switch {
+	case len(x.ops) == 0:
+		return
+	case v.Kind == Error && x.harmless(v.Text):
+		x.failAll(refusedAsError, v.Text)
+		return
+	case x.multi && v.Kind == Nil:
+		x.failAll(aborted, "")
+		return
+	}
+	views := x.explain(v)
+	l, m := x.conn.lock, x.conn.lock.member(x.conn.node)
+	for i := range views {
+		if views[i].unclear != "" {
+			x.conn.note("unclear "+views[i].unclear, "not understood on the wire: "+views[i].unclear+"; the outcome of such commands counts as unknown")
+		}
+	}
+	for _, op := range x.ops {
+		kind, holder, why := x.outcome(op, views, m)
+		if !l.touched {
+			kind, why = x.firstSight(op, kind, why, views)
+		}
+		x.complete(op, kind, holder, why)
+	}
+}
+
+func (x *Exchange) failAll(why, text string) {
+	if text != "" && !strings.Contains(text, "held") { // the checkers know that word
+		why += ": " + text
+	}
+	for _, op := range x.ops {
+		x.complete(op, history.Fail, "", why)
+	}
+}
+
+// firstSight is the outcome where nobody has seen yet that the key was free:
+// it may have been there before the run, and nothing follows from that.
+func (x *Exchange) firstSight(op *operation, kind history.Kind, why string, views []view) (history.Kind, string) {
+	free := len(views) > 0 && !slices.ContainsFunc(views, func(v view) bool { return v.before != absent })
+	switch {
+	case free, op.event.Call == history.Acquire && kind == history.Ok, op.event.Call == history.Observe && kind == history.Ok:
+		x.conn.lock.touched = true
+		return kind, why
+	case kind == history.Ok:
+		return history.Info, older
+	case kind == history.Fail && why == "":
+		return kind, older
+	default:
+		return kind, why
+	}
+}
+
+// outcome is how an operation ended, if one of the views is what happened.
+func (x *Exchange) outcome(op *operation, views []view, m *member) (kind history.Kind, holder, why string) {
+	if op.event.Call == history.Observe {
+		return x.observed(views)
+	}
+	did, not := 0, 0
+	for i := range views {
+		switch v := &views[i]; {
+		case v.unclear != "":
+		case op.matches(v):
+			did++
+		default:
+			not++
+		}
+	}
+	switch {
+	case len(views) > 0 && not == len(views):
+		return x.refused(op, views, m)
+	case op.vague:
+		return history.Info, "", ambiguous
+	case len(views) > 0 && did == len(views):
+		return history.Ok, "", ""
+	default:
+		return history.Info, "", ambiguous
+	}
+}
+
+// matches tells whether the view shows that the operation took effect.
+func (op *operation) matches(v *view) bool {
+	call := v.call
+	if op.reentrant && call == history.Renew {
+		call = history.Acquire
+	}
+	if call != op.event.Call {
+		return op.vague && v.call != ""
+	}
+	return call == history.Release || v.ttl == op.event.TTL || op.vague
+}
+
+// refused is the outcome of an operation that certainly did not happen: with a
+// reason, unless all views show that the lease was in its way.
+func (x *Exchange) refused(op *operation, views []view, m *member) (kind history.Kind, holder, why string) {
+	for i := range views {
+		v := &views[i]
+		switch {
+		case v.call != "" && v.call != op.event.Call && op.event.Call != history.Acquire:
+			return history.Fail, "", elsewise
+		case op.event.Call != history.Acquire && !v.unlike(m.values):
+			return history.Fail, "", nothingDone
+		case op.event.Call == history.Acquire && v.before != present:
+			return history.Fail, "", nothingDone
+		case op.event.Call == history.Acquire && op.reentrant && !v.unlike(m.values):
+			return history.Fail, "", nothingDone
+		}
+	}
+	if op.event.Call == history.Acquire {
+		holder = x.holder(views)
+	}
+	return history.Fail, holder, ""
+}
+
+// observed is the outcome of an observation.
+func (x *Exchange) observed(views []view) (kind history.Kind, holder, why string) {
+	if len(views) == 0 {
+		return history.Info, "", ambiguous
+	}
+	if !slices.ContainsFunc(views, func(v view) bool { return v.before != absent || v.unclear != "" }) {
+		return history.Ok, "", ""
+	}
+	if holder = x.holder(views); holder == "" {
+		return history.Info, "", "who holds the lock is not known"
+	}
+	return history.Ok, holder, ""
+}
+
+// holder is the node that all views show to hold the lock, empty if there is
+// no such node.
+func (x *Exchange) holder(views []view) string {
+	var name string
+	for i, v := range views {
+		if !v.known || v.unclear != "" {
+			return ""
+		}
+		node := x.conn.lock.holder(v.held)
+		if i > 0 && node != name {
+			return ""
+		}
+		name = node
+	}
+	return name
+}
+
+// complete tells the end of an operation, and remembers what it says about who
+// holds the lock.
+func (x *Exchange) complete(op *operation, kind history.Kind, holder, why string) {
+	l := x.conn.lock
+	m := l.member(x.conn.node)
+	switch call := op.event.Call; {
+	case call == history.Acquire && kind == history.Ok:
+		m.granted(op.event.Nonce, x.sent, l.tick)
+	case call == history.Acquire && kind == history.Info:
+		m.tries(op.event.Nonce)
+	case call == history.Acquire && op.added:
+		m.failed(op.event.Nonce)
+	case call == history.Release && kind == history.Ok, (call == history.Release || call == history.Renew) && kind == history.Fail && why == "":
+		m.lost(x.sent)
+	}
+	e := op.event
+	e.Kind, e.Holder, e.Error = kind, holder, why
+	x.conn.tell(e)
+}

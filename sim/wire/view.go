@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
+
+// presence says whether the lock's key is there.
+type presence uint8
+
+const (
+	unsure presence = iota
+	absent
+	present
+)
+
+// view is what one execution (of a command, a transaction or a script) shows
+// of the lock's key, and what it did to the key in the end.
+type view struct {
+	before presence // before anything was written
+	held   string   // the value then, if known
+	known  bool
+	not    []string // foreign: the values that it certainly was not
+	other  bool     // it was a value, but none of not
+
+	now     presence
+	value   string // what was written, if wrote
+	wrote   bool
+	call    history.Call // what was done in the end; empty: nothing
+	fresh   bool         // acquire: there certainly was no lease
+	ttl     time.Duration
+	unclear string // why nobody can say what was done
+}
+
+// find notes what an answer tells about the key as it was found.
+func (v *view) find(p presence) {
+	if v.now == unsure {
+		v.now, v.before = p, p
+	}
+}
+
+// read notes the value that the key was found to hold.
+func (v *view) read(text string) {
+	v.find(present)
+	if !v.wrote && v.now == present {
+		v.held, v.known = text, true
+	}
+}
+
+// lacks notes that the key did not hold any of these values: it is not there,
+// or holds another one.
+func (v *view) lacks(values ...string) {
+	if !v.wrote {
+		v.other, v.not = true, values
+	}
+}
+
+// set notes that the value was written. A value that was there before and is
+// the writer's own, or the same, is a renewal.
+func (v *view) set(text string, ttl time.Duration, own func(string) bool) {
+	switch {
+	case v.call == history.Acquire: // written twice
+	case v.now == absent && v.call == "":
+		v.call, v.fresh = history.Acquire, true
+	case v.now == present && v.known && (v.held == text || own(v.held)):
+		v.call = history.Renew
+	case v.call == history.Renew:
+	default:
+		v.call = history.Acquire
+	}
+	v.now, v.wrote, v.value, v.ttl = present, true, text, ttl
+}
+
+// rewrite notes that the value was written where there certainly was one.
+func (v *view) rewrite(text string, ttl time.Duration) {
+	v.find(present)
+	v.prolong(ttl)
+	v.wrote, v.value = true, text
+}
+
+// prolong notes that the key got another time to live.
+func (v *view) prolong(ttl time.Duration) {
+	v.find(present)
+	if v.call == "" {
+		v.call = history.Renew
+	}
+	v.now, v.ttl = present, ttl
+}
+
+// remove notes that the key was there and is no more.
+func (v *view) remove() {
+	v.find(present)
+	v.now, v.wrote, v.ttl = absent, false, 0
+	if v.call == history.Acquire && v.fresh {
+		v.call, v.fresh = "", false // there was nothing before, and is nothing now
+		return
+	}
+	v.call = history.Release
+}
+
+// unlike tells whether the key certainly did not hold a value of the list.
+func (v *view) unlike(values []string) bool {
+	switch {
+	case v.before == absent:
+		return true
+	case v.known:
+		return !slices.Contains(values, v.held)
+	case v.other:
+		return !slices.ContainsFunc(values, func(s string) bool { return !slices.Contains(v.not, s) })
+	default:
+		return false
+	}
+}

@@ -34,6 +34,9 @@ const (
 	cmdGet
 	cmdGetSet
 	cmdGetDel
+	cmdGetRange
+	cmdMSet
+	cmdMSetNX
 	cmdIncr
 	cmdIncrBy
 	cmdDecr
@@ -50,6 +53,7 @@ const (
 	cmdPTTL
 	cmdExpireTime
 	cmdPExpireTime
+	cmdKeys
 	cmdHSet
 	cmdHGet
 	cmdHDel
@@ -75,17 +79,20 @@ const (
 
 // commands are all commands by name.
 var commands = map[string]command{
-	"SET":    {cmdSet, ofStrings, -3, true, true},
-	"SETNX":  {cmdSetNX, ofStrings, 3, true, true},
-	"SETEX":  {cmdSetEX, ofStrings, 4, true, true},
-	"PSETEX": {cmdPSetEX, ofStrings, 4, true, true},
-	"GET":    {cmdGet, ofStrings, 2, false, false},
-	"GETSET": {cmdGetSet, ofStrings, 3, true, true},
-	"GETDEL": {cmdGetDel, ofStrings, 2, true, false},
-	"INCR":   {cmdIncr, ofStrings, 2, true, true},
-	"INCRBY": {cmdIncrBy, ofStrings, 3, true, true},
-	"DECR":   {cmdDecr, ofStrings, 2, true, true},
-	"DECRBY": {cmdDecrBy, ofStrings, 3, true, true},
+	"SET":      {cmdSet, ofStrings, -3, true, true},
+	"SETNX":    {cmdSetNX, ofStrings, 3, true, true},
+	"SETEX":    {cmdSetEX, ofStrings, 4, true, true},
+	"PSETEX":   {cmdPSetEX, ofStrings, 4, true, true},
+	"GET":      {cmdGet, ofStrings, 2, false, false},
+	"GETSET":   {cmdGetSet, ofStrings, 3, true, true},
+	"GETDEL":   {cmdGetDel, ofStrings, 2, true, false},
+	"GETRANGE": {cmdGetRange, ofStrings, 4, false, false},
+	"MSET":     {cmdMSet, ofStrings, -3, true, true},
+	"MSETNX":   {cmdMSetNX, ofStrings, -3, true, true},
+	"INCR":     {cmdIncr, ofStrings, 2, true, true},
+	"INCRBY":   {cmdIncrBy, ofStrings, 3, true, true},
+	"DECR":     {cmdDecr, ofStrings, 2, true, true},
+	"DECRBY":   {cmdDecrBy, ofStrings, 3, true, true},
 
 	"DEL":         {cmdDel, ofKeys, -2, true, false},
 	"UNLINK":      {cmdDel, ofKeys, -2, true, false},
@@ -100,6 +107,7 @@ var commands = map[string]command{
 	"PTTL":        {cmdPTTL, ofKeys, 2, false, false},
 	"EXPIRETIME":  {cmdExpireTime, ofKeys, 2, false, false},
 	"PEXPIRETIME": {cmdPExpireTime, ofKeys, 2, false, false},
+	"KEYS":        {cmdKeys, ofKeys, 2, false, false},
 
 	"HSET":    {cmdHSet, ofHashes, -4, true, true},
 	"HGET":    {cmdHGet, ofHashes, 3, false, false},

@@ -10,13 +10,14 @@ import (
 // What commands are drawn from: few keys, so that they meet, of all kinds, and
 // arguments of which some are odd.
 var (
-	someKeys   = []string{"a", "b", "c", "", "empty\x00\r\n"}
-	someValues = []string{"", "x", "1", "-3", "007", "+1", "1.5", " 2", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "long value with spaces"}
-	someFields = []string{"f", "g", ""}
-	someTimes  = []string{"100", "1000", "1499", "1500", "2000", "2501", "7000", "60000", "0", "-1", "-5000", "9223372036854775807", "-9223372036854775808", "x", "", "01"}
-	someSecs   = []string{"1", "2", "3", "7", "60", "0", "-1", "9223372036854775807", "-9223372036854775807", "x", "1.0"}
-	someIndex  = []string{"0", "1", "2", "-1", "-2", "-100", "100", "x"}
-	someWhen   = []string{"NX", "XX", "GT", "LT", "nx", "gt", "lt", "EX"}
+	someKeys     = []string{"a", "b", "c", "", "empty\x00\r\n"}
+	someValues   = []string{"", "x", "1", "-3", "007", "+1", "1.5", " 2", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "long value with spaces"}
+	someFields   = []string{"f", "g", ""}
+	someTimes    = []string{"100", "1000", "1499", "1500", "2000", "2501", "7000", "60000", "0", "-1", "-5000", "9223372036854775807", "-9223372036854775808", "x", "", "01"}
+	someSecs     = []string{"1", "2", "3", "7", "60", "0", "-1", "9223372036854775807", "-9223372036854775807", "x", "1.0"}
+	someIndex    = []string{"0", "1", "2", "-1", "-2", "-100", "100", "x"}
+	somePatterns = []string{"*", "a", "?", "[a-b]", "[^a]", "[b-a]*", "e*\\x00*", "emp[t]y*", "\\a", "**c", "[", "[^", "a\\", "[\\a]", "[a-", "", "?*y?*", "empty\x00\r\n"}
+	someWhen     = []string{"NX", "XX", "GT", "LT", "nx", "gt", "lt", "EX"}
 )
 
 func pick(t *rapid.T, from []string) string { return rapid.SampledFrom(from).Draw(t, "arg") }
@@ -68,6 +69,16 @@ func drawCommand(t *rapid.T) []string {
 		return []string{name, key, pick(t, someSecs), pick(t, someValues)}
 	case "PSETEX":
 		return []string{name, key, pick(t, someTimes), pick(t, someValues)}
+	case "GETRANGE":
+		return []string{name, key, pick(t, someIndex), pick(t, someIndex)}
+	case "MSET", "MSETNX":
+		args := []string{name, key, pick(t, someValues)}
+		for range rapid.IntRange(0, 2).Draw(t, "keys") {
+			args = append(args, pick(t, someKeys), pick(t, someValues))
+		}
+		return args
+	case "KEYS":
+		return []string{name, pick(t, somePatterns)}
 	case "INCRBY", "DECRBY":
 		return []string{name, key, pick(t, someValues)}
 	case "DEL", "UNLINK", "EXISTS":
@@ -111,8 +122,8 @@ func drawCommand(t *rapid.T) []string {
 // commandNames are what is drawn; those that make the state are drawn more
 // often, and what needs no keys less.
 var commandNames = []string{
-	"SET", "SET", "SET", "SET", "SETNX", "SETEX", "PSETEX", "GET", "GET", "GETSET", "GETDEL", "INCR", "INCRBY", "DECR", "DECRBY",
-	"DEL", "UNLINK", "EXISTS", "TYPE", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME",
+	"SET", "SET", "SET", "SET", "SETNX", "SETEX", "PSETEX", "MSET", "MSETNX", "GET", "GET", "GETSET", "GETDEL", "GETRANGE", "INCR", "INCRBY", "DECR", "DECRBY",
+	"DEL", "UNLINK", "EXISTS", "TYPE", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "KEYS",
 	"HSET", "HSET", "HGET", "HDEL", "HEXISTS", "HINCRBY", "HLEN", "HGETALL", "RPUSH", "LPUSH", "LRANGE", "LLEN",
 	"PUBLISH", "PUBSUB", "FLUSHALL", "PING", "TIME", "WAIT",
 }

@@ -6,7 +6,7 @@
 // nothing on the heap unless it stores something new.
 //
 // The model knows the commands that leases and elections are made of (see
-// [Server.Do]), scripts by a port of their meaning to Go ([Script]), expiry to
+// [Server.Do]), scripts by their Lua text or, quicker, by a port of their meaning to Go ([Script]), expiry to
 // the millisecond, eviction, what is left after a crash with each kind of
 // persistence, and replicas that lag behind. Its tests run the same random
 // commands and the documented scripts against it, a real redis-server, and
@@ -26,9 +26,9 @@
 // # What is not modelled
 //
 // Connections (so no transactions, blocking commands and messages in flight),
-// Lua itself (only ports of scripts run), bytes of memory (a limit is a number
+// the libraries that Redis adds to Lua, bytes of memory (a limit is a number
 // of keys), databases other than 0, access rights, clusters. A hash keeps the
 // order of insertion at any size, as a small one does in Redis. Integers in
-// scripts are exact, where Lua's are to 2^53. What an append-only file or a
+// ports of scripts are exact, where Lua's are to 2^53. What an append-only file or a
 // snapshot may suffer beyond the loss of its last part is not modelled either.
 package redismodel

@@ -1,6 +1,10 @@
 package redismodel
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strings"
+)
 
 func (s *Server) doKey(n name, args []string) Reply {
 	key := args[1]
@@ -41,9 +45,24 @@ func (s *Server) doKey(n name, args []string) Reply {
 		return Integer(s.left(key, s.ms))
 	case cmdExpireTime:
 		return Integer(seconds(s.left(key, 0)))
+	case cmdKeys:
+		return s.matching(key)
 	default: // cmdPExpireTime
 		return Integer(s.left(key, 0))
 	}
+}
+
+// matching are the keys that match a pattern. Redis gives them in any order,
+// the model in that of their bytes.
+func (s *Server) matching(pattern string) Reply {
+	s.items = s.items[:0]
+	for key, e := range s.data.entries {
+		if !e.expired(s.ms) && matches(pattern, key) {
+			s.items = append(s.items, Text(key))
+		}
+	}
+	slices.SortFunc(s.items, func(a, b Reply) int { return strings.Compare(a.Text, b.Text) })
+	return Reply{Kind: Array, Items: s.items}
 }
 
 func (s *Server) del(keys []string) int64 {

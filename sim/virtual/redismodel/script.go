@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Script is the meaning of a Lua script, in Go. A port is no more than the
+// Script is the meaning of a Lua script, in Go. One of which only the Lua text is
+// known is interpreted, which takes longer. A port is no more than the
 // script: it reads and writes by the methods of [Call] only, in the script's
 // order, and is tested against the Lua text on a real server.
 type Script struct {
@@ -321,13 +322,12 @@ func (c *Call) Array(items ...Reply) Reply { return c.s.array(items...) }
 func (s *Server) doScript(args []string) Reply {
 	switch what := upper(args[1]); {
 	case what == "LOAD" && len(args) == 3:
-		sha := digest(args[2])
-		script := s.ports[sha]
-		if script == nil {
-			return noPort(sha)
+		script, fault := s.scriptOf(args[2])
+		if fault != nil {
+			return *fault
 		}
 		s.Load(script)
-		return Text(sha)
+		return Text(digest(args[2]))
 	case what == "EXISTS" && len(args) > 2:
 		s.items = s.items[:0]
 		for _, sha := range args[2:] {
@@ -346,9 +346,17 @@ func (s *Server) doScript(args []string) Reply {
 	}
 }
 
-// noPort is the reply where a real server would run the text.
-func noPort(sha string) Reply {
-	return Fail("ERR redismodel has no port of the script " + sha + ": it must be among Options.Scripts")
+// scriptOf is the port of a text, or else the text itself, compiled once.
+func (s *Server) scriptOf(text string) (*Script, *Reply) {
+	sha := digest(text)
+	if script := s.ports[sha]; script != nil {
+		return script, nil
+	}
+	script, fault := s.compile(text)
+	if fault == nil {
+		s.ports[sha] = script
+	}
+	return script, fault
 }
 
 // known is the script of that SHA-1, nil if the server does not know it.
@@ -372,9 +380,9 @@ func (s *Server) doEval(args []string, text bool) Reply {
 	}
 	script := s.known(args[1])
 	if text {
-		sha := digest(args[1])
-		if script = s.ports[sha]; script == nil {
-			return noPort(sha)
+		var fault *Reply
+		if script, fault = s.scriptOf(args[1]); fault != nil {
+			return *fault
 		}
 		s.Load(script)
 	}

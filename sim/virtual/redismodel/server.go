@@ -16,7 +16,8 @@ type Options struct {
 	SnapshotEvery time.Duration
 
 	// Scripts are the ports of scripts that clients send as text, which is how
-	// they are found by EVAL, EVALSHA and SCRIPT LOAD.
+	// they are found by EVAL, EVALSHA and SCRIPT LOAD. A text without a port is
+	// interpreted.
 	Scripts []*Script
 
 	// OnPublish is called for each message that is published while somebody is
@@ -54,6 +55,7 @@ type Server struct {
 	channels map[string]int     // subscribers
 	scripts  map[*Script]bool   // known to the server
 	ports    map[string]*Script // by SHA-1, whether known or not
+	lua      *interpreter       // nil until a script has no port
 	call     Call
 	items    []Reply // of the last reply that is an array
 
@@ -92,9 +94,10 @@ func (s *Server) name() { s.id = s.o.Name + "run" + strconv.Itoa(s.runs) }
 // options may come in any case here too. Unknown commands and wrong arguments
 // get the errors that Redis gives. A server that is down must not be called.
 //
-// Commands: SET SETNX SETEX PSETEX GET GETSET GETDEL INCR INCRBY DECR DECRBY;
+// Commands: SET SETNX SETEX PSETEX MSET MSETNX GET GETSET GETDEL GETRANGE INCR
+// INCRBY DECR DECRBY;
 // DEL UNLINK EXISTS TYPE EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST TTL PTTL
-// EXPIRETIME PEXPIRETIME; HSET HGET HDEL HEXISTS HINCRBY HLEN HGETALL; RPUSH
+// EXPIRETIME PEXPIRETIME KEYS; HSET HGET HDEL HEXISTS HINCRBY HLEN HGETALL; RPUSH
 // LPUSH LRANGE LLEN; PUBLISH, PUBSUB NUMSUB; SCRIPT LOAD, SCRIPT EXISTS,
 // SCRIPT FLUSH, EVAL, EVALSHA; TIME PING DBSIZE FLUSHALL WAIT.
 func (s *Server) Do(now time.Duration, args ...string) Reply {

@@ -27,6 +27,10 @@ func (s *Server) doString(n name, args []string) Reply {
 			s.change(s.data.entries[key], effect{op: opDel, key: key})
 		}
 		return reply
+	case cmdGetRange:
+		return s.getRange(args)
+	case cmdMSet, cmdMSetNX:
+		return s.setSeveral(args, n == cmdMSetNX)
 	case cmdIncr:
 		return s.incr(key, 1)
 	case cmdDecr:
@@ -56,6 +60,56 @@ func (s *Server) get(key string) Reply {
 	default:
 		return Text(e.text)
 	}
+}
+
+// getRange is GETRANGE: a part of the text, whose ends count from behind if
+// they are negative.
+func (s *Server) getRange(args []string) Reply {
+	from, fine := parseInt(args[2])
+	to, fine2 := parseInt(args[3])
+	if !fine || !fine2 {
+		return Fail(errNotInteger)
+	}
+	reply := s.get(args[1])
+	switch n := int64(len(reply.Text)); {
+	case reply.Kind == Error:
+		return reply
+	case from < 0 && to < 0 && from > to:
+		return Text("")
+	default:
+		from, to = fromFront(from, n), min(fromFront(to, n), n-1)
+		if n == 0 || from > to {
+			return Text("")
+		}
+		return Text(reply.Text[from : to+1])
+	}
+}
+
+// fromFront is where an index is that may count from behind.
+func fromFront(i, length int64) int64 {
+	if i < 0 {
+		i = max(i+length, 0)
+	}
+	return i
+}
+
+// setSeveral is MSET, and MSETNX, which does nothing if one of the keys is there.
+func (s *Server) setSeveral(args []string, absent bool) Reply {
+	if len(args)%2 == 0 {
+		return wrongNumber(args[0])
+	}
+	for i := 1; absent && i < len(args); i += 2 {
+		if s.lookup(args[i]) != nil {
+			return Integer(0)
+		}
+	}
+	for i := 1; i < len(args); i += 2 {
+		s.set(args[i], args[i+1], setting{expires: never})
+	}
+	if absent {
+		return Integer(1)
+	}
+	return okay
 }
 
 // setting is how SET sets: its options.

@@ -26,7 +26,7 @@ func subjects() []subject {
 	}
 	for _, e := range documented.Electors() {
 		all = append(all, subject{
-			name: e.Name, summary: e.Summary, run: candidate.Blocking(e.Run), virtual: &virtual.Subject{Blocking: e.Run},
+			name: e.Name, summary: e.Summary, run: candidate.Blocking(e.Run), virtual: &virtual.Subject{Blocking: e.Run, Tapped: true},
 		})
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/wire"
 )
 
 // The stations of a call. A call that needs a new connection greets first.
@@ -67,6 +68,7 @@ type command struct {
 type outcome struct {
 	input machine.Input // Result, Token, Holder, Remaining, Waiters, Err
 	value any           // of a bare command
+	reply *wire.Value   // the same as it came, if somebody reads it
 }
 
 // client is one process's way of talking to a store: connections of its own,

@@ -8,6 +8,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/wire"
 )
 
 // host is a process with an elector in blocking style in it, which runs as a
@@ -23,13 +24,14 @@ type host struct {
 	deadline time.Duration // of the belief, on the clock that Now shows
 	stands   bool          // that clock stands still while the machine is suspended
 	works    []*hostWork
+	tap      *wire.Conn // nil if nobody reads what it asks of the store
 }
 
 var _ sim.Host = (*host)(nil)
 
 // startHost starts a process that runs e.
 func startHost(n *node, e sim.Elector) *host {
-	h := &host{node: n}
+	h := &host{node: n, tap: n.tap()}
 	h.routine = prepare(&n.run.agenda, func(*routine) {
 		if err := e(h); err != nil {
 			n.run.add(history.Event{Kind: history.Note, Node: n.name, Text: err.Error()})
@@ -151,7 +153,10 @@ func (h *host) tell(e history.Event) {
 }
 
 func (h *host) Do(timeout time.Duration, args ...string) (any, error) {
+	h.alive()
+	x := h.sent(args)
 	h.ask(command{args: args}, timeout)
+	h.outcome.came(x)
 	if h.outcome.input.Result != machine.Done {
 		return nil, h.outcome.input.Err
 	}

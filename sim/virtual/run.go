@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/wire"
 )
 
 // run is one run of a plan: a world that begins empty and ends with its
@@ -23,7 +24,8 @@ type run struct {
 	nodes    []*node
 	byName   map[string]*node
 	routines []*routine
-	chance   *random // of how exactly the schedule is carried out
+	lock     *wire.Lock // nil if candidates tell themselves what they do
+	chance   *random    // of how exactly the schedule is carried out
 	moments  func(Moment)
 
 	healed  signal        // every fault of the schedule is off again
@@ -41,6 +43,7 @@ func (w *World) newRun(plan sim.Plan, subject Subject) *run {
 	r.record = &record{agenda: &r.agenda, leaders: sim.NewLeadership(names)}
 	r.stores = newStores(r, subject)
 	r.store = r.stores[0]
+	r.lock = r.newLock()
 	r.resource = &resource{run: r, random: newRandom(plan.Seed, drawResource)}
 	for i, name := range names {
 		n := &node{run: r, index: i, name: name, clock: newClock(), random: newRandom(plan.Seed, drawNode+uint64(i)), asleep: -1}

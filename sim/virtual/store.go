@@ -216,7 +216,11 @@ func (s *store) execute(k *call) {
 	case history.Observe:
 		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
 	default:
-		k.outcome.value, k.outcome.input = plain(s.of(k.client.node).model.Do(s.now(), c.args...))
+		reply := s.of(k.client.node).model.Do(s.now(), c.args...)
+		k.outcome.value, k.outcome.input = plain(reply)
+		if s.run.lock != nil {
+			k.outcome.reply = wired(reply)
+		}
 	}
 }
 

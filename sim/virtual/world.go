@@ -56,6 +56,9 @@ type Subject struct {
 	// Unprotected makes the production elector's scripts grant at once on a
 	// store that may have lost a lease.
 	Unprotected bool
+	// Tapped says that an elector in blocking style does not tell what it does:
+	// the operations on the lease are read off its commands.
+	Tapped bool
 
 	Variant // what else is different about it and its surroundings
 }

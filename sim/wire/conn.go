@@ -25,6 +25,7 @@ type command struct {
 	db   int
 	name string
 	args []string
+	cut  bool // not all of it is there
 }
 
 // Exchange is a command and what became of it.
@@ -32,6 +33,7 @@ type Exchange struct {
 	conn     *Conn
 	commands []command // what takes effect with it: itself, or those of the transaction
 	multi    bool      // EXEC
+	queued   bool      // it only becomes part of a transaction
 	sent     int
 	was      int // SELECT: the database before
 	ops      []*operation
@@ -48,7 +50,10 @@ type operation struct {
 
 // Send notes that a command is about to be sent, and tells what it begins:
 // call it before the command's last byte is sent.
-func (c *Conn) Send(args []string) *Exchange {
+func (c *Conn) Send(args []string) *Exchange { return c.send(args, false) }
+
+// send is Send; cut says that not all of the command is there.
+func (c *Conn) send(args []string, cut bool) *Exchange {
 	c.lock.mu.Lock()
 	defer c.lock.mu.Unlock()
 	c.lock.tick++
@@ -56,9 +61,10 @@ func (c *Conn) Send(args []string) *Exchange {
 	if len(args) == 0 {
 		return x
 	}
-	cmd := command{db: c.db, name: upper(args[0]), args: args}
+	cmd := command{db: c.db, name: upper(args[0]), args: args, cut: cut}
+	c.loads(cmd)
 	switch {
-	case cmd.name == "MULTI":
+	case cmd.name == "MULTI" && !c.queues:
 		c.queues, c.queue = true, nil
 	case cmd.name == "EXEC":
 		x.commands, x.multi = c.queue, true
@@ -69,13 +75,17 @@ func (c *Conn) Send(args []string) *Exchange {
 			c.db = 0
 		}
 	case c.queues:
-		c.queue = append(c.queue, cmd)
+		x.queued = true
+		c.enqueue(cmd)
 		return x
 	default:
 		x.commands = []command{cmd}
 		c.configure(x, cmd)
 	}
 	x.begin()
+	if len(x.ops) == 0 {
+		x.commands = nil // nothing of it is needed again
+	}
 	return x
 }
 
@@ -90,6 +100,9 @@ func (x *Exchange) Answer(v Value) {
 	}
 	x.over = true
 	l.tick++
+	if x.queued && v.Kind != Error && v.Text != "QUEUED" {
+		x.conn.note("queue", "a command was carried out that seemed to be part of a transaction: what such commands do is not known")
+	}
 	x.configured(v)
 	x.end(v)
 }
@@ -107,6 +120,21 @@ func (x *Exchange) Lose(err string) {
 	for _, op := range x.ops {
 		x.complete(op, history.Info, "", err)
 	}
+}
+
+// maxQueue is how many commands of one transaction are remembered.
+const maxQueue = 1000
+
+// enqueue adds a command to the transaction. Of those that are not about the
+// lock only the place is remembered.
+func (c *Conn) enqueue(cmd command) {
+	if len(c.queue) > maxQueue {
+		return // such a transaction does not fit its reply
+	}
+	if traces, known := c.traces(cmd); traces == nil && known {
+		cmd = command{}
+	}
+	c.queue = append(c.queue, cmd)
 }
 
 // note tells something once in a run.

@@ -62,7 +62,11 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 	case traces == nil:
 		return views
 	case isScript(cmd.name):
-		traces = slices.DeleteFunc(slices.Clone(traces), func(t trace) bool { return !t.result.fits(reply) })
+		traces = slices.Clone(traces)
+		for i := range traces {
+			traces[i].revealed, traces[i].reveals = unmask(traces[i].result, reply)
+		}
+		traces = slices.DeleteFunc(traces, func(t trace) bool { return !t.fits(reply) })
 	case reply.Kind == Error:
 		return views
 	default:
@@ -84,7 +88,14 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 type trace struct {
 	steps      []stepped
 	candidates []string // values that a script can tell apart
-	result     result
+	result     Value
+	reveals    bool   // the reply tells the value that the script did not know
+	revealed   string // that value
+}
+
+// fits tells whether the reply can be that of the execution.
+func (t *trace) fits(reply Value) bool {
+	return fits(t.result, reply) && !(t.reveals && slices.Contains(t.candidates, t.revealed))
 }
 
 type stepped struct {
@@ -95,7 +106,10 @@ type stepped struct {
 // traces are the executions that a command may turn out to be. None: it is not
 // about the lock. Not known: it may be, and nobody can say what it does.
 func (c *Conn) traces(cmd command) (list []trace, known bool) {
-	if isScript(cmd.name) {
+	switch {
+	case cmd.cut && c.lock.found && !keyless[cmd.name]:
+		return []trace{{}}, false
+	case isScript(cmd.name):
 		return c.scriptTraces(cmd)
 	}
 	k := c.call(cmd, nil)
@@ -116,6 +130,9 @@ func (c *Conn) traces(cmd command) (list []trace, known bool) {
 func (c *Conn) replay(v view, t trace) view {
 	for _, s := range t.steps {
 		if k := c.call(s.cmd, t.candidates); k != nil && v.unclear == "" {
+			if s.reply.Text == foreign && t.reveals {
+				s.reply.Text = t.revealed
+			}
 			k.step(&v, s.reply)
 		}
 	}

@@ -86,8 +86,50 @@ func (c *call) holds(v *view) []Value {
 	return append(list, bulk(foreign))
 }
 
-// sentinel and largeSentinel stand for any number.
+// someNumber stands for any number that is not 0, sentinel for a small one
+// with a role in the script's arithmetic, and largeSentinel for any large one.
 const (
 	sentinel      = 7
-	largeSentinel = 1 << 40
+	largeSentinel = 982451653
+	someNumber    = "982451653"
 )
+
+// guessOther are the replies that a command may get that is not about the
+// lock, as far as a script can be expected to tell them apart.
+func guessOther(cmd command) []Value {
+	large := number(largeSentinel)
+	switch cmd.name {
+	case "GET", "HGET", "GETSET", "GETDEL", "GETEX", "LINDEX", "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "ZSCORE":
+		return []Value{nilReply, bulk(someNumber)}
+	case "SET":
+		if takesFree(cmd) {
+			return []Value{okReply, nilReply}
+		}
+		return []Value{okReply}
+	case "SETEX", "PSETEX", "MSET", "HMSET", "FLUSHDB", "FLUSHALL", "SELECT", "RENAME", "LTRIM", "LSET":
+		return []Value{okReply}
+	case "INCR", "INCRBY", "HINCRBY", "RPUSH", "LPUSH": // counters begin with 1
+		return []Value{large, number(1)}
+	case "DECR", "DECRBY", "XLEN", "LLEN", "HLEN", "SCARD", "ZCARD", "APPEND", "STRLEN":
+		return []Value{large, number(1), number(0)}
+	case "DEL", "UNLINK", "EXISTS", "SETNX", "MSETNX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "HEXISTS", "HDEL",
+		"SADD", "SREM", "SISMEMBER", "ZADD", "ZREM", "HSETNX", "TOUCH", "RENAMENX":
+		return []Value{number(0), number(1)}
+	case "HSET", "PUBLISH", "SPUBLISH":
+		return []Value{number(0), number(1), large}
+	case "TTL", "PTTL":
+		return []Value{number(-2), number(-1), number(sentinel), large}
+	case "TIME":
+		return []Value{{Kind: Array, Items: []Value{bulk(someNumber), bulk(someNumber)}}}
+	case "HGETALL", "SMEMBERS", "LRANGE", "ZRANGE", "KEYS", "HKEYS", "HVALS", "ZRANGEBYSCORE":
+		return []Value{{Kind: Array}}
+	case "XADD":
+		return []Value{bulk(someNumber + "-0")}
+	case "PING":
+		return []Value{{Kind: Status, Text: "PONG"}}
+	case "TYPE":
+		return []Value{{Kind: Status, Text: "none"}, {Kind: Status, Text: "string"}}
+	default:
+		return nil
+	}
+}

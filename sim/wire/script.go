@@ -1,13 +1,26 @@
 package wire
 
+import (
+	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/recount-io/recount/history"
+)
+
 // script is one that was seen.
-type script struct{ text string }
+type script struct {
+	proto *lua.FunctionProto // nil: it cannot be read
+	past  map[string][]trace // what came of it before, by its arguments
+}
 
-// result is what an execution of a script answers.
-type result struct{ value Value }
-
-// fits tells whether the reply can be the result.
-func (r result) fits(Value) bool { return true }
+// maxPast is how many different calls of one script are remembered.
+const maxPast = 64
 
 func isScript(name string) bool {
 	switch name {
@@ -18,5 +31,184 @@ func isScript(name string) bool {
 	}
 }
 
+// learn remembers the text of a script and returns it.
+func (l *Lock) learn(text string) *script {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see the import
+	name := hex.EncodeToString(sum[:])
+	if known := l.scripts[name]; known != nil {
+		return known
+	}
+	s := &script{past: map[string][]trace{}}
+	if strings.HasPrefix(text, "#!") { // a line for the server
+		if _, rest, found := strings.Cut(text, "\n"); found {
+			text = "\n" + rest
+		}
+	}
+	if chunk, err := parse.Parse(strings.NewReader(text), "script"); err == nil {
+		s.proto, _ = lua.Compile(chunk, "script") // nil if it cannot be
+	}
+	l.scripts[name] = s
+	return s
+}
+
+// loads notes a script that is made known for later.
+func (c *Conn) loads(cmd command) {
+	if cmd.name == "SCRIPT" && len(cmd.args) == 3 && upper(cmd.args[1]) == "LOAD" && !cmd.cut {
+		c.lock.learn(cmd.args[2])
+	}
+}
+
 // scriptTraces are the executions that the script may turn out to be.
-func (c *Conn) scriptTraces(command) ([]trace, bool) { return nil, true }
+func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
+	keys, args, fine := scriptArguments(cmd.args)
+	if !fine {
+		return nil, true // the server refuses it
+	}
+	about := c.lock.found && slices.Contains(keys, c.lock.key.key) && c.lock.key.db == cmd.db
+	if !c.lock.found {
+		about = slices.ContainsFunc(keys, func(key string) bool { return c.lock.options.Key == key })
+	}
+	var s *script
+	switch cmd.name {
+	case "EVAL", "EVAL_RO":
+		s = c.lock.learn(cmd.args[1])
+	case "EVALSHA", "EVALSHA_RO":
+		s = c.lock.scripts[strings.ToLower(cmd.args[1])]
+	}
+	if s == nil || s.proto == nil {
+		if about {
+			return []trace{{}}, false
+		}
+		return nil, true
+	}
+	name := strconv.Quote(c.lock.key.key) + strconv.Itoa(cmd.db) + strings.Join(cmd.args[2:], "\x00")
+	traces, known := s.past[name]
+	if !known {
+		e := &explorer{conn: c, db: cmd.db, proto: s.proto, keys: keys, args: args}
+		traces = e.explore()
+		if !c.lock.found && !c.settle(traces) {
+			return nil, true
+		}
+		if len(s.past) >= maxPast {
+			clear(s.past)
+		}
+		s.past[name] = traces
+	}
+	switch {
+	case traces == nil && about:
+		return []trace{{}}, false
+	case !slices.ContainsFunc(traces, c.touches):
+		return nil, true
+	}
+	return traces, true
+}
+
+// touches tells whether a step of the trace is about the lock.
+func (c *Conn) touches(t trace) bool {
+	return slices.ContainsFunc(t.steps, func(s stepped) bool { return c.call(s.cmd, nil) != nil })
+}
+
+// settle looks for the lock among the keys that a script writes if they are
+// free, and reports whether it is known now.
+func (c *Conn) settle(traces []trace) bool {
+	if c.lock.options.Key != "" {
+		return slices.ContainsFunc(traces, c.touches)
+	}
+	for _, t := range traces {
+		for _, s := range t.steps {
+			for _, i := range keysOf(s.cmd) {
+				at := place{s.cmd.db, s.cmd.args[i]}
+				if c.takesIn(t, at) && c.lock.is(at, true, c, "a script") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// takesIn tells whether the execution takes the key that nobody had.
+func (c *Conn) takesIn(t trace, at place) bool {
+	var v view
+	for _, s := range t.steps {
+		for _, i := range keysOf(s.cmd) {
+			if at == (place{s.cmd.db, s.cmd.args[i]}) {
+				(&call{name: s.cmd.name, args: s.cmd.args, key: at, candidates: t.candidates, own: func(string) bool { return false }}).step(&v, s.reply)
+			}
+		}
+	}
+	return v.call == history.Acquire && v.fresh && v.unclear == ""
+}
+
+// scriptArguments are the keys and the arguments of a script.
+func scriptArguments(args []string) (keys, rest []string, fine bool) {
+	if len(args) < 3 {
+		return nil, nil, false
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil || n < 0 || n > len(args)-3 {
+		return nil, nil, false
+	}
+	return args[3 : 3+n], args[3+n:], true
+}
+
+// least is the smallest number that can have been made of a sentinel: smaller
+// ones are taken to be in the script.
+const least = 5000
+
+// fits tells whether the reply can be the result.
+func fits(result, reply Value) bool {
+	switch result.Kind {
+	case Nil:
+		return reply.Kind == Nil || reply.no() && reply.Kind == Bool
+	case Int:
+		number := reply.Kind == Int || reply.Kind == Bool
+		switch {
+		case result.Int == largeSentinel:
+			return number && reply.Int > 0
+		case result.Int >= least || result.Int <= -least:
+			return number
+		}
+		return number && result.Int == reply.Int
+	case Bulk, Status:
+		text, is := reply.text()
+		return is && fitsText(result.Text, text)
+	case Error:
+		return reply.Kind == Error
+	case Array:
+		if reply.Kind != Array || len(reply.Items) != len(result.Items) {
+			return false
+		}
+		for i := range result.Items {
+			if !fits(result.Items[i], reply.Items[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// unmask is what the reply has in the place where the result has the value that
+// the script did not know.
+func unmask(result, reply Value) (string, bool) {
+	if result.Kind == Bulk && result.Text == foreign {
+		return reply.text()
+	}
+	for i := range min(len(result.Items), len(reply.Items)) {
+		if text, found := unmask(result.Items[i], reply.Items[i]); found {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// fitsText tells whether a text can be one that was made of guesses.
+func fitsText(result, reply string) bool {
+	if strings.Contains(result, foreign) || strings.Contains(result, someNumber) {
+		return true
+	}
+	n, err := strconv.ParseFloat(result, 64)
+	return result == reply || err == nil && (n >= least || n <= -least) && strings.Trim(reply, "-+.e0123456789") == ""
+}

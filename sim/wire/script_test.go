@@ -1,0 +1,137 @@
+package wire_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/wire"
+)
+
+// Scripts as they are written for leases.
+const (
+	releaseOwn  = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
+	renewOwn    = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2]) end return 0`
+	rewriteOwn  = `if redis.call("GET", KEYS[1]) == ARGV[1] then redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2]) return 1 end return 0`
+	takeOrRenew = `local h = redis.call('GET', KEYS[1])
+if h == false or h == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`
+	takeWithToken = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end return 0`
+	takeOrHolder  = `if redis.call('SETNX', KEYS[1], ARGV[1]) == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return {1, ARGV[1]} end
+return {0, redis.call('GET', KEYS[1])}`
+	endless = `while true do end`
+	reaches = `if redis.call('BITOP', 'AND', KEYS[1], KEYS[1]) == 1 then return 1 end return 0`
+	who     = `return redis.call('GET', KEYS[1])`
+	caught  = `local ok = pcall(function() redis.call('BITFIELD', KEYS[1]) end) return 0`
+)
+
+func sha(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func list(items ...wire.Value) wire.Value { return wire.Value{Kind: wire.Array, Items: items} }
+
+// What a script did is found from its text, its arguments and its reply.
+func TestScriptsAreOperations(t *testing.T) {
+	tests := []struct {
+		script string
+		args   []string // keys, "", arguments
+		reply  wire.Value
+		want   string
+	}{
+		{releaseOwn, []string{"lock", "", "mine"}, number(1), "n1 release ok"},
+		{releaseOwn, []string{"lock", "", "mine"}, number(0), "n1 release fail"},
+		{renewOwn, []string{"lock", "", "mine", "2000"}, number(1), "n1 renew ok 2s"},
+		{renewOwn, []string{"lock", "", "mine", "2000"}, number(0), "n1 renew fail 2s"},
+		{renewOwn, []string{"lock", "", "not mine", "2000"}, number(0), "n1 renew fail 2s: nothing was written"},
+		{rewriteOwn, []string{"lock", "", "mine", "2000"}, number(1), "n1 renew ok 2s"},
+		{rewriteOwn, []string{"lock", "", "mine", "2000"}, number(0), "n1 renew fail 2s"},
+		{takeOrRenew, []string{"lock", "", "mine", "2000"}, number(1), "n1 acquire ok 2s"},
+		{takeOrRenew, []string{"lock", "", "mine", "2000"}, number(0), "n1 acquire fail 2s"},
+		{takeWithToken, []string{"lock", "token", "", "mine", "2000"}, number(42), "n1 acquire ok 2s"},
+		{takeWithToken, []string{"lock", "token", "", "mine", "2000"}, number(0), "n1 acquire fail 2s"},
+		{takeOrHolder, []string{"lock", "", "mine", "2000"}, list(number(1), bulk("mine")), "n1 acquire ok 2s"},
+		{takeOrHolder, []string{"lock", "", "mine", "2000"}, list(number(0), bulk("theirs")), "n1 acquire fail holder n2 2s"},
+		{who, []string{"lock", ""}, bulk("theirs"), "n1 observe ok holder n2"},
+		{who, []string{"lock", ""}, wire.Value{}, "n1 observe ok"},
+		{who, []string{"else", ""}, wire.Value{}, ""},
+		{endless, []string{"lock", ""}, number(0), "n1 acquire info 240h0m0s: the reply has several explanations\n" +
+			"n1 release info: the reply has several explanations"},
+		{releaseOwn, []string{"lock", "", "mine"}, failure("NOSCRIPT No matching script."), "n1 release fail: the store answered with an error: NOSCRIPT No matching script."},
+		{releaseOwn, []string{"lock", "", "mine"}, failure("ERR odd"), "n1 release info: the reply has several explanations"},
+	}
+	for _, test := range tests {
+		for _, loaded := range []bool{false, true} {
+			p := newTape(wire.Options{Key: "lock"})
+			p.do("n2", "SET lock theirs NX PX 1", okay)
+			p.do("n1", "SET lock mine NX PX 1", okay)
+			args := []string{"EVAL", test.script}
+			if loaded {
+				p.conn("n2").Send([]string{"SCRIPT", "LOAD", test.script}).Answer(bulk(sha(test.script)))
+				args = []string{"evalsha", strings.ToUpper(sha(test.script))}
+			}
+			keys := 0
+			for test.args[keys] != "" {
+				keys++
+			}
+			args = append(args, string(rune('0'+keys)))
+			args = append(append(args, test.args[:keys]...), test.args[keys+1:]...)
+			p.told()
+			p.conn("n1").Send(args).Answer(test.reply)
+			if got := p.told(); got != test.want {
+				t.Errorf("%s %q -> %v:\n%s, want\n%s", args[0], args[1:], test.reply, got, test.want)
+			}
+		}
+	}
+}
+
+// A script that does what nobody can foresee is an operation of unknown
+// outcome, with one note, whatever it makes of the error.
+func TestScriptsThatNobodyUnderstands(t *testing.T) {
+	for _, text := range []string{endless, reaches, caught, "if", "return cjson.encode(KEYS)"} {
+		p := newTape(wire.Options{Key: "lock"})
+		p.do("n1", "SET lock mine NX PX 1", okay)
+		for range 2 {
+			p.conn("n1").Send([]string{"EVAL", text, "1", "lock"}).Answer(number(0))
+		}
+		notes := 0
+		for _, e := range p.events {
+			if e.Kind == history.Note {
+				notes++
+			}
+		}
+		if got := p.told(); notes != 1 || strings.Count(got, "info") != 4 {
+			t.Errorf("%s: %d notes, told\n%s", text, notes, got)
+		}
+	}
+}
+
+// The lock is the key that somebody takes if nobody has it: a heartbeat is
+// none, nor is what a script does to other keys.
+func TestLockIsFound(t *testing.T) {
+	tests := []struct {
+		name  string
+		sends [][]string
+		want  string
+	}{
+		{"set nx", [][]string{{"SETEX", "heartbeat:n1", "5", "x"}, {"GET", "lock"}, {"SET", "lock", "a", "NX", "EX", "5"}}, "lock"},
+		{"setnx", [][]string{{"SET", "config", "x"}, {"SETNX", "lock", "a"}, {"SETNX", "other", "a"}}, "lock"},
+		{"script with nx", [][]string{{"EVAL", takeWithToken, "2", "lock", "token", "a", "100"}}, "lock"},
+		{"script that looks first", [][]string{{"EVAL", takeOrRenew, "1", "lock", "a", "100"}}, "lock"},
+		{"scripts that take nothing", [][]string{{"EVAL", renewOwn, "1", "lock", "a", "100"}, {"EVAL", releaseOwn, "1", "lock", "a"}}, ""},
+	}
+	for _, test := range tests {
+		p := newTape(wire.Options{})
+		for _, args := range test.sends {
+			p.conn("n1").Send(args)
+		}
+		if got := p.lock.Key(); got != test.want {
+			t.Errorf("%s: the lock is %q, want %q", test.name, got, test.want)
+		}
+		if test.want != "" && !strings.Contains(p.events[0].Text, `"lock"`) {
+			t.Errorf("%s: no note says which key and why: %+v", test.name, p.events[0])
+		}
+	}
+}

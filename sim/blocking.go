@@ -42,6 +42,12 @@ type Host interface {
 	Store() Store
 	// Recorded is a store whose calls and outcomes are recorded.
 	Recorded(Store) Store
+	// Postgres is a store in PostgreSQL, with nothing recorded: a row for each
+	// election with its holder, a token that counts acquisitions, and the time at
+	// which the lease is over by the server's clock. Each call is one statement.
+	// It is not idempotent: an attempt that is repeated is another one, and is
+	// refused by its own lease. Who holds it is not told to those who are refused.
+	Postgres() (Store, error)
 	// LeaseKey is the key of the lease in the store.
 	LeaseKey() string
 	// Do sends a command to the store, and is not recorded. The reply is an

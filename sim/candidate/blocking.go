@@ -96,6 +96,10 @@ func (h *blockingHost) Recorded(s sim.Store) sim.Store {
 	return sim.Recorder{Store: s, Tell: h.out.stamp, Next: func() int64 { return h.out.lastOp.Add(1) }, Node: h.Node}
 }
 
+func (h *blockingHost) Postgres() (sim.Store, error) {
+	return nil, errors.New("candidate: no PostgreSQL here")
+}
+
 func (h *blockingHost) LeaseKey() string {
 	keys := h.store.Keys(h.Settings().Election)
 	i := slices.IndexFunc(keys, func(key string) bool { return strings.HasSuffix(key, ":lease") })

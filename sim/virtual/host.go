@@ -164,10 +164,13 @@ func (h *host) Do(timeout time.Duration, args ...string) (any, error) {
 }
 
 // ask makes a call and waits for its outcome.
-func (h *host) ask(c command, timeout time.Duration) {
+func (h *host) ask(c command, timeout time.Duration) { h.askOf(h.node.client(), c, timeout) }
+
+// askOf is ask of another server.
+func (h *host) askOf(to *client, c command, timeout time.Duration) {
 	h.alive()
 	c.quiet = true
-	h.node.client().ask(h, c, timeout)
+	to.ask(h, c, timeout)
 	for !h.routine.await(&h.answered, timeout+time.Hour) {
 		continue // a process that stands still learns nothing meanwhile
 	}
@@ -293,13 +296,14 @@ func (s hostStore) own(call history.Call, l elector.Lease, timeout time.Duration
 	return s.failure()
 }
 
-func (s hostStore) failure() error {
-	switch s.outcome.input.Result {
+// failure is the error that the outcome is to the elector, nil if it is done.
+func (h *host) failure() error {
+	switch h.outcome.input.Result {
 	case machine.Done:
 		return nil
 	case machine.NotHeld:
 		return elector.ErrNotHeld
 	default:
-		return s.outcome.input.Err
+		return h.outcome.input.Err
 	}
 }

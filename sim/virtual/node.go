@@ -26,6 +26,7 @@ type node struct {
 	clients       []*client // of the process, one for each store
 	subscriptions []*subscription
 	majority      *majority // nil where there is one store
+	rows          *client   // its way to PostgreSQL; nil until the process wants it
 	paused        bool
 	leaving       bool    // it was asked to resign
 	inbox         []event // what has come while the process stood still
@@ -61,7 +62,7 @@ func (n *node) launch(took time.Duration) {
 
 // connect gives the new process its ways to the stores.
 func (n *node) connect() {
-	n.clients, n.subscriptions, n.majority = nil, nil, nil
+	n.clients, n.subscriptions, n.majority, n.rows = nil, nil, nil, nil
 	for _, store := range n.run.stores {
 		n.run.subject.Client.load(store)
 		n.clients = append(n.clients, &client{run: n.run, store: store, node: n, life: n.life})
@@ -142,6 +143,9 @@ func (n *node) exit(why history.Why) {
 		n.clients[i].vanish()
 		n.subscriptions[i].close()
 	}
+	if n.rows != nil {
+		n.rows.vanish()
+	}
 	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why})
 	n.exited.fire()
 }
@@ -174,6 +178,9 @@ func (n *node) closeConnections() {
 	}
 	for i := range n.clients {
 		n.closeConnectionsTo(i)
+	}
+	if n.rows != nil {
+		n.rows.shut()
 	}
 }
 

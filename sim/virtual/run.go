@@ -24,6 +24,7 @@ type run struct {
 	nodes    []*node
 	byName   map[string]*node
 	routines []*routine
+	rows     *store     // PostgreSQL, for those who want it
 	lock     *wire.Lock // nil if candidates tell themselves what they do
 	chance   *random    // of how exactly the schedule is carried out
 	moments  func(Moment)
@@ -43,6 +44,7 @@ func (w *World) newRun(plan sim.Plan, subject Subject) *run {
 	r.record = &record{agenda: &r.agenda, leaders: sim.NewLeadership(names)}
 	r.stores = newStores(r, subject)
 	r.store = r.stores[0]
+	r.rows = newRows(r)
 	r.lock = r.newLock()
 	r.resource = &resource{run: r, random: newRandom(plan.Seed, drawResource)}
 	for i, name := range names {

@@ -63,6 +63,8 @@ type store struct {
 	queue   []queued      // arrived while it was frozen
 	free    time.Duration // when it has served what it has got
 
+	rows *rows // what there is instead of Redis; nil: there is Redis
+
 	keys    keys
 	channel string
 	args    []string // of the script's call in the making
@@ -197,6 +199,10 @@ func (s *store) resume() {
 // execute does what the call asks for and keeps the answer in it.
 func (s *store) execute(k *call) {
 	c := &k.command
+	if s.rows != nil {
+		k.outcome.input = s.rows.execute(s.now(), c)
+		return
+	}
 	s.args = s.args[:0]
 	switch c.call {
 	case history.Acquire:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -42,6 +43,7 @@ and reports how long failovers took.`,
   chaos run crash-leader pause-leader     two scenarios
   chaos list                              what there is
   chaos fuzz                              random schedules in virtual time
+  chaos trial                             every subject against every scenario
   chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -51,7 +53,7 @@ and reports how long failovers took.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
 	})
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.trialCommand())
 	return root
 }
 
@@ -60,11 +62,10 @@ func unknownCommand(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	switch args[0] {
-	case "trial", "doctor":
-		return usage(fmt.Errorf("%s is not part of this release: it has run, list, check, report, fuzz and replay", args[0]))
+	if args[0] == "doctor" {
+		return usage(errors.New("doctor is not part of this release: it has run, list, check, report, fuzz, replay and trial"))
 	}
-	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, fuzz, replay, completion, help", args[0]))
+	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, fuzz, replay, trial, completion, help", args[0]))
 }
 
 // noArguments refuses arguments.

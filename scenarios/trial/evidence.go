@@ -20,8 +20,14 @@ type Evidence struct {
 	History *history.History // nil for a subject that panics: there is none
 	Result  *checker.Result
 	Case    *fuzz.Case // the smallest that was found to show the same; nil: the run could not be reduced
-	Of      int        // how many events it had before it was reduced
+	Events  int        // of the history; still there when the history is dropped
+	Of      int        // how many it had before it was reduced; 0: it was not
 }
+
+// otherSeeds is how many more seeds are tried with a case that does not break
+// the promise with that of its run: in a case no fault is late, so everything
+// happens at other moments.
+const otherSeeds = 40
 
 // Reduce replaces the history by that of the smallest case that breaks the same
 // promise, if one is found within the limit. The case asks for what the scenario
@@ -35,6 +41,13 @@ func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map
 	c := fuzz.FromPlan(e.Plan)
 	c.Failed.Promise = e.Promise
 	reduced, ok := fuzz.Reduce(ctx, c, limit, subjects)
+	for range otherSeeds {
+		if ok {
+			break
+		}
+		c.Seed++
+		reduced, ok = fuzz.Reduce(ctx, c, limit, subjects)
+	}
 	if !ok {
 		return nil
 	}
@@ -46,7 +59,7 @@ func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map
 		return nil
 	}
 	h.Header.Scenario = e.Plan.Scenario
-	e.Of, e.History, e.Result, e.Case = len(e.History.Events), h, r, &reduced
+	e.Of, e.Events, e.History, e.Result, e.Case = e.Events, len(h.Events), h, r, &reduced
 	return nil
 }
 
@@ -59,5 +72,8 @@ func keep(kept map[checker.Promise]*Evidence, o scenarios.Outcome, broke checker
 	old := kept[broke]
 	if old == nil || old.History != nil && o.History != nil && len(o.History.Events) < len(old.History.Events) {
 		kept[broke] = &Evidence{Promise: broke, Plan: o.Plan, History: o.History, Result: o.Result}
+		if o.History != nil {
+			kept[broke].Events = len(o.History.Events)
+		}
 	}
 }

@@ -41,6 +41,7 @@ func observe(h *history.History, r *checker.Result) Run {
 	if r.End > 0 {
 		run.Rate = float64(operations(h)) / r.End.Minutes()
 	}
+	run.excuse(h)
 	for _, f := range r.Asked {
 		if f.Verdict == checker.Fail {
 			if run.Reasons == nil {
@@ -50,6 +51,32 @@ func observe(h *history.History, r *checker.Result) Run {
 		}
 	}
 	return run
+}
+
+// tokens are the promises that are about tokens alone.
+var tokens = []checker.Promise{checker.TokensIncrease, checker.FencedWrites}
+
+// excuse lets an elector off that has no tokens: promises about them, which
+// nobody can decide, do not make its run undecided. What it lacks shows in the
+// stale writes.
+func (r *Run) excuse(h *history.History) {
+	elected := false
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Kind != history.Elected && e.Kind != history.Extended {
+			continue
+		}
+		if elected = true; e.Token != 0 {
+			return
+		}
+	}
+	if !elected {
+		return
+	}
+	r.Undecided = slices.DeleteFunc(r.Undecided, func(f checker.Finding) bool { return slices.Contains(tokens, f.Promise) })
+	if r.Verdict == checker.Unknown && len(r.Undecided) == 0 {
+		r.Verdict = checker.Pass
+	}
 }
 
 // operations are those that the candidates asked of the store.

@@ -180,32 +180,38 @@ func (t *Trial) show(ctx context.Context, p Place, of map[string]*Cell, kept map
 			broken = append(broken, c)
 		}
 	}
-	errs := make([]error, len(broken))
+	var err error
 	if p.Simple && t.Shrink > 0 {
-		slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-		var working sync.WaitGroup
-		for i, c := range broken {
-			if c.Shortest == nil {
-				continue
-			}
-			slots <- struct{}{}
-			working.Go(func() {
-				defer func() { <-slots }()
-				errs[i] = c.Shortest.Reduce(ctx, t.Shrink, t.Simulated)
-			})
+		if err = t.reduce(ctx, broken); ctx.Err() != nil {
+			err = nil // what was cut off shows less, and is no failure
 		}
-		working.Wait()
-	}
-	if ctx.Err() != nil { // what was cut off shows less, and is no failure
-		clear(errs)
 	}
 	for _, c := range broken {
 		if c.Shortest == nil || t.Show == nil {
 			continue
 		}
-		errs = append(errs, t.Show(c))
+		err = errors.Join(err, t.Show(c))
 		c.Shortest.History, c.Shortest.Result = nil, nil
 	}
+	return err
+}
+
+// reduce reduces the evidence of cells, several at once.
+func (t *Trial) reduce(ctx context.Context, cells []*Cell) error {
+	errs := make([]error, len(cells))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var working sync.WaitGroup
+	for i, c := range cells {
+		if c.Shortest == nil {
+			continue
+		}
+		slots <- struct{}{}
+		working.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = c.Shortest.Reduce(ctx, t.Shrink, t.Simulated)
+		})
+	}
+	working.Wait()
 	return errors.Join(errs...)
 }
 

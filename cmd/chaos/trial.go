@@ -1,0 +1,389 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/trial"
+)
+
+// trialFlags are the flags of chaos trial.
+type trialFlags struct {
+	world       string
+	redis       string
+	toxiproxy   string
+	prefix      string
+	scenarios   []string
+	execDir     string
+	out         string
+	update      []string
+	parallel    int
+	runs        int
+	virtualRuns int
+	shrink      time.Duration
+	asJSON      bool
+	league      bool
+	settings    scenarios.Settings
+
+	given func(flag string) bool
+}
+
+// How often a trial runs each subject in each scenario, unless a flag says
+// otherwise.
+const (
+	defaultTrialRuns    = 1
+	defaultTrialVirtual = 20
+)
+
+func (m Main) trialCommand() *cobra.Command {
+	var f trialFlags
+	cmd := &cobra.Command{
+		Use:   "trial [SUBJECT…]",
+		Short: "Run every subject against every scenario: the table",
+		Long: `Trial runs subjects against scenarios, each several times, and makes the table of
+what they kept and what they broke: in which scenario, how often, for how long
+two led at one time, how long failovers took, and how what the subjects'
+documents claim compares with that. Without a subject it takes all of them.
+
+Each subject runs in the live world and in the virtual one, unless --world names
+one of them, and the table says where the two differ. For every broken promise
+it keeps the shortest history that shows it; in the virtual world it makes that
+as small as it can, and "chaos replay" repeats it.
+
+--exec-dir puts other programs on trial, live only: every executable file in the
+folder, and every folder in it with an executable file "candidate", is one more
+subject, whose command runs one candidate. Its name is that of the file without
+its extension, or of the folder.
+
+Exit status: 0 every promise kept; 1 a promise broken, as one should expect where
+subjects are on trial that are known to be bad; 2 undecided; 3 stopped early, and
+what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.`,
+		Example: `  chaos trial
+  chaos trial titan recount --scenario pause-leader --scenario crash-leader
+  chaos trial --world virtual --virtual-runs 100
+  chaos trial --exec-dir my-electors --runs 3
+  chaos trial mine recount --exec-dir my-electors --scenario steady
+  chaos trial --update README.md`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			f.given = cmd.Flags().Changed
+			return m.trial(cmd.Context(), &f, names)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.world, "world", bothWorlds, "where subjects run: live, virtual, or both")
+	flags.StringArrayVar(&f.scenarios, "scenario", nil, "only this scenario; may be repeated (default: every one)")
+	flags.StringVar(&f.execDir, "exec-dir", "", "folder of commands that are subjects too, live only")
+	flags.IntVar(&f.runs, "runs", defaultTrialRuns, "live runs of each subject in each scenario")
+	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultTrialVirtual, "virtual runs of each subject in each scenario")
+	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
+	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
+	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
+	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
+	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
+	flags.IntVar(&f.parallel, "parallel", 5, "how many live runs at once")
+	flags.DurationVar(&f.shrink, "shrink", 2*time.Second, "how long the history of one broken cell is made smaller, at the most; 0: not at all")
+	flags.StringVar(&f.out, "out", "", "folder for the table and what shows it (default: recount-runs/TIME)")
+	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between <!-- trial --> and <!-- end -->; may be repeated")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	m.leagueFlags(cmd, &f)
+	return cmd
+}
+
+// trial is chaos trial.
+func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
+	if f.league {
+		return m.league(ctx, f, names)
+	}
+	subjects, list, err := f.resolve(m, names)
+	if err != nil {
+		return err
+	}
+	out, err := openOutput(f.out)
+	if err != nil {
+		return err
+	}
+	s := newScreen(m, f.asJSON)
+	defer s.close()
+	run := &trialRun{Main: m, flags: f, out: out, screen: s}
+	defer func() { _ = run.close() }() // again, in case of a panic
+	if err := run.open(ctx); err != nil {
+		return err
+	}
+	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v; reports in %s", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease, out.dir)
+	defer debug.SetGCPercent(debug.SetGCPercent(seldom))
+	t := trial.Trial{
+		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings,
+		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.told, Show: run.show,
+	}
+	cells, err := t.Run(ctx)
+	err = errors.Join(err, run.close())
+	if err != nil && ctx.Err() == nil && !anyRun(cells) {
+		return err
+	}
+	table := run.table(&t, cells, f.repro(names))
+	table.Stopped = ctx.Err() != nil
+	table.Finish()
+	return errors.Join(err, run.report(table), judged(table.Verdict))
+}
+
+// anyRun tells whether there is anything to report.
+func anyRun(cells []*trial.Cell) bool {
+	for _, c := range cells {
+		if len(c.Runs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve checks all that can be checked before anything is started.
+func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenarios.Scenario, error) {
+	list := scenarios.Every()
+	var err error
+	if len(f.scenarios) > 0 {
+		if list, err = scenarios.Find(f.scenarios...); err != nil {
+			return nil, nil, usage(err)
+		}
+	}
+	if err := f.check(); err != nil {
+		return nil, nil, usage(err)
+	}
+	if f.redis == "" && f.world != virtualWorld {
+		f.redis = m.Getenv("RECOUNT_REDIS")
+	}
+	if !f.given("seed") {
+		f.settings.Seed = rand.Uint64N(1 << 32)
+	}
+	for _, s := range list {
+		if _, err := s.Plan(f.settings); err != nil {
+			return nil, nil, usage(err)
+		}
+	}
+	subjects, err := f.subjects(m, names)
+	return subjects, list, usage(err)
+}
+
+// check refuses flags that mean nothing, or nothing together.
+func (f *trialFlags) check() error {
+	switch {
+	case f.world != liveWorld && f.world != virtualWorld && f.world != bothWorlds:
+		return fmt.Errorf("there is no world %q: use --world live, virtual or both", f.world)
+	case f.runs < 1:
+		return fmt.Errorf("--runs %d: give a number above 0, or --world virtual for no live run", f.runs)
+	case f.virtualRuns < 1:
+		return fmt.Errorf("--virtual-runs %d: give a number above 0, or --world live for no virtual run", f.virtualRuns)
+	case f.parallel < 1:
+		return fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel)
+	case f.shrink < 0:
+		return fmt.Errorf("--shrink %v is negative", f.shrink)
+	case f.execDir != "" && f.world == virtualWorld:
+		return errors.New("--exec-dir means nothing with --world virtual: a command cannot run in virtual time")
+	}
+	for _, flag := range []string{"redis", "toxiproxy", "prefix", "runs", "parallel"} {
+		if f.world == virtualWorld && f.given(flag) {
+			return fmt.Errorf("--%s means nothing with --world virtual: no run is live", flag)
+		}
+	}
+	for _, flag := range []string{"virtual-runs", "shrink"} {
+		if f.world == liveWorld && f.given(flag) {
+			return fmt.Errorf("--%s means nothing with --world live: no run is virtual", flag)
+		}
+	}
+	if f.world != virtualWorld {
+		return checkPlatform()
+	}
+	return nil
+}
+
+// repro is the command that repeats the trial.
+func (f *trialFlags) repro(names []string) string {
+	words := append([]string{"chaos trial"}, names...)
+	add := func(when bool, format string, args ...any) {
+		if when {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(f.world != bothWorlds, "--world %s", f.world)
+	for _, s := range f.scenarios {
+		add(true, "--scenario %s", s)
+	}
+	add(f.execDir != "", "--exec-dir %s", quoted(f.execDir))
+	add(f.redis != "", "--redis %s", reports.Redact(f.redis))
+	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
+	add(f.world != virtualWorld, "--runs %d", f.runs)
+	add(f.world != liveWorld, "--virtual-runs %d", f.virtualRuns)
+	add(true, "--seed %d --lease %v", f.settings.Seed, f.settings.Timings().Lease)
+	return strings.Join(words, " ")
+}
+
+// trialRun is a trial under way.
+type trialRun struct {
+	Main
+	flags  *trialFlags
+	out    *output
+	screen *screen
+
+	live    *place // nil: no run is live
+	virtual *place // nil: no run is virtual
+	redis   string
+	places  []trial.Place
+}
+
+// open opens the worlds.
+func (r *trialRun) open(ctx context.Context) error {
+	f := r.flags
+	if f.world != virtualWorld {
+		there, err := r.session("").inLive(ctx, r.screen)
+		if err != nil {
+			return err
+		}
+		r.live, r.redis = there, there.says
+		r.screen.say("%s", there.says)
+		r.places = append(r.places, trial.Place{
+			Name: liveWorld, Runs: f.runs, Parallel: f.parallel, Open: r.openLive, Lacks: lacking(there), Logs: r.out.logs, Flags: r.flagsOf(liveWorld),
+		})
+	}
+	if f.world != liveWorld {
+		there := inVirtual(r.virtualSubjects())
+		r.virtual = there
+		r.places = append(r.places, trial.Place{
+			Name: virtualWorld, Runs: f.virtualRuns, Parallel: runtime.GOMAXPROCS(0), Simple: true, Open: r.openVirtual, Lacks: lacking(there),
+			Logs: func(string) (string, error) { return "", nil }, Flags: r.flagsOf(virtualWorld),
+		})
+	}
+	return nil
+}
+
+// lacking says why a place cannot carry out a scenario.
+func lacking(p *place) func(scenarios.Scenario) string {
+	return func(s scenarios.Scenario) string {
+		why, _ := p.lacks(s)
+		if why == "" {
+			return ""
+		}
+		return "the scenario " + why
+	}
+}
+
+func (r *trialRun) close() error {
+	if r.live == nil {
+		return nil
+	}
+	return r.live.close()
+}
+
+// session are the flags of chaos run for a session of the live world: with a
+// command, or for the subjects inside this program.
+func (r *trialRun) session(command string) *runFlags {
+	f := r.flags
+	return &runFlags{world: liveWorld, redis: f.redis, toxiproxy: f.toxiproxy, prefix: f.prefix, exec: command, settings: f.settings, runs: f.runs, virtualRuns: f.virtualRuns}
+}
+
+// openLive is the session of all subjects inside this program, or one of its
+// own for a subject that is a command.
+func (r *trialRun) openLive(ctx context.Context, s trial.Subject) (scenarios.World, func() error, error) {
+	if command, other := r.flags.commandOf(s.Name); other {
+		there, err := r.session(command).inLive(ctx, r.screen)
+		if err != nil {
+			return nil, nil, err
+		}
+		return there, there.close, nil
+	}
+	return r.live, func() error { return nil }, nil
+}
+
+func (r *trialRun) openVirtual(context.Context, trial.Subject) (scenarios.World, func() error, error) {
+	return r.virtual, func() error { return nil }, nil
+}
+
+// flagsOf are the flags of chaos run that repeat one run in a world.
+func (r *trialRun) flagsOf(world string) func(s trial.Subject, seed uint64) string {
+	return func(s trial.Subject, seed uint64) string {
+		command, _ := r.flags.commandOf(s.Name)
+		one := r.session(command)
+		one.settings.Subject = s.Name
+		return one.single(world, seed)
+	}
+}
+
+// told says that a subject is done in a world.
+func (r *trialRun) told(s trial.Subject, world string, cells []*trial.Cell) {
+	var kept, broken, undecided, none int
+	for _, c := range cells {
+		switch {
+		case c.Why != "":
+			none++
+		case c.Verdict() == checker.Pass:
+			kept++
+		case c.Verdict() == checker.Fail:
+			broken++
+		default:
+			undecided++
+		}
+	}
+	r.screen.say("%s, %s: %d kept, %d broken, %d undecided, %d not applicable", s.Name, world, kept, broken, undecided, none)
+}
+
+// show writes the report of a broken cell's evidence.
+func (r *trialRun) show(c *trial.Cell) error {
+	e := c.Shortest
+	if e.History == nil {
+		return nil
+	}
+	folder := trial.Folder(c, int(e.Plan.Seed-r.flags.settings.Seed))
+	if e.Case != nil {
+		file := filepath.Join(folder, caseFile)
+		text, err := e.Case.Marshal()
+		if err != nil {
+			return err
+		}
+		if err := writeFiles(filepath.Join(r.out.dir, folder), map[string][]byte{caseFile: text}); err != nil {
+			return err
+		}
+		e.History.Header.Repro = "chaos replay " + filepath.Join(r.out.dir, file)
+	}
+	_, err := r.out.add(folder, e.History, e.Result)
+	return err
+}
+
+// caseFile is the case that chaos replay repeats.
+const caseFile = "case.json"
+
+// report writes the table, and shows it.
+func (r *trialRun) report(table *reports.Trial) error {
+	r.screen.close()
+	object, err := reports.TrialJSON(table)
+	if err != nil {
+		return err
+	}
+	page, err := reports.TrialHTML(table)
+	if err != nil {
+		return err
+	}
+	err = writeFiles(r.out.dir, map[string][]byte{"index.html": page, "trial.md": reports.TrialMarkdown(table), "trial.json": object})
+	for _, path := range r.flags.update {
+		err = errors.Join(err, updateTrial(path, table))
+	}
+	if err != nil {
+		return err
+	}
+	if r.flags.asJSON {
+		_, err = r.screen.out.Write(object)
+		return err
+	}
+	return reports.TrialSummary(r.screen.out, table, reports.Terminal{
+		Width: r.screen.width, Color: r.screen.color, Where: filepath.Join(r.out.dir, "index.html"), Again: table.Repro,
+	})
+}

@@ -122,13 +122,13 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	screen := newScreen(m, f.asJSON)
 	defer screen.close()
 	if f.rolling {
-		if list, err = inVirtual(nil).admissible(list, len(names) > 0, screen); err != nil {
+		if list, err = f.inVirtual(m).admissible(list, len(names) > 0, screen); err != nil {
 			return err
 		}
 		return f.roll(cmd.Context(), &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
 	}
 	if f.world == virtualWorld {
-		return f.runIn(cmd.Context(), inVirtual(m.virtualSubjects()), list, names, out, screen)
+		return f.runIn(cmd.Context(), f.inVirtual(m), list, names, out, screen)
 	}
 	there, err := f.inLive(cmd.Context(), screen)
 	if err != nil {

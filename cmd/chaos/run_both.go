@@ -21,7 +21,7 @@ func (f *runFlags) compare(ctx context.Context, there *place, list []scenarios.S
 		return err
 	}
 	c := calibrator{
-		live: there, virtual: inVirtual(nil), runs: f.runs, virtualRuns: f.virtualRuns, settings: f.settings, flags: f.single, out: out, screen: screen,
+		live: there, virtual: inVirtual(Main{}.virtualSubjects()), runs: f.runs, virtualRuns: f.virtualRuns, settings: f.settings, flags: f.single, out: out, screen: screen,
 		report: &reports.Calibration{
 			Subject: f.settings.Subject, Seed: f.settings.Seed, LeaseMS: f.settings.Timings().Lease.Seconds() * 1000,
 			Repro: strings.TrimSpace("chaos run " + strings.Join(names, " ") + " " + f.settings.Flags),

@@ -101,6 +101,7 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		f.settings.Seed = rand.Uint64N(1 << 32)
 	}
 	f.settings.Flags = f.repro()
+	list = f.subject().fair(list)
 	return list, f.checkPlans(list)
 }
 
@@ -109,7 +110,13 @@ func (f *runFlags) checkSubject(m Main) error {
 	if f.world == virtualWorld {
 		return m.checkVirtualSubject(f.settings.Subject)
 	}
-	return checkSubject(f.settings.Subject)
+	if err := checkSubject(f.settings.Subject); err != nil {
+		return err
+	}
+	if why := f.subject().absent()[liveWorld]; why != "" {
+		return usage(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
+	}
+	return nil
 }
 
 // checkPlans refuses what no plan can be made of, and what takes too much

@@ -21,6 +21,7 @@ type place struct {
 	private   bool         // faults may hit its store
 	forgetful bool         // its store can be set back to what it was
 	several   bool         // its store can be several servers
+	subject   subject      // under test
 	close     func() error // may be called again
 	logs      func(*output) func(scenario string) (string, error)
 }
@@ -36,7 +37,7 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
+		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
 		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
@@ -52,6 +53,21 @@ func inVirtual(subjects map[string]virtual.Subject) *place {
 			return func(string) (string, error) { return "", nil }
 		},
 	}
+}
+
+// inVirtual is the virtual world for the run's subject.
+func (f *runFlags) inVirtual(m Main) *place {
+	world := inVirtual(m.virtualSubjects())
+	world.subject = f.subject()
+	return world
+}
+
+// subject is the elector under test: a stranger if it is a command.
+func (f *runFlags) subject() subject {
+	if f.exec != "" {
+		return subject{name: f.settings.Subject}
+	}
+	return subjectOf(f.settings.Subject)
 }
 
 // checkPlatform refuses systems on which the live world does not run.
@@ -91,6 +107,9 @@ func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen
 // lacks says why the place cannot carry out a scenario, if it cannot, and what
 // to do about it.
 func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
+	if applies, why := p.subject.applies(s); !applies {
+		return "does not apply: " + why, "leave it out, or choose another --subject"
+	}
 	switch {
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"

@@ -6,6 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/topology"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/league"
+	"github.com/recount-io/recount/scenarios/trial"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/documented"
 	"github.com/recount-io/recount/sim/virtual"
@@ -17,6 +24,9 @@ type subject struct {
 	summary string
 	run     candidate.Subject
 	virtual *virtual.Subject // nil: every virtual world has it
+
+	store  documented.Store
+	waived map[checker.Promise]string // promises that it does not make, and why
 }
 
 func subjects() []subject {
@@ -26,10 +36,75 @@ func subjects() []subject {
 	}
 	for _, e := range documented.Electors() {
 		all = append(all, subject{
-			name: e.Name, summary: e.Summary, run: candidate.Blocking(e.Run), virtual: &virtual.Subject{Blocking: e.Run, Tapped: true},
+			name: e.Name, summary: e.Summary, run: candidate.Blocking(e.Run), virtual: &virtual.Subject{Blocking: e.Run, Tapped: e.Store == documented.Redis},
+			store: e.Store, waived: waivers(e),
 		})
 	}
 	return all
+}
+
+// waivers are the promises that an elector does not make.
+func waivers(e documented.Elector) map[checker.Promise]string {
+	if e.Tokens {
+		return nil
+	}
+	return map[checker.Promise]string{
+		checker.TokensIncrease: "this elector hands out no tokens",
+		checker.FencedWrites:   "without tokens every write is accepted; those that come from no leader are counted",
+		checker.LossHeeded:     "it is judged by tokens, and this elector hands out none",
+	}
+}
+
+// subjectOf is the subject of that name: a stranger, which does all that a
+// subject can, if there is none.
+func subjectOf(name string) subject {
+	for _, s := range subjects() {
+		if s.name == name {
+			return s
+		}
+	}
+	return subject{name: name}
+}
+
+// applies tells whether a scenario can be run with the subject, and if not,
+// why.
+func (s subject) applies(of scenarios.Scenario) (applies bool, why string) {
+	switch {
+	case s.virtual == nil: // it knows every store
+	case of.Topology != sim.OneServer:
+		return false, "the subject knows one server, and the scenario's store is several"
+	case s.store == documented.Postgres && of.NeedsPrivateStore():
+		return false, "the fault hits Redis, and the subject's leases are in PostgreSQL"
+	case s.store == documented.Memory && of.NeedsPrivateStore():
+		return false, "the fault hits Redis, and the subject's leases are in memory"
+	case slices.Contains(of.Faults(), faults.CounterDeleted{}.Name()):
+		return false, "the subject has no counter of tokens that could be deleted"
+	}
+	return true, ""
+}
+
+// absent are the worlds that the subject does not live in here, and why.
+func (s subject) absent() map[string]string {
+	if s.store == documented.Postgres && !topology.HasPostgres() {
+		return map[string]string{liveWorld: "no PostgreSQL is installed"}
+	}
+	return nil
+}
+
+// onTrial adds what has to be known of the subject to judge it fairly.
+func (s subject) onTrial(about trial.Subject) trial.Subject {
+	about.Name, about.Summary, about.Waived, about.Applies, about.Absent = s.name, s.summary, s.waived, s.applies, s.absent()
+	return about
+}
+
+// fair are the scenarios without the promises that the subject does not make.
+func (s subject) fair(list []scenarios.Scenario) []scenarios.Scenario {
+	about := s.onTrial(trial.Subject{})
+	var waived []scenarios.Scenario
+	for _, of := range list {
+		waived = append(waived, about.Scenario(of))
+	}
+	return waived
 }
 
 // virtualSubjects are the electors of the virtual world, beside its own.
@@ -43,6 +118,7 @@ func (m Main) virtualSubjects() map[string]virtual.Subject {
 			all[s.name] = *s.virtual
 		}
 	}
+	maps.Copy(all, league.Subjects())
 	return all
 }
 

@@ -56,6 +56,12 @@ func SinglePostgres(t T) *Postgres {
 	return p
 }
 
+// HasPostgres tells whether StartPostgres finds something to start.
+func HasPostgres() bool {
+	_, err := findInitdb()
+	return err == nil
+}
+
 // Stop ends the server at once, with all sessions, waits for it and removes
 // what it has left. It may be called again.
 func (p *Postgres) Stop() {

@@ -10,6 +10,7 @@ import (
 type tally struct {
 	events, faults int
 	leaseOps       int // that the intervals looked at
+	unplaced       int // of these: they may be about several leases
 	searched       int // by the search
 	replayed       int // by the store's own order
 	terms          int
@@ -74,7 +75,7 @@ func (x *findings) of(p Promise, r *run) Finding {
 		return pass(p, fmt.Sprintf("%s, all of which pair and run forward, and %s, all of which took effect",
 			count(t.events, "event"), count(t.faults, "fault")))
 	case LeaseLinearizable:
-		return agree(x.lease())
+		return agree(x.lease(), t.unplaced)
 	case AtMostOneLeader:
 		if t.terms == 0 {
 			return unknown(p, "nobody ever believed to lead")

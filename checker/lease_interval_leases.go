@@ -17,8 +17,9 @@ type lease struct {
 	grant  *op   // the first ok acquire; nil if only others saw the lease
 	shows  []*op // operations that saw it alive at some moment of theirs
 	writes []*op // ok acquires and renewals: it ends a TTL later at the earliest
-	maybes []*op // renewals and repeated acquires of unknown outcome
+	maybes []*op // renewals and repeated acquires that may have prolonged it
 	ends   []*op // releases, ok or of unknown outcome
+	doubts []*op // releases that may have been of this lease, or of another one
 
 	held           window // it certainly was alive then; empty if to <= from
 	heldBy, holdBy *op    // what shows that: the begin and the end of held
@@ -44,6 +45,9 @@ type leases struct {
 	recent  *lease              // the last one that was found by its token
 	alone   [1]*lease           // recent, as a list
 	cursor  int                 // in held: see holding
+	// unplaced counts the operations of which nobody knows which lease they are
+	// about.
+	unplaced int
 	tolerance
 
 	possibleBy map[string][]window // what possibleOf found
@@ -177,7 +181,7 @@ func (ls *leases) collectShows() {
 			}
 			l.shows = append(l.shows, o)
 			if o.call == history.Release {
-				l.ends = append(l.ends, o)
+				ls.finish(l, o)
 			} else {
 				l.writes = append(l.writes, o)
 			}
@@ -190,10 +194,15 @@ func (ls *leases) collectShows() {
 }
 
 // collectUnsure adds what operations of unknown outcome may have done to the
-// leases that are known of. They come last: the lease that one is about may
-// have been seen only later.
+// leases that are known of, and those of which nobody knows which lease they
+// are about. They come last: the lease that one is about may have been seen
+// only later.
 func (ls *leases) collectUnsure() {
 	for _, o := range ls.e.ops {
+		if (o.call == history.Renew || o.call == history.Release) && o.kind != history.Fail && o.token == 0 && ls.own(o) == nil {
+			ls.collectUnplaced(o)
+			continue
+		}
 		if o.kind != history.Info {
 			continue
 		}
@@ -204,7 +213,7 @@ func (ls *leases) collectUnsure() {
 			}
 		case history.Release:
 			if l := ls.own(o); l != nil {
-				l.ends = append(l.ends, o)
+				ls.finish(l, o)
 			}
 		case history.Acquire:
 			for _, l := range ls.byNode[o.node] {
@@ -212,6 +221,36 @@ func (ls *leases) collectUnsure() {
 					l.maybes = append(l.maybes, o)
 				}
 			}
+		}
+	}
+}
+
+// finish adds a release to the lease that it is about. Grants of one attempt
+// without a token may all be of one lease, so it may have been about those too.
+func (ls *leases) finish(l *lease, o *op) {
+	l.ends = append(l.ends, o)
+	if l.token != 0 || l.nonce == "" {
+		return
+	}
+	for _, m := range ls.byNode[l.holder] {
+		if m != l && m.mayBe(l) && m.grant.from <= o.to {
+			m.doubts = append(m.doubts, o)
+		}
+	}
+}
+
+// collectUnplaced adds a renewal or release to each lease without a token that
+// it may have been about. Nothing tells which it was, where the node has asked
+// for another one and never learned the outcome.
+func (ls *leases) collectUnplaced(o *op) {
+	ls.unplaced++
+	for _, l := range ls.byNode[o.node] {
+		switch {
+		case l.token != 0 || l.grant.from > o.to:
+		case o.call == history.Renew:
+			l.maybes = append(l.maybes, o)
+		default:
+			l.doubts = append(l.doubts, o)
 		}
 	}
 }
@@ -322,11 +361,14 @@ func (ls *leases) findHeld(l *lease) {
 	for _, o := range l.ends {
 		cut = min(cut, o.from)
 	}
+	for _, o := range l.doubts {
+		cut = min(cut, o.from)
+	}
 	for _, w := range l.writes {
 		if !one.holds(w) {
 			continue
 		}
-		end := min(cut, ls.certainEnd(w.from, w.from+w.ttl-ls.of(w.ttl)))
+		end := min(cut, ls.certainEnd(w.from, l.leastEnd(w)-ls.of(w.ttl)))
 		if end > l.held.to {
 			l.held.to, l.holdBy = end, w
 		}
@@ -334,6 +376,20 @@ func (ls *leases) findHeld(l *lease) {
 	if l.held.from < l.held.to {
 		ls.held = append(ls.held, l)
 	}
+}
+
+// leastEnd is when the lease is over at the earliest for all that w did: a
+// later write may have given it less time.
+func (l *lease) leastEnd(w *op) time.Duration {
+	end := w.from + w.ttl
+	for _, ops := range [][]*op{l.writes, l.maybes} {
+		for _, o := range ops {
+			if o.ttl < w.ttl && o.to > w.from {
+				end = min(end, max(o.from, w.from)+o.ttl)
+			}
+		}
+	}
+	return end
 }
 
 // undisturbed is the time around the lease's grant, or the first operation that

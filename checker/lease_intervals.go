@@ -28,6 +28,7 @@ func checkIntervals(r *run, all []*leases, t *tally) *Finding {
 				t.leaseOps++
 			}
 		}
+		t.unplaced += ls.unplaced
 		if f := ls.violation(r); f != nil {
 			f.Reason += r.in(ls.e)
 			return f
@@ -189,7 +190,7 @@ func (ls *leases) demand(o *op, possible []window) *Finding {
 				o.call, who(o.node, o.token), moment(o.to), who(l.holder, l.token), moment(l.held.to))
 		}
 	default:
-		if l != nil && l.is(o.node, o.token) && (o.token != 0 || o.nonce == l.nonce) && l == ls.own(o) {
+		if l != nil && l.is(o.node, o.token) && (o.token != 0 || o.nonce == "" || o.nonce == l.nonce) && l == ls.own(o) {
 			return leaseFail(l.holdBy, o, "%s of %s was refused at %s although it certainly held the lease until %s",
 				o.call, who(o.node, o.token), moment(o.to), moment(l.held.to))
 		}

@@ -68,7 +68,7 @@ func TestLeaseBugsAreCaught(t *testing.T) {
 		for seed := range uint64(n) {
 			h := simulate(seed, func(s *simulation) { s.bug, s.ops, s.slow = b, 120, 0.04 })
 			c := judgeLease(h)
-			f := agree(c)
+			f := agree(c, 0)
 			switch {
 			case c.Intervals.Verdict == Fail && (c.Porcupine.Verdict != Fail || c.StoreOrder.Verdict != Fail):
 				t.Errorf("%s, seed %d: the intervals alarm but not all others: %+v", b, seed, c)
@@ -353,7 +353,7 @@ func TestLeaseAgreement(t *testing.T) {
 		{Fail, Pass, Unknown, Unknown, true},
 	} {
 		say := func(v Verdict) Finding { return Finding{Verdict: v, Reason: v.String(), Evidence: []int64{1}} }
-		f := agree(LeaseChecks{say(x.intervals), say(x.store), say(x.porcupine)})
+		f := agree(LeaseChecks{say(x.intervals), say(x.store), say(x.porcupine)}, 0)
 		if f.Verdict != x.want || strings.Contains(f.Reason, "disagree") != x.loud {
 			t.Errorf("%v/%v/%v: %v (%s), want %v", x.intervals, x.store, x.porcupine, f.Verdict, f.Reason, x.want)
 		}

@@ -45,7 +45,6 @@ type operation struct {
 	event     history.Event
 	reentrant bool // an acquire that may also have prolonged the node's own lease
 	vague     bool // even if it took effect nobody can say that it was this one
-	added     bool // its nonce is not known from another operation
 }
 
 // Send notes that a command is about to be sent, and tells what it begins:
@@ -237,8 +236,8 @@ func (x *Exchange) enter(op *operation) {
 	m := l.member(x.conn.node)
 	if op.reentrant && !op.vague && len(m.nonces) == 1 {
 		op.event.Nonce = m.nonces[0].nonce
-		return
+	} else {
+		op.event.Nonce = l.nonce(x.conn.node)
 	}
-	op.event.Nonce, op.added = l.nonce(x.conn.node), true
-	m.tries(op.event.Nonce)
+	m.enter(op.event.Nonce)
 }

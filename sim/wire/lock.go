@@ -69,7 +69,9 @@ type member struct {
 // attempt is a nonce under which a node holds the lock, or may.
 type attempt struct {
 	nonce   string
-	granted int // tick of the reply; 0: its outcome is not known, or not yet
+	granted int  // tick of the reply that said so; 0: none did, or it is over since
+	pending int  // operations under it without a reply
+	lost    bool // one never got any: it may take effect at any time
 }
 
 // NewLock returns the reader of one lock, of one run.
@@ -148,29 +150,47 @@ func (l *Lock) nonce(node string) string {
 	return fmt.Sprintf("%s/%d", node, l.serial)
 }
 
-// granted notes that the node was granted the lock by the attempt. What it was
-// granted before that was sent is over.
-func (m *member) granted(nonce string, sent, now int) {
-	m.lost(sent)
-	m.failed(nonce)
-	m.nonces = append(m.nonces, attempt{nonce, now})
-}
-
-// lost notes that the node does not hold what it was granted before that time.
-func (m *member) lost(before int) {
-	m.nonces = slices.DeleteFunc(m.nonces, func(a attempt) bool { return a.granted > 0 && a.granted < before })
-}
-
-// failed notes that the attempt came to nothing.
-func (m *member) failed(nonce string) {
-	m.nonces = slices.DeleteFunc(m.nonces, func(a attempt) bool { return a.granted == 0 && a.nonce == nonce })
-}
-
-// tries notes an attempt of unknown outcome.
-func (m *member) tries(nonce string) {
-	if !slices.ContainsFunc(m.nonces, func(a attempt) bool { return a.nonce == nonce }) {
-		m.nonces = append(m.nonces, attempt{nonce: nonce})
+// enter notes an operation under the nonce, whose outcome is not known yet.
+func (m *member) enter(nonce string) {
+	for i := range m.nonces {
+		if m.nonces[i].nonce == nonce {
+			m.nonces[i].pending++
+			return
+		}
 	}
+	m.nonces = append(m.nonces, attempt{nonce: nonce, pending: 1})
+}
+
+// leave notes the outcome of an operation under the nonce that was sent then.
+// What the node was granted before a grant was sent is over.
+func (m *member) leave(nonce string, kind history.Kind, sent, now int) {
+	if kind == history.Ok {
+		m.over(sent)
+	}
+	for i := range m.nonces {
+		if a := &m.nonces[i]; a.nonce == nonce {
+			a.pending--
+			a.lost = a.lost || kind == history.Info
+			if kind == history.Ok {
+				a.granted = now
+			}
+		}
+	}
+	m.prune()
+}
+
+// over notes that the node does not hold what it was granted before that time.
+func (m *member) over(before int) {
+	for i := range m.nonces {
+		if a := &m.nonces[i]; a.granted < before {
+			a.granted = 0
+		}
+	}
+	m.prune()
+}
+
+func (m *member) prune() {
+	m.nonces = slices.DeleteFunc(m.nonces, func(a attempt) bool { return a.granted == 0 && a.pending == 0 && !a.lost })
 }
 
 // upper is the name of a command or option, as it is compared.

@@ -169,14 +169,10 @@ func (x *Exchange) complete(op *operation, kind history.Kind, holder, why string
 	l := x.conn.lock
 	m := l.member(x.conn.node)
 	switch call := op.event.Call; {
-	case call == history.Acquire && kind == history.Ok:
-		m.granted(op.event.Nonce, x.sent, l.tick)
-	case call == history.Acquire && kind == history.Info:
-		m.tries(op.event.Nonce)
-	case call == history.Acquire && op.added:
-		m.failed(op.event.Nonce)
-	case call == history.Release && kind == history.Ok, (call == history.Release || call == history.Renew) && kind == history.Fail && why == "":
-		m.lost(x.sent)
+	case call == history.Acquire:
+		m.leave(op.event.Nonce, kind, x.sent, l.tick)
+	case call == history.Release && kind == history.Ok, call != history.Observe && kind == history.Fail && why == "":
+		m.over(x.sent)
 	}
 	e := op.event
 	e.Kind, e.Holder, e.Error = kind, holder, why

@@ -54,10 +54,10 @@ func TrialSummary(w io.Writer, t *Trial, terminal Terminal) error {
 
 // trialTable is one line for each subject, as wide as there is room.
 func (s *summary) trialTable(t *Trial) {
-	const head = "subject               broken    two led at once         stale  leads again"
+	const head = "subject               broken    two led at once           stale  leads again"
 	s.line(cut(head, s.Width))
 	for _, r := range t.summaries() {
-		s.line(cut(fmt.Sprintf("%s  %-8s  %-22s  %-5s  %s", pad(r.Subject, 20), r.Broken, r.Two, r.Stale, r.Returns), s.Width))
+		s.line(cut(fmt.Sprintf("%s  %-8s  %-24s  %-5s  %s", pad(r.Subject, 20), r.Broken, r.Two, r.Stale, r.Returns), s.Width))
 	}
 	s.line("")
 	s.line(cut("subject               worst failover after a crash   worst failover", s.Width))
@@ -161,12 +161,12 @@ func TrialMarkdown(t *Trial) []byte {
 // same trial gives the same bytes, wherever its files lie.
 func TrialTable(t *Trial) []byte {
 	var b bytes.Buffer
-	b.WriteString("| subject | promises broken in | two leaders at once | stale writes accepted | a leader returns | worst failover after a crash | worst failover |\n")
+	b.WriteString("| subject | scenarios in which a promise broke | two leaders at once | stale writes accepted | a leader returns | worst failover after a crash | worst failover |\n")
 	b.WriteString("| --- | --- | --- | --- | --- | ---: | ---: |\n")
 	for _, r := range t.summaries() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", cell(r.Subject), cell(r.Broken), cell(r.Two), cell(r.Stale), cell(r.Returns), cell(r.Crash), cell(r.Worst))
 	}
-	fmt.Fprintf(&b, "\nOf scenarios; %s.\n", cell(t.about()))
+	fmt.Fprintf(&b, "\nCounted in scenarios; %s.\n", cell(t.about()))
 	return b.Bytes()
 }
 

@@ -7,12 +7,11 @@ import (
 )
 
 // documentation is what the documents of the subjects claim, by the subjects'
-// names, and what else a trial has to know of them. All lengths of time are in
-// leases of the document.
+// names. All lengths of time are in leases of the document.
 func documentation() map[string]trial.Subject {
 	return map[string]trial.Subject{
 		"titan": {
-			Source: "the titan document", Applies: oneServerOnly,
+			Source: "the titan document",
 			Claims: []trial.Claim{
 				atMostOne("At most one leader: guaranteed by Redis single-threaded execution"),
 				notSplit("No split-brain: network partitions don't create multiple leaders"),
@@ -22,8 +21,8 @@ func documentation() map[string]trial.Subject {
 				{Text: "Graceful shutdown: immediate lock release, fast failover (read as: within one retry interval, 10 s)", Fact: trial.Failover, Scenarios: shutdowns(), Limit: 1.0 / 3},
 			},
 		},
-		"pod":     {Source: "the pod document, first version", Applies: oneServerOnly, Claims: podClaims()},
-		"pod-lua": {Source: "the pod document, last version", Applies: oneServerOnly, Claims: podClaims()},
+		"pod":     {Source: "the pod document, first version", Claims: podClaims()},
+		"pod-lua": {Source: "the pod document, last version", Claims: podClaims()},
 		"arco-memory": {
 			Source: "the arco document, in memory", Claims: arcoClaims(),
 		},
@@ -31,7 +30,7 @@ func documentation() map[string]trial.Subject {
 			Source: "the arco document, on PostgreSQL", Claims: arcoClaims(),
 		},
 		"sovereign": {
-			Source: "the sovereign document", Applies: oneServerOnly,
+			Source: "the sovereign document",
 			Claims: []trial.Claim{
 				notSplit("Split-brain prevention: Redis acts as coordinator; a partitioned leader cannot renew its TTL"),
 				{Text: "Leader crash: recovered in about TTL + election interval (45 s)", Fact: trial.Failover, Scenarios: crashes(), Limit: 1.5, Slack: 0.1},
@@ -44,7 +43,7 @@ func documentation() map[string]trial.Subject {
 			},
 		},
 		"honua": {
-			Source: "the honua document", Applies: oneServerOnly,
+			Source: "the honua document",
 			Claims: []trial.Claim{
 				atMostOne("Only one instance becomes the leader"),
 				notSplit("Split-brain: prevented by the atomic operations of Redis"),

@@ -53,12 +53,13 @@ func observe(h *history.History, r *checker.Result) Run {
 	return run
 }
 
-// tokens are the promises that are about tokens alone.
-var tokens = []checker.Promise{checker.TokensIncrease, checker.FencedWrites}
+// tokens are the promises that cannot be judged without tokens: they are about
+// them, or tell terms apart by them.
+var tokens = []checker.Promise{checker.LossHeeded, checker.TokensIncrease, checker.FencedWrites}
 
-// excuse lets an elector off that has no tokens: promises about them, which
-// nobody can decide, do not make its run undecided. What it lacks shows in the
-// stale writes.
+// excuse lets an elector off that has no tokens: the promises that need them,
+// which nobody can decide, do not make its run undecided. What it lacks shows in
+// the stale writes.
 func (r *Run) excuse(h *history.History) {
 	elected := false
 	for i := range h.Events {

@@ -232,6 +232,9 @@ func (w *world) ContinueWrite(ctx context.Context, node string) (string, error) 
 	if err := errors.Join(err, w.Continue(ctx, node)); err != nil {
 		return "", err
 	}
+	if decided.Accepted && decided.Token == 0 && decided.After != "" && decided.After != node {
+		return fmt.Sprintf("the late write of %s was accepted after one of %s: it carries no token", node, decided.After), nil
+	}
 	if decided.Accepted {
 		return "", faults.NoEffect("the write of %s was accepted: nobody else had written meanwhile", node)
 	}

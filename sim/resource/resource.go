@@ -35,6 +35,7 @@ type Resource struct {
 	mu     sync.Mutex
 	guards map[string]*fence.Guard
 	last   map[string]protocol.ReadReply // by election
+	writer map[string]string             // of the last accepted write, by election
 	holds  map[string]*Hold              // by node
 }
 
@@ -47,7 +48,7 @@ func Start(recorder *history.Recorder) (*Resource, error) {
 	}
 	r := &Resource{
 		recorder: recorder, listener: listener, done: make(chan struct{}), closing: make(chan struct{}),
-		guards: map[string]*fence.Guard{}, last: map[string]protocol.ReadReply{}, holds: map[string]*Hold{},
+		guards: map[string]*fence.Guard{}, last: map[string]protocol.ReadReply{}, writer: map[string]string{}, holds: map[string]*Hold{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /write", r.write)
@@ -82,14 +83,21 @@ type Hold struct {
 	arrived     chan struct{}
 	release     chan struct{}
 	releaseOnce sync.Once
-	decided     chan protocol.WriteReply
+	decided     chan Decision
+}
+
+// Decision is what the resource decided about a write that was held.
+type Decision struct {
+	protocol.WriteReply
+	Token uint64 // of the write; 0: it had none
+	After string // the node whose write was the last accepted one before, "" if there was none
 }
 
 // Hold makes the resource keep the node's next write waiting.
 func (r *Resource) Hold(node string) *Hold {
 	hold := &Hold{
 		arrived: make(chan struct{}), release: make(chan struct{}),
-		decided: make(chan protocol.WriteReply, 1),
+		decided: make(chan Decision, 1),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,13 +109,13 @@ func (r *Resource) Hold(node string) *Hold {
 func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
 
 // Release lets the write go on and returns what the resource decided.
-func (h *Hold) Release(ctx context.Context) (protocol.WriteReply, error) {
+func (h *Hold) Release(ctx context.Context) (Decision, error) {
 	h.releaseOnce.Do(func() { close(h.release) })
 	select {
-	case reply := <-h.decided:
-		return reply, nil
+	case decision := <-h.decided:
+		return decision, nil
 	case <-ctx.Done():
-		return protocol.WriteReply{}, fmt.Errorf("resource: the held write was not decided: %w", ctx.Err())
+		return Decision{}, fmt.Errorf("resource: the held write was not decided: %w", ctx.Err())
 	}
 }
 
@@ -139,9 +147,9 @@ func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
 		case <-r.closing:
 		}
 	}
-	reply := r.decide(write, op)
+	reply, after := r.decide(write, op)
 	if hold != nil {
-		hold.decided <- reply
+		hold.decided <- Decision{WriteReply: reply, Token: write.Token, After: after}
 	}
 	status := http.StatusOK
 	if !reply.Accepted {
@@ -151,22 +159,25 @@ func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
 }
 
 // decide accepts or refuses a write and records the decision, in one step:
-// decisions are recorded in the order in which they were taken.
-func (r *Resource) decide(write protocol.WriteRequest, op history.Event) protocol.WriteReply {
+// decisions are recorded in the order in which they were taken. It returns also
+// whose write was the last accepted one before.
+func (r *Resource) decide(write protocol.WriteRequest, op history.Event) (reply protocol.WriteReply, after string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	after = r.writer[write.Election]
 	if write.Token != 0 {
 		var stale *fence.StaleError
 		if err := r.guard(write.Election).Admit(write.Token); errors.As(err, &stale) {
 			op.Kind, op.Fence = history.Fail, stale.Highest
 			r.recorder.Stamp(op)
-			return protocol.WriteReply{Fence: stale.Highest}
+			return protocol.WriteReply{Fence: stale.Highest}, after
 		}
 	}
 	r.last[write.Election] = protocol.ReadReply{Value: write.Value, Token: write.Token}
 	op.Kind = history.Ok
 	r.recorder.Stamp(op)
-	return protocol.WriteReply{Accepted: true}
+	r.writer[write.Election] = write.Node
+	return protocol.WriteReply{Accepted: true}, after
 }
 
 func (r *Resource) guard(election string) *fence.Guard {

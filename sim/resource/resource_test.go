@@ -268,6 +268,23 @@ func TestHoldAccepted(t *testing.T) {
 	}
 }
 
+// A held write without a token is accepted, and what was written last before it
+// is told: whoever overtook it did so in vain.
+func TestHoldUnfenced(t *testing.T) {
+	g := start(t)
+	hold := g.Hold("n1")
+	sent := g.send(`{"node":"n1","election":"a","value":"late"}`)
+	<-hold.Arrived()
+	g.write("n2", "a", 0, "next leader")
+	g.write("n3", "b", 0, "elsewhere")
+	if d, err := hold.Release(t.Context()); err != nil || !d.Accepted || d.Token != 0 || d.After != "n2" {
+		t.Errorf("released: %+v, %v", d, err)
+	}
+	if r := <-sent; r.err != nil || r.status != http.StatusOK {
+		t.Errorf("the write got %+v", r)
+	}
+}
+
 // A hold that is released before anything was written waits no longer than its
 // context, and then holds nothing any more.
 func TestReleaseOfNothing(t *testing.T) {

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,5 +93,68 @@ func TestWritesOfTwoTerms(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.events, func(e history.Event) bool { return e.Token == 1 }) {
 		t.Error("one of the two never wrote")
+	}
+}
+
+// A late write without a token takes effect, whoever has written meanwhile; if
+// nobody has, there was no such write.
+func TestLateWriteWithoutToken(t *testing.T) {
+	for _, overtaken := range []bool{true, false} {
+		works := func(h sim.Host) error {
+			h.Elected(0, sim.Forever)
+			if h.Settings().Node == "n1" {
+				h.Work(0)
+			}
+			h.Sleep(time.Second)
+			if h.Settings().Node == "n2" && overtaken {
+				h.Work(0)
+			}
+			h.Sleep(time.Hour)
+			return nil
+		}
+		plan := quick(2)
+		plan.Writes = 20 * ms
+		r := launch(t, plan, Subject{Blocking: works})
+		r.to(500 * ms)
+		r.nodes[0].hold = &hold{}
+		r.to(600 * ms)
+		r.must(r.Stop(t.Context(), "n1"))
+		r.to(2 * time.Second)
+		told, err := r.ContinueWrite(t.Context(), "n1")
+		if overtaken != (err == nil) || overtaken != strings.Contains(told, "accepted after one of n2") {
+			t.Errorf("overtaken %v: %q, %v", overtaken, told, err)
+		}
+	}
+}
+
+// The wall clock is that of the server but for what faults do to it, and goes on
+// while the machine is suspended.
+func TestWall(t *testing.T) {
+	var walls []time.Duration
+	looks := func(h sim.Host) error {
+		h.Monotonic()
+		for range 4 {
+			walls = append(walls, h.Wall()-storeEpoch)
+			h.Sleep(time.Second)
+		}
+		return nil
+	}
+	r := launch(t, quick(1), Subject{Blocking: looks})
+	r.to(500 * ms)
+	r.must(r.JumpClock(t.Context(), "n1", time.Hour))
+	r.to(1500 * ms)
+	r.must(r.Suspend(t.Context(), "n1"))
+	r.to(4500 * ms)
+	r.must(r.Awaken(t.Context(), "n1"))
+	r.to(20 * time.Second)
+	want := []time.Duration{0, time.Hour + time.Second, time.Hour + 5*time.Second, time.Hour + 6*time.Second}
+	for i, w := range walls {
+		if i >= len(want) || (w-want[i]).Abs() > 10*ms {
+			t.Errorf("the wall clock shows %v, want about %v", walls, want)
+			break
+		}
+	}
+	if len(walls) != len(want) {
+		t.Errorf("it looked %d times", len(walls))
 	}
 }

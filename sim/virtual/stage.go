@@ -220,10 +220,13 @@ func (s *stage) ContinueWrite(ctx context.Context, node string) (string, error) 
 	if h == nil || h.write == nil {
 		return "", s.Continue(ctx, node)
 	}
-	w := h.write
+	w, before := h.write, s.resource.last.Node
 	s.resource.decide(w)
 	if err := s.Continue(ctx, node); err != nil {
 		return "", err
+	}
+	if w.accepted && w.op.Token == 0 && before != node {
+		return fmt.Sprintf("the late write of %s was accepted after one of %s: it carries no token", node, before), nil
 	}
 	if w.accepted {
 		return "", faults.NoEffect("the write of %s was accepted: nobody else had written meanwhile", node)

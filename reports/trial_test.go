@@ -77,7 +77,7 @@ func cellFor(subject, scenario string, world TrialWorld, i int) TrialCell {
 // Every format of a trial, and what the command writes into Markdown files.
 func TestGoldenTrial(t *testing.T) {
 	trial := tried()
-	golden(t, "trial.md", TrialMarkdown(trial))
+	golden(t, "trial.md.txt", TrialMarkdown(trial))
 	golden(t, "trial.html.txt", outline(must(TrialHTML(trial))(t)))
 	golden(t, "trial.txt", trialSummaryOf(t, trial, Terminal{Where: "out/index.html", Again: trial.Repro}))
 	small := *trial

@@ -67,9 +67,7 @@ func (m Main) trialSubjects() []trial.Subject {
 	var all []trial.Subject
 	known := documentation()
 	for _, s := range subjects() {
-		about := known[s.name]
-		about.Name, about.Summary = s.name, s.summary
-		all = append(all, about)
+		all = append(all, s.onTrial(known[s.name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Subjects)) {
 		all = append(all, trial.Subject{Name: name, Summary: "an elector of the virtual world", Absent: map[string]string{liveWorld: "the elector exists in the virtual world only"}})
@@ -84,7 +82,10 @@ func (f *trialFlags) commandOf(name string) (command string, other bool) {
 		return "", false // it was read without an error before
 	}
 	path, other := commands[name]
-	return quoted(path), other
+	if !other {
+		return "", false
+	}
+	return quoted(path), true
 }
 
 // candidateFile is the executable in a folder that is a subject.

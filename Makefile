@@ -8,7 +8,7 @@ IMAGE   ?= recount-redis:local
 SYSTEMS := linux darwin windows
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race lint bench cross scenarios image clean help
+.PHONY: all build quick test race lint bench candidates cross scenarios image clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -21,6 +21,7 @@ quick: ## the tests that finish within seconds
 test: ## every test; the scenarios take a few minutes
 	$(GO) test ./...
 	cd bench && $(GO) test ./...
+	cd examples/candidates/go && $(GO) test ./...
 
 race: ## every test, with the race detector
 	GORACE=atexit_sleep_ms=50 $(GO) test -race ./...
@@ -31,10 +32,14 @@ lint: ## gofmt, go vet, golangci-lint
 	$(GO) vet ./...
 	$(LINTER) run ./...
 	cd bench && $(GO) vet ./... && $(LINTER) run ./...
+	cd examples/candidates/go && $(GO) vet ./... && $(LINTER) run ./...
 
 bench: ## benchmarks of what production, long runs and the fuzzer wait for, and the elector beside others
 	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker ./sim/virtual/... ./scenarios/...
 	cd bench && $(GO) run .
+
+candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
+	cd examples/candidates/go && $(GO) build -o bin/ ./...
 
 cross: ## compile the elector for every system, the commands for those they run on
 	for system in $(SYSTEMS); do CGO_ENABLED=0 GOOS=$$system $(GO) build ./elector/... || exit 1; done
@@ -47,7 +52,7 @@ image: ## a Docker image of this machine's Redis, for REDIS=docker
 	.ci/redis-image $(IMAGE)
 
 clean: ## what was built, and the reports of runs
-	rm -rf bin recount-runs runs
+	rm -rf bin examples/candidates/go/bin recount-runs runs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

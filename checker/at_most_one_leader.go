@@ -12,6 +12,9 @@ import (
 // from beliefs alone: a process that was paused past its deadline has broken
 // nothing, because its belief ended by itself.
 //
+// Beliefs that were inferred from what a program asks of its store accuse, but
+// acquit nobody: the program may believe for longer than the wire shows.
+//
 // An overlap that clock_error_ns can explain is none: beliefs of two nodes are
 // stamped by two clocks. A sweep over the begins and ends, O(n log n); sound
 // and complete up to the clock error.
@@ -21,6 +24,9 @@ func checkAtMostOneLeader(r *run, t *tally) *Finding {
 		for _, b := range e.beliefs {
 			if !b.old {
 				t.terms++
+			}
+			if !b.old && b.inferred {
+				t.inferred++
 			}
 		}
 		d, o := dualBelief(e, r.since, r.header.ClockError)

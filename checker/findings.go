@@ -14,6 +14,7 @@ type tally struct {
 	searched       int // by the search
 	replayed       int // by the store's own order
 	terms          int
+	inferred       int // of these: read off the wire
 	dual           time.Duration // in which more than one believed
 	refusals, ends int
 	named          int // terms with a token
@@ -79,6 +80,10 @@ func (x *findings) of(p Promise, r *run) Finding {
 	case AtMostOneLeader:
 		if t.terms == 0 {
 			return unknown(p, "nobody ever believed to lead")
+		}
+		if t.inferred > 0 {
+			return unknown(p, fmt.Sprintf("the program does not say when it believes to lead; by what it asked of its lock (%s) no two led at one time, "+
+				"but it may have believed for longer than its lease: have it print elected and deposed", count(t.inferred, "term")))
 		}
 		return pass(p, count(t.terms, "term")+", and no two candidates believed at one time")
 	case LossHeeded:

@@ -89,6 +89,11 @@ const (
 // nobody takes its consequences for the elector's.
 const StallFault = "stall"
 
+// FromWire is the Evidence of a belief that nobody reported: it was inferred
+// from what the program asked of its store. It says when the program may have
+// believed to lead, and not that it did not believe longer.
+const FromWire = "wire"
+
 // StoreTarget is the target of a fault that hits the store itself.
 const StoreTarget = "store"
 

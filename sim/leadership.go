@@ -30,7 +30,8 @@ func (l *Leadership) See(e *history.Event) bool {
 		if e.Token < l.token && l.leader != "" {
 			return false // a store that lost its data may count again from 1
 		}
-		l.leader, l.token, l.wrote = e.Node, e.Token, false
+		// A program that says nothing writes to no protected resource either.
+		l.leader, l.token, l.wrote = e.Node, e.Token, e.Evidence == history.FromWire
 	case history.Deposed:
 		if e.Node != l.leader || e.Token != l.token {
 			return false

@@ -50,6 +50,7 @@ type run struct {
 	leaders  *leadership
 	stalls   *stalls
 	world    *world
+	taps     *taps                // nil: nothing is read from the wire
 	servers  []redisserver.Server // of the store: those that know nothing of each other
 	close    []func() error       // undone in reverse order
 }
@@ -77,6 +78,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 	defer func() {
 		err = errors.Join(err, r.undo())
 		err = errors.Join(err, s.giveBack(servers, err == nil))
+		r.taps.record()
 		var unusable *CandidateError
 		if !errors.As(err, &unusable) { // of which there is nothing to tell
 			h = r.recorder.History(plan.Header("live", describe(servers), clockError))
@@ -110,6 +112,8 @@ func (r *run) build(epoch time.Duration) error {
 		resource: res, election: "e1", recorder: r.recorder,
 		audit: &auditor{store: parts[0].store, election: "e1", recorder: r.recorder, seen: map[redisstore.AuditEntry]bool{}},
 	}
+	r.taps = r.newTaps()
+	r.world.taps = r.taps
 	for _, node := range r.plan.NodeNames() {
 		if err := r.addCandidate(node, prefix, epoch); err != nil {
 			return err
@@ -136,7 +140,11 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 		r.world.links[node] = append(r.world.links[node], link)
 	}
 	command, steered := r.session.options.Command, false
-	env := r.environment(node, r.world.links[node], epoch)
+	addr, err := r.reach(node, r.world.links[node])
+	if err != nil {
+		return err
+	}
+	env := r.environment(node, r.world.links[node], addr, epoch)
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
@@ -153,8 +161,9 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 }
 
 // environment is what a candidate gets: this process's environment without
-// what concerns the harness, and the candidate protocol's variables.
-func (r *run) environment(node string, to way, epoch time.Duration) []string {
+// what concerns the harness, and the candidate protocol's variables. It reaches
+// the store at addr.
+func (r *run) environment(node string, to way, addr string, epoch time.Duration) []string {
 	var env []string
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "RECOUNT_") {
@@ -174,7 +183,7 @@ func (r *run) environment(node string, to way, epoch time.Duration) []string {
 	return append(env,
 		protocol.EnvElection+"="+r.election,
 		protocol.EnvNode+"="+node,
-		protocol.EnvRedisURL+"="+r.servers[0].CandidateURL(to.Addr()),
+		protocol.EnvRedisURL+"="+r.servers[0].CandidateURL(addr),
 		protocol.EnvServerName+"="+r.servers[0].TLSServerName(),
 		protocol.EnvLease+"="+ms(r.plan.Timings.Lease),
 		protocol.EnvRenew+"="+ms(r.plan.Timings.Renew),
@@ -315,7 +324,8 @@ func (r *run) undo() error {
 }
 
 // deleteKeys deletes every key of the run. The keys of our own elector are
-// known; those of other commands are found by the run's prefix.
+// known; those of other commands, and of subjects that use keys of their own,
+// are found by the run's prefix.
 func (r *run) deleteKeys(prefix string) error {
 	if _, made := r.servers[0].(redisserver.Arranged); made {
 		return nil // made for the run, and gone with it
@@ -325,7 +335,7 @@ func (r *run) deleteKeys(prefix string) error {
 	var errs []error
 	for _, p := range r.world.parts {
 		keys := p.store.Keys("e1")
-		if len(r.session.options.Command) > 0 {
+		if len(r.session.options.Command) > 0 || r.taps != nil {
 			found := p.direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
 			for found.Next(ctx) {
 				keys = append(keys, found.Val())

@@ -26,7 +26,12 @@ type Options struct {
 	Toxiproxy string         // address of an outside toxiproxy, "" for one of our own
 	Command   []string       // the candidates' command; empty: this program's own subjects
 	Prefix    string         // of every key, "" for "recount:"
+	LockKey   string         // which key of Command's candidates is the lock, see wire.Pattern; "": found by itself
 	Progress  func(Progress) // called from several goroutines; nil for none
+
+	// Tapped tells of this program's own subjects which ones do not tell what
+	// they ask of the store: it is read from the wire, as with commands. Nil: none.
+	Tapped func(subject string) bool
 
 	_ struct{}
 }

@@ -36,6 +36,7 @@ type world struct {
 	election   string
 	audit      *auditor
 	recorder   *history.Recorder
+	taps       *taps // nil: nothing is read from the wire
 	alone      int64 // bytes that the store's replica lacked when the store was split
 
 	mu    sync.Mutex

@@ -101,8 +101,12 @@ func (w *world) FlushScripts(ctx context.Context) (string, error) {
 	return "the store knows none of its scripts any more", nil
 }
 
-// key is the key of the election that is called so.
+// key is the key of the election that is called so. The lease of a program that
+// knows nothing of our keys is its lock, once that is known.
 func (w *world) key(name string) string {
+	if lock := w.taps.lockKey(); lock != "" && name == "lease" {
+		return lock
+	}
 	for _, key := range w.store.Keys(w.election) {
 		if strings.HasSuffix(key, ":"+name) {
 			return key

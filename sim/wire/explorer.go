@@ -189,7 +189,7 @@ func (e *explorer) call(cmd command) *call {
 	lock := e.conn.lock
 	for _, i := range keysOf(cmd) {
 		key := cmd.args[i]
-		if lock.found && (place{cmd.db, key}) != lock.key || !lock.found && lock.options.Key != "" && lock.options.Key != key {
+		if lock.found && (place{cmd.db, key}) != lock.key || !lock.found && lock.hasName() && !lock.named(key) {
 			continue
 		}
 		if e.views[key] == nil {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,10 @@ type Options struct {
 	// Key is the key that is the lock. Empty: the first key that somebody takes
 	// if nobody has it, by SET with NX, SETNX, or a script that does so.
 	Key string
+
+	// Match, if there is no Key, tells of a key whether it is the lock: the
+	// first such one that somebody uses. See Pattern.
+	Match func(key string) bool
 
 	// Wall is what the server's wall clock shows, for commands that name the
 	// time at which a key expires. Nil: how long those last is not known.
@@ -103,15 +108,38 @@ func (l *Lock) is(at place, takes bool, c *Conn, how string) bool {
 	switch {
 	case l.found:
 		return at == l.key
-	case l.options.Key == at.key:
+	case l.named(at.key):
 		l.key, l.found = at, true
 		return true
-	case l.options.Key == "" && takes:
+	case !l.hasName() && takes:
 		l.key, l.found = at, true
 		c.note("key", fmt.Sprintf("the lock is taken to be the key %q: %s took it first, by %s", at.key, c.node, how))
 		return true
 	}
 	return false
+}
+
+// hasName tells whether it was said which key is the lock.
+func (l *Lock) hasName() bool { return l.options.Key != "" || l.options.Match != nil }
+
+// named tells whether it was said that this key is the lock.
+func (l *Lock) named(key string) bool {
+	if l.options.Key == "" && l.options.Match != nil {
+		return l.options.Match(key)
+	}
+	return l.options.Key != "" && l.options.Key == key
+}
+
+// Pattern is for Options.Match: a key matches a text if it ends with it; or,
+// if the text contains * or ?, which stand for any characters and for one, if
+// it is like the whole of it.
+func Pattern(text string) func(key string) bool {
+	if !strings.ContainsAny(text, "*?") {
+		return func(key string) bool { return strings.HasSuffix(key, text) }
+	}
+	quoted := regexp.QuoteMeta(text)
+	quoted = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(quoted)
+	return regexp.MustCompile("(?s)^" + quoted + "$").MatchString
 }
 
 func (l *Lock) member(node string) *member {

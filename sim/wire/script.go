@@ -66,7 +66,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	}
 	about := c.lock.found && slices.Contains(keys, c.lock.key.key) && c.lock.key.db == cmd.db
 	if !c.lock.found {
-		about = slices.ContainsFunc(keys, func(key string) bool { return c.lock.options.Key == key })
+		about = slices.ContainsFunc(keys, c.lock.named)
 	}
 	var s *script
 	switch cmd.name {
@@ -111,7 +111,7 @@ func (c *Conn) touches(t trace) bool {
 // settle looks for the lock among the keys that a script writes if they are
 // free, and reports whether it is known now.
 func (c *Conn) settle(traces []trace) bool {
-	if c.lock.options.Key != "" {
+	if c.lock.hasName() {
 		return slices.ContainsFunc(traces, c.touches)
 	}
 	for _, t := range traces {

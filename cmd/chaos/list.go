@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/league"
 )
 
 // listing is what chaos list --json prints.
@@ -20,6 +21,7 @@ type listing struct {
 	Subjects  []entry         `json:"subjects"`
 	Promises  []entry         `json:"promises"`
 	Worlds    []entry         `json:"worlds"`
+	Mutants   []entry         `json:"mutants"`
 }
 
 type entry struct {
@@ -38,7 +40,7 @@ type scenarioEntry struct {
 }
 
 func (m Main) listCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, mutants bool
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List scenarios, faults, subjects, promises and worlds",
@@ -49,11 +51,16 @@ func (m Main) listCommand() *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
 			}
+			if mutants {
+				all.printMutants(cmd.OutOrStdout())
+				return nil
+			}
 			all.print(cmd.OutOrStdout())
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&mutants, "mutants", false, "list the planted bugs, which \"chaos trial --league\" hunts, and which --subject takes in the virtual world")
 	return cmd
 }
 
@@ -79,6 +86,9 @@ func inventory() listing {
 		l.Promises = append(l.Promises, entry{string(p), p.Summary()})
 	}
 	l.Worlds = worlds()
+	for _, m := range league.Mutants() {
+		l.Mutants = append(l.Mutants, entry{m.Name, m.What})
+	}
 	return l
 }
 
@@ -99,6 +109,13 @@ func (l listing) print(w io.Writer) {
 		for _, e := range section.entries {
 			printEntry(w, "  "+e.Name, e.Summary)
 		}
+	}
+}
+
+func (l listing) printMutants(w io.Writer) {
+	fmt.Fprintln(w, "Mutants")
+	for _, e := range l.Mutants {
+		printEntry(w, "  "+e.Name, e.Summary)
 	}
 }
 

@@ -35,6 +35,7 @@ type trialFlags struct {
 	shrink      time.Duration
 	asJSON      bool
 	league      bool
+	planted     leagueSettings
 	settings    scenarios.Settings
 
 	given func(flag string) bool

@@ -1,0 +1,94 @@
+package league
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// Clean is what the production elector, which no bug was planted in, came to
+// under the same.
+type Clean struct {
+	Schedules int     // drawn at random
+	Seconds   float64 // that they took
+	Faults    int     // in them
+	Runs      int     // of the scenarios by which mutants are hunted
+	Alarms    []fuzz.Failed
+}
+
+// subject is the production elector.
+const subject = "recount"
+
+// Sentence says what the clean runs amount to.
+func (c *Clean) Sentence() string {
+	return fmt.Sprintf("%s random schedules of the production elector, with %s faults, and %s runs of those scenarios: %s.",
+		grouped(c.Schedules), grouped(c.Faults), grouped(c.Runs), plural(len(c.Alarms), "false alarm"))
+}
+
+func plural(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what
+	case 1:
+		return "1 " + what
+	default:
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+}
+
+// grouped is a number with its digits in groups of three.
+func grouped(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// AtRandom lets the production elector live through so many random schedules.
+func (c *Clean) AtRandom(ctx context.Context, seed uint64, schedules int, progress func(fuzz.Progress)) error {
+	for c.Schedules < schedules {
+		r := fuzz.Run(ctx, fuzz.Options{
+			Seed: seed + uint64(c.Schedules), Schedules: schedules - c.Schedules, Pins: fuzz.Pins{Subject: subject},
+			Shrink: unshrunk, Progress: progress,
+		})
+		c.Schedules += r.Schedules
+		c.Seconds += r.Seconds
+		c.Faults += r.Injected
+		for i := range r.Failures {
+			c.Alarms = append(c.Alarms, r.Failures[i].Drawn.Failed)
+		}
+		if r.Err != nil {
+			return fmt.Errorf("league: %w", r.Err)
+		}
+	}
+	return nil
+}
+
+// ByScenario lets the production elector run every scenario by which a mutant is
+// hunted, so often each.
+func (c *Clean) ByScenario(ctx context.Context, seed uint64, runs int) error {
+	world := virtual.World{}
+	done := map[string]bool{}
+	for _, m := range Mutants() {
+		if m.Scenario == "" || done[m.By()] {
+			continue
+		}
+		done[m.By()] = true
+		for i := range runs {
+			plan, err := m.plan(subject, SeedOf(seed, i))
+			if err != nil {
+				return err
+			}
+			all, err := broken(ctx, &world, plan)
+			if err != nil {
+				return fmt.Errorf("league: %w", err)
+			}
+			c.Runs++
+			c.Alarms = append(c.Alarms, all...)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package league
+
+import (
+	"strconv"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// fences are about the resource that the leader writes to, and that refuses
+// what comes too late.
+func fences() []Mutant {
+	fence := func(name, what, scenario string, takes func(token, highest uint64) bool) Mutant {
+		return Mutant{
+			Name: name, Where: Fence, What: what, Scenario: scenario, Breaks: []checker.Promise{checker.FencedWrites},
+			Subject: virtual.Subject{Variant: virtual.Variant{Fence: takes}},
+		}
+	}
+	return []Mutant{
+		fence("fence-open", "the resource looks at no token: a write of a leader that was replaced is taken",
+			"store-clock-leap", func(uint64, uint64) bool { return true }),
+		fence("fence-one-late", "the resource compares with the last token but one, and takes writes of the leader before",
+			"store-clock-leap", func(token, highest uint64) bool { return token+1 >= highest }),
+		fence("fence-refuses-equal", "the resource calls a token stale that is no larger than the highest: >= in place of >",
+			"steady", func(token, highest uint64) bool { return token > highest }),
+		fence("fence-as-text", "the resource compares tokens as text, where 9 comes after 10",
+			"", func(token, highest uint64) bool {
+				return strconv.FormatUint(token, 10) >= strconv.FormatUint(highest, 10)
+			}),
+	}
+}

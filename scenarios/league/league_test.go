@@ -1,0 +1,178 @@
+package league_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/scenarios/league"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+const document = "../../docs/league.md"
+
+// seed is where the hunts of the tests begin, as do those of the table.
+const seed = 1
+
+// The budget of a mutant that the document lists as found: so many times the
+// median that is recorded there, and never less than the floor. A mutant that is
+// as easy to find as ever misses that once in 65,536 times, whatever the seed.
+const (
+	budgetFactor = 16
+	budgetFloor  = 2000
+)
+
+func readDocument(t *testing.T) (text string, found []league.Record, unseen []string) {
+	t.Helper()
+	content, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, unseen, err = league.Records(string(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content), found, unseen
+}
+
+// Every mutant that the document lists as found is found again, on a promise
+// that it is about, and not much later than the document says.
+func TestFoundAgain(t *testing.T) {
+	patient(t)
+	_, found, _ := readDocument(t)
+	all := league.Mutants()
+	for _, record := range found {
+		t.Run(record.Name, func(t *testing.T) {
+			i := slices.IndexFunc(all, func(m league.Mutant) bool { return m.Name == record.Name })
+			if i < 0 {
+				t.Fatal("there is no such mutant")
+			}
+			budget := max(budgetFactor*record.Schedules, budgetFloor)
+			s, err := all[i].Find(t.Context(), league.Hunt{Seed: seed, Limit: budget})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d schedules of %d, %.2f s: %v", s.Schedules, budget, s.Seconds, s.Failed)
+			if !s.Found {
+				t.Errorf("not found in %d schedules; dismissed: %v, %v", s.Schedules, s.Elsewhere, s.Disputes)
+			}
+		})
+	}
+}
+
+// The tables of the document list every mutant as it is, in order.
+func TestDocument(t *testing.T) {
+	text, found, unseen := readDocument(t)
+	var wantFound, wantUnseen, names []string
+	for _, m := range league.Mutants() {
+		if names = append(names, m.Name); m.Unseen != "" {
+			wantUnseen = append(wantUnseen, m.Name)
+		} else {
+			wantFound = append(wantFound, m.Name)
+		}
+		row := "| `" + m.Name + "` | " + string(m.Where) + " | " + m.What + " |"
+		if m.Unseen != "" {
+			row += " " + m.Unseen + " |"
+		} else {
+			row += " " + m.By() + " |"
+		}
+		if !strings.Contains(text, "\n"+row) {
+			t.Errorf("%s has no row %q: run go run ./cmd/chaos trial --league --update %s", document, row, strings.TrimPrefix(document, "../../"))
+		}
+		if len(m.Breaks) == 0 || strings.Contains(m.What, "|") {
+			t.Errorf("%s: nothing says what it breaks, or what it is cannot stand in a table", m.Name)
+		}
+	}
+	var gotFound []string
+	for _, r := range found {
+		gotFound = append(gotFound, r.Name)
+	}
+	if !slices.Equal(gotFound, wantFound) || !slices.Equal(unseen, wantUnseen) {
+		t.Errorf("%s lists\n%v and\n%v, but there are\n%v and\n%v", document, gotFound, unseen, wantFound, wantUnseen)
+	}
+	if slices.Sort(names); len(slices.Compact(names)) != len(league.Mutants()) {
+		t.Error("two mutants have one name")
+	}
+}
+
+// The production elector raises no alarm: neither in random schedules nor in the
+// scenarios by which mutants are hunted.
+func TestNoFalseAlarm(t *testing.T) {
+	patient(t)
+	var c league.Clean
+	if err := c.AtRandom(t.Context(), seed, 5000, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ByScenario(t.Context(), seed, 10); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range c.Alarms {
+		t.Errorf("%s: %s", f.Promise, f.Reason)
+	}
+	if c.Schedules != 5000 || c.Runs < 50 {
+		t.Errorf("%d schedules and %d runs of scenarios, want 5000 and 50 or more", c.Schedules, c.Runs)
+	}
+}
+
+// What surrounds a bug is none: an elector in blocking style without one raises
+// no alarm, nor does the production elector with a client that loads its scripts
+// beforehand, or with a replica that refuses writes for a while.
+func TestNothingElseIsWrong(t *testing.T) {
+	patient(t)
+	controls := map[string]virtual.Subject{"loop": league.Plain()}
+	by := map[string]string{}
+	for _, m := range league.Mutants() {
+		if m.Subject.Client.Read != nil {
+			m.Subject.Client.Read = nil
+			controls[m.Name], by[m.Name] = m.Subject, m.Scenario
+		}
+	}
+	if len(controls) != 3 {
+		t.Fatalf("there are %d controls, want 3", len(controls))
+	}
+	for name, subject := range controls {
+		m := league.Mutant{Name: name, Subject: subject, Scenario: by[name]}
+		limit := 1000
+		if m.Scenario != "" {
+			limit = 20
+		}
+		s, err := m.Find(t.Context(), league.Hunt{Seed: seed, Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Schedules != limit || len(s.Elsewhere)+len(s.Disputes) > 0 {
+			t.Errorf("%s, after %d schedules: %v, %v", name, s.Schedules, s.Elsewhere, s.Disputes)
+		}
+	}
+}
+
+// A mutant that breaks other promises than it is about does not count as found.
+func TestOtherPromisesDoNotCount(t *testing.T) {
+	i := slices.IndexFunc(league.Mutants(), func(m league.Mutant) bool { return m.Name == "acquires-anyones" })
+	m := league.Mutants()[i]
+	m.Breaks = []checker.Promise{fuzz.NoPanic}
+	for _, scenario := range []string{"", scenarios.All()[0].Name} {
+		m.Scenario = scenario
+		s, err := m.Find(t.Context(), league.Hunt{Seed: seed, Limit: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Found || len(s.Elsewhere) == 0 {
+			t.Errorf("scenario %q: found %v, dismissed %v", scenario, s.Found, s.Elsewhere)
+		}
+	}
+}
+
+// patient skips a test of many thousand schedules where that would take long:
+// the fuzzer's goroutines are raced by its own tests.
+func patient(t *testing.T) {
+	t.Helper()
+	if testing.Short() || raced.Enabled {
+		t.Skip("it takes a minute, and many times that with the race detector")
+	}
+}

@@ -1,0 +1,205 @@
+package league
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/recount-io/recount/checker"
+)
+
+// DefaultLimit is how many schedules a mutant gets from one seed until it counts
+// as not found: twenty times as many as the rarest ones take.
+const DefaultLimit = 300_000
+
+// Entry is a line of the table: what hunts from several seeds came to.
+type Entry struct {
+	Mutant
+	Sightings []Sighting // one for each seed, up to the first in vain; the first is shrunk
+}
+
+// Measure hunts the mutant from so many seeds.
+func (m *Mutant) Measure(ctx context.Context, seed uint64, seeds int) (Entry, error) {
+	e := Entry{Mutant: *m}
+	for i := range seeds {
+		s, err := m.Find(ctx, Hunt{Seed: SeedOf(seed, i), Limit: DefaultLimit, Shrink: i == 0})
+		if err != nil {
+			return e, err
+		}
+		e.Sightings = append(e.Sightings, s)
+		if !s.Found {
+			break
+		}
+	}
+	return e, nil
+}
+
+// SeedOf is the i-th of several seeds: far enough from the others that no
+// schedule is drawn twice.
+func SeedOf(seed uint64, i int) uint64 { return seed + uint64(i)*10_000_000 }
+
+// Found tells whether every hunt found the mutant.
+func (e *Entry) Found() bool {
+	return len(e.Sightings) > 0 && !slices.ContainsFunc(e.Sightings, func(s Sighting) bool { return !s.Found })
+}
+
+// First is what the first seed came to.
+func (e *Entry) First() Sighting { return e.Sightings[0] }
+
+// Schedules is how many it took: the median, and the most.
+func (e *Entry) Schedules() (median, most int) {
+	all := make([]int, len(e.Sightings))
+	for i, s := range e.Sightings {
+		all[i] = s.Schedules
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2], all[len(all)-1]
+}
+
+// Seconds is how long it took: the median.
+func (e *Entry) Seconds() float64 {
+	all := make([]float64, len(e.Sightings))
+	for i, s := range e.Sightings {
+		all[i] = s.Seconds
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
+}
+
+// Promises are those by which it was found, the most frequent first.
+func (e *Entry) Promises() (all []checker.Promise) {
+	count := map[checker.Promise]int{}
+	for _, s := range e.Sightings {
+		if p := s.Failed.Promise; s.Found {
+			if count[p]++; count[p] == 1 {
+				all = append(all, p)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b checker.Promise) int { return count[b] - count[a] })
+	return all
+}
+
+// The lines of a document between which its parts stand that are made.
+const (
+	foundMark  = "<!-- league -->"
+	unseenMark = "<!-- unseen -->"
+	cleanMark  = "<!-- clean -->"
+	endMark    = "<!-- end -->"
+)
+
+const (
+	foundHead  = "| bug | where | what it is | hunted by | promise | schedules | at most | seconds | faults | shrunk to |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+	unseenHead = "| bug | where | what it is | why it is not found |\n| --- | --- | --- | --- |\n"
+)
+
+// head is how the mutant's row begins.
+func (m *Mutant) head() string { return fmt.Sprintf("| `%s` | %s | %s |", m.Name, m.Where, m.What) }
+
+func (e *Entry) row() string {
+	s := e.First()
+	var promises []string
+	for _, p := range e.Promises() {
+		promises = append(promises, string(p))
+	}
+	median, most := e.Schedules()
+	return fmt.Sprintf("%s %s | %s | %d | %d | %.1f | %d | %s |", e.head(), e.By(), strings.Join(promises, ", "), median, most, e.Seconds(), s.Faults, s.Text)
+}
+
+// Table is what the league came to.
+type Table struct {
+	Entries []Entry
+	Clean   Clean
+}
+
+// Rewrite puts the table into a document between its marks. What was not done
+// stays as it is there.
+func (t *Table) Rewrite(document string) (string, error) {
+	found, unseen := foundHead, unseenHead
+	for i := range t.Entries {
+		if e := &t.Entries[i]; e.Found() {
+			found += e.row() + "\n"
+		}
+	}
+	for _, m := range Mutants() {
+		if m.Unseen != "" {
+			unseen += fmt.Sprintf("%s %s |\n", m.head(), m.Unseen)
+		}
+	}
+	parts := []struct {
+		mark, text string
+		done       bool
+	}{
+		{foundMark, found, len(t.Entries) > 0}, {unseenMark, unseen, true}, {cleanMark, t.Clean.Sentence() + "\n", t.Clean.Schedules > 0},
+	}
+	for _, part := range parts {
+		if !part.done {
+			continue
+		}
+		before, _, after, ok := cut(document, part.mark)
+		if !ok {
+			return "", fmt.Errorf("league: the document has no part between %q and %q", part.mark, endMark)
+		}
+		document = before + part.text + after
+	}
+	return document, nil
+}
+
+// cut cuts a document at the part after a mark: what is before it, the part,
+// and what follows.
+func cut(document, mark string) (before, part, after string, ok bool) {
+	i := strings.Index(document, mark+"\n")
+	if i < 0 {
+		return document, "", "", false
+	}
+	i += len(mark) + 1
+	n := strings.Index(document[i:], endMark)
+	if n < 0 {
+		return document, "", "", false
+	}
+	return document[:i], document[i : i+n], document[i+n:], true
+}
+
+// Record is what a document says of a mutant that was found.
+type Record struct {
+	Name      string
+	Schedules int // the median
+}
+
+// Records reads the table of a document: those that were found, and the names
+// of those that were not.
+func Records(document string) (found []Record, unseen []string, err error) {
+	_, rows, _, ok := cut(document, foundMark)
+	_, others, _, too := cut(document, unseenMark)
+	if !ok || !too {
+		return nil, nil, errors.New("league: the document has no tables")
+	}
+	for _, cells := range cellsOf(rows) {
+		n, err := strconv.Atoi(cells[5])
+		if err != nil {
+			return nil, nil, fmt.Errorf("league: %s: %q is no number of schedules", cells[0], cells[5])
+		}
+		found = append(found, Record{Name: cells[0], Schedules: n})
+	}
+	for _, cells := range cellsOf(others) {
+		unseen = append(unseen, cells[0])
+	}
+	return found, unseen, nil
+}
+
+// cellsOf are the cells of a table's rows, without its head.
+func cellsOf(table string) (rows [][]string) {
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		name := strings.TrimSpace(cells[0])
+		if !strings.HasPrefix(name, "`") {
+			continue
+		}
+		cells[0] = strings.Trim(name, "`")
+		rows = append(rows, cells)
+	}
+	return rows
+}

@@ -103,6 +103,8 @@ func TestBadInput(t *testing.T) {
 		"virtual prefix":     {[]string{"run", "--world", "virtual", "--prefix", "x:"}, "the run's own"},
 		"virtual command":    {[]string{"run", "--world", "virtual", "--exec", "true"}, "virtual time"},
 		"command in both":    {[]string{"run", "--world", "both", "--exec", "true"}, "virtual time"},
+		"lock of a subject":  {[]string{"run", "--lock-key", ":lock"}, "--exec"},
+		"virtual lock":       {[]string{"run", "--world", "virtual", "--lock-key", ":lock"}, "--exec"},
 		"blank command":      {[]string{"run", "--exec", " "}, "blank"},
 		"runs of one world":  {[]string{"run", "--runs", "4"}, "--world both"},
 		"many virtual runs":  {[]string{"run", "--world", "virtual", "--virtual-runs", "4"}, "--world both"},

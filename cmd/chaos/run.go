@@ -16,6 +16,7 @@ type runFlags struct {
 	redis     string
 	toxiproxy string
 	exec      string
+	lockKey   string
 	prefix    string
 	out       string
 	parallel  int
@@ -80,6 +81,7 @@ more than chance and the limits allow, or there is too little to tell.`,
 	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
 	flags.StringVar(&f.settings.Subject, "subject", "recount", "the elector under test")
 	flags.StringVar(&f.exec, "exec", "", "command that runs one candidate of another elector")
+	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
 	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")
 	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")

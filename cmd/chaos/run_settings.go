@@ -91,6 +91,8 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 			return nil, usage(errors.New("--exec is blank: give the command that runs one candidate"))
 		}
 		f.settings.Subject = words[0]
+	} else if cmd.Flags().Changed("lock-key") {
+		return nil, usage(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
 	}
@@ -151,6 +153,7 @@ func (f *runFlags) repro() string {
 	add(f.world != liveWorld, "--world %s", f.world)
 	add(f.exec == "", "--subject %s", f.settings.Subject)
 	add(f.exec != "", "--exec '%s'", strings.ReplaceAll(f.exec, "'", `'\''`))
+	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
 	add(f.redis != "", "--redis %s", reports.Redact(f.redis))
 	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
 	add(true, "--seed %d", f.settings.Seed)

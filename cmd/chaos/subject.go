@@ -66,6 +66,13 @@ func subjectOf(name string) subject {
 	return subject{name: name}
 }
 
+// tapped tells whether the commands of a subject tell what it does, and not it
+// itself.
+func tapped(name string) bool {
+	s := subjectOf(name).virtual
+	return s != nil && s.Tapped
+}
+
 // applies tells whether a scenario can be run with the subject, and if not,
 // why.
 func (s subject) applies(of scenarios.Scenario) (applies bool, why string) {

@@ -25,6 +25,7 @@ type taps struct {
 	inferred []history.Event
 	operates bool // a candidate told an operation on the lease
 	believes bool // a candidate told a belief
+	used     bool // a candidate connected
 }
 
 // newTaps returns the run's taps, nil if nothing is to be read, or can be: then
@@ -64,7 +65,7 @@ func (r *run) newTaps() *taps {
 func (t *taps) tap(node, upstream string) (addr string, undo func() error, err error) {
 	relay, err := wire.NewTap(wire.TapOptions{
 		Upstream: upstream,
-		Conn:     func() *wire.Conn { return t.lock.Conn(node, t.tell, t.recorder.NextOp) },
+		Conn:     func() *wire.Conn { return t.conn(node) },
 		Note: func(text string) {
 			t.tell(history.Event{Kind: history.Note, Node: node, Text: text})
 		},
@@ -73,6 +74,13 @@ func (t *taps) tap(node, upstream string) (addr string, undo func() error, err e
 		return "", nil, err
 	}
 	return relay.Addr(), relay.Close, nil
+}
+
+func (t *taps) conn(node string) *wire.Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.used = true
+	return t.lock.Conn(node, t.tell, t.recorder.NextOp)
 }
 
 // tell takes in what was read.
@@ -124,7 +132,7 @@ func (t *taps) record() {
 	switch {
 	case operates:
 		note("the candidates tell what they ask of the lease: what was read from the wire is left out")
-	case t.lock.Key() == "":
+	case t.used && t.lock.Key() == "":
 		note("no lock was found on the wire: no candidate took a key that nobody had, by SET with NX, SETNX or a script, or used the key that --lock-key names")
 	}
 	for _, e := range events {

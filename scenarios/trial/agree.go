@@ -18,8 +18,8 @@ const (
 	// Differ: a promise is broken in one world, and never in the other one, where
 	// it was decided.
 	Differ Agreement = "differ"
-	// Undecided: the worlds do not differ, and at least one of them has undecided
-	// runs.
+	// Undecided: the worlds do not differ, but one of them has undecided runs, or
+	// could not see what the other one saw.
 	Undecided Agreement = "undecided"
 	// Single: there is only one world to look at.
 	Single Agreement = "one world"
@@ -45,7 +45,8 @@ type Difference struct {
 // difference: how often is a matter of the moment in which faults hit. One that
 // is broken 7 of 20 times virtually and 0 of 3 times live is one, although it
 // may be chance: Difference.Chance says how probable that is. Where the other
-// world never came to a verdict on the promise, nothing contradicts.
+// world never came to a verdict on the promise, nothing contradicts; nor where
+// two led for no longer than its clocks may be wrong.
 func Compare(live, virtual *Cell) (Agreement, []Difference) {
 	if len(live.Runs) == 0 || len(virtual.Runs) == 0 {
 		return Single, nil
@@ -59,6 +60,7 @@ func Compare(live, virtual *Cell) (Agreement, []Difference) {
 		return broken
 	}
 	inLive, inVirtual := count(live), count(virtual)
+	unseen := false // what happened in one world is too short to be seen in the other
 	for _, p := range judged {
 		l, v := inLive[p], inVirtual[p]
 		in, other := virtual, live
@@ -66,6 +68,10 @@ func Compare(live, virtual *Cell) (Agreement, []Difference) {
 			in, other = live, virtual
 		}
 		if (l.Runs == 0) == (v.Runs == 0) || !other.decides(p) {
+			continue
+		}
+		if p == checker.AtMostOneLeader && in.TwoLed() <= other.error() {
+			unseen = true
 			continue
 		}
 		all = append(all, Difference{
@@ -77,7 +83,7 @@ func Compare(live, virtual *Cell) (Agreement, []Difference) {
 	switch {
 	case len(all) > 0:
 		return Differ, all
-	case live.Undecided() != "" || virtual.Undecided() != "":
+	case unseen || live.Undecided() != "" || virtual.Undecided() != "":
 		return Undecided, nil
 	default:
 		return Agree, nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/checker"
 )
@@ -20,6 +21,7 @@ func cellOf(world string, kept, broke, undecided int, promises ...checker.Promis
 			switch v {
 			case checker.Fail:
 				r.Broken, r.First = promises, promises[0]
+				r.TwoLed = time.Second
 				r.Reasons = map[checker.Promise]string{promises[0]: "because"}
 			case checker.Unknown:
 				r.Undecided = []checker.Finding{{Promise: checker.AtMostOneLeader, Reason: "a stall"}}
@@ -71,6 +73,21 @@ func TestCompare(t *testing.T) {
 		}
 		if got != test.want || strings.Join(promises, " ") != test.differs {
 			t.Errorf("%s: %v about %v, want %v about %q", name, got, promises, test.want, test.differs)
+		}
+	}
+}
+
+// Two leaders for no longer than the clocks of the other world may be wrong are
+// no difference: it could not see them. For longer they are one.
+func TestCompareWithinClockError(t *testing.T) {
+	live, virtual := cellOf("live", 3, 0, 0), cellOf("virtual", 0, 2, 0, checker.AtMostOneLeader)
+	for i := range live.Runs {
+		live.Runs[i].Error = 200 * time.Microsecond
+	}
+	for longest, want := range map[time.Duration]Agreement{200 * time.Microsecond: Undecided, 201 * time.Microsecond: Differ} {
+		virtual.Runs[0].TwoLed, virtual.Runs[1].TwoLed = 0, longest
+		if got, differences := Compare(live, virtual); got != want || (len(differences) > 0) != (want == Differ) {
+			t.Errorf("%v for %v, want %v: %v", got, longest, want, differences)
 		}
 	}
 }

@@ -156,6 +156,15 @@ func (c *Cell) Stale() int {
 	return most
 }
 
+// error is the largest error of the clocks in any run.
+func (c *Cell) error() time.Duration {
+	largest := time.Duration(0)
+	for i := range c.Runs {
+		largest = max(largest, c.Runs[i].Error)
+	}
+	return largest
+}
+
 // decides tells whether a promise was kept or broken in any run: it was asked
 // for there and came to a verdict.
 func (c *Cell) decides(p checker.Promise) bool {

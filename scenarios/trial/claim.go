@@ -85,7 +85,9 @@ func (m *Measured) take(c *Cell, lease time.Duration) {
 		case Renewal:
 			waits = append(waits, r.Road.Renewals...)
 		case Operations:
-			m.mean(r.Rate * m.converted(lease, r.Nodes))
+			if r.Rate > 0 { // none at all: they were not recorded
+				m.mean(r.Rate * m.converted(lease, r.Nodes))
+			}
 		}
 	}
 	if len(waits) > 0 {

@@ -25,11 +25,14 @@ func TestMeasure(t *testing.T) {
 	calmer.TwoLed, calmer.Failovers, calmer.Rate = 0, nil, 100
 	lost := calmer
 	lost.Broken = []checker.Promise{checker.LeaderReturns}
+	silent := calmer
+	silent.Rate = 0
 	cells := []*Cell{
 		{Subject: "s", Scenario: "crash-leader", World: "live", Runs: []Run{run, calmer}},
 		{Subject: "s", Scenario: "steady", World: "live", Runs: []Run{calmer}},
 		{Subject: "s", Scenario: "lost", World: "live", Runs: []Run{lost}},
 		{Subject: "s", Scenario: "crash-leader", World: "virtual", Runs: []Run{calmer}},
+		{Subject: "s", Scenario: "unrecorded", World: "live", Runs: []Run{silent}},
 		{Subject: "other", Scenario: "crash-leader", World: "live", Runs: []Run{run}},
 	}
 	crash := []string{"crash-leader"}
@@ -43,7 +46,7 @@ func TestMeasure(t *testing.T) {
 		"about so long":         {Claim{Fact: Failover, Scenarios: crash, Limit: 1, Slack: 0.1}, 1.1, 2, checker.Pass},
 		"nobody led again":      {Claim{Fact: Failover, Scenarios: []string{"crash-leader", "lost"}, Limit: 9}, 1.1, 2, checker.Fail},
 		"no failover":           {Claim{Fact: Failover, Scenarios: []string{"steady"}, Limit: 9}, 0, 0, checker.Unknown},
-		"two leaders":           {Claim{Fact: TwoLeaders}, 0.5, 4, checker.Fail},
+		"two leaders":           {Claim{Fact: TwoLeaders}, 0.5, 5, checker.Fail},
 		"two leaders elsewhere": {Claim{Fact: TwoLeaders, Scenarios: []string{"steady"}}, 0, 1, checker.Pass},
 		"stale writes":          {Claim{Fact: StaleWrites, Scenarios: crash, Limit: 3}, 3, 2, checker.Pass},
 		"changes":               {Claim{Fact: Changes, Scenarios: crash}, 2, 2, checker.Fail},
@@ -54,6 +57,7 @@ func TestMeasure(t *testing.T) {
 		// A lease of 20 s has a tenth of the operations of one of 2 s, and ten
 		// candidates twice those of five.
 		"operations converted": {Claim{Fact: Operations, Scenarios: crash, Limit: 39, Lease: 20 * time.Second, Nodes: 10}, 40, 2, checker.Fail},
+		"no operations":        {Claim{Fact: Operations, Scenarios: []string{"unrecorded"}, Limit: 60}, 0, 0, checker.Unknown},
 		"a scenario not run":   {Claim{Fact: TwoLeaders, Scenarios: []string{"mixed"}}, 0, 0, checker.Unknown},
 	} {
 		m := Measure(Subject{Name: "s", Claims: []Claim{test.claim}}, "live", cells, lease)[0]

@@ -20,6 +20,7 @@ type Run struct {
 	Trouble string                     // why the run is not whole, or why there is no history; "" if it is
 	Repro   string                     // the command that repeats it
 
+	Error   time.Duration // of the clocks that the events were stamped with
 	TwoLed  time.Duration // the longest time in which two believed
 	Stale   int           // writes that were accepted although somebody else held the lease
 	Blind   time.Duration // the longest belief while the store was away
@@ -34,7 +35,7 @@ type Run struct {
 func observe(h *history.History, r *checker.Result) Run {
 	run := Run{
 		Run: calibration.Observe(h, r), Events: len(h.Events), First: first(r), Repro: h.Header.Repro,
-		TwoLed: longestDual(r.Terms, h.Header.ClockError), Stale: r.Writes.StaleAccepted,
+		Error: h.Header.ClockError, TwoLed: longestDual(r.Terms, h.Header.ClockError), Stale: r.Writes.StaleAccepted,
 		Changes: max(len(r.Terms)-1, 0), Nodes: len(h.Header.Nodes),
 	}
 	run.Blind, run.Blinded = blind(h, r.Terms)

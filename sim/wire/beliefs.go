@@ -22,8 +22,8 @@ func NewBeliefs() *Beliefs {
 }
 
 // See takes in an event, with its time, and returns the event that follows
-// from it, if one does. It wants the operations on the lease and the ends of
-// processes, in the order of their times.
+// from it, if one does; its time may be earlier. It wants the operations on the
+// lease and the ends of processes, in the order of their times.
 func (b *Beliefs) See(e history.Event) (history.Event, bool) {
 	switch e.Kind {
 	case history.Exit: // which ends the belief by itself, and its operations tell nobody anything
@@ -35,9 +35,6 @@ func (b *Beliefs) See(e history.Event) (history.Event, bool) {
 		}
 	case history.Invoke:
 		b.pending[e.Op] = e
-		if e.Call == history.Release {
-			return b.deposed(e, history.Resigned)
-		}
 	case history.Ok, history.Fail, history.Info:
 		sent, known := b.pending[e.Op]
 		delete(b.pending, e.Op)
@@ -47,6 +44,8 @@ func (b *Beliefs) See(e history.Event) (history.Event, bool) {
 			return b.believes(e, sent), true
 		case e.Kind == history.Fail && e.Call == history.Renew && e.Error == "":
 			return b.deposed(e, history.Superseded)
+		case e.Call == history.Release && (e.Kind == history.Ok || e.Kind == history.Fail && e.Error == "" || e.Kind == history.Info && sent.Text == ""):
+			return b.deposed(sent, history.Resigned) // whoever gives up believes no more, whatever comes of it
 		}
 	}
 	return history.Event{}, false

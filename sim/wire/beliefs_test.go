@@ -28,6 +28,8 @@ func TestBeliefsAreInferred(t *testing.T) {
 	late := op(2, history.Acquire, history.Ok, 50, 70)
 	shut := op(2, history.Renew, history.Fail, 50, 55)
 	shut[1].Error = "the store answered with an error"
+	perhaps := op(2, history.Release, history.Info, 50, 55)
+	perhaps[0].Text = "one of several"
 	endless := op(1, history.Acquire, history.Ok, 0, 10)
 	endless[0].TTL, endless[1].TTL = wire.Endless, wire.Endless
 	for _, test := range []struct {
@@ -44,6 +46,7 @@ func TestBeliefsAreInferred(t *testing.T) {
 		{"renewal refused", [][]history.Event{grant, op(2, history.Renew, history.Fail, 50, 55)}, "elected 10ms until 100ms; deposed 55ms superseded"},
 		{"renewal failed for another reason", [][]history.Event{grant, shut}, "elected 10ms until 100ms"},
 		{"gives up", [][]history.Event{grant, op(2, history.Release, history.Info, 50, 55)}, "elected 10ms until 100ms; deposed 50ms resigned"},
+		{"may have given up", [][]history.Event{grant, perhaps}, "elected 10ms until 100ms"},
 		{"renews what it does not hold", [][]history.Event{op(1, history.Renew, history.Ok, 0, 10)}, ""},
 		{"ends before the reply", [][]history.Event{late[:1], exit, late[1:]}, ""},
 	} {

@@ -156,6 +156,9 @@ func (x *Exchange) begin() {
 	x.merge()
 	for _, op := range x.ops {
 		op.event.Kind, op.event.Node, op.event.Op = history.Invoke, c.node, c.next()
+		if len(x.ops) > 1 {
+			op.event.Text = oneOfSeveral
+		}
 		if op.event.Call == history.Acquire {
 			x.enter(op)
 		}
@@ -164,6 +167,10 @@ func (x *Exchange) begin() {
 		c.tell(op.event)
 	}
 }
+
+// oneOfSeveral is the text of operations of which one command turns out to be
+// one at the most.
+const oneOfSeveral = "one of several"
 
 // expect adds the operation that the view shows.
 func (x *Exchange) expect(v view) {

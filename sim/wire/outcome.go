@@ -175,6 +175,6 @@ func (x *Exchange) complete(op *operation, kind history.Kind, holder, why string
 		m.over(x.sent)
 	}
 	e := op.event
-	e.Kind, e.Holder, e.Error = kind, holder, why
+	e.Kind, e.Holder, e.Error, e.Text = kind, holder, why, ""
 	x.conn.tell(e)
 }

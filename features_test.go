@@ -72,7 +72,7 @@ func TestFeaturesAreSeen(t *testing.T) {
 		"a/p/testdata/x_test.go":  {Data: []byte("func TestGone(t *testing.T) {}\n")},
 		"scenarios/s.go":          {Data: []byte("var x = []S{{Name: \"calm\"}, {Name:   \"storm\"}}\n")},
 		"scenarios/s_test.go":     {Data: []byte("var x = S{Name: \"gone\"}\n")},
-		"docs/planted-bugs.md":    {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
+		"docs/league.md":          {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
 		"elsewhere/scenario.go":   {Data: []byte("var x = S{Name: \"gone\"}\n")},
 		"a/p/not_a_test_file.txt": {Data: []byte("func TestGone() {}\n")},
 	}
@@ -132,7 +132,7 @@ func findEvidence(root fs.FS) (evidence, error) {
 			return nil
 		}
 		test, folder := strings.HasSuffix(name, "_test.go"), path.Dir(name)
-		if !test && (folder != "scenarios" || path.Ext(name) != ".go") && name != "docs/planted-bugs.md" {
+		if !test && (folder != "scenarios" || path.Ext(name) != ".go") && name != "docs/league.md" {
 			return nil
 		}
 		content, err := fs.ReadFile(root, name)

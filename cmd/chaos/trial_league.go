@@ -78,7 +78,11 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 			return err
 		}
 		r.table.Entries = append(r.table.Entries, e)
-		fmt.Fprintln(r.err, leagueLine(&e))
+		if line := leagueLine(&e); f.asJSON {
+			fmt.Fprintln(r.err, line) // it takes a while
+		} else {
+			fmt.Fprintln(r.out, line)
+		}
 	}
 	if err := r.survive(ctx); err != nil {
 		return err
@@ -171,12 +175,11 @@ func (r *leagueRun) report() error {
 	return nil
 }
 
+// print prints what follows the line of each bug.
 func (r *leagueRun) print(w io.Writer) {
 	found := 0
 	for i := range r.table.Entries {
-		e := &r.table.Entries[i]
-		fmt.Fprintln(w, leagueLine(e))
-		if e.Found() {
+		if r.table.Entries[i].Found() {
 			found++
 		}
 	}

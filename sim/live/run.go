@@ -16,6 +16,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
@@ -52,6 +53,7 @@ type run struct {
 	world    *world
 	taps     *taps                // nil: nothing is read from the wire
 	servers  []redisserver.Server // of the store: those that know nothing of each other
+	rows     *topology.Postgres   // for electors that keep their leases there, else nil
 	close    []func() error       // undone in reverse order
 }
 
@@ -84,6 +86,9 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 			h = r.recorder.History(plan.Header("live", describe(servers), clockError))
 		}
 	}()
+	if err := r.wantPostgres(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.build(epoch); err != nil {
 		return nil, err
 	}
@@ -145,6 +150,11 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 		return err
 	}
 	env := r.environment(node, r.world.links[node], addr, epoch)
+	beside, err := r.addPostgres(fmt.Sprintf("%s-%s-postgres", strings.TrimSuffix(prefix, ":"), node), node)
+	if err != nil {
+		return err
+	}
+	env = append(env, beside...)
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {

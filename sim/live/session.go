@@ -14,10 +14,12 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/wire"
 )
 
 // Options says what a session's runs are made of.
@@ -32,6 +34,9 @@ type Options struct {
 	// Tapped tells of this program's own subjects which ones do not tell what
 	// they ask of the store: it is read from the wire, as with commands. Nil: none.
 	Tapped func(subject string) bool
+	// Postgres tells of this program's own subjects which ones keep their leases
+	// in PostgreSQL: the session starts one for them. Nil: none.
+	Postgres func(subject string) bool
 
 	_ struct{}
 }
@@ -42,10 +47,12 @@ type Session struct {
 	options Options
 	warden  *warden.Warden
 	network *network.Network
+	scripts *wire.Scripts // that candidates of any run loaded into servers
 
 	mu   sync.Mutex
 	idle []redisserver.Server // private servers between two runs
 	all  []redisserver.Server
+	rows *topology.Postgres // nil until a subject wants it
 }
 
 // Main does the work of those processes that the session makes of this
@@ -66,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	}
 	// go-redis logs every connection that fails, and here they fail on purpose.
 	logging.Disable()
-	s := &Session{options: o}
+	s := &Session{options: o, scripts: wire.NewScripts()}
 	var err error
 	if s.warden, err = warden.Start(); err != nil {
 		return nil, err
@@ -119,6 +126,9 @@ func (s *Session) Close() error {
 	var errs []error
 	for _, server := range s.all {
 		errs = append(errs, server.Close())
+	}
+	if s.rows != nil {
+		s.rows.Stop()
 	}
 	if s.network != nil {
 		errs = append(errs, s.network.Close())

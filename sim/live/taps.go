@@ -49,7 +49,7 @@ func (r *run) newTaps() *taps {
 	}
 	// The servers' wall clock is this machine's: the private ones run on it, and
 	// that of another machine is not known better.
-	options := wire.Options{Wall: time.Now}
+	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts}
 	switch {
 	case !command:
 		options.Key = r.world.key("lease")

@@ -20,7 +20,7 @@ func (x *Exchange) possible() []view {
 		}
 		about = true
 		if !known {
-			return []view{{unclear: cmd.name}}
+			return []view{{unclear: cmd.what()}}
 		}
 		var next []view
 		for _, v := range views {
@@ -58,7 +58,7 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 	traces, known := c.traces(cmd)
 	switch {
 	case !known:
-		return []view{{unclear: cmd.name}}
+		return []view{{unclear: cmd.what()}}
 	case traces == nil:
 		return views
 	case isScript(cmd.name):
@@ -81,6 +81,20 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 		}
 	}
 	return next
+}
+
+// what says of a command that is not understood what it is.
+func (cmd command) what() string {
+	switch {
+	case cmd.cut:
+		return "a very long " + cmd.name
+	case cmd.name == "EVALSHA" || cmd.name == "EVALSHA_RO":
+		return cmd.name + " of " + cmd.args[1] + ", a script whose text was never seen, or that does what nobody can foresee"
+	case isScript(cmd.name):
+		return cmd.name + " of a script that does what nobody can foresee"
+	default:
+		return cmd.name + " on the lock"
+	}
 }
 
 // trace is one execution of a command: what it did, step by step, and what it

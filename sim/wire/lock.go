@@ -24,6 +24,9 @@ type Options struct {
 	// Wall is what the server's wall clock shows, for commands that name the
 	// time at which a key expires. Nil: how long those last is not known.
 	Wall func() time.Time
+
+	// Scripts are those that are known from earlier runs. Nil: none.
+	Scripts *Scripts
 }
 
 // Endless is the time to live of a lease that does not end by itself. It is
@@ -81,6 +84,9 @@ type attempt struct {
 
 // NewLock returns the reader of one lock, of one run.
 func NewLock(o Options) *Lock {
+	if o.Scripts == nil {
+		o.Scripts = NewScripts()
+	}
 	return &Lock{options: o, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, scripts: map[string]*script{}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -17,6 +18,42 @@ import (
 type script struct {
 	proto *lua.FunctionProto // nil: it cannot be read
 	past  map[string][]trace // what came of it before, by its arguments
+}
+
+// Scripts are the texts of scripts by their names. Runs that share a server share
+// them: what one loaded another one may call by its name. It may be used by
+// several goroutines.
+type Scripts struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// NewScripts returns an empty collection.
+func NewScripts() *Scripts { return &Scripts{texts: map[string]string{}} }
+
+func (s *Scripts) add(name, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts[name] = text
+}
+
+func (s *Scripts) text(name string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, known := s.texts[name]
+	return text, known
+}
+
+// script is the one of that name, nil if its text was never seen.
+func (l *Lock) script(name string) *script {
+	name = strings.ToLower(name)
+	if s := l.scripts[name]; s != nil {
+		return s
+	}
+	if text, known := l.options.Scripts.text(name); known {
+		return l.learn(text)
+	}
+	return nil
 }
 
 // maxPast is how many different calls of one script are remembered.
@@ -38,6 +75,7 @@ func (l *Lock) learn(text string) *script {
 	if known := l.scripts[name]; known != nil {
 		return known
 	}
+	l.options.Scripts.add(name, text)
 	s := &script{past: map[string][]trace{}}
 	if strings.HasPrefix(text, "#!") { // a line for the server
 		if _, rest, found := strings.Cut(text, "\n"); found {
@@ -73,7 +111,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	case "EVAL", "EVAL_RO":
 		s = c.lock.learn(cmd.args[1])
 	case "EVALSHA", "EVALSHA_RO":
-		s = c.lock.scripts[strings.ToLower(cmd.args[1])]
+		s = c.lock.script(cmd.args[1])
 	}
 	if s == nil || s.proto == nil {
 		if about {

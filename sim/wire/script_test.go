@@ -135,3 +135,16 @@ func TestLockIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A script that another run loaded is known by its name.
+func TestScriptsOfEarlierRuns(t *testing.T) {
+	shared := wire.NewScripts()
+	newTape(wire.Options{Key: "lock", Scripts: shared}).conn("n1").Send([]string{"SCRIPT", "LOAD", releaseOwn})
+	p := newTape(wire.Options{Key: "lock", Scripts: shared})
+	p.do("n1", "SET lock mine NX PX 1", okay)
+	p.told()
+	p.do("n1", "EVALSHA "+sha(releaseOwn)+" 1 lock mine", number(1))
+	if got := p.told(); got != "n1 release ok" {
+		t.Error(got)
+	}
+}

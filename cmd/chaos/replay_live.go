@@ -19,7 +19,7 @@ func (m Main) replayLive(ctx context.Context, f replayFlags, s *fuzzScreen, case
 	if f.redis == "" {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
-	session, err := live.Open(ctx, live.Options{Redis: f.redis, Tapped: tapped})
+	session, err := live.Open(ctx, live.Options{Redis: f.redis, Tapped: tapped, Postgres: onPostgres})
 	if err != nil {
 		return nil, err
 	}

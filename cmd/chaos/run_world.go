@@ -30,7 +30,7 @@ type place struct {
 func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	session, err := live.Open(ctx, live.Options{
 		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
-		LockKey: f.lockKey, Tapped: tapped,
+		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres,
 	})
 	if err != nil {
 		return nil, err

@@ -114,6 +114,9 @@ func (s subject) fair(list []scenarios.Scenario) []scenarios.Scenario {
 	return waived
 }
 
+// onPostgres tells of a subject that it keeps its leases in PostgreSQL.
+func onPostgres(name string) bool { return subjectOf(name).store == documented.Postgres }
+
 // virtualSubjects are the electors of the virtual world, beside its own.
 func (m Main) virtualSubjects() map[string]virtual.Subject {
 	all := maps.Clone(m.Subjects)

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,7 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/recount-io/recount/sim/live/loopback"
 )
+
+// defaultPort names the socket of a server that listens on no port.
+const defaultPort = "5432"
 
 // ErrNoPostgres says that no PostgreSQL is installed.
 var ErrNoPostgres = errors.New("topology: no PostgreSQL is installed: neither initdb on PATH nor /usr/lib/postgresql/*/bin/initdb")
@@ -19,7 +25,8 @@ var ErrNoPostgres = errors.New("topology: no PostgreSQL is installed: neither in
 // there. It keeps nothing after Stop, and lets everybody in who finds its
 // socket, as user "postgres" of the database "postgres".
 type Postgres struct {
-	URL string // postgres://…
+	URL string // postgres://…, by its socket
+	TCP string // host:port on the loopback interface, "" for one that StartPostgres started
 
 	folder  string
 	starter *starter
@@ -30,12 +37,24 @@ type Postgres struct {
 // StartPostgres starts a server and returns when it accepts connections. The
 // caller stops it. The error is ErrNoPostgres where there is none to be
 // started.
-func StartPostgres() (*Postgres, error) {
+func StartPostgres() (*Postgres, error) { return startPostgres("") }
+
+// ListenPostgres is StartPostgres with a port on the loopback interface, by which
+// everybody on this machine gets in.
+func ListenPostgres() (*Postgres, error) {
+	port, err := loopback.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	return startPostgres(fmt.Sprintf("127.0.0.1:%d", port))
+}
+
+func startPostgres(tcp string) (*Postgres, error) {
 	initdb, err := findInitdb()
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{starter: newStarter(), ended: make(chan struct{})}
+	p := &Postgres{TCP: tcp, starter: newStarter(), ended: make(chan struct{})}
 	if err := p.start(initdb); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("topology: PostgreSQL: %w", err)
@@ -99,11 +118,13 @@ func (p *Postgres) start(initdb string) error {
 		return fmt.Errorf("initdb: %w: %s", err, said)
 	}
 	// It syncs nothing: its machine will not crash.
-	p.cmd, logs, err = p.run(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-k", p.folder, "-F", "-c", "listen_addresses=", "-c", "max_connections=200")
+	host, port, _ := strings.Cut(p.TCP, ":")
+	p.cmd, logs, err = p.run(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-k", p.folder, "-F",
+		"-c", "listen_addresses="+host, "-c", "port="+cmp.Or(port, defaultPort), "-c", "max_connections=200")
 	if err != nil {
 		return err
 	}
-	return p.await(logs)
+	return p.await(logs, cmp.Or(port, defaultPort))
 }
 
 // run starts a program, and returns what it says.
@@ -124,7 +145,7 @@ func (p *Postgres) run(name string, args ...string) (*exec.Cmd, *bufio.Scanner, 
 }
 
 // await waits until the server says that it is ready, and lets it talk on.
-func (p *Postgres) await(logs *bufio.Scanner) error {
+func (p *Postgres) await(logs *bufio.Scanner, port string) error {
 	const ready = "ready to accept connections"
 	said := read(logs, ready)
 	go func() {
@@ -136,7 +157,7 @@ func (p *Postgres) await(logs *bufio.Scanner) error {
 		return fmt.Errorf("it ended: %s", said)
 	}
 	p.URL = (&url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{
-		"host": {p.folder}, "user": {"postgres"}, "sslmode": {"disable"},
+		"host": {p.folder}, "port": {port}, "user": {"postgres"}, "sslmode": {"disable"},
 	}.Encode()}).String()
 	return nil
 }

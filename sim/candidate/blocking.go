@@ -36,15 +36,20 @@ type blockingHost struct {
 	store    *redisstore.Store
 	stands   bool          // Now shows the monotonic clock
 	direct   *redis.Client // opened by the first bare command
+	rows     *rows         // nil until the elector wants PostgreSQL
 }
 
 var _ sim.Host = (*blockingHost)(nil)
 
 func (h *blockingHost) close() error {
-	if h.direct == nil {
-		return h.store.Close()
+	err := h.store.Close()
+	if h.direct != nil {
+		err = errors.Join(err, h.direct.Close())
 	}
-	return errors.Join(h.store.Close(), h.direct.Close())
+	if h.rows != nil {
+		err = errors.Join(err, h.rows.close())
+	}
+	return err
 }
 
 func (h *blockingHost) Settings() sim.Settings {
@@ -94,10 +99,6 @@ func (h *blockingHost) Store() sim.Store { return blockingStore{h.store} }
 
 func (h *blockingHost) Recorded(s sim.Store) sim.Store {
 	return sim.Recorder{Store: s, Tell: h.out.stamp, Next: func() int64 { return h.out.lastOp.Add(1) }, Node: h.Node}
-}
-
-func (h *blockingHost) Postgres() (sim.Store, error) {
-	return nil, errors.New("candidate: no PostgreSQL here")
 }
 
 func (h *blockingHost) LeaseKey() string {

@@ -28,6 +28,7 @@ type Settings struct {
 	ClockRate   float64
 	ClockOffset time.Duration // of the wall clock
 	Epoch       time.Duration // time 0 of the run on protocol.Monotonic
+	PostgresURL string        // "" where there is none
 	Resource    string
 }
 
@@ -51,6 +52,7 @@ func FromEnvironment() (Settings, error) {
 		ClockRate:   env.number(protocol.EnvClockRate, 1),
 		ClockOffset: env.milliseconds(protocol.EnvClockOffset),
 		Epoch:       env.nanoseconds(protocol.EnvEpoch),
+		PostgresURL: os.Getenv(protocol.EnvPostgresURL),
 		Resource:    os.Getenv(protocol.EnvResource),
 	}
 	if s.Election == "" || s.Node == "" || s.RedisURL == "" {

@@ -37,6 +37,10 @@ const (
 	// separated by commas, where the store is several that know nothing of each
 	// other. EnvRedisURL is the first of them then; else this is absent.
 	EnvRedisURLs = "RECOUNT_REDIS_URLS"
+	// EnvPostgresURL is the URL of a PostgreSQL beside the Redis, by a way of the
+	// candidate's own with the same faults on it. Only those electors get it that
+	// are known to keep their leases there.
+	EnvPostgresURL = "RECOUNT_POSTGRES_URL"
 	// EnvReplicas is how many replicas must confirm what an elector has the
 	// store do, if it can ask for that.
 	EnvReplicas = "RECOUNT_REDIS_REPLICAS"

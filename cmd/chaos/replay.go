@@ -236,7 +236,7 @@ func (m Main) replayVirtual(ctx context.Context, f replayFlags, cases []fuzz.Cas
 func conclude(file string, c *fuzz.Case, r *checker.Result) replayed {
 	done := replayed{File: file, Verdict: checker.Pass, Runs: 1}
 	was := c.Failed.Promise
-	if broke, broken := fuzz.Verdict(r); broken {
+	if broke, broken := failed(r, was); broken {
 		done.Verdict, done.Promise, done.Reason, done.Fails = checker.Fail, broke.Promise, broke.Reason, 1
 		done.says = fmt.Sprintf("it fails: %s is broken: %s", broke.Promise, broke.Reason)
 		if was != "" && was != broke.Promise {
@@ -256,6 +256,17 @@ func conclude(file string, c *fuzz.Case, r *checker.Result) replayed {
 		done.says = fmt.Sprintf("it does not fail any more: %s is kept", was)
 	}
 	return done
+}
+
+// failed is what a result says is broken: what the case is kept for, if it is,
+// else the first promise.
+func failed(r *checker.Result, was checker.Promise) (fuzz.Failed, bool) {
+	for _, f := range r.Asked {
+		if f.Promise == was && f.Verdict == checker.Fail {
+			return fuzz.Failed{Promise: f.Promise, Reason: f.Reason}, true
+		}
+	}
+	return fuzz.Verdict(r)
 }
 
 // errNoRuns is why nothing can be said of a case in the live world.

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
 // TestReplayLive shows that a case runs on real Redis until the chance of its
@@ -24,5 +27,23 @@ func TestReplayLive(t *testing.T) {
 	r := chaos(t, t.Context(), nil, "replay", path, "--world", "live", "--lease", "500ms", "--runs", "4", "--redis", "process")
 	if r.status != statusKept || !strings.Contains(r.out, "fails 0 of 4, 95 % interval 0 % to 49 %") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+}
+
+// TestReplaySaysWhatItIsFor shows that of several broken promises a replay names
+// the one that the case is kept for, and the first where that one is kept.
+func TestReplaySaysWhatItIsFor(t *testing.T) {
+	r := &checker.Result{Asked: []checker.Finding{
+		{Promise: checker.LeaseLinearizable, Verdict: checker.Fail, Reason: "a"},
+		{Promise: checker.AtMostOneLeader, Verdict: checker.Fail, Reason: "b"},
+		{Promise: checker.Stable, Verdict: checker.Pass},
+	}}
+	for was, want := range map[checker.Promise]checker.Promise{
+		checker.AtMostOneLeader: checker.AtMostOneLeader, checker.Stable: checker.LeaseLinearizable, "": checker.LeaseLinearizable,
+	} {
+		c := fuzz.Case{Failed: fuzz.Failed{Promise: was}}
+		if got := conclude("file", &c, r); got.Promise != want || got.Verdict != checker.Fail {
+			t.Errorf("kept for %q: %+v, want %s", was, got, want)
+		}
 	}
 }

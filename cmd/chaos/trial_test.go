@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -133,6 +134,33 @@ func TestTrialRepeats(t *testing.T) {
 	}
 }
 
+// TestTrialInterrupted shows that a trial which is stopped reports what there is:
+// what was not run is undecided and says so, and the status is that of a stop.
+func TestTrialInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		awaitFile(ctx, filepath.Join(dir, "recount", "pause-leader", "live-1", "logs", "n3.log"))
+		stop()
+	}()
+	r := chaos(t, ctx, nil, "trial", "recount", "recount-unprotected", "--world", "live", "--scenario", "pause-leader", "--redis", "embedded", "--lease", "800ms", "--out", dir)
+	if r.status != statusStopped {
+		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "trial.json"))
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, r.out, r.errors)
+	}
+	object := trialOf(t, text)
+	if c := cellOf(t, object, "recount-unprotected", "pause-leader"); !object.Stopped || c.Verdict != checker.Unknown || c.Runs != 0 || !strings.Contains(c.Undecided, "stopped") {
+		t.Errorf("%v, %+v", object.Stopped, c)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "index.html")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTrialUpdate shows that the table is written between the marks of a
 // Markdown file, that nothing else of it changes, and that a second time changes
 // nothing at all.
@@ -182,6 +210,8 @@ func TestTrialBadInput(t *testing.T) {
 		}
 		return filepath.Dir(path)
 	}
+	write("twice/a.py", 0o700)
+	twice := write("twice/a.sh", 0o700)
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -197,7 +227,7 @@ func TestTrialBadInput(t *testing.T) {
 		"exec nothing":  {[]string{"--exec-dir", write("plain/file", 0o600)}, "holds no executable"},
 		"exec nowhere":  {[]string{"--exec-dir", filepath.Join(dir, "none")}, "no such file"},
 		"exec a taken":  {[]string{"--exec-dir", write("taken/recount.sh", 0o700)}, "there is a subject called"},
-		"exec twice":    {[]string{"--exec-dir", write("twice/a.sh", 0o700), "--world", write("twice/a.py", 0o700)[:0] + "live"}, "would both be called"},
+		"exec twice":    {[]string{"--exec-dir", twice}, "would both be called"},
 		"lease":         {[]string{"--lease", "1ms"}, "too short"},
 		"update nobody": {[]string{"recount", "--world", "virtual", "--virtual-runs", "1", "--scenario", "steady", "--update", filepath.Join(dir, "none.md")}, "no such file"},
 	} {

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/documented"
+)
+
+// judgedRun runs one scenario with a subject and returns its report.
+func judgedRun(t *testing.T, args ...string) reports.Report {
+	t.Helper()
+	r := chaos(t, t.Context(), nil, append([]string{"run", "--json"}, append(args, small(t.TempDir())...)...)...)
+	var printed struct{ Runs []reports.Report }
+	if err := json.Unmarshal([]byte(r.out), &printed); err != nil || len(printed.Runs) != 1 {
+		t.Fatalf("chaos run %v: %v, status %d\n%s%s", args, err, r.status, r.out, r.errors)
+	}
+	return printed.Runs[0]
+}
+
+// broken are the promises that a report asks for and finds broken.
+func broken(r *reports.Report) []checker.Promise {
+	var list []checker.Promise
+	for _, p := range r.Promises {
+		if p.Verdict == checker.Fail {
+			list = append(list, p.Promise)
+		}
+	}
+	return list
+}
+
+// In both worlds the same promises of the documented electors break, and what
+// an elector without tokens does not promise is not asked of it.
+func TestDocumentedElectorsInBothWorlds(t *testing.T) {
+	for _, c := range []struct {
+		subject, scenario string
+		broken            []checker.Promise
+	}{
+		{"titan", "pause-leader", []checker.Promise{checker.AtMostOneLeader}},
+		{"sovereign", "pause-leader", []checker.Promise{checker.LeaseLinearizable, checker.AtMostOneLeader}},
+		{"honua", "steady", nil},
+		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}},
+	} {
+		for _, world := range []string{liveWorld, virtualWorld} {
+			t.Run(c.subject+"/"+world, func(t *testing.T) {
+				t.Parallel()
+				if why := subjectOf(c.subject).absent()[world]; why != "" {
+					t.Skip(why)
+				}
+				r := judgedRun(t, c.scenario, "--world", world, "--subject", c.subject)
+				if got := broken(&r); !slices.Equal(got, c.broken) {
+					t.Errorf("it breaks %v, want %v: %+v", got, c.broken, r.Promises)
+				}
+				tokens := subjectOf(c.subject).waived == nil
+				asked := slices.ContainsFunc(r.Promises, func(p reports.Promise) bool { return p.Promise == checker.TokensIncrease })
+				if asked != tokens {
+					t.Errorf("TokensIncrease is asked for: %v", asked)
+				}
+			})
+		}
+	}
+}
+
+// What happens to Redis does not happen to those who keep their leases
+// elsewhere: such a scenario is left out, and refused when it is asked for.
+func TestScenariosOfASubject(t *testing.T) {
+	for _, s := range scenarios.Every() {
+		for _, e := range documented.Electors() {
+			applies, why := subjectOf(e.Name).applies(s)
+			elsewhere := e.Store != documented.Redis && s.NeedsPrivateStore()
+			counter := slices.Contains(s.Faults(), "counter-deleted")
+			if applies == (elsewhere || counter || s.Topology != "") || applies != (why == "") {
+				t.Errorf("%s, %s: %v, %q", e.Name, s.Name, applies, why)
+			}
+		}
+		if applies, _ := subjectOf("recount").applies(s); !applies {
+			t.Errorf("%s does not apply to the production elector", s.Name)
+		}
+	}
+	r := chaos(t, t.Context(), nil, append([]string{"run", "store-pause", "--world", virtualWorld, "--subject", "arco-postgres"}, small(t.TempDir())...)...)
+	if r.status != 64 || !strings.Contains(r.errors, "in PostgreSQL") {
+		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+	r = chaos(t, t.Context(), nil, "list")
+	for _, e := range documented.Electors() {
+		if !strings.Contains(r.out, "\n  "+e.Name+" ") {
+			t.Errorf("chaos list does not name %s", e.Name)
+		}
+	}
+}

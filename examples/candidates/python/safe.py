@@ -39,10 +39,8 @@ store = redis.Redis.from_url(
     os.environ["RECOUNT_REDIS_URL"], socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=Retry(NoBackoff(), 0)
 )
 LOCK, COUNTER = ELECTION + ":lock", ELECTION + ":token"
-# Answers the token, or 0 if somebody else leads. An attempt whose answer was
-# lost is made again with the same value, and finds that it had succeeded.
+# Answers the token, or 0 if somebody else leads.
 ACQUIRE = store.register_script("""
-if redis.call('GET', KEYS[1]) == ARGV[1] then return tonumber(redis.call('GET', KEYS[2])) end
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
 return redis.call('INCR', KEYS[2])""")
 RENEWAL = store.register_script("""
@@ -100,14 +98,13 @@ class Term:
             self.renew_at = now() + RETRY
 
     def work(self):
-        """Writes to what only the leader may write to, and gives up before the term ends."""
+        """Writes to what only the leader may write to, unless that could end after the term."""
         self.writes += 1
         body = {"node": NODE, "election": ELECTION, "token": self.token, "value": f"{NODE}/{self.token}/{self.writes}"}
         request = urllib.request.Request(RESOURCE + "/write", json.dumps(body).encode())
-        left = self.deadline - now()
         try:
-            if left > 0:
-                urllib.request.urlopen(request, timeout=min(left, TIMEOUT)).close()
+            if now() + TIMEOUT < self.deadline:
+                urllib.request.urlopen(request, timeout=TIMEOUT).close()
         except urllib.error.HTTPError as refusal:
             if refusal.code == 409:
                 return "superseded"
@@ -119,7 +116,7 @@ class Term:
 def main():
     asked_to_stop = []
     signal.signal(signal.SIGTERM, lambda *_: asked_to_stop.append(True))
-    term, value = None, None
+    term = None
     while not asked_to_stop:
         if term:
             why = term.go_on()
@@ -127,14 +124,14 @@ def main():
                 say("deposed", token=term.token, why=why)
                 term = None
             continue
-        value = value or f"{NODE}/{uuid.uuid4()}"
+        value = f"{NODE}/{uuid.uuid4()}"
         token, deadline = ask(ACQUIRE, value)
         if token and now() < deadline:
             term = Term(value, token, deadline)
-        else:
-            time.sleep(RETRY)
-        if token is not None:
-            value = None  # only an attempt of unknown outcome is made again
+            continue
+        if token != 0:
+            ask(RELEASE, value)  # it may have been granted, and nobody would know
+        time.sleep(RETRY)
     if term:
         say("deposed", token=term.token, why="resigned")  # first, for the next one may lead at once
         ask(RELEASE, term.value)

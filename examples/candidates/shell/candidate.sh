@@ -5,8 +5,7 @@
 #     chaos run crash-leader partition-leader --exec 'sh candidate.sh'
 #
 # Every call is bounded by timeout: a shell that waits for an answer cannot see
-# that its lease is over. Times are in milliseconds. Lines are stamped on
-# arrival, for sh reads no monotonic clock of the right kind.
+# that its lease is over. Times are in milliseconds.
 set -u
 
 lock=$RECOUNT_ELECTION:lock
@@ -17,13 +16,12 @@ renew=${RECOUNT_RENEW_MS%.*}
 retry=${RECOUNT_RETRY_MS%.*}
 [ "$retry" -ge 100 ] || retry=100
 # How long the leader believes after sending a request that is granted. A
-# hundredth is for clocks that do not run alike, 10 ms are for the grain of this
-# one, and 40 ms for a line that arrives late.
-belief=$((lease - lease / 100 - 50))
+# hundredth is for clocks that do not run alike, and 20 ms are for the grain of
+# this one.
+belief=$((lease - lease / 100 - 20))
 
-# Each answers the token if the lease is ours afterwards (release: was ours).
-acquire="if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('GET', KEYS[2]) end
-if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+# Each answers the token if the lease is ours afterwards (release: was ours), or 0.
+acquire="if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
 return redis.call('INCR', KEYS[2])"
 extend="if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -47,20 +45,23 @@ ask() {
     grep -Ex '[0-9]+'
 }
 
-tell() { # EVENT: that the belief begins or goes on
+# tell EVENT: that the belief begins or goes on, and since when: the line may
+# arrive late. The run's clock is this one but for the time that the machine was
+# suspended; where it was, this time is in the future, and the line's arrival
+# counts.
+tell() {
   clock
-  printf '{"event":"%s","token":%d,"until_ms":%d}\n' "$1" "$token" $((deadline - now))
+  printf '{"event":"%s","token":%d,"at":%d,"until_ms":%d}\n' "$1" "$token" $((now * 1000000 - RECOUNT_EPOCH_NS)) $((deadline - now))
 }
 
 over() { # WHY
   printf '{"event":"deposed","token":%d,"why":"%s"}\n' "$token" "$1"
   token=
-  value=
 }
 
 campaign() {
-  # New for each term: a lease that is granted late must not look like ours.
-  [ -n "$value" ] || value=$RECOUNT_NODE/$(cat /proc/sys/kernel/random/uuid)
+  # New for each attempt: a lease that is granted late must not look like ours.
+  value=$RECOUNT_NODE/$(cat /proc/sys/kernel/random/uuid)
   clock
   sent=$now
   granted=$(ask "$acquire")
@@ -72,8 +73,8 @@ campaign() {
     tell elected
     return
   fi
-  # What nobody knows is tried again with the same value.
-  [ -z "$granted" ] || value=
+  # It may have been granted, and nobody would know.
+  [ "$granted" = 0 ] || ask "$release" >/dev/null
   sleep "$pause"
 }
 

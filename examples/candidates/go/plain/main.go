@@ -34,11 +34,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Each answers the token, or 0 if somebody else leads. An attempt whose answer
-// was lost is made again with the same value, and finds that it had succeeded.
+// Each answers the token, release 1, or 0 if somebody else leads.
 var (
 	acquire = redis.NewScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then return tonumber(redis.call('GET', KEYS[2])) end
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
 return redis.call('INCR', KEYS[2])`)
 	renew = redis.NewScript(`
@@ -70,19 +68,17 @@ func main() {
 	c.store = redis.NewClient(options)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	for value := ""; ctx.Err() == nil; {
-		if value == "" {
-			value = c.node + "/" + rand.Text()
-		}
+	for ctx.Err() == nil {
+		value := c.node + "/" + rand.Text()
 		token, deadline, err := c.ask(acquire, value)
 		if err == nil && token > 0 && time.Now().Before(deadline) {
 			c.lead(ctx, value, token, deadline)
-		} else {
-			time.Sleep(c.retry)
+			continue
 		}
-		if err == nil {
-			value = "" // only an attempt of unknown outcome is made again
+		if err != nil || token > 0 {
+			_, _, _ = c.ask(release, value) // it may have been granted, and nobody would know
 		}
+		time.Sleep(c.retry)
 	}
 }
 

@@ -106,7 +106,7 @@ func (e *Entry) row() string {
 		promises = append(promises, string(p))
 	}
 	median, most := e.Schedules()
-	return fmt.Sprintf("%s %s | %s | %d | %d | %.2f | %d | %s |", e.head(), e.By(), strings.Join(promises, ", "), median, most, e.Seconds(), s.Faults, s.Text)
+	return fmt.Sprintf("%s %s | %s | %d | %d | %.1f | %d | %s |", e.head(), e.By(), strings.Join(promises, ", "), median, most, e.Seconds(), s.Faults, s.Text)
 }
 
 // Table is what the league came to.

@@ -54,10 +54,10 @@ func TrialSummary(w io.Writer, t *Trial, terminal Terminal) error {
 
 // trialTable is one line for each subject, as wide as there is room.
 func (s *summary) trialTable(t *Trial) {
-	const head = "subject               broken    two led at once           stale  leads again"
+	const head = "subject               broken    two led at once           leads again  stale writes"
 	s.line(cut(head, s.Width))
 	for _, r := range t.summaries() {
-		s.line(cut(fmt.Sprintf("%s  %-8s  %-24s  %-5s  %s", pad(r.Subject, 20), r.Broken, r.Two, r.Stale, r.Returns), s.Width))
+		s.line(cut(fmt.Sprintf("%s  %-8s  %-24s  %-11s  %s", pad(r.Subject, 20), r.Broken, r.Two, r.Returns, r.Stale), s.Width))
 	}
 	s.line("")
 	s.line(cut("subject               worst failover after a crash   worst failover", s.Width))

@@ -178,7 +178,7 @@ func (t *Trial) summaries() []trialSummary {
 
 func (t *Trial) summary(subject string) trialSummary {
 	var applied, broken, two, stale, lost, differ int
-	longest, crash, worst := 0.0, 0.0, 0.0
+	longest, crash, worst, where := 0.0, 0.0, 0.0, ""
 	for _, s := range t.Scenarios {
 		j := t.joint(subject, s.Name)
 		if j.runs == 0 {
@@ -192,7 +192,9 @@ func (t *Trial) summary(subject string) trialSummary {
 		}
 		count(&broken, j.failed > 0)
 		count(&two, j.broken(checker.AtMostOneLeader))
-		count(&stale, slices.ContainsFunc(j.cells, func(c *TrialCell) bool { return c.Stale > 0 }))
+		if slices.ContainsFunc(j.cells, func(c *TrialCell) bool { return c.Stale > 0 }) {
+			stale, where = stale+1, s.Name
+		}
 		count(&lost, j.broken(checker.LeaderReturns))
 		count(&differ, j.differs)
 		longest = max(longest, j.twoLed())
@@ -209,6 +211,9 @@ func (t *Trial) summary(subject string) trialSummary {
 	}
 	if stale > 0 {
 		row.Stale = fmt.Sprintf("in %d", stale)
+	}
+	if stale == 1 {
+		row.Stale += " (" + where + ")"
 	}
 	if lost > 0 {
 		row.Returns = fmt.Sprintf("not in %d", lost)

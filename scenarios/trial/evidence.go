@@ -3,6 +3,8 @@ package trial
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -24,16 +26,15 @@ type Evidence struct {
 	Of      int        // how many it had before it was reduced; 0: it was not
 }
 
-// otherSeeds is how many more seeds are tried with a case that does not break
-// the promise with that of its run: in a case no fault is late, so everything
-// happens at other moments.
-const otherSeeds = 40
+// moreTries is how many other cases are tried where that of a run does not break
+// what the run broke.
+const moreTries = 60
 
 // Reduce replaces the history by that of the smallest case that breaks the same
 // promise, if one is found within the limit. The case asks for what the scenario
-// asks for: no step is added to its schedule, and none lasts longer. What it
-// needs of a plan and a case does not have (several servers, replicas, late
-// faults) may make it keep what the run broke: then the evidence stays as it is.
+// asks for: no step is added to its schedule, and none lasts longer. What only a
+// plan has (several servers, replicas) may be what it takes to break it: then the
+// evidence stays as it is.
 func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map[string]virtual.Subject) error {
 	if e.Plan.Topology != sim.OneServer || e.Plan.Replicas > 0 || e.Promise == fuzz.NoPanic {
 		return nil
@@ -41,12 +42,12 @@ func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map
 	c := fuzz.FromPlan(e.Plan)
 	c.Failed.Promise = e.Promise
 	reduced, ok := fuzz.Reduce(ctx, c, limit, subjects)
-	for range otherSeeds {
-		if ok {
+	random := rand.New(rand.NewPCG(c.Seed, 0))
+	for range moreTries {
+		if ok || ctx.Err() != nil {
 			break
 		}
-		c.Seed++
-		reduced, ok = fuzz.Reduce(ctx, c, limit, subjects)
+		reduced, ok = fuzz.Reduce(ctx, e.late(c, random), limit, subjects)
 	}
 	if !ok {
 		return nil
@@ -61,6 +62,18 @@ func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map
 	h.Header.Scenario = e.Plan.Scenario
 	e.Of, e.Events, e.History, e.Result, e.Case = e.Events, len(h.Events), h, r, &reduced
 	return nil
+}
+
+// late is the case with another seed, and with every fault as late as it may be
+// in a run: in a case each comes to the moment, which may be the one in which it
+// does nothing.
+func (e *Evidence) late(c fuzz.Case, random *rand.Rand) fuzz.Case {
+	c.Seed = random.Uint64N(1 << 32)
+	c.Schedule = slices.Clone(c.Schedule)
+	for i := range c.Schedule {
+		c.Schedule[i].At += time.Duration(random.Int64N(int64(e.Plan.Lateness) + 1)).Truncate(time.Microsecond)
+	}
+	return c
 }
 
 // keep keeps the outcome of a run if it shows what broke with fewer events than

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -243,5 +244,30 @@ func TestRunNotWhole(t *testing.T) {
 		if c.Verdict() != want || c.Count(want) != 1 || (c.Undecided() == "") != (want == checker.Fail) {
 			t.Errorf("%v, want %v: %q", c.Verdict(), want, c.Undecided())
 		}
+	}
+}
+
+// A late case is the same but for its seed and for when its faults come: not
+// before their moment, and no later than they may in a run.
+func TestLate(t *testing.T) {
+	plan, err := find(t, "crash-leader")[0].Plan(scenarios.Settings{Subject: "recount", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{Plan: plan}
+	c := fuzz.FromPlan(plan)
+	moved, random := false, rand.New(rand.NewPCG(1, 0))
+	for range 20 {
+		late := e.late(c, random)
+		for i, step := range late.Schedule {
+			by := step.At - plan.Schedule[i].At
+			if by < 0 || by > plan.Lateness || step.For != plan.Schedule[i].For {
+				t.Fatalf("step %d is late by %v, and lasts %v in place of %v", i, by, step.For, plan.Schedule[i].For)
+			}
+			moved = moved || by > plan.Lateness/2
+		}
+	}
+	if !moved {
+		t.Error("no step is late")
 	}
 }

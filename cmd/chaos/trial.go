@@ -68,6 +68,10 @@ folder, and every folder in it with an executable file "candidate", is one more
 subject, whose command runs one candidate. Its name is that of the file without
 its extension, or of the folder.
 
+--league is another trial: of this harness. It hunts every planted bug in the
+virtual world, from several seeds, and lets the elector without one survive as
+much. Exit status: 0 all were found, and there was no false alarm; else 1.
+
 Exit status: 0 every promise kept; 1 a promise broken, as one should expect where
 subjects are on trial that are known to be bad; 2 undecided; 3 stopped early, and
 what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.`,
@@ -76,7 +80,8 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
   chaos trial --world virtual --virtual-runs 100
   chaos trial --exec-dir my-electors --runs 3
   chaos trial mine recount --exec-dir my-electors --scenario steady
-  chaos trial --update README.md`,
+  chaos trial --update README.md
+  chaos trial --league --update docs/league.md`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.given = cmd.Flags().Changed
 			return m.trial(cmd.Context(), &f, names)

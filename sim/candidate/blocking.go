@@ -47,7 +47,7 @@ func (h *blockingHost) close() error {
 		err = errors.Join(err, h.direct.Close())
 	}
 	if h.rows != nil {
-		err = errors.Join(err, h.rows.close())
+		h.rows.close()
 	}
 	return err
 }

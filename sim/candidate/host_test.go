@@ -96,6 +96,27 @@ func TestBeliefs(t *testing.T) {
 	r.expect(t, "4s n1 elected t8")
 }
 
+// The wall clock runs at the clock's rate from the machine's time on, and is as
+// far off as it was told.
+func TestWall(t *testing.T) {
+	r := newRig()
+	r.began = 1000 * time.Hour
+	h := &blockingHost{Host: r.Host}
+	if got := h.Wall(); got != 1000*time.Hour+epoch {
+		t.Errorf("it shows %v", got)
+	}
+	r.setClock(protocol.Command{Rate: 0.5, OffsetMS: -3600000})
+	r.real.now += 10 * sec
+	if got := h.Wall(); got != 999*time.Hour+epoch+5*sec {
+		t.Errorf("it shows %v after ten seconds at half the rate, an hour back", got)
+	}
+	for n, want := range map[int]int{-1: 0, 0: 0, 1: 0} {
+		if got := h.Random(n); got != want {
+			t.Errorf("a random number below %d: %d", n, got)
+		}
+	}
+}
+
 // A change of the clock moves the end of the belief that is under way, as
 // often as it comes, and of no other one.
 func TestSetClockMovesTheDeadline(t *testing.T) {

@@ -72,22 +72,21 @@ func (r *rows) with(timeout time.Duration, do func(ctx context.Context, c *pgx.C
 	}
 	err := do(ctx, r.conn)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, elector.ErrNotHeld) {
-		_ = r.close() // what went wrong is told
+		r.close()
 		return fmt.Errorf("candidate: PostgreSQL: %w", err)
 	}
 	return err
 }
 
 // close ends the connection without waiting for anybody.
-func (r *rows) close() error {
+func (r *rows) close() {
 	if r.conn == nil {
-		return nil
+		return
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = r.conn.Close(ended) // the other end may be out of reach
 	r.conn = nil
-	return nil
 }
 
 // Acquire implements sim.Store.

@@ -27,7 +27,7 @@ func startRows(t *testing.T) (server *topology.Postgres, a, b *rows) {
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // the server ends with the test
 	a, b = &rows{url: server.URL, election: "e"}, &rows{url: server.URL, election: "e"}
-	t.Cleanup(func() { _, _ = a.close(), b.close() })
+	t.Cleanup(func() { a.close(); b.close() })
 	return server, a, b
 }
 

@@ -18,7 +18,7 @@ func environ(t *testing.T, changes map[string]string) {
 	all := map[string]string{
 		protocol.EnvElection: "recount:run-1:e1", protocol.EnvNode: "n1", protocol.EnvRedisURL: "redis://127.0.0.1:7/0",
 		protocol.EnvServerName: "redis.example", protocol.EnvLease: "1000.5", protocol.EnvRenew: "333.333333", protocol.EnvRetry: "50",
-		protocol.EnvWrites: "10", protocol.EnvObserves: "500", protocol.EnvDrift: "0.02", protocol.EnvClockRate: "0.5", protocol.EnvEpoch: "9007199254740993",
+		protocol.EnvWrites: "10", protocol.EnvObserves: "500", protocol.EnvDrift: "0.02", protocol.EnvClockRate: "0.5", protocol.EnvClockOffset: "-3600000", protocol.EnvPostgresURL: "postgres://127.0.0.1:6/x", protocol.EnvEpoch: "9007199254740993",
 		protocol.EnvResource: "http://127.0.0.1:8",
 	}
 	for name, value := range changes {
@@ -36,7 +36,7 @@ func TestSettings(t *testing.T) {
 	want := Settings{
 		Election: "recount:run-1:e1", Node: "n1", RedisURL: "redis://127.0.0.1:7/0", ServerName: "redis.example",
 		Lease: 1000500 * time.Microsecond, Renew: 333333333, Retry: 50 * time.Millisecond, Writes: 10 * time.Millisecond, Observes: 500 * time.Millisecond,
-		Drift: 0.02, ClockRate: 0.5, Epoch: 9007199254740993, Resource: "http://127.0.0.1:8",
+		Drift: 0.02, ClockRate: 0.5, ClockOffset: -time.Hour, PostgresURL: "postgres://127.0.0.1:6/x", Epoch: 9007199254740993, Resource: "http://127.0.0.1:8",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)

@@ -98,7 +98,7 @@ func (e *sovereign) attempt() {
 	e.clean()
 }
 
-// clean deletes the stale heartbeats of others.
+// clean deletes stale heartbeats.
 func (e *sovereign) clean() {
 	keys, err := e.do("KEYS", e.heartbeats+"*")
 	list, _ := keys.([]any)
@@ -107,7 +107,7 @@ func (e *sovereign) clean() {
 	}
 	for _, key := range list {
 		name, _ := key.(string)
-		if name != e.heartbeats+e.id && e.stale(name[len(e.heartbeats):]) {
+		if e.stale(name[len(e.heartbeats):]) {
 			_, _ = e.do("DEL", name)
 		}
 	}

@@ -83,7 +83,9 @@ func (s *summary) trialMatrix(t *Trial) {
 			a, b := inTwo(subject.Name)
 			upper, lower = upper+" "+pad(a, cellColumns), lower+" "+pad(b, cellColumns)
 		}
-		s.line(upper)
+		if strings.TrimSpace(upper) != "" {
+			s.line(upper)
+		}
 		s.line(lower)
 		for _, scenario := range t.Scenarios {
 			line := pad(scenario.Name, nameColumns)

@@ -48,17 +48,7 @@ func (l *redisLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 
 // Create makes the record unless there is one.
 func (l *redisLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	content, err := versioned(1, record)
-	if err != nil {
-		return err
-	}
-	created, err := l.client.SetNX(ctx, l.key, content, 0).Result()
-	if err == nil && !created {
-		return apierrors.NewAlreadyExists(leases, l.key)
-	} else if err == nil {
-		l.seen = content
-	}
-	return err
+	return l.replace(ctx, nil, 1, record)
 }
 
 // Update replaces the record that was seen last.
@@ -68,21 +58,27 @@ func (l *redisLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	if err != nil {
 		return errors.New("the record was not read yet")
 	}
-	content, err := versioned(version+1, record)
+	return l.replace(ctx, l.seen, version+1, record)
+}
+
+// replace sets the record if it still is what it was, nil if there was none.
+func (l *redisLock) replace(ctx context.Context, was []byte, version int, record resourcelock.LeaderElectionRecord) error {
+	content, err := versioned(version, record)
 	if err != nil {
 		return err
 	}
 	conflict := apierrors.NewConflict(leases, l.key, errors.New("somebody else has updated it"))
 	err = l.client.Watch(ctx, func(tx *redis.Tx) error {
-		if now, err := tx.Get(ctx, l.key).Bytes(); err != nil {
+		is, err := tx.Get(ctx, l.key).Bytes()
+		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
-		} else if !bytes.Equal(now, l.seen) {
+		} else if !bytes.Equal(is, was) {
 			return conflict
 		}
-		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, l.key, content, 0).Err() })
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, l.key, content, 0).Err() })
 		return err
 	}, l.key)
-	if errors.Is(err, redis.TxFailedErr) || errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.TxFailedErr) {
 		return conflict
 	} else if err != nil {
 		return err

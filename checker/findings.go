@@ -14,7 +14,7 @@ type tally struct {
 	searched       int // by the search
 	replayed       int // by the store's own order
 	terms          int
-	inferred       int // of these: read off the wire
+	inferred       int           // of these: read off the wire
 	dual           time.Duration // in which more than one believed
 	refusals, ends int
 	named          int // terms with a token

@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/recount-io/recount/history"
+import (
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
 
 // collectUnsure adds what operations of unknown outcome may have done to the
 // leases that are known of, and those of which nobody knows which lease they

@@ -130,7 +130,7 @@ func (c *Conn) enqueue(cmd command) {
 	if len(c.queue) > maxQueue {
 		return // such a transaction does not fit its reply
 	}
-	if traces, known := c.traces(cmd); traces == nil && known {
+	if traces, known := c.traces(cmd, &view{}); traces == nil && known {
 		cmd = command{}
 	}
 	c.queue = append(c.queue, cmd)

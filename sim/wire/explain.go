@@ -14,17 +14,17 @@ func (x *Exchange) possible() []view {
 	views := []view{{}}
 	about := false
 	for _, cmd := range x.commands {
-		traces, known := x.conn.traces(cmd)
-		if traces == nil && known {
-			continue // it is not about the lock
-		}
-		about = true
-		if !known {
-			return []view{{unclear: cmd.what()}}
-		}
 		var next []view
 		for _, v := range views {
+			traces, known := x.conn.traces(cmd, &v)
+			switch {
+			case !known:
+				return []view{{unclear: cmd.what()}}
+			case traces == nil: // it is not about the lock
+				next = append(next, v)
+			}
 			for _, t := range traces {
+				about = true
 				next = append(next, x.conn.replay(v, t))
 			}
 		}
@@ -55,7 +55,7 @@ func (x *Exchange) explain(reply Value) []view {
 
 // fitting continues the views by a command that got the reply.
 func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
-	traces, known := c.traces(cmd)
+	traces, known := c.traces(cmd, &view{})
 	switch {
 	case !known:
 		return []view{{unclear: cmd.what()}}
@@ -117,9 +117,10 @@ type stepped struct {
 	reply Value
 }
 
-// traces are the executions that a command may turn out to be. None: it is not
+// traces are the executions that a command may turn out to be, after what
+// happened before in the same transaction. None: it is not
 // about the lock. Not known: it may be, and nobody can say what it does.
-func (c *Conn) traces(cmd command) (list []trace, known bool) {
+func (c *Conn) traces(cmd command, before *view) (list []trace, known bool) {
 	switch {
 	case cmd.cut && c.lock.found && !keyless[cmd.name]:
 		return []trace{{}}, false
@@ -130,7 +131,7 @@ func (c *Conn) traces(cmd command) (list []trace, known bool) {
 	if k == nil || readOnly[cmd.name] {
 		return nil, true
 	}
-	replies := k.guesses(&view{})
+	replies := k.guesses(before)
 	if replies == nil {
 		return []trace{{}}, false
 	}

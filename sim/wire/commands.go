@@ -86,6 +86,46 @@ func (c *call) read(v *view, text string) {
 	v.read(text)
 }
 
+// part notes what a part of the value tells about the whole: a value that a
+// script knows and that has this part is taken to be it.
+func (c *call) part(v *view, reply Value) {
+	text, fine := reply.text()
+	switch {
+	case !fine || c.arg(2) != "0": // a value may be too short to reach there
+	case text == "":
+		v.find(absent)
+	case text == foreign:
+		c.read(v, foreign)
+	default:
+		v.find(present)
+		for _, value := range c.candidates {
+			if c.cut(value) == text {
+				v.read(value)
+				return
+			}
+		}
+	}
+}
+
+// cut is the part of a value that GETRANGE asks for.
+func (c *call) cut(value string) string {
+	bound := func(i int) int {
+		n, err := strconv.Atoi(c.arg(i))
+		if err != nil {
+			return 0
+		}
+		if n < 0 {
+			n += len(value)
+		}
+		return max(n, 0)
+	}
+	from, to := bound(2), min(bound(3)+1, len(value))
+	if from >= to {
+		return ""
+	}
+	return value[from:to]
+}
+
 // alone tells whether the command is about one key.
 func (c *call) alone() bool {
 	switch c.name {
@@ -298,6 +338,8 @@ func (c *call) reads(v *view, reply Value) bool {
 	switch c.name {
 	case "GET":
 		c.former(v, reply)
+	case "GETRANGE":
+		c.part(v, reply)
 	case "EXISTS", "TOUCH":
 		if reply.no() {
 			v.find(absent)
@@ -335,7 +377,7 @@ func (c *call) reads(v *view, reply Value) bool {
 // readOnly are other commands that change nothing, and of which nothing is
 // understood but that.
 var readOnly = map[string]bool{
-	"GETRANGE": true, "SUBSTR": true, "GETBIT": true, "DUMP": true, "WATCH": true, "OBJECT": true, "MEMORY": true, "DIGEST": true,
+	"SUBSTR": true, "GETBIT": true, "DUMP": true, "WATCH": true, "OBJECT": true, "MEMORY": true, "DIGEST": true,
 	"HGET": true, "HGETALL": true, "HEXISTS": true, "HMGET": true, "HLEN": true, "LCS": true,
 }
 

@@ -49,6 +49,8 @@ func (c *call) guesses(v *view) []Value {
 		return []Value{number(0), number(1)}
 	case "GET", "GETDEL", "GETEX", "GETSET":
 		return there(c.holds(v), void)
+	case "GETRANGE":
+		return there(c.parts(v), []Value{bulk("")})
 	case "DELIFEQ", "DELEX":
 		return []Value{number(0), number(1)}
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
@@ -84,6 +86,17 @@ func (c *call) holds(v *view) []Value {
 		list = append(list, bulk(text))
 	}
 	return append(list, bulk(foreign))
+}
+
+// parts are the parts of those values that GETRANGE may get.
+func (c *call) parts(v *view) []Value {
+	list := c.holds(v)
+	for i := range list {
+		if list[i].Text != foreign {
+			list[i].Text = c.cut(list[i].Text)
+		}
+	}
+	return list
 }
 
 // someNumber stands for any number that is not 0, sentinel for a small one

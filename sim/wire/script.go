@@ -171,7 +171,9 @@ func (c *Conn) takesIn(t trace, at place) bool {
 	for _, s := range t.steps {
 		for _, i := range keysOf(s.cmd) {
 			if at == (place{s.cmd.db, s.cmd.args[i]}) {
-				(&call{name: s.cmd.name, args: s.cmd.args, key: at, candidates: t.candidates, own: func(string) bool { return false }}).step(&v, s.reply)
+				(&call{
+					name: s.cmd.name, args: s.cmd.args, key: at, wall: c.lock.options.Wall, candidates: t.candidates, own: func(string) bool { return false },
+				}).step(&v, s.reply)
 			}
 		}
 	}

@@ -3,8 +3,10 @@ package wire_test
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/wire"
@@ -146,5 +148,34 @@ func TestScriptsOfEarlierRuns(t *testing.T) {
 	p.do("n1", "EVALSHA "+sha(releaseOwn)+" 1 lock mine", number(1))
 	if got := p.told(); got != "n1 release ok" {
 		t.Error(got)
+	}
+}
+
+// Scripts of well-known libraries, which name the time at which the lease ends,
+// compare a part of its value, or answer with a status.
+func TestScriptsOfLibraries(t *testing.T) {
+	const now = 1_763_780_000_000
+	tests := []struct{ name, script, second, third string }{
+		{
+			"rueidislock", `local r = redis.call("SET",KEYS[1],ARGV[1],"NX","PXAT",ARGV[2]);redis.call("GET",KEYS[1]);return r`,
+			strconv.Itoa(now + 2000), "",
+		}, {
+			"redislock", `
+if redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[3]) then return redis.status_reply("OK") end
+local offset = tonumber(ARGV[2])
+if redis.call("getrange", KEYS[1], 0, offset-1) == string.sub(ARGV[1], 1, offset) then return redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[3]) end`,
+			"2", "2000",
+		},
+	}
+	for _, test := range tests {
+		p := newTape(wire.Options{Wall: func() time.Time { return time.UnixMilli(now) }})
+		call := func(node, value string, reply wire.Value) {
+			p.conn(node).Send([]string{"EVAL", test.script, "1", "lock", value, test.second, test.third}).Answer(reply)
+		}
+		call("n1", "v1", okay)
+		call("n2", "v2", wire.Value{})
+		if got, want := p.told(), "n1 acquire ok 2s\nn2 acquire fail 2s"; got != want || p.lock.Key() != "lock" {
+			t.Errorf("%s: the lock is %q, and there was\n%s\nwant\n%s", test.name, p.lock.Key(), got, want)
+		}
 	}
 }

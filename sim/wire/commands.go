@@ -14,8 +14,8 @@ type call struct {
 	key  place
 	own  func(value string) bool // it is the caller's
 
-	wall       func() time.Time
-	candidates []string // values that the key may hold, as a script can tell them apart
+	sent       time.Time // see command
+	candidates []string  // values that the key may hold, as a script can tell them apart
 }
 
 // step notes what a command on the lock's key shows and does, by its reply,
@@ -398,14 +398,14 @@ func (c *call) lasts(option, text string) (time.Duration, bool) {
 		return duration(text, time.Millisecond)
 	case "EXAT", "PXAT":
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || c.wall == nil {
+		if err != nil || c.sent.IsZero() {
 			return 0, false
 		}
 		at := time.UnixMilli(n)
 		if option == "EXAT" {
 			at = time.Unix(n, 0)
 		}
-		return min(at.Sub(c.wall()), Endless), true
+		return min(at.Sub(c.sent), Endless), true
 	default:
 		return 0, false
 	}

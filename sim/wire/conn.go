@@ -25,7 +25,8 @@ type command struct {
 	db   int
 	name string
 	args []string
-	cut  bool // not all of it is there
+	cut  bool      // not all of it is there
+	sent time.Time // by the server's wall clock; zero if that is not known
 }
 
 // Exchange is a command and what became of it.
@@ -60,13 +61,16 @@ func (c *Conn) send(args []string, cut bool) *Exchange {
 	if len(args) == 0 {
 		return x
 	}
-	cmd := command{db: c.db, name: upper(args[0]), args: args, cut: cut}
+	cmd := command{db: c.db, name: upper(args[0]), args: args, cut: cut, sent: c.lock.now()}
 	c.loads(cmd)
 	switch {
 	case cmd.name == "MULTI" && !c.queues:
 		c.queues, c.queue = true, nil
 	case cmd.name == "EXEC":
 		x.commands, x.multi = c.queue, true
+		for i := range x.commands {
+			x.commands[i].sent = cmd.sent // only now they are carried out
+		}
 		c.queues, c.queue = false, nil
 	case cmd.name == "DISCARD" || cmd.name == "RESET":
 		c.queues, c.queue = false, nil

@@ -162,7 +162,7 @@ func (c *Conn) call(cmd command, candidates []string) *call {
 		if c.lock.is(at, takes, c, cmd.name) {
 			m := c.lock.member(c.node)
 			return &call{
-				name: cmd.name, args: cmd.args, key: at, wall: c.lock.options.Wall, candidates: candidates,
+				name: cmd.name, args: cmd.args, key: at, sent: cmd.sent, candidates: candidates,
 				own: func(value string) bool { return slices.Contains(m.values, value) },
 			}
 		}

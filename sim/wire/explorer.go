@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -25,6 +26,7 @@ type explorer struct {
 	db         int
 	proto      *lua.FunctionProto
 	keys, args []string
+	sent       time.Time
 
 	candidates []string
 	budget     *budget
@@ -165,7 +167,7 @@ func (e *explorer) command(state *lua.LState) int {
 	if len(args) == 0 {
 		state.RaiseError("Please specify at least one argument for this redis.call() call")
 	}
-	cmd := command{db: e.db, name: upper(args[0]), args: args}
+	cmd := command{db: e.db, name: upper(args[0]), args: args, sent: e.sent}
 	replies := e.guesses(cmd)
 	if len(replies) == 0 {
 		e.lost = true // whatever the script makes of the error
@@ -196,7 +198,7 @@ func (e *explorer) call(cmd command) *call {
 			e.views[key] = &view{}
 		}
 		return &call{
-			name: cmd.name, args: cmd.args, key: place{cmd.db, key}, wall: lock.options.Wall, candidates: e.candidates,
+			name: cmd.name, args: cmd.args, key: place{cmd.db, key}, sent: cmd.sent, candidates: e.candidates,
 			own: func(string) bool { return false },
 		}
 	}

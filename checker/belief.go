@@ -18,6 +18,7 @@ type belief struct {
 	extended time.Duration // the last extension; -forever if there was none
 	old      bool          // it began in an earlier piece
 	inferred bool          // nobody reported it: it was read off the wire
+	endless  bool          // it began without a deadline
 }
 
 // window is the time [from, to).
@@ -67,7 +68,7 @@ func (r *run) believe(e *history.Event) {
 		if o != nil {
 			o.end(e.At, string(history.Superseded), e.Seq)
 		}
-		b := &belief{by: p, extended: -forever, inferred: e.Evidence == history.FromWire, term: Term{Election: el.name, Node: e.Node, Token: e.Token, From: e.At, Begin: e.Seq}}
+		b := &belief{by: p, extended: -forever, inferred: e.Evidence == history.FromWire, endless: e.Until == nil, term: Term{Election: el.name, Node: e.Node, Token: e.Token, From: e.At, Begin: e.Seq}}
 		el.begun = append(el.begun, b)
 		for len(el.open) <= p.number {
 			el.open = append(el.open, nil)

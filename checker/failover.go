@@ -128,7 +128,7 @@ func (r *run) failover(e *election, old, next *belief, servedSeq int64, served t
 	}
 	over := c.at
 	if c.name != resignCause {
-		over = max(over, r.leaseEnd(e, old))
+		over = max(over, r.leaseEnd(e, old, c.at))
 		over = r.unblocked(old.term.Node, over, sent)
 	}
 	over = min(over, max(replied, c.at))
@@ -238,8 +238,10 @@ func (e *election) possibleRenewal(t *Term) time.Duration {
 }
 
 // leaseEnd is when the lease of the term can be over at the earliest, as far as
-// the history tells.
-func (r *run) leaseEnd(e *election, b *belief) time.Duration {
+// the history tells. Of a leader that told neither its requests nor until when
+// it believes, nobody knows when it renewed the lease: it may have done so just
+// before it could no longer act.
+func (r *run) leaseEnd(e *election, b *belief, acted time.Duration) time.Duration {
 	written, ttl := -forever, r.header.Lease
 	released := forever
 	e.changes(&b.term, func(o *op) {
@@ -257,6 +259,9 @@ func (r *run) leaseEnd(e *election, b *belief) time.Duration {
 	})
 	if written == -forever { // only the beliefs are known
 		written = max(b.term.From, b.extended)
+		if b.endless && b.extended == -forever {
+			written = max(written, acted)
+		}
 	}
 	if at := e.possibleRenewal(&b.term); at > written {
 		written = at

@@ -106,6 +106,19 @@ func TestNoFailover(t *testing.T) {
 	}
 }
 
+// A leader that tells only that it believes, and not until when, may have
+// renewed its lease just before it crashed: its successor waits for that one.
+func TestFailoverOfSilentLeader(t *testing.T) {
+	s := newStory()
+	s.add(history.Event{Kind: history.Elected, Node: "n1", At: 2 * ms})
+	s.fault("crash", 5000*ms, 5001*ms, nil, "n1").exit("n1", 5001*ms)
+	s.add(history.Event{Kind: history.Elected, Node: "n2", At: 7010 * ms})
+	all := Check(s.build(), Options{}).Failovers
+	if len(all) != 1 || all[0].Wait != 2000*ms || all[0].Excess != 10*ms {
+		t.Errorf("%+v", all)
+	}
+}
+
 // An elector that reports nothing but beliefs has failovers, too: its lease is
 // taken to begin with its last extension.
 func TestFailoverByBeliefAlone(t *testing.T) {

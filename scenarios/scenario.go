@@ -86,6 +86,10 @@ type Settings struct {
 	Duration time.Duration // the faults go on, or are repeated, for so long
 	Seed     uint64
 	Flags    string // of the command that repeats the run, for its report
+
+	// Stranger says that nothing is known of the elector but what it does: one
+	// that leads and never names a token is taken to have none. See Tokenless.
+	Stranger bool
 }
 
 // Defaults of the settings.

@@ -90,7 +90,7 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		if len(words) == 0 {
 			return nil, usage(errors.New("--exec is blank: give the command that runs one candidate"))
 		}
-		f.settings.Subject = words[0]
+		f.settings.Subject, f.settings.Stranger = strings.Join(words, " "), true
 	} else if cmd.Flags().Changed("lock-key") {
 		return nil, usage(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
 	} else if err := f.checkSubject(m); err != nil {

@@ -48,11 +48,7 @@ func waivers(e documented.Elector) map[checker.Promise]string {
 	if e.Tokens {
 		return nil
 	}
-	return map[checker.Promise]string{
-		checker.TokensIncrease: "this elector hands out no tokens",
-		checker.FencedWrites:   "without tokens every write is accepted; those that come from no leader are counted",
-		checker.LossHeeded:     "it is judged by tokens, and this elector hands out none",
-	}
+	return scenarios.Tokenless()
 }
 
 // subjectOf is the subject of that name: a stranger, which does all that a

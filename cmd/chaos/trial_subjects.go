@@ -28,7 +28,7 @@ func (f *trialFlags) subjects(m Main, names []string) ([]trial.Subject, error) {
 			return nil, fmt.Errorf("--exec-dir: there is a subject called %q already: give the file another name", name)
 		}
 		all = append(all, trial.Subject{
-			Name: name, Summary: "the command " + filepath.Base(commands[name]) + " of " + f.execDir, Applies: oneServerOnly,
+			Name: name, Summary: "the command " + filepath.Base(commands[name]) + " of " + f.execDir, Applies: oneServerOnly, Stranger: true,
 			Absent: map[string]string{virtualWorld: "a command cannot run in virtual time"},
 		})
 	}

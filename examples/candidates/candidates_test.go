@@ -133,7 +133,7 @@ func TestSafeCandidatesAreAcquitted(t *testing.T) {
 		scenarios []string
 	}{
 		{"python", []string{"python"}, func() string { return python() + " python/safe.py" }, []string{"pause-leader", "partition-leader"}},
-		{"shell", []string{"redis-cli", "curl", "timeout"}, func() string { return "sh shell/candidate.sh" }, []string{"resign-leader"}},
+		{"shell", []string{"redis-cli", "curl", "timeout"}, func() string { return "sh shell/safe.sh" }, []string{"resign-leader"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

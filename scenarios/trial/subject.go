@@ -29,6 +29,9 @@ type Subject struct {
 	// why, in one clause: "there is no script that the store could forget". Nil:
 	// every scenario can.
 	Applies func(scenarios.Scenario) (applies bool, why string)
+	// Stranger says that it is a program of which nothing is known: see
+	// scenarios.Settings.
+	Stranger bool
 	// Absent are worlds that the subject does not live in, and why.
 	Absent map[string]string
 }

@@ -128,7 +128,7 @@ func (t *Trial) try(ctx context.Context, s Subject, p Place, cells []*Cell) (err
 	defer func() { err = errors.Join(err, end()) }()
 	for n := range p.Runs {
 		set := t.Settings
-		set.Subject, set.Seed = s.Name, t.Settings.Seed+uint64(n)
+		set.Subject, set.Stranger, set.Seed = s.Name, s.Stranger, t.Settings.Seed+uint64(n)
 		set.Flags = p.Flags(s, set.Seed)
 		runner := scenarios.Runner{
 			World: &careful{World: world}, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A candidate in Python that leads on Redis as safely as one Redis allows.
 
     chaos run pause-leader partition-leader --exec 'python3 safe.py'

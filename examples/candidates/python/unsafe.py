@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A candidate in Python as many programs do it. Do not copy it.
 
     chaos run pause-leader partition-leader --exec 'python3 unsafe.py'

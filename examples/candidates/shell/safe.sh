@@ -2,7 +2,7 @@
 # A candidate in POSIX sh that leads on Redis, with redis-cli, curl and Linux's
 # /proc/uptime.
 #
-#     chaos run crash-leader partition-leader --exec 'sh candidate.sh'
+#     chaos run crash-leader partition-leader --exec 'sh safe.sh'
 #
 # Every call is bounded by timeout: a shell that waits for an answer cannot see
 # that its lease is over. Times are in milliseconds.

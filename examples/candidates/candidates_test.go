@@ -138,13 +138,18 @@ func TestSafeCandidatesAreAcquitted(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			needs(t, append(test.needs, "redis-server")...)
-			retried(t, notAcquitted, test.command(), test.scenarios...)
+			retried(t, func(r run) string { return notAcquitted(t, r) }, test.command(), test.scenarios...)
 		})
 	}
 }
 
-// notAcquitted says what is missing for an acquittal.
-func notAcquitted(r run) string {
+// notAcquitted says what is missing for an acquittal. What a busy machine can
+// spoil is no reason to call requests impossible that were possible: that is
+// never tried again.
+func notAcquitted(t *testing.T, r run) string {
+	if p := r.linearizable(); p.Verdict == "fail" {
+		t.Errorf("%s: an innocent is accused: %v: %+v", r.Scenario, p, p.Events)
+	}
 	if r.linearizable().Verdict != "pass" || r.Verdict != "pass" {
 		return fmt.Sprint(r.Promises)
 	}
@@ -157,10 +162,10 @@ func TestSilentCandidate(t *testing.T) {
 	t.Parallel()
 	needs(t, "python", "redis-server")
 	retried(t, func(r run) string {
-		if r.linearizable().Verdict != "pass" || r.Verdict == "fail" {
-			return fmt.Sprint(r.Promises)
+		if r.Verdict == "unknown" && r.linearizable().Verdict == "pass" {
+			return "" // it does not say what it believes
 		}
-		return ""
+		return notAcquitted(t, r)
 	}, python()+" python/safe.py --silent", "pause-leader")
 }
 

@@ -202,6 +202,11 @@ func (f *trialFlags) check() error {
 			return fmt.Errorf("--%s means nothing with --world virtual: no run is live", flag)
 		}
 	}
+	for _, flag := range []string{"seeds", "schedules"} {
+		if f.given(flag) {
+			return fmt.Errorf("--%s means nothing without --league", flag)
+		}
+	}
 	for _, flag := range []string{"virtual-runs", "shrink"} {
 		if f.world == liveWorld && f.given(flag) {
 			return fmt.Errorf("--%s means nothing with --world live: no run is virtual", flag)

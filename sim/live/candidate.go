@@ -289,9 +289,13 @@ func (e *CandidateError) Error() string { return fmt.Sprintf("live: candidate %s
 // Unwrap returns the cause.
 func (e *CandidateError) Unwrap() error { return e.Err }
 
-// died says how a process ended that should be running, with its last words.
+// died says how a process ended that should be running, with its last words. Of
+// one that is forgotten already nobody knows the status.
 func (c *candidate) died(p *process) error {
-	text := "it ended at once (" + p.status + ")"
+	text := "it ended at once"
+	if p != nil {
+		text += " (" + p.status + ")"
+	}
 	if words := lastLine(c.logs); words != "" {
 		text += ": " + words
 	}

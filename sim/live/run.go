@@ -252,7 +252,7 @@ func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
 	for _, c := range r.world.candidates {
 		p, err := c.running()
 		if err != nil {
-			return &CandidateError{Node: c.node, Err: errors.New("it ended at once; its log is " + c.logs)}
+			return c.died(nil)
 		}
 		go func() {
 			select {

@@ -64,14 +64,15 @@ func needServers(t *testing.T, s scenarios.Scenario) {
 func TestIsolatedUnconfirmed(t *testing.T) {
 	s := find(t, "isolated-old-master")
 	needServers(t, s)
-	t.Parallel()
 	s.Replicas = 0
-	o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
-	for _, f := range o.Result.Asked {
-		if f.Promise == checker.AtMostOneLeader && f.Verdict != checker.Fail {
-			t.Errorf("%s: %v: %s", f.Promise, f.Verdict, f.Reason)
+	for seed := range uint64(4) { // on a busy machine the old leader may resign before the new one is elected
+		for _, f := range run(t, s, scenarios.Settings{Subject: "recount", Seed: seed + 1}).Result.Asked {
+			if f.Promise == checker.AtMostOneLeader && f.Verdict == checker.Fail {
+				return
+			}
 		}
 	}
+	t.Error("nowhere did two lead")
 }
 
 // TestQuorumNeedsDelayedRestart shows what is broken where nodes that lost their
@@ -79,7 +80,6 @@ func TestIsolatedUnconfirmed(t *testing.T) {
 func TestQuorumNeedsDelayedRestart(t *testing.T) {
 	s := find(t, "quorum-node-amnesia")
 	needServers(t, s)
-	t.Parallel()
 	broken := map[checker.Promise]bool{}
 	for tries := 0; len(broken) < 2 && tries < 5; tries++ { // the new process may be late on a busy machine
 		for _, f := range run(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: 1}).Result.Asked {

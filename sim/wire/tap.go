@@ -121,18 +121,16 @@ func (t *Tap) relay(client net.Conn) {
 	}
 	r := t.newReader(server.LocalAddr())
 	var both sync.WaitGroup
-	both.Go(func() { pass(server, client, r.sent) })
-	both.Go(func() {
-		pass(client, server, r.received)
-		r.end() // no reply can come any more
-	})
+	both.Go(func() { pass(server, client, r.sent, func() {}) })
+	both.Go(func() { pass(client, server, r.received, r.end) }) // after which no reply can come
 	both.Wait()
 	_, _ = client.Close(), server.Close() // the ends were passed on already
 }
 
-// pass carries one direction. Its end is passed on as an end; anything else
-// that goes wrong ends both connections with a reset.
-func pass(to, from net.Conn, read func([]byte)) {
+// pass carries one direction. Its end is passed on as an end, when ended has
+// been told; anything else that goes wrong ends both connections with a reset.
+func pass(to, from net.Conn, read func([]byte), ended func()) {
+	defer ended() // at the latest
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -143,6 +141,9 @@ func pass(to, from net.Conn, read func([]byte)) {
 				reset(from)
 				return
 			}
+		}
+		if err != nil {
+			ended()
 		}
 		switch {
 		case errors.Is(err, io.EOF):

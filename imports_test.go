@@ -63,6 +63,12 @@ var table = []row{
 		why:     "one constant, for the tests of everybody",
 	},
 	{
+		folders: []string{"internal/misuse"},
+		others:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+		never:   []string{"os/...", "net/..."},
+		why:     "both commands answer a wrong call alike, whatever it is that they do",
+	},
+	{
 		folders: []string{"internal/quorum"},
 		never:   []string{"context", "sync/...", "net/...", "os/...", "math/rand/..."}, timeless: true,
 		why: "what a majority amounts to is decided alike in production and in virtual time, and from nothing but what it is told",
@@ -246,6 +252,8 @@ var importCases = []struct {
 	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
 	{"sim/live", ours("internal/topology"), "", ""},
 	{"internal/raced", `"os"`, "", "os"},
+	{"internal/misuse", ours("elector"), "", "elector"},
+	{"cmd/chaos", ours("internal/misuse"), "", ""},
 	{"elector/health", ours("internal/machine"), "", "internal/machine"},
 	{"elector/health", `"net/http"`, "", ""},
 	{"elector/internal/workbench", ours("elector/health"), "", "elector/health"},

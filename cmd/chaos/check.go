@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 )
 
@@ -63,7 +64,7 @@ func (m Main) load(path string) (*history.History, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, usage(fmt.Errorf("no history can be read: %w", err))
+			return nil, misuse.Of(fmt.Errorf("no history can be read: %w", err))
 		}
 		defer func() { _ = file.Close() }() // it was only read
 		r = file

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // Run runs the command with these arguments and returns its exit status.
@@ -47,33 +48,12 @@ and reports how long failovers took.`,
   chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          unknownCommand,
+		Args:          misuse.UnknownCommand(""),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
-	})
+	root.SetFlagErrorFunc(misuse.Flag)
 	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.trialCommand())
 	return root
-}
-
-// unknownCommand refuses a first word that is no command.
-func unknownCommand(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if args[0] == "doctor" {
-		return usage(errors.New("doctor is not part of this release: it has run, list, check, report, fuzz, replay and trial"))
-	}
-	return usage(fmt.Errorf("there is no command %q: give one of run, list, check, report, fuzz, replay, trial, completion, help", args[0]))
-}
-
-// noArguments refuses arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usage(fmt.Errorf("%s takes no arguments, and got %q", cmd.CommandPath(), args))
 }
 
 // someArguments refuses a call without arguments.
@@ -82,6 +62,6 @@ func someArguments(what string) cobra.PositionalArgs {
 		if len(args) > 0 {
 			return nil
 		}
-		return usage(fmt.Errorf("%s needs %s: see \"%s --help\"", cmd.CommandPath(), what, cmd.CommandPath()))
+		return misuse.Of(fmt.Errorf("%s needs %s: see \"%s --help\"", cmd.CommandPath(), what, cmd.CommandPath()))
 	}
 }

@@ -14,14 +14,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
 	"github.com/recount-io/recount/scenarios/league"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
-// seldom is how much the heap may grow, in per cent, before it is collected.
-const seldom = 800
+// Little lives from one virtual run to the next: a heap that may grow to some
+// ten megabytes is collected so much more seldom. A run that makes a history of
+// millions of events must not take the whole machine, though.
+const (
+	seldom = 800     // how much the heap may grow, in per cent, before it is collected
+	roomy  = 2 << 30 // bytes from which on it is collected as often as need be
+)
+
+// collectSeldom makes the heap be collected seldom until undo is called.
+func collectSeldom() (undo func()) {
+	percent, limit := debug.SetGCPercent(seldom), debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(limit, roomy))
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}
 
 // fuzzFlags are the flags of chaos fuzz.
 type fuzzFlags struct {
@@ -53,7 +69,7 @@ the tool itself failed.`,
 		Example: `  chaos fuzz
   chaos fuzz --for 10m
   chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s`,
-		Args: noArguments,
+		Args: misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.seeded = cmd.Flags().Changed("seed")
 			return m.fuzz(cmd.Context(), f)
@@ -90,9 +106,7 @@ func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
 	s := newFuzzScreen(m, f.asJSON)
 	s.say("Fuzzing %s, seed %d; report in %s", f.options.Pins.Subject, f.options.Seed, out.dir)
 	f.options.Progress = s.progress
-	// Little lives from one schedule to the next: a heap that may grow to some
-	// ten megabytes is collected so much more seldom.
-	defer debug.SetGCPercent(debug.SetGCPercent(seldom))
+	defer collectSeldom()()
 	r := fuzz.Run(ctx, f.options)
 	s.clear()
 	if err := f.save(out, &r); err != nil {
@@ -121,18 +135,18 @@ func (f *fuzzFlags) resolve(m Main) error {
 	}
 	switch {
 	case o.Schedules < 0:
-		return usage(fmt.Errorf("--schedules %d: give a number above 0", o.Schedules))
+		return misuse.Of(fmt.Errorf("--schedules %d: give a number above 0", o.Schedules))
 	case o.For < 0:
-		return usage(fmt.Errorf("--for %v is negative", o.For))
+		return misuse.Of(fmt.Errorf("--for %v is negative", o.For))
 	case o.Failures < 1:
-		return usage(fmt.Errorf("--failures %d: give a number above 0", o.Failures))
+		return misuse.Of(fmt.Errorf("--failures %d: give a number above 0", o.Failures))
 	case o.Workers < 0:
-		return usage(fmt.Errorf("--workers %d: at least one schedule must run at a time", o.Workers))
+		return misuse.Of(fmt.Errorf("--workers %d: at least one schedule must run at a time", o.Workers))
 	case !(f.cover >= 0 && f.cover <= 1):
-		return usage(fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover))
+		return misuse.Of(fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover))
 	}
 	if err := o.Pins.Validate(); err != nil {
-		return usage(err)
+		return misuse.Of(err)
 	}
 	if o.Schedules == 0 && o.For == 0 {
 		o.Schedules = defaultSchedules
@@ -152,7 +166,7 @@ func (m Main) checkVirtualSubject(name string) error {
 	}
 	planted := league.Subjects()
 	names = slices.DeleteFunc(names, func(name string) bool { _, is := planted[name]; return is })
-	return usage(fmt.Errorf("no subject is called %q in the virtual world: give one of %s, or a planted bug of \"chaos list --mutants\"", name, strings.Join(names, ", ")))
+	return misuse.Of(fmt.Errorf("no subject is called %q in the virtual world: give one of %s, or a planted bug of \"chaos list --mutants\"", name, strings.Join(names, ", ")))
 }
 
 // save writes the report, and each failure into a file of its own.

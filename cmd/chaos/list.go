@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/league"
 )
@@ -45,7 +46,7 @@ func (m Main) listCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List scenarios, faults, subjects, promises and worlds",
 		Example: "  chaos list\n  chaos list --json | jq -r '.scenarios[].name'",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all := inventory()
 			if asJSON {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
@@ -26,7 +27,7 @@ func (m Main) maximise(cmd *cobra.Command, f *fuzzFlags) {
 		}
 		for _, flag := range []string{"cover", "failures"} {
 			if given(flag) {
-				return usage(fmt.Errorf("--%s means nothing with --maximise: it is for a search for broken promises", flag))
+				return misuse.Of(fmt.Errorf("--%s means nothing with --maximise: it is for a search for broken promises", flag))
 			}
 		}
 		f.seeded = given("seed")
@@ -38,7 +39,7 @@ func (m Main) maximise(cmd *cobra.Command, f *fuzzFlags) {
 func (m Main) worst(ctx context.Context, name string, f *fuzzFlags) error {
 	goal, err := fuzz.ParseGoal(name)
 	if err != nil {
-		return usage(fmt.Errorf("--maximise: %w", err))
+		return misuse.Of(fmt.Errorf("--maximise: %w", err))
 	}
 	if err := f.resolve(m); err != nil {
 		return err
@@ -48,7 +49,7 @@ func (m Main) worst(ctx context.Context, name string, f *fuzzFlags) error {
 		Pins: f.options.Pins, Subjects: f.options.Subjects,
 	}
 	if err := o.Validate(); err != nil {
-		return usage(err)
+		return misuse.Of(err)
 	}
 	out, err := openOutput(f.out)
 	if err != nil {

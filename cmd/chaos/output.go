@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 )
@@ -32,11 +33,11 @@ func openOutput(dir string) (*output, error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err != nil {
-		return nil, usage(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
+		return nil, misuse.Of(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return nil, usage(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
+		return nil, misuse.Of(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
 	}
 	return &output{dir: dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
 }

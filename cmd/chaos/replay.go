@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -121,14 +122,14 @@ func together(all []replayed) checker.Verdict {
 func (m Main) loadCases(f replayFlags, paths []string) (cases []fuzz.Case, files []string, err error) {
 	switch {
 	case f.world != "virtual" && f.world != liveReplay:
-		return nil, nil, usage(fmt.Errorf("there is no world %q: use --world virtual or --world live", f.world))
+		return nil, nil, misuse.Of(fmt.Errorf("there is no world %q: use --world virtual or --world live", f.world))
 	case f.runs < 1:
-		return nil, nil, usage(fmt.Errorf("--runs %d: it must run at least once", f.runs))
+		return nil, nil, misuse.Of(fmt.Errorf("--runs %d: it must run at least once", f.runs))
 	case f.parallel < 1:
-		return nil, nil, usage(fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel))
+		return nil, nil, misuse.Of(fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel))
 	}
 	if files, err = replayFiles(paths); err != nil {
-		return nil, nil, usage(err)
+		return nil, nil, misuse.Of(err)
 	}
 	for _, path := range files {
 		c, err := loadCase(path)
@@ -137,7 +138,7 @@ func (m Main) loadCases(f replayFlags, paths []string) (cases []fuzz.Case, files
 			err = c.Validate()
 		}
 		if err != nil {
-			return nil, nil, usage(fmt.Errorf("%s: %w", path, err))
+			return nil, nil, misuse.Of(fmt.Errorf("%s: %w", path, err))
 		}
 		if err := m.checkCase(f, &c); err != nil {
 			return nil, nil, err

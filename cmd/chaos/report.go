@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 )
 
@@ -87,7 +88,7 @@ func runFolders(dir string) ([]string, error) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, usage(fmt.Errorf("no run can be read: %w", err))
+		return nil, misuse.Of(fmt.Errorf("no run can be read: %w", err))
 	}
 	var runs []string
 	for _, e := range entries {
@@ -96,14 +97,14 @@ func runFolders(dir string) ([]string, error) {
 		}
 		_, err := os.Stat(filepath.Join(dir, e.Name(), "history.jsonl"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, usage(fmt.Errorf("no run can be read: %w", err))
+			return nil, misuse.Of(fmt.Errorf("no run can be read: %w", err))
 		}
 		if err == nil {
 			runs = append(runs, e.Name())
 		}
 	}
 	if len(runs) == 0 {
-		return nil, usage(fmt.Errorf("%s holds no history.jsonl: give a folder that chaos run wrote", dir))
+		return nil, misuse.Of(fmt.Errorf("%s holds no history.jsonl: give a folder that chaos run wrote", dir))
 	}
 	slices.Sort(runs)
 	return runs, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -88,16 +89,16 @@ func (f *runFlags) checkSize(list []scenarios.Scenario) error {
 	for _, s := range list {
 		plan, err := s.Plan(once)
 		if err != nil {
-			return usage(err)
+			return misuse.Of(err)
 		}
 		events += estimate(plan, f.settings.Duration)
 		steps += float64(len(plan.Schedule)) * max(1, float64(f.settings.Duration)/float64(roundOf(plan)))
 	}
 	switch {
 	case !f.rolling && events > mostEvents:
-		return usage(fmt.Errorf("about %.0f million events would be kept: give --rolling, which keeps none, or a shorter --duration", events/1e6))
+		return misuse.Of(fmt.Errorf("about %.0f million events would be kept: give --rolling, which keeps none, or a shorter --duration", events/1e6))
 	case f.rolling && steps > mostSteps:
-		return usage(fmt.Errorf("about %.0f million faults would have to be planned: give a longer --lease, fewer scenarios or a shorter --duration", steps/1e6))
+		return misuse.Of(fmt.Errorf("about %.0f million faults would have to be planned: give a longer --lease, fewer scenarios or a shorter --duration", steps/1e6))
 	}
 	return nil
 }

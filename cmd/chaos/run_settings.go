@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 )
@@ -33,7 +34,7 @@ func worlds() []entry {
 // What has no effect must not look as if it had one.
 func (f *runFlags) misplaced(given func(flag string) bool) error {
 	if !slices.ContainsFunc(worlds(), func(w entry) bool { return w.Name == f.world }) {
-		return usage(fmt.Errorf("there is no world %q: use --world live, virtual or both", f.world))
+		return misuse.Of(fmt.Errorf("there is no world %q: use --world live, virtual or both", f.world))
 	}
 	for _, flag := range []struct{ name, world, why string }{
 		{"redis", virtualWorld, "the virtual world has a store of its own"},
@@ -49,7 +50,7 @@ func (f *runFlags) misplaced(given func(flag string) bool) error {
 		{"virtual-runs", virtualWorld, "only a comparison of the two worlds has them: use --world both"},
 	} {
 		if f.world == flag.world && given(flag.name) {
-			return usage(fmt.Errorf("--%s means nothing with --world %s: %s", flag.name, f.world, flag.why))
+			return misuse.Of(fmt.Errorf("--%s means nothing with --world %s: %s", flag.name, f.world, flag.why))
 		}
 	}
 	return nil
@@ -70,29 +71,29 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	}
 	list, err := scenarios.Find(names...)
 	if err != nil {
-		return nil, usage(err)
+		return nil, misuse.Of(err)
 	}
 	switch {
 	case f.settings.Nodes < 0:
-		return nil, usage(fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes))
+		return nil, misuse.Of(fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes))
 	case f.settings.Duration < 0:
-		return nil, usage(fmt.Errorf("--duration %v is negative", f.settings.Duration))
+		return nil, misuse.Of(fmt.Errorf("--duration %v is negative", f.settings.Duration))
 	case f.parallel < 1:
-		return nil, usage(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
+		return nil, misuse.Of(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
 	case f.runs < 1:
-		return nil, usage(fmt.Errorf("--runs %d: there is nothing to compare without a live run", f.runs))
+		return nil, misuse.Of(fmt.Errorf("--runs %d: there is nothing to compare without a live run", f.runs))
 	case f.virtualRuns < f.fewestVirtual():
-		return nil, usage(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
+		return nil, misuse.Of(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
 			f.virtualRuns, f.runs, f.fewestVirtual()))
 	}
 	if f.exec != "" {
 		words := strings.Fields(f.exec)
 		if len(words) == 0 {
-			return nil, usage(errors.New("--exec is blank: give the command that runs one candidate"))
+			return nil, misuse.Of(errors.New("--exec is blank: give the command that runs one candidate"))
 		}
 		f.settings.Subject, f.settings.Stranger = strings.Join(words, " "), true
 	} else if cmd.Flags().Changed("lock-key") {
-		return nil, usage(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
+		return nil, misuse.Of(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (f *runFlags) checkSubject(m Main) error {
 		return err
 	}
 	if why := f.subject().absent()[liveWorld]; why != "" {
-		return usage(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
+		return misuse.Of(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (f *runFlags) checkPlans(list []scenarios.Scenario) error {
 	once.Duration = 0 // a plan for years is large
 	for _, s := range list {
 		if _, err := s.Plan(once); err != nil {
-			return usage(err)
+			return misuse.Of(err)
 		}
 	}
 	return f.checkSize(list)

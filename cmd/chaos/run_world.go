@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -76,7 +77,7 @@ func checkPlatform() error {
 	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
 		return nil
 	}
-	return usage(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
+	return misuse.Of(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
 }
 
 // admissible leaves out the scenarios that the place cannot carry out. Asked
@@ -91,7 +92,7 @@ func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen
 		case why == "":
 			admitted = append(admitted, s)
 		case named:
-			return nil, usage(fmt.Errorf("%s %s: %s", s.Name, why, mend))
+			return nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
 		default:
 			if left[why] == nil {
 				whys = append(whys, why)

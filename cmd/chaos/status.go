@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/network"
@@ -26,21 +25,6 @@ const (
 	statusFailed    = 70 // the tool itself failed
 )
 
-// usageError is a mistake of the person who called: the text is one line that
-// says what is wrong and how to mend it.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-
-func (e *usageError) Unwrap() error { return e.err }
-
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &usageError{err}
-}
-
 // verdictError carries a verdict that is not pass to the exit status. It has
 // been reported already.
 type verdictError struct{ verdict checker.Verdict }
@@ -50,7 +34,7 @@ func (e *verdictError) Error() string { return "the verdict is " + e.verdict.Str
 // status is the exit status for an error.
 func status(err error) int {
 	var (
-		wrong     *usageError
+		wrong     *misuse.Error
 		decided   *verdictError
 		redis     *redisserver.Error
 		candidate *live.CandidateError
@@ -90,10 +74,5 @@ func explain(err error) string {
 	if errors.Is(err, syscall.ENOSPC) {
 		text += "; free some space, or choose another place with --out"
 	}
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	line := lines[0]
-	if more := len(lines) - 1; more > 0 {
-		line += fmt.Sprintf(" (and %d more)", more)
-	}
-	return reports.Redact(line)
+	return reports.Redact(misuse.FirstLine(text))
 }

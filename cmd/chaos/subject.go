@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/league"
@@ -142,6 +143,6 @@ func checkSubject(name string) error {
 	if all[name] != nil {
 		return nil
 	}
-	return usage(fmt.Errorf("no subject is called %q: give one of %s, or any command with --exec",
+	return misuse.Of(fmt.Errorf("no subject is called %q: give one of %s, or any command with --exec",
 		name, strings.Join(slices.Sorted(maps.Keys(all)), ", ")))
 }

@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/trial"
@@ -128,7 +128,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 		return err
 	}
 	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v; reports in %s", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease, out.dir)
-	defer debug.SetGCPercent(debug.SetGCPercent(seldom))
+	defer collectSeldom()()
 	t := trial.Trial{
 		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings,
 		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.told, Show: run.show,
@@ -160,11 +160,18 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 	var err error
 	if len(f.scenarios) > 0 {
 		if list, err = scenarios.Find(f.scenarios...); err != nil {
-			return nil, nil, usage(err)
+			return nil, nil, misuse.Of(err)
 		}
 	}
 	if err := f.check(); err != nil {
-		return nil, nil, usage(err)
+		return nil, nil, misuse.Of(err)
+	}
+	err = updatable(f.update, func(text []byte) error {
+		_, err := withParts(text, &reports.Trial{})
+		return err
+	})
+	if err != nil {
+		return nil, nil, misuse.Of(err)
 	}
 	if f.redis == "" && f.world != virtualWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
@@ -174,11 +181,11 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 	}
 	for _, s := range list {
 		if _, err := s.Plan(f.settings); err != nil {
-			return nil, nil, usage(err)
+			return nil, nil, misuse.Of(err)
 		}
 	}
 	subjects, err := f.subjects(m, names)
-	return subjects, list, usage(err)
+	return subjects, list, misuse.Of(err)
 }
 
 // check refuses flags that mean nothing, or nothing together.

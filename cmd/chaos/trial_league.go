@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/league"
 )
@@ -58,7 +58,14 @@ type leagueRun struct {
 func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 	mutants, err := f.mutants(names)
 	if err != nil {
-		return usage(err)
+		return misuse.Of(err)
+	}
+	err = updatable(f.update, func(text []byte) error {
+		_, err := (&league.Table{}).Rewrite(string(text))
+		return err
+	})
+	if err != nil {
+		return misuse.Of(err)
 	}
 	r := &leagueRun{fuzzScreen: newFuzzScreen(m, f.asJSON), flags: f, seed: defaultLeagueSeed, names: names}
 	if f.given("seed") {
@@ -67,7 +74,7 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 	if len(names) > 0 && !f.given("schedules") {
 		f.planted.schedules = 0
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(seldom))
+	defer collectSeldom()()
 	if f.planted.seeds == 0 {
 		mutants = nil
 	}
@@ -82,6 +89,9 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 			fmt.Fprintln(r.err, line) // it takes a while
 		} else {
 			fmt.Fprintln(r.out, line)
+		}
+		if err := r.write(); err != nil {
+			return err
 		}
 	}
 	if err := r.survive(ctx); err != nil {
@@ -107,8 +117,6 @@ func (f *trialFlags) mutants(names []string) ([]league.Mutant, error) {
 		return nil, errors.New("--seeds 0 and --schedules 0: there is nothing to do")
 	case f.planted.schedules < 0:
 		return nil, fmt.Errorf("--schedules %d: give a number that is not negative", f.planted.schedules)
-	case len(names) > 0 && len(f.update) > 0:
-		return nil, errors.New("--update writes the table of all planted bugs: leave out the names")
 	}
 	all := league.Mutants()
 	if len(names) == 0 {
@@ -153,8 +161,9 @@ func (r *leagueRun) verdict() checker.Verdict {
 	return checker.Pass
 }
 
-// report prints what the league came to, and writes it into documents.
-func (r *leagueRun) report() error {
+// write writes what the league has come to so far into documents. It may go on
+// for hours, and be stopped.
+func (r *leagueRun) write() error {
 	for _, file := range r.flags.update {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -162,11 +171,19 @@ func (r *leagueRun) report() error {
 		}
 		document, err := r.table.Rewrite(string(text))
 		if err != nil {
-			return usage(fmt.Errorf("%s: %w", file, err))
+			return misuse.Of(fmt.Errorf("%s: %w", file, err))
 		}
 		if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 			return fmt.Errorf("the table cannot be written: %w", err)
 		}
+	}
+	return nil
+}
+
+// report writes and prints what the league came to.
+func (r *leagueRun) report() error {
+	if err := r.write(); err != nil {
+		return err
 	}
 	if r.flags.asJSON {
 		return json.NewEncoder(r.out).Encode(r.object())
@@ -187,27 +204,27 @@ func (r *leagueRun) print(w io.Writer) {
 		fmt.Fprintf(w, "\n%d of %d planted bugs found, from %d seeds each\n", found, len(r.table.Entries), r.flags.planted.seeds)
 	}
 	if c := &r.table.Clean; c.Schedules+c.Runs > 0 {
-		fmt.Fprintln(w, c.Sentence())
+		fmt.Fprintln(w, strings.Replace(c.Sentence(), ", and ", ",\nand ", 1)) // it fits a narrow terminal
 		for _, f := range c.Alarms {
 			fmt.Fprintf(w, "  %s: %s\n", f.Promise, f.Reason)
 		}
 	}
 }
 
-// leagueLine is an entry in one line.
+// leagueLine is an entry in two lines that fit a narrow terminal.
 func leagueLine(e *league.Entry) string {
 	median, most := e.Schedules()
 	last := &e.Sightings[len(e.Sightings)-1]
 	if !e.Found() {
-		return fmt.Sprintf("%-26s NOT FOUND in %d schedules (%s); %d other alarms, %d disputes of the checkers",
+		return fmt.Sprintf("%-26s NOT FOUND in %d schedules\n  by %s; %d other alarms, %d disputes of the checkers",
 			e.Name, last.Schedules, e.By(), len(last.Elsewhere), len(last.Disputes))
 	}
 	var promises []string
 	for _, p := range e.Promises() {
 		promises = append(promises, string(p))
 	}
-	return fmt.Sprintf("%-26s %-18s %6d schedules (at most %d), %.2f s, %d faults, by %s",
-		e.Name, strings.Join(promises, ", "), median, most, e.Seconds(), e.First().Faults, e.By())
+	return fmt.Sprintf("%-26s %6d schedules (at most %d), %.2f s, %d faults\n  by %s: %s",
+		e.Name, median, most, e.Seconds(), e.First().Faults, e.By(), strings.Join(promises, ", "))
 }
 
 // leagueObject is what chaos trial --league --json prints.

@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios/trial"
 )
@@ -137,17 +140,36 @@ const endMark = "<!-- end -->"
 func updateTrial(path string, table *reports.Trial) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return usage(fmt.Errorf("--update: %w", err))
+		return misuse.Of(fmt.Errorf("--update: %w", err))
 	}
 	updated, err := withParts(text, table)
 	if err != nil {
-		return usage(fmt.Errorf("--update: %s: %w", path, err))
+		return misuse.Of(fmt.Errorf("--update: %s: %w", path, err))
 	}
 	if bytes.Equal(updated, text) {
 		return nil
 	}
 	if err := os.WriteFile(path, updated, 0o644); err != nil {
 		return fmt.Errorf("--update: %w", err)
+	}
+	return nil
+}
+
+// updatable refuses a file of --update that cannot be written in the end, before
+// anything is started.
+func updatable(paths []string, rewrite func(text []byte) error) error {
+	for _, path := range paths {
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return fmt.Errorf("--update: %w", err)
+		}
+		text, err := io.ReadAll(file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("--update: %w", err)
+		}
+		if err := rewrite(text); err != nil {
+			return fmt.Errorf("--update: %s: %w", path, err)
+		}
 	}
 	return nil
 }

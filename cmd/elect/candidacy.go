@@ -12,6 +12,7 @@ import (
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/prommetrics"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // candidacy is one candidate from its start to its end, with all that tells of
@@ -42,7 +43,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 		return nil, err
 	}
 	if f.hand && f.http == "" {
-		return nil, usage(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
+		return nil, misuse.Of(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
 	}
 	log, err := m.logger(f.log, f.json)
 	if err != nil {
@@ -50,7 +51,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	}
 	store, closer, err := p.settings.Open(context.Background())
 	if err != nil {
-		return nil, usage(err)
+		return nil, misuse.Of(err)
 	}
 	c := &candidacy{prepared: p, log: log, store: store, closer: closer, notify: notifierOf(m.Environ), hand: f.hand}
 	if c.monitor, err = health.New(health.Options{}); err != nil {
@@ -67,7 +68,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	}
 	if f.http != "" {
 		if c.http, err = listen(f.http); err != nil {
-			return nil, errors.Join(usage(err), closer.Close())
+			return nil, errors.Join(misuse.Of(err), closer.Close())
 		}
 	}
 	return c, nil

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // Run runs the command with these arguments and returns its exit status.
@@ -50,8 +49,8 @@ before the lease can be given to anybody else.`,
 	}
 	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.transferCommand(),
 		m.preflightCommand(), m.createCommand(), m.migrateCommand())
-	root.Args = func(_ *cobra.Command, args []string) error { return unknownCommand(root, args) }
-	root.SetFlagErrorFunc(flagError)
+	root.Args = misuse.UnknownCommand("; a command to run on the leader stands behind \"elect run … --\"")
+	root.SetFlagErrorFunc(misuse.Flag)
 	return root
 }
 
@@ -62,38 +61,4 @@ func version(read func() (*debug.BuildInfo, bool)) string {
 		return "unknown"
 	}
 	return info.Main.Version
-}
-
-// flagError says what is wrong with a flag, in the words of settings.
-func flagError(cmd *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	kinds := map[string]string{
-		"duration": "a time with its unit, such as 1500ms, 15s or 2m",
-		"int":      "a whole number, such as 1",
-		"bool":     "true or false",
-	}
-	if errors.As(err, &invalid) && kinds[invalid.GetFlag().Value.Type()] != "" {
-		err = fmt.Errorf("--%s is %q; it must be %s", invalid.GetFlag().Name, invalid.GetValue(), kinds[invalid.GetFlag().Value.Type()])
-	}
-	return usage(fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath()))
-}
-
-// unknownCommand refuses a first word that is no command.
-func unknownCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var known []string
-	for _, c := range root.Commands() {
-		known = append(known, c.Name())
-	}
-	return usage(fmt.Errorf("there is no command %q: give one of %s; a command to run on the leader stands behind \"elect run … --\"", args[0], strings.Join(known, ", ")))
-}
-
-// noArguments refuses arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usage(fmt.Errorf("%s takes no arguments, and got %q", cmd.CommandPath(), args))
 }

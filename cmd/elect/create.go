@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 func (m Main) createCommand() *cobra.Command {
@@ -21,7 +22,7 @@ it once, when the election is set up; never where candidates start, which would
 defeat the protection against lost data. An election that is there stays as it
 is.`,
 		Example: "  elect create --name billing --store redis://redis:6379",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -30,7 +31,7 @@ is.`,
 				Create(ctx context.Context, election string) (bool, error)
 			})
 			if !ok {
-				return usage(fmt.Errorf("the store %s has no elections to create: only a single Redis, or one behind Sentinel or in a cluster, needs this", settings.Redact(s.Store...)))
+				return misuse.Of(fmt.Errorf("the store %s has no elections to create: only a single Redis, or one behind Sentinel or in a cluster, needs this", settings.Redact(s.Store...)))
 			}
 			created, err := redis.Create(ctx, s.Election)
 			if err != nil {

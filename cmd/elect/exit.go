@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // The exit statuses, beside the job's own.
@@ -18,21 +18,6 @@ const (
 	statusFailed = 70 // the tool itself failed
 	statusSignal = 128
 )
-
-// usageError is a mistake of the person who called: the text is one line that
-// says what is wrong and how to mend it.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-
-func (e *usageError) Unwrap() error { return e.err }
-
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &usageError{err}
-}
 
 // exitError is an exit status of which nothing is to be said any more: the
 // job's, or that of an answer.
@@ -51,7 +36,7 @@ func exit(status int) error {
 // status is the exit status for an error.
 func status(err error) int {
 	var (
-		wrong    *usageError
+		wrong    *misuse.Error
 		setting  *settings.Error
 		relation *elector.ConfigError
 		fatal    *elector.FatalError
@@ -76,10 +61,5 @@ func explain(err error) string {
 	if err == nil || errors.As(err, &plain) || errors.Is(err, context.Canceled) {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	line := lines[0]
-	if more := len(lines) - 1; more > 0 {
-		line += fmt.Sprintf(" (and %d more)", more)
-	}
-	return line
+	return misuse.FirstLine(err.Error())
 }

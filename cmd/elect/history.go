@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // termEntry is one line of elect history --json.
@@ -29,18 +30,18 @@ func (m Main) historyCommand() *cobra.Command {
 times by the store's clock. A term without an end goes on, or was never
 released: its candidate crashed or was cut off.`,
 		Example: "  elect history --store redis://db --name billing --terms 5",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.Flags().IntVarP(&n, "terms", "n", 10, "how many terms at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if n < 1 {
-			return usage(fmt.Errorf("--terms is %d; it must be 1 or more", n))
+			return misuse.Of(fmt.Errorf("--terms is %d; it must be 1 or more", n))
 		}
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
 			chronicle, ok := store.(elector.Chronicle)
 			if !ok {
-				return usage(fmt.Errorf("the store %s does not keep past terms", settings.Redact(s.Store...)))
+				return misuse.Of(fmt.Errorf("the store %s does not keep past terms", settings.Redact(s.Store...)))
 			}
 			list, err := chronicle.History(ctx, s.Election, n)
 			if err != nil {

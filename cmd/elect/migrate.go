@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 func (m Main) migrateCommand() *cobra.Command {
@@ -17,7 +18,7 @@ func (m Main) migrateCommand() *cobra.Command {
 		Long: `migrate creates the tables that the elections of PostgreSQL need, where they are
 missing, as a role that may do so. Redis needs nothing of the kind.`,
 		Example: "  elect migrate --store 'postgres://admin:${PASSWORD}@db/app'",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd, append([]string{"name", "prefix"}, writing...)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -26,7 +27,7 @@ missing, as a role that may do so. Redis needs nothing of the kind.`,
 				Migrate(ctx context.Context) error
 			})
 			if !ok {
-				return usage(fmt.Errorf("the store %s has no tables: only PostgreSQL needs this", settings.Redact(s.Store...)))
+				return misuse.Of(fmt.Errorf("the store %s has no tables: only PostgreSQL needs this", settings.Redact(s.Store...)))
 			}
 			if err := tables.Migrate(ctx); err != nil {
 				return unanswered(s, err)

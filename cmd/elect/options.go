@@ -14,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // options are what all commands share: the settings, and how to print.
@@ -88,7 +89,7 @@ func (m Main) load(o *options) (settings.Settings, error) {
 		}
 	}
 	s, err := settings.Load(settings.Sources{Flags: given, Environ: m.Environ, File: o.file})
-	return s, usage(err)
+	return s, misuse.Of(err)
 }
 
 // ask loads the settings, opens the store and asks it within the time-out.
@@ -98,7 +99,7 @@ func (m Main) ask(cmd *cobra.Command, o *options, question func(ctx context.Cont
 		return err
 	}
 	if o.timeout <= 0 {
-		return usage(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
+		return misuse.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
 	}
 	if o.flags.Lookup("name") != nil {
 		if err := s.Validate(); err != nil {
@@ -107,7 +108,7 @@ func (m Main) ask(cmd *cobra.Command, o *options, question func(ctx context.Cont
 	}
 	store, closer, err := s.Open(cmd.Context())
 	if err != nil {
-		return usage(err)
+		return misuse.Of(err)
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
@@ -131,7 +132,7 @@ func unanswered(s settings.Settings, err error) error {
 func (m Main) logger(level string, asJSON bool) (*slog.Logger, error) {
 	var at slog.Level
 	if err := at.UnmarshalText([]byte(level)); err != nil {
-		return nil, usage(fmt.Errorf("--log is %q; it must be debug, info, warn or error", level))
+		return nil, misuse.Of(fmt.Errorf("--log is %q; it must be debug, info, warn or error", level))
 	}
 	o := &slog.HandlerOptions{Level: at}
 	if asJSON {

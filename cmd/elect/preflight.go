@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // preflightAnswer is what elect preflight --json prints.
@@ -35,14 +36,14 @@ nothing. Give it the settings that the candidates have, --replicas,
 --fsynced and --unprotected too: the answer depends on them. It ends with 1 if
 elections would fail or not be safe.`,
 		Example: "  elect preflight --store redis://db",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd, "name")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
 			inspector, ok := store.(elector.Inspector)
 			if !ok {
-				return usage(fmt.Errorf("the store %s cannot be inspected", settings.Redact(s.Store...)))
+				return misuse.Of(fmt.Errorf("the store %s cannot be inspected", settings.Redact(s.Store...)))
 			}
 			found, err := inspector.Preflight(ctx)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // runFlags are the flags of run and serve beside the settings.
@@ -70,10 +71,10 @@ finds it taken.`,
 	f.flags.BoolVar(&f.standby, "standby", false, "with --once: wait for the lease if somebody else has it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage(fmt.Errorf("no command is given: write it behind two dashes, as in elect run --name billing -- ./bill --forever"))
+			return misuse.Of(fmt.Errorf("no command is given: write it behind two dashes, as in elect run --name billing -- ./bill --forever"))
 		}
 		if at := cmd.ArgsLenAtDash(); at > 0 {
-			return usage(fmt.Errorf("%q stands before the two dashes, where only flags may stand", args[:at]))
+			return misuse.Of(fmt.Errorf("%q stands before the two dashes, where only flags may stand", args[:at]))
 		}
 		return m.run(cmd.Context(), f, args)
 	}
@@ -88,19 +89,19 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	}
 	restart, err := policyOf(f.restart)
 	if err != nil {
-		return usage(err)
+		return misuse.Of(err)
 	}
 	switch {
 	case !c.settings.Once && (f.hold != 0 || f.standby):
-		return usage(fmt.Errorf("--hold and --standby say how a command is run once; give --once too"))
+		return misuse.Of(fmt.Errorf("--hold and --standby say how a command is run once; give --once too"))
 	case c.settings.Once && restart != never:
-		return usage(fmt.Errorf("--once runs the command once, and --restart is %s; leave one of them", restart))
+		return misuse.Of(fmt.Errorf("--once runs the command once, and --restart is %s; leave one of them", restart))
 	case f.hold < 0:
-		return usage(fmt.Errorf("--hold is %v; it must not be negative", f.hold))
+		return misuse.Of(fmt.Errorf("--hold is %v; it must not be negative", f.hold))
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return usage(fmt.Errorf("the command %q cannot be run: %w", args[0], err))
+		return misuse.Of(fmt.Errorf("the command %q cannot be run: %w", args[0], err))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -179,5 +180,5 @@ func (m Main) prepare(f *runFlags) (prepared, error) {
 		return prepared{}, err
 	}
 	t, err := timingOf(s, f.grace, f.flags.Changed("grace"))
-	return prepared{s, t}, usage(err)
+	return prepared{s, t}, misuse.Of(err)
 }

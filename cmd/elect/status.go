@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // statusAnswer is what elect status --json prints.
@@ -47,7 +48,7 @@ func (m Main) statusCommand() *cobra.Command {
 it is renewed, and who competes, as far as the store keeps that. It ends with 0
 if somebody leads, and with 1 if nobody does.`,
 		Example: "  elect status --store redis://db --name billing\n  elect status --name billing --json | jq -r .leader.id",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -124,7 +125,7 @@ func (m Main) watchCommand() *cobra.Command {
 interrupted. It does not compete. Very short terms may be missed; elect history
 has them all.`,
 		Example: "  elect watch --store redis://db --name billing --json",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -136,11 +137,11 @@ has them all.`,
 			return err
 		}
 		if o.timeout <= 0 {
-			return usage(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
+			return misuse.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
 		}
 		store, closer, err := s.Open(cmd.Context())
 		if err != nil {
-			return usage(err)
+			return misuse.Of(err)
 		}
 		defer func() { _ = closer.Close() }() // all that was to be said was said
 		return m.watch(cmd.Context(), o, s, store)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/misuse"
 )
 
 // wish is what POST /transfer is sent, and what it answers.
@@ -67,7 +68,7 @@ lists them. The lease is kept until the job has ended, and then reserved for tha
 candidate for a moment. Only the leader can hand over, and it does so only if it
 was started with --allow-transfer.`,
 		Example: "  elect transfer --at http://127.0.0.1:8080 --to host-b",
-		Args:    noArguments,
+		Args:    misuse.NoArguments,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "ID of the candidate, or the part of it before the slash")
 	cmd.Flags().StringVar(&at, "at", "", "address of the leader's elect, such as http://127.0.0.1:8080")
@@ -77,11 +78,11 @@ was started with --allow-transfer.`,
 		u, err := url.Parse(at)
 		switch {
 		case to == "":
-			return usage(errors.New("no candidate is named: give --to ID; elect status lists them"))
+			return misuse.Of(errors.New("no candidate is named: give --to ID; elect status lists them"))
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			return usage(errors.New("--at does not say where the leader's elect serves; write --at http://HOST:PORT, with the address of its --http"))
+			return misuse.Of(errors.New("--at does not say where the leader's elect serves; write --at http://HOST:PORT, with the address of its --http"))
 		case timeout <= 0:
-			return usage(fmt.Errorf("--timeout is %v; it must be above zero, such as 1m", timeout))
+			return misuse.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 1m", timeout))
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
@@ -105,7 +106,7 @@ func post(ctx context.Context, address string, to wish) (wish, error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return wish{}, usage(err)
+		return wish{}, misuse.Of(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -122,9 +123,9 @@ func post(ctx context.Context, address string, to wish) (wish, error) {
 	err = json.Unmarshal(content, &answer)
 	switch {
 	case reply.StatusCode == http.StatusNotFound || reply.StatusCode == http.StatusMethodNotAllowed:
-		return wish{}, usage(errors.New("the elect there does not let others hand over: start it with --allow-transfer"))
+		return wish{}, misuse.Of(errors.New("the elect there does not let others hand over: start it with --allow-transfer"))
 	case reply.StatusCode == http.StatusConflict:
-		return wish{}, usage(fmt.Errorf("%s; elect status tells who leads and who competes", answer.Error))
+		return wish{}, misuse.Of(fmt.Errorf("%s; elect status tells who leads and who competes", answer.Error))
 	case err != nil || reply.StatusCode != http.StatusOK:
 		return wish{}, fmt.Errorf("the leader's elect answers %s: %s", reply.Status, strings.TrimSpace(string(content)))
 	}

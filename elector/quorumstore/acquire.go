@@ -245,7 +245,7 @@ func (q *acquisition) win(token uint64) (elector.Grant, error, bool) {
 	q.a.open = false
 	q.a.Won(token, q.began, q.s.now())
 	m := q.s.memory(q.in.Election)
-	m.told, m.splits, m.rival = max(m.told, token), 0, ""
+	m.told, m.rivalry = max(m.told, token), quorum.Rivalry{}
 	return elector.Grant{Token: token, Waiters: q.waiters}, nil, true
 }
 

@@ -148,9 +148,7 @@ type attempt struct {
 type memory struct {
 	high    uint64 // highest token that a node named
 	told    uint64 // highest token that a caller was told
-	rival   string // who might have led, and might only have tried
-	rivalry uint64 // its token
-	splits  int    // attempts in a row that nobody won
+	rivalry quorum.Rivalry
 	touched time.Duration
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/internal/raced"
 )
 
 // worldLease is the lease of the candidates in a world, and usable what they
@@ -89,9 +90,13 @@ type world struct {
 // candidates believe at one time; and there are terms again when a majority of
 // the nodes works, although others stay down, hang or refuse.
 func TestWorld(t *testing.T) {
+	times := 3 // what a plan leaves to chance is often what matters
+	if raced.Enabled {
+		times = 1
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
-		for range 3 { // what a plan leaves to chance is often what matters
+		for range times {
 			for _, complaint := range p.run(t) {
 				rt.Error(complaint)
 			}

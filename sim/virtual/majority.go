@@ -32,10 +32,10 @@ type majority struct {
 	claims    []*claim
 	announced quorum.Announced
 
-	high   uint64 // highest token that a store named
-	told   uint64 // highest token that the process was told
-	rival  rival  // who might have led, and might only have tried
-	splits int    // attempts in a row that nobody won
+	high uint64 // highest token that a store named
+	told uint64 // highest token that the process was told
+
+	rivalry quorum.Rivalry
 }
 
 // claim is what the process knows of one nonce.

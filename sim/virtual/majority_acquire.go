@@ -1,7 +1,6 @@
 package virtual
 
 import (
-	"slices"
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
@@ -85,7 +84,7 @@ func (q *acquisition) step() {
 	case quorum.Win:
 		q.claim.latest = nil
 		q.claim.Won(token, q.began, q.now())
-		q.told, q.splits, q.rival = max(q.told, token), 0, rival{}
+		q.told, q.rivalry = max(q.told, token), quorum.Rivalry{}
 		q.finish(machine.Input{Result: machine.Done, Token: token, Waiters: q.waiters})
 	case quorum.Hurry:
 		q.expect()
@@ -212,90 +211,21 @@ func (q *acquisition) refuse() {
 		return
 	}
 	in := machine.Input{Result: machine.Held}
-	withheld := 0
-	for _, h := range q.held {
+	refused := &quorum.Refused{Denials: make([]*quorum.Denial, len(q.held)), Freed: q.freed}
+	for store, h := range q.held {
 		if h != nil {
+			refused.Denials[store] = &quorum.Denial{Holder: h.Holder, Token: h.Token, Withheld: h.Holder == "", Remaining: h.Remaining, At: q.heardAt[store]}
 			in.Waiters = max(in.Waiters, h.Waiters)
-			if h.Holder == "" {
-				withheld++
-			}
 		}
 	}
-	r := q.strongest()
-	if withheld <= quorum.Minority(len(q.held)) && r.stores > 0 {
-		in.Holder, in.Token = r.id, r.token
+	if r := refused.Strongest(); r.Nodes > 0 {
+		in.Holder, in.Token = r.Holder, r.Token
 	}
 	q.told = max(q.told, in.Token)
-	in.Remaining = q.remaining(r)
+	wait, splits := q.rivalry.Next(refused, q.now())
+	if splits > 0 {
+		wait = max(wait, q.node.random.upTo(quorum.Window(splits, q.now()-q.began, q.claim.TTL)))
+	}
+	in.Remaining = wait
 	q.finish(in)
-}
-
-// rival is another candidate that holds stores.
-type rival struct {
-	id     string
-	stores int
-	token  uint64
-}
-
-// strongest is the candidate that holds the most stores.
-func (q *acquisition) strongest() (most rival) {
-	for _, h := range q.held {
-		if h == nil || h.Holder == "" {
-			continue
-		}
-		r := rival{id: h.Holder}
-		var tokens []uint64
-		for _, other := range q.held {
-			if other != nil && other.Holder == r.id {
-				r.stores++
-				tokens = append(tokens, other.Token)
-			}
-		}
-		r.token = quorum.Usual(tokens)
-		if r.stores > most.stores || r.stores == most.stores && r.id < most.id {
-			most = r
-		}
-	}
-	return most
-}
-
-// remaining is when a majority can be free: whoever holds one goes on; who holds
-// less gives it back at once, as this candidate did, and then all need is a pause
-// of random length, longer each time.
-func (q *acquisition) remaining(r rival) time.Duration {
-	size, unheard := quorum.Size(len(q.held)), 0
-	for store, h := range q.held {
-		if h == nil && !q.freed[store] {
-			unheard++
-		}
-	}
-	leads := r.stores >= size
-	if !leads && r.stores > 0 && r.stores+unheard >= size {
-		leads = q.rival.id == r.id && q.rival.token == r.token
-		q.rival = r
-	}
-	now := q.now()
-	var free []time.Duration
-	for store, h := range q.held {
-		switch {
-		case h != nil && (h.Holder == "" || leads && h.Holder == r.id):
-			free = append(free, max(0, h.Remaining-(now-q.heardAt[store])))
-		case h != nil || q.freed[store]:
-			free = append(free, 0)
-		}
-	}
-	slices.Sort(free)
-	at := free[min(size, len(free))-1]
-	if leads {
-		q.splits = 0
-		return at
-	}
-	q.splits++
-	return max(at, q.pause())
-}
-
-// pause is a random time, out of a window of a few round trips that doubles.
-func (q *acquisition) pause() time.Duration {
-	window := max(4*(q.now()-q.began), 2*time.Millisecond) << min(q.splits-1, 10)
-	return q.node.random.upTo(min(window, q.claim.TTL/4))
 }

@@ -33,7 +33,7 @@ type Config struct {
 
 	Lease          time.Duration // how long the store keeps a lease that is not renewed; whole milliseconds; 15 s by default
 	Renew          time.Duration // from one renewal to the next; Lease / 3 by default
-	Retry          time.Duration // pause after a request that failed; Renew / 5 by default
+	Retry          time.Duration // pause after a request that failed, or a term that was given up; Renew / 5 by default
 	RequestTimeout time.Duration // after which a request is given up; Renew / 2 by default
 	DrainTimeout   time.Duration // how long a resigning leader's work may take to end; 2 × Lease by default
 

@@ -100,7 +100,8 @@ func (t *Term) Resign(ctx context.Context) error { return t.Transfer(ctx, "") }
 // for the next moments (twice the request time-out and a retry's pause), and
 // asks for it as soon as the release is announced, so that about two round trips
 // lie between the two terms. If it does not take the lease in that time, anybody
-// gets it. to is the candidate's whole ID, as Elector.Candidates lists it;
+// gets it; so an ID that nobody competes under costs that time, and is no error.
+// to is the candidate's whole ID, as Elector.Candidates lists it;
 // anybody if it is empty. A store that cannot reserve a lease gives it to
 // anybody at once.
 func (t *Term) Transfer(ctx context.Context, to string) error {

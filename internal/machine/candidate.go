@@ -35,7 +35,8 @@ type attempt struct {
 	nonce     string        // while its outcome is open, and empty else
 	lastSent  time.Duration // of its last request
 	next      time.Duration // of the next try
-	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence
+	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence, until a grant is announced
+	rest      time.Duration // nor before that, whatever is announced: see restIfShort
 
 	freed  uint64 // highest token whose release was announced
 	missed uint64 // announced while a request was under way that may have been refused before
@@ -184,7 +185,7 @@ func (m *Machine) hintReleased(in Input) {
 	a.freed = in.Token
 	if in.Holder != "" && in.Holder != m.cfg.ID { // handed over to somebody else
 		if m.role == Follower {
-			a.next = min(a.next, max(a.notBefore, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters)))
+			a.next = min(a.next, max(a.notBefore, a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters)))
 		}
 		return
 	}
@@ -196,7 +197,7 @@ func (m *Machine) hintReleased(in Input) {
 	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
 		a.missed = in.Token
 	case m.role == Follower || m.role == Candidate:
-		a.next = min(a.next, max(a.notBefore, m.now+m.turn(in.Waiters)))
+		a.next = min(a.next, max(a.notBefore, a.rest, m.now+m.turn(in.Waiters)))
 	}
 }
 
@@ -215,7 +216,7 @@ func (m *Machine) hintGranted(in Input) {
 		m.floor = in.Token
 	}
 	a.notBefore = 0
-	a.next = m.now + min(in.Remaining, m.cfg.Lease) + roundUp + m.spread(in.Waiters)
+	a.next = max(a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters))
 }
 
 // turn is when to try for a lease that was released just now. A few who wait all

@@ -8,6 +8,7 @@ type term struct {
 	token    uint64
 	live     bool          // we believe
 	working  bool          // the work has not ended
+	begun    time.Duration // when its grant came in
 	deadline time.Duration // of the belief
 	lastSent time.Duration // of the last request that may have made the lease longer
 	given    bool          // a release was queued
@@ -26,7 +27,7 @@ func (t *term) is(nonce string, token uint64) bool { return t.nonce == nonce && 
 // for: how long the answer took, nobody knows.
 func (m *Machine) elect(f flight, token uint64) {
 	m.term = term{
-		nonce: f.nonce, token: token, live: true, working: true,
+		nonce: f.nonce, token: token, live: true, working: true, begun: m.now,
 		deadline: f.sent + m.usable,
 		lastSent: m.attempt.lastSent, // a repetition may have taken effect later
 	}
@@ -103,12 +104,11 @@ func (m *Machine) depose(why Why, err error) {
 	m.attempt.notBefore = 0
 	m.attempt.next = m.now + m.jitter(m.cfg.Retry)
 	if why == Resigned {
-		// Somebody else shall have the chance to take over.
-		m.attempt.notBefore = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
+		m.stepBack()
 		if m.term.heir != "" {
 			m.attempt.notBefore += m.reserve()
+			m.attempt.next = m.attempt.notBefore
 		}
-		m.attempt.next = m.attempt.notBefore
 	}
 	if !m.term.working {
 		m.releaseTerm()
@@ -144,8 +144,24 @@ func (m *Machine) fenced(in Input) {
 	m.floor = max(m.floor, in.Token)
 	if m.term.live && in.Token > m.term.token {
 		m.depose(Superseded, nil)
-		m.attempt.notBefore = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
-		m.attempt.next = m.attempt.notBefore
+		m.stepBack()
+		m.restIfShort()
+	}
+}
+
+// stepBack leaves the next term to somebody else.
+func (m *Machine) stepBack() {
+	m.attempt.notBefore = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
+	m.attempt.next = m.attempt.notBefore
+}
+
+// restIfShort is for a term that nobody wished to end: if it was over as soon as
+// it began, the next one may be as short. Then no news makes this candidate try
+// earlier, or candidates whose work ends at once would take turns as fast as the
+// store can answer.
+func (m *Machine) restIfShort() {
+	if !m.term.live && m.now-m.term.begun < m.cfg.Retry {
+		m.attempt.rest = m.attempt.notBefore
 	}
 }
 
@@ -182,6 +198,7 @@ func (m *Machine) workEnded(in Input) {
 		m.fail(in.Err)
 	case m.role == Leader:
 		m.drain(Resigned)
+		m.restIfShort()
 	case m.role == Draining:
 		m.depose(m.term.ending, nil)
 	}

@@ -67,6 +67,34 @@ func BenchmarkCheck100kNoAudit(b *testing.B) {
 	benchmarkCheck(b, 100_000, func(s *simulation) { s.audit = false })
 }
 
+// churn is a history of n terms that all end with their first write, which the
+// resource refuses.
+func churn(n int) *history.History {
+	s := newStory()
+	s.fault("partition", 0, ms, nil, "n2").healed(2 * ms)
+	for i := range n {
+		node, at, t := s.header.Nodes[i%3], time.Duration(i+1)*10*ms, uint64(i+1)
+		s.acquire(node, fmt.Sprint(i), at, at+ms, t).elected(node, at+ms, t, at+1900*ms)
+		s.write(node, at+2*ms, at+3*ms, history.Fail, t, fmt.Sprint(i), t+1)
+		s.deposed(node, at+3*ms, t, history.Resigned).release(node, at+3*ms, at+4*ms, history.Ok, t)
+	}
+	return s.note(time.Duration(n+200) * 10 * ms).build()
+}
+
+// Four times as many terms may not take much more than four times as long: an
+// elector that goes round in circles makes tens of thousands of them.
+func BenchmarkCheckChurn5k(b *testing.B)  { benchmarkChurn(b, 5000) }
+func BenchmarkCheckChurn20k(b *testing.B) { benchmarkChurn(b, 20_000) }
+
+func benchmarkChurn(b *testing.B, n int) {
+	h := churn(n)
+	for b.Loop() {
+		if r := Check(h, Options{}); r.Lease.Intervals.Verdict != Pass || len(r.Failovers) != 0 {
+			b.Fatalf("%+v, %d failovers", r.Lease, len(r.Failovers))
+		}
+	}
+}
+
 // A million operations of a correct store through the three checkers of the
 // lease. history-MB is what the events themselves take, check-MB-alive what the check
 // has made of them at its end.

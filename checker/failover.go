@@ -68,20 +68,16 @@ func failovers(r *run) []Failover {
 	var out []Failover
 	for _, e := range r.elections {
 		writes := len(e.writes) > 0
-		for i := e.past.leader(e.beliefs); i+1 < len(e.beliefs); i++ {
-			old := e.beliefs[i]
-			for j := i + 1; j < len(e.beliefs); j++ {
-				next := e.beliefs[j]
-				first, at := e.serves(next, writes)
-				if first == 0 {
-					continue // it never acted: its successor ends the failover
-				}
-				if f, ok := r.failover(e, old, next, first, at); ok {
-					out = append(out, f)
-				}
-				i = j - 1
-				break
+		i := e.past.leader(e.beliefs)
+		for j := i + 1; j < len(e.beliefs); j++ {
+			first, at := e.serves(e.beliefs[j], writes)
+			if first == 0 {
+				continue // it never acted: its successor ends the failover
 			}
+			if f, ok := r.failover(e, e.beliefs[i], e.beliefs[j], first, at); ok {
+				out = append(out, f)
+			}
+			i = j
 		}
 	}
 	return out

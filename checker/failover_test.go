@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -128,5 +129,26 @@ func TestFailoverByBeliefAlone(t *testing.T) {
 	all := Check(s.build(), Options{}).Failovers
 	if len(all) != 1 || all[0].Wait != 1602*ms || all[0].Excess != 98*ms || all[0].Cause != "crash" {
 		t.Errorf("%+v", all)
+	}
+}
+
+// Each failover begins with the leader that acted last: one that never did, n2
+// in its first term here, is passed over.
+func TestFailoversFollowEachOther(t *testing.T) {
+	s := newStory()
+	for i, node := range []string{"n1", "n2", "n3", "n2"} {
+		at, token := time.Duration(i+1)*1000*ms, uint64(i+1)
+		s.acquire(node, string(rune('a'+i)), at, at+2*ms, token).elected(node, at+2*ms, token, at+1900*ms)
+		if i != 1 {
+			s.write(node, at+3*ms, at+4*ms, history.Ok, token, node, 0)
+		}
+		s.deposed(node, at+500*ms, token, history.Resigned).release(node, at+501*ms, at+502*ms, history.Ok, token)
+	}
+	var got []string
+	for _, f := range Check(s.note(6000*ms).build(), Options{}).Failovers {
+		got = append(got, f.From+" to "+f.To)
+	}
+	if want := []string{"n1 to n3", "n3 to n2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

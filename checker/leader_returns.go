@@ -47,7 +47,7 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 	bound, from := r.returnBound(), max(r.healed.at, r.since)
 	end := max(r.curtain, from)
 	gapFrom, wait := from, time.Duration(-1)
-	var last *belief
+	led := false // so that gapFrom is the end of a belief
 	var excused *Finding
 	for _, w := range merge(e.spans()) {
 		if w.to <= from {
@@ -57,7 +57,7 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 			break
 		}
 		if gap := w.from - gapFrom; gap > bound {
-			f := r.leaderless(e, last, gapFrom, w.from)
+			f := r.leaderless(e, led, gapFrom, w.from)
 			if f.Verdict == Fail {
 				return f, 0
 			}
@@ -66,12 +66,11 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 		if wait < 0 {
 			wait = max(0, w.from-from)
 		}
-		gapFrom = w.to
-		last = e.believer(w.to)
+		gapFrom, led = w.to, true
 	}
 	switch {
 	case end-gapFrom > bound:
-		return r.leaderless(e, last, gapFrom, end), 0
+		return r.leaderless(e, led, gapFrom, end), 0
 	case excused != nil:
 		return *excused, 0
 	case wait < 0:
@@ -82,11 +81,16 @@ func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
 	}
 }
 
-// leaderless is the finding that nobody led for longer than the bound.
-func (r *run) leaderless(e *election, last *belief, from, to time.Duration) Finding {
+// leaderless is the finding that nobody led for longer than the bound, since
+// somebody had done so or at all.
+func (r *run) leaderless(e *election, led bool, from, to time.Duration) Finding {
 	if r.undisturbed(from, to) <= r.returnBound() {
 		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s for %s from %s, but the machine stalled meanwhile; run it again on a calmer one",
 			r.in(e), span(to-from), moment(from)), r.healed.seq)
+	}
+	var last *belief
+	if led {
+		last = e.believer(from)
 	}
 	if last == nil {
 		return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after healing at %s; the bound is %s",

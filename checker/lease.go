@@ -45,8 +45,9 @@ func (r *run) timeless() *op {
 //     which the store worked.
 //   - fail also if the search alone fails where the intervals left out some of
 //     the operations, because nobody knows which lease those are about (without
-//     tokens, after an acquire of unknown outcome): then their pass says
-//     nothing about these. The store kept no order of its own there.
+//     tokens after an acquire of unknown outcome, and behind a fault that may
+//     have taken the lease away): then their pass says nothing about these. The
+//     store kept no order of its own there.
 //   - pass, if the intervals pass, and the search passes, and the store's own
 //     order passes or the store kept none. A search that was cut off is made up
 //     for by the store's own order, which is a linearization, and by nothing

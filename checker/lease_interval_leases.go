@@ -46,7 +46,8 @@ type leases struct {
 	alone   [1]*lease           // recent, as a list
 	cursor  int                 // in held: see holding
 	// unplaced counts the operations of which nobody knows which lease they are
-	// about.
+	// about: without tokens after an acquire of unknown outcome, and behind a
+	// fault that may have taken the lease away.
 	unplaced int
 	tolerance
 
@@ -266,6 +267,7 @@ func (ls *leases) findHeld(l *lease) {
 	one := ls.undisturbed(l)
 	for _, o := range l.shows {
 		if !one.holds(o) {
+			ls.unplaced++
 			continue
 		}
 		if o.to < l.held.from {

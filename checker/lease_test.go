@@ -373,6 +373,21 @@ func TestLeaseDisagreementIsUnknown(t *testing.T) {
 	}
 }
 
+// A refusal that contradicts a renewal which succeeded after a store had lost its
+// data is a violation, although the intervals leave out what lies behind the loss:
+// for all they know it is another lease.
+func TestLeaseRefusedAfterLoss(t *testing.T) {
+	s := newStory()
+	s.acquire("n1", "a", 0, 2*ms, 1)
+	s.fault("store-loss", 500*ms, 502*ms, func(e *history.Event) { e.Void = true }, "store")
+	s.renew("n1", 600*ms, 602*ms, history.Ok, 1).renew("n1", 700*ms, 702*ms, history.Fail, 1)
+	r := Check(s.build(), Options{})
+	f := expect(t, r, LeaseLinearizable, Fail)
+	if !strings.Contains(f.Reason, "n1") || len(f.Evidence) == 0 {
+		t.Error(f)
+	}
+}
+
 // A search that gets no time is unknown and says so.
 func TestLeasePorcupineCap(t *testing.T) {
 	h := simulate(3, func(s *simulation) { s.ops = 2000 })

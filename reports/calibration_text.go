@@ -13,27 +13,14 @@ import (
 // been compared: for every scenario the verdict, the figures side by side and
 // what differs, and at the very end the overall verdict.
 func CalibrationSummary(w io.Writer, c *Calibration, t Terminal) error {
-	if t.Width == 0 {
-		t.Width = 80
-	}
-	t.Width = max(t.Width, 40)
-	s := summary{Terminal: t}
+	s := newSummary(t)
 	for i := range c.Scenarios {
 		s.calibrated(&c.Scenarios[i])
 		s.line("")
 	}
-	if t.Where != "" {
-		s.line("Report: " + plain(t.Where))
-	}
-	if t.Again != "" {
-		s.line("Repeat: " + plain(Redact(t.Again)))
-	}
-	s.line("")
+	s.pointers()
 	s.wrap("", s.paint(c.Verdict, strings.ToUpper(c.Verdict.String()))+": "+c.agreements())
-	if _, err := io.WriteString(w, s.out.String()); err != nil {
-		return fmt.Errorf("reports: summary of a calibration: %w", err)
-	}
-	return nil
+	return s.print(w)
 }
 
 // calibrated is the part of one scenario.

@@ -27,11 +27,7 @@ type Terminal struct {
 // table is wider than the terminal; commands and paths are never broken, so
 // that they can be copied.
 func Summary(w io.Writer, runs []*Report, t Terminal) error {
-	if t.Width == 0 {
-		t.Width = 80
-	}
-	t.Width = max(t.Width, 40)
-	s := summary{Terminal: t}
+	s := newSummary(t)
 	s.table(runs)
 	for _, r := range runs {
 		if r.Verdict != checker.Pass {
@@ -44,24 +40,43 @@ func Summary(w io.Writer, runs []*Report, t Terminal) error {
 	if t.Where != "" || t.Again != "" {
 		s.line("")
 	}
-	if t.Where != "" {
-		s.line("Report: " + plain(t.Where))
-	}
-	if t.Again != "" {
-		s.line("Repeat: " + plain(Redact(t.Again)))
-	}
-	s.line("")
+	s.pointers()
 	overall := Overall(runs)
 	s.line(s.paint(overall, strings.ToUpper(overall.String())) + "  " + plural(len(runs), "run") + ": " + suiteLine(runs))
-	if _, err := io.WriteString(w, s.out.String()); err != nil {
-		return fmt.Errorf("reports: summary: %w", err)
-	}
-	return nil
+	return s.print(w)
 }
 
 type summary struct {
 	Terminal
 	out strings.Builder
+}
+
+func newSummary(t Terminal) *summary {
+	if t.Width == 0 {
+		t.Width = 80
+	}
+	t.Width = max(t.Width, 40)
+	return &summary{Terminal: t}
+}
+
+// pointers are the lines that say where the report lies and how to repeat it,
+// and the blank one before the verdict.
+func (s *summary) pointers() {
+	if s.Where != "" {
+		s.line("Report: " + plain(s.Where))
+	}
+	if s.Again != "" {
+		s.line("Repeat: " + plain(Redact(s.Again)))
+	}
+	s.line("")
+}
+
+// print writes all of it.
+func (s *summary) print(w io.Writer) error {
+	if _, err := io.WriteString(w, s.out.String()); err != nil {
+		return fmt.Errorf("reports: summary: %w", err)
+	}
+	return nil
 }
 
 func (s *summary) line(text string) {

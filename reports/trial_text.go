@@ -13,11 +13,7 @@ import (
 // the matrix, the claims, what the worlds do not agree about, and the overall
 // verdict at the very end. No line of a table is wider than the terminal.
 func TrialSummary(w io.Writer, t *Trial, terminal Terminal) error {
-	if terminal.Width == 0 {
-		terminal.Width = 80
-	}
-	terminal.Width = max(terminal.Width, 40)
-	s := summary{Terminal: terminal}
+	s := newSummary(terminal)
 	s.trialTable(t)
 	s.trialMatrix(t)
 	s.trialClaims(t)
@@ -38,18 +34,9 @@ func TrialSummary(w io.Writer, t *Trial, terminal Terminal) error {
 	if terminal.Where != "" || terminal.Again != "" {
 		s.line("")
 	}
-	if terminal.Where != "" {
-		s.line("Report: " + plain(terminal.Where))
-	}
-	if terminal.Again != "" {
-		s.line("Repeat: " + plain(Redact(terminal.Again)))
-	}
-	s.line("")
+	s.pointers()
 	s.wrap("", s.paint(t.Verdict, strings.ToUpper(t.Verdict.String()))+"  "+t.line())
-	if _, err := io.WriteString(w, s.out.String()); err != nil {
-		return fmt.Errorf("reports: summary of a trial: %w", err)
-	}
-	return nil
+	return s.print(w)
 }
 
 // trialTable is two lines for each subject, one in either half.

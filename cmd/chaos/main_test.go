@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +28,11 @@ func TestMain(m *testing.M) {
 	candidate.Main(implementations())
 	if os.Getenv(asChaos) != "" {
 		main()
+	}
+	flag.Parse()
+	// Live runs mostly wait: more of them than cores may be under way at once.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = f.Value.Set("4") // a number is always accepted
 	}
 	goleak.VerifyTestMain(m,
 		// What hangs inside toxiproxy when a link is cut stays: nothing can reach it.
@@ -85,16 +93,16 @@ func TestBadInput(t *testing.T) {
 		args []string
 		want string // a part of the line
 	}{
-		"unknown command":    {[]string{"rnu"}, "there is no command"},
+		"unknown command":    {[]string{"rnu"}, `there is no command "rnu": give one of check, `},
 		"unknown flag":       {[]string{"run", "--leas", "1s"}, "--help"},
 		"unknown scenario":   {[]string{"run", "crash"}, "did you mean"},
-		"bad duration":       {[]string{"run", "--lease", "1 second"}, "--lease"},
+		"bad duration":       {[]string{"run", "--lease", "1 second"}, `--lease is "1 second"; it must be a time with its unit`},
 		"negative duration":  {[]string{"run", "--duration", "-1s"}, "negative"},
 		"renew not below":    {[]string{"run", "--lease", "1s", "--renew", "1s"}, "not below lease"},
 		"lease too short":    {[]string{"run", "--lease", "10ms"}, "too short"},
 		"no node":            {[]string{"run", "--nodes", "-1"}, "at least one"},
 		"no parallel run":    {[]string{"run", "--parallel", "0"}, "at least one"},
-		"seed no number":     {[]string{"run", "--seed", "abc"}, "--seed"},
+		"seed no number":     {[]string{"run", "--seed", "abc"}, `--seed is "abc"; it must be a whole number`},
 		"unknown world":      {[]string{"run", "--world", "flat"}, "--world live"},
 		"virtual redis":      {[]string{"run", "--world", "virtual", "--redis", "auto"}, "store of its own"},
 		"virtual topology":   {[]string{"run", "--world", "virtual", "sentinel-failover"}, "several servers"},
@@ -174,6 +182,7 @@ func TestFullDisk(t *testing.T) {
 // every report is written, and that a run which keeps every promise ends with
 // 0.
 func TestRunJSON(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, append([]string{"run", "steady", "crash-leader", "--json", "--redis", "embedded"}, small(dir)...)...)
 	if r.status != statusKept {
@@ -267,6 +276,7 @@ func TestCheckEmptyHistory(t *testing.T) {
 // but its own, leaves none behind, and keeps the password to itself: in every
 // file that it writes, too.
 func TestSharedRedis(t *testing.T) {
+	t.Parallel()
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
 	if err := server.Start(); err != nil {

@@ -184,6 +184,7 @@ func TestComparisonInterrupted(t *testing.T) {
 // of one scenario: whatever the machine makes of the durations, no promise may
 // be broken in one of the two alone.
 func TestCalibrationLive(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, append([]string{"run", "resign-leader", "--world", "both", "--runs", "1", "--redis", "embedded"}, small(dir)...)...)
 	if r.status != statusKept && r.status != statusUndecided {

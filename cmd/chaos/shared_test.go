@@ -19,6 +19,7 @@ import (
 // authority, a user who may touch nothing but the run's keys and channels, a
 // database number, and no key left behind.
 func TestSharedRedisWithTLS(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("there is no redis-server on PATH")
 	}

@@ -35,16 +35,18 @@ func broken(r *reports.Report) []checker.Promise {
 }
 
 // In both worlds the same promises of the documented electors break, and what
-// an elector without tokens does not promise is not asked of it.
+// an elector without tokens does not promise is not asked of it. Titan's pause
+// may hit it between GET and EXPIRE: then it renews the lease of another.
 func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 	for _, c := range []struct {
 		subject, scenario string
 		broken            []checker.Promise
+		seldom            checker.Promise // broken besides, at times
 	}{
-		{"titan", "pause-leader", []checker.Promise{checker.AtMostOneLeader}},
-		{"sovereign", "pause-leader", []checker.Promise{checker.LeaseLinearizable, checker.AtMostOneLeader}},
-		{"honua", "steady", nil},
-		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}},
+		{"titan", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, checker.LeaseLinearizable},
+		{"sovereign", "pause-leader", []checker.Promise{checker.LeaseLinearizable, checker.AtMostOneLeader}, ""},
+		{"honua", "steady", nil, ""},
+		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, ""},
 	} {
 		for _, world := range []string{liveWorld, virtualWorld} {
 			t.Run(c.subject+"/"+world, func(t *testing.T) {
@@ -53,7 +55,8 @@ func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 					t.Skip(why)
 				}
 				r := judgedRun(t, c.scenario, "--world", world, "--subject", c.subject)
-				if got := broken(&r); !slices.Equal(got, c.broken) {
+				got := slices.DeleteFunc(broken(&r), func(p checker.Promise) bool { return p == c.seldom })
+				if !slices.Equal(got, c.broken) {
 					t.Errorf("it breaks %v, want %v: %+v", got, c.broken, r.Promises)
 				}
 				tokens := subjectOf(c.subject).waived == nil

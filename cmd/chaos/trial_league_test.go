@@ -26,6 +26,14 @@ func TestLeague(t *testing.T) {
 			t.Errorf("nothing says %q:\n%s", part, r.out)
 		}
 	}
+	if strings.Contains(r.out, "those scenarios") {
+		t.Errorf("scenarios are counted, and the elector without a bug ran none:\n%s", r.out)
+	}
+	for line := range strings.Lines(r.out) {
+		if len(line) > 81 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
 	r = chaos(t, t.Context(), nil, append(args, "--json")...)
 	var object struct {
 		Mutants []struct {
@@ -77,6 +85,32 @@ func TestLeagueWritesTable(t *testing.T) {
 	}
 }
 
+// TestLeagueWritesRow shows that a bug that is hunted alone gets its row anew,
+// in its place, and that the others keep theirs.
+func TestLeagueWritesRow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "league.md")
+	kept, after := "| `wall-clock` | clock | kept |\n", "| `fence-open` | kept too |\n"
+	before := "<!-- clean -->\nold\n<!-- end -->\n<!-- league -->\n" + kept + "| `renews-when-half-over` | script | old |\n" + after + "<!-- end -->\n<!-- unseen -->\n<!-- end -->\n"
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := chaos(t, t.Context(), nil, "trial", "--league", "renews-when-half-over", "--seeds", "2", "--update", file); r.status != statusKept {
+		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), kept)
+	row, _, both := strings.Cut(rest, after)
+	if !ok || !both || !strings.HasPrefix(row, "| `renews-when-half-over` | script | renew ") || !strings.Contains(row, "| LeaseLinearizable | 2 |") || strings.Count(row, "\n") != 1 {
+		t.Errorf("the rows are not as they should be:\n%s", text)
+	}
+	if !strings.Contains(string(text), "<!-- clean -->\nold\n") {
+		t.Errorf("what was not done was written:\n%s", text)
+	}
+}
+
 // TestLeagueVerdict shows that a bug that one seed does not find fails the
 // league, and so does a false alarm.
 func TestLeagueVerdict(t *testing.T) {
@@ -107,8 +141,9 @@ func TestLeagueMisuse(t *testing.T) {
 		"--seeds -1":                      {"--seeds", "-1"},
 		"--schedules -1":                  {"--schedules", "-1"},
 		"there is nothing to do":          {"--seeds", "0", "--schedules", "0"},
-		"leave out the names":             {"no-floor", "--update", "x.md"},
 		"--lease means nothing":           {"--lease", "2s"},
+		"no such file":                    {"--update", "gone.md"},
+		"has no part between":             {"--update", "trial_league_test.go"},
 	} {
 		r := chaos(t, t.Context(), nil, append([]string{"trial", "--league"}, args...)...)
 		if r.status != statusUsage || !strings.Contains(r.errors, want) {

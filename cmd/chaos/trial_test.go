@@ -236,6 +236,9 @@ func TestTrialBadInput(t *testing.T) {
 		if r.status != statusUsage || !strings.Contains(r.errors, c.want) || strings.Count(r.errors, "\n") != 1 {
 			t.Errorf("%s: status %d: %s, want one line with %q", name, r.status, r.errors, c.want)
 		}
+		if r.out != "" {
+			t.Errorf("%s: something was begun: %s", name, r.out)
+		}
 	}
 }
 
@@ -243,6 +246,7 @@ func TestTrialBadInput(t *testing.T) {
 // and of one that is a command: its cells stand in the same table, and it does
 // not apply in the virtual world.
 func TestTrialLive(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

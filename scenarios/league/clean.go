@@ -23,8 +23,11 @@ const subject = "recount"
 
 // Sentence says what the clean runs amount to.
 func (c *Clean) Sentence() string {
-	return fmt.Sprintf("%s random schedules of the production elector, with %s faults, and %s runs of those scenarios: %s.",
-		grouped(c.Schedules), grouped(c.Faults), grouped(c.Runs), plural(len(c.Alarms), "false alarm"))
+	text := fmt.Sprintf("%s random schedules of the production elector, with %s faults", grouped(c.Schedules), grouped(c.Faults))
+	if c.Runs > 0 {
+		text += fmt.Sprintf(", and %s runs of those scenarios", grouped(c.Runs))
+	}
+	return text + ": " + plural(len(c.Alarms), "false alarm") + "."
 }
 
 func plural(n int, what string) string {

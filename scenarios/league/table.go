@@ -12,8 +12,8 @@ import (
 )
 
 // DefaultLimit is how many schedules a mutant gets from one seed until it counts
-// as not found: twenty times as many as the rarest ones take.
-const DefaultLimit = 300_000
+// as not found: some twenty times as many as the rarest one takes.
+const DefaultLimit = 1_000_000
 
 // Entry is a line of the table: what hunts from several seeds came to.
 type Entry struct {
@@ -92,7 +92,7 @@ const (
 )
 
 const (
-	foundHead  = "| bug | where | what it is | hunted by | promise | schedules | at most | seconds | faults | shrunk to |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+	foundHead  = "| bug | where | what it is | hunted by | promise | seeds | schedules | at most | seconds | faults | shrunk to |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 	unseenHead = "| bug | where | what it is | why it is not found |\n| --- | --- | --- | --- |\n"
 )
 
@@ -106,7 +106,8 @@ func (e *Entry) row() string {
 		promises = append(promises, string(p))
 	}
 	median, most := e.Schedules()
-	return fmt.Sprintf("%s %s | %s | %d | %d | %.1f | %d | %s |", e.head(), e.By(), strings.Join(promises, ", "), median, most, e.Seconds(), s.Faults, s.Text)
+	return fmt.Sprintf("%s %s | %s | %d | %d | %d | %.1f | %d | %s |",
+		e.head(), e.By(), strings.Join(promises, ", "), len(e.Sightings), median, most, e.Seconds(), s.Faults, s.Text)
 }
 
 // Table is what the league came to.
@@ -116,17 +117,31 @@ type Table struct {
 }
 
 // Rewrite puts the table into a document between its marks. What was not done
-// stays as it is there.
+// stays as it is there: the row of a mutant that was not hunted, too.
 func (t *Table) Rewrite(document string) (string, error) {
-	found, unseen := foundHead, unseenHead
-	for i := range t.Entries {
-		if e := &t.Entries[i]; e.Found() {
-			found += e.row() + "\n"
+	_, before, _, ok := cut(document, foundMark)
+	if !ok {
+		return "", unmarked(foundMark)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(before) {
+		if name := nameOf(line); name != "" {
+			rows[name] = line
 		}
 	}
+	for i := range t.Entries {
+		if e := &t.Entries[i]; e.Found() {
+			rows[e.Name] = e.row() + "\n"
+		} else {
+			delete(rows, e.Name)
+		}
+	}
+	found, unseen := foundHead, unseenHead
 	for _, m := range Mutants() {
 		if m.Unseen != "" {
 			unseen += fmt.Sprintf("%s %s |\n", m.head(), m.Unseen)
+		} else {
+			found += rows[m.Name]
 		}
 	}
 	parts := []struct {
@@ -141,11 +156,15 @@ func (t *Table) Rewrite(document string) (string, error) {
 		}
 		before, _, after, ok := cut(document, part.mark)
 		if !ok {
-			return "", fmt.Errorf("league: the document has no part between %q and %q", part.mark, endMark)
+			return "", unmarked(part.mark)
 		}
 		document = before + part.text + after
 	}
 	return document, nil
+}
+
+func unmarked(mark string) error {
+	return fmt.Errorf("league: the document has no part between %q and %q", mark, endMark)
 }
 
 // cut cuts a document at the part after a mark: what is before it, the part,
@@ -166,6 +185,7 @@ func cut(document, mark string) (before, part, after string, ok bool) {
 // Record is what a document says of a mutant that was found.
 type Record struct {
 	Name      string
+	Seeds     int // from so many it was hunted
 	Schedules int // the median
 }
 
@@ -178,11 +198,18 @@ func Records(document string) (found []Record, unseen []string, err error) {
 		return nil, nil, errors.New("league: the document has no tables")
 	}
 	for _, cells := range cellsOf(rows) {
-		n, err := strconv.Atoi(cells[5])
-		if err != nil {
-			return nil, nil, fmt.Errorf("league: %s: %q is no number of schedules", cells[0], cells[5])
+		var r Record
+		if len(cells) < 7 {
+			return nil, nil, fmt.Errorf("league: the row of %s has %d cells", cells[0], len(cells))
 		}
-		found = append(found, Record{Name: cells[0], Schedules: n})
+		r.Name = cells[0]
+		if r.Seeds, err = strconv.Atoi(cells[5]); err != nil {
+			return nil, nil, fmt.Errorf("league: %s: %q is no number of seeds", r.Name, cells[5])
+		}
+		if r.Schedules, err = strconv.Atoi(cells[6]); err != nil {
+			return nil, nil, fmt.Errorf("league: %s: %q is no number of schedules", r.Name, cells[6])
+		}
+		found = append(found, r)
 	}
 	for _, cells := range cellsOf(others) {
 		unseen = append(unseen, cells[0])
@@ -193,13 +220,21 @@ func Records(document string) (found []Record, unseen []string, err error) {
 // cellsOf are the cells of a table's rows, without its head.
 func cellsOf(table string) (rows [][]string) {
 	for line := range strings.Lines(table) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
-		name := strings.TrimSpace(cells[0])
-		if !strings.HasPrefix(name, "`") {
-			continue
+		if name := nameOf(line); name != "" {
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+			cells[0] = name
+			rows = append(rows, cells)
 		}
-		cells[0] = strings.Trim(name, "`")
-		rows = append(rows, cells)
 	}
 	return rows
+}
+
+// nameOf is the mutant whose row a line is; "" if it is none.
+func nameOf(line string) string {
+	rest, is := strings.CutPrefix(line, "| `")
+	name, _, closed := strings.Cut(rest, "` |")
+	if !is || !closed {
+		return ""
+	}
+	return name
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
 )
@@ -61,12 +62,12 @@ func (s *stalls) watchStore(ctx context.Context, ping func(context.Context) erro
 
 // record puts the stalls into the history, but for those of one target that a
 // fault of the schedule explains: a suspended process is held up too.
-func (s *stalls) record(faults []history.Event) {
+func (s *stalls) record(injected []history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	injected := windows(faults)
+	over := windows(injected)
 	for i, st := range s.all {
-		if !st.machine && slices.ContainsFunc(injected[st.target], st.explained) {
+		if !st.machine && slices.ContainsFunc(over[st.target], st.explained) {
 			continue
 		}
 		on := history.Event{
@@ -84,16 +85,17 @@ func (s *stalls) record(faults []history.Event) {
 // window is the time in which a fault of the schedule was on.
 type window struct{ from, to time.Duration }
 
-// windows are those of the faults on each target.
-func windows(faults []history.Event) map[string][]window {
+// windows are those of the faults on each target; what hits one of the store's
+// servers hits the store.
+func windows(injected []history.Event) map[string][]window {
 	ends := map[string]time.Duration{}
-	for _, off := range faults {
+	for _, off := range injected {
 		if off.Phase == history.Off {
 			ends[off.ID] = off.At
 		}
 	}
 	all := map[string][]window{}
-	for _, on := range faults {
+	for _, on := range injected {
 		if on.Phase != history.On {
 			continue
 		}
@@ -103,6 +105,9 @@ func windows(faults []history.Event) map[string][]window {
 		}
 		for _, target := range on.Targets {
 			all[target] = append(all[target], w)
+			if faults.IsStoreNode(target) {
+				all[history.StoreTarget] = append(all[history.StoreTarget], w)
+			}
 		}
 	}
 	return all

@@ -42,6 +42,19 @@ func TestStallsAreRecorded(t *testing.T) {
 	}
 }
 
+// Where the store is several servers, a fault on one of them explains that the
+// store does not answer.
+func TestFrozenServerIsNoStall(t *testing.T) {
+	recorder := history.NewRecorder(func() time.Duration { return 2 * time.Second })
+	s := &stalls{recorder: recorder}
+	s.add(history.StoreTarget, time.Second)
+	on := history.Event{Kind: history.Fault, ID: "f1", Fault: "store-pause", Phase: history.On, Targets: []string{"store-4"}}
+	s.record([]history.Event{on})
+	if n := len(recorder.History(history.Header{}).Events); n != 0 {
+		t.Errorf("%d events were recorded, want none", n)
+	}
+}
+
 // A store that answers late is noticed, one that answers in time is not.
 func TestLateStoreIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

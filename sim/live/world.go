@@ -81,11 +81,15 @@ func (w *world) Throttle(ctx context.Context, node string, kilobytes int) (strin
 	return w.slower(ctx, node, link, 13*time.Second/time.Duration(2*1000*kilobytes))
 }
 
-// slower proves that a PING through the link takes at least so long.
+// slower proves that a PING through the link takes at least so long, or longer
+// than a probe waits: the fault is not to last longer because of a proof.
 func (w *world) slower(ctx context.Context, node string, link way, least time.Duration) (string, error) {
-	probing, cancel := context.WithTimeout(ctx, actTime)
+	probing, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	took, err := link.Probe(probing)
+	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Sprintf("a PING through the proxy of %s is not answered in %v", node, probeTime), nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("live: probe of %s: %w", node, err)
 	}

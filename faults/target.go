@@ -22,6 +22,7 @@ type role int
 const (
 	roleNode role = iota
 	roleLeader
+	roleWhoever
 	roleFollower
 	roleMinority
 	roleAll
@@ -30,11 +31,12 @@ const (
 
 // The targets.
 var (
-	Leader   = Target{role: roleLeader}   // the candidate that leads
-	Follower = Target{role: roleFollower} // one candidate that does not
-	Minority = Target{role: roleMinority} // fewer than half of the candidates, the leader among them; of one or two, the leader
-	All      = Target{role: roleAll}      // every candidate
-	Store    = Target{role: roleStore}    // the store itself
+	Leader       = Target{role: roleLeader}   // the candidate that leads and that no other fault hits
+	WhoeverLeads = Target{role: roleWhoever}  // the candidate that leads, even if another fault hits it already
+	Follower     = Target{role: roleFollower} // one candidate that does not lead
+	Minority     = Target{role: roleMinority} // fewer than half of the candidates, the leader among them; of one or two, the leader
+	All          = Target{role: roleAll}      // every candidate
+	Store        = Target{role: roleStore}    // the store itself
 )
 
 // Node is the candidate of that name.
@@ -47,6 +49,9 @@ const storeNode = history.StoreTarget + "-"
 // independent ones. It is called "store-1" and so on. Only what stops, crashes
 // and starts the store can hit one of them alone.
 func StoreNode(n int) Target { return Target{node: storeNode + strconv.Itoa(n)} }
+
+// IsStoreNode tells whether a target is called as one of the servers is.
+func IsStoreNode(target string) bool { return strings.HasPrefix(target, storeNode) }
 
 // StoreNodes are the servers, counted from 0, that the targets of a fault mean,
 // if the store has so many of them.
@@ -73,6 +78,8 @@ func (t Target) String() string {
 	switch t.role {
 	case roleLeader:
 		return "the leader"
+	case roleWhoever:
+		return "whoever leads"
 	case roleFollower:
 		return "a follower"
 	case roleMinority:
@@ -91,12 +98,12 @@ func (t Target) String() string {
 var roles = []struct {
 	target Target
 	short  string
-}{{Leader, "leader"}, {Follower, "follower"}, {Minority, "minority"}, {All, "all"}, {Store, "store"}}
+}{{Leader, "leader"}, {WhoeverLeads, "whoever"}, {Follower, "follower"}, {Minority, "minority"}, {All, "all"}, {Store, "store"}}
 
-const targetHelp = `give "the leader", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1", or of one of several servers of the store, such as "store-1"`
+const targetHelp = `give "the leader", "whoever leads", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1", or of one of several servers of the store, such as "store-1"`
 
 // ParseTarget undoes String: it reads what a target is called. "leader",
-// "follower", "minority", "all" and "store" will do as well. Any other word is
+// "whoever", "follower", "minority", "all" and "store" will do as well. Any other word is
 // the name of a candidate, or of a StoreNode: letters, digits and "-_.". Whether
 // there is such a one, a world must say.
 func ParseTarget(text string) (Target, error) {
@@ -139,25 +146,39 @@ func (t *Target) UnmarshalText(text []byte) error {
 
 // NeedsLeader tells whether the target can be told only while somebody leads.
 func (t Target) NeedsLeader() bool {
-	return t.role == roleLeader || t.role == roleFollower || t.role == roleMinority
+	return t.role == roleLeader || t.role == roleWhoever || t.role == roleFollower || t.role == roleMinority
 }
+
+// leader is who leads, as far as the target cares: for most, a leader that a
+// fault hits already does not count.
+func (t Target) leader(v View) string {
+	if t.role == roleWhoever {
+		return v.Leading
+	}
+	return v.Leader
+}
+
+// Known tells whether there is no need to wait for a leader, to tell who the
+// target is.
+func (t Target) Known(v View) bool { return !t.NeedsLeader() || t.leader(v) != "" }
 
 // View is what a Target is resolved against.
 type View struct {
 	Running []string // candidates that run undisturbed, in their order
-	Leader  string   // the one that leads, "" if none does
+	Leader  string   // the one of them that leads, "" if none does
+	Leading string   // the one that leads, whether it is disturbed or not
 }
 
 // Resolve returns the nodes that the target means just now. pick returns a
 // number below n, from the run's seed. It is an error if there is no such node.
 func (t Target) Resolve(v View, pick func(n int) int) ([]string, error) {
-	if t.NeedsLeader() && v.Leader == "" {
+	if !t.Known(v) {
 		return nil, fmt.Errorf("faults: nobody leads, so there is no saying who is %v", t)
 	}
 	followers := slices.DeleteFunc(slices.Clone(v.Running), func(n string) bool { return n == v.Leader })
 	switch t.role {
-	case roleLeader:
-		return []string{v.Leader}, nil
+	case roleLeader, roleWhoever:
+		return []string{t.leader(v)}, nil
 	case roleFollower:
 		if len(followers) == 0 {
 			return nil, fmt.Errorf("faults: no follower is running")

@@ -113,7 +113,7 @@ func (d *Driver) report(step faults.Step, targets []string, on bool) {
 // takes one to tell.
 func (d *Driver) resolve(ctx context.Context, s Stage, i int, t faults.Target) ([]string, error) {
 	view := s.View()
-	if t.NeedsLeader() {
+	if !t.Known(view) {
 		view = s.AwaitLeader(ctx, d.Patience)
 	}
 	return t.Resolve(view, rand.New(rand.NewPCG(d.Seed, uint64(i))).IntN)

@@ -71,8 +71,11 @@ func (l *Leadership) Leader() string { return l.leader }
 // View is who runs undisturbed, and who of them leads and is at work.
 func (l *Leadership) View() faults.View {
 	v := faults.View{Running: slices.DeleteFunc(slices.Clone(l.nodes), func(n string) bool { return l.down[n] > 0 })}
-	if l.wrote && l.down[l.leader] == 0 {
-		v.Leader = l.leader
+	if l.wrote {
+		v.Leading = l.leader
+	}
+	if l.down[v.Leading] == 0 {
+		v.Leader = v.Leading
 	}
 	return v
 }

@@ -141,6 +141,25 @@ func combinations() []Scenario {
 			Nodes: 3, // the cuts are put on one after the other, and must be on in time
 		},
 		{
+			Name:    "late-release",
+			Summary: "the leader's way becomes slow just before it resigns, so that its release arrives when somebody else leads; that one is cut off then, the lease deleted, and a candidate starts that knows nothing",
+			Breaks:  "a release that ends a lease which is not its own, or that says nobody believes in one any more",
+			Schedule: func(s Shape) faults.Schedule {
+				// The release takes longer than the lease has left that it is to
+				// end, and arrives between two renewals of the next leader, who
+				// is cut off since the first of them.
+				late := faults.Latency{Base: Leases(1.25).of(s.Lease)}
+				return again(3, 5.1, faults.Schedule{
+					s.at(1.05, 1.8, late, faults.Leader),
+					s.at(1.12, 2.2, faults.Resign{}, faults.WhoeverLeads),
+					s.at(2.05, 0.4, faults.Crash{}, faults.Follower),
+					s.at(2.2, 0.8, faults.Partition{How: faults.CutBoth}, faults.Leader),
+					s.at(2.35, 0, faults.KeyDeleted{}, faults.Store),
+				}, s)
+			},
+			Waived: maybeNone(),
+		},
+		{
 			Name:    "slow-then-cut",
 			Summary: "the store's answers to the leader are slow, and then its way to the store is cut, five times",
 			Breaks:  "a lease counted from the reply: the leader would believe for longer than the store keeps the lease",

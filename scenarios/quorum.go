@@ -49,5 +49,36 @@ func independent() []Scenario {
 			Return: 3,
 			Waived: map[checker.Promise]string{checker.FailoverBound: "nodes that lost their data grant nothing for a lease, and without them there is no majority"},
 		},
+		{
+			Name:     "quorum-lagging-nodes",
+			Summary:  "two of five independent Redis are frozen while the others restart, and while a leader dies and its successor; then two of those are frozen, and all candidates start again and know nothing",
+			Breaks:   "a term that gets a token which is not the largest that its nodes have granted",
+			Topology: sim.Quorum,
+			Schedule: lagging,
+			Return:   3,
+			Waived:   map[checker.Promise]string{checker.FailoverBound: "nodes that restarted grant nothing for a lease, and without them there is no majority"},
+		},
+	}
+}
+
+// lagging makes two nodes miss an election, and with a third one the majority of
+// the next.
+func lagging(s Shape) faults.Schedule {
+	restart := faults.StoreCrash{KeepData: true}
+	return faults.Schedule{
+		s.at(0.4, 2.3, faults.StorePause{}, faults.StoreNode(4)),
+		s.at(0.4, 2.3, faults.StorePause{}, faults.StoreNode(5)),
+		// When the leader is dead, these count a token for each candidate that
+		// they are divided between. The frozen ones count none of that.
+		s.at(0.5, 0.1, restart, faults.StoreNode(1)),
+		s.at(0.5, 0.1, restart, faults.StoreNode(2)),
+		s.at(0.5, 0.1, restart, faults.StoreNode(3)),
+		s.at(1.5, 2.1, faults.Crash{}, faults.Leader),
+		// Its successor dies before it renews, and the others before they try
+		// again: either would tell the frozen ones, as soon as they wake up, how
+		// far the others are.
+		s.at(2.5, 1.1, faults.Crash{}, faults.All),
+		s.at(2.6, 2, faults.StorePause{}, faults.StoreNode(1)),
+		s.at(2.6, 2, faults.StorePause{}, faults.StoreNode(2)),
 	}
 }

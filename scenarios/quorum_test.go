@@ -15,7 +15,7 @@ import (
 // stores keeps its promises in virtual time too, whatever the seed and the length
 // of a lease.
 func TestVirtualQuorum(t *testing.T) {
-	for _, name := range []string{"quorum-minority-down", "quorum-node-amnesia"} {
+	for _, name := range []string{"quorum-minority-down", "quorum-node-amnesia", "quorum-lagging-nodes"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(seeds(100)) {

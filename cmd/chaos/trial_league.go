@@ -103,7 +103,7 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 	return judged(r.verdict())
 }
 
-// mutants are those to be hunted: the named ones, or all that are found.
+// mutants are those to be hunted: the named ones, or all.
 func (f *trialFlags) mutants(names []string) ([]league.Mutant, error) {
 	for _, flag := range []string{"world", "scenario", "exec-dir", "runs", "virtual-runs", "redis", "toxiproxy", "prefix", "lease", "parallel", "shrink", "out"} {
 		if f.given(flag) {
@@ -120,7 +120,7 @@ func (f *trialFlags) mutants(names []string) ([]league.Mutant, error) {
 	}
 	all := league.Mutants()
 	if len(names) == 0 {
-		return slices.DeleteFunc(all, func(m league.Mutant) bool { return m.Unseen != "" }), nil
+		return all, nil
 	}
 	var some []league.Mutant
 	for _, name := range names {
@@ -230,7 +230,6 @@ func leagueLine(e *league.Entry) string {
 // leagueObject is what chaos trial --league --json prints.
 type leagueObject struct {
 	Mutants        []leagueMutant `json:"mutants"`
-	Unseen         []leagueUnseen `json:"unseen"`
 	Seed           uint64         `json:"seed"`
 	Seeds          int            `json:"seeds"`
 	CleanSchedules int            `json:"clean_schedules"`
@@ -258,13 +257,6 @@ type leagueMutant struct {
 	Disputes      int               `json:"disputes_of_the_checkers"`
 }
 
-type leagueUnseen struct {
-	Name    string       `json:"name"`
-	Where   league.Place `json:"where"`
-	Summary string       `json:"summary"`
-	Reason  string       `json:"reason"`
-}
-
 type leagueAlarm struct {
 	Promise checker.Promise `json:"promise"`
 	Reason  string          `json:"reason"`
@@ -273,7 +265,7 @@ type leagueAlarm struct {
 func (r *leagueRun) object() leagueObject {
 	c := &r.table.Clean
 	o := leagueObject{
-		Mutants: []leagueMutant{}, Unseen: []leagueUnseen{}, Alarms: []leagueAlarm{}, Seed: r.seed, Seeds: r.flags.planted.seeds,
+		Mutants: []leagueMutant{}, Alarms: []leagueAlarm{}, Seed: r.seed, Seeds: r.flags.planted.seeds,
 		CleanSchedules: c.Schedules, CleanSeconds: c.Seconds, CleanFaults: c.Faults, CleanRuns: c.Runs, FalseAlarms: len(c.Alarms),
 	}
 	for _, f := range c.Alarms {
@@ -294,11 +286,6 @@ func (r *leagueRun) object() leagueObject {
 			m.Disputes += len(s.Disputes)
 		}
 		o.Mutants = append(o.Mutants, m)
-	}
-	for _, m := range league.Mutants() {
-		if m.Unseen != "" && len(r.names) == 0 {
-			o.Unseen = append(o.Unseen, leagueUnseen{m.Name, m.Where, m.What, m.Unseen})
-		}
 	}
 	return o
 }

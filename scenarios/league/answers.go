@@ -22,8 +22,8 @@ func answers() []Mutant {
 			}),
 		}, {
 			Name: "time-out-is-refusal", Where: Answers, What: "a request for the lease that fails counts as refused, and the next one has a new nonce",
-			Unseen: "it costs at most the rest of a lease that nobody knows of, and FailoverBound, which would tell, is waived where answers are lost",
-			Breaks: []checker.Promise{checker.FailoverBound},
+			Scenario: "reply-lost-grant",
+			Breaks:   []checker.Promise{checker.FailoverBound},
 			Subject: listening(func(b *bent, in *machine.Input) {
 				if _, lost := b.outcome(in, machine.Acquire, machine.Unknown); lost {
 					in.Result, in.Remaining = machine.Held, b.cfg.Retry

@@ -29,7 +29,6 @@ type Mutant struct {
 	Pins     fuzz.Pins    // what its hunt does not leave to chance
 	Scenario string       // by which it is hunted; "": by random schedules
 	Topology sim.Topology // that the scenario's store has here; "": its own
-	Unseen   string       // why it is not found; "" if it is
 }
 
 // Place says where a bug is.
@@ -67,8 +66,6 @@ func Subjects() map[string]virtual.Subject {
 // By says how the mutant is hunted.
 func (m *Mutant) By() string {
 	switch {
-	case m.Unseen != "":
-		return ""
 	case m.Topology.Independent() > 1:
 		return fmt.Sprintf("scenario %s on %d stores", m.Scenario, m.Topology.Independent())
 	case m.Scenario != "":

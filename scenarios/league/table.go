@@ -85,16 +85,12 @@ func (e *Entry) Promises() (all []checker.Promise) {
 
 // The lines of a document between which its parts stand that are made.
 const (
-	foundMark  = "<!-- league -->"
-	unseenMark = "<!-- unseen -->"
-	cleanMark  = "<!-- clean -->"
-	endMark    = "<!-- end -->"
+	foundMark = "<!-- league -->"
+	cleanMark = "<!-- clean -->"
+	endMark   = "<!-- end -->"
 )
 
-const (
-	foundHead  = "| bug | where | what it is | hunted by | promise | seeds | schedules | at most | seconds | faults | shrunk to |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-	unseenHead = "| bug | where | what it is | why it is not found |\n| --- | --- | --- | --- |\n"
-)
+const foundHead = "| bug | where | what it is | hunted by | promise | seeds | schedules | at most | seconds | faults | shrunk to |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 
 // head is how the mutant's row begins.
 func (m *Mutant) head() string { return fmt.Sprintf("| `%s` | %s | %s |", m.Name, m.Where, m.What) }
@@ -136,19 +132,15 @@ func (t *Table) Rewrite(document string) (string, error) {
 			delete(rows, e.Name)
 		}
 	}
-	found, unseen := foundHead, unseenHead
+	found := foundHead
 	for _, m := range Mutants() {
-		if m.Unseen != "" {
-			unseen += fmt.Sprintf("%s %s |\n", m.head(), m.Unseen)
-		} else {
-			found += rows[m.Name]
-		}
+		found += rows[m.Name]
 	}
 	parts := []struct {
 		mark, text string
 		done       bool
 	}{
-		{foundMark, found, len(t.Entries) > 0}, {unseenMark, unseen, true}, {cleanMark, t.Clean.Sentence() + "\n", t.Clean.Schedules > 0},
+		{foundMark, found, len(t.Entries) > 0}, {cleanMark, t.Clean.Sentence() + "\n", t.Clean.Schedules > 0},
 	}
 	for _, part := range parts {
 		if !part.done {
@@ -189,32 +181,27 @@ type Record struct {
 	Schedules int // the median
 }
 
-// Records reads the table of a document: those that were found, and the names
-// of those that were not.
-func Records(document string) (found []Record, unseen []string, err error) {
+// Records reads the table of a document: those that were found.
+func Records(document string) (found []Record, err error) {
 	_, rows, _, ok := cut(document, foundMark)
-	_, others, _, too := cut(document, unseenMark)
-	if !ok || !too {
-		return nil, nil, errors.New("league: the document has no tables")
+	if !ok {
+		return nil, errors.New("league: the document has no table")
 	}
 	for _, cells := range cellsOf(rows) {
 		var r Record
 		if len(cells) < 7 {
-			return nil, nil, fmt.Errorf("league: the row of %s has %d cells", cells[0], len(cells))
+			return nil, fmt.Errorf("league: the row of %s has %d cells", cells[0], len(cells))
 		}
 		r.Name = cells[0]
 		if r.Seeds, err = strconv.Atoi(cells[5]); err != nil {
-			return nil, nil, fmt.Errorf("league: %s: %q is no number of seeds", r.Name, cells[5])
+			return nil, fmt.Errorf("league: %s: %q is no number of seeds", r.Name, cells[5])
 		}
 		if r.Schedules, err = strconv.Atoi(cells[6]); err != nil {
-			return nil, nil, fmt.Errorf("league: %s: %q is no number of schedules", r.Name, cells[6])
+			return nil, fmt.Errorf("league: %s: %q is no number of schedules", r.Name, cells[6])
 		}
 		found = append(found, r)
 	}
-	for _, cells := range cellsOf(others) {
-		unseen = append(unseen, cells[0])
-	}
-	return found, unseen, nil
+	return found, nil
 }
 
 // cellsOf are the cells of a table's rows, without its head.

@@ -32,21 +32,21 @@ func turns() []Mutant {
 			Breaks:  []checker.Promise{checker.TokensIncrease},
 			Subject: wrapped(ownCount),
 		}, {
-			Name: "no-floor", Where: Machine, What: "an attempt does not name the highest token known, so a store that lost its count begins again",
-			Unseen: "a store that lost its count goes on from its clock, so the floor is a second guard behind the first",
-			Breaks: []checker.Promise{checker.LeaseLinearizable, checker.TokensIncrease},
-			Subject: wrapped(func(b *bent) {
+			Name: "no-floor", Where: Machine, What: "an attempt does not name the highest token known, so a store without protection that lost its count begins again",
+			Scenario: "counter-deleted",
+			Breaks:   []checker.Promise{checker.LeaseLinearizable, checker.TokensIncrease},
+			Subject: unprotected(wrapped(func(b *bent) {
 				b.after = func(_ *bent, _ time.Duration, out *machine.Output) {
 					for i := range out.Requests {
 						out.Requests[i].Floor = 0
 					}
 				}
-			}),
+			})),
 		}, {
 			Name: "new-nonce-on-retry", Where: Machine, What: "an attempt that is repeated gets a new nonce, and is refused by the lease that it got itself",
-			Unseen:  "it costs at most the rest of a lease that nobody knows of, and FailoverBound, which would tell, is waived where answers are lost",
-			Breaks:  []checker.Promise{checker.FailoverBound},
-			Subject: wrapped(newNonces),
+			Scenario: "reply-lost-grant",
+			Breaks:   []checker.Promise{checker.FailoverBound},
+			Subject:  wrapped(newNonces),
 		}, {
 			Name: "gives-up", Where: Machine, What: "a candidate whose request fails never asks again",
 			Breaks:  []checker.Promise{checker.LeaderReturns},

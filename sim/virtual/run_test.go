@@ -75,6 +75,32 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
+// A second fault that is meant for whoever leads hits the leader that one hits
+// already; one that is meant for the leader waits for another.
+func TestSecondFaultOnTheLeader(t *testing.T) {
+	for _, second := range []faults.Target{faults.WhoeverLeads, faults.Leader} {
+		plan := quick(3)
+		plan.Schedule = faults.Schedule{
+			{At: time.Second, For: 2 * time.Second, Fault: faults.Latency{Base: ms}, Target: faults.Leader},
+			{At: 1500 * ms, For: time.Second, Fault: faults.Resign{}, Target: second},
+		}
+		h, err := (&World{}).Run(t.Context(), plan, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hit := map[string][]string{}
+		for _, e := range h.Events {
+			if e.Kind == history.Fault && e.Phase == history.On {
+				hit[e.Fault] = append(hit[e.Fault], fmt.Sprint(e.Targets, " ", e.At > 3*time.Second))
+			}
+		}
+		same, late := hit["latency"][0] == hit["resign"][0], hit["resign"][0][len("[n1] "):] == "true"
+		if same != (second == faults.WhoeverLeads) || late == same {
+			t.Errorf("the second fault is for %v: %v", second, hit)
+		}
+	}
+}
+
 // A history that is handed over in pieces is the whole one.
 func TestStreamIsTheWhole(t *testing.T) {
 	plan := rough(1)

@@ -27,12 +27,12 @@ func (Bandwidth) with(p *params) Fault {
 
 // Apply implements Fault.
 func (b Bandwidth) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Throttle(ctx, node, b.Kilobytes) })
+	return each(w, targets, func(node string) (string, error) { return w.Throttle(ctx, node, b.Kilobytes) })
 }
 
 // Heal implements Fault.
 func (Bandwidth) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, silent(func(node string) error { return w.Mend(ctx, node) }))
+	return each(w, targets, silent(func(node string) error { return w.Mend(ctx, node) }))
 }
 
 // Effect implements Fault.

@@ -26,12 +26,12 @@ func (ClockRate) with(p *params) Fault {
 
 // Apply implements Fault.
 func (c ClockRate) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.SetClockRate(ctx, node, c.Rate) })
+	return each(w, targets, func(node string) (string, error) { return w.SetClockRate(ctx, node, c.Rate) })
 }
 
 // Heal implements Fault.
 func (ClockRate) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.SetClockRate(ctx, node, 1) })
+	return each(w, targets, func(node string) (string, error) { return w.SetClockRate(ctx, node, 1) })
 }
 
 // Effect implements Fault.
@@ -56,12 +56,12 @@ func (ClockJump) with(p *params) Fault {
 
 // Apply implements Fault.
 func (c ClockJump) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.JumpClock(ctx, node, c.Offset) })
+	return each(w, targets, func(node string) (string, error) { return w.JumpClock(ctx, node, c.Offset) })
 }
 
 // Heal implements Fault.
 func (c ClockJump) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.JumpClock(ctx, node, -c.Offset) })
+	return each(w, targets, func(node string) (string, error) { return w.JumpClock(ctx, node, -c.Offset) })
 }
 
 // Effect implements Fault.

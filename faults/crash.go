@@ -14,12 +14,12 @@ func (Crash) Params() map[string]any { return nil }
 
 // Apply implements Fault.
 func (Crash) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Kill(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.Kill(ctx, node) })
 }
 
 // Heal implements Fault.
 func (Crash) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, silent(func(node string) error { return w.Launch(ctx, node) }))
+	return each(w, targets, silent(func(node string) error { return w.Launch(ctx, node) }))
 }
 
 // Effect implements Fault.
@@ -39,7 +39,7 @@ func (Resign) Params() map[string]any { return nil }
 
 // Apply implements Fault.
 func (Resign) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Dismiss(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.Dismiss(ctx, node) })
 }
 
 // Heal implements Fault.

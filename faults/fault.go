@@ -63,6 +63,11 @@ func NoEffect(format string, args ...any) error {
 // The live world does it with real processes, proxies and servers; whatever
 // can be injected there has the same name and parameters in any other world.
 type World interface {
+	// Each calls act with the numbers below n, and returns when all calls have
+	// returned. Where acts take time they go on side by side: a fault hits all
+	// its targets at one moment.
+	Each(n int, act func(i int))
+
 	// The way between a candidate and the store.
 
 	// Cut cuts the node's way to the store.
@@ -146,14 +151,15 @@ type World interface {
 // each applies act to every target, whatever became of the others (one cut that
 // cannot be mended must not leave its neighbours cut), and joins the evidence.
 // Failures outweigh acts that took no effect, which a run survives.
-func each(targets []string, act func(node string) (string, error)) (string, error) {
+func each(w World, targets []string, act func(node string) (string, error)) (string, error) {
+	seen, errs := make([]string, len(targets)), make([]error, len(targets))
+	w.Each(len(targets), func(i int) { seen[i], errs[i] = act(targets[i]) })
 	var evidence string
 	var failed, ineffective []error
-	for _, node := range targets {
-		seen, err := act(node)
+	for i, err := range errs {
 		switch {
 		case err == nil:
-			evidence = join(evidence, seen)
+			evidence = join(evidence, seen[i])
 		case errors.Is(err, ErrNoEffect):
 			ineffective = append(ineffective, err)
 		default:

@@ -28,12 +28,12 @@ func (Latency) with(p *params) Fault {
 
 // Apply implements Fault.
 func (l Latency) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Delay(ctx, node, l.Base, l.Jitter) })
+	return each(w, targets, func(node string) (string, error) { return w.Delay(ctx, node, l.Base, l.Jitter) })
 }
 
 // Heal implements Fault.
 func (Latency) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, silent(func(node string) error { return w.Mend(ctx, node) }))
+	return each(w, targets, silent(func(node string) error { return w.Mend(ctx, node) }))
 }
 
 // Effect implements Fault.

@@ -63,12 +63,12 @@ func (p Partition) with(given *params) Fault {
 
 // Apply implements Fault.
 func (p Partition) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Cut(ctx, node, p.How) })
+	return each(w, targets, func(node string) (string, error) { return w.Cut(ctx, node, p.How) })
 }
 
 // Heal implements Fault.
 func (p Partition) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, silent(func(node string) error { return w.Mend(ctx, node) }))
+	return each(w, targets, silent(func(node string) error { return w.Mend(ctx, node) }))
 }
 
 // Effect implements Fault.

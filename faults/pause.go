@@ -14,12 +14,12 @@ func (Pause) Params() map[string]any { return nil }
 
 // Apply implements Fault.
 func (Pause) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Stop(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.Stop(ctx, node) })
 }
 
 // Heal implements Fault.
 func (Pause) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, silent(func(node string) error { return w.Continue(ctx, node) }))
+	return each(w, targets, silent(func(node string) error { return w.Continue(ctx, node) }))
 }
 
 // Effect implements Fault.
@@ -40,12 +40,12 @@ func (PauseBeforeWrite) Params() map[string]any { return nil }
 
 // Apply implements Fault.
 func (PauseBeforeWrite) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.StopBeforeWrite(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.StopBeforeWrite(ctx, node) })
 }
 
 // Heal implements Fault.
 func (PauseBeforeWrite) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.ContinueWrite(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.ContinueWrite(ctx, node) })
 }
 
 // Effect implements Fault.

@@ -15,12 +15,12 @@ func (Suspend) Params() map[string]any { return nil }
 
 // Apply implements Fault.
 func (Suspend) Apply(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Suspend(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.Suspend(ctx, node) })
 }
 
 // Heal implements Fault.
 func (Suspend) Heal(ctx context.Context, w World, targets []string) (string, error) {
-	return each(targets, func(node string) (string, error) { return w.Awaken(ctx, node) })
+	return each(w, targets, func(node string) (string, error) { return w.Awaken(ctx, node) })
 }
 
 // Effect implements Fault.

@@ -29,6 +29,12 @@ func (w *recordingWorld) did(call string, args ...any) (string, error) {
 
 func silent(_ string, err error) error { return err }
 
+func (w *recordingWorld) Each(n int, act func(i int)) {
+	for i := range n {
+		act(i)
+	}
+}
+
 func (w *recordingWorld) Cut(_ context.Context, node string, how faults.Cut) (string, error) {
 	return w.did("Cut", node, how)
 }

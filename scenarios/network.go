@@ -138,7 +138,6 @@ func combinations() []Scenario {
 					s.at(5.52, 0.87, faults.Partition{How: faults.CutReplies}, faults.All),
 				}
 			},
-			Nodes: 3, // the cuts are put on one after the other, and must be on in time
 		},
 		{
 			Name:    "late-release",

@@ -45,6 +45,16 @@ type world struct {
 
 var _ faults.World = (*world)(nil)
 
+// Each implements faults.World: a process that is started and a proof that
+// nothing passes take their time.
+func (w *world) Each(n int, act func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { act(i) })
+	}
+	all.Wait()
+}
+
 // Cut implements faults.World.
 func (w *world) Cut(ctx context.Context, node string, how faults.Cut) (string, error) {
 	link := w.links[node]

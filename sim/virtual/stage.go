@@ -65,6 +65,14 @@ func (s *stage) Disturb(nodes []string, disturbed bool) {
 	s.changed.fire()
 }
 
+// Each implements faults.World. No act takes any time here, but for those that
+// wait for a candidate.
+func (s *stage) Each(n int, act func(i int)) {
+	for i := range n {
+		act(i)
+	}
+}
+
 // Cut implements faults.World.
 func (s *stage) Cut(_ context.Context, node string, how faults.Cut) (string, error) {
 	n := s.byName[node]

@@ -131,10 +131,11 @@ func (t *Sentinels) awaitKnown(ctx context.Context, s *Server, c SentinelConfig)
 	// nothing for half a minute. And a Sentinel that pings no more often than
 	// after the silence for which it takes a server for gone takes the new
 	// primary for gone as soon as it is promoted: then one failover follows the
-	// other. Nor much more often: it promotes none that has not answered for five
-	// periods. Before Redis 7 there was no such command.
+	// other. Nor much more often: it promotes no replica of which it has heard
+	// nothing for five periods, and one that cannot reach its primary is asked
+	// once a second. Before Redis 7 there was no such command.
 	_ = s.client.Do(ctx, "SENTINEL", "DEBUG", "tilt-trigger", 20000, "tilt-period", 1000,
-		"ping-period", max(c.DownAfter.Milliseconds()/3, 1), "info-period", 500, "publish-period", 500, "ask-period", 200).Err()
+		"ping-period", max(c.DownAfter.Milliseconds()/3, 300), "info-period", 500, "publish-period", 500, "ask-period", 200).Err()
 	return until(ctx, "the Sentinel at "+s.Addr+" does not get ready", func() (bool, error) {
 		if err := s.client.Do(ctx, "SENTINEL", "CKQUORUM", MasterName).Err(); err != nil {
 			return false, err

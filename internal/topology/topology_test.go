@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,6 +77,25 @@ func TestSentinels(t *testing.T) {
 	ok(t, promoted.Client().Set(ctx, "k", "v", 0).Err())
 	ok(t, r.Primary.Start(ctx))
 	ok(t, r.Primary.awaitReplication(ctx, "role", "slave"))
+}
+
+// A Sentinel asks a replica that cannot reach its primary more often than it
+// needs to in order to promote it: else it would promote none, and try again only
+// after seconds.
+func TestSentinelHearsOfReplicas(t *testing.T) {
+	t.Parallel()
+	ctx, l := For(t, needed...)
+	r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
+	reply, err := r.Sentinels[0].client.Do(ctx, "SENTINEL", "DEBUG").Result()
+	settings, is := reply.(map[any]any)
+	if !is {
+		t.Skipf("SENTINEL DEBUG tells nothing before Redis 7: %v", err)
+	}
+	// It is asked once a second then, and what was heard within five of these
+	// periods counts.
+	if period := Must[int](t)(strconv.Atoi(fmt.Sprint(settings["PING-PERIOD"]))); 5*period < 1200 {
+		t.Errorf("what is heard of a replica counts for %d ms, and it is asked once a second", 5*period)
+	}
 }
 
 // An isolated primary is replaced while its clients go on writing to it, and

@@ -392,6 +392,10 @@ func (r *trialRun) report(table *reports.Trial) error {
 	}
 	err = writeFiles(r.out.dir, map[string][]byte{"index.html": page, "trial.md": reports.TrialMarkdown(table), "trial.json": object})
 	for _, path := range r.flags.update {
+		if table.Stopped {
+			r.screen.say("%s stays as it is: the trial was stopped", path)
+			continue
+		}
 		err = errors.Join(err, updateTrial(path, table))
 	}
 	if err != nil {

@@ -135,16 +135,24 @@ func TestTrialRepeats(t *testing.T) {
 }
 
 // TestTrialInterrupted shows that a trial which is stopped reports what there is:
-// what was not run is undecided and says so, and the status is that of a stop.
+// what was not run is undecided and says so, and the status is that of a stop. A
+// document keeps the whole table that it has.
 func TestTrialInterrupted(t *testing.T) {
-	dir := t.TempDir()
+	dir, document := t.TempDir(), filepath.Join(t.TempDir(), "README.md")
+	const whole = "<!-- trial -->\nthe whole table\n<!-- end -->\n"
+	if err := os.WriteFile(document, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go func() {
 		awaitFile(ctx, filepath.Join(dir, "recount", "pause-leader", "live-1", "logs", "n3.log"))
 		stop()
 	}()
-	r := chaos(t, ctx, nil, "trial", "recount", "recount-unprotected", "--world", "live", "--scenario", "pause-leader", "--redis", "embedded", "--lease", "800ms", "--out", dir)
+	r := chaos(t, ctx, nil, "trial", "recount", "recount-unprotected", "--world", "live", "--scenario", "pause-leader", "--redis", "embedded", "--lease", "800ms", "--update", document, "--out", dir)
+	if text, err := os.ReadFile(document); err != nil || string(text) != whole || !strings.Contains(r.errors+r.out, "README.md stays as it is") {
+		t.Errorf("%v, the document is now\n%s%s%s", err, text, r.out, r.errors)
+	}
 	if r.status != statusStopped {
 		t.Errorf("status %d: %s", r.status, r.errors)
 	}

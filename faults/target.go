@@ -103,9 +103,9 @@ var roles = []struct {
 const targetHelp = `give "the leader", "whoever leads", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1", or of one of several servers of the store, such as "store-1"`
 
 // ParseTarget undoes String: it reads what a target is called. "leader",
-// "whoever", "follower", "minority", "all" and "store" will do as well. Any other word is
-// the name of a candidate, or of a StoreNode: letters, digits and "-_.". Whether
-// there is such a one, a world must say.
+// "whoever", "follower", "minority", "all" and "store" will do as well. Any other
+// word is the name of a candidate, or of a StoreNode: letters, digits and "-_.".
+// Whether there is such a one, a world must say.
 func ParseTarget(text string) (Target, error) {
 	for _, r := range roles {
 		if text == r.short || text == r.target.String() {

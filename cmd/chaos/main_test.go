@@ -141,6 +141,7 @@ func TestBadInput(t *testing.T) {
 		"check out of order": {[]string{"check", write("order.jsonl", header+note("1", "5")+note("2", "4"))}, "out of order"},
 		"check lines gone":   {[]string{"check", write("gone.jsonl", header+note("1", "5")+note("3", "6"))}, "out of order"},
 		"report no folder":   {[]string{"report", filepath.Join(dir, "none")}, "no run"},
+		"report of a file":   {[]string{"report", "main_test.go"}, "main_test.go is a file: give the folder that chaos run wrote"},
 		"report empty":       {[]string{"report", t.TempDir()}, "no history"},
 		"list arguments":     {[]string{"list", "all"}, "no arguments"},
 	} {

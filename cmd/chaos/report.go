@@ -86,6 +86,9 @@ func runFolders(dir string) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "history.jsonl")); err == nil {
 		return []string{"."}, nil
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, misuse.Of(fmt.Errorf("%s is a file: give the folder that chaos run wrote", dir))
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, misuse.Of(fmt.Errorf("no run can be read: %w", err))

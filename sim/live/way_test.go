@@ -2,12 +2,43 @@ package live
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/live/network"
 )
+
+// However slow a way is made, the proof that it is slow takes no longer than a
+// probe waits; a way that is as fast as ever is none.
+func TestDelayIsProvenSoon(t *testing.T) {
+	server := miniredis.RunT(t)
+	n, err := network.Start(t.Context(), network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Close() }() // its link is gone with it
+	link, err := n.Link("test", server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{links: map[string]way{"n1": {link}}}
+	for _, delay := range []time.Duration{20 * time.Millisecond, time.Minute} {
+		if evidence, err := w.Delay(t.Context(), "n1", delay, 0); err != nil || evidence == "" {
+			t.Errorf("delayed by %v: %q, %v", delay, evidence, err)
+		}
+	}
+	if err := link.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	if evidence, err := w.slower(t.Context(), "n1", way{link}, time.Minute); !errors.Is(err, faults.ErrNoEffect) {
+		t.Errorf("not delayed: %q, %v", evidence, err)
+	}
+}
 
 // A way is open as long as one of its servers answers, and cut only if every
 // link is.

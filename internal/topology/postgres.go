@@ -2,7 +2,6 @@ package topology
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recount-io/recount/sim/live/loopback"
@@ -37,25 +37,21 @@ type Postgres struct {
 // StartPostgres starts a server and returns when it accepts connections. The
 // caller stops it. The error is ErrNoPostgres where there is none to be
 // started.
-func StartPostgres() (*Postgres, error) { return startPostgres("") }
+func StartPostgres() (*Postgres, error) { return startPostgres(nil) }
 
 // ListenPostgres is StartPostgres with a port on the loopback interface, by which
 // everybody on this machine gets in.
-func ListenPostgres() (*Postgres, error) {
-	port, err := loopback.FreePort()
-	if err != nil {
-		return nil, err
-	}
-	return startPostgres(fmt.Sprintf("127.0.0.1:%d", port))
-}
+func ListenPostgres() (*Postgres, error) { return startPostgres(loopback.FreePort) }
 
-func startPostgres(tcp string) (*Postgres, error) {
+// startPostgres starts a server that listens on a port that freePort finds, or
+// on none if that is nil.
+func startPostgres(freePort func() (int, error)) (*Postgres, error) {
 	initdb, err := findInitdb()
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{TCP: tcp, starter: newStarter(), ended: make(chan struct{})}
-	if err := p.start(initdb); err != nil {
+	p := &Postgres{starter: newStarter()}
+	if err := p.start(initdb, freePort); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("topology: PostgreSQL: %w", err)
 	}
@@ -104,7 +100,7 @@ func findInitdb() (string, error) {
 	return found[len(found)-1], nil
 }
 
-func (p *Postgres) start(initdb string) error {
+func (p *Postgres) start(initdb string, freePort func() (int, error)) error {
 	if err := p.makeFolder(); err != nil {
 		return err
 	}
@@ -117,14 +113,30 @@ func (p *Postgres) start(initdb string) error {
 	if err := create.Wait(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, said)
 	}
-	// It syncs nothing: its machine will not crash.
-	host, port, _ := strings.Cut(p.TCP, ":")
-	p.cmd, logs, err = p.run(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-k", p.folder, "-F",
-		"-c", "listen_addresses="+host, "-c", "port="+cmp.Or(port, defaultPort), "-c", "max_connections=200")
+	server := filepath.Join(filepath.Dir(initdb), "postgres")
+	if freePort == nil {
+		return p.serve(server, data, "", defaultPort)
+	}
+	return again(func() error {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		p.TCP = fmt.Sprintf("127.0.0.1:%d", port)
+		return p.serve(server, data, "127.0.0.1", strconv.Itoa(port))
+	})
+}
+
+// serve starts the server and returns when it is ready, or has ended. It syncs
+// nothing: its machine will not crash.
+func (p *Postgres) serve(server, data, host, port string) error {
+	cmd, logs, err := p.run(server, "-D", data, "-k", p.folder, "-F",
+		"-c", "listen_addresses="+host, "-c", "port="+port, "-c", "max_connections=200")
 	if err != nil {
 		return err
 	}
-	return p.await(logs, cmp.Or(port, defaultPort))
+	p.cmd, p.ended = cmd, make(chan struct{})
+	return p.await(logs, port)
 }
 
 // run starts a program, and returns what it says.
@@ -154,6 +166,7 @@ func (p *Postgres) await(logs *bufio.Scanner, port string) error {
 		close(p.ended)
 	}()
 	if !strings.Contains(said, ready) {
+		<-p.ended
 		return fmt.Errorf("it ended: %s", said)
 	}
 	p.URL = (&url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{

@@ -24,11 +24,7 @@ const testTime = time.Minute
 // not on PATH.
 func For(t T, programs ...string) (context.Context, *Launcher) {
 	t.Helper()
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no %s on PATH: this is not tested here", program)
-		}
-	}
+	need(t, programs...)
 	l := NewLauncher(t.TempDir(), nil)
 	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	t.Cleanup(func() {
@@ -38,6 +34,16 @@ func For(t T, programs ...string) (context.Context, *Launcher) {
 		}
 	})
 	return ctx, l
+}
+
+// need skips the test if one of the programs is not on PATH.
+func need(t T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("no %s on PATH: this is not tested here", program)
+		}
+	}
 }
 
 // Single starts one server for a test, with these settings.

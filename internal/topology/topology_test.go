@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/sim/live/loopback"
 )
 
 // needed are the programs of every topology.
@@ -204,6 +207,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this system cannot end processes with their parent")
 	}
+	need(t, needed...)
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestNothingOutlivesTheProcess$")
 	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+t.TempDir())
 	out, err := child.StdoutPipe()
@@ -254,4 +258,29 @@ func TestPostgres(t *testing.T) {
 		_ = conn.Close(t.Context()) // it should not be there
 		t.Error("it accepts connections after it was stopped")
 	}
+}
+
+// Somebody who takes the port between the look and the start costs another
+// look.
+func TestPostgresPortTaken(t *testing.T) {
+	t.Parallel()
+	if !HasPostgres() {
+		t.Skip(ErrNoPostgres)
+	}
+	squatter := Must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	defer func() { _ = squatter.Close() }() // nobody connects
+	taken := squatter.Addr().(*net.TCPAddr).Port
+	looks := 0
+	p := Must[*Postgres](t)(startPostgres(func() (int, error) {
+		if looks++; looks == 1 {
+			return taken, nil
+		}
+		return loopback.FreePort()
+	}))
+	defer p.Stop()
+	if looks != 2 {
+		t.Errorf("%d looks for a port", looks)
+	}
+	conn := Must[*pgx.Conn](t)(pgx.Connect(t.Context(), "postgres://postgres@"+p.TCP+"/postgres?sslmode=disable"))
+	_ = conn.Close(t.Context()) // the server ends next
 }

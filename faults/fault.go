@@ -41,6 +41,12 @@ type Effect struct {
 	Shorten time.Duration // shortens the time to live of every lease in the store; below 0: may make it so much longer
 	Instant bool          // is over once applied: there is nothing to heal
 
+	// What it does to its targets while it is in force, as the history tells it:
+	// see history.Effect.
+	Cuts  bool // no request of theirs on a lease can take effect and be answered; one that only some of them are kept from does not cut
+	Holds bool // they stand still, or one of their writes does
+	Skews bool // their clocks run wrong, or stand still
+
 	// Immediate says that healing acts at once: from its beginning on the
 	// fault may not be in force any more. Others (a crash) last until they are
 	// healed.

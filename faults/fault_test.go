@@ -140,6 +140,35 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// What a fault says that it does to its targets is what it asks the world for, and
+// what the history says of it, also where an older history has its name alone.
+func TestEffectOnTargets(t *testing.T) {
+	does := map[string]history.Effect{ // of acts that do something of the kind
+		"Cut": {Cuts: true}, "Stop": {Cuts: true, Holds: true}, "Suspend": {Cuts: true, Holds: true, Skews: true},
+		"StopBeforeWrite": {Holds: true}, "StopStore": {Holds: true},
+		"SetClockRate": {Skews: true}, "JumpClock": {Skews: true}, "ShortenLeases": {Skews: true},
+	}
+	for _, f := range examples() {
+		w := &recordingWorld{}
+		if _, err := f.Apply(t.Context(), w, []string{"n1"}); err != nil || len(w.calls) != 1 {
+			t.Errorf("%s: applying does %v, %v", f.Name(), w.calls, err)
+			continue
+		}
+		act, _, _ := strings.Cut(w.calls[0], " ")
+		want := does[act]
+		on, off := (faults.Step{Fault: f}).Event("f1", history.On, nil), (faults.Step{Fault: f}).Event("f1", history.Off, nil)
+		if on.Effect == nil || *on.Effect != want {
+			t.Errorf("%s asks for %s, and its event says %+v, want %+v", f.Name(), w.calls[0], on.Effect, want)
+		}
+		if off.Effect != nil {
+			t.Errorf("%s: the event of its end says %+v: only that of its beginning is to", f.Name(), off.Effect)
+		}
+		if older := history.EffectOf(f.Name()); older != want {
+			t.Errorf("%s of an older history is %+v, want %+v", f.Name(), older, want)
+		}
+	}
+}
+
 // A world that fails is heard, and so is one in which nothing came of a fault.
 func TestFaultsHandOnErrors(t *testing.T) {
 	for _, f := range examples() {

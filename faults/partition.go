@@ -80,5 +80,5 @@ func (p Partition) Effect() Effect {
 		CutRefused:  "connections to the store are refused",
 		CutReset:    "connections to the store are reset",
 	}
-	return Effect{Summary: summaries[p.How], Immediate: true}
+	return Effect{Summary: summaries[p.How], Immediate: true, Cuts: true}
 }

@@ -24,7 +24,7 @@ func (Pause) Heal(ctx context.Context, w World, targets []string) (string, error
 
 // Effect implements Fault.
 func (Pause) Effect() Effect {
-	return Effect{Summary: "a candidate's process is suspended", Immediate: true}
+	return Effect{Summary: "a candidate's process is suspended", Immediate: true, Cuts: true, Holds: true}
 }
 
 // PauseBeforeWrite suspends its target between the check of its leadership and
@@ -48,7 +48,8 @@ func (PauseBeforeWrite) Heal(ctx context.Context, w World, targets []string) (st
 	return each(w, targets, func(node string) (string, error) { return w.ContinueWrite(ctx, node) })
 }
 
-// Effect implements Fault.
+// Effect implements Fault. Requests go through until there is a write to hold, so
+// it does not cut.
 func (PauseBeforeWrite) Effect() Effect {
-	return Effect{Summary: "the leader is suspended between its check and the write that follows", Immediate: true}
+	return Effect{Summary: "the leader is suspended between its check and the write that follows", Immediate: true, Holds: true}
 }

@@ -64,8 +64,12 @@ func (s Schedule) NeedsForgetfulStore() bool {
 // Event returns the history's event for the step's fault in the given phase.
 func (s Step) Event(id string, phase history.Phase, targets []string) history.Event {
 	effect := s.Fault.Effect()
-	return history.Event{
+	e := history.Event{
 		Kind: history.Fault, ID: id, Fault: s.Fault.Name(), Phase: phase, Targets: targets,
 		Params: s.Fault.Params(), Shorten: effect.Shorten, Void: effect.Void,
 	}
+	if phase == history.On {
+		e.Effect = &history.Effect{Cuts: effect.Cuts, Holds: effect.Holds, Skews: effect.Skews}
+	}
+	return e
 }

@@ -26,9 +26,10 @@ func (StorePause) Heal(ctx context.Context, w World, targets []string) (string, 
 	return "", w.ContinueStore(ctx, targets)
 }
 
-// Effect implements Fault.
+// Effect implements Fault. It does not cut: its targets are servers, which request
+// nothing, and a majority of several may go on.
 func (StorePause) Effect() Effect {
-	return Effect{Summary: "the store's process is frozen", Store: true, Servers: true, Immediate: true}
+	return Effect{Summary: "the store's process is frozen", Store: true, Servers: true, Immediate: true, Holds: true}
 }
 
 // StoreCrash kills the store; healing starts it again, with or without the
@@ -98,7 +99,7 @@ func (StoreClockJump) Heal(context.Context, World, []string) (string, error) { r
 func (j StoreClockJump) Effect() Effect {
 	return Effect{
 		Summary: "the store's clock jumps: every lease loses so much of its time to live at once, or gains it if the jump is back",
-		Store:   true, Shorten: j.By, Instant: true,
+		Store:   true, Shorten: j.By, Instant: true, Skews: true,
 	}
 }
 

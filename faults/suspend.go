@@ -25,5 +25,8 @@ func (Suspend) Heal(ctx context.Context, w World, targets []string) (string, err
 
 // Effect implements Fault.
 func (Suspend) Effect() Effect {
-	return Effect{Summary: "a candidate's machine is suspended: its process stands still, and its monotonic clock too", Immediate: true}
+	return Effect{
+		Summary:   "a candidate's machine is suspended: its process stands still, and its monotonic clock too",
+		Immediate: true, Cuts: true, Holds: true, Skews: true,
+	}
 }

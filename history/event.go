@@ -89,10 +89,20 @@ const (
 // nobody takes its consequences for the elector's.
 const StallFault = "stall"
 
-// FromWire is the Evidence of a belief that nobody reported: it was inferred
-// from what the program asked of its store. It says when the program may have
-// believed to lead, and not that it did not believe longer.
+// OverloadFault is the name of a fault that nobody injected: the store refused
+// connections, or was so busy that it answered nobody in time. How long a
+// failover took says nothing about the elector then.
+const OverloadFault = "overload"
+
+// FromWire is the Evidence of what nobody reported. A belief with it was inferred
+// from what the program asked of its store: it says when the program may have
+// believed to lead, and not that it did not believe longer. An operation with it
+// was read on its way to the store, and its times are those of the reader.
 const FromWire = "wire"
+
+// EndOfRunNote is the text of the note with which a run ends: from there on the
+// harness stops the candidates, and nobody owes anything.
+const EndOfRunNote = "end of run"
 
 // StoreTarget is the target of a fault that hits the store itself.
 const StoreTarget = "store"
@@ -144,12 +154,44 @@ type Event struct {
 	Since     *time.Duration `json:"since,omitempty"`
 	Shorten   time.Duration  `json:"shorten_ns,omitempty"`
 	Void      bool           `json:"void,omitempty"`
+	Effect    *Effect        `json:"effect,omitempty"` // with phase on
 
 	Text string `json:"text,omitempty"`
+
+	// Arrived is set where At, and an Until counted from it, is when the harness
+	// read the line, and not when its writer stamped it: the event may be older.
+	Arrived bool `json:"arrived,omitempty"`
+
+	// Restated is set where the event says again what an earlier history of a
+	// chain ended with: how a history that goes on begins. It is counted there.
+	Restated bool `json:"restated,omitempty"`
+
+	// Wire is set on a note that tells how much of what was read off the wire
+	// was understood.
+	Wire *Wire `json:"wire,omitempty"`
 
 	// Usage is set on a note that tells what a process consumes: the node's, or
 	// without a node the harness's.
 	Usage *Usage `json:"usage,omitempty"`
+
+	_ struct{}
+}
+
+// Effect says what a fault does to its targets while it is in force, as far as a
+// checker must know it.
+type Effect struct {
+	Cuts  bool `json:"cuts,omitempty"`  // no request of theirs on a lease can take effect and be answered
+	Holds bool `json:"holds,omitempty"` // they stand still, or one of their writes does
+	Skews bool `json:"skews,omitempty"` // their clocks run wrong, or stand still
+
+	_ struct{}
+}
+
+// Wire is how much of what candidates asked of the lock was understood.
+type Wire struct {
+	Lock       string `json:"lock,omitempty"` // the key; "" if no lock was found
+	Operations int64  `json:"operations"`     // requests that touched the lock, or may have
+	Understood int64  `json:"understood"`     // of these: those of which is known what they did
 
 	_ struct{}
 }
@@ -189,6 +231,18 @@ type Header struct {
 	Retry         time.Duration `json:"retry_ns,omitempty"`
 	FailoverBound time.Duration `json:"failover_bound_ns,omitempty"` // of a failover's excess
 	ReturnBound   time.Duration `json:"return_bound_ns,omitempty"`   // from healed to a leader
+
+	// Margin is what the elector is documented to take off a deadline besides the
+	// drift, as for a store that counts whole milliseconds.
+	Margin time.Duration `json:"margin_ns,omitempty"`
+
+	// Stranger says that the candidates are a program of which nothing is known
+	// but what it does. It stamps its lines itself, each after what the line tells.
+	Stranger bool `json:"stranger,omitempty"`
+
+	// Write is how often a leader has to write to the protected resource; zero
+	// where nobody asks it to.
+	Write time.Duration `json:"write_ns,omitempty"`
 
 	// Steadfast says that none of the scenario's faults may make the leader
 	// change either.

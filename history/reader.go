@@ -14,6 +14,9 @@ import (
 // maxLine bounds one line of a history; a longer one is no history of ours.
 const maxLine = 4 << 20
 
+// mendTimes is what to do about a time or duration that no history can hold.
+const mendTimes = "give times in nanoseconds since the start of the run, and durations in nanoseconds"
+
 // FormatError says where a file stops being a history, and what to do.
 type FormatError struct {
 	Line int    // 1 is the header
@@ -35,7 +38,8 @@ type Reader struct {
 }
 
 // NewReader reads the header. It returns a *FormatError for an input that is
-// empty, no history, or of another version.
+// empty, no history, of another version, or whose times and durations are beyond
+// MaxTime and MaxDuration.
 func NewReader(r io.Reader) (*Reader, error) {
 	hr := &Reader{lines: bufio.NewReaderSize(r, 1<<16)}
 	text, err := hr.next()
@@ -50,6 +54,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	}
 	switch hr.header.Version {
 	case Version:
+		if wrong := hr.header.outside(); wrong != "" {
+			return nil, &FormatError{1, wrong, mendTimes}
+		}
 		return hr, nil
 	case 0:
 		return nil, &FormatError{1, `no header: the field "recount_history" is missing`, "give a history.jsonl that starts with its header"}
@@ -62,7 +69,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 func (r *Reader) Header() Header { return r.header }
 
 // Next returns the next event, io.EOF after the last one, and a *FormatError
-// where the file is cut off, out of order, or no history.
+// where the file is cut off, out of order, no history, or has times beyond MaxTime.
 func (r *Reader) Next() (Event, error) {
 	text, err := r.next()
 	if err != nil {
@@ -77,6 +84,9 @@ func (r *Reader) Next() (Event, error) {
 	}
 	if e.Seq != r.seq+1 {
 		return Event{}, &FormatError{r.line, fmt.Sprintf("out of order: seq %d follows %d", e.Seq, r.seq), "lines are missing or were moved: copy the file again"}
+	}
+	if wrong := e.outside(); wrong != "" {
+		return Event{}, &FormatError{r.line, wrong, mendTimes}
 	}
 	if e.At < r.at {
 		return Event{}, &FormatError{r.line, fmt.Sprintf("out of order: time %d follows %d", e.At, r.at), "sort the events by time before writing them"}

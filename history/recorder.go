@@ -36,10 +36,11 @@ func (r *Recorder) NextOp() int64 {
 	return r.lastOp
 }
 
-// Stamp records e as happening now and returns it with its time.
+// Stamp records e as happening now and returns it with its time, clipped.
 func (r *Recorder) Stamp(e Event) Event {
 	r.mu.Lock()
 	e.At = r.now()
+	e.Clip()
 	r.events = append(r.events, e)
 	observers := r.seen
 	r.mu.Unlock()
@@ -47,8 +48,9 @@ func (r *Recorder) Stamp(e Event) Event {
 	return e
 }
 
-// Record records e with the time that it carries.
+// Record records e with the time that it carries, clipped.
 func (r *Recorder) Record(e Event) {
+	e.Clip()
 	r.mu.Lock()
 	r.events = append(r.events, e)
 	observers := r.seen

@@ -98,7 +98,7 @@ func (h *blockingHost) Stopping() bool { return h.stopping.Err() != nil }
 func (h *blockingHost) Store() sim.Store { return blockingStore{h.store} }
 
 func (h *blockingHost) Recorded(s sim.Store) sim.Store {
-	return sim.Recorder{Store: s, Tell: h.out.stamp, Next: func() int64 { return h.out.lastOp.Add(1) }, Node: h.Node}
+	return sim.Recorder{Store: s, Tell: h.out.stamp, Next: h.out.nextOp, Node: h.Node}
 }
 
 func (h *blockingHost) LeaseKey() string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -34,9 +35,11 @@ type Host struct {
 	Clock  *Clock
 	Logger *slog.Logger
 
-	out  *output
+	out  teller
 	work *worker
-	wall atomic.Int64 // offset of the wall clock, ms
+	keep func(*Clock) elector.Clock // what the elector reads; nil: Clock itself
+	dial dialFunc                   // nil: the network's own
+	wall atomic.Int64               // offset of the wall clock, ms
 
 	began time.Duration // what the wall clock showed when Clock showed 0, without that offset
 
@@ -82,36 +85,55 @@ func run(subject Subject) error {
 	if err != nil {
 		return err
 	}
+	out := &output{w: os.Stdout, now: func() time.Duration { return protocol.Monotonic() - settings.Epoch }}
 	h := &Host{
 		Settings: settings,
 		Clock:    NewClock(protocol.Monotonic, settings.ClockRate),
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		out:      &output{w: os.Stdout, now: func() time.Duration { return protocol.Monotonic() - settings.Epoch }},
-		work:     newWorker(settings),
+		out:      out,
+		work:     newWorker(settings, overHTTP(settings)),
 	}
-	h.began = time.Duration(time.Now().UnixNano()) - h.Clock.Now()
+	h.began = began(h.Clock.Now, func() time.Duration { return time.Duration(time.Now().UnixNano()) })
 	h.wall.Store(settings.ClockOffset.Milliseconds())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	started := make(chan struct{})
 	go h.obey(os.Stdin, started)
-	h.out.line(protocol.Line{Name: protocol.EventReady})
+	out.line(protocol.Line{Name: protocol.EventReady})
 	select {
 	case <-started:
 	case <-ctx.Done():
 		return nil
 	}
 	go protocol.Stalls(ctx, settings.Lease/protocol.StallShare, func(lasted time.Duration) {
-		h.out.line(protocol.Line{Name: protocol.EventStall, LastedMS: float64(lasted) / float64(time.Millisecond)})
+		out.line(protocol.Line{Name: protocol.EventStall, LastedMS: float64(lasted) / float64(time.Millisecond)})
 	})
 	go protocol.Usages(ctx, func(goroutines, heap int64) {
-		h.out.line(protocol.Line{Name: protocol.EventUsage, Goroutines: goroutines, HeapBytes: heap})
+		out.line(protocol.Line{Name: protocol.EventUsage, Goroutines: goroutines, HeapBytes: heap})
 	})
 	err = subject(ctx, h)
 	// All candidates share one machine here. What it takes to end a process must
 	// not compete with the election of its successor, as it would not elsewhere.
 	time.Sleep(linger)
 	return err
+}
+
+// looks is how often began compares two clocks: one comparison in so many is not
+// held up between them.
+const looks = 16
+
+// began is what wall showed when own showed 0. The two are read one after the
+// other: of several looks the one counts during which least time passed.
+func began(own, wall func() time.Duration) (at time.Duration) {
+	least := time.Duration(math.MaxInt64)
+	for range looks {
+		before := own()
+		shows := wall()
+		if took := own() - before; took < least {
+			least, at = took, shows-before
+		}
+	}
+	return at
 }
 
 // obey carries out the harness's commands. When they end, the harness is gone,
@@ -210,7 +232,10 @@ func (h *Host) openURL(url string, o redisstore.Options) (*redisstore.Store, err
 	if options.TLSConfig != nil && h.ServerName != "" {
 		options.TLSConfig.ServerName = h.ServerName
 	}
-	if len(h.Via) > 0 {
+	switch {
+	case h.dial != nil:
+		options.Dialer = h.dial
+	case len(h.Via) > 0:
 		options.Dialer = via(h.Via)
 	}
 	o.Replicas = h.Replicas
@@ -239,6 +264,7 @@ func (h *Host) Extended(at time.Duration, token uint64, until time.Duration) {
 }
 
 func (h *Host) believe(kind history.Kind, at time.Duration, token uint64, until time.Duration) {
+	h.out.wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := history.Event{Kind: kind, Node: h.Node, Token: token}
@@ -255,6 +281,7 @@ func (h *Host) believe(kind history.Kind, at time.Duration, token uint64, until 
 
 // Deposed records the end of a belief.
 func (h *Host) Deposed(at time.Duration, token uint64, why history.Why) {
+	h.out.wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.belief = nil

@@ -1,6 +1,8 @@
 package candidate
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,13 +80,65 @@ func TestClockProperties(t *testing.T) {
 				}
 				ahead := c.Real(last + time.Second)
 				later := &hand{now: ahead}
-				then := &Clock{real: later.time}
-				then.state.Store(c.state.Load())
+				then := &Clock{real: later.time, state: c.state}
 				if !near(then.Now(), last+time.Second) {
 					t.Fatalf("at %v, which Real gave for %v, it shows %v", ahead, last+time.Second, then.Now())
 				}
 			},
 		})
+	})
+}
+
+// A reading is of one moment, also where the rate changes meanwhile: the clock does
+// not go back, and no reading is taken for one at another rate. Every reading of the
+// real clock lets others go on, as a preemption would.
+func TestClockIsNotTorn(t *testing.T) {
+	var ticks atomic.Int64
+	c := NewClock(func() time.Duration {
+		runtime.Gosched()
+		return time.Duration(ticks.Add(int64(time.Millisecond)))
+	}, 1)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := range 20_000 {
+			c.SetRate([]float64{5, 0.2}[i%2])
+		}
+	}()
+	for last, reading := time.Duration(0), true; reading; {
+		select {
+		case <-over:
+			reading = false
+		default:
+		}
+		now := c.Now()
+		if now < last {
+			t.Fatalf("it went back from %v to %v", last, now)
+		}
+		last = now
+	}
+}
+
+// A time of the clock's is put where the clock comes to show it, or up to two
+// nanoseconds earlier, and never later: a deadline that is recorded is not later
+// than the one that is kept.
+func TestClockRealIsNeverLate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		real := &hand{now: time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "epoch"))}
+		rates := rapid.Float64Range(0.1, 10)
+		c := NewClock(real.time, 1)
+		for range rapid.IntRange(0, 5).Draw(t, "changes") {
+			real.now += time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "passes"))
+			c.SetRate(rates.Draw(t, "rate"))
+		}
+		own := c.Now() + time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "ahead"))
+		at := c.Real(own)
+		if real.now = at - 1; real.now >= c.state.base && c.Now() >= own {
+			t.Fatalf("it shows %v at %v already, and Real says at %v", c.Now(), real.now, at)
+		}
+		if real.now = at + 2*time.Nanosecond; c.Now() < own {
+			t.Fatalf("Real says that it shows %v at %v, and it shows %v even 2ns later", own, at, c.Now())
+		}
 	})
 }
 
@@ -115,4 +169,19 @@ func TestClockAfterFunc(t *testing.T) {
 			t.Error("a timer that has fired was stopped")
 		}
 	})
+}
+
+// The distance of two clocks is that of the look that was held up least.
+func TestBegan(t *testing.T) {
+	now, look := 5*time.Second, 0
+	own := func() time.Duration { now += time.Microsecond; return now }
+	wall := func() time.Duration {
+		if look++; look != looks/2 {
+			now += time.Duration(look) * time.Millisecond // held up on the way
+		}
+		return 100*time.Hour + now
+	}
+	if off := began(own, wall) - 100*time.Hour; off.Abs() > 2*time.Microsecond {
+		t.Errorf("off by %v", off)
+	}
 }

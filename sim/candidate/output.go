@@ -21,6 +21,12 @@ type output struct {
 	w  io.Writer
 }
 
+var _ teller = (*output)(nil)
+
+func (o *output) wait() {}
+
+func (o *output) nextOp() int64 { return o.lastOp.Add(1) }
+
 // at prints an event that happened at t on the run's clock.
 func (o *output) at(t time.Duration, e history.Event) {
 	o.line(protocol.Line{Name: string(e.Kind), At: &t, Event: e})

@@ -30,9 +30,13 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 		return err
 	}
 	_, election, _ := CutElection(h.Election)
+	var clock elector.Clock = h.Clock
+	if h.keep != nil {
+		clock = h.keep(h.Clock)
+	}
 	e, err := elector.New(store, elector.Config{
 		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
-		Clock: h.Clock, Logger: h.Logger,
+		Clock: clock, Logger: h.Logger,
 		OnStarted: h.Lead,
 		OnEvent:   h.transition,
 	})
@@ -44,7 +48,7 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 	h.work.read()
 	watching, stop := context.WithCancel(ctx)
 	var observer sync.WaitGroup
-	observer.Go(func() { observe(watching, e, h.Observes) })
+	observer.Go(func() { observe(watching, e, h.Observes, h.out.wait) })
 	err = e.Run(ctx)
 	stop()
 	observer.Wait()
@@ -63,8 +67,9 @@ func (h *Host) transition(e elector.Event) {
 	}
 }
 
-// observe asks who leads, every so often, as those do who do not compete.
-func observe(ctx context.Context, e *elector.Elector, every time.Duration) {
+// observe asks who leads, every so often, as those do who do not compete. It waits
+// for the process to be ready before it asks.
+func observe(ctx context.Context, e *elector.Elector, every time.Duration, ready func()) {
 	pace := time.NewTicker(every)
 	defer pace.Stop()
 	for {
@@ -72,8 +77,9 @@ func observe(ctx context.Context, e *elector.Elector, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-pace.C:
-			asking, cancel := context.WithTimeout(ctx, every)
-			_, _ = e.Leader(asking) // recorded by the store, which is what it is for
+			ready()
+			asking, cancel := context.WithTimeout(ctx, every-every/8) // and not until the moment of the next one
+			_, _ = e.Leader(asking)                                   // recorded by the store, which is what it is for
 			cancel()
 		}
 	}

@@ -12,7 +12,7 @@ import (
 type recordedStore struct {
 	elector.Store
 	node    string
-	out     *output
+	out     teller
 	several bool // it is several servers: see sim.OfMajority
 }
 
@@ -48,13 +48,14 @@ func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Le
 
 // invoke prints the invocation and returns the event for its completion.
 func (s *recordedStore) invoke(e history.Event) history.Event {
-	e.Kind, e.Node, e.Op = history.Invoke, s.node, s.out.lastOp.Add(1)
+	e.Kind, e.Node, e.Op = history.Invoke, s.node, s.out.nextOp()
 	s.out.stamp(e)
 	return e
 }
 
 // complete prints the outcome.
 func (s *recordedStore) complete(op history.Event, err error) {
+	s.out.wait()
 	op = sim.Completion(op, err)
 	if s.several {
 		op = sim.OfMajority(op)

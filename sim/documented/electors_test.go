@@ -51,7 +51,7 @@ func broken(o scenarios.Outcome) (broken, undecided []string) {
 }
 
 // withoutTokens are undecided where an elector has none.
-var withoutTokens = []string{"LossHeeded", "TokensIncrease", "FencedWrites"}
+var withoutTokens = []string{"TokensIncrease", "FencedWrites"}
 
 // Where nothing goes wrong, and where the leader crashes, every elector keeps
 // every promise that can be told without tokens: it elects one leader, who

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector/fence"
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
 )
@@ -25,7 +26,7 @@ const maxBody = 64 << 10
 // Resource is a running protected resource.
 type Resource struct {
 	recorder *history.Recorder
-	listener net.Listener
+	listener net.Listener // nil if it is not served, as are the next two
 	server   *http.Server
 	done     chan struct{}
 
@@ -39,6 +40,14 @@ type Resource struct {
 	holds  map[string]*Hold              // by node
 }
 
+// New returns a protected resource that is not served, and records into recorder.
+func New(recorder *history.Recorder) *Resource {
+	return &Resource{
+		recorder: recorder, closing: make(chan struct{}),
+		guards: map[string]*fence.Guard{}, last: map[string]protocol.ReadReply{}, writer: map[string]string{}, holds: map[string]*Hold{},
+	}
+}
+
 // Start serves a protected resource on a free port of the loopback interface
 // and records into recorder. Close ends it.
 func Start(recorder *history.Recorder) (*Resource, error) {
@@ -46,10 +55,8 @@ func Start(recorder *history.Recorder) (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resource: listen on loopback: %w", err)
 	}
-	r := &Resource{
-		recorder: recorder, listener: listener, done: make(chan struct{}), closing: make(chan struct{}),
-		guards: map[string]*fence.Guard{}, last: map[string]protocol.ReadReply{}, writer: map[string]string{}, holds: map[string]*Hold{},
-	}
+	r := New(recorder)
+	r.listener, r.done = listener, make(chan struct{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /write", r.write)
 	mux.HandleFunc("GET /read", r.read)
@@ -67,6 +74,9 @@ func (r *Resource) URL() string { return "http://" + r.listener.Addr().String() 
 // Close ends the resource; writes that are still held are decided first.
 func (r *Resource) Close() error {
 	r.closeOnce.Do(func() { close(r.closing) })
+	if r.server == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	err := r.server.Shutdown(ctx)
@@ -119,6 +129,28 @@ func (h *Hold) Release(ctx context.Context) (Decision, error) {
 	}
 }
 
+// Late lets the write go on, if one came, and tells what became of it, since it
+// was late: by an error of faults.ErrNoEffect if it was not.
+func (h *Hold) Late(ctx context.Context, node string) (evidence string, err error) {
+	select {
+	case <-h.arrived:
+	default: // no write ever came: there is none to wait for, and the next one is not to be held
+		h.releaseOnce.Do(func() { close(h.release) })
+		return "", nil
+	}
+	decided, err := h.Release(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case decided.Accepted && decided.Token == 0 && decided.After != "" && decided.After != node:
+		return fmt.Sprintf("the late write of %s was accepted after one of %s: it carries no token", node, decided.After), nil
+	case decided.Accepted:
+		return "", faults.NoEffect("the write of %s was accepted: nobody else had written meanwhile", node)
+	default:
+		return fmt.Sprintf("the late write of %s was refused: the fence stood at %d", node, decided.Fence), nil
+	}
+}
+
 // takeHold returns the hold that waits for a write of node, at most once.
 func (r *Resource) takeHold(node string) *Hold {
 	r.mu.Lock()
@@ -134,6 +166,16 @@ func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, `give {"node":"n1","election":"e1","token":7,"value":"…"}`, http.StatusBadRequest)
 		return
 	}
+	reply := r.Write(write)
+	status := http.StatusOK
+	if !reply.Accepted {
+		status = http.StatusConflict
+	}
+	respond(w, status, reply)
+}
+
+// Write makes a write, and returns when it is decided.
+func (r *Resource) Write(write protocol.WriteRequest) protocol.WriteReply {
 	op := history.Event{
 		Node: write.Node, Kind: history.Invoke, Call: history.Write,
 		Op: r.recorder.NextOp(), Value: write.Value, Token: write.Token,
@@ -151,11 +193,7 @@ func (r *Resource) write(w http.ResponseWriter, req *http.Request) {
 	if hold != nil {
 		hold.decided <- Decision{WriteReply: reply, Token: write.Token, After: after}
 	}
-	status := http.StatusOK
-	if !reply.Accepted {
-		status = http.StatusConflict
-	}
-	respond(w, status, reply)
+	return reply
 }
 
 // decide accepts or refuses a write and records the decision, in one step:
@@ -189,17 +227,19 @@ func (r *Resource) guard(election string) *fence.Guard {
 
 func (r *Resource) read(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
-	op := history.Event{
-		Node: query.Get("node"), Kind: history.Invoke, Call: history.Read,
-		Op: r.recorder.NextOp(),
-	}
+	respond(w, http.StatusOK, r.Read(query.Get("node"), query.Get("election")))
+}
+
+// Read reads what was written last.
+func (r *Resource) Read(node, election string) protocol.ReadReply {
+	op := history.Event{Node: node, Kind: history.Invoke, Call: history.Read, Op: r.recorder.NextOp()}
 	r.recorder.Stamp(op)
 	r.mu.Lock()
-	last := r.last[query.Get("election")]
+	defer r.mu.Unlock()
+	last := r.last[election]
 	op.Kind, op.Value, op.Token = history.Ok, last.Value, last.Token
 	r.recorder.Stamp(op)
-	r.mu.Unlock()
-	respond(w, http.StatusOK, last)
+	return last
 }
 
 func respond(w http.ResponseWriter, status int, reply any) {

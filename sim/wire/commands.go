@@ -14,8 +14,10 @@ type call struct {
 	key  place
 	own  func(value string) bool // it is the caller's
 
-	sent       time.Time // see command
-	candidates []string  // values that the key may hold, as a script can tell them apart
+	sent       time.Time               // see command
+	candidates []string                // values that the key may hold, as a script can tell them apart
+	owned      func(value string) bool // somebody sent it to take the lock with; nil: nobody knows
+	slots      map[string]bool         // fields whose value is the holder
 }
 
 // step notes what a command on the lock's key shows and does, by its reply,
@@ -24,7 +26,7 @@ func (c *call) step(v *view, reply Value) {
 	switch {
 	case reply.Kind == Withheld || reply.Kind == Error:
 		v.unclear = c.name + " got a reply that cannot be read"
-	case c.strings(v, reply), c.conditional(v, reply), c.expiries(v, reply), c.removals(v, reply), c.reads(v, reply):
+	case c.strings(v, reply), c.conditional(v, reply), c.expiries(v, reply), c.removals(v, reply), c.reads(v, reply), c.hashes(v, reply):
 	default:
 		v.unclear = c.name + " is not understood"
 	}
@@ -42,7 +44,7 @@ func (c *call) strings(v *view, reply Value) bool {
 		case reply.no():
 		case reply.yes() && known:
 			v.find(absent)
-			v.set(value, Endless, c.own)
+			c.write(v, value, Endless)
 		default:
 			return false
 		}
@@ -51,20 +53,26 @@ func (c *call) strings(v *view, reply Value) bool {
 		if !known {
 			return false
 		}
-		v.set(value, Endless, c.own)
+		c.write(v, value, Endless)
 	case "SETEX", "PSETEX":
 		ttl, fine := duration(c.arg(2), map[string]time.Duration{"SETEX": time.Second, "PSETEX": time.Millisecond}[c.name])
 		if !fine || len(c.args) != 4 {
 			return false
 		}
-		v.set(c.args[3], ttl, c.own)
+		c.write(v, c.args[3], ttl)
 	case "GETSET":
 		c.former(v, reply)
-		v.set(c.arg(2), Endless, c.own)
+		c.write(v, c.arg(2), Endless)
 	default:
 		return false
 	}
 	return true
+}
+
+// write notes that the value was written.
+func (c *call) write(v *view, value string, ttl time.Duration) {
+	v.set(value, ttl, c.own)
+	v.sent = c.sent
 }
 
 // former notes the value that the reply says the key held before.
@@ -163,14 +171,15 @@ func (c *call) set(v *view, reply Value) {
 	switch {
 	case took && s.nx:
 		v.find(absent)
-		v.set(s.value, s.ttl, c.own)
+		c.write(v, s.value, s.ttl)
 	case took && s.compares:
 		v.read(s.equals)
-		v.set(s.value, s.ttl, c.own)
+		c.write(v, s.value, s.ttl)
 	case took && s.xx:
 		v.rewrite(s.value, s.ttl)
+		v.sent = c.sent
 	case took:
-		v.set(s.value, s.ttl, c.own)
+		c.write(v, s.value, s.ttl)
 	case reply.Kind == Nil && s.nx, isText && s.get && s.nx:
 		v.find(present)
 	case reply.Kind == Nil && s.xx:
@@ -208,7 +217,7 @@ func (c *call) settings() settings {
 		case "EX", "PX", "EXAT", "PXAT":
 			i++
 			ttl, fine := c.lasts(option, c.arg(i))
-			if !fine {
+			if !fine || ttl <= 0 {
 				s.strange = "how long SET with " + option + " lasts is not known"
 			}
 			s.ttl = ttl
@@ -378,7 +387,7 @@ func (c *call) reads(v *view, reply Value) bool {
 // understood but that.
 var readOnly = map[string]bool{
 	"SUBSTR": true, "GETBIT": true, "DUMP": true, "WATCH": true, "OBJECT": true, "MEMORY": true, "DIGEST": true,
-	"HGET": true, "HGETALL": true, "HEXISTS": true, "HMGET": true, "HLEN": true, "LCS": true,
+	"HGETALL": true, "HMGET": true, "LCS": true,
 }
 
 // arg is an argument, empty if there is none.
@@ -391,6 +400,9 @@ func (c *call) arg(i int) string {
 
 // lasts is the time to live that an option of SET names.
 func (c *call) lasts(option, text string) (time.Duration, bool) {
+	if guessed(text) {
+		return 0, false
+	}
 	switch option {
 	case "EX":
 		return duration(text, time.Second)
@@ -405,20 +417,26 @@ func (c *call) lasts(option, text string) (time.Duration, bool) {
 		if option == "EXAT" {
 			at = time.Unix(n, 0)
 		}
+		if n > 1 && c.sent.Sub(at) > near { // 0 and 1 are ways to delete a key
+			return 0, false
+		}
 		return min(at.Sub(c.sent), Endless), true
 	default:
 		return 0, false
 	}
 }
 
+// absurd is a time to live that nobody can mean.
+const absurd = 20 * 365 * 24 * time.Hour
+
 // duration is a number of units, Endless at the most.
 func duration(text string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil || guessed(text) {
 		return 0, false
 	}
 	if n > int64(Endless/unit) {
-		return Endless, true
+		return Endless, n/1000 < int64(absurd/unit/1000)
 	}
 	return max(time.Duration(n), 0) * unit, true
 }

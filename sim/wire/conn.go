@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/recount-io/recount/history"
@@ -15,9 +17,11 @@ type Conn struct {
 	tell func(history.Event)
 	next func() int64
 
-	db     int
-	queues bool      // between MULTI and EXEC
-	queue  []command // what was sent since MULTI
+	db       int
+	queues   bool      // between MULTI and EXEC
+	queue    []command // what was sent since MULTI
+	later    int       // the database after EXEC
+	watching []watched
 }
 
 // command is what was sent, and where to.
@@ -35,9 +39,12 @@ type Exchange struct {
 	commands []command // what takes effect with it: itself, or those of the transaction
 	multi    bool      // EXEC
 	queued   bool      // it only becomes part of a transaction
+	sentAs   command
+	before   view // what is known of the lock before the transaction
 	sent     int
-	was      int // SELECT: the database before
+	was      int // if it changes the database: the one before, else -1
 	ops      []*operation
+	strange  string // why it is not understood, if so
 	over     bool
 }
 
@@ -62,14 +69,24 @@ func (c *Conn) send(args []string, cut bool) *Exchange {
 		return x
 	}
 	cmd := command{db: c.db, name: upper(args[0]), args: args, cut: cut, sent: c.lock.now()}
+	if c.queues {
+		cmd.db = c.later
+	}
+	x.sentAs = cmd
 	c.loads(cmd)
+	c.lock.look(c.node, cmd)
 	switch {
 	case cmd.name == "MULTI" && !c.queues:
-		c.queues, c.queue = true, nil
+		c.queues, c.queue, c.later = true, nil, c.db
 	case cmd.name == "EXEC":
 		x.commands, x.multi = c.queue, true
 		for i := range x.commands {
 			x.commands[i].sent = cmd.sent // only now they are carried out
+		}
+		x.was, c.db = c.db, c.later
+		c.claims(c.queue)
+		if seen := c.watch(c.lock.key); seen != nil && c.lock.found {
+			x.before = *seen
 		}
 		c.queues, c.queue = false, nil
 	case cmd.name == "DISCARD" || cmd.name == "RESET":
@@ -85,6 +102,7 @@ func (c *Conn) send(args []string, cut bool) *Exchange {
 		x.commands = []command{cmd}
 		c.configure(x, cmd)
 	}
+	c.watches(cmd)
 	x.begin()
 	if len(x.ops) == 0 {
 		x.commands = nil // nothing of it is needed again
@@ -107,6 +125,7 @@ func (x *Exchange) Answer(v Value) {
 		x.conn.note("queue", "a command was carried out that seemed to be part of a transaction: what such commands do is not known")
 	}
 	x.configured(v)
+	x.saw(v)
 	x.end(v)
 }
 
@@ -134,7 +153,12 @@ func (c *Conn) enqueue(cmd command) {
 	if len(c.queue) > maxQueue {
 		return // such a transaction does not fit its reply
 	}
-	if traces, known := c.traces(cmd, &view{}); traces == nil && known {
+	if cmd.name == "SELECT" && len(cmd.args) == 2 {
+		if n, err := strconv.Atoi(cmd.args[1]); err == nil {
+			c.later = n
+		}
+	}
+	if traces, known := c.traces(cmd, &view{}); traces == nil && known && !c.named(cmd) {
 		cmd = command{}
 	}
 	c.queue = append(c.queue, cmd)
@@ -151,15 +175,21 @@ func (c *Conn) note(id, text string) {
 // begin tells the operations that the exchange may turn out to be.
 func (x *Exchange) begin() {
 	c := x.conn
+	strange := ""
 	for _, v := range x.possible() {
+		strange = cmp.Or(strange, v.unclear)
 		if v.wrote {
 			c.lock.own(c.node, v.value)
 		}
 		x.expect(v)
 	}
 	x.merge()
+	if len(x.ops) > 0 {
+		x.strange = strange
+		c.lock.tally.count(c.node, strange)
+	}
 	for _, op := range x.ops {
-		op.event.Kind, op.event.Node, op.event.Op = history.Invoke, c.node, c.next()
+		op.event.Kind, op.event.Node, op.event.Op, op.event.Evidence = history.Invoke, c.node, c.next(), history.FromWire
 		if len(x.ops) > 1 {
 			op.event.Text = oneOfSeveral
 		}

@@ -11,7 +11,7 @@ const fewViews = 64
 
 // possible are the executions that the exchange may turn out to be.
 func (x *Exchange) possible() []view {
-	views := []view{{}}
+	views := []view{x.before}
 	about := false
 	for _, cmd := range x.commands {
 		var next []view
@@ -35,7 +35,7 @@ func (x *Exchange) possible() []view {
 	if !about {
 		return nil
 	}
-	return views
+	return x.conn.lock.doubt(views)
 }
 
 // explain are the executions that fit the reply.
@@ -46,7 +46,7 @@ func (x *Exchange) explain(reply Value) []view {
 	if reply.Kind != Array || len(reply.Items) != len(x.commands) {
 		return []view{{unclear: "EXEC got a reply that does not fit"}}
 	}
-	views := []view{{}}
+	views := []view{x.before}
 	for i, cmd := range x.commands {
 		views = x.conn.fitting(views, cmd, reply.Items[i])
 	}
@@ -90,6 +90,8 @@ func (cmd command) what() string {
 		return "a very long " + cmd.name
 	case cmd.name == "EVALSHA" || cmd.name == "EVALSHA_RO":
 		return cmd.name + " of " + cmd.args[1] + ", a script whose text was never seen, or that does what nobody can foresee"
+	case cmd.name == "FCALL" || cmd.name == "FCALL_RO":
+		return cmd.name + " of " + cmd.args[1] + ", a function whose library was never seen, or that does what nobody can foresee"
 	case isScript(cmd.name):
 		return cmd.name + " of a script that does what nobody can foresee"
 	default:
@@ -105,6 +107,7 @@ type trace struct {
 	result     Value
 	reveals    bool   // the reply tells the value that the script did not know
 	revealed   string // that value
+	timed      bool   // the script asked what time it is
 }
 
 // fits tells whether the reply can be that of the execution.
@@ -132,7 +135,10 @@ func (c *Conn) traces(cmd command, before *view) (list []trace, known bool) {
 		return nil, true
 	}
 	replies := k.guesses(before)
-	if replies == nil {
+	switch {
+	case replies == nil && reads(cmd):
+		return nil, true
+	case replies == nil:
 		return []trace{{}}, false
 	}
 	for _, reply := range replies {
@@ -149,6 +155,7 @@ func (c *Conn) replay(v view, t trace) view {
 				s.reply.Text = t.revealed
 			}
 			k.step(&v, s.reply)
+			v.clocked = v.clocked || t.timed
 		}
 	}
 	return v
@@ -160,20 +167,27 @@ func (c *Conn) call(cmd command, candidates []string) *call {
 	for _, i := range keysOf(cmd) {
 		at := place{cmd.db, cmd.args[i]}
 		if c.lock.is(at, takes, c, cmd.name) {
-			m := c.lock.member(c.node)
-			return &call{
-				name: cmd.name, args: cmd.args, key: at, sent: cmd.sent, candidates: candidates,
-				own: func(value string) bool { return slices.Contains(m.values, value) },
-			}
+			return c.onKey(cmd, at, candidates)
 		}
 	}
 	return nil
 }
 
+// onKey is the command as one on that key.
+func (c *Conn) onKey(cmd command, at place, candidates []string) *call {
+	m := c.lock.member(c.node)
+	return &call{
+		name: cmd.name, args: cmd.args, key: at, sent: cmd.sent, candidates: candidates,
+		own:   func(value string) bool { return slices.Contains(m.values, value) },
+		owned: func(value string) bool { return c.lock.owners[value] != nil },
+		slots: c.lock.slots,
+	}
+}
+
 // takesFree tells whether a command takes a key only if nobody has it.
 func takesFree(cmd command) bool {
 	switch cmd.name {
-	case "SETNX":
+	case "SETNX", "HSETNX":
 		return true
 	case "SET":
 		return len(cmd.args) > 3 && slices.ContainsFunc(cmd.args[3:], func(s string) bool { return upper(s) == "NX" })
@@ -193,7 +207,7 @@ func (c *Conn) configure(x *Exchange, cmd command) {
 
 // configured takes that back if the reply says that it did not.
 func (x *Exchange) configured(v Value) {
-	if x.was >= 0 && v.Kind == Error {
+	if x.was >= 0 && (v.Kind == Error || x.multi && v.Kind == Nil) {
 		x.conn.db = x.was
 	}
 }

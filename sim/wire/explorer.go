@@ -25,6 +25,7 @@ type explorer struct {
 	conn       *Conn
 	db         int
 	proto      *lua.FunctionProto
+	function   string // if proto is a library: the one to run
 	keys, args []string
 	sent       time.Time
 
@@ -33,6 +34,10 @@ type explorer struct {
 	path       []choice
 	at         int  // in path
 	lost       bool // something was done that nobody can foresee
+	timed      bool // the script asks what time it is
+
+	names []string // of functions that were registered
+	body  *lua.LFunction
 
 	steps []stepped
 	views map[string]*view // of this execution, by key
@@ -44,7 +49,7 @@ type choice struct{ taken, of int }
 // explore returns the executions; none if they are too many, or one does what
 // nobody can foresee.
 func (e *explorer) explore() []trace {
-	e.budget = &budget{Context: context.Background(), left: maxInstructions, done: make(chan struct{})}
+	e.begin()
 	for _, arg := range e.args {
 		if len(e.candidates) < maxCandidates && !slices.Contains(e.candidates, arg) {
 			e.candidates = append(e.candidates, arg)
@@ -52,11 +57,16 @@ func (e *explorer) explore() []trace {
 	}
 	var traces []trace
 	for {
+		timed := e.timed
 		value, fine := e.run()
+		if e.timed && !timed { // what it was told before may have been a time
+			e.path, traces = nil, nil
+			continue
+		}
 		if !fine || e.lost || len(traces) >= maxPaths {
 			return nil
 		}
-		traces = append(traces, trace{steps: e.steps, candidates: e.candidates, result: value})
+		traces = append(traces, trace{steps: e.steps, candidates: e.candidates, result: value, timed: e.timed})
 		e.path = e.path[:e.at]
 		for len(e.path) > 0 && e.path[len(e.path)-1].taken+1 >= e.path[len(e.path)-1].of {
 			e.path = e.path[:len(e.path)-1]
@@ -68,9 +78,20 @@ func (e *explorer) explore() []trace {
 	}
 }
 
+// begin sets the bounds.
+func (e *explorer) begin() {
+	e.budget = &budget{Context: context.Background(), left: maxInstructions, done: make(chan struct{})}
+}
+
 // run executes the script once, by the present path.
 func (e *explorer) run() (Value, bool) {
 	e.at, e.steps, e.views = 0, nil, map[string]*view{}
+	return e.perform()
+}
+
+// perform executes the script, or the function of the library.
+func (e *explorer) perform() (Value, bool) {
+	e.names, e.body = nil, nil
 	state := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 64, RegistrySize: 1024, RegistryMaxSize: 64 << 10})
 	defer state.Close()
 	state.SetContext(e.budget)
@@ -78,6 +99,15 @@ func (e *explorer) run() (Value, bool) {
 	state.Push(state.NewFunctionFromProto(e.proto))
 	if err := state.PCall(0, 1, nil); err != nil {
 		return Value{}, false
+	}
+	if e.function != "" {
+		if e.body == nil {
+			return Value{}, false
+		}
+		call := lua.P{Fn: e.body, NRet: 1, Protect: true}
+		if err := state.CallByParam(call, list(state, e.keys), list(state, e.args)); err != nil {
+			return Value{}, false
+		}
 	}
 	return fromLua(state.Get(-1), 0)
 }
@@ -98,25 +128,26 @@ func (e *explorer) furnish(state *lua.LState) {
 	if text, is := state.GetGlobal("string").(*lua.LTable); is {
 		text.RawSetString("rep", state.NewFunction(repeat))
 	}
-	list := func(items []string) *lua.LTable {
-		table := state.NewTable()
-		for _, item := range items {
-			table.Append(lua.LString(item))
-		}
-		return table
-	}
-	state.SetGlobal("KEYS", list(e.keys))
-	state.SetGlobal("ARGV", list(e.args))
+	state.SetGlobal("KEYS", list(state, e.keys))
+	state.SetGlobal("ARGV", list(state, e.args))
 	redis := state.NewTable()
 	state.SetFuncs(redis, map[string]lua.LGFunction{
 		"call": e.command, "pcall": e.command, "error_reply": told("err"), "status_reply": told("ok"),
-		"log": silent, "setresp": silent, "set_repl": silent, "replicate_commands": agree,
+		"log": silent, "setresp": silent, "set_repl": silent, "replicate_commands": agree, "register_function": e.register,
 	})
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		redis.RawSetString(level, lua.LNumber(i))
 	}
 	state.SetGlobal("redis", redis)
 	state.SetGlobal("server", redis)
+}
+
+func list(state *lua.LState, items []string) *lua.LTable {
+	table := state.NewTable()
+	for _, item := range items {
+		table.Append(lua.LString(item))
+	}
+	return table
 }
 
 func silent(*lua.LState) int { return 0 }
@@ -199,7 +230,7 @@ func (e *explorer) call(cmd command) *call {
 		}
 		return &call{
 			name: cmd.name, args: cmd.args, key: place{cmd.db, key}, sent: cmd.sent, candidates: e.candidates,
-			own: func(string) bool { return false },
+			own: func(string) bool { return false }, slots: lock.slots,
 		}
 	}
 	return nil
@@ -211,6 +242,13 @@ func (e *explorer) guesses(cmd command) []Value {
 		if list := k.guesses(e.views[k.key.key]); list != nil {
 			return list
 		}
+	}
+	if cmd.name == "TIME" {
+		e.timed = true
+		return shows(e.sent)
+	}
+	if e.timed {
+		return later(guessOther(cmd))
 	}
 	return guessOther(cmd)
 }

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"strconv"
+	"time"
+)
+
 // foreign stands for a value that is none of those that a script knows.
 const foreign = "\x00foreign value\x00"
 
@@ -70,7 +75,7 @@ func (c *call) guesses(v *view) []Value {
 	case "TYPE":
 		return there([]Value{{Kind: Status, Text: "string"}}, []Value{{Kind: Status, Text: "none"}})
 	}
-	return nil
+	return c.hashGuesses(v, there)
 }
 
 // holds are the values that the key may be found to hold.
@@ -107,6 +112,45 @@ const (
 	someNumber    = "982451653"
 )
 
+// farNumber is greater than any time that a clock shows, in whatever unit, and
+// someNumber is smaller: a script that asks what time it is can be expected to
+// compare what it finds with that.
+const (
+	farNumber = "4000000000000000000"
+	far       = 4_000_000_000_000_000_000
+)
+
+// guessed tells whether a number is made of one that a script was given for what
+// nobody knows.
+func guessed(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if n < 0 {
+		n = -n
+	}
+	return err == nil && (n >= far/2 || largeSentinel-1e6 < n && n < largeSentinel+1e6)
+}
+
+// later adds to guesses what they are if a time is meant that is to come.
+func later(list []Value) []Value {
+	for _, v := range list {
+		switch {
+		case v.Kind == Bulk && v.Text == someNumber:
+			list = append(list, bulk(farNumber))
+		case v.Kind == Int && v.Int == largeSentinel:
+			list = append(list, number(far))
+		}
+	}
+	return list
+}
+
+// shows is the answer to TIME.
+func shows(now time.Time) []Value {
+	if now.IsZero() {
+		return nil
+	}
+	return []Value{{Kind: Array, Items: []Value{bulk(strconv.FormatInt(now.Unix(), 10)), bulk(strconv.Itoa(now.Nanosecond() / 1000))}}}
+}
+
 // guessOther are the replies that a command may get that is not about the
 // lock, as far as a script can be expected to tell them apart.
 func guessOther(cmd command) []Value {
@@ -132,8 +176,6 @@ func guessOther(cmd command) []Value {
 		return []Value{number(0), number(1), large}
 	case "TTL", "PTTL":
 		return []Value{number(-2), number(-1), number(sentinel), large}
-	case "TIME":
-		return []Value{{Kind: Array, Items: []Value{bulk(someNumber), bulk(someNumber)}}}
 	case "HGETALL", "SMEMBERS", "LRANGE", "ZRANGE", "KEYS", "HKEYS", "HVALS", "ZRANGEBYSCORE":
 		return []Value{{Kind: Array}}
 	case "XADD":

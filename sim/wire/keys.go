@@ -1,5 +1,7 @@
 package wire
 
+import "strings"
+
 // keysOf are the places of the keys among a command's arguments, as far as it
 // is one that may be about a lock. Scripts are not: see scriptTraces.
 func keysOf(cmd command) []int {
@@ -40,4 +42,26 @@ var keyless = map[string]bool{
 	"PUBSUB": true, "SLOWLOG": true, "LATENCY": true, "ACL": true, "MODULE": true, "FAILOVER": true, "REPLICAOF": true, "SLAVEOF": true,
 	"FLUSHALL": true, "FLUSHDB": true, "SWAPDB": true, "RESET": true, "QUIT": true, "EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true,
 	"FCALL": true, "FCALL_RO": true,
+}
+
+// reads tells whether a command certainly changes nothing.
+func reads(cmd command) bool {
+	switch cmd.name {
+	case "GETEX":
+		return len(cmd.args) == 2
+	case "SORT", "GEORADIUS", "GEORADIUSBYMEMBER", "XREADGROUP":
+		return false
+	default:
+		return readOnly[cmd.name] || looks[cmd.name] || strings.HasSuffix(cmd.name, "_RO")
+	}
+}
+
+// looks are the commands, besides those of readOnly, that change nothing.
+var looks = map[string]bool{
+	"GET": true, "MGET": true, "GETRANGE": true, "EXISTS": true, "TOUCH": true, "TTL": true, "PTTL": true, "EXPIRETIME": true, "PEXPIRETIME": true,
+	"HGET": true, "HEXISTS": true, "HLEN": true, "STRLEN": true, "TYPE": true, "HKEYS": true, "HVALS": true, "HSTRLEN": true, "HSCAN": true, "HRANDFIELD": true, "LRANGE": true, "LLEN": true,
+	"LINDEX": true, "LPOS": true, "SCARD": true, "SISMEMBER": true, "SMISMEMBER": true, "SMEMBERS": true, "SRANDMEMBER": true, "SSCAN": true,
+	"ZCARD": true, "ZCOUNT": true, "ZRANGE": true, "ZRANGEBYSCORE": true, "ZRANGEBYLEX": true, "ZREVRANGE": true, "ZREVRANGEBYSCORE": true, "ZRANK": true,
+	"ZREVRANK": true, "ZSCORE": true, "ZMSCORE": true, "ZLEXCOUNT": true, "ZSCAN": true, "ZRANDMEMBER": true, "XLEN": true, "XRANGE": true,
+	"XREVRANGE": true, "XREAD": true, "XINFO": true, "XPENDING": true, "BITCOUNT": true, "BITPOS": true, "HTTL": true, "HPTTL": true,
 }

@@ -21,6 +21,11 @@ type Options struct {
 	// first such one that somebody uses. See Pattern.
 	Match func(key string) bool
 
+	// Prefix is what every key of the election begins with. As long as no lock
+	// is known, what is written to such keys counts as not understood. Empty:
+	// nothing does.
+	Prefix string
+
 	// Wall is what the server's wall clock shows, for commands that name the
 	// time at which a key expires. Nil: how long those last is not known.
 	Wall func() time.Time
@@ -51,9 +56,13 @@ type Lock struct {
 	owners  map[string]*owner // by value
 	members map[string]*member
 	noted   map[string]bool
+	slots   map[string]bool    // fields, if the lock is a hash, whose value is the holder
 	scripts map[string]*script // by SHA-1
 	serial  int                // of nonces
 	tick    int                // counts what is sent and what is answered
+	tally   tally
+	timing  timing // what the value says about when the lock ends
+	ends    bool   // its key got a time to live
 }
 
 // place is where a key is.
@@ -87,7 +96,7 @@ func NewLock(o Options) *Lock {
 	if o.Scripts == nil {
 		o.Scripts = NewScripts()
 	}
-	return &Lock{options: o, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, scripts: map[string]*script{}}
+	return &Lock{options: o, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}}
 }
 
 // Key is the key that is the lock, empty as long as that is not known.

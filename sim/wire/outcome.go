@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,9 @@ func (x *Exchange) end(v Value) {
 		return
 	}
 	views := x.explain(v)
+	x.conn.lock.clocked(views)
+	x.conn.lock.doubt(views)
+	x.recount(views)
 	l, m := x.conn.lock, x.conn.lock.member(x.conn.node)
 	for i := range views {
 		if views[i].unclear != "" {
@@ -38,6 +42,9 @@ func (x *Exchange) end(v Value) {
 	}
 	for _, op := range x.ops {
 		kind, holder, why := x.outcome(op, views, m)
+		if kind == history.Info && op.event.Call != history.Observe && !op.vague && x.strange == "" {
+			x.judge(x.what() + " with a reply that has several explanations")
+		}
 		if !l.touched {
 			kind, why = x.firstSight(op, kind, why, views)
 		}
@@ -45,7 +52,35 @@ func (x *Exchange) end(v Value) {
 	}
 }
 
+// recount notes whether the reply tells what the request did.
+func (x *Exchange) recount(views []view) {
+	why := ""
+	if len(views) == 0 {
+		why = x.what() + " with a reply that does not fit"
+	}
+	for i := range views {
+		why = cmp.Or(why, views[i].unclear)
+	}
+	x.judge(why)
+}
+
+// judge counts the request anew.
+func (x *Exchange) judge(why string) {
+	x.conn.lock.tally.revise(x.strange)
+	x.conn.lock.tally.judge(why)
+	x.strange = why
+}
+
+// what names the request.
+func (x *Exchange) what() string {
+	if x.multi {
+		return "EXEC"
+	}
+	return x.commands[0].name
+}
+
 func (x *Exchange) failAll(why, text string) {
+	x.judge("")                                        // it did nothing
 	if text != "" && !strings.Contains(text, "held") { // the checkers know that word
 		why += ": " + text
 	}

@@ -78,6 +78,10 @@ func (p *pairing) silent(name string, args []string) bool {
 			return false
 		}
 	}
+	if name == "RESET" { // which is answered in any mode
+		p.off, p.skip = false, 0
+		return false
+	}
 	if p.off {
 		return true
 	}

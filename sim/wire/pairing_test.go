@@ -21,6 +21,7 @@ func TestPairing(t *testing.T) {
 		{"nothing to unsubscribe from", "UNSUBSCRIBE\n" + set, "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n+OK\r\n", got},
 		{"no replies", "CLIENT REPLY OFF\n" + set + "CLIENT REPLY ON\nDEL lock\n", "+OK\r\n:1\r\n", "acquire info; release info"}, // not known to be free before
 		{"one reply left out", "CLIENT REPLY SKIP\nDEL lock\n" + set, "+OK\r\n", "release info; " + got},
+		{"no replies until a reset", "CLIENT REPLY OFF\nRESET\n" + set, "+RESET\r\n+OK\r\n", got},
 		{"monitoring", "MONITOR\nRESET\n" + set, "+OK\r\n+1.234567 [0 127.0.0.1:1] \"get\" \"x\"\r\n+RESET\r\n+OK\r\n", got},
 		{"a transaction", "MULTI\nSETNX lock a\nPING\nEXPIRE lock 1\nEXEC\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n+PONG\r\n:1\r\n", got},
 		{"a transaction that prolongs what it did not get", set + "MULTI\nSETNX lock a\nEXPIRE lock 1\nEXEC\n", "+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:0\r\n:1\r\n", got + "; " + got},

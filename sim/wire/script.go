@@ -19,6 +19,8 @@ import (
 type script struct {
 	proto *lua.FunctionProto // nil: it cannot be read
 	past  map[string][]trace // what came of it before, by its arguments
+
+	function string // if proto is a library: which of its functions
 }
 
 // Scripts are the texts of scripts by their names. Runs that share a server share
@@ -77,6 +79,13 @@ func (l *Lock) learn(text string) *script {
 		return known
 	}
 	l.options.Scripts.add(name, text)
+	s := compile(text)
+	l.scripts[name] = s
+	return s
+}
+
+// compile reads a text.
+func compile(text string) *script {
 	s := &script{past: map[string][]trace{}}
 	if strings.HasPrefix(text, "#!") { // a line for the server
 		if _, rest, found := strings.Cut(text, "\n"); found {
@@ -86,7 +95,6 @@ func (l *Lock) learn(text string) *script {
 	if chunk, err := parse.Parse(strings.NewReader(text), "script"); err == nil {
 		s.proto, _ = lua.Compile(chunk, "script") // nil if it cannot be
 	}
-	l.scripts[name] = s
 	return s
 }
 
@@ -95,6 +103,7 @@ func (c *Conn) loads(cmd command) {
 	if cmd.name == "SCRIPT" && len(cmd.args) == 3 && upper(cmd.args[1]) == "LOAD" && !cmd.cut {
 		c.lock.learn(cmd.args[2])
 	}
+	c.loadsLibrary(cmd)
 }
 
 // scriptTraces are the executions that the script may turn out to be.
@@ -103,16 +112,15 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	if !fine {
 		return nil, true // the server refuses it
 	}
-	about := c.lock.found && slices.Contains(keys, c.lock.key.key) && c.lock.key.db == cmd.db
-	if !c.lock.found {
-		about = slices.ContainsFunc(keys, c.lock.named)
-	}
+	about := slices.ContainsFunc(keys, func(key string) bool { return c.lock.is(place{cmd.db, key}, false, c, cmd.name) })
 	var s *script
 	switch cmd.name {
 	case "EVAL", "EVAL_RO":
 		s = c.lock.learn(cmd.args[1])
 	case "EVALSHA", "EVALSHA_RO":
 		s = c.lock.script(cmd.args[1])
+	case "FCALL", "FCALL_RO":
+		s = c.lock.function(cmd.args[1])
 	}
 	if s == nil || s.proto == nil {
 		if about {
@@ -123,7 +131,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	name := strconv.Quote(c.lock.key.key) + strconv.Itoa(cmd.db) + strings.Join(cmd.args[2:], "\x00")
 	traces, known := s.past[name]
 	if !known {
-		e := &explorer{conn: c, db: cmd.db, proto: s.proto, keys: keys, args: args, sent: cmd.sent}
+		e := &explorer{conn: c, db: cmd.db, proto: s.proto, function: s.function, keys: keys, args: args, sent: cmd.sent}
 		traces = e.explore()
 		if !c.lock.found && !c.settle(traces) {
 			return nil, true
@@ -131,7 +139,9 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		if len(s.past) >= maxPast {
 			clear(s.past)
 		}
-		s.past[name] = traces
+		if !e.timed {
+			s.past[name] = traces
+		}
 	}
 	if !cmd.sent.IsZero() {
 		traces = resent(traces, cmd.sent)
@@ -189,7 +199,7 @@ func (c *Conn) takesIn(t trace, at place) bool {
 		for _, i := range keysOf(s.cmd) {
 			if at == (place{s.cmd.db, s.cmd.args[i]}) {
 				(&call{
-					name: s.cmd.name, args: s.cmd.args, key: at, sent: s.cmd.sent, candidates: t.candidates, own: func(string) bool { return false },
+					name: s.cmd.name, args: s.cmd.args, key: at, sent: s.cmd.sent, candidates: t.candidates, own: func(string) bool { return false }, slots: map[string]bool{},
 				}).step(&v, s.reply)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Tap is a TCP relay that reads along: candidates connect to it in place of
@@ -72,13 +73,21 @@ func (t *Tap) Close() error {
 	return nil
 }
 
+// acceptPause is how long nobody is let in after that failed.
+const acceptPause = 10 * time.Millisecond
+
 func (t *Tap) accept() {
 	for {
 		client, err := t.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
-		}
-		if err == nil {
+		case err != nil: // no descriptor is free, say
+			select {
+			case <-t.ctx.Done():
+			case <-time.After(acceptPause):
+			}
+		default:
 			t.work.Go(func() { t.relay(client) })
 		}
 	}

@@ -31,7 +31,9 @@ type view struct {
 	call    history.Call // what was done in the end; empty: nothing
 	fresh   bool         // acquire: there certainly was no lease
 	ttl     time.Duration
-	unclear string // why nobody can say what was done
+	sent    time.Time // when what was written was sent
+	clocked bool      // by a script that asked what time it is
+	unclear string    // why nobody can say what was done
 }
 
 // find notes what an answer tells about the key as it was found.

@@ -1,0 +1,133 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/wire"
+)
+
+// noon is what the store's clock shows in these tests.
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func atNoon() time.Time { return noon }
+
+func unix(after time.Duration) string   { return fmt.Sprint(noon.Add(after).Unix()) }
+func millis(after time.Duration) string { return fmt.Sprint(noon.Add(after).UnixMilli()) }
+
+// A lock that ends when its value says so, and not when its key goes away, is
+// none whose requests are understood: nobody is accused of taking what is over.
+func TestLockThatEndsByItsValue(t *testing.T) {
+	for name, values := range map[string][2]string{
+		"seconds":             {unix(10 * time.Second), unix(40 * time.Second)},
+		"seconds with a part": {unix(10*time.Second) + ".25", unix(40*time.Second) + ".75"},
+		"milliseconds":        {millis(10 * time.Second), millis(40 * time.Second)},
+		"owner and end":       {"n1:" + millis(10*time.Second), "n2:" + millis(40*time.Second)},
+		"JSON":                {`{"owner":"n1","expires":` + unix(10*time.Second) + "}", `{"owner":"n2","expires":` + unix(40*time.Second) + "}"},
+		"date":                {`{"owner":"n1","until":"2026-11-22T12:00:10Z"}`, `{"owner":"n2","until":"2026-11-22T12:00:40Z"}`},
+		"date without a zone": {"n1 2026-11-22 12:00:10", "n2 2026-11-22 12:00:40"},
+		"since when":          {"n1 " + unix(-time.Second), "n2 " + unix(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTape(wire.Options{Wall: atNoon})
+			do := func(node string, reply wire.Value, args ...string) { p.conn(node).Send(args).Answer(reply) }
+			do("n1", number(1), "SETNX", "lock", values[0])
+			do("n2", number(0), "SETNX", "lock", values[1])
+			do("n2", bulk(values[0]), "GET", "lock")
+			do("n2", bulk(values[0]), "GETSET", "lock", values[1])
+			do("n1", number(1), "DEL", "lock")
+			for _, e := range p.events {
+				if e.Kind == history.Ok {
+					t.Errorf("%s %s is taken to be understood, with a time to live of %v", e.Node, e.Call, e.TTL)
+				}
+			}
+			if e := p.lock.Understanding(); e.Wire.Lock != "lock" || e.Wire.Operations != 5 || e.Wire.Understood > 1 || !strings.Contains(e.Text, "a lock ") {
+				t.Errorf("%+v: %s", e.Wire, e.Text)
+			}
+		})
+	}
+}
+
+// A value may tell a time and mean nothing by it: that of its making, if the key
+// has a time to live, or the end that the key has anyway.
+func TestTimesInNames(t *testing.T) {
+	for name, sends := range map[string][][]string{
+		"made at, with a time to live": {{"SET", "lock", "n1-" + millis(0), "NX", "PX", "2000"}},
+		"ends with the key":            {{"SET", "lock", `{"expires":` + millis(2*time.Second) + "}", "NX", "PX", "2000"}},
+		"hexadecimal":                  {{"SETNX", "lock", "ab" + millis(2*time.Second) + "cd"}},
+		"another year":                 {{"SETNX", "lock", "n1-1234567890"}},
+	} {
+		p := newTape(wire.Options{Wall: atNoon})
+		for _, args := range sends {
+			p.conn("n1").Send(args).Answer(map[string]wire.Value{"SET": okay, "SETNX": number(1)}[args[0]])
+		}
+		if got := p.told(); !strings.HasPrefix(got, "n1 acquire ok ") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// SETNX and then EXPIRE: from there on the key ends by itself, and a time that
+// is a part of the value is part of a name.
+func TestTimeToLiveComesAfter(t *testing.T) {
+	p := newTape(wire.Options{Wall: atNoon})
+	value := "n1-" + unix(0)
+	p.do("n1", "SETNX lock "+value, number(1))
+	p.told()
+	p.do("n1", "EXPIRE lock 2", number(1))
+	p.do("n1", "GET lock", bulk(value))
+	p.do("n1", "DEL lock", number(1))
+	p.do("n2", "SETNX lock n2-"+unix(0), number(1))
+	if got, want := p.told(), "n1 renew ok 2s\nn1 observe ok holder n1\nn1 release ok\nn2 acquire ok 240h0m0s"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// No time to live is told that cannot be one.
+func TestAbsurdTimesToLive(t *testing.T) {
+	const (
+		byClock  = `local t = redis.call('TIME') if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EXAT', t[1] + 2) then return 1 end return 0`
+		elseOver = `local t = redis.call('TIME') local over = redis.call('GET', KEYS[2])
+if over and tonumber(over) > tonumber(t[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1]) redis.call('SET', KEYS[2], t[1] + 2) return 1`
+		ofAnother = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIREAT', KEYS[1], redis.call('GET', KEYS[2])) end return 0`
+		forSoLong = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], redis.call('GET', KEYS[2])) end return 0`
+		longer    = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], redis.call('PTTL', KEYS[1]) + 1000) end return 0`
+	)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"by the store's clock": {[]string{"EVAL", byClock, "1", "lock", "v"}, "n1 acquire ok 2s"},
+		"end in another key":   {[]string{"EVAL", ofAnother, "2", "lock", "end", "a"}, "info"},
+		"time in another key":  {[]string{"EVAL", forSoLong, "2", "lock", "time", "a"}, "info"},
+		"longer than it was":   {[]string{"EVAL", longer, "1", "lock", "a"}, "info"},
+		"compares with it":     {[]string{"EVAL", elseOver, "2", "lock", "end", "v"}, "info"},
+		"end that is past":     {[]string{"SET", "lock", "v", "PXAT", millis(-time.Hour)}, "info"},
+		"end of long ago":      {[]string{"PEXPIREAT", "lock", "982451653000"}, "info"},
+		"a century":            {[]string{"EXPIRE", "lock", "3200000000"}, "info"},
+		"a year":               {[]string{"EXPIRE", "lock", "31536000"}, "n1 renew ok 240h0m0s"},
+		"deleted by its end":   {[]string{"PEXPIREAT", "lock", "1"}, "n1 release ok"},
+	} {
+		p := newTape(wire.Options{Key: "lock", Wall: atNoon})
+		p.do("n1", "SET lock a NX PX 1000", okay)
+		p.told()
+		reply := number(1)
+		if test.args[0] == "SET" {
+			reply = okay
+		}
+		p.conn("n1").Send(test.args).Answer(reply)
+		for _, e := range p.events {
+			if e.TTL < 0 || e.TTL > wire.Endless {
+				t.Errorf("%s: a time to live of %v", name, e.TTL)
+			}
+		}
+		got := p.told()
+		if test.want == "info" && (strings.Contains(got, " ok") || !strings.Contains(got, "acquire info")) || test.want != "info" && got != test.want {
+			t.Errorf("%s: %s\nwant %s", name, got, test.want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/checker/internal/index"
 	"github.com/recount-io/recount/history"
 )
 
@@ -102,10 +103,10 @@ func BenchmarkCheck1M(b *testing.B) {
 	h := long(1_000_000, func(*simulation) {})
 	before := heapKB()
 	for b.Loop() {
-		x := &findings{}
-		r := indexed(h)
-		checkLease(r, findLeases(r), time.Minute, x)
-		c := x.lease()
+		r := index.Build(h)
+		f := &facts{Index: r}
+		f.judgeLease(time.Minute)
+		c := f.judges
 		if c.Intervals.Verdict != Pass || c.StoreOrder.Verdict != Pass || c.Porcupine.Verdict != Pass {
 			b.Fatalf("%+v", c)
 		}
@@ -133,7 +134,7 @@ func BenchmarkCheck100kWrong(b *testing.B) {
 		h.Events = append(h.Events, e)
 	}
 	for b.Loop() {
-		if r := Check(h, Options{}); finding(r, LeaseLinearizable).Verdict != Fail {
+		if r := Check(h, Options{}); of(r, LeaseLinearizable).Verdict != Fail {
 			b.Fatalf("%+v", r.Lease)
 		}
 	}
@@ -161,55 +162,6 @@ func benchmarkWatch(b *testing.B, events int64) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h.Events)), "ns/event")
-}
-
-// A long history is checked as it goes. What is measured is the checker alone;
-// heap-KB is what lives after the whole length, and after a tenth of it.
-func BenchmarkRolling(b *testing.B) {
-	for _, x := range []struct {
-		name   string
-		change func(*watch)
-	}{
-		{"calm", func(w *watch) { w.faults, w.lost = 0, 0 }},
-		{"faults", func(w *watch) { w.lossy = false }},
-		{"losses", func(*watch) {}},
-	} {
-		b.Run(x.name, func(b *testing.B) { benchmarkRolling(b, x.change) })
-	}
-}
-
-func benchmarkRolling(b *testing.B, change func(*watch)) {
-	const events, portion = 1_000_000, 8192
-	b.ReportAllocs()
-	for range b.N {
-		b.StopTimer()
-		var batch []history.Event
-		w := newWatch(1, func(e *history.Event) { batch = append(batch, *e) }, change)
-		r := NewRolling(w.header(), Options{})
-		early := 0.0
-		for w.seq < events {
-			w.run(w.seq + portion)
-			b.StartTimer()
-			r.Add(batch)
-			b.StopTimer()
-			batch = batch[:0]
-			if early == 0 && w.seq >= events/10 {
-				early = heapKB()
-			}
-		}
-		b.StartTimer()
-		s := r.Result()
-		b.StopTimer()
-		if finding(findingsOf(s), LeaseLinearizable).Verdict != Pass || s.Events < events {
-			b.Fatalf("%+v", s)
-		}
-		b.ReportMetric(early, "heap-KB-at-a-tenth")
-		b.ReportMetric(heapKB(), "heap-KB")
-		b.ReportMetric(float64(s.Longest), "longest-piece")
-		b.ReportMetric(s.End.Seconds()/30, "leases")
-		runtime.KeepAlive(r)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events, "ns/event")
 }
 
 // heapKB is what lives on the heap.

@@ -1,10 +1,15 @@
 package checker
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/checker/internal/index"
+	"github.com/recount-io/recount/checker/internal/search"
 	"github.com/recount-io/recount/history"
 )
 
@@ -32,109 +37,82 @@ type Options struct {
 // Result.Measured together with why it was waived. If the history is not
 // well-formed no other promise is judged, and all of them are unknown.
 func Check(h *history.History, o Options) *Result {
-	run := indexed(h)
-	v := &Result{End: run.end, Ops: run.counted}
-	x := &findings{}
-	x.add(WellFormed, checkWellFormed(run, &x.tally))
-	v.Faults = countFaults(run, nil)
-	if x.judgeable() {
-		judge(run, o, v, x)
+	x := index.Build(h)
+	defer x.Release()
+	v := &Result{End: x.End, Ops: OpCounts(x.Counted), Faults: countFaults(x)}
+	form := wellFormed(&facts{Index: x})
+	if why := unjudgeable(x, form); why != "" {
+		undecided := finding.Undecided(why)
+		v.Lease = LeaseChecks{undecided, undecided, undecided}
+		v.sort(&h.Header, func(r *Row) Finding {
+			if r.Name == WellFormed {
+				return form
+			}
+			return undecided
+		})
+		return v
 	}
-	v.Asked, v.Measured, v.Lease = x.sorted(run)
-	v.Verdict = overall(v.Asked)
-	run.recycle()
+	f := gather(x, o)
+	f.report(v)
+	v.sort(&h.Header, func(r *Row) Finding { return r.check(f) })
 	return v
 }
 
-// judgeable tells whether the history can be judged beyond its form.
-func (x *findings) judgeable() bool { return x.unjudgeable() == "" }
+// nearLease is the share of a lease from which on an error of the clocks leaves
+// nothing to be told about leases.
+const nearLease = 4
 
 // unjudgeable says why a history cannot be judged beyond its form, or "".
-func (x *findings) unjudgeable() string {
-	f := x.of(WellFormed, nil)
-	switch {
-	case x.tally.events == 0:
+func unjudgeable(x *index.Index, form Finding) string {
+	switch e := x.Header.ClockError; {
+	case x.Events == 0:
 		return "the history has no event"
-	case f.Verdict == Fail:
-		return "the history is not well-formed (" + f.Reason + "), so nothing else can be judged from it"
+	case form.Verdict == Fail:
+		return "the history is not well-formed (" + form.Reason + "), so nothing else can be judged from it"
+	case e > 0 && x.Header.Lease > 0 && e >= x.Header.Lease/nearLease:
+		return fmt.Sprintf("the times of two nodes may differ by %s (clock_error_ns), and a lease lasts %s: nothing can be told from times",
+			finding.Span(e), finding.Span(x.Header.Lease))
 	default:
 		return ""
 	}
 }
 
-// judge runs every checker but WellFormed over a history, or a piece of one. It
-// fills in what a piece has of its own: the lists, and the counts that add up.
-func judge(run *run, o Options, v *Result, x *findings) {
-	limit := o.PorcupineCap
-	if limit == 0 {
-		limit = DefaultPorcupineCap
-	}
-	run.intervals = findLeases(run)
-	v.Holdings = holdings(run.intervals)
-	checkLease(run, run.intervals, limit, x)
-
-	v.Terms = terms(run)
-	v.Writes = countWrites(run, v.Holdings)
-	v.Failovers = failovers(run)
-	t := &x.tally
-	x.add(AtMostOneLeader, checkAtMostOneLeader(run, t))
-	x.add(LossHeeded, checkLossHeeded(run, t))
-	x.add(TokensIncrease, checkTokensIncrease(run, t))
-	x.add(FencedWrites, checkFencedWrites(run, t))
-	x.add(LeaderReturns, checkLeaderReturns(run, t))
-	x.add(FailoverBound, checkFailoverBound(run, v.Failovers, t))
-	x.add(Stable, checkStable(run, t))
-	v.DualBelief = t.dual
-	leaderless, whole := availability(run)
-	t.led += whole
-	v.Leaderless = leaderless
-	v.Availability = share(leaderless, whole)
-}
-
-// sorted makes the findings on all promises, those that the header asks for
-// and the others, and those of the three lease checkers.
-func (x *findings) sorted(r *run) (asked, measured []Finding, lease LeaseChecks) {
-	found := map[Promise]Finding{WellFormed: x.of(WellFormed, r)}
-	why := x.unjudgeable()
-	for _, p := range Promises[1:] {
-		if why != "" {
-			found[p] = unknown(p, why)
-		} else {
-			found[p] = x.of(p, r)
-		}
-	}
-	if why != "" {
-		f := unknown(LeaseLinearizable, why)
-		lease = LeaseChecks{Intervals: f, StoreOrder: f, Porcupine: f}
-	} else {
-		lease = x.lease()
-	}
-	asked, measured = sortFindings(&r.header, found)
-	return asked, measured, lease
-}
-
-// sortFindings distributes the findings over Asked and Measured.
-func sortFindings(header *history.Header, found map[Promise]Finding) (asked, measured []Finding) {
-	for _, p := range Promises {
-		f := found[p]
-		why, waived := header.Waived[string(p)]
+// sort distributes the findings over Asked and Measured.
+func (v *Result) sort(header *history.Header, find func(*Row) Finding) {
+	for i := range table {
+		r := &table[i]
+		f := find(r)
+		f.Promise = r.Name
+		why, waived := header.Waived[string(r.Name)]
 		switch {
 		case waived:
 			f.Reason = "waived: " + why + " (measured all the same: " + f.Reason + ")"
-			measured = append(measured, f)
-		case len(header.Promises) == 0 || slices.Contains(header.Promises, string(p)):
-			asked = append(asked, f)
+			v.Measured = append(v.Measured, f)
+		case len(header.Promises) == 0 || slices.Contains(header.Promises, string(r.Name)):
+			v.Asked = append(v.Asked, f)
 		default:
-			measured = append(measured, f)
+			v.Measured = append(v.Measured, f)
 		}
 	}
 	for _, name := range header.Promises {
 		if !slices.Contains(Promises, Promise(name)) {
-			asked = append(asked, unknown(Promise(name),
-				"there is no promise of this name; the promises are "+promiseNames()))
+			f := finding.Undecided("there is no promise of this name; the promises are " + promiseNames())
+			f.Promise = Promise(name)
+			v.Asked = append(v.Asked, f)
 		}
 	}
-	return asked, measured
+	v.Verdict = Overall(v.Asked)
+}
+
+// Overall is the verdict that the findings come to together; see Fold.
+func Overall(all []Finding) Verdict {
+	return Fold(func(yield func(Verdict) bool) {
+		for i := range all {
+			if !yield(all[i].Verdict) {
+				return
+			}
+		}
+	})
 }
 
 func promiseNames() string {
@@ -145,18 +123,15 @@ func promiseNames() string {
 	return strings.Join(names, ", ")
 }
 
-func overall(asked []Finding) Verdict {
-	verdict := Pass
-	if len(asked) == 0 {
-		return Unknown
-	}
-	for _, f := range asked {
-		switch f.Verdict {
-		case Fail:
-			return Fail
-		case Unknown:
-			verdict = Unknown
-		}
-	}
-	return verdict
+// VisualizeLease writes porcupine's own page on the operations on the lease,
+// one partition for each election, with the faults as annotations. Where no
+// order of the operations exists, the page shows the longest partial ones.
+//
+// An election with more than 2000 operations is cut to the stretch around the
+// point at which the search gets stuck, or to its beginning. The search takes
+// 10 s at the most; what it found by then is shown. The history must be
+// well-formed. It is an error if there is no operation on a lease, or if w
+// fails.
+func VisualizeLease(h *history.History, w io.Writer) error {
+	return search.Picture(index.Build(h), w)
 }

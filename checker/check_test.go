@@ -28,7 +28,7 @@ func goodStory() *story {
 	return s.note(20000 * ms)
 }
 
-func finding(r *Result, p Promise) Finding {
+func of(r *Result, p Promise) Finding {
 	for _, f := range append(append([]Finding{}, r.Asked...), r.Measured...) {
 		if f.Promise == p {
 			return f
@@ -39,7 +39,7 @@ func finding(r *Result, p Promise) Finding {
 
 func expect(t *testing.T, r *Result, p Promise, want Verdict) Finding {
 	t.Helper()
-	f := finding(r, p)
+	f := of(r, p)
 	if f.Verdict != want || f.Reason == "" {
 		t.Errorf("%s is %v (%s), want %v", p, f.Verdict, f.Reason, want)
 	}

@@ -6,40 +6,43 @@ import (
 	"slices"
 	"time"
 
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/checker/internal/index"
 	"github.com/recount-io/recount/history"
 )
 
 // resignCause is the Failover.Cause of a leader that gave up on purpose.
 const resignCause = "resign"
 
-// checkFailoverBound decides whether every failover's excess (what is left
+// failoverBound decides whether every failover's excess (what is left
 // after the part that no elector may skip) is within the bound: that of the
-// header, or the derived one. A failover during which the machine stalled is
-// not judged: nobody knows how long it would have taken.
-func checkFailoverBound(r *run, all []Failover, t *tally) *Finding {
-	bound := r.failoverBound()
-	for i := range all {
-		f := &all[i]
-		t.failovers++
-		if f.Excess > bound && r.stalled(f.At, f.At+f.Total) {
+// header, or the derived one. A failover during which the machine, or the store,
+// was not up to the run is not judged: nobody knows how long it would have taken.
+func failoverBound(x *facts) Finding {
+	bound := x.FailoverBound()
+	judged := 0
+	var worst *Failover
+	for i := range x.failovers {
+		f := &x.failovers[i]
+		if f.Excess > bound && x.Disturbed(f.At, f.At+f.Total) {
 			continue
 		}
-		t.bounded++
-		if t.worst == nil || f.Excess > t.worst.Excess {
-			t.worst = f
+		judged++
+		if worst == nil || f.Excess > worst.Excess {
+			worst = f
 		}
 	}
-	if t.worst == nil || t.worst.Excess <= bound {
-		return nil
+	switch {
+	case len(x.failovers) == 0:
+		return finding.Nothing("no failover happened")
+	case judged == 0:
+		return finding.Undecided("the machine stalled, or the store was overloaded, during every failover; run it again on a calmer one")
+	case worst.Excess > bound:
+		return finding.Failed(fmt.Sprintf("the failover from %s to %s at %s (%s) took %s longer than it had to; the bound is %s",
+			worst.From, worst.To, finding.Moment(worst.At), worst.Cause, finding.Span(worst.Excess), finding.Span(bound)), worst.Evidence...)
 	}
-	f := fail(FailoverBound, fmt.Sprintf("the failover from %s to %s at %s (%s) took %s longer than it had to; the bound is %s",
-		t.worst.From, t.worst.To, moment(t.worst.At), t.worst.Cause, span(t.worst.Excess), span(bound)), t.worst.Evidence...)
-	return &f
-}
-
-// stalled tells whether the machine held up the run at some time in the window.
-func (r *run) stalled(from, to time.Duration) bool {
-	return slices.ContainsFunc(r.stalls(), func(f *fault) bool { return f.from <= to && from <= f.to })
+	return finding.Passed(fmt.Sprintf("%s took at most %s longer than needed (bound %s)",
+		finding.Count(judged, "failover"), finding.Span(worst.Excess), finding.Span(bound)))
 }
 
 // failovers lists the ways from one leader to the next one. A failover runs
@@ -64,17 +67,17 @@ func (r *run) stalled(from, to time.Duration) bool {
 // Detect is 0 and Acquire counts from the end of Wait. A fault that heals
 // before the lease ends gives no failover, and a leader that comes back as its
 // own successor, after its lease was lost, does.
-func failovers(r *run) []Failover {
+func failovers(x *index.Index) []Failover {
 	var out []Failover
-	for _, e := range r.elections {
-		writes := len(e.writes) > 0
-		i := e.past.leader(e.beliefs)
-		for j := i + 1; j < len(e.beliefs); j++ {
-			first, at := e.serves(e.beliefs[j], writes)
+	for _, e := range x.Elections {
+		writes := len(e.Writes) > 0
+		i := 0
+		for j := i + 1; j < len(e.Beliefs); j++ {
+			first, at := serves(e, e.Beliefs[j], writes)
 			if first == 0 {
 				continue // it never acted: its successor ends the failover
 			}
-			if f, ok := r.failover(e, e.beliefs[i], e.beliefs[j], first, at); ok {
+			if f, ok := failover(x, e, e.Beliefs[i], e.Beliefs[j], first, at); ok {
 				out = append(out, f)
 			}
 			i = j
@@ -85,56 +88,56 @@ func failovers(r *run) []Failover {
 
 // serves finds the event with which a term begins to act: its first accepted
 // write, or its election if the history has no writes.
-func (e *election) serves(b *belief, writes bool) (seq int64, at time.Duration) {
+func serves(e *index.Election, b *index.Belief, writes bool) (seq int64, at time.Duration) {
 	if !writes {
-		return b.term.Begin, b.term.From
+		return b.Begin, b.From
 	}
-	var first *op
-	e.writesByTerm().of(&b.term, func(o *op) {
-		if o.token == 0 && (o.from < b.term.From || o.from > b.term.To) {
+	var first *index.Op
+	e.Accepted(b, func(o *index.Op) {
+		if o.Token == 0 && (o.From < b.From || o.From > b.To) {
 			return
 		}
-		if first == nil || o.to < first.to {
+		if first == nil || o.To < first.To {
 			first = o
 		}
 	})
 	if first == nil {
 		return 0, 0
 	}
-	return first.completed, first.to
+	return first.Completed, first.To
 }
 
 // failover measures one failover. It is none if the old leader still led when
 // the new one began and nothing had happened to it.
-func (r *run) failover(e *election, old, next *belief, servedSeq int64, served time.Duration) (Failover, bool) {
-	grant := e.grantOf(next)
-	begin := next.term.From
+func failover(x *index.Index, e *index.Election, old, next *index.Belief, servedSeq int64, served time.Duration) (Failover, bool) {
+	grant := grantOf(e, next)
+	begin := next.From
 	if grant != nil {
-		begin = min(begin, grant.to)
+		begin = min(begin, grant.To)
 	}
-	c, ok := r.causeOf(e, old, begin)
+	c, ok := causeOf(x, e, old, begin)
 	if !ok {
 		return Failover{}, false
 	}
 	sent, replied := begin, begin
 	evidence := []int64{c.seq, servedSeq}
 	if grant != nil {
-		sent, replied = grant.from, grant.to
-		evidence = append(evidence, grant.completed)
+		sent, replied = grant.From, grant.To
+		evidence = append(evidence, grant.Completed)
 	}
 	over := c.at
 	if c.name != resignCause {
-		over = max(over, r.leaseEnd(e, old, c.at))
-		over = r.unblocked(old.term.Node, over, sent)
+		over = max(over, leaseEnd(x, e, old, c.at))
+		over = unblocked(x, old.By.Name, over, sent)
 	}
 	over = min(over, max(replied, c.at))
 	sent = max(sent, over)
 	replied = max(replied, sent)
 	served = max(served, replied)
 	return Failover{
-		Election: e.name, Cause: c.name, From: old.term.Node, To: next.term.Node, At: c.at,
+		Election: e.Name, Cause: c.name, From: old.By.Name, To: next.By.Name, At: c.at,
 		Wait: over - c.at, Detect: sent - over, Acquire: replied - sent, Announce: served - replied,
-		Total: served - c.at, Excess: served - over, Evidence: sorted(evidence),
+		Total: served - c.at, Excess: served - over, Evidence: finding.Sorted(evidence),
 	}, true
 }
 
@@ -146,36 +149,35 @@ type cause struct {
 }
 
 // causeOf finds why a term ended before its successor got the lease.
-func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, bool) {
-	t := &old.term
+func causeOf(x *index.Index, e *index.Election, old *index.Belief, begin time.Duration) (cause, bool) {
 	found := []cause{}
-	if t.graceful() && t.To <= begin {
-		found = append(found, cause{resignCause, t.To, t.End})
+	if old.Graceful() && old.To <= begin {
+		found = append(found, cause{resignCause, old.To, old.End})
 	}
-	renewed := r.lastRenewal(e, old)
-	for _, f := range r.faults {
-		if !f.hits(t.Node) || f.name == resignCause {
+	renewed := lastRenewal(e, old)
+	for _, f := range x.Faults {
+		if !f.Hits(old.By.Name) || f.Name == resignCause {
 			continue // a resignation begins when the leader has ended its work
 		}
-		at := f.on
+		at := f.On
 		if renewed >= at { // it takes effect later than it is put on
-			at = f.since
+			at = f.Since
 		}
-		if renewed < at && at >= t.From && at <= min(t.To, begin) {
-			found = append(found, cause{f.name, at, f.onSeq})
+		if renewed < at && at >= old.From && at <= min(old.To, begin) {
+			found = append(found, cause{f.Name, at, f.OnSeq})
 		}
 	}
-	if t.Why == exitWhy && t.To <= begin { // after the faults: one of them may be why, in the same moment
-		found = append(found, cause{exitWhy, t.To, t.End})
+	if old.Why == index.ExitWhy && old.To <= begin { // after the faults: one of them may be why, in the same moment
+		found = append(found, cause{index.ExitWhy, old.To, old.End})
 	}
 	if len(found) == 0 {
-		if t.To > begin || t.leads() {
+		if old.To > begin || old.Lasts() {
 			return cause{}, false
 		}
-		c := cause{t.Why, t.To, t.End}
-		for _, f := range r.faults {
-			if f.hits(history.StoreTarget) && f.on <= t.To && t.To <= f.off+r.returnBound() && renewed < f.off {
-				c.name, c.seq = f.name, f.onSeq
+		c := cause{old.Why, old.To, old.End}
+		for _, f := range x.Faults {
+			if f.Hits(history.StoreTarget) && f.On <= old.To && old.To <= f.Off+x.ReturnBound() && renewed < f.Off {
+				c.name, c.seq = f.Name, f.OnSeq
 			}
 		}
 		return c, true
@@ -185,29 +187,29 @@ func (r *run) causeOf(e *election, old *belief, begin time.Duration) (cause, boo
 
 // lastRenewal is the call of the last renewal of the term that succeeded, or,
 // where only its beliefs were recorded, its last extension.
-func (r *run) lastRenewal(e *election, b *belief) time.Duration {
-	last := -forever
-	e.changes(&b.term, func(o *op) {
-		if o.call == history.Renew && o.kind == history.Ok && (o.token != 0 || o.to <= b.term.To) {
-			last = max(last, o.from)
+func lastRenewal(e *index.Election, b *index.Belief) time.Duration {
+	last := -index.Forever
+	e.Changes(b, func(o *index.Op) {
+		if o.Call == history.Renew && o.Kind == history.Ok && (o.Token != 0 || o.To <= b.To) {
+			last = max(last, o.From)
 		}
 	})
-	if len(e.ops) == 0 {
-		last = b.extended
+	if len(e.Ops) == 0 {
+		last = b.Extended
 	}
 	return last
 }
 
 // grantOf is the acquire that gave the term its lease; nil if none was
 // recorded.
-func (e *election) grantOf(b *belief) *op {
-	var named, grant *op
-	e.terms().of(&b.term, func(o *op) {
+func grantOf(e *index.Election, b *index.Belief) *index.Op {
+	var named, grant *index.Op
+	e.Changes(b, func(o *index.Op) {
 		switch {
-		case o.call != history.Acquire || o.kind != history.Ok || named != nil:
-		case b.term.Token != 0 && o.got != 0:
+		case o.Call != history.Acquire || o.Kind != history.Ok || named != nil:
+		case b.Token != 0 && o.Got != 0:
 			named = o
-		case o.to <= b.term.From+lateReport && (grant == nil || o.to > grant.to):
+		case o.To <= b.From+lateReport && (grant == nil || o.To > grant.To):
 			grant = o
 		}
 	})
@@ -220,14 +222,14 @@ const lateReport = 100 * time.Millisecond
 // possibleRenewal is when the term's last renewal of unknown outcome was sent,
 // where no audit tells whether it took effect: nobody may be blamed for waiting
 // for the end of a lease that may have gone on.
-func (e *election) possibleRenewal(t *Term) time.Duration {
-	last := -forever
-	if e.audited() {
+func possibleRenewal(e *index.Election, b *index.Belief) time.Duration {
+	last := -index.Forever
+	if e.Audited() {
 		return last
 	}
-	for _, o := range e.ops {
-		if o.call == history.Renew && o.kind == history.Info && o.node == t.Node && o.token == t.Token && o.from <= t.To {
-			last = max(last, o.from)
+	for _, o := range e.Ops {
+		if o.Call == history.Renew && o.Kind == history.Info && o.By == b.By && o.Token == b.Token && o.From <= b.To {
+			last = max(last, o.From)
 		}
 	}
 	return last
@@ -237,40 +239,40 @@ func (e *election) possibleRenewal(t *Term) time.Duration {
 // the history tells. Of a leader that told neither its requests nor until when
 // it believes, nobody knows when it renewed the lease: it may have done so just
 // before it could no longer act.
-func (r *run) leaseEnd(e *election, b *belief, acted time.Duration) time.Duration {
-	written, ttl := -forever, r.header.Lease
-	released := forever
-	e.changes(&b.term, func(o *op) {
-		if o.token == 0 && o.got == 0 && o.from > b.term.To {
+func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Duration) time.Duration {
+	written, ttl := -index.Forever, x.Header.Lease
+	released := index.Forever
+	e.Changes(b, func(o *index.Op) {
+		if o.Token == 0 && o.Got == 0 && o.From > b.To {
 			return
 		}
-		switch o.call {
+		switch o.Call {
 		case history.Acquire, history.Renew:
-			if at := max(o.from, o.after); at+o.ttl > written+ttl {
-				written, ttl = at, o.ttl
+			if at := max(o.From, o.After); at+o.TTL > written+ttl {
+				written, ttl = at, o.TTL
 			}
 		case history.Release:
-			released = min(released, o.from)
+			released = min(released, o.From)
 		}
 	})
-	if written == -forever { // only the beliefs are known
-		written = max(b.term.From, b.extended)
-		if b.endless && b.extended == -forever {
+	if written == -index.Forever { // only the beliefs are known
+		written = max(b.From, b.Extended)
+		if b.Endless && b.Extended == -index.Forever {
 			written = max(written, acted)
 		}
 	}
-	if at := e.possibleRenewal(&b.term); at > written {
+	if at := possibleRenewal(e, b); at > written {
 		written = at
 	}
 	end := written + ttl
-	for _, f := range r.faults {
-		if f.to < written || f.from >= end {
+	for _, f := range x.Faults {
+		if f.To < written || f.From >= end {
 			continue
 		}
-		if f.void {
-			end = f.from
-		} else if f.shorten != 0 {
-			end = max(f.from, end-f.shorten)
+		if f.Void {
+			end = f.From
+		} else if f.Shorten != 0 {
+			end = max(f.From, end-f.Shorten)
 		}
 	}
 	return min(end, released)
@@ -279,18 +281,18 @@ func (r *run) leaseEnd(e *election, b *belief, acted time.Duration) time.Duratio
 // unblocked is the first time from t on at which somebody else than the old
 // leader could reach the store, but not after the request that was granted was
 // sent.
-func (r *run) unblocked(old string, t, sent time.Duration) time.Duration {
-	for range r.faults {
+func unblocked(x *index.Index, old string, t, sent time.Duration) time.Duration {
+	for range x.Faults {
 		blocked := t
 		open := false
-		for _, node := range r.header.Nodes {
+		for _, node := range x.Header.Nodes {
 			if node == old {
 				continue
 			}
 			until := t
-			for _, f := range r.faults {
-				if (f.hits(node) || f.hits(history.StoreTarget)) && f.shorten == 0 && f.on <= t && t < f.off && f.off != forever {
-					until = max(until, f.off)
+			for _, f := range x.Faults {
+				if (f.Hits(node) || f.Hits(history.StoreTarget)) && f.Shorten == 0 && f.On <= t && t < f.Off && f.Off != index.Forever {
+					until = max(until, f.Off)
 				}
 			}
 			if until == t {

@@ -1,121 +1,159 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/checker/internal/index"
 )
 
-// checkLeaderReturns decides whether, once every fault was off, somebody led
-// within the bound and somebody went on leading to the end of the run, with no
-// gap longer than the bound (a hand-over may take that long). Obligations end
-// with the run: when the harness begins to stop the candidates, or with the
-// last event.
+// leaderReturns decides whether, once every fault was off, somebody led
+// within the bound and somebody went on leading to the end of the run: with no
+// gap longer than the bound (a hand-over may take that long), and with none that
+// add up to more than one bound in two. Where candidates write, only those lead
+// whose writes are accepted; see facts.led. Obligations end with the run.
 //
 // Unknown if the history was never declared healed, has no election, or ended
-// before the bound had passed while nobody led; and if the machine held up the
-// run while nobody led, so often that it never left the candidates a whole bound
-// of time.
-func checkLeaderReturns(r *run, t *tally) *Finding {
-	if r.healed == nil {
-		return nil
+// before the bound had passed while nobody led; and if the machine or the store
+// was not up to the run while nobody led, so often that it never left the
+// candidates a whole bound of time.
+func leaderReturns(x *facts) Finding {
+	switch {
+	case x.Healed == nil:
+		return finding.Nothing("the history was never declared healed, so no leader is owed")
+	case len(x.Elections) == 0:
+		return finding.Nothing("the history has no election")
 	}
-	var undecided *Finding
-	for _, e := range r.elections {
-		if len(e.beliefs) == 0 && len(e.ops) == 0 {
+	var worst *Finding
+	var wait time.Duration
+	for _, e := range x.Elections {
+		if len(e.Beliefs) == 0 && len(e.Ops) == 0 {
 			continue // writes alone make no election
 		}
-		f, wait := r.leaderReturns(e)
-		switch f.Verdict {
-		case Fail:
-			return &f
-		case Unknown:
-			undecided = &f
+		f, waited := x.returns(e)
+		if worst = finding.Worse(worst, f); worst != nil && worst.Verdict == Fail {
+			return *worst
 		}
-		if r.healed.at >= r.since {
-			t.wait = max(t.wait, wait)
-		}
+		wait = max(wait, waited)
 	}
-	return undecided
+	if worst != nil {
+		return *worst
+	}
+	return finding.Passed(fmt.Sprintf("somebody led within %s of healing (bound %s) and somebody did to the end",
+		finding.Span(wait), finding.Span(x.ReturnBound())))
 }
 
-// leaderReturns decides it for one election and returns how long it took.
-func (r *run) leaderReturns(e *election) (Finding, time.Duration) {
-	bound, from := r.returnBound(), max(r.healed.at, r.since)
-	end := max(r.curtain, from)
-	gapFrom, wait := from, time.Duration(-1)
-	led := false // so that gapFrom is the end of a belief
-	var excused *Finding
-	for _, w := range merge(e.spans()) {
-		if w.to <= from {
+// returns decides it for one election and returns how long it took.
+func (x *facts) returns(e *index.Election) (*Finding, time.Duration) {
+	bound, from := x.ReturnBound(), x.Healed.At
+	end := max(x.Curtain, from)
+	gaps := gapsOf(x.led(e), from, end)
+	var undecided *Finding
+	for _, g := range gaps {
+		if g.To-g.From <= bound {
 			continue
 		}
-		if w.from >= end {
-			break
+		f := x.leaderless(e, g)
+		if f.Verdict == Fail {
+			return &f, 0
 		}
-		if gap := w.from - gapFrom; gap > bound {
-			f := r.leaderless(e, led, gapFrom, w.from)
-			if f.Verdict == Fail {
-				return f, 0
-			}
-			excused = &f
-		}
-		if wait < 0 {
-			wait = max(0, w.from-from)
-		}
-		gapFrom, led = w.to, true
+		undecided = &f
+	}
+	if f := x.piecemeal(e, gaps); f != nil {
+		undecided = finding.Worse(undecided, f)
 	}
 	switch {
-	case end-gapFrom > bound:
-		return r.leaderless(e, led, gapFrom, end), 0
-	case excused != nil:
-		return *excused, 0
-	case wait < 0:
-		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s after healing at %s, but the history ends %s later, before the bound of %s has passed",
-			r.in(e), moment(from), span(end-from), span(bound)), r.healed.seq), 0
+	case undecided != nil:
+		return undecided, 0
+	case len(gaps) == 1 && gaps[0].From == from && gaps[0].To == end:
+		f := finding.Undecided(fmt.Sprintf("nobody led%s after healing at %s, but the history ends %s later, before the bound of %s has passed",
+			x.In(e), finding.Moment(from), finding.Span(end-from), finding.Span(bound)), x.Healed.Seq)
+		return &f, 0
+	case len(gaps) > 0 && gaps[0].From == from:
+		return nil, gaps[0].To - from
 	default:
-		return Finding{Verdict: Pass}, wait
+		return nil, 0
 	}
+}
+
+// gapsOf is what lies between the windows, which are in order and disjoint.
+func gapsOf(led []index.Window, from, end time.Duration) []index.Window {
+	var gaps []index.Window
+	for _, w := range led {
+		if w.To <= from {
+			continue
+		}
+		if w.From >= end {
+			break
+		}
+		if w.From > from {
+			gaps = append(gaps, index.Window{From: from, To: w.From})
+		}
+		from = w.To
+	}
+	if from < end {
+		gaps = append(gaps, index.Window{From: from, To: end})
+	}
+	return gaps
+}
+
+// piecemeal finds two bounds of time, after somebody first led, in which nobody
+// did for more than one.
+func (x *facts) piecemeal(e *index.Election, gaps []index.Window) *Finding {
+	bound := x.ReturnBound()
+	if len(gaps) > 0 && gaps[0].From == x.Healed.At {
+		gaps = gaps[1:]
+	}
+	first := 0
+	var sum time.Duration
+	for i, g := range gaps {
+		sum += g.To - g.From
+		for first < i && g.To-gaps[first].From > 2*bound {
+			sum -= gaps[first].To - gaps[first].From
+			first++
+		}
+		if sum <= bound || first == i {
+			continue
+		}
+		from := gaps[first].From
+		if x.Disturbed(from, g.To) {
+			f := finding.Undecided(fmt.Sprintf("somebody led%s now and then only from %s on, but the machine stalled, or the store was overloaded, meanwhile; "+
+				"run it again on a calmer one", x.In(e), finding.Moment(from)), x.Healed.Seq)
+			return &f
+		}
+		f := finding.Failed(fmt.Sprintf("nobody led%s for %s of the %s from %s on, after healing; the bound is %s",
+			x.In(e), finding.Span(sum), finding.Span(g.To-from), finding.Moment(from), finding.Span(bound)), x.Healed.Seq)
+		return &f
+	}
+	return nil
 }
 
 // leaderless is the finding that nobody led for longer than the bound, since
 // somebody had done so or at all.
-func (r *run) leaderless(e *election, led bool, from, to time.Duration) Finding {
-	if r.undisturbed(from, to) <= r.returnBound() {
-		return unknown(LeaderReturns, fmt.Sprintf("nobody led%s for %s from %s, but the machine stalled meanwhile; run it again on a calmer one",
-			r.in(e), span(to-from), moment(from)), r.healed.seq)
+func (x *facts) leaderless(e *index.Election, g index.Window) Finding {
+	bound := x.ReturnBound()
+	if x.Undisturbed(g.From, g.To) <= bound {
+		return finding.Undecided(fmt.Sprintf("nobody led%s for %s from %s, but the machine stalled, or the store was overloaded, meanwhile; run it again on a calmer one",
+			x.In(e), finding.Span(g.To-g.From), finding.Moment(g.From)), x.Healed.Seq)
 	}
-	var last *belief
-	if led {
-		last = e.believer(from)
+	if b := idler(e, g); b != nil {
+		return finding.Failed(fmt.Sprintf("%s believed%s that it led, but nobody got a write accepted for %s from %s, after healing; the bound is %s",
+			finding.Who(b.By.Name, b.Token), x.In(e), finding.Span(g.To-g.From), finding.Moment(g.From), finding.Span(bound)), x.Healed.Seq, b.Begin)
 	}
-	if last == nil {
-		return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after healing at %s; the bound is %s",
-			r.in(e), span(to-from), moment(from), span(r.returnBound())), r.healed.seq)
+	if last := believer(e, g.From); last != nil && g.From > x.Healed.At {
+		return finding.Failed(fmt.Sprintf("nobody led%s for %s after %s had stopped at %s, after healing; the bound is %s",
+			x.In(e), finding.Span(g.To-g.From), finding.Who(last.By.Name, last.Token), finding.Moment(g.From), finding.Span(bound)), x.Healed.Seq, last.End)
 	}
-	return fail(LeaderReturns, fmt.Sprintf("nobody led%s for %s after %s had stopped at %s, after healing; the bound is %s",
-		r.in(e), span(to-from), who(last.term.Node, last.term.Token), moment(from), span(r.returnBound())), r.healed.seq, last.term.End)
+	return finding.Failed(fmt.Sprintf("nobody led%s for %s after healing at %s; the bound is %s",
+		x.In(e), finding.Span(g.To-g.From), finding.Moment(g.From), finding.Span(bound)), x.Healed.Seq)
 }
 
-// undisturbed is the longest time in the window in which the machine did not
-// hold up the run.
-func (r *run) undisturbed(from, to time.Duration) (longest time.Duration) {
-	stalls := slices.SortedFunc(slices.Values(r.stalls()), func(a, b *fault) int { return cmp.Compare(a.from, b.from) })
-	for _, f := range stalls {
-		longest = max(longest, min(f.from, to)-from)
-		from = max(from, f.to)
-	}
-	return max(longest, to-from)
-}
-
-// believer is a belief with a span that ends at t.
-func (e *election) believer(t time.Duration) *belief {
-	for _, b := range e.beliefs {
-		for _, s := range b.spans {
-			if s.to == t {
+// idler is a belief that covers half of the gap: somebody led to no effect.
+func idler(e *index.Election, g index.Window) *index.Belief {
+	for _, b := range e.Beliefs {
+		for _, s := range b.Spans {
+			if min(s.To, g.To)-max(s.From, g.From) > (g.To-g.From)/2 {
 				return b
 			}
 		}
@@ -123,10 +161,14 @@ func (e *election) believer(t time.Duration) *belief {
 	return nil
 }
 
-// leads tells whether the term was ended by nobody's wish but the run's.
-func (t *Term) leads() bool { return t.Why == "" }
-
-// graceful tells whether the term was given up on purpose.
-func (t *Term) graceful() bool {
-	return t.Why == string(history.Resigned) || t.Why == string(history.Stopped)
+// believer is a belief with a span that ends at t.
+func believer(e *index.Election, t time.Duration) *index.Belief {
+	for _, b := range e.Beliefs {
+		for _, s := range b.Spans {
+			if s.To == t {
+				return b
+			}
+		}
+	}
+	return nil
 }

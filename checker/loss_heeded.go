@@ -2,160 +2,109 @@ package checker
 
 import (
 	"fmt"
-	"strings"
-	"time"
+	"regexp"
+	"slices"
 
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/checker/internal/index"
 	"github.com/recount-io/recount/history"
 )
 
-// checkLossHeeded decides whether a candidate that could know that it leads no
-// more behaved so: whoever is told by the store that its lease is over believes
-// no longer, and whoever believes no longer writes no longer. AtMostOneLeader
-// does not see the first where the store itself gave the lease away (it is
-// waived there), nor the second, since it looks at beliefs alone; and a fence
-// hides both, because a refused write ends the work.
+// lossHeeded decides whether whoever is told by the store that its lease is over
+// believes no longer. AtMostOneLeader does not see that where the store itself
+// gave the lease away, and WriteWithinTerm only once the belief is over.
 //
-// Sound for candidates that name their tokens; others are not judged. A process
-// that was held up could not act, and what is shorter than a stall that would
-// have been recorded says nothing.
-func checkLossHeeded(r *run, t *tally) *Finding {
-	for _, e := range r.elections {
-		own := beliefsByTerm{all: e.beliefs, ended: e.past.ended}
-		t.named += own.named()
-		for _, o := range e.ops {
-			if o.call != history.Renew || o.kind != history.Fail || o.err != "" || o.token == 0 {
+// Sound. A process that was held up could not act, and what is shorter than a
+// stall that would have been recorded says nothing. A candidate without tokens
+// may have been granted another lease meanwhile. Where a renewal came back with an
+// unknown outcome, the store's record tells that it was refused; see unread.
+func lossHeeded(x *facts) Finding {
+	terms, refusals := 0, 0
+	for _, e := range x.Elections {
+		for _, b := range e.Beliefs {
+			if !b.Inferred {
+				terms++
+			}
+		}
+		for _, o := range e.Ops {
+			if o.Call != history.Renew || !(o.Kind == history.Fail && !o.Unheld() || unread(x, o)) {
 				continue
 			}
-			t.refusals++
-			if f := r.beliefAfterRefusal(e, own.get(o.node, o.token), o); f != nil {
-				return f
-			}
-		}
-		for _, b := range e.beliefs {
-			if !b.term.leads() && b.term.To > r.since {
-				t.ends++
-			}
-		}
-		for _, o := range e.writes {
-			if o.old {
-				continue
-			}
-			if f := r.writeAfterBelief(e, own.get(o.node, o.token), o); f != nil {
-				return f
+			refusals++
+			if f := beliefAfterRefusal(x, e, o); f != nil {
+				return *f
 			}
 		}
 	}
-	return nil
+	if terms == 0 {
+		return finding.Nothing("nobody said when it believes to lead")
+	}
+	return finding.Passed(fmt.Sprintf("%s of a renewal, and nobody believed on after one", finding.Count(refusals, "refusal")))
 }
 
-// beliefsByTerm finds beliefs by their tokens: the latest one of a term.
-type beliefsByTerm struct {
-	all   []*belief
-	index map[termKey]*belief
-	ended []*belief // of earlier pieces
+// unread tells whether the store recorded that it refused the renewal, and the node
+// took the answer for an unknown outcome: the call returned at once, and nothing
+// that is known of had kept an answer back in the lease before, nor did the call
+// say that there was none.
+func unread(x *facts, o *index.Op) bool {
+	if o.Kind != history.Info || o.Completed == 0 || o.Returned-o.From > x.Patience() || unanswered(o.Err) {
+		return false
+	}
+	if o.Entry == nil || o.Entry.Applied || o.Try == 0 || o.Try != o.Entry.Try {
+		return false
+	}
+	return !slices.ContainsFunc(x.Faults, func(f *index.Fault) bool {
+		keeps := f.Does.Cuts || f.Does.Holds || f.Uninvited() || f.To-f.From > x.Patience()
+		near := f.From <= o.Returned && o.From-x.Header.Lease <= f.To
+		return keeps && near && (f.Uninvited() || f.Hits(o.Node) || f.Hits(history.StoreTarget))
+	})
 }
 
-// termKey names a term.
-type termKey struct {
-	node  string
-	token uint64
-}
+// unanswered tells whether the text of an error is one of a request that got no
+// answer: it took too long for its caller, or its connection was lost.
+func unanswered(text string) bool { return cutOff.MatchString(text) }
 
-// named is how many beliefs have a token.
-func (x *beliefsByTerm) named() int {
-	n := 0
-	for _, b := range x.all {
-		if b.term.Token != 0 && !b.old {
-			n++
-		}
-	}
-	return n
-}
-
-// few is how many beliefs are quicker to look through than to index.
-const few = 16
-
-// get is the belief of the term; nil if there is none, or token is 0.
-func (x *beliefsByTerm) get(node string, token uint64) *belief {
-	if token == 0 {
-		return nil
-	}
-	if len(x.all) <= few {
-		b := ofTerm(x.all, node, token)
-		if b == nil {
-			b = ofTerm(x.ended, node, token)
-		}
-		return b
-	}
-	if x.index == nil {
-		x.index = map[termKey]*belief{}
-		for _, b := range x.all {
-			x.index[termKey{b.term.Node, b.term.Token}] = b
-		}
-	}
-	if b := x.index[termKey{node, token}]; b != nil {
-		return b
-	}
-	return ofTerm(x.ended, node, token)
-}
-
-// ofTerm is the last belief of the term.
-func ofTerm(all []*belief, node string, token uint64) *belief {
-	for i := len(all) - 1; i >= 0; i-- {
-		if t := &all[i].term; t.Token == token && t.Node == node {
-			return all[i]
-		}
-	}
-	return nil
-}
+var cutOff = regexp.MustCompile(`(?i)time-?out|timed out|deadline|cancel|connection|broken pipe|\beof\b`)
 
 // beliefAfterRefusal finds a belief that lasts although the store has refused
 // to renew its lease.
-func (r *run) beliefAfterRefusal(e *election, b *belief, o *op) *Finding {
-	if b == nil {
-		return nil
-	}
-	for _, s := range b.spans {
-		if s.from <= o.to && s.to > o.to+r.patience() && !r.suspended(o.node, o.to, o.to+r.patience()) {
-			f := fail(LossHeeded, fmt.Sprintf("the store told %s at %s that its lease is over, and it believed%s for another %s",
-				who(o.node, o.token), moment(o.to), r.in(e), span(s.to-o.to)), o.seq(), b.term.End)
+func beliefAfterRefusal(x *facts, e *index.Election, o *index.Op) *Finding {
+	late := o.Returned + x.Patience()
+	for _, b := range e.Beliefs {
+		if b.By != o.By || b.Inferred || b.From > o.From || b.Token != o.Token && b.Token != 0 && o.Token != 0 {
+			continue
+		}
+		for _, s := range b.Spans {
+			again := s.From > o.Returned && o.Token != 0 && !x.LossyBy(s.From) // no such lease is ever granted again
+			if s.To <= late || s.From > o.Returned && !again || x.Held(o.Node, o.Returned, late) || (o.Token == 0 || b.Token == 0) && (regained(x, e, o) || ofAnother(e, o)) {
+				continue
+			}
+			f := finding.Failed(fmt.Sprintf("the store told %s at %s that its lease is over, and it believed%s for another %s",
+				finding.Who(o.Node, o.Token), finding.Moment(o.Returned), x.In(e), finding.Span(min(s.To, max(x.End, late))-o.Returned)), o.Seq(), b.End)
 			return &f
 		}
 	}
 	return nil
 }
 
-// writeAfterBelief finds a write of a term that was over.
-func (r *run) writeAfterBelief(e *election, b *belief, o *op) *Finding {
-	if b == nil || b.term.leads() || o.from <= b.term.To+r.patience() || r.suspended(o.node, b.term.To, o.from) {
-		return nil
+// ofAnother tells whether the renewal was not of the lease that its node had
+// been granted last.
+func ofAnother(e *index.Election, o *index.Op) bool {
+	for _, a := range slices.Backward(e.Ops) { // by call
+		if a.Call == history.Acquire && a.By == o.By && a.Took() && a.From <= o.From {
+			return a.Nonce != o.Nonce && a.Nonce != "" && o.Nonce != "" || a.Got != o.Token && a.Got != 0 && o.Token != 0
+		}
 	}
-	f := fail(LossHeeded, fmt.Sprintf("%s wrote%s at %s, %s after its term had ended (%s)",
-		who(o.node, o.token), r.in(e), moment(o.from), span(o.from-b.term.To), b.term.Why), b.term.End, o.invoked)
-	return &f
+	return false
 }
 
-// patience is how long a process may take to act: a delay of so much is
-// recorded as a stall.
-func (r *run) patience() time.Duration { return r.header.Lease / 8 }
-
-// suspended tells whether the node's process, or its write on the way, was held
-// up at some time in the window. All share one machine: one that held up
-// somebody may have held up everybody.
-func (r *run) suspended(node string, from, to time.Duration) bool {
-	for _, f := range r.faults {
-		held := f.name == history.StallFault || f.suspends() && f.hits(node)
-		if held && f.from <= to && from <= f.to {
+// regained tells whether the node may have been granted another lease before it
+// was to heed the loss.
+func regained(x *facts, e *index.Election, o *index.Op) bool {
+	for _, a := range e.Ops {
+		if a.Call == history.Acquire && a.By == o.By && a.Kind != history.Fail && a.To >= o.From && a.From <= o.Returned+x.Patience() {
 			return true
 		}
 	}
-	return from <= r.since && r.node(node).held >= from
-}
-
-// suspension is the fault of a machine that sleeps.
-const suspension = "suspend"
-
-// suspends tells whether the fault holds its targets up.
-func (f *fault) suspends() bool {
-	return f.name == history.StallFault || f.name == suspension || strings.Contains(f.name, "pause")
+	return false
 }

@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/history"
 )
@@ -13,10 +14,14 @@ func TestLossHeeded(t *testing.T) {
 	lost := func(s *story) *story { // a lease that somebody deleted: the holder is told at 700 ms
 		return s.elected("n1", 0, 1, 1980*ms).renew("n1", 698*ms, 700*ms, history.Fail, 1)
 	}
-	ended := func(s *story) *story { // a belief that expires at 1980 ms
-		return s.elected("n1", 0, 1, 1980*ms).write("n1", 10*ms, 11*ms, history.Ok, 1, "a", 0).
-			elected("n2", 9000*ms, 2, 9900*ms)
+	answered := func(s *story, from, to time.Duration, took bool) *story { // by the store's own record
+		try := history.Event{Nonce: "a", Try: 7, Token: 1}
+		s.elected("n1", 0, 1, 1980*ms)
+		s.op("n1", history.Renew, from, to, history.Info, try, history.Event{Nonce: "a", Try: 7})
+		try.Kind, try.Node, try.Call, try.At, try.Applied = history.Audit, "n1", history.Renew, 720*ms, history.Bool(took)
+		return s.add(try)
 	}
+	unread := func(s *story) *story { return answered(s, 698*ms, 700*ms, false) }
 	for _, x := range []struct {
 		name     string
 		story    func(s *story)
@@ -36,20 +41,23 @@ func TestLossHeeded(t *testing.T) {
 			s.elected("n1", 0, 1, 1980*ms)
 			s.op("n1", history.Renew, 698*ms, 700*ms, history.Fail, token(1), history.Event{Error: "NOPERM"})
 		}, Pass, nil},
-		{"a write on its way at the end", func(s *story) {
-			ended(s).write("n1", 1990*ms, 1991*ms, history.Ok, 1, "b", 0)
+		{"told, read it wrong and believes on", func(s *story) { unread(s).deposed("n1", 1100*ms, 1, history.Expired) }, Fail, []int64{3, 5}},
+		{"told, read it wrong and gone", func(s *story) { unread(s).deposed("n1", 730*ms, 1, history.Expired) }, Pass, nil},
+		{"refused, and it did not wait for the answer", func(s *story) {
+			unread(s).deposed("n1", 1100*ms, 1, history.Expired)
+			s.events[len(s.events)-3].Error = "dial tcp: i/o timeout"
 		}, Pass, nil},
-		{"a write long after the end", func(s *story) {
-			ended(s).write("n1", 2500*ms, 2501*ms, history.Ok, 1, "b", 0)
-		}, Fail, nil},
-		{"a write long after the end, of a process that was suspended", func(s *story) {
-			ended(s).fault("pause-before-write", 1000*ms, 2499*ms, nil, "n1").write("n1", 2500*ms, 2501*ms, history.Fail, 1, "b", 2)
+		{"refused, and the answer was lost", func(s *story) {
+			unread(s).fault("replies-lost", 650*ms, 1000*ms, nil, "n1").deposed("n1", 1100*ms, 1, history.Expired)
 		}, Pass, nil},
-		{"a write long after the end, on a machine that held up others meanwhile", func(s *story) {
-			ended(s).fault(history.StallFault, 1900*ms, 2400*ms, nil, "n2").write("n1", 2500*ms, 2501*ms, history.Fail, 1, "b", 2)
+		{"refused on a way that was slow just before", func(s *story) {
+			unread(s).fault("latency", 100*ms, 600*ms, nil, "n1").deposed("n1", 1100*ms, 1, history.Expired)
 		}, Pass, nil},
-		{"a write of a term that lasts", func(s *story) {
-			s.elected("n1", 0, 1, 90000*ms).write("n1", 2500*ms, 2501*ms, history.Ok, 1, "b", 0)
+		{"refused, and it waited in vain for the answer", func(s *story) {
+			answered(s, 400*ms, 700*ms, false).deposed("n1", 1100*ms, 1, history.Expired)
+		}, Pass, nil},
+		{"not refused: the answer was lost", func(s *story) {
+			answered(s, 698*ms, 700*ms, true).deposed("n1", 1100*ms, 1, history.Expired)
 		}, Pass, nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -1,27 +1,135 @@
+// Package checker decides from a recorded history alone which promises an
+// election kept.
+//
+// An index of the history is built once. Every promise is a row of one table: its
+// name, the words for it, and a check, which is a function from the index to a
+// finding and names the guilty events.
 package checker
 
-// Summary says in one line when the promise is kept.
-func (p Promise) Summary() string {
-	switch p {
-	case WellFormed:
-		return "the history can be judged: pairs match, times run forward, every scheduled fault took effect"
-	case LeaseLinearizable:
-		return "acquire, renew, release and observe answered as one lease with expiry would have, in some order that fits the times"
-	case AtMostOneLeader:
-		return "no two candidates believe at one time that they lead the same election"
-	case LossHeeded:
-		return "whoever is told that its lease is over believes no longer, and whoever believes no longer writes no longer"
-	case TokensIncrease:
-		return "a later term has a larger token, and no token serves two terms"
-	case FencedWrites:
-		return "the resource never accepts a token smaller than one it accepted before, and reads see the last accepted write"
-	case LeaderReturns:
-		return "after all is healed somebody leads within the bound that the timings imply, and goes on leading"
-	case FailoverBound:
-		return "every failover's excess is within the scenario's bound"
-	case Stable:
-		return "without a fault the leader does not change"
-	default:
-		return ""
+import (
+	"iter"
+
+	"github.com/recount-io/recount/checker/internal/finding"
+)
+
+// Verdict is the outcome of a check. The zero value is Unknown: nothing
+// defaults to pass.
+type Verdict = finding.Verdict
+
+// The verdicts.
+const (
+	Unknown = finding.Unknown
+	Pass    = finding.Pass
+	Fail    = finding.Fail
+)
+
+// Fold makes one verdict of several: fail if one of them is, else unknown if one
+// of them is or there is none, else pass.
+func Fold(all iter.Seq[Verdict]) Verdict { return finding.Fold(all) }
+
+// Finding is what a check found about one promise.
+type Finding = finding.Finding
+
+// Promise names a property that a check decides.
+type Promise = finding.Promise
+
+// The promises, in the order in which they are reported.
+const (
+	WellFormed        Promise = "WellFormed"
+	LeaseLinearizable Promise = "LeaseLinearizable"
+	AtMostOneLeader   Promise = "AtMostOneLeader"
+	BeliefWithinLease Promise = "BeliefWithinLease"
+	LossHeeded        Promise = "LossHeeded"
+	WriteWithinTerm   Promise = "WriteWithinTerm"
+	TokensIncrease    Promise = "TokensIncrease"
+	FencedWrites      Promise = "FencedWrites"
+	LeaderReturns     Promise = "LeaderReturns"
+	FailoverBound     Promise = "FailoverBound"
+	Stable            Promise = "Stable"
+)
+
+// Row is one promise in words.
+type Row struct {
+	Name   Promise
+	Word   string // for it where there is little room
+	Kept   string // when it is kept, in one sentence without a full stop
+	Broken string // what has happened where it is broken, in a few words
+
+	check func(*facts) Finding
+}
+
+// table is the list of promises, in the order in which they are reported.
+var table = []Row{
+	{
+		WellFormed, "form", "the history can be judged: pairs match, times run forward, every scheduled fault took effect",
+		"the history cannot be judged", wellFormed,
+	},
+	{
+		LeaseLinearizable, "lease", "acquire, renew, release and observe answered as one lease with expiry would have, in some order that fits the times",
+		"the lease was not one", leaseLinearizable,
+	},
+	{
+		AtMostOneLeader, "two", "no two candidates believe at one time that they lead the same election",
+		"two led at one time", atMostOneLeader,
+	},
+	{
+		BeliefWithinLease, "belief", "whoever believes to lead was granted the lease, and believes no longer than the lease that backs it can last",
+		"a belief outlasted its lease, or had none", beliefWithinLease,
+	},
+	{
+		LossHeeded, "loss", "whoever is told that its lease is over believes no longer",
+		"a lost lease was not heeded", lossHeeded,
+	},
+	{
+		WriteWithinTerm, "write", "whoever does not believe to lead begins no write to the protected resource",
+		"somebody wrote who did not lead", writeWithinTerm,
+	},
+	{
+		TokensIncrease, "token", "a later term has a larger token, no token serves two terms, and whoever names one was granted it",
+		"tokens went down, served twice or were made up", tokensIncrease,
+	},
+	{
+		FencedWrites, "fence", "the resource never accepts a token smaller than one it accepted before, and reads see the last accepted write",
+		"a smaller token was accepted", fencedWrites,
+	},
+	{
+		LeaderReturns, "none", "after all is healed somebody leads to some effect within the bound that the timings imply, and goes on leading",
+		"nobody led again in time", leaderReturns,
+	},
+	{
+		FailoverBound, "slow", "every failover's excess is within the scenario's bound",
+		"a failover took too long", failoverBound,
+	},
+	{
+		Stable, "moves", "without a fault the leader does not change",
+		"the leader changed without need", stable,
+	},
+}
+
+// Table lists the promises in words, in the order in which they are reported.
+func Table() []Row {
+	out := make([]Row, len(table))
+	for i, r := range table {
+		r.check = nil
+		out[i] = r
 	}
+	return out
+}
+
+// Promises are the names of all promises, in the order in which they are
+// reported.
+var Promises = []Promise{
+	WellFormed, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, LossHeeded, WriteWithinTerm, TokensIncrease,
+	FencedWrites, LeaderReturns, FailoverBound, Stable,
+}
+
+// InWords is the row of the promise; one without words if there is no such
+// promise.
+func InWords(p Promise) Row {
+	for _, r := range Table() {
+		if r.Name == p {
+			return r
+		}
+	}
+	return Row{Name: p}
 }

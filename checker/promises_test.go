@@ -315,7 +315,7 @@ func TestReasonIsASentence(t *testing.T) {
 	s.elected("n1", 5000*ms, 3, 5932*ms).elected("n2", 5120*ms, 4, 9000*ms)
 	r := Check(s.build(), Options{})
 	want := "n1 (token 3) and n2 (token 4) both believed they led for 812 ms, from 5.120 s"
-	if f := finding(r, AtMostOneLeader); f.Reason != want {
+	if f := of(r, AtMostOneLeader); f.Reason != want {
 		t.Errorf("%q, want %q", f.Reason, want)
 	}
 	if r.DualBelief != 812*ms {
@@ -352,13 +352,13 @@ func TestAskedPromises(t *testing.T) {
 		return Check(s.build(), Options{})
 	}
 	r := two(func(h *history.Header) { h.Promises = []string{"LeaseLinearizable", "TokensIncrease"} })
-	if r.Verdict != Pass || len(r.Asked) != 2 || len(r.Measured) != len(Promises)-2 || finding(r, AtMostOneLeader).Verdict != Fail {
+	if r.Verdict != Pass || len(r.Asked) != 2 || len(r.Measured) != len(Promises)-2 || of(r, AtMostOneLeader).Verdict != Fail {
 		t.Errorf("%v %+v", r.Verdict, r.Asked)
 	}
 	r = two(func(h *history.Header) {
-		h.Waived = map[string]string{"AtMostOneLeader": "it cannot", "FencedWrites": "no", "FailoverBound": "no", "LeaderReturns": "no", "Stable": "no"}
+		h.Waived = map[string]string{"AtMostOneLeader": "it cannot", "FencedWrites": "no", "FailoverBound": "no", "LeaderReturns": "no", "Stable": "no", "WriteWithinTerm": "no"}
 	})
-	if f := finding(r, AtMostOneLeader); r.Verdict != Pass || len(r.Asked) != len(Promises)-5 || f.Reason[:17] != "waived: it cannot" {
+	if f := of(r, AtMostOneLeader); r.Verdict != Pass || len(r.Asked) != len(Promises)-6 || f.Reason[:17] != "waived: it cannot" {
 		t.Errorf("%v %+v %s", r.Verdict, r.Asked, f.Reason)
 	}
 	r = two(func(h *history.Header) { h.Promises = []string{"LeaseLinearizable", "Peace"} })

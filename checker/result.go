@@ -1,82 +1,6 @@
-// Package checker decides from a recorded history alone which promises an
-// election kept. Every checker is a pure function, named by the promise that it
-// decides, and returns the numbers of the guilty events.
 package checker
 
-import (
-	"fmt"
-	"time"
-)
-
-// Verdict is the outcome of a check. The zero value is Unknown: nothing
-// defaults to pass.
-type Verdict int
-
-// The verdicts.
-const (
-	Unknown Verdict = iota
-	Pass
-	Fail
-)
-
-func (v Verdict) String() string {
-	switch v {
-	case Pass:
-		return "pass"
-	case Fail:
-		return "fail"
-	default:
-		return "unknown"
-	}
-}
-
-// MarshalText writes the verdict as in report.json.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
-
-// UnmarshalText reads what MarshalText wrote.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "pass":
-		*v = Pass
-	case "fail":
-		*v = Fail
-	case "unknown":
-		*v = Unknown
-	default:
-		return fmt.Errorf("checker: %q is no verdict: pass, fail or unknown", text)
-	}
-	return nil
-}
-
-// Promise names a property that a checker decides.
-type Promise string
-
-// The promises, in the order in which they are reported.
-const (
-	WellFormed        Promise = "WellFormed"
-	LeaseLinearizable Promise = "LeaseLinearizable"
-	AtMostOneLeader   Promise = "AtMostOneLeader"
-	LossHeeded        Promise = "LossHeeded"
-	TokensIncrease    Promise = "TokensIncrease"
-	FencedWrites      Promise = "FencedWrites"
-	LeaderReturns     Promise = "LeaderReturns"
-	FailoverBound     Promise = "FailoverBound"
-	Stable            Promise = "Stable"
-)
-
-// Promises are all of them, in the order in which they are reported.
-var Promises = []Promise{
-	WellFormed, LeaseLinearizable, AtMostOneLeader, LossHeeded, TokensIncrease,
-	FencedWrites, LeaderReturns, FailoverBound, Stable,
-}
-
-// Finding is what a checker found about one promise.
-type Finding struct {
-	Promise  Promise `json:"name"`
-	Verdict  Verdict `json:"verdict"`
-	Reason   string  `json:"reason"`             // one sentence
-	Evidence []int64 `json:"evidence,omitempty"` // seq of the guilty events: two, where two contradict each other
-}
+import "time"
 
 // Result is everything that was found out about one history.
 type Result struct {
@@ -95,12 +19,14 @@ type Result struct {
 	Writes    WriteCounts
 
 	DualBelief   time.Duration // time in which more than one candidate believed, summed
-	Leaderless   time.Duration // time in which nobody believed, from the first term to the end
-	Availability float64       // share of that time in which exactly one or more believed
+	Leaderless   time.Duration // time in which nobody led, from the first term to the end of the run
+	Availability float64       // share of that time in which somebody did
 	End          time.Duration // time of the last event
+
+	whole time.Duration // that Availability is a share of
 }
 
-// LeaseChecks are the three checkers of LeaseLinearizable, one by one.
+// LeaseChecks are the judges of LeaseLinearizable, one by one.
 type LeaseChecks struct {
 	Intervals  Finding
 	StoreOrder Finding
@@ -159,7 +85,8 @@ type OpCounts struct {
 }
 
 // WriteCounts counts the writes to the protected resource. StaleAccepted are
-// those accepted although somebody else held the lease by then.
+// those accepted although somebody else held the lease by then, or whose writer
+// had never been elected, or no longer believed to lead.
 type WriteCounts struct {
 	Accepted      int `json:"accepted"`
 	Refused       int `json:"refused"`

@@ -4,79 +4,84 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/checker/internal/index"
 )
 
-// checkStable decides whether the leader did not change without a fault: no
+// stable decides whether the leader did not change without a fault: no
 // term ended and no second leader came in a stretch that no fault influences.
 // A fault influences everything from its on event to one return bound after
 // its off event, in every election: what a candidate lost in a fault may cost
 // it the lease that much later. A voluntary resignation without a fault is a
-// change as well. What happens while the harness stops the candidates at the
-// end does not count. In a scenario that calls itself steadfast no fault
-// excuses a change but a stall of the machine, which nobody injected.
+// change as well. What happens from the end of the run on does not count. In a
+// scenario that calls itself steadfast no fault excuses a change but one that
+// nobody injected.
 //
 // Unknown if nobody was ever elected, or no term overlaps a fault-free stretch.
-func checkStable(r *run, t *tally) *Finding {
-	for _, e := range r.elections {
-		var last *belief
-		for _, b := range e.beliefs {
-			t.calm = t.calm || r.calmWithin(b)
-			if last != nil && r.calm(b.term.From) && (last.term.Node != b.term.Node || last.term.Token != b.term.Token) {
-				f := fail(Stable, fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", r.in(e),
-					who(last.term.Node, last.term.Token), who(b.term.Node, b.term.Token), moment(b.term.From), r.uncalled()), last.term.Begin, b.term.Begin)
-				return &f
+func stable(x *facts) Finding {
+	terms, calm := 0, false
+	excuses := x.excuses()
+	influences := x.influences(excuses)
+	for _, e := range x.Elections {
+		var last *index.Belief
+		terms += len(e.Beliefs)
+		for _, b := range e.Beliefs {
+			calm = calm || x.calmWithin(influences, b)
+			if last != nil && x.calm(influences, b.From) && (last.By != b.By || last.Token != b.Token) {
+				return finding.Failed(fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", x.In(e),
+					finding.Who(last.By.Name, last.Token), finding.Who(b.By.Name, b.Token), finding.Moment(b.From), x.uncalled(excuses)), last.Begin, b.Begin)
 			}
-			if !b.term.leads() && r.calm(b.term.To) {
-				f := fail(Stable, fmt.Sprintf("the term of %s ended%s at %s (%s), %s",
-					who(b.term.Node, b.term.Token), r.in(e), moment(b.term.To), b.term.Why, r.uncalled()), b.term.Begin, b.term.End)
-				return &f
+			if !b.Lasts() && x.calm(influences, b.To) {
+				return finding.Failed(fmt.Sprintf("the term of %s ended%s at %s (%s), %s",
+					finding.Who(b.By.Name, b.Token), x.In(e), finding.Moment(b.To), b.Why, x.uncalled(excuses)), b.Begin, b.End)
 			}
 			last = b
 		}
 	}
-	return nil
+	switch {
+	case terms == 0:
+		return finding.Nothing("nobody was ever elected")
+	case !calm:
+		return finding.Nothing("faults influenced the whole time in which somebody led")
+	}
+	return finding.Passed(finding.Count(terms, "term") + ", and none ended or began without a fault but the first")
 }
 
-// influence is the time in which a fault may explain a change.
-func (r *run) influence(f *fault) window { return window{f.from, f.to + r.returnBound()} }
-
 // excuses are the faults that may explain a change.
-func (r *run) excuses() []*fault {
-	if r.header.Steadfast {
-		return r.stalls()
+func (x *facts) excuses() []*index.Fault {
+	if x.Header.Steadfast {
+		return x.Uninvited()
 	}
-	return r.faults
+	return x.Faults
 }
 
 // uncalled says why a change is blamed on the elector: in a steadfast scenario
 // there may well be a fault on at that moment.
-func (r *run) uncalled() string {
-	if r.header.Steadfast && len(r.faults) > len(r.stalls()) {
+func (x *facts) uncalled(excuses []*index.Fault) string {
+	if x.Header.Steadfast && len(x.Faults) > len(excuses) {
 		return "and no fault of this scenario is a reason for it"
 	}
 	return "without a fault"
 }
 
-// stalls are the times in which the machine itself held up the run.
-func (r *run) stalls() []*fault {
-	var all []*fault
-	for _, f := range r.faults {
-		if f.name == history.StallFault {
-			all = append(all, f)
-		}
+// influences are the times in which one of the faults may explain a change, in
+// order and merged.
+func (x *facts) influences(excuses []*index.Fault) []index.Window {
+	var all []index.Window
+	for _, f := range excuses {
+		all = append(all, index.Window{From: f.From, To: f.To + x.ReturnBound()})
 	}
-	return all
+	return index.Merge(all)
 }
 
 // calm tells whether no fault can explain what happens at t and the run still
-// goes on. What came before this piece was judged there.
-func (r *run) calm(t time.Duration) bool {
-	if t >= r.curtain || t <= r.since {
+// goes on.
+func (x *facts) calm(influences []index.Window, t time.Duration) bool {
+	if t >= x.Curtain {
 		return false
 	}
-	for _, f := range r.excuses() {
-		if w := r.influence(f); w.from <= t && t <= w.to {
+	for _, w := range influences {
+		if w.From <= t && t <= w.To {
 			return false
 		}
 	}
@@ -84,27 +89,17 @@ func (r *run) calm(t time.Duration) bool {
 }
 
 // calmWithin tells whether some part of the belief is in a fault-free stretch.
-func (r *run) calmWithin(b *belief) bool {
-	influences := r.influences()
-	for _, s := range b.spans {
-		t := max(s.from, r.since)
+func (x *facts) calmWithin(influences []index.Window, b *index.Belief) bool {
+	for _, s := range b.Spans {
+		t := s.From
 		for _, w := range influences {
-			if w.from <= t && t <= w.to {
-				t = w.to + 1
+			if w.From <= t && t <= w.To {
+				t = w.To + 1
 			}
 		}
-		if t < min(s.to, r.curtain) {
+		if t < min(s.To, x.Curtain) {
 			return true
 		}
 	}
 	return false
-}
-
-// influences are the influences of all faults, in order and merged.
-func (r *run) influences() []window {
-	var all []window
-	for _, f := range r.excuses() {
-		all = append(all, r.influence(f))
-	}
-	return merge(all)
 }

@@ -1,0 +1,123 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/history"
+)
+
+// form is what must be remembered to see whether the next event fits the form
+// of a history.
+type form struct {
+	last time.Duration // time of the last event
+}
+
+func malformed(e *history.Event, format string, args ...any) *finding.Finding {
+	f := finding.Failed(fmt.Sprintf(format, args...), e.Seq)
+	return &f
+}
+
+// ordered looks at the number and the time of the event after so many.
+func (w *form) ordered(before int, e *history.Event) *finding.Finding {
+	if e.Seq != int64(before)+1 {
+		return malformed(e, "event number %d has seq %d: events are missing or out of order", before+1, e.Seq)
+	}
+	if e.At < w.last && before > 0 {
+		return malformed(e, "time runs backwards: event %d at %s follows one at %s", e.Seq, finding.Moment(e.At), finding.Moment(w.last))
+	}
+	w.last = e.At
+	return nil
+}
+
+func badInvocation(ops *opTable, e *history.Event) *finding.Finding {
+	switch {
+	case e.Op == 0:
+		return malformed(e, "an invocation of %s by %s has no operation number", e.Call, e.Node)
+	case ops.get(e.Op) != nil:
+		return malformed(e, "operation %d is invoked twice", e.Op)
+	case e.Call == "":
+		return malformed(e, "operation %d does not say what it calls", e.Op)
+	}
+	return nil
+}
+
+func badCompletion(o *Op, e *history.Event) *finding.Finding {
+	switch {
+	case o == nil:
+		return malformed(e, "operation %d completes without having been invoked before", e.Op)
+	case o.Completed != 0:
+		return malformed(e, "operation %d completes twice", e.Op)
+	case e.Node != "" && e.Node != o.Node:
+		return malformed(e, "operation %d was invoked by %s and completes at %s", e.Op, o.Node, e.Node)
+	case e.Call != "" && e.Call != o.Call:
+		return malformed(e, "operation %d was invoked as %s and completes as %s", e.Op, o.Call, e.Call)
+	case e.Election != "" && o.At.Name != "" && e.Election != o.At.Name:
+		return malformed(e, "operation %d was invoked in %q and completes in %q", e.Op, o.At.Name, e.Election)
+	}
+	return nil
+}
+
+// badBelief looks whether a node that reports about a term was elected to it.
+func badBelief(p *Node, election string, e *history.Event) *finding.Finding {
+	if e.Node == "" {
+		return malformed(e, "a belief (%s, token %d) belongs to no node", e.Kind, e.Token)
+	}
+	t := termID{election, e.Token}
+	if e.Kind == history.Elected {
+		p.terms = append(p.terms, t)
+		return nil
+	}
+	if i := len(p.terms) - 1; i >= 0 && p.terms[i] == t || slices.Contains(p.terms, t) {
+		return nil
+	}
+	return malformed(e, "%s reports %s for token %d, to which it was never elected", e.Node, e.Kind, e.Token)
+}
+
+// badFault looks whether the event joins the fault of its id.
+func badFault(f *Fault, e *history.Event) *finding.Finding {
+	switch {
+	case e.ID == "":
+		return malformed(e, "a fault (%s) has no id", e.Fault)
+	case e.Phase == history.On && f != nil:
+		return malformed(e, "the fault %s (%s) is put on twice", e.Fault, e.ID)
+	case e.Phase == history.Off && (f == nil || f.OffSeq != 0):
+		return malformed(e, "the fault %s (%s) is taken off without being on", e.Fault, e.ID)
+	case e.Phase != history.On && e.Phase != history.Off:
+		return malformed(e, "the fault %s (%s) is neither put on nor taken off", e.Fault, e.ID)
+	}
+	return nil
+}
+
+// healedTooSoon finds a fault that is on when the run is declared healed.
+func healedTooSoon(faults []*Fault, e *history.Event) *finding.Finding {
+	for _, f := range faults {
+		if f.OffSeq == 0 && !f.Uninvited() {
+			return malformed(e, "the run was declared healed while the fault %s (%s) was on", f.Name, f.ID)
+		}
+	}
+	return nil
+}
+
+// Vanished finds an operation that never completed although nothing excuses
+// it; nil if there is none. The end of its process, a fault on its node, and the
+// end of the run excuse it.
+func (x *Index) Vanished() *Op {
+	patience := max(x.Header.Lease, time.Second)
+	for _, o := range x.Calls {
+		if o.Completed != 0 {
+			continue
+		}
+		at := o.From + x.Slack()
+		excused := o.By.exited && o.By.exit >= at || o.By.latest <= at+patience ||
+			slices.ContainsFunc(x.Faults, func(f *Fault) bool {
+				return (f.Hits(o.Node) || f.Hits(history.StoreTarget)) && f.Off >= at-patience
+			})
+		if !excused {
+			return o
+		}
+	}
+	return nil
+}

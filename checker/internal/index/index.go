@@ -1,0 +1,276 @@
+// Package index puts a history into the order in which checks ask for it. An
+// Index is built once, in one walk over the events, and is not changed any more:
+// every check reads the same one.
+package index
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/recount-io/recount/checker/internal/expiry"
+	"github.com/recount-io/recount/checker/internal/finding"
+	"github.com/recount-io/recount/history"
+)
+
+// Forever is later than every event.
+const Forever = expiry.Forever
+
+// Index is a history, ready to be judged.
+type Index struct {
+	Header    history.Header
+	Events    int
+	Restated  int           // of these: those that only restate
+	Since     time.Duration // of the last event that only restates, 0 if there is none
+	End       time.Duration // of the last event
+	Curtain   time.Duration // when the run ended, and with it whatever was owed
+	Elections []*Election   // by name
+	Faults    []*Fault      // in the order in which they were put on
+	Calls     []*Op         // all operations, by invocation
+	Nodes     []*Node       // in the order in which they turn up
+	Healed    *Healing      // nil if the history was never declared healed
+	Wire      []*history.Wire
+	Counted   Completions
+
+	// Broken is what is wrong with the form of the history, nil if nothing is:
+	// then nothing else may be asked of it.
+	Broken *finding.Finding
+
+	memory *memory
+
+	LeaseFaults []expiry.Fault // those that may have changed leases
+	Tolerance   expiry.Tolerance
+}
+
+// Completions counts the completions of operations.
+type Completions struct{ Ok, Fail, Info int }
+
+// Healing is the event that says that every fault is off.
+type Healing struct {
+	At  time.Duration
+	Seq int64
+}
+
+// Node is what is known about one candidate, whichever election it is about.
+type Node struct {
+	Name string
+
+	number  int
+	latest  time.Duration // when it was last heard of
+	exited  bool          // its process ended at some time
+	exit    time.Duration // the last time
+	gone    bool          // its process ended, and no other one began
+	started bool          // the begin of a process of its was recorded
+	out     bool          // it went, not by a fault, and did not come back
+	outAt   time.Duration
+	terms   []termID // to which it was elected
+}
+
+// termID names a term of a node.
+type termID struct {
+	election string
+	token    uint64
+}
+
+// Election is everything about one election.
+type Election struct {
+	Name    string
+	Ops     []*Op // on the lease, by call, those of which only the store knows last
+	Writes  []*Op // on the resource, by call
+	Reads   []*Op // on the resource, by call
+	Entries []Entry
+	Beliefs []*Belief // by begin
+
+	open   []*open  // beliefs that have not ended
+	byTerm *byToken // operations that changed the lease
+	wrote  *byToken // accepted writes
+}
+
+// Op is an invocation together with its completion. The times are widened by
+// half the clock error on each side, so that "a.To < b.From" means for certain
+// that a ended before b began, whoever stamped them.
+type Op struct {
+	ID        int64
+	By        *Node
+	Node      string
+	Call      history.Call
+	Nonce     string
+	Try       uint64
+	TTL       time.Duration
+	Token     uint64 // of the invocation: renew, release, write
+	Value     string // of the invocation (write) or of the completion (read)
+	From, To  time.Duration
+	Returned  time.Duration // when the call came back, whatever the outcome; 0 if it never did
+	Kind      history.Kind  // Ok, Fail or Info; Info for an operation that never completed
+	Got       uint64        // token of the completion
+	Holder    string
+	Fence     uint64
+	Err       string
+	Invoked   int64 // seq
+	Completed int64 // seq; 0 if it never completed
+	At        *Election
+	Wire      bool // read on its way to the store, and not told by its caller
+	Restated  bool // it belongs to an earlier history of the chain
+
+	// Asked is the earliest call that may have brought what an acquire got: an
+	// attempt of unknown outcome may be repeated, and its repetition returns
+	// the token that the first one took.
+	Asked time.Duration
+
+	Entry         *Entry        // what the store recorded about it, if it did
+	After, Before time.Duration // what the store's order tells about the time of the effect
+
+	next *Op // of the same token; see byToken
+}
+
+// Entry is what the store recorded about one operation.
+type Entry struct {
+	Call    history.Call
+	Node    string
+	Nonce   string
+	Try     uint64
+	Token   uint64
+	Applied bool
+	Seq     int64
+	At      time.Duration
+	Op      *Op // that it is about; nil if there is none
+}
+
+// Seq is the event that shows the operation's outcome best.
+func (o *Op) Seq() int64 {
+	if o.Completed != 0 {
+		return o.Completed
+	}
+	return o.Invoked
+}
+
+// Took tells whether the operation certainly took effect.
+func (o *Op) Took() bool {
+	return o.Kind == history.Ok || o.Kind == history.Info && o.Entry != nil && o.Entry.Applied
+}
+
+// Contradiction is the finding that two operations contradict each other. Either
+// may be nil.
+func Contradiction(a, b *Op, format string, args ...any) *finding.Finding {
+	var seqs []int64
+	for _, o := range []*Op{a, b} {
+		if o != nil {
+			seqs = append(seqs, o.Seq())
+		}
+	}
+	f := finding.Failed(fmt.Sprintf(format, args...), seqs...)
+	return &f
+}
+
+// Unheld tells of an operation that was refused that it failed for another
+// reason than the state of the lease (no rights, say), so that it shows nothing.
+func (o *Op) Unheld() bool {
+	if o.Call == history.Acquire {
+		return o.Err != "" && o.Holder == "" && o.Got == 0
+	}
+	return o.Err != "" && !aboutHolding(o.Err)
+}
+
+// Saw tells whether the operation found a lease of a known holder or token
+// that is not its own.
+func (o *Op) Saw() bool {
+	if o.Holder == "" && o.Got == 0 {
+		return false
+	}
+	return o.Call == history.Observe && o.Kind == history.Ok || o.Call == history.Acquire && o.Kind == history.Fail
+}
+
+// Answer describes the answer of an operation that changed nothing.
+func (o *Op) Answer() string {
+	switch {
+	case o.Call == history.Renew || o.Call == history.Release:
+		return "it does not hold the lease"
+	case o.Holder == "" && o.Got == 0 && o.Call == history.Observe:
+		return "nobody leads"
+	default:
+		return "the lease is that of " + finding.Who(o.Holder, o.Got)
+	}
+}
+
+// Audited tells whether the store keeps a record of its own.
+func (e *Election) Audited() bool { return len(e.Entries) > 0 }
+
+// Build indexes the history, which is not changed.
+func Build(h *history.History) *Index {
+	w := newWalk(h)
+	for i := range h.Events {
+		w.event(&h.Events[i])
+	}
+	x := w.Index
+	x.memory.dense = w.ops.dense
+	for _, f := range x.Faults {
+		if f.Shorten != 0 || f.Void {
+			x.LeaseFaults = append(x.LeaseFaults, expiry.Fault{
+				From: f.From, To: f.To, Void: f.Void, Shorten: f.Shorten, Certain: f.Effective != nil && *f.Effective,
+			})
+		}
+	}
+	slices.SortFunc(x.Elections, func(a, b *Election) int { return cmp.Compare(a.Name, b.Name) })
+	x.closeBeliefs()
+	x.findCurtain()
+	for _, e := range x.Elections {
+		e.findAsked()
+		e.joinEntries(x)
+		e.boundEntries(x.End + x.Slack())
+		e.byTerm = e.changesByToken()
+		e.wrote = newByToken(e.Writes, func(o *Op) (uint64, bool) { return o.Token, o.Kind == history.Ok })
+	}
+	return x
+}
+
+// Slack is by how much the times of an operation are widened on each side.
+func (x *Index) Slack() time.Duration { return (x.Header.ClockError + 1) / 2 }
+
+// In writes the election where a run has several: ` in "billing"`.
+func (x *Index) In(e *Election) string {
+	if len(x.Elections) < 2 {
+		return ""
+	}
+	return " in " + quoted(e.Name)
+}
+
+// Lossy tells whether a fault may have removed leases, and with them the
+// store's own records, at some time of the run.
+func (x *Index) Lossy() bool { return expiry.Lost(x.LeaseFaults, Forever) }
+
+// LossySince tells whether one may have at t or later.
+func (x *Index) LossySince(t time.Duration) bool {
+	return slices.ContainsFunc(x.LeaseFaults, func(f expiry.Fault) bool { return f.Void && f.To >= t })
+}
+
+// LossyBy tells whether one may have by t.
+func (x *Index) LossyBy(t time.Duration) bool { return expiry.Lost(x.LeaseFaults, t) }
+
+// findCurtain finds the moment from which the end of the run, and no elector,
+// decides who leads: the harness stops the candidates one by one, and the next
+// one may still be elected for a blink. The run says so by a note, or else by an
+// exit that names the end of the run. In a history that says neither it is the
+// first of the last exits (or graceful stops) that follow each other, up to the
+// end of the history, within one lease.
+func (x *Index) findCurtain() {
+	if x.Curtain >= 0 {
+		return
+	}
+	x.Curtain = x.End
+	var exits []time.Duration
+	for _, n := range x.Nodes {
+		if n.out {
+			exits = append(exits, n.outAt)
+		}
+	}
+	slices.Sort(exits)
+	for _, t := range slices.Backward(exits) {
+		if t+x.Header.Lease < x.Curtain {
+			break
+		}
+		if !slices.ContainsFunc(x.Faults, func(f *Fault) bool { return f.On <= t && t <= f.Off && f.OffSeq != 0 }) {
+			x.Curtain = t
+		}
+	}
+}

@@ -24,6 +24,8 @@ func (t Timings) Validate() error {
 	switch {
 	case t.Lease < 100*time.Millisecond:
 		return fmt.Errorf("lease %v is too short: scheduling alone takes milliseconds; give at least 100ms", t.Lease)
+	case t.Lease > history.MaxDuration/100: // bounds are a few leases
+		return fmt.Errorf("lease %v is too long: no history holds so much time; give at most %v", t.Lease, history.MaxDuration/100)
 	case t.Renew <= 0 || t.Retry <= 0:
 		return fmt.Errorf("renew %v and retry %v must be positive", t.Renew, t.Retry)
 	case t.Renew >= t.Lease:
@@ -99,6 +101,9 @@ type Plan struct {
 	Steadfast     bool // no fault of the schedule may make the leader change
 	FailoverBound time.Duration
 	ReturnBound   time.Duration
+	Stranger      bool          // nothing is known of the elector but what it does
+	OwesWrites    bool          // a leader is known to write when it is asked to: one that does not leads to no effect
+	Margin        time.Duration // what the elector is documented to take off a deadline besides the drift
 	Repro         string
 }
 
@@ -121,12 +126,16 @@ func (p Plan) NodeNames() []string {
 
 // Header returns the first line of the run's history.
 func (p Plan) Header(world, store string, clockError time.Duration) history.Header {
-	return history.Header{
+	h := history.Header{
 		Scenario: p.Scenario, Subject: p.Subject, World: world, Seed: p.Seed, Nodes: p.NodeNames(),
 		Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry,
-		ClockError: clockError, DriftPPM: int64(math.Round(p.Drift * 1e6)),
+		ClockError: clockError, DriftPPM: int64(math.Floor(p.Drift*1e6 + 1e-6)),
 		Promises: p.Promises, Waived: p.Waived,
-		Steadfast: p.Steadfast, FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound,
+		Steadfast: p.Steadfast, FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound, Margin: p.Margin, Stranger: p.Stranger,
 		Redis: store, Repro: p.Repro,
 	}
+	if p.OwesWrites {
+		h.Write = p.Writes
+	}
+	return h
 }

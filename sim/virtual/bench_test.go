@@ -43,7 +43,11 @@ func BenchmarkWorld(b *testing.B) {
 			events := 0
 			for b.Loop() {
 				world := &World{}
-				if err := world.Stream(b.Context(), plan, func(e []history.Event) { events += len(e) }); err != nil {
+				err := world.Chain(b.Context(), plan, 1024, func(h *history.History) error {
+					events += len(h.Events)
+					return nil
+				})
+				if err != nil {
 					b.Fatal(err)
 				}
 			}

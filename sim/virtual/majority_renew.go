@@ -132,8 +132,9 @@ func (m *majority) release(j joint) {
 		c.latest, c.Token = nil, 0
 	}
 	for store := range m.node.clients {
+		wanted := m.owes(&c.Claim, store)
 		token, owed := c.Release(store, cmd.token, ours, c.latest != nil)
-		if !owed {
+		if !owed || !wanted {
 			b.verdicts[store] = quorum.No
 			continue
 		}

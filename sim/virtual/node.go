@@ -31,6 +31,7 @@ type node struct {
 	leaving       bool    // it was asked to resign
 	inbox         []event // what has come while the process stood still
 	hold          *hold   // on its next write
+	unconfirmed   bool    // the replicas did not confirm what its process was granted last
 	exited        signal
 }
 
@@ -49,7 +50,7 @@ type process interface {
 // launch starts a process. It takes so long until its elector begins.
 func (n *node) launch(took time.Duration) {
 	n.life++
-	n.paused = false
+	n.paused, n.unconfirmed = false, false
 	n.connect()
 	n.run.add(history.Event{Kind: history.Start, Node: n.name})
 	if took == 0 {

@@ -15,6 +15,7 @@ const (
 	drawNode     = 2 << 32
 	drawResource = 3 << 32
 	drawStage    = 4 << 32
+	drawScripts  = 5 << 32
 )
 
 func newRandom(seed, part uint64) *random { return &random{rand.NewPCG(seed, part)} }

@@ -15,16 +15,11 @@ type record struct {
 	leaders *sim.Leadership
 	changed signal // who leads
 	events  []history.Event
-	seq     int64 // of the last event that was passed on
 	lastOp  int64
-	busy    int // steps of the schedule under way: their ends may be put in before other events
-	pass    func([]history.Event)
+	busy    int             // steps of the schedule under way: their ends may be put in before other events
+	chain   *chain          // nil if the run is one history
 	times   []time.Duration // room for the deadlines that events point to
 }
-
-// passAt is how many events are kept before they are passed on, where somebody
-// takes them.
-const passAt = 2048
 
 // add records an event as happening now.
 func (r *record) add(e history.Event) {
@@ -33,9 +28,13 @@ func (r *record) add(e history.Event) {
 }
 
 func (r *record) append(e *history.Event) {
-	if r.pass != nil && len(r.events) >= passAt && r.busy == 0 {
-		r.flush()
+	if r.chain != nil {
+		if len(r.events) >= r.chain.next && r.busy == 0 {
+			r.cut(e.At)
+		}
+		r.chain.see(e, len(r.events))
 	}
+	e.Clip()
 	r.events = append(r.events, *e)
 	if r.leaders.See(e) {
 		r.changed.fire()
@@ -45,22 +44,19 @@ func (r *record) append(e *history.Event) {
 // insert records an event with the time that it carries.
 func (r *record) insert(e history.Event) {
 	r.append(&e)
-	for i := len(r.events) - 1; i > 0 && r.events[i-1].At > e.At; i-- {
-		r.events[i-1], r.events[i] = r.events[i], r.events[i-1]
+	place := len(r.events) - 1
+	for ; place > 0 && r.events[place-1].At > e.At; place-- {
+		r.events[place-1], r.events[place] = r.events[place], r.events[place-1]
+	}
+	if r.chain != nil {
+		r.chain.moved(place)
 	}
 }
 
-// flush passes on what was recorded so far.
-func (r *record) flush() {
-	r.number()
-	r.pass(r.events)
-	r.seq += int64(len(r.events))
-	r.events = r.events[:0]
-}
-
+// number gives the events their numbers.
 func (r *record) number() {
 	for i := range r.events {
-		r.events[i].Seq = r.seq + int64(i) + 1
+		r.events[i].Seq = int64(i) + 1
 	}
 }
 

@@ -4,13 +4,20 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// resource is the protected resource: it remembers the highest token that it
-// has accepted and refuses smaller ones.
+// resource is the protected resource, and the ways to it.
 type resource struct {
-	run     *run
-	random  *random
-	highest uint64
-	last    history.Event // the last accepted write
+	run    *run
+	random *random
+	fence  Fence
+	last   string // whose write was accepted last
+}
+
+func newResource(r *run) *resource {
+	s := &resource{run: r, random: newRandom(r.spec.Seed, drawResource), fence: new(Fencing)}
+	if fence := r.subject.Fence; fence != nil {
+		s.fence = fence()
+	}
+	return s
 }
 
 // hold keeps one write on its way: between the candidate that sent it and the
@@ -83,15 +90,12 @@ func (r *resource) arrive(w *write) {
 // decide accepts or refuses a write and records the decision.
 func (r *resource) decide(w *write) {
 	e := w.op
-	w.accepted = e.Token == 0 || r.takes(e.Token)
+	w.accepted, w.fence = r.fence.Write(e.Node, e.Token, e.Value)
 	if w.accepted {
-		r.highest = max(r.highest, e.Token)
-		e.Kind = history.Ok
-		r.last = e
+		e.Kind, r.last = history.Ok, e.Node
 	} else {
-		e.Kind, e.Fence = history.Fail, r.highest
+		e.Kind, e.Fence = history.Fail, w.fence
 	}
-	w.fence = r.highest
 	r.run.add(e)
 	w.atHome = true
 	r.travel(w)
@@ -101,6 +105,7 @@ func (r *resource) decide(w *write) {
 func (r *resource) read(n *node) {
 	e := history.Event{Kind: history.Invoke, Node: n.name, Call: history.Read, Op: r.run.nextOp()}
 	r.run.add(e)
-	e.Kind, e.Value, e.Token = history.Ok, r.last.Value, r.last.Token
+	e.Kind = history.Ok
+	e.Value, e.Token = r.fence.Read()
 	r.run.add(e)
 }

@@ -32,7 +32,7 @@ type rig struct {
 
 // launch begins a run, whose candidates have just started.
 func launch(t *testing.T, plan sim.Plan, subject Subject) rig {
-	r := (&World{}).newRun(plan, subject)
+	r := (&World{}).newRun(plan, subject, false)
 	for _, n := range r.nodes {
 		n.launch(0)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
 	"github.com/recount-io/recount/sim/wire"
 )
 
@@ -28,14 +29,16 @@ type run struct {
 	lock     *wire.Lock // nil if candidates tell themselves what they do
 	chance   *random    // of how exactly the schedule is carried out
 	moments  func(Moment)
+	texts    bool // the production scripts are run by their text
+	lua      *redismodel.Interpreter
 
 	healed  signal        // every fault of the schedule is off again
 	until   time.Duration // the end of the run, once it is known
 	failure error
 }
 
-func (w *World) newRun(plan sim.Plan, subject Subject) *run {
-	r := &run{spec: plan, subject: subject, byName: map[string]*node{}, until: forever, moments: w.Moments}
+func (w *World) newRun(plan sim.Plan, subject Subject, texts bool) *run {
+	r := &run{spec: plan, subject: subject, byName: map[string]*node{}, until: forever, texts: texts, lua: w.interpreter()}
 	if r.spec.Network == (sim.Network{}) {
 		r.spec.Network = sim.DefaultNetwork()
 	}
@@ -46,7 +49,7 @@ func (w *World) newRun(plan sim.Plan, subject Subject) *run {
 	r.store = r.stores[0]
 	r.rows = newRows(r)
 	r.lock = r.newLock()
-	r.resource = &resource{run: r, random: newRandom(plan.Seed, drawResource)}
+	r.resource = newResource(r)
 	for i, name := range names {
 		n := &node{run: r, index: i, name: name, clock: newClock(), random: newRandom(plan.Seed, drawNode+uint64(i)), asleep: -1}
 		n.link = &link{network: r.spec.Network, random: newRandom(plan.Seed, drawNetwork+uint64(i))}
@@ -116,7 +119,10 @@ func (r *run) direct(s *stage) {
 
 // end ends all candidates at once.
 func (r *run) end() {
-	r.add(history.Event{Kind: history.Note, Text: "end of run"})
+	if r.lock != nil {
+		r.add(r.lock.Understanding())
+	}
+	r.add(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	for _, n := range r.nodes {
 		n.exit(history.EndOfRun)
 	}

@@ -2,8 +2,10 @@ package virtual
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,39 +103,168 @@ func TestSecondFaultOnTheLeader(t *testing.T) {
 	}
 }
 
-// A history that is handed over in pieces is the whole one.
-func TestStreamIsTheWhole(t *testing.T) {
-	plan := rough(1)
-	plan.Writes, plan.Observes = 5*ms, 20*ms // several pieces
-	world := &World{}
-	whole, err := world.Run(t.Context(), plan, "")
+// A run ends with its note, before any candidate is stopped, also where it is
+// stopped early.
+func TestRunEndsWithItsNote(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for name, ctx := range map[string]context.Context{"to its end": t.Context(), "stopped": stopped} {
+		h, err := (&World{}).Run(ctx, quick(3), "")
+		if err != nil && ctx == t.Context() {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(h.Events, func(e history.Event) bool {
+			return e.Kind == history.Note && e.Text == history.EndOfRunNote && e.Node == ""
+		})
+		exits := 0
+		for at, e := range h.Events {
+			if e.Why == history.EndOfRun {
+				exits++
+				if at < i {
+					t.Errorf("%s: %s was stopped before the run had ended", name, e.Node)
+				}
+			}
+		}
+		if i < 0 || exits != 3 {
+			t.Errorf("%s: the note is event %d, and %d candidates were stopped", name, i, exits)
+		}
+	}
+}
+
+// The production elector's deadlines are a lease after the request that brought them,
+// less the drift and the millisecond that is documented: to the nanosecond, on one
+// store and on a majority of several.
+func TestDeadlinesAreExact(t *testing.T) {
+	for _, of := range []sim.Topology{sim.OneServer, sim.Quorum} {
+		plan := quick(3)
+		plan.Topology, plan.Network, plan.Quiet = of, sim.DefaultNetwork(), 10*plan.Timings.Lease
+		h, err := (&World{}).Run(t.Context(), plan, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		usable := plan.Timings.Lease - time.Duration(plan.Drift*float64(plan.Timings.Lease)) - time.Millisecond
+		began, beliefs := map[string]time.Duration{}, 0
+		for _, e := range h.Events {
+			switch {
+			case e.Kind == history.Invoke && (e.Call == history.Acquire || e.Call == history.Renew):
+				began[e.Node] = e.At
+			case e.Until != nil:
+				if beliefs++; *e.Until != began[e.Node]+usable {
+					t.Errorf("on %q: a belief of %s ends %v after the last moment of its request", of, e.Node, *e.Until-began[e.Node]-usable)
+				}
+			}
+		}
+		if beliefs < 10 {
+			t.Errorf("on %q: %d beliefs", of, beliefs)
+		}
+	}
+}
+
+// chained carries out the plan as a chain of histories, none of which may be cut
+// before it has so many events.
+func chained(t *testing.T, plan sim.Plan, least int) []*history.History {
+	t.Helper()
+	var links []*history.History
+	err := (&World{}).Chain(t.Context(), plan, least, func(h *history.History) error {
+		h.Events = slices.Clone(h.Events)
+		links = append(links, h)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return links
+}
+
+// long is a plan with faults, and with calm in between.
+func long(seed uint64) sim.Plan {
+	plan := rough(seed)
+	plan.Writes, plan.Observes, plan.ReturnBound = plan.Timings.Lease/20, plan.Timings.Lease, 2*plan.Timings.Lease
+	for i := range plan.Schedule {
+		plan.Schedule[i].At += time.Duration(i) * 10 * plan.Timings.Lease
+	}
+	plan.Quiet = 20 * plan.Timings.Lease
+	return plan
+}
+
+// A chain has the events of the whole history, each once, and what it restates
+// besides; each of its histories is numbered from 1, and its times run forward.
+func TestChainIsTheWhole(t *testing.T) {
+	plan := long(1)
+	whole, err := (&World{}).Run(t.Context(), plan, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := chained(t, plan, 64)
+	if len(links) < 3 {
+		t.Fatalf("%d histories", len(links))
+	}
 	var events []history.Event
-	pieces := 0
-	err = world.Stream(t.Context(), plan, func(piece []history.Event) {
-		pieces++
-		events = append(events, piece...)
-	})
-	if err != nil || pieces < 5 {
-		t.Fatalf("%d pieces, %v", pieces, err)
+	for i, h := range links {
+		restated, last := 0, time.Duration(0)
+		for j, e := range h.Events {
+			if e.Seq != int64(j)+1 || e.At < last {
+				t.Fatalf("history %d, event %d: number %d at %v after %v", i, j, e.Seq, e.At, last)
+			}
+			last = e.At
+			if e.Restated {
+				restated++
+				continue
+			}
+			e.Seq = int64(len(events)) + 1
+			events = append(events, e)
+		}
+		if (restated > 0) != (i > 0) {
+			t.Errorf("history %d restates %d events", i, restated)
+		}
 	}
 	if !reflect.DeepEqual(events, whole.Events) {
-		t.Errorf("%d events in %d pieces differ from %d", len(events), pieces, len(whole.Events))
+		t.Errorf("%d events in %d histories differ from %d", len(events), len(links), len(whole.Events))
+	}
+}
+
+// A history of a chain ends where all is calm: no fault is on, nothing is under
+// way, and one node leads.
+func TestChainEndsWhereAllIsCalm(t *testing.T) {
+	for seed := range uint64(10) {
+		links := chained(t, long(seed), 64)
+		for i, h := range links[:len(links)-1] {
+			faults, pending, leading := 0, map[int64]bool{}, map[string]bool{}
+			for _, e := range h.Events {
+				switch e.Kind {
+				case history.Fault:
+					if e.Phase == history.On {
+						faults++
+					} else {
+						faults--
+					}
+				case history.Invoke:
+					pending[e.Op] = true
+				case history.Ok, history.Fail, history.Info:
+					delete(pending, e.Op)
+				case history.Elected:
+					leading[e.Node] = true
+				case history.Deposed, history.Exit:
+					delete(leading, e.Node)
+				}
+			}
+			if faults != 0 || len(pending) != 0 || len(leading) != 1 {
+				t.Errorf("seed %d, history %d: %d faults, %d operations under way, %d lead", seed, i, faults, len(pending), len(leading))
+			}
+		}
 	}
 }
 
 // An event that carries an earlier time is put where it belongs: after those
 // of its own time.
 func TestRecordInserts(t *testing.T) {
-	r := (&World{}).newRun(quick(1), Subject{})
+	r := (&World{}).newRun(quick(1), Subject{}, false)
 	for at := range time.Duration(5) {
-		r.now = at
-		r.add(history.Event{Kind: history.Note, Text: fmt.Sprint("at ", at)})
+		r.now = at + 1
+		r.add(history.Event{Kind: history.Note, Text: fmt.Sprint("at ", r.now)})
 	}
-	r.insert(history.Event{Kind: history.Note, Text: "late", At: 2})
-	r.insert(history.Event{Kind: history.Note, Text: "first", At: -1})
+	r.insert(history.Event{Kind: history.Note, Text: "late", At: 3})
+	r.insert(history.Event{Kind: history.Note, Text: "first", At: 0})
 	r.insert(history.Event{Kind: history.Note, Text: "last", At: 9})
 	r.number()
 	var got []string
@@ -143,27 +274,8 @@ func TestRecordInserts(t *testing.T) {
 		}
 		got = append(got, e.Text)
 	}
-	if want := "[first at 0s at 1ns at 2ns late at 3ns at 4ns last]"; fmt.Sprint(got) != want {
+	if want := "[first at 1ns at 2ns at 3ns late at 4ns at 5ns last]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// While a fault is on, nothing is handed over: its end may belong before it.
-func TestNothingIsHandedOverUnderAFault(t *testing.T) {
-	r := (&World{}).newRun(quick(1), Subject{})
-	passed := 0
-	r.pass = func(events []history.Event) { passed += len(events) }
-	r.busy = 1
-	for range 3 * passAt {
-		r.add(history.Event{Kind: history.Note})
-	}
-	if passed != 0 {
-		t.Errorf("%d events were handed over", passed)
-	}
-	r.busy = 0
-	r.add(history.Event{Kind: history.Note})
-	if passed != 3*passAt || len(r.events) != 1 {
-		t.Errorf("%d events were handed over, %d are left", passed, len(r.events))
 	}
 }
 

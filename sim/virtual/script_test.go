@@ -299,6 +299,9 @@ func wellFormed(t testing.TB, events []history.Event) {
 		if i > 0 && e.At < events[i-1].At || e.Seq != events[0].Seq+int64(i) {
 			t.Fatalf("event %d, %+v, comes after %+v", i, e, events[i-1])
 		}
+		if on := e.Kind == history.Fault && e.Phase == history.On; on != (e.Effect != nil) || on && *e.Effect != history.EffectOf(e.Fault) {
+			t.Fatalf("%+v has the effect %+v", e, e.Effect)
+		}
 		alive := running[e.Node] || e.Node == "" || e.Call == history.Write
 		switch e.Kind {
 		case history.Start:

@@ -53,7 +53,10 @@ type term struct {
 	value    string        // of the lease
 	deadline time.Duration // on the node's own clock
 	believes bool
-	draining bool // the work's context is done
+	began    time.Duration // in true time
+	last     uint64        // the token of the term before
+	draining bool          // the work's context is done
+	drained  time.Duration // draining: in true time, when the work ends at the latest
 	working  bool
 	writing  bool // a write is under way
 	writes   int
@@ -162,6 +165,7 @@ func (e *shell) send(r *machine.Request) {
 	switch r.Call {
 	case machine.Acquire:
 		c.call = history.Acquire
+		e.hurries(r.Number)
 	case machine.Renew:
 		c.call, c.value = history.Renew, e.valueOf(r)
 	default:
@@ -244,7 +248,8 @@ func (e *shell) elected(t *machine.Transition) {
 	if e.term.writing {
 		e.term.before = e.term.token
 	}
-	e.term.token, e.term.deadline = t.Token, t.Until
+	e.term.last, e.term.token, e.term.deadline = e.term.token, t.Token, t.Until
+	e.term.began = e.node.run.now
 	e.term.believes, e.term.draining, e.term.working = true, false, true
 	e.term.writes = 0
 	e.believe(history.Elected)
@@ -260,11 +265,16 @@ func (e *shell) believe(kind history.Kind) {
 	})
 }
 
-// endWork ends the work as soon as no write is under way.
-func (e *shell) endWork() {
+// endWork ends the work's context, and the work as soon as it does not go on and
+// no write is under way.
+func (e *shell) endWork() { e.endWorkIn(e.drain()) }
+
+func (e *shell) endWorkIn(d time.Duration) {
 	t := &e.term
-	t.draining = true
-	if t.working && !t.writing {
+	if by := e.node.run.now + d; !t.draining || by < t.drained {
+		t.draining, t.drained = true, by
+	}
+	if t.working && !t.writing && !e.goesOn() {
 		t.working = false
 		t.beat.stop()
 		e.step(machine.Input{Kind: machine.WorkEnded, Token: t.token})
@@ -277,14 +287,18 @@ func (e *shell) workOn() {
 	if !t.working || t.writing {
 		return
 	}
-	if t.draining || !t.believes || n.shows() >= t.deadline {
+	if !e.goesOn() {
 		e.endWork()
+		return
+	}
+	if e.rests() {
+		t.beat.startAt(t.beat.next + n.run.spec.Writes)
 		return
 	}
 	t.writing = true
 	t.writes++
 	t.beat.align(n.run.spec.Writes)
-	n.run.resource.send(&t.write, n, e, t.token, n.name+"/"+decimal(t.token)+"/"+strconv.Itoa(t.writes))
+	n.run.resource.send(&t.write, n, e, e.names(), n.name+"/"+decimal(t.token)+"/"+strconv.Itoa(t.writes))
 }
 
 // wrote implements writer.
@@ -299,10 +313,14 @@ func (e *shell) wrote(accepted bool, fence uint64) {
 	}
 	if !accepted {
 		e.step(machine.Input{Kind: machine.Fenced, Token: fence})
-	}
-	if !accepted || t.draining {
-		e.endWork()
+		e.node.run.resource.read(e.node) // who is refused looks what is there
+		e.endWorkIn(0)
 		return
+	}
+	if t.draining {
+		if e.endWork(); !t.working {
+			return
+		}
 	}
 	r := e.node.run
 	if t.writes%readEvery == 0 {

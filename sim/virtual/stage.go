@@ -228,18 +228,20 @@ func (s *stage) ContinueWrite(ctx context.Context, node string) (string, error) 
 	if h == nil || h.write == nil {
 		return "", s.Continue(ctx, node)
 	}
-	w, before := h.write, s.resource.last.Node
+	w, before := h.write, s.resource.last
 	s.resource.decide(w)
 	if err := s.Continue(ctx, node); err != nil {
 		return "", err
 	}
-	if w.accepted && w.op.Token == 0 && before != node {
+	switch {
+	case w.accepted && before != node && w.op.Token == 0:
 		return fmt.Sprintf("the late write of %s was accepted after one of %s: it carries no token", node, before), nil
-	}
-	if w.accepted {
+	case w.accepted && before != node:
+		return fmt.Sprintf("the late write of %s was accepted after one of %s, although it carries a token", node, before), nil
+	case w.accepted:
 		return "", faults.NoEffect("the write of %s was accepted: nobody else had written meanwhile", node)
 	}
-	return fmt.Sprintf("the late write of %s was refused: the fence stood at %d", node, s.resource.highest), nil
+	return fmt.Sprintf("the late write of %s was refused: the fence stood at %d", node, w.fence), nil
 }
 
 // SetClockRate implements faults.World.

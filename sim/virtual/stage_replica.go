@@ -2,13 +2,13 @@ package virtual
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/tamper"
 )
 
 // fork is a replica of the primary that gets nothing any more from now on.
@@ -19,40 +19,10 @@ func (s *store) fork() *server {
 	return v
 }
 
-// content is what faults compare of two servers.
-type content struct {
-	lease   string
-	ends    int64 // ms since the Unix epoch
-	counter string
-}
-
-func (s *store) content(v *server) content {
-	do := func(args ...string) redismodel.Reply { return v.model.Do(s.now(), args...) }
-	return content{
-		lease: do("GET", s.keys.lease).Text, ends: do("PEXPIRETIME", s.keys.lease).Int, counter: do("GET", s.keys.counter).Text,
-	}
-}
-
-// lacks tells what of c is not in older; "" if nothing.
-func (c content) lacks(older content) string {
-	var all []string
-	if c.counter != older.counter {
-		all = append(all, fmt.Sprintf("the counter stood at %s and is %s again", orNothing(c.counter), orNothing(older.counter)))
-	}
-	switch {
-	case c.lease != older.lease:
-		all = append(all, fmt.Sprintf("the lease was %s and is %s again", orNothing(c.lease), orNothing(older.lease)))
-	case c.ends != older.ends:
-		all = append(all, fmt.Sprintf("the lease lasts %d ms less", c.ends-older.ends))
-	}
-	return strings.Join(all, ", ")
-}
-
-func orNothing(value string) string {
-	if value == "" {
-		return "nothing"
-	}
-	return value
+func (s *store) content(v *server) tamper.Content {
+	e := s.election()
+	e.Do = func(args ...string) redismodel.Reply { return v.model.Do(s.now(), args...) }
+	return e.Content()
 }
 
 // RewindStore implements faults.World.
@@ -76,7 +46,7 @@ func (s *stage) forget(ctx context.Context, span time.Duration, what string) (st
 	if s.store.down {
 		return "", errDown
 	}
-	lost := s.store.content(s.store.server).lacks(s.store.content(older))
+	lost := s.store.content(s.store.server).Lacks(s.store.content(older))
 	s.store.crash()
 	s.store.server = older
 	if lost == "" {
@@ -118,7 +88,7 @@ func (s *stage) SplitStore(ctx context.Context, nodes []string, lag time.Duratio
 	case s.store.old != nil:
 		return "", faults.NoEffect("the store is split already")
 	}
-	lost := s.store.content(s.store.server).lacks(s.store.content(replica))
+	lost := s.store.content(s.store.server).Lacks(s.store.content(replica))
 	s.store.old, s.store.server = s.store.server, replica
 	s.store.before = s.store.content(s.store.old)
 	replica.model.Promote()
@@ -142,7 +112,7 @@ func (s *stage) JoinStore(context.Context) (string, error) {
 	if old == nil {
 		return "", faults.NoEffect("the store is not split")
 	}
-	lost := s.store.content(old).lacks(s.store.before)
+	lost := s.store.content(old).Lacks(s.store.before)
 	for i, n := range s.nodes {
 		if s.store.aside[i] {
 			n.closeConnections()

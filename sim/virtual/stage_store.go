@@ -3,12 +3,11 @@ package virtual
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/tamper"
 )
 
 // meant calls act for each store that the targets mean, and joins the evidence.
@@ -94,58 +93,54 @@ func (s *stage) LaunchStore(_ context.Context, targets []string, keepData bool) 
 
 // ShortenLeases implements faults.World.
 func (s *stage) ShortenLeases(_ context.Context, by time.Duration) (string, error) {
-	if s.store.down {
-		return "", errDown
-	}
-	left := s.store.do("PTTL", s.store.keys.lease).Int
-	if left < 0 {
-		return "", faults.NoEffect("there was no lease to shorten")
-	}
-	rest := max(left-by.Milliseconds(), 0)
-	s.store.do("PEXPIRE", s.store.keys.lease, strconv.FormatInt(rest, 10))
-	// A clock that jumps does so for the times that the scripts wrote, too.
-	if until, err := strconv.ParseInt(s.store.do("HGET", s.store.keys.guard, "until").Text, 10, 64); err == nil && until > 0 {
-		s.store.do("HSET", s.store.keys.guard, "until", strconv.FormatInt(until-left+rest, 10))
-	}
-	if rest > left {
-		return fmt.Sprintf("the lease had %d ms to live and gained %d", left, rest-left), nil
-	}
-	return fmt.Sprintf("the lease had %d ms to live and lost %d", left, left-rest), nil
+	return s.tampers(func(e tamper.Election) (string, error) { return e.Shorten(by) })
 }
 
 // do is a command of the harness's own.
 func (s *store) do(args ...string) redismodel.Reply { return s.model.Do(s.now(), args...) }
 
+// election is what faults on data change.
+func (s *store) election() tamper.Election {
+	return tamper.Election{Do: s.do, Lease: s.keys.lease, Counter: s.keys.counter, Guard: s.keys.guard}
+}
+
+// tampers does something to the data of a store that is up.
+func (s *stage) tampers(what func(tamper.Election) (string, error)) (string, error) {
+	if s.store.down {
+		return "", errDown
+	}
+	return what(s.store.election())
+}
+
 // PersistLeases implements faults.World.
 func (s *stage) PersistLeases(context.Context) (string, error) {
-	return s.wants("lease with a time to live", "the lease has no time to live any more", "PERSIST", s.store.keys.lease)
+	return s.tampers(tamper.Election.Persist)
 }
 
 // DeleteLeases implements faults.World.
 func (s *stage) DeleteLeases(context.Context) (string, error) {
-	return s.wants("lease to delete", "the lease's key was deleted", "DEL", s.store.keys.lease)
+	return s.tampers(tamper.Election.Delete)
 }
 
 // OverwriteLeases implements faults.World.
 func (s *stage) OverwriteLeases(context.Context) (string, error) {
-	return s.wants("lease to overwrite", "the lease's key was overwritten", "SET", s.store.keys.lease, faults.Stranger, "XX")
+	return s.tampers(tamper.Election.Overwrite)
 }
 
 // DeleteCounters implements faults.World.
 func (s *stage) DeleteCounters(context.Context) (string, error) {
-	return s.wants("counter to delete", "the counter's key was deleted", "DEL", s.store.keys.counter)
+	return s.tampers(tamper.Election.DeleteCounter)
 }
 
-// wants carries out a command that changes a key, if there is one.
-func (s *stage) wants(key, done string, command ...string) (string, error) {
-	if s.store.down {
-		return "", errDown
-	}
-	r := s.store.do(command...)
-	if r.Kind == redismodel.Nil || r.Kind == redismodel.Int && r.Int == 0 {
-		return "", faults.NoEffect("there was no %s", key)
-	}
-	return done, nil
+// FlushStore implements faults.World.
+func (s *stage) FlushStore(context.Context) (string, error) {
+	return s.tampers(tamper.Election.Flush)
+}
+
+// EvictKeys implements faults.World. Of the keys that are modelled, the lease's
+// alone has a time to live.
+func (s *stage) EvictKeys(context.Context) (string, error) {
+	return s.tampers(tamper.Election.Evict)
 }
 
 // FlushScripts implements faults.World.

@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/tamper"
 )
 
 // What a candidate learns of a call without an answer.
@@ -31,11 +32,6 @@ const (
 // Scripts are what the candidates of a subject run on the store.
 type Scripts struct{ Acquire, Renew, Release, Leader *redismodel.Script }
 
-// production are the scripts of the production elector.
-func production() Scripts {
-	return Scripts{redismodel.Acquire, redismodel.Renew, redismodel.Release, redismodel.Leader}
-}
-
 // server is one process of Redis.
 type server struct {
 	model    *redismodel.Server
@@ -51,10 +47,10 @@ type store struct {
 	alone bool   // it is the whole store
 	lost  string // the lease that it had when it was killed
 	*server
-	old     *server // an isolated primary of before; nil if there is none
-	aside   []bool  // by node: it reaches the old one
-	lags    bool    // the replica that will be promoted gets nothing now
-	before  content // of the old one when it was isolated
+	old     *server        // an isolated primary of before; nil if there is none
+	aside   []bool         // by node: it reaches the old one
+	lags    bool           // the replica that will be promoted gets nothing now
+	before  tamper.Content // of the old one when it was isolated
 	scripts Scripts
 	protect string // "1" if the scripts protect the election from lost data
 	servers int    // that there have been
@@ -101,7 +97,7 @@ func newStores(r *run, subject Subject) []*store {
 }
 
 func newStore(r *run, subject Subject, index, of int) *store {
-	s := &store{run: r, index: index, name: "the store", alone: of == 1, scripts: subject.scripts(), protect: "1", keys: electionKeys("recount:{e1}:")}
+	s := &store{run: r, index: index, name: "the store", alone: of == 1, scripts: subject.scripts(r.texts), protect: "1", keys: electionKeys("recount:{e1}:")}
 	if !s.alone {
 		s.name = faults.StoreNode(index + 1).String()
 	}
@@ -119,19 +115,12 @@ func (s *store) newServer() *server {
 	v := &server{}
 	s.servers++
 	v.model = redismodel.New(redismodel.Options{
-		Name:        s.prefix() + "server" + strconv.Itoa(s.servers) + "/",
+		Name:        "store" + strconv.Itoa(s.index) + "server" + strconv.Itoa(s.servers),
+		Interpreter: s.run.lua,
 		Persistence: redismodel.Always,
 		OnPublish:   func(_, message string) { s.published(v, message) },
 	})
 	return v
-}
-
-// prefix tells the names of servers apart that belong to several stores.
-func (s *store) prefix() string {
-	if s.alone {
-		return ""
-	}
-	return s.name + "/"
 }
 
 // of is the server that serves the node.
@@ -235,10 +224,17 @@ func (s *store) execute(k *call) {
 // whatever the replica lacks that will be promoted. The time until the server
 // gives up waiting for them is left out.
 func (s *store) confirm(k *call) {
-	if s.run.spec.Replicas == 0 || s.run.subject.Unconfirmed || k.outcome.input.Result != machine.Done {
+	if s.run.spec.Replicas == 0 || k.outcome.input.Result != machine.Done {
 		return
 	}
-	if s.lags || s.of(k.client.node) == s.old {
+	n := k.client.node
+	now, before := !s.lags && s.of(n) != s.old, !n.unconfirmed
+	n.unconfirmed = !now
+	told := now
+	if confirmed := s.run.subject.Confirmed; confirmed != nil {
+		told = confirmed(k.command.call, now, before)
+	}
+	if !told {
 		k.outcome.input = machine.Input{Err: errUnconfirmed}
 	}
 }

@@ -43,6 +43,16 @@ func TestTapped(t *testing.T) {
 		if got := strings.Join(told, ", "); got != want {
 			t.Errorf("tapped %v: recorded %s\nwant %s", tapped, got, want)
 		}
+		r.end()
+		var understood []history.Wire
+		for _, e := range r.events {
+			if e.Wire != nil {
+				understood = append(understood, *e.Wire)
+			}
+		}
+		if tapped != (len(understood) == 1 && understood[0].Operations == 4 && understood[0].Understood == 4 && understood[0].Lock != "") || !tapped && understood != nil {
+			t.Errorf("tapped %v: understood %+v", tapped, understood)
+		}
 	}
 }
 

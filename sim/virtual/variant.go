@@ -18,14 +18,16 @@ type Variant struct {
 	Client Client
 	// Majority is how it counts the answers of several stores.
 	Majority Majority
-	// Unconfirmed makes it believe in what no replica has confirmed, where the
-	// plan asks for confirmations.
-	Unconfirmed bool
+	// Confirmed tells, where the plan asks for confirmations, whether the
+	// candidate is told that enough replicas have confirmed a grant or a renewal;
+	// now says whether they have, and before whether they had confirmed what the
+	// same candidate was granted before that. Nil: whether they have.
+	Confirmed func(call history.Call, now, before bool) bool
+	// Work is how its leaders work.
+	Work Work
 
-	// Fence tells whether the protected resource takes a write, where highest
-	// is the largest token that it took before. Nil: unless the token is
-	// smaller.
-	Fence func(token, highest uint64) bool
+	// Fence makes the protected resource of a run. Nil: a Fencing.
+	Fence func() Fence
 	// ReadOnly is for how long a replica that takes the primary's place goes
 	// on refusing writes, as one does that has not been told yet.
 	ReadOnly time.Duration
@@ -60,6 +62,8 @@ type Client struct {
 type Majority struct {
 	Decide  func(*quorum.Claim, *quorum.Attempt) (quorum.Step, uint64)
 	Renewed func([]quorum.Verdict) quorum.Outcome
+	// Owes tells whether a release is sent to a store.
+	Owes func(c *quorum.Claim, node int) bool
 }
 
 // shows is what the clock of the subject's choice shows.
@@ -131,10 +135,8 @@ func (m *majority) renewed(verdicts []quorum.Verdict) quorum.Outcome {
 	return quorum.Renewed(verdicts)
 }
 
-// takes tells whether the resource takes a write with that token.
-func (r *resource) takes(token uint64) bool {
-	if fence := r.run.subject.Fence; fence != nil {
-		return fence(token, r.highest)
-	}
-	return token >= r.highest
+// owes tells whether a release is sent to a store, where one is owed.
+func (m *majority) owes(c *quorum.Claim, node int) bool {
+	owes := m.node.run.subject.Majority.Owes
+	return owes == nil || owes(c, node)
 }

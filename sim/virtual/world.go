@@ -11,6 +11,7 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
 // How quick the world is: much like the live one on a busy machine of two
@@ -51,7 +53,7 @@ type Subject struct {
 	// elector.
 	Blocking sim.Elector
 	// Scripts are what it runs on the store; those that are nil are the
-	// production elector's.
+	// production elector's, run as World.Scripts says.
 	Scripts Scripts
 	// Unprotected makes the production elector's scripts grant at once on a
 	// store that may have lost a lease.
@@ -72,23 +74,6 @@ func (w *World) Names() []string {
 var electors = map[string]Subject{
 	"recount":             {},
 	"recount-unprotected": {Unprotected: true},
-}
-
-func (s Subject) scripts() Scripts {
-	all := production()
-	if s.Scripts.Acquire != nil {
-		all.Acquire = s.Scripts.Acquire
-	}
-	if s.Scripts.Renew != nil {
-		all.Renew = s.Scripts.Renew
-	}
-	if s.Scripts.Release != nil {
-		all.Release = s.Scripts.Release
-	}
-	if s.Scripts.Leader != nil {
-		all.Leader = s.Scripts.Leader
-	}
-	return all
 }
 
 func (s Subject) start(n *node) process {
@@ -114,7 +99,11 @@ type World struct {
 	// then: for whoever makes many runs, one at a time, on one goroutine.
 	Reuse bool
 
-	room []history.Event
+	// Scripts is how the store runs the production elector's scripts.
+	Scripts ScriptUse
+
+	room, other []history.Event
+	lua         *redismodel.Interpreter // of the run before
 
 	_ struct{}
 }
@@ -122,31 +111,49 @@ type World struct {
 // Run carries out a plan and returns its history. There are no logs. A run
 // that is stopped by ctx returns the history so far and ctx's error.
 func (w *World) Run(ctx context.Context, plan sim.Plan, _ string) (*history.History, error) {
-	r, err := w.prepare(plan)
+	how := w.plays(&plan)
+	h, err := w.carryOut(ctx, plan, how != ByPort, w.Moments, &w.room)
+	if err != nil || how != Compared {
+		return h, err
+	}
+	return h, w.compare(ctx, plan, h)
+}
+
+// carryOut makes the history of one run, in the room that is given if the world
+// uses it again.
+func (w *World) carryOut(ctx context.Context, plan sim.Plan, texts bool, moments func(Moment), room *[]history.Event) (*history.History, error) {
+	r, err := w.prepare(plan, texts, moments)
 	if err != nil {
 		return nil, err
 	}
-	r.events = w.room[:0]
+	if w.Reuse {
+		r.events = (*room)[:0]
+	}
 	err = r.live(ctx)
 	r.number()
 	if w.Reuse {
-		w.room = r.events
+		*room = r.events
 	}
 	return &history.History{Header: header(r.spec), Events: r.events}, err
 }
 
-// Stream carries out a plan and hands over its history as it grows, in pieces
-// that are in order and valid until take returns: it takes no more memory for
-// a longer run. The header is what NewHeader tells.
-func (w *World) Stream(ctx context.Context, plan sim.Plan, take func([]history.Event)) error {
-	r, err := w.prepare(plan)
+// Chain carries out a plan that may be of any length, as a chain of whole
+// histories: it hands over each as soon as it ends. A history ends where all is
+// calm, and after least events at the earliest; the next one begins by restating
+// what goes on. A run in which nothing is ever calm is one history.
+//
+// The events of a history are valid until take returns, and no longer; its error
+// is that of the run.
+func (w *World) Chain(ctx context.Context, plan sim.Plan, least int, take func(*history.History) error) error {
+	how := w.Scripts // two chains are not compared: how would one wait for the other?
+	r, err := w.prepare(plan, how == ByText || how == Compared, w.Moments)
 	if err != nil {
 		return err
 	}
-	r.pass = take
-	err = r.live(ctx)
-	r.flush()
-	return err
+	r.chain = newChain(r.spec, least, take)
+	err = errors.Join(r.live(ctx), r.chain.failure)
+	r.number()
+	return errors.Join(err, take(&history.History{Header: header(r.spec), Events: r.events}))
 }
 
 // Header is the first line of the history of a plan's run.
@@ -158,7 +165,7 @@ func header(plan sim.Plan) history.Header {
 	return h
 }
 
-func (w *World) prepare(plan sim.Plan) (*run, error) {
+func (w *World) prepare(plan sim.Plan, texts bool, moments func(Moment)) (*run, error) {
 	subject, known := w.Subjects[plan.Subject]
 	if !known {
 		subject, known = electors[plan.Subject]
@@ -166,5 +173,7 @@ func (w *World) prepare(plan sim.Plan) (*run, error) {
 	if !known {
 		return nil, fmt.Errorf("virtual: no subject is called %q here: there are %s", plan.Subject, strings.Join(w.Names(), ", "))
 	}
-	return w.newRun(plan, subject), nil
+	r := w.newRun(plan, subject, texts)
+	r.moments = moments
+	return r, nil
 }

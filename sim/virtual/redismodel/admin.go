@@ -1,6 +1,7 @@
 package redismodel
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -24,6 +25,8 @@ func (s *Server) doServer(n name, args []string) Reply {
 		return Integer(int64(len(s.data.entries)))
 	case cmdFlushAll:
 		return s.flushAll(args)
+	case cmdInfo:
+		return s.doInfo(args)
 	default: // cmdWait
 		return s.doWait(args)
 	}
@@ -33,6 +36,26 @@ func (s *Server) doServer(n name, args []string) Reply {
 func (s *Server) clock() (sec, micros int64) {
 	return int64(s.now / time.Second), int64(s.now % time.Second / time.Microsecond)
 }
+
+// doInfo knows one section, of which it tells what a script may want to know.
+func (s *Server) doInfo(args []string) Reply {
+	if len(args) > 1 && !slices.ContainsFunc(args[1:], hasServer) {
+		return Text("")
+	}
+	return Text("# Server\r\nredis_version:" + Version + "\r\nredis_mode:standalone\r\nrun_id:" + s.id + "\r\n")
+}
+
+func hasServer(section string) bool {
+	switch upper(section) {
+	case "SERVER", "DEFAULT", "ALL", "EVERYTHING":
+		return true
+	default:
+		return false
+	}
+}
+
+// Version is that of the server that the model is compared with.
+const Version = "7.0.15"
 
 func ping(args []string) Reply {
 	switch len(args) {

@@ -56,6 +56,7 @@ const (
 	cmdKeys
 	cmdHSet
 	cmdHGet
+	cmdHMGet
 	cmdHDel
 	cmdHExists
 	cmdHIncrBy
@@ -65,6 +66,7 @@ const (
 	cmdLPush
 	cmdLRange
 	cmdLLen
+	cmdLTrim
 	cmdPublish
 	cmdPubSub
 	cmdScript
@@ -75,6 +77,7 @@ const (
 	cmdDBSize
 	cmdFlushAll
 	cmdWait
+	cmdInfo
 )
 
 // commands are all commands by name.
@@ -111,6 +114,7 @@ var commands = map[string]command{
 
 	"HSET":    {cmdHSet, ofHashes, -4, true, true},
 	"HGET":    {cmdHGet, ofHashes, 3, false, false},
+	"HMGET":   {cmdHMGet, ofHashes, -3, false, false},
 	"HDEL":    {cmdHDel, ofHashes, -3, true, false},
 	"HEXISTS": {cmdHExists, ofHashes, 3, false, false},
 	"HINCRBY": {cmdHIncrBy, ofHashes, 4, true, true},
@@ -121,6 +125,7 @@ var commands = map[string]command{
 	"LPUSH":  {cmdLPush, ofLists, -3, true, true},
 	"LRANGE": {cmdLRange, ofLists, 4, false, false},
 	"LLEN":   {cmdLLen, ofLists, 2, false, false},
+	"LTRIM":  {cmdLTrim, ofLists, 4, true, false},
 
 	"PUBLISH":  {cmdPublish, ofServer, 3, false, false},
 	"PUBSUB":   {cmdPubSub, ofServer, -2, false, false},
@@ -132,6 +137,7 @@ var commands = map[string]command{
 	"DBSIZE":   {cmdDBSize, ofServer, 1, false, false},
 	"FLUSHALL": {cmdFlushAll, ofServer, -1, true, false},
 	"WAIT":     {cmdWait, ofServer, 3, false, false},
+	"INFO":     {cmdInfo, ofServer, -1, false, false},
 }
 
 // unknown is the reply to a command that the model does not have.

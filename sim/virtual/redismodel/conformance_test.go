@@ -1,6 +1,7 @@
 package redismodel
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -98,13 +99,13 @@ func drawCommand(t *rapid.T) []string {
 		return args
 	case "HGET", "HEXISTS":
 		return []string{name, key, pick(t, someFields)}
-	case "HDEL":
+	case "HDEL", "HMGET":
 		return append([]string{name, key}, several(t, someFields)...)
 	case "HINCRBY":
 		return []string{name, key, pick(t, someFields), pick(t, someValues)}
 	case "RPUSH", "LPUSH":
 		return append([]string{name, key}, several(t, someValues)...)
-	case "LRANGE":
+	case "LRANGE", "LTRIM":
 		return []string{name, key, pick(t, someIndex), pick(t, someIndex)}
 	case "PUBLISH":
 		return []string{name, "channel", "message"}
@@ -124,7 +125,7 @@ func drawCommand(t *rapid.T) []string {
 var commandNames = []string{
 	"SET", "SET", "SET", "SET", "SETNX", "SETEX", "PSETEX", "MSET", "MSETNX", "GET", "GET", "GETSET", "GETDEL", "GETRANGE", "INCR", "INCRBY", "DECR", "DECRBY",
 	"DEL", "UNLINK", "EXISTS", "TYPE", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "KEYS",
-	"HSET", "HSET", "HGET", "HDEL", "HEXISTS", "HINCRBY", "HLEN", "HGETALL", "RPUSH", "LPUSH", "LRANGE", "LLEN",
+	"HSET", "HSET", "HGET", "HMGET", "HDEL", "HEXISTS", "HINCRBY", "HLEN", "HGETALL", "RPUSH", "LPUSH", "LRANGE", "LTRIM", "LLEN",
 	"PUBLISH", "PUBSUB", "FLUSHALL", "PING", "TIME", "WAIT",
 }
 
@@ -181,7 +182,7 @@ func TestCommands(t *testing.T) {
 func TestCommandsAreDrawn(t *testing.T) {
 	// These are in tests of their own; DBSIZE counts what has expired, until the
 	// server finds it.
-	drawn := map[string]bool{"SCRIPT": true, "EVAL": true, "EVALSHA": true, "DBSIZE": true}
+	drawn := map[string]bool{"SCRIPT": true, "EVAL": true, "EVALSHA": true, "DBSIZE": true, "INFO": true}
 	for _, name := range commandNames {
 		drawn[name] = true
 	}
@@ -200,7 +201,7 @@ func TestCommandsAreDrawn(t *testing.T) {
 func TestArity(t *testing.T) {
 	real := startReal(t)
 	for name := range commands {
-		if name == "SCRIPT" || name == "EVAL" || name == "EVALSHA" {
+		if name == "SCRIPT" || name == "EVAL" || name == "EVALSHA" || name == "INFO" {
 			continue
 		}
 		for n := range 8 {
@@ -211,13 +212,41 @@ func TestArity(t *testing.T) {
 			real.do(t, "FLUSHALL")
 			want := real.do(t, s.args...)
 			got := New(Options{}).Do(microseconds(real.do(t, "TIME")), s.args...)
-			if name == "TIME" && n == 0 {
+			if (name == "TIME" || name == "INFO") && n == 0 {
 				continue // its reply is compared elsewhere
 			}
 			if !s.equal(got, want, 0, false) {
 				t.Errorf("%v: the model says %v, the server %v", s, got, want)
 			}
 		}
+	}
+}
+
+// Who looks for a server's run in what INFO says finds the name of one, in letters
+// and digits, as in a real server, and another one after a restart.
+func TestInfo(t *testing.T) {
+	run := func(section string, ask func(args ...string) Reply) string {
+		t.Helper()
+		found := regexp.MustCompile(`(?m)^run_id:(\w+)\r$`).FindStringSubmatch(ask("INFO", section).Text)
+		if found == nil {
+			t.Fatalf("INFO %s names no run", section)
+		}
+		return found[1]
+	}
+	s := New(Options{Name: "server1"})
+	ask := func(args ...string) Reply { return s.Do(time.Hour, args...) }
+	real := startReal(t)
+	for _, section := range []string{"server", "Everything"} {
+		run(section, func(args ...string) Reply { return real.do(t, args...) })
+		if got := run(section, ask); got != s.RunID() {
+			t.Errorf("INFO %s names the run %s, want %s", section, got, s.RunID())
+		}
+	}
+	before := run("server", ask)
+	s.Crash()
+	s.Restart(time.Hour, true)
+	if after := run("server", ask); after == before {
+		t.Errorf("the run is called %s before and after a restart", after)
 	}
 }
 

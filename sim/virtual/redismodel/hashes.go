@@ -35,6 +35,8 @@ func (s *Server) doHash(n name, args []string) Reply {
 		return s.texts(e, 0, math.MaxInt)
 	case cmdHDel:
 		return s.hdel(e, key, args[2:])
+	case cmdHMGet:
+		return s.hmget(e, args[2:])
 	}
 	i := -1
 	if e != nil {
@@ -48,6 +50,20 @@ func (s *Server) doHash(n name, args []string) Reply {
 	default: // cmdHGet
 		return Text(e.items[i+1])
 	}
+}
+
+func (s *Server) hmget(e *entry, fields []string) Reply {
+	s.items = s.items[:0]
+	for _, field := range fields {
+		reply := absent
+		if e != nil {
+			if i := e.field(field); i >= 0 {
+				reply = Text(e.items[i+1])
+			}
+		}
+		s.items = append(s.items, reply)
+	}
+	return Reply{Kind: Array, Items: s.items}
 }
 
 func (s *Server) hset(e *entry, key string, pairs []string) Reply {

@@ -79,6 +79,8 @@ const (
 	opHDel // the last field takes the key with it
 	opRPush
 	opLPush
+	opRPop  // the last item takes the key with it
+	opLPop  // likewise
 	opClear // all keys are gone
 )
 
@@ -119,6 +121,16 @@ func (k *keyspace) apply(e *entry, f *effect) *entry {
 	case opLPush:
 		e = k.container(e, f.key, aList)
 		e.items = slices.Insert(e.items, 0, f.text)
+	case opRPop, opLPop:
+		if len(e.items) == 1 {
+			delete(k.entries, f.key)
+			return nil
+		}
+		if f.op == opLPop {
+			e.items = slices.Delete(e.items, 0, 1)
+		} else {
+			e.items = e.items[:len(e.items)-1]
+		}
 	case opClear:
 		*k = newKeyspace()
 	}

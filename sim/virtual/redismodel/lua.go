@@ -2,7 +2,9 @@ package redismodel
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,19 +12,22 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// interpreter runs scripts of which there is no port, from their Lua text. It
+// Interpreter runs scripts of which there is no port, from their Lua text. It
 // gives them what Redis 7.0 gives, as far as nothing comes from outside: the
 // language, its libraries for tables, strings and numbers (without random
 // ones), and redis.call and its kin, but no cjson, cmsgpack, struct or bit. A
 // number is turned into text as Go does where Lua would round to 14 digits.
 //
 // One state serves all scripts of a server, as in Redis: what a script could
-// leave behind for another one is read-only.
-type interpreter struct {
+// leave behind for another one is read-only. So one may serve several servers,
+// too, one call at a time. The zero value is ready.
+type Interpreter struct {
 	state *lua.LState
-	call  *Call // of the script that runs
+	call  *Call    // of the script that runs
+	args  []string // of the command at hand
 
-	sealed map[*lua.LTable]bool // tables that no script may change
+	matcher matcher
+	sealed  map[*lua.LTable]bool // tables that no script may change
 }
 
 // What a script cannot have here: it reaches outside, or differs in each run.
@@ -41,33 +46,61 @@ const (
 	errReadOnlyTable = "Attempt to modify a readonly table"
 )
 
+// Compile makes a script of its Lua text, which any server runs.
+func Compile(name, text string) (*Script, error) {
+	proto, err := parsed(text)
+	if err != nil {
+		return nil, fmt.Errorf("redismodel: the script %s: %w", name, err)
+	}
+	return scriptFrom(name, text, proto), nil
+}
+
 // compile makes a script of a text, or the error that Redis answers.
 func (s *Server) compile(text string) (*Script, *Reply) {
+	proto, err := parsed(text)
+	if err != nil {
+		fault := Fail("ERR Error compiling script (new function): " + oneLine(err.Error()))
+		return nil, &fault
+	}
+	return scriptFrom(scriptName, text, proto), nil
+}
+
+func scriptFrom(name, text string, proto *lua.FunctionProto) *Script {
+	return &Script{Name: name, Source: text, Run: func(c *Call) Reply { return c.s.interpreter().run(c, proto) }}
+}
+
+func parsed(text string) (*lua.FunctionProto, error) {
 	body := text
 	if strings.HasPrefix(body, "#!lua") {
 		body = "--" + body
 	}
 	chunk, err := parse.Parse(strings.NewReader(body), scriptName)
-	var proto *lua.FunctionProto
-	if err == nil {
-		proto, err = lua.Compile(chunk, scriptName)
-	}
 	if err != nil {
-		fault := Fail("ERR Error compiling script (new function): " + oneLine(err.Error()))
-		return nil, &fault
+		return nil, err
 	}
-	return &Script{Name: scriptName, Source: text, Run: func(c *Call) Reply { return s.interpreter().run(c, proto) }}, nil
+	proto, err := lua.Compile(chunk, scriptName)
+	if err == nil {
+		// What is outside every function has no table of its arguments, as in Lua
+		// 5.1, which would be made for each call.
+		proto.IsVarArg &^= lua.VarArgNeedsArg
+	}
+	return proto, err
 }
 
-func (s *Server) interpreter() *interpreter {
+func (s *Server) interpreter() *Interpreter {
 	if s.lua == nil {
-		s.lua = newInterpreter()
+		s.lua = &Interpreter{}
+	}
+	if s.lua.state == nil {
+		s.lua.open()
 	}
 	return s.lua
 }
 
-func newInterpreter() *interpreter {
-	in := &interpreter{state: lua.NewState(lua.Options{SkipOpenLibs: true, RegistrySize: 1024, RegistryMaxSize: 1 << 20, RegistryGrowStep: 1024}), sealed: map[*lua.LTable]bool{}}
+// open makes the state, which takes as long as ten scripts.
+func (in *Interpreter) open() {
+	in.state = lua.NewState(lua.Options{SkipOpenLibs: true, RegistrySize: 1024, RegistryMaxSize: 1 << 20, RegistryGrowStep: 1024})
+	in.sealed = map[*lua.LTable]bool{}
 	l := in.state
 	for name, open := range map[string]lua.LGFunction{"": lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath} {
 		l.Push(l.NewFunction(open))
@@ -84,17 +117,18 @@ func newInterpreter() *interpreter {
 	for name, f := range in.metatables() {
 		globals.RawSetString(name, l.NewFunction(f))
 	}
+	text := globals.RawGetString(lua.StringLibName).(*lua.LTable)
+	text.RawSetString("match", l.NewFunction(in.luaMatch(text.RawGetString("match").(*lua.LFunction).GFunction)))
 	globals.RawSetString("pcall", l.NewFunction(luaPcall))
 	globals.RawSetString("redis", in.library())
 	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
 		globals.RawSetString(name, in.readOnly(globals.RawGetString(name).(*lua.LTable)))
 	}
 	in.protect(globals)
-	return in
 }
 
 // library is the table redis.
-func (in *interpreter) library() *lua.LTable {
+func (in *Interpreter) library() *lua.LTable {
 	l := in.state
 	redis := l.NewTable()
 	l.SetFuncs(redis, map[string]lua.LGFunction{
@@ -125,7 +159,7 @@ func (in *interpreter) library() *lua.LTable {
 }
 
 // readOnly is what a script sees of a library's table.
-func (in *interpreter) readOnly(library *lua.LTable) *lua.LTable {
+func (in *Interpreter) readOnly(library *lua.LTable) *lua.LTable {
 	seen, meta := in.state.NewTable(), in.state.NewTable()
 	meta.RawSetString("__index", library)
 	meta.RawSetString("__newindex", in.state.NewFunction(refuseWrite))
@@ -135,7 +169,7 @@ func (in *interpreter) readOnly(library *lua.LTable) *lua.LTable {
 }
 
 // protect lets nobody make global variables, nor read those that are not there.
-func (in *interpreter) protect(globals *lua.LTable) {
+func (in *Interpreter) protect(globals *lua.LTable) {
 	meta := in.state.NewTable()
 	meta.RawSetString("__newindex", in.state.NewFunction(refuseWrite))
 	meta.RawSetString("__index", in.state.NewFunction(func(l *lua.LState) int {
@@ -171,7 +205,7 @@ func luaPcall(l *lua.LState) int {
 
 // metatables are getmetatable and setmetatable, for which sealed tables and
 // strings have none.
-func (in *interpreter) metatables() map[string]lua.LGFunction {
+func (in *Interpreter) metatables() map[string]lua.LGFunction {
 	return map[string]lua.LGFunction{
 		"getmetatable": func(l *lua.LState) int {
 			t, is := l.CheckAny(1).(*lua.LTable)
@@ -200,7 +234,7 @@ func refuseWrite(l *lua.LState) int {
 }
 
 // run executes a compiled script.
-func (in *interpreter) run(c *Call, proto *lua.FunctionProto) Reply {
+func (in *Interpreter) run(c *Call, proto *lua.FunctionProto) Reply {
 	l := in.state
 	in.call = c
 	l.G.Global.RawSetString("KEYS", in.list(c.Keys))
@@ -215,7 +249,7 @@ func (in *interpreter) run(c *Call, proto *lua.FunctionProto) Reply {
 	return replyOf(result)
 }
 
-func (in *interpreter) list(texts []string) *lua.LTable {
+func (in *Interpreter) list(texts []string) *lua.LTable {
 	t := in.state.CreateTable(len(texts), 0)
 	for _, text := range texts {
 		t.Append(lua.LString(text))
@@ -225,7 +259,7 @@ func (in *interpreter) list(texts []string) *lua.LTable {
 
 // command is redis.call, which throws what fails, and redis.pcall, which
 // returns it.
-func (in *interpreter) command(throws bool) int {
+func (in *Interpreter) command(throws bool) int {
 	l := in.state
 	reply := in.execute()
 	if reply.Kind == Error && throws {
@@ -235,12 +269,13 @@ func (in *interpreter) command(throws bool) int {
 	return 1
 }
 
-func (in *interpreter) execute() Reply {
+func (in *Interpreter) execute() Reply {
 	l, c := in.state, in.call
 	if l.GetTop() == 0 {
 		return Fail("ERR Please specify at least one argument for this redis lib call")
 	}
-	args := make([]string, l.GetTop())
+	args := slices.Grow(in.args[:0], l.GetTop())[:l.GetTop()]
+	in.args = args
 	for i := range args {
 		switch v := l.Get(i + 1).(type) {
 		case lua.LString:
@@ -269,7 +304,7 @@ func (in *interpreter) execute() Reply {
 }
 
 // value is a reply as a script sees it.
-func (in *interpreter) value(r Reply) lua.LValue {
+func (in *Interpreter) value(r Reply) lua.LValue {
 	switch r.Kind {
 	case Status:
 		return in.field("ok", r.Text)
@@ -290,7 +325,7 @@ func (in *interpreter) value(r Reply) lua.LValue {
 	}
 }
 
-func (in *interpreter) field(name, text string) *lua.LTable {
+func (in *Interpreter) field(name, text string) *lua.LTable {
 	t := in.state.NewTable()
 	t.RawSetString(name, lua.LString(text))
 	return t

@@ -179,3 +179,48 @@ func BenchmarkLua(b *testing.B) {
 		s.Do(benchNow, "EVAL", unlock.Source, "1", "k", "v")
 	}
 }
+
+// A script that was compiled once runs on any server, and servers may share what
+// runs it; what one leaves behind, another does not find.
+func TestSharedInterpreter(t *testing.T) {
+	script, err := Compile("named", "local v = redis.call('GET', KEYS[1])\nreturn {tostring(v), redis.call('INFO', 'server')}")
+	if err != nil || script.Name != "named" {
+		t.Fatal(script, err)
+	}
+	var in Interpreter
+	a, b := New(Options{Name: "a", Interpreter: &in}), New(Options{Name: "b", Interpreter: &in})
+	a.Do(benchNow, "SET", "k", "v")
+	for range 2 {
+		for server, want := range map[*Server][2]string{a: {"v", "run_id:arun0\r\n"}, b: {"false", "run_id:brun0\r\n"}} {
+			r := server.Eval(benchNow, script, []string{"k"}, nil)
+			if r.Kind != Array || r.Items[0].Text != want[0] || !strings.HasSuffix(r.Items[1].Text, want[1]) {
+				t.Errorf("%v, want %q", r, want)
+			}
+		}
+	}
+	if _, err := Compile("broken", "return ("); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Error(err)
+	}
+}
+
+// INFO tells the server's run in its own section, alone or among others, and
+// each run has another name of letters and digits.
+func TestInfoSections(t *testing.T) {
+	s := New(Options{Name: "s", Persistence: Always})
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"INFO"}, "run_id:srun0"}, {[]string{"INFO", "server"}, "run_id:srun0"}, {[]string{"INFO", "memory", "SERVER"}, "run_id:srun0"},
+		{[]string{"INFO", "all"}, "run_id:srun0"}, {[]string{"INFO", "memory"}, ""}, {[]string{"INFO", "nonsense"}, ""},
+	} {
+		if r := s.Do(benchNow, test.args...); r.Kind != Bulk || (test.want == "") != (r.Text == "") || !strings.Contains(r.Text, test.want) {
+			t.Errorf("%v: %v, want %q", test.args, r, test.want)
+		}
+	}
+	s.Crash()
+	s.Restart(benchNow, true)
+	if r := s.Do(benchNow, "INFO", "server"); !strings.Contains(r.Text, "run_id:srun1\r\n") {
+		t.Error(r)
+	}
+}

@@ -3,6 +3,8 @@ package redismodel
 import (
 	"strconv"
 	"strings"
+
+	"github.com/recount-io/recount/elector/redisstore/scripts"
 )
 
 // The scripts of elector/redisstore, by the names of their files: the text of
@@ -16,6 +18,23 @@ var (
 	Release = &Script{Name: "release", Run: release}
 	Leader  = &Script{Name: "leader", Run: leader}
 )
+
+// The same scripts by their text, word for word as the store sends it.
+var (
+	AcquireText = compiled("acquire", scripts.Acquire())
+	RenewText   = compiled("renew", scripts.Renew())
+	ReleaseText = compiled("release", scripts.Release())
+	LeaderText  = compiled("leader", scripts.Leader())
+)
+
+// compiled is Compile for a text that is known to be right.
+func compiled(name, text string) *Script {
+	script, err := Compile(name, text)
+	if err != nil {
+		panic(err)
+	}
+	return script
+}
 
 func acquire(c *Call) Reply {
 	lease, guard, id, nonce, ttl, channel := c.Keys[0], c.Keys[2], c.Args[0], c.Args[1], c.Int(c.Args[2]), c.Args[4]

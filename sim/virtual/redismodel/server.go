@@ -28,6 +28,9 @@ type Options struct {
 	// first run: Name's by default. Each restart makes another one of it.
 	Name, RunID string
 
+	// Interpreter runs the scripts that have no port. Nil: one of its own.
+	Interpreter *Interpreter
+
 	// MaxKeys is the number of keys for which there is room, 0 for any. Redis
 	// counts bytes; here it is keys, so that a test can say what is too much.
 	MaxKeys int
@@ -55,7 +58,7 @@ type Server struct {
 	channels map[string]int     // subscribers
 	scripts  map[*Script]bool   // known to the server
 	ports    map[string]*Script // by SHA-1, whether known or not
-	lua      *interpreter       // nil until a script has no port
+	lua      *Interpreter       // nil until a script has no port
 	call     Call
 	items    []Reply // of the last reply that is an array
 
@@ -70,7 +73,7 @@ func New(o Options) *Server {
 	if o.SnapshotEvery <= 0 {
 		o.SnapshotEvery = time.Minute
 	}
-	s := &Server{o: o, data: newKeyspace(), channels: map[string]int{}, ports: make(map[string]*Script, len(o.Scripts))}
+	s := &Server{o: o, data: newKeyspace(), channels: map[string]int{}, ports: make(map[string]*Script, len(o.Scripts)), lua: o.Interpreter}
 	for _, script := range o.Scripts {
 		s.ports[script.SHA()] = script
 	}
@@ -97,9 +100,9 @@ func (s *Server) name() { s.id = s.o.Name + "run" + strconv.Itoa(s.runs) }
 // Commands: SET SETNX SETEX PSETEX MSET MSETNX GET GETSET GETDEL GETRANGE INCR
 // INCRBY DECR DECRBY;
 // DEL UNLINK EXISTS TYPE EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST TTL PTTL
-// EXPIRETIME PEXPIRETIME KEYS; HSET HGET HDEL HEXISTS HINCRBY HLEN HGETALL; RPUSH
-// LPUSH LRANGE LLEN; PUBLISH, PUBSUB NUMSUB; SCRIPT LOAD, SCRIPT EXISTS,
-// SCRIPT FLUSH, EVAL, EVALSHA; TIME PING DBSIZE FLUSHALL WAIT.
+// EXPIRETIME PEXPIRETIME KEYS; HSET HGET HMGET HDEL HEXISTS HINCRBY HLEN HGETALL;
+// RPUSH LPUSH LRANGE LTRIM LLEN; PUBLISH, PUBSUB NUMSUB; SCRIPT LOAD, SCRIPT EXISTS,
+// SCRIPT FLUSH, EVAL, EVALSHA; TIME PING DBSIZE FLUSHALL WAIT INFO.
 func (s *Server) Do(now time.Duration, args ...string) Reply {
 	c, known := commands[args[0]]
 	if !known {

@@ -1,0 +1,79 @@
+package virtual
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// A run is the same to the byte by the scripts' text, by their ports, and by
+// both, on one store, on several, and with replicas that have to confirm.
+func TestTextsAreTheirPorts(t *testing.T) {
+	for name, arrange := range map[string]func(*sim.Plan){
+		"one store":   func(*sim.Plan) {},
+		"five stores": func(p *sim.Plan) { p.Topology, p.Schedule = sim.Quorum, p.Schedule[:10] },
+		"replicas":    func(p *sim.Plan) { p.Replicas = 1 },
+	} {
+		for seed := range uint64(10) {
+			plan := rough(seed)
+			arrange(&plan)
+			var first []byte
+			for _, use := range []ScriptUse{ByPort, ByText, Compared} {
+				h, err := (&World{Scripts: use}).Run(t.Context(), plan, "")
+				if err != nil {
+					t.Fatalf("%s, seed %d: %v", name, seed, err)
+				}
+				if b := text(t, h); first == nil {
+					first = b
+				} else if !bytes.Equal(b, first) {
+					t.Errorf("%s, seed %d: another history by use %d", name, seed, use)
+				}
+			}
+		}
+	}
+}
+
+// A world that compares runs the texts, and says where they part from the ports.
+func TestComparisonNoticesADifference(t *testing.T) {
+	plan := rough(1)
+	w := &World{Scripts: Compared}
+	h, err := w.Run(t.Context(), plan, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const at = 7
+	h.Events[at].Node += "?"
+	if err := w.compare(t.Context(), plan, h); err == nil || !strings.Contains(err.Error(), "event 8") {
+		t.Errorf("event %d is another one: %v", at+1, err)
+	}
+	h.Events[at].Node = strings.TrimSuffix(h.Events[at].Node, "?")
+	h.Events = h.Events[:len(h.Events)-1]
+	if err := w.compare(t.Context(), plan, h); err == nil {
+		t.Error("a missing event goes unnoticed")
+	}
+}
+
+// Each of a subject's scripts that is not its own is run as the world says, and
+// a sample is about as large as it is said to be.
+func TestScriptsOfASubject(t *testing.T) {
+	own := &redismodel.Script{Name: "own"}
+	s := Subject{Scripts: Scripts{Renew: own}}
+	if got, want := s.scripts(true), (Scripts{redismodel.AcquireText, own, redismodel.ReleaseText, redismodel.LeaderText}); got != want {
+		t.Errorf("by text: %v", got)
+	}
+	if got, want := s.scripts(false), (Scripts{redismodel.Acquire, own, redismodel.Release, redismodel.Leader}); got != want {
+		t.Errorf("by port: %v", got)
+	}
+	w, compared := &World{Scripts: Sampled}, 0
+	for seed := range uint64(100 * SampleOf) {
+		if w.plays(&sim.Plan{Seed: seed}) == Compared {
+			compared++
+		}
+	}
+	if compared < 60 || compared > 140 {
+		t.Errorf("%d of %d plans are compared, want about 100", compared, 100*SampleOf)
+	}
+}

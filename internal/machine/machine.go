@@ -78,6 +78,7 @@ type Machine struct {
 	cfg    Config
 	usable time.Duration
 	random splitmix
+	choose func(most time.Duration) time.Duration // in place of random times; see Choose
 
 	now      time.Duration
 	role     Role

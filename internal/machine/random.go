@@ -20,5 +20,8 @@ func (m *Machine) jitter(most time.Duration) time.Duration {
 	if most <= 0 {
 		return 0
 	}
+	if m.choose != nil {
+		return m.choose(most)
+	}
 	return time.Duration(m.random.next() % (uint64(most) + 1))
 }

@@ -1,0 +1,40 @@
+package crowd_test
+
+import (
+	"runtime"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/bubble/crowd"
+)
+
+// BenchmarkThousand measures how many times faster than real time a process lives
+// that competes in 1,000 elections on one store, with a lease of 15 s.
+func BenchmarkThousand(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	c := crowd.Case{Lease: 15 * time.Second, RoundTrip: 500 * time.Microsecond, Elections: 1000, Databases: 1, Writes: 1, Processes: make([]crowd.Manners, 1)}
+	var lived time.Duration
+	for b.Loop() {
+		c.Seed++
+		var h *history.History
+		runtime.GC() // see bubble.World
+		runtime.GC()
+		ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+			Name: b.Name(), F: func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					cryptotest.SetGlobalRandom(t, c.Seed)
+					h, _ = c.Run(t.Context())
+				})
+			},
+		}})
+		if !ok {
+			b.Fatal("the run failed")
+		}
+		lived += h.Events[len(h.Events)-1].At
+	}
+	b.ReportMetric(float64(lived)/float64(b.Elapsed()), "times-real-time")
+	b.ReportMetric(0, "ns/op")
+}

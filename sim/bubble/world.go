@@ -1,0 +1,272 @@
+package bubble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/network"
+	"github.com/recount-io/recount/sim/bubble/redisserver"
+	"github.com/recount-io/recount/sim/candidate"
+	"github.com/recount-io/recount/sim/resource"
+	"github.com/recount-io/recount/sim/stage"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// Store is what the history's header says of the store.
+const Store = "model of redis " + redismodel.Version
+
+// World carries out plans in a bubble of fake time. Its Run must be called inside
+// synctest.Test, one run at a time.
+//
+// Redis clients keep timers for all of a process, so one that a bubble left behind
+// ends a later one: call runtime.GC twice between two bubbles.
+type World struct {
+	// Subjects are the electors that a plan can name, beside "recount" and
+	// "recount-unprotected".
+	Subjects map[string]candidate.Subject
+
+	_ struct{}
+}
+
+// electors are the subjects that every world has.
+var electors = map[string]candidate.Subject{
+	"recount":             candidate.Recount,
+	"recount-unprotected": candidate.Unprotected,
+}
+
+// Names are those of the subjects, the world's own first.
+func (w *World) Names() []string {
+	return append(slices.Sorted(maps.Keys(electors)), slices.Sorted(maps.Keys(w.Subjects))...)
+}
+
+// run is one run of a plan.
+type run struct {
+	plan      sim.Plan
+	subject   candidate.Subject
+	recorder  *history.Recorder
+	leaders   *stage.Leadership
+	resource  *resource.Resource
+	store     *store
+	nodes     []*node
+	byName    map[string]*node
+	chance    *dice // of how exactly the schedule is carried out
+	processes sync.WaitGroup
+	holds     holds
+	logs      []io.Closer
+}
+
+// prefix and election are what the run's keys are called.
+const (
+	prefix   = "bubble:"
+	election = "e1"
+)
+
+// Which part of the world draws from a stream of random numbers.
+const (
+	drawStage uint64 = iota + 1
+	drawLink
+	drawProcess
+)
+
+// streamOf is a stream of a part's own.
+func streamOf(part uint64, index int, life uint64) uint64 {
+	return part<<48 | uint64(index)<<32 | life
+}
+
+// Run carries out a plan and returns its history. The electors' logs go to the
+// folder logs, which must exist; nowhere if it is empty. A run that is stopped by
+// ctx returns the history so far and ctx's error.
+func (w *World) Run(ctx context.Context, plan sim.Plan, logs string) (*history.History, error) {
+	if why := Refuses(plan); why != "" {
+		return nil, fmt.Errorf("bubble: scenario %s: %s", plan.Scenario, why)
+	}
+	subject, known := w.Subjects[plan.Subject]
+	if !known {
+		subject, known = electors[plan.Subject]
+	}
+	if !known {
+		return nil, fmt.Errorf("bubble: no subject is called %q here: there are %s", plan.Subject, strings.Join(w.Names(), ", "))
+	}
+	logging.Disable() // connections fail on purpose
+	r, err := newRun(plan, subject, logs)
+	if err != nil {
+		return nil, err
+	}
+	err = r.live(ctx)
+	return r.recorder.History(plan.Header("bubble", Store, 0)), err
+}
+
+func newRun(plan sim.Plan, subject candidate.Subject, logs string) (*run, error) {
+	if plan.Network == (sim.Network{}) {
+		plan.Network = sim.DefaultNetwork()
+	}
+	begin := time.Now()
+	r := &run{plan: plan, subject: subject, byName: map[string]*node{}, chance: newDice(plan.Seed, drawStage<<48)}
+	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
+	r.leaders = stage.NewLeadership(plan.NodeNames())
+	r.recorder.Observe(r.leaders.See)
+	r.resource = resource.New(r.recorder)
+	r.holds.byNode = map[string]*resource.Hold{}
+	r.store = newStore(r)
+	for i, name := range plan.NodeNames() {
+		logger, err := r.logger(logs, name)
+		if err != nil {
+			return nil, errors.Join(err, r.closeLogs())
+		}
+		n := &node{run: r, index: i, name: name, logger: logger, clocks: clocks{rate: 1}}
+		n.link = network.NewLink(mix(plan.Seed, streamOf(drawLink, i, 0)), plan.Network, r.store.server)
+		r.nodes = append(r.nodes, n)
+		r.byName[name] = n
+	}
+	return r, nil
+}
+
+// mix makes one seed of two numbers.
+func mix(a, b uint64) uint64 {
+	x := a ^ b*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// logger is where a candidate's elector logs.
+func (r *run) logger(logs, name string) (*slog.Logger, error) {
+	if logs == "" {
+		return slog.New(slog.DiscardHandler), nil
+	}
+	file, err := os.Create(filepath.Join(logs, name+".log"))
+	if err != nil {
+		return nil, fmt.Errorf("bubble: log of %s: %w", name, err)
+	}
+	r.logs = append(r.logs, file)
+	return slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug})), nil
+}
+
+func (r *run) closeLogs() error {
+	var errs []error
+	for _, file := range r.logs {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// settings are what a candidate is told.
+func (r *run) settings(n *node) candidate.Settings {
+	t := r.plan.Timings
+	return candidate.Settings{
+		Election: prefix + election, Node: n.name, RedisURL: "redis://store:6379/0",
+		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, Writes: r.plan.Writes, Observes: r.plan.Asks(), Drift: r.plan.Drift,
+		ClockRate: n.clocks.rate, ClockOffset: n.clocks.offset,
+	}
+}
+
+// keep makes of a candidate's clock what its elector reads.
+func (p *process) keep(c *candidate.Clock) elector.Clock { return &clock{Clock: c, process: p} }
+
+// live lets the candidates live through the plan: they start, faults come and go,
+// all is healed, and then they must get on.
+func (r *run) live(ctx context.Context) error {
+	defer r.end()
+	for _, n := range r.nodes {
+		n.launch(2 * lateness)
+	}
+	patience := 5*r.plan.Timings.Lease + r.actTime()
+	r.leaders.Await(ctx, patience)
+	d := &stage.Driver{
+		World: &world{r}, Recorder: r.recorder, Leaders: r.leaders, Seed: r.plan.Seed, Patience: patience,
+		Late: func() time.Duration { return r.chance.upTo(r.plan.Lateness) },
+	}
+	err := d.Drive(ctx, r.plan.Schedule)
+	r.recorder.Stamp(history.Event{Kind: history.Healed})
+	if err == nil {
+		stage.Sleep(ctx, r.plan.Quiet)
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// actTime bounds what should take milliseconds, unless something is in its way for
+// as long as a lease: a process that resigns, a write that is to come.
+func (r *run) actTime() time.Duration { return max(5*time.Second, r.plan.Timings.Lease) }
+
+// end ends all candidates at once, and lets everything come to rest.
+func (r *run) end() {
+	r.recorder.Stamp(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
+	for _, n := range r.nodes {
+		if p := n.running(); p != nil {
+			p.kill(history.EndOfRun)
+		}
+	}
+	_ = r.resource.Close() // it is not served
+	r.store.close()
+	for _, n := range r.nodes {
+		n.link.Close()
+	}
+	r.processes.Wait()
+	time.Sleep(settling)
+	_ = r.closeLogs() // what is lost of a log is lost
+}
+
+// settling is how long Redis clients take, at the most, until they notice that
+// they were closed: a pool that could not connect looks once a second.
+const settling = 10 * time.Second
+
+// create says that the election is new: its first leader need not be waited for.
+func (s *store) create() {
+	s.server.With(func(dbs []*redismodel.Server, now time.Duration) {
+		k := s.keys
+		dbs[0].Do(now, "SET", k.counter, "0") // as redisstore.Store.Create does
+		dbs[0].Do(now, "HSET", k.guard, "run", dbs[0].RunID(), "until", "0")
+	})
+}
+
+// newStore makes the store of a run.
+func newStore(r *run) *store {
+	s := &store{run: r, servers: 1, aside: map[string]bool{}}
+	s.keys = keysOf()
+	s.server = redisserver.New(redisserver.Options{
+		Clock:    func() time.Duration { return time.Duration(time.Now().UnixNano()) },
+		Executed: s.audit,
+	})
+	s.create()
+	return s
+}
+
+// keysOf are the run's keys, by the names that the production elector's store has
+// for them.
+func keysOf() keys {
+	named, err := redisstore.New(&redisOptions, redisstore.Options{Prefix: prefix, Audit: true})
+	if err != nil {
+		panic("bubble: " + err.Error()) // the options are constants
+	}
+	defer func() { _ = named.Close() }() // it was never connected
+	var k keys
+	for _, key := range named.Keys(election) {
+		switch key[strings.LastIndexByte(key, ':')+1:] {
+		case "lease":
+			k.lease = key
+		case "token":
+			k.counter = key
+		case "guard":
+			k.guard = key
+		case "audit":
+			k.audit = key
+		}
+	}
+	return k
+}

@@ -1,0 +1,160 @@
+package explore
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// codec writes the states of one world, so that those which differ in nothing that
+// matters are the same bytes, and reads them again.
+type codec struct {
+	notation machine.Notation
+	parts    [][]byte // of the nodes, without names
+	order    []int    // of the nodes, as they are written
+	ids      []string // of the nodes, in that order
+	best     []byte
+	trial    []byte
+	chosen   []int
+}
+
+// append brings the world into its plainest form and appends it.
+func (c *codec) append(b []byte, w *world) []byte {
+	w.tidy()
+	c.notation.Reset()
+	if w.set.Limits[Forgettings]+w.set.Limits[Fencings] > 0 {
+		c.notation.Gaps = 3 // more grants in a row from an old token are not seen as such
+	}
+	w.mention(&c.notation)
+	for len(c.parts) < len(w.nodes) {
+		c.parts = append(c.parts, nil)
+	}
+	c.order = c.order[:0]
+	for i := range w.nodes {
+		c.parts[i] = c.appendNode(c.parts[i][:0], &w.nodes[i])
+		c.order = append(c.order, i)
+	}
+	b = c.appendWorld(b, w)
+	// Candidates are alike but for their names: they are written in the order of
+	// what is theirs, and where that is the same, in the order that makes the
+	// names the smallest.
+	for i := 1; i < len(c.order); i++ {
+		for k := i; k > 0 && bytes.Compare(c.parts[c.order[k-1]], c.parts[c.order[k]]) > 0; k-- {
+			c.order[k-1], c.order[k] = c.order[k], c.order[k-1]
+		}
+	}
+	for _, i := range c.order {
+		b = append(b, c.parts[i]...)
+	}
+	c.best = c.best[:0]
+	c.permute(w, 0)
+	return append(b, c.best...)
+}
+
+// permute tries all orders of the nodes from the k-th on that write the same parts.
+func (c *codec) permute(w *world, k int) {
+	if k == len(c.order) {
+		c.trial = c.appendNames(c.trial[:0], w)
+		if len(c.best) == 0 || bytes.Compare(c.trial, c.best) < 0 {
+			c.best, c.trial = c.trial, c.best
+			c.chosen = append(c.chosen[:0], c.order...)
+		}
+		return
+	}
+	for j := k; j < len(c.order) && (j == k || bytes.Equal(c.parts[c.order[j]], c.parts[c.order[k]])); j++ {
+		c.order[k], c.order[j] = c.order[j], c.order[k]
+		c.permute(w, k+1)
+		c.order[k], c.order[j] = c.order[j], c.order[k]
+	}
+}
+
+// phase is the world's, with its node named by where it was written.
+func (c *codec) phase(w *world) phase {
+	return w.phase.stage() | phase(max(slices.Index(c.chosen, w.phase.first()), 0))
+}
+
+func (c *codec) appendWorld(b []byte, w *world) []byte {
+	s := &w.store
+	b = append(b, machine.Span(s.until-w.now), c.notation.Token(s.token), c.notation.Token(w.top), machine.Span(s.reserved-w.now), machine.Span(s.withheld-w.now))
+	for l, n := range w.set.Limits {
+		if n != 0 && n != Endless {
+			b = append(b, w.left[l])
+		}
+	}
+	b = append(b, byte(len(w.ghosts)))
+	for i := range w.ghosts {
+		g := &w.ghosts[i]
+		b = append(b, byte(g.call), c.notation.Token(g.token), c.notation.Token(g.floor))
+	}
+	return b
+}
+
+func flag(is bool, value byte) byte {
+	if is {
+		return value
+	}
+	return 0
+}
+
+// The bits of a node's first byte.
+const (
+	nodeUp = 1 << iota
+	nodeBelieves
+	nodeWorks
+	nodeTold
+	nodeCapped
+)
+
+func (c *codec) appendNode(b []byte, n *node) []byte {
+	if !n.up {
+		return append(b, 0, n.still)
+	}
+	b = append(b,
+		nodeUp|flag(n.belief.live, nodeBelieves)|flag(n.work.runs, nodeWorks)|flag(n.work.told, nodeTold)|flag(n.work.capped, nodeCapped),
+		n.still, byte(len(n.messages))<<4|byte(len(n.hints)))
+	if n.belief.live {
+		b = append(b, c.notation.Token(n.belief.token), machine.Span(n.belief.until-n.now))
+	}
+	if n.work.runs {
+		b = append(b, c.notation.Token(n.work.token), n.work.age)
+	}
+	for i := range n.messages {
+		m := &n.messages[i]
+		b = append(b, byte(m.stage)|byte(m.call)<<2|byte(m.result)<<4, m.age,
+			c.notation.Token(m.token), c.notation.Token(m.floor), machine.Span(m.remaining))
+	}
+	for i := range n.hints {
+		h := &n.hints[i]
+		b = append(b, byte(h.kind), h.age, c.notation.Token(h.token), machine.Span(h.remaining))
+	}
+	return n.m.AppendState(b, n.now, &c.notation)
+}
+
+func (c *codec) appendNames(b []byte, w *world) []byte {
+	c.ids = c.ids[:0]
+	for _, i := range c.order {
+		c.ids = append(c.ids, w.nodes[i].id)
+	}
+	n := &c.notation
+	n.Rename(c.ids)
+	b = append(b, n.ID(w.store.holder), n.Nonce(w.store.nonce), n.ID(w.store.to))
+	for i := range w.ghosts {
+		g := &w.ghosts[i]
+		b = append(b, n.ID(g.owner), n.Nonce(g.nonce), n.ID(g.to))
+	}
+	for _, i := range c.order {
+		node := &w.nodes[i]
+		if !node.up {
+			continue
+		}
+		for k := range node.messages {
+			b = append(b, n.Nonce(node.messages[k].nonce), n.ID(node.messages[k].to))
+		}
+		for k := range node.hints {
+			b = append(b, n.ID(node.hints[k].to))
+		}
+		b = node.m.AppendNames(b, n)
+	}
+	return b
+}

@@ -1,0 +1,214 @@
+package explore
+
+import (
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// load makes the world the one that was written as b. It keeps the world's slices.
+func (w *world) load(b []byte) {
+	w.now, w.folded = epoch, true
+	b = w.loadWorld(b)
+	for i := range w.nodes {
+		b = w.nodes[i].load(b)
+	}
+	ids := names[:len(w.nodes)]
+	w.store.holder, w.store.nonce, w.store.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
+	b = b[3:]
+	for i := range w.ghosts {
+		g := &w.ghosts[i]
+		g.owner, g.nonce, g.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
+		b = b[3:]
+	}
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if !n.up {
+			continue
+		}
+		for k := range n.messages {
+			m := &n.messages[k]
+			m.nonce, m.to = machine.NonceOf(b[0]), machine.IDOf(b[1], ids)
+			b = b[2:]
+		}
+		for k := range n.hints {
+			n.hints[k].to = machine.IDOf(b[0], ids)
+			b = b[1:]
+		}
+		b = n.m.LoadNames(b, ids)
+	}
+}
+
+func (w *world) loadWorld(b []byte) (rest []byte) {
+	w.store = store{until: epoch + machine.SpanOf(b[0]), token: uint64(b[1]), reserved: epoch + machine.SpanOf(b[3]), withheld: epoch + machine.SpanOf(b[4])}
+	w.top = uint64(b[2])
+	b = b[5:]
+	for l, n := range w.set.Limits {
+		w.left[l] = uint8(n)
+		if n != 0 && n != Endless {
+			w.left[l], b = b[0], b[1:]
+		}
+	}
+	count := b[0]
+	b = b[1:]
+	w.ghosts = w.ghosts[:0]
+	for range count {
+		w.ghosts = append(w.ghosts, message{call: machine.Call(b[0]), token: uint64(b[1]), floor: uint64(b[2])})
+		b = b[3:]
+	}
+	return b
+}
+
+func (n *node) load(b []byte) (rest []byte) {
+	flags, still := b[0], b[1]
+	*n = node{id: n.id, m: n.m, now: epoch, still: still, up: flags&nodeUp != 0, messages: n.messages[:0], hints: n.hints[:0]}
+	if !n.up {
+		return b[2:]
+	}
+	counts := b[2]
+	b = b[3:]
+	if flags&nodeBelieves != 0 {
+		n.belief = belief{true, uint64(b[0]), epoch + machine.SpanOf(b[1])}
+		b = b[2:]
+	}
+	if flags&nodeWorks != 0 {
+		n.work = work{runs: true, told: flags&nodeTold != 0, capped: flags&nodeCapped != 0, token: uint64(b[0]), age: b[1]}
+		b = b[2:]
+	}
+	for i := range counts >> 4 {
+		n.messages = append(n.messages, message{
+			stage: stage(b[0] & 3), call: machine.Call(b[0] >> 2 & 3), result: machine.Result(b[0] >> 4), age: b[1], number: uint64(i) + 1,
+			token: uint64(b[2]), floor: uint64(b[3]), remaining: machine.SpanOf(b[4]), owner: n.id,
+		})
+		b = b[5:]
+	}
+	for range counts & 15 {
+		n.hints = append(n.hints, hint{kind: machine.InputKind(b[0]), age: b[1], token: uint64(b[2]), remaining: machine.SpanOf(b[3])})
+		b = b[4:]
+	}
+	return n.m.LoadState(b, epoch)
+}
+
+// mention mentions every token of a tidy world.
+func (w *world) mention(all *machine.Notation) {
+	all.Mention(w.store.token)
+	all.Mention(w.top)
+	for i := range w.ghosts {
+		all.Mention(w.ghosts[i].token)
+		all.Mention(w.ghosts[i].floor)
+	}
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if !n.up {
+			continue
+		}
+		all.Mention(n.belief.token)
+		all.Mention(n.work.token)
+		for k := range n.messages {
+			all.Mention(n.messages[k].token)
+			all.Mention(n.messages[k].floor)
+		}
+		for k := range n.hints {
+			all.Mention(n.hints[k].token)
+		}
+		n.m.MentionTokens(all)
+	}
+}
+
+// tidy brings the world into its plainest form: what cannot matter any more is
+// blank or gone.
+func (w *world) tidy() {
+	w.tidyMessages()
+	s := &w.store
+	if !s.held(w.now) {
+		s.until, s.holder, s.nonce = w.now, "", ""
+	}
+	s.withheld = max(s.withheld, w.now)
+	if s.reserved <= w.now {
+		s.reserved, s.to = w.now, ""
+	}
+	for i := range w.nodes {
+		w.nodes[i].tidy(w)
+	}
+}
+
+func (n *node) tidy(w *world) {
+	if w.set.Drift == 0 {
+		n.still = 0
+	}
+	if !n.up {
+		return
+	}
+	n.m.Settle(n.now)
+	if !n.belief.live {
+		n.belief = belief{}
+	}
+	n.belief.until = max(n.belief.until, n.now)
+	if !n.work.runs {
+		n.work = work{}
+	}
+	if !n.work.told || w.set.Work == Endless || n.work.capped {
+		n.work.age = 0
+	}
+}
+
+// tidyMessages is the part of tidy that changes how many messages there are and
+// where they are. It changes nothing else, so that the worlds of a path that is
+// told step by step are numbered like those that were searched.
+func (w *world) tidyMessages() {
+	kept := w.ghosts[:0]
+	for i := range w.ghosts {
+		if g := w.ghosts[i]; g.call == machine.Acquire || w.store.is(w.now, g.nonce, g.token) {
+			g.age = 0
+			g.floor = w.tidyFloor(g.floor)
+			kept = append(kept, g)
+		}
+	}
+	w.ghosts = kept
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		for k := range n.messages {
+			w.tidyMessage(n, &n.messages[k])
+		}
+		kept := n.hints[:0]
+		for k := range n.hints {
+			h := n.hints[k]
+			if w.set.Delay == Endless {
+				h.age = 0
+			}
+			if known := n.m.Floor(); h.token > known || h.token == known && h.kind == machine.HintReleased {
+				kept = append(kept, h)
+			}
+		}
+		n.hints = kept
+	}
+}
+
+// tidyFloor: a store that knows of a token, and will not forget it, need not be
+// told.
+func (w *world) tidyFloor(floor uint64) uint64 {
+	if floor <= w.store.token && w.left[Forgettings] == 0 {
+		return 0
+	}
+	return floor
+}
+
+// tidyMessage: a request that the store cannot grant any more is as good as
+// refused, and an answer says nothing but what its caller will use.
+func (w *world) tidyMessage(n *node, m *message) {
+	m.floor = w.tidyFloor(m.floor)
+	if w.set.Delay == Endless {
+		m.age = 0
+	}
+	switch {
+	case m.stage == going && (m.call == machine.Acquire || w.store.is(w.now, m.nonce, m.token)):
+		return
+	case m.stage == going:
+		m.stage, m.result = coming, machine.NotHeld
+	}
+	m.nonce, m.to, m.floor = "", "", 0
+	if m.call == machine.Release || m.call == machine.Renew && (m.result != machine.NotHeld || m.token != n.belief.token) {
+		m.token = 0
+	}
+	if m.stage == lost {
+		*m = message{stage: lost, call: m.call, number: m.number, owner: m.owner}
+	}
+}

@@ -1,0 +1,48 @@
+package explore
+
+import (
+	"time"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// Plant is a bug around the machine: it alters its settings, what goes in, or what
+// comes out. It must keep no state, and no name: two states of the world that are
+// alike would not be. The zero Plant is no bug.
+type Plant struct {
+	Name string
+	What string
+
+	Config func(*machine.Config)
+	Before func(*Situation)
+	After  func(*Situation, *machine.Output)
+}
+
+// bends says whether the bug is around the machine's steps.
+func (p *Plant) bends() bool { return p.Before != nil || p.After != nil }
+
+func (p *Plant) step(s *Situation) machine.Output {
+	if p.Before != nil {
+		p.Before(s)
+	}
+	out := s.Machine.Step(s.Now, s.In)
+	if p.After != nil {
+		p.After(s, &out)
+	}
+	return out
+}
+
+// Situation is one step of a machine: what a Plant gets to see and may alter.
+type Situation struct {
+	Machine *machine.Machine
+	Set     *Settings
+	Now     time.Duration // that the machine is told
+	In      machine.Input
+	Call    machine.Call // that In answers
+}
+
+// Usable is how long after it was sent a granted request may be believed in.
+func (s *Situation) Usable() time.Duration {
+	cfg := s.Set.config("")
+	return cfg.Usable()
+}

@@ -1,0 +1,75 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each planted bug is found in a small world, by a path of so many actions: there
+// is no shorter one. The path as a file leads to the same once more, and to nothing
+// with the machine as it is.
+func TestPlantedBugsAreFoundByTheShortestPath(t *testing.T) {
+	tests := []struct {
+		plant, world string
+		steps        int
+		broken       string
+	}{
+		{"no-margin", "delays", 9, "the store's lease is not its own"},
+		{"no-drift-margin", "drift", 8, "the store's lease is not its own"},
+		{"counts-from-answer", "delays", 9, "the store's lease is not its own"},
+		{"late-grant", "delays", 10, "the store's lease is not its own"},
+		{"releases-before-work-ends", "delays", 10, "before its work had ended"},
+		{"floor-not-raised", "forgetful", 17, "token 1 was elected after token 1"},
+		{"refusal-is-transient", "restart", 7, "whose renewal was refused believes on"},
+		{"drains-without-renewing", "calm", 11, "a term was lost though nothing went wrong"},
+		{"input-before-lapse", "delays", 11, "a belief that had ended was revived"},
+		{"believes-after-release", "calm", 5, "the store's lease is not its own"},
+		{"wakes-in-the-past", "delays", 1, "woken in the past"},
+		{"waits-for-hints", "delays", 18, "nobody can lead any more"},
+	}
+	for _, test := range tests {
+		t.Run(test.plant, func(t *testing.T) {
+			t.Parallel()
+			r, err := Search(Find(test.world), Options{Plant: FindPlant(test.plant)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(r.Broken, test.broken) || len(r.Path.Steps) != test.steps {
+				t.Fatalf("broken: %q after %d actions", r.Broken, len(r.Path.Steps))
+			}
+			walkAgain(t, r.Path)
+		})
+	}
+}
+
+// walkAgain demands that a path as a file leads where the path did, and to nothing
+// if the bug is gone.
+func walkAgain(t *testing.T, p *Path) {
+	text, err := p.Marshal()
+	if err != nil || !IsPath(text) {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	again, err := ParsePath(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken, err := again.Walk(); broken != p.Broken || err != nil {
+		t.Errorf("once more: %q, %v; not %q", broken, err, p.Broken)
+	}
+	again.plant = FindPlant("")
+	if broken, _ := again.Walk(); broken != "" {
+		t.Errorf("without the bug: %q", broken)
+	}
+}
+
+// What one check of the machine covers for another one is found by no path, to the
+// end of the world: tokens are named to the store, and checked in its answers.
+func TestRedundantChecks(t *testing.T) {
+	skipLong(t)
+	for _, plant := range []string{"no-floor", "tokens-unchecked"} {
+		r, err := Search(Find("forgetful"), Options{Plant: FindPlant(plant)})
+		if err != nil || r.Broken != "" || !r.Finished {
+			t.Errorf("%s: %v: broken %q, finished %t", plant, err, r.Broken, r.Finished)
+		}
+	}
+}

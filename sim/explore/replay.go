@@ -1,0 +1,129 @@
+package explore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// replayVersion is that of the files that Marshal writes.
+const replayVersion = 1
+
+// replayFile is a path as a file.
+type replayFile struct {
+	Version *int   `json:"recount_explore"`
+	World   string `json:"world"`
+	Mutant  string `json:"mutant,omitempty"`
+	Broken  string `json:"broken"`
+	Ends    bool   `json:"ends,omitempty"`
+	Steps   []Step `json:"steps"`
+}
+
+// Marshal writes the path as a file that ParsePath reads.
+func (p *Path) Marshal() ([]byte, error) {
+	version := replayVersion
+	text, err := json.MarshalIndent(replayFile{&version, p.Settings.Name, p.plant.Name, p.Broken, p.ends, p.Steps}, "", "  ")
+	return append(text, '\n'), err
+}
+
+// IsPath says whether a file looks like one that Marshal wrote.
+func IsPath(text []byte) bool {
+	var f replayFile
+	return json.Unmarshal(text, &f) == nil && f.Version != nil
+}
+
+// ParsePath reads a path. Its world and its planted bug, if there is one, must have
+// the names that they had.
+func ParsePath(text []byte) (*Path, error) {
+	var f replayFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, fmt.Errorf("explore: the file is no path: %w", err)
+	}
+	set := Find(f.World)
+	plant := FindPlant(f.Mutant)
+	switch {
+	case f.Version == nil || *f.Version != replayVersion:
+		return nil, fmt.Errorf("explore: the file is no path of version %d", replayVersion)
+	case set == nil:
+		return nil, fmt.Errorf("explore: no world is called %q", f.World)
+	case plant == nil:
+		return nil, fmt.Errorf("explore: no planted bug is called %q", f.Mutant)
+	}
+	return &Path{Settings: set, Broken: f.Broken, Steps: f.Steps, plant: plant, ends: f.Ends}, nil
+}
+
+// ErrElsewhere is that of a path that cannot be walked any more: what it does next
+// is not possible where it has come to. The machine decides otherwise than it did.
+var ErrElsewhere = errors.New("explore: the path leads elsewhere now")
+
+// Walk walks the path once more, in the concrete world, with the machine as it is.
+// It says what is broken on the way, "" if nothing is.
+func (p *Path) Walk() (broken string, err error) {
+	w := newWorld(p.Settings, p.plant)
+	for i, s := range p.Steps {
+		if int(s.Action.Node) >= len(w.nodes) || !slices.Contains(w.actions(nil), s.Action) {
+			return "", fmt.Errorf("%w: at step %d, %v cannot be done", ErrElsewhere, i+1, s.Action.Kind)
+		}
+		w.random = dice{}
+		for _, face := range s.Dice {
+			w.random.told = append(w.random.told, uint8(face))
+		}
+		w.apply(s.Action)
+		if !w.random.fit() {
+			return "", fmt.Errorf("%w: at step %d, %v draws other times", ErrElsewhere, i+1, s.Action.Kind)
+		}
+		if w.broken != "" {
+			return w.broken, nil
+		}
+		w.tidyMessages()
+	}
+	if p.ends && stuck(w) {
+		return brokenStuck, nil
+	}
+	return "", nil
+}
+
+const brokenStuck = "nobody can lead any more, though nothing goes wrong from here on"
+
+// stuck says whether nothing leads from here to a state in which somebody leads,
+// while nothing goes wrong.
+func stuck(w *world) bool {
+	var c codec
+	seen := newIndex()
+	queue := [][]byte{c.append(nil, w.clone())}
+	at := newWorld(w.set, w.plant)
+	for len(queue) > 0 {
+		state := queue[0]
+		queue = queue[1:]
+		at.load(state)
+		if at.leads() {
+			return false
+		}
+		for _, a := range at.actions(nil) {
+			for more := a.Kind.calm(); more; more = at.random.next() {
+				at.load(state)
+				at.random.faces = at.random.faces[:0]
+				at.apply(a)
+				next := c.append(nil, at)
+				if _, added := seen.add(hash(next), 0); added {
+					queue = append(queue, next)
+				}
+			}
+		}
+	}
+	return true
+}
+
+// leads says whether somebody believes, or nobody is there.
+func (w *world) leads() bool {
+	there := false
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if n.believes() {
+			return true
+		}
+		there = there || n.up
+	}
+	return !there
+}

@@ -1,0 +1,149 @@
+// Package explore visits every schedule of a small world: some candidates, each
+// the production elector's internal/machine, one store, and every order in which
+// messages may arrive, be lost or be repeated, clocks tick, and processes crash
+// and return. States that differ in nothing that matters are visited once, so a
+// search comes to the end of a world and has seen all of it, or of it all up to a
+// depth: no schedule is drawn, and none left out.
+//
+// A World is described by Settings; Search walks it and returns a Report. Times
+// are whole ticks. What is searched is these durations and this store, in which a
+// request takes effect at one moment: not Lua, not Redis, and not the shell around
+// the machine.
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// Limit is something that a world does so many times at the most.
+type Limit uint8
+
+// The limits.
+const (
+	Losses       Limit = iota // a request or its answer is lost, and its sender told so; a hint is lost
+	Crashes                   // a process ends, and may return as another one
+	Ghosts                    // a request arrives though its sender was told that it failed, or is dead
+	Repeats                   // a request takes effect, and once more later
+	Resignations              // a leader is told to resign
+	Handovers                 // a leader is told to resign in favour of another one
+	Endings                   // the work ends while its leader leads
+	Stops                     // a candidate is told to stop
+	Fencings                  // the protected resource tells a leader of a token that the store does not know
+	Refusals                  // the store answers that no repetition will help
+	Restarts                  // the store loses its data, and knows that it may have
+	Forgettings               // the store loses its data, once everybody knows the last token
+	limits
+)
+
+var limitNames = [limits]string{
+	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings",
+}
+
+func (l Limit) String() string { return limitNames[l] }
+
+// Endless is no limit.
+const Endless = 255
+
+// Settings describe a world. All times are in ticks.
+type Settings struct {
+	Name string
+	What string // in one line
+
+	Candidates int // 1 to 3
+
+	Lease, Renew, Retry, Timeout, Drain int
+	Drift                               int // how many ticks of a lease a clock may stand still, and the candidates know of
+	InFlight                            int // requests without an answer that a candidate may have
+
+	Delay int  // how long a request and its answer take together, or an announcement; 0: time stands meanwhile; Endless
+	Work  int  // likewise, how long work takes to end that was told to
+	Once  bool // a candidate stops after one term
+	Late  bool // wake-ups may be late by any time
+	Hints int  // announcements under way to a candidate; one more is lost; 0: nobody listens
+
+	Limits [limits]int // how often; 0: never; Endless
+	Calm   bool        // no term may expire, and none be lost
+	Leads  bool        // a leader must stay reachable
+
+	Sights []Sight // must be seen
+	Large  bool    // takes minutes
+}
+
+// Validate says what is wrong with the settings.
+func (s *Settings) Validate() error {
+	switch {
+	case s.Candidates < 1 || s.Candidates > len(names):
+		return fmt.Errorf("explore: %d candidates: there can be 1 to %d", s.Candidates, len(names))
+	case s.Lease < 2 || s.Renew < 1 || s.Retry < 1 || s.Timeout < 1:
+		return errors.New("explore: lease, renew, retry and time-out must be whole ticks, and a lease two at least")
+	case s.Lease > longest || s.Renew > s.Lease || s.Retry > s.Lease || s.Timeout > s.Lease || s.Drain > longest:
+		return fmt.Errorf("explore: no time may be longer than the lease, and lease and drain not than %d ticks", longest)
+	case s.Drift < 0 || s.Drift > s.Lease-2:
+		return errors.New("explore: the drift must leave something of the lease")
+	case s.InFlight < 1 || s.InFlight > 4:
+		return errors.New("explore: a candidate may have 1 to 4 requests under way")
+	}
+	for l, n := range s.Limits {
+		if n < 0 || n > Endless {
+			return fmt.Errorf("explore: %d %v", n, Limit(l))
+		}
+	}
+	return nil
+}
+
+// Text tells the settings in one line.
+func (s *Settings) Text() string {
+	text := fmt.Sprintf("%d candidates, lease/renew/retry/time-out %d/%d/%d/%d ticks, drift %d, %d under way, messages take %s, work %s",
+		s.Candidates, s.Lease, s.Renew, s.Retry, s.Timeout, s.Drift, s.InFlight, span(s.Delay), span(s.Work))
+	if s.Late {
+		text += ", wake-ups any time late"
+	}
+	if s.Once {
+		text += ", one term each"
+	}
+	if s.Hints > 0 {
+		text += fmt.Sprintf(", hints %d", s.Hints)
+	}
+	for l, n := range s.Limits {
+		switch {
+		case n == Endless:
+			text += fmt.Sprintf(", %v", Limit(l))
+		case n > 0:
+			text += fmt.Sprintf(", %v %d", Limit(l), n)
+		}
+	}
+	return text
+}
+
+func span(n int) string {
+	switch n {
+	case 0:
+		return "no time"
+	case Endless:
+		return "any time"
+	default:
+		return fmt.Sprintf("up to %d", n)
+	}
+}
+
+// longest is the longest lease, in ticks: a state's bytes hold some times of three
+// leases.
+const longest = 30
+
+// names of the candidates, in the order of their places.
+var names = []string{"a", "b", "c"}
+
+func ticks(n int) time.Duration { return time.Duration(n) * machine.Tick }
+
+// config is that of the machine of one candidate.
+func (s *Settings) config(id string) machine.Config {
+	return machine.Config{
+		ID: id, Lease: ticks(s.Lease), Renew: ticks(s.Renew), Retry: ticks(s.Retry), RequestTimeout: ticks(s.Timeout),
+		DrainTimeout: ticks(s.Drain), Drift: float64(s.Drift) / float64(s.Lease), MaxInFlight: s.InFlight,
+		Once: s.Once,
+	}
+}

@@ -1,0 +1,91 @@
+package explore
+
+import "math/bits"
+
+// Sight is something that a search comes by, or a set of such things.
+type Sight uint32
+
+// The sights.
+const (
+	SawElected    Sight = 1 << iota // a belief began
+	SawRenewed                      // it was prolonged
+	SawExpired                      // it ended by itself
+	SawSuperseded                   // it ended because a renewal was refused
+	SawResigned                     // it was ended by order, or by its work
+	SawDraining                     // a leader waited for its work to end
+	SawCapped                       // and no longer
+	SawReleased                     // a lease was given back
+	SawStray                        // an attempt was granted that was over
+	SawTooLate                      // a grant came too late
+	SawTokenSeen                    // a grant named a token that was seen before
+	SawTooMany                      // a request had to wait for an older one
+	SawStopped                      // a machine was done
+	SawTakenOver                    // a leader was lost, and another one elected
+	SawRegained                     // and then the first one again: a whole failover, there and back
+	SawHandedOver                   // a named successor was granted the lease that was kept for it
+	sights        = iota
+)
+
+var sightNames = [sights]string{
+	"elected", "renewed", "expired", "superseded", "resigned", "draining", "drain capped", "released", "stray grant", "late grant",
+	"token seen before", "too many requests", "stopped", "failover", "failover and back", "handed over",
+}
+
+// AllSights is the set of all.
+func AllSights() Sight { return 1<<sights - 1 }
+
+// Names lists the sights of a set.
+func (s Sight) Names() []string {
+	var list []string
+	for ; s != 0; s &= s - 1 {
+		list = append(list, sightNames[bits.TrailingZeros32(uint32(s))])
+	}
+	return list
+}
+
+// phase is how far a failover has come on the way to a state: the stage, and the
+// place of the candidate that led first. It is no part of the state: two ways to
+// one state may be in different phases, of which the first one counts.
+type phase uint8
+
+const (
+	calmPhase  phase = iota << 4
+	ledPhase         // one leads, or has resigned
+	lostPhase        // its term was lost
+	takenPhase       // another one was elected since
+)
+
+func (p phase) stage() phase { return p &^ 15 }
+
+func (p phase) first() int { return int(p & 15) }
+
+// place is a node's place among the nodes.
+func (w *world) place(n *node) int {
+	for i := range w.nodes {
+		if &w.nodes[i] == n {
+			return i
+		}
+	}
+	panic("explore: a node that is none of the world's")
+}
+
+func (w *world) elected(n *node) {
+	i := w.place(n)
+	switch {
+	case w.phase.stage() == takenPhase && w.phase.first() == i:
+		w.sights |= SawRegained
+	case w.phase.stage() == takenPhase:
+		return
+	case w.phase.stage() == lostPhase && w.phase.first() != i:
+		w.sights |= SawTakenOver
+		w.phase = takenPhase | phase(w.phase.first())
+		return
+	}
+	w.phase = ledPhase | phase(i)
+}
+
+func (w *world) lost(n *node) {
+	if w.phase.stage() == ledPhase && w.phase.first() == w.place(n) {
+		w.phase = lostPhase | phase(w.phase.first())
+	}
+}

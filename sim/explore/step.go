@@ -1,0 +1,139 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/recount-io/recount/internal/machine"
+)
+
+// step gives one input to a node's machine, and does what it asks for.
+func (w *world) step(n *node, in machine.Input, call machine.Call) {
+	var out machine.Output
+	if w.plant.bends() {
+		out = w.plant.step(&Situation{Machine: n.m, Set: w.set, Now: n.now, In: in, Call: call})
+	} else {
+		out = n.m.Step(n.now, in)
+	}
+	if w.tells {
+		w.tell(n, &out)
+	}
+	for i := range out.Transitions {
+		w.transition(n, &out.Transitions[i])
+	}
+	for i := range out.Requests {
+		w.request(n, &out.Requests[i])
+	}
+	if out.Wake <= n.now {
+		w.fail("a machine wants to be woken in the past")
+	}
+	if out.Done {
+		w.sights |= SawStopped
+		w.end(n)
+	}
+}
+
+func (w *world) transition(n *node, t *machine.Transition) {
+	switch t.Kind {
+	case machine.Elected:
+		if t.Token <= w.top {
+			w.fail(fmt.Sprintf("token %d was elected after token %d", t.Token, w.top))
+		}
+		w.top = max(w.top, t.Token)
+		n.belief = belief{true, t.Token, t.Until}
+		n.work = work{runs: true, token: t.Token}
+		w.sights |= SawElected
+		w.elected(n)
+	case machine.Extended:
+		if !n.believes() || n.belief.token != t.Token {
+			w.fail("a belief that had ended was revived")
+		}
+		n.belief.until = t.Until
+		w.sights |= SawRenewed
+	case machine.Deposed:
+		w.deposed(n, t)
+	case machine.RoleChanged:
+		if t.Role == machine.Draining {
+			n.tellWork()
+			w.sights |= SawDraining
+		}
+	case machine.Released:
+		if t.Err == nil {
+			w.sights |= SawReleased
+		}
+	case machine.Trouble:
+		w.trouble(n, t)
+	}
+}
+
+func (w *world) deposed(n *node, t *machine.Transition) {
+	n.belief = belief{}
+	n.tellWork()
+	switch t.Why {
+	case machine.Expired:
+		w.sights |= SawExpired
+		w.lost(n)
+	case machine.Superseded:
+		w.sights |= SawSuperseded
+		w.lost(n)
+	case machine.Resigned:
+		w.sights |= SawResigned
+	}
+	if w.set.Calm && (t.Why == machine.Expired || t.Why == machine.Superseded) {
+		w.fail("a term was lost though nothing went wrong: " + t.Why.String())
+	}
+}
+
+// tellWork tells the work to end.
+func (n *node) tellWork() {
+	if !n.work.told {
+		n.work.told, n.work.age = true, 0
+	}
+}
+
+func (w *world) trouble(n *node, t *machine.Transition) {
+	switch {
+	case errors.Is(t.Err, machine.ErrDrainCapped):
+		n.work.capped = true
+		w.sights |= SawCapped
+	case errors.Is(t.Err, machine.ErrStray):
+		w.sights |= SawStray
+	case errors.Is(t.Err, machine.ErrTooLate):
+		w.sights |= SawTooLate
+	case errors.Is(t.Err, machine.ErrTokenSeen):
+		w.sights |= SawTokenSeen
+	case errors.Is(t.Err, machine.ErrTooMany):
+		w.sights |= SawTooMany
+	}
+}
+
+func (w *world) request(n *node, r *machine.Request) {
+	if r.Call == machine.Release && n.work.runs && n.work.token == r.Token && !n.work.capped {
+		w.fail("a lease was given back before its work had ended")
+	}
+	stage := going
+	if r.Call == machine.None { // a planted bug has kept it back
+		stage = lost
+	}
+	n.messages = append(n.messages, message{
+		stage: stage, call: r.Call, number: r.Number, token: r.Token, floor: r.Floor, nonce: r.Nonce, owner: n.id, to: r.To,
+	})
+}
+
+// check demands what must hold at every moment.
+func (w *world) check() {
+	leader := ""
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if !n.believes() {
+			continue
+		}
+		if leader != "" {
+			w.fail(fmt.Sprintf("both %s and %s believe", leader, n.id))
+		}
+		leader = n.id
+		if s := &w.store; s.token != n.belief.token || s.withheld <= w.now && (!s.held(w.now) || s.holder != n.id) {
+			w.fail(n.id + " believes, but the store's lease is not its own")
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // auditor moves what the store itself recorded into the history, in the
@@ -17,13 +18,36 @@ type auditor struct {
 	recorder *history.Recorder
 
 	mu   sync.Mutex
-	seen map[redisstore.AuditEntry]bool // a replica has what was drained from its primary
+	seen recent
+}
+
+// recent remembers the last entries, to tell those that come again: whose removal
+// failed, or that a replica or a file still has from which the store goes on. It
+// remembers at least remembered entries, and at most twice as many.
+type recent struct {
+	now, before map[redisstore.AuditEntry]bool
+}
+
+// remembered is by far more than what a store writes in a minute, and no store goes
+// back by so much.
+const remembered = 50_000
+
+// repeats tells whether the entry came before, and remembers it.
+func (r *recent) repeats(e redisstore.AuditEntry) bool {
+	if r.now[e] || r.before[e] {
+		return true
+	}
+	if r.now == nil || len(r.now) == remembered {
+		r.now, r.before = make(map[redisstore.AuditEntry]bool), r.now
+	}
+	r.now[e] = true
+	return false
 }
 
 // watch drains the audit every so often until ctx is done, so that little is
 // lost with a store that loses its data.
 func (a *auditor) watch(ctx context.Context, every time.Duration) {
-	for sleep(ctx, every) {
+	for stage.Sleep(ctx, every) {
 		a.drain(ctx)
 	}
 }
@@ -35,15 +59,11 @@ func (a *auditor) drain(ctx context.Context) {
 	defer a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	entries, err := a.store.DrainAudit(ctx, a.election)
-	if err != nil {
-		return
-	}
+	entries, _ := a.store.DrainAudit(ctx, a.election) // with an error, what came before it
 	for _, e := range entries {
-		if a.seen[e] {
+		if a.seen.repeats(e) {
 			continue
 		}
-		a.seen[e] = true
 		a.recorder.Stamp(history.Event{
 			Kind: history.Audit, Call: history.Call(e.Call), Nonce: e.Nonce, Try: e.Request,
 			Token: e.Token, Applied: history.Bool(e.Applied),

@@ -34,6 +34,7 @@ type candidate struct {
 	logs     string   // path of the file that gets standard error
 	recorder *history.Recorder
 	stalls   *stalls
+	loads    *overloads
 	warden   *warden.Warden
 	steered  bool // speaks the part of the protocol that steers
 
@@ -128,7 +129,7 @@ func (c *candidate) follow(p *process, stdout io.Reader) {
 	p.status = p.cmd.ProcessState.String()
 	for _, number := range slices.Sorted(maps.Keys(p.operations)) {
 		pending := p.operations[number]
-		pending.Kind, pending.Error = history.Info, "the process ended"
+		pending.Kind, pending.Error, pending.Arrived = history.Info, "the process ended", false
 		c.recorder.Stamp(pending)
 	}
 	why, asked := p.why.Load().(history.Why)
@@ -188,12 +189,11 @@ func (c *candidate) hear(p *process, text []byte) {
 		c.recorder.Stamp(toldUsage(c.node, line))
 		return
 	}
-	e := line.Event
-	e.Node, e.Election, e.Usage = c.node, "", nil
+	e := c.told(&line.Event)
 	now := c.recorder.Now()
-	e.At = now
-	if line.At != nil {
-		e.At = max(min(*line.At, now), 0)
+	e.At, e.Arrived = now, true
+	if line.At != nil && *line.At <= now {
+		e.At, e.Arrived = max(*line.At, 0), false
 	}
 	if line.UntilMS != nil {
 		e.Until = deadline(e.At, *line.UntilMS)
@@ -202,7 +202,21 @@ func (c *candidate) hear(p *process, text []byte) {
 		c.recorder.Stamp(history.Event{Kind: history.Note, Node: c.node, Text: "completion of no operation: " + string(text)})
 		return
 	}
+	if c.steered && c.loads != nil { // what excuses an elector must not come from it
+		c.loads.heard(&e)
+	}
 	c.recorder.Record(e)
+}
+
+// told is what a candidate may tell about itself: everything else in an event is
+// the harness's own to say.
+func (c *candidate) told(e *history.Event) history.Event {
+	return history.Event{
+		Node: c.node, Kind: e.Kind,
+		Op: e.Op, Call: e.Call, TTL: e.TTL, Nonce: e.Nonce, Try: e.Try, Token: e.Token, Holder: e.Holder,
+		Value: e.Value, Fence: e.Fence, Error: e.Error,
+		Until: e.Until, Why: e.Why, Text: e.Text,
+	}
 }
 
 // deadline is the end of a belief that lasts so many milliseconds. One beyond

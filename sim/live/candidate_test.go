@@ -1,11 +1,13 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,8 @@ import (
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
 )
+
+const sec = time.Second
 
 // listener is a candidate that only hears, at a time that the test sets.
 type listener struct {
@@ -56,6 +60,9 @@ func summary(events []history.Event) []string {
 		if e.Until != nil {
 			text += fmt.Sprintf(" until %v", *e.Until)
 		}
+		if e.Arrived {
+			text += " as it arrived"
+		}
 		for _, words := range []string{e.Election, string(e.Why), e.Text, e.Error} {
 			if words != "" {
 				text += " " + words
@@ -71,39 +78,39 @@ func TestHear(t *testing.T) {
 	for name, test := range map[string]struct{ lines, want []string }{
 		"beliefs": {
 			[]string{`{"event":"elected","token":7,"until_ms":1800}`, `{"event":"extended","token":7}`, `{"event":"deposed","token":7,"why":"expired"}`},
-			[]string{"10s n1 elected t7 until 11.8s", "10s n1 extended t7", "10s n1 deposed t7 expired"},
+			[]string{"10s n1 elected t7 until 11.8s as it arrived", "10s n1 extended t7 as it arrived", "10s n1 deposed t7 as it arrived expired"},
 		},
 		"stamped by itself":        {[]string{`{"event":"elected","at":9000000000,"until_ms":1500}`}, []string{"9s n1 elected until 10.5s"}},
 		"deadline on the run":      {[]string{`{"event":"elected","at":9000000000,"until":12000000000}`}, []string{"9s n1 elected until 12s"}},
-		"stamped in the future":    {[]string{`{"event":"elected","at":99000000000,"until_ms":1500}`}, []string{"10s n1 elected until 11.5s"}},
+		"stamped in the future":    {[]string{`{"event":"elected","at":99000000000,"until_ms":1500}`}, []string{"10s n1 elected until 11.5s as it arrived"}},
 		"stamped before the run":   {[]string{`{"event":"elected","at":-5,"until_ms":1500}`}, []string{"0s n1 elected until 1.5s"}},
-		"believes nearly for ever": {[]string{`{"event":"elected","until_ms":9007199254740991}`}, []string{"10s n1 elected"}},
-		"believes for ever":        {[]string{`{"event":"elected","until_ms":1e300}`}, []string{"10s n1 elected"}},
-		"never believed":           {[]string{`{"event":"elected","until_ms":-1e300}`}, []string{"10s n1 elected until 10s"}},
-		"speaks for another":       {[]string{`{"event":"elected","node":"n2","election":"x","seq":7,"token":1}`}, []string{"10s n1 elected t1"}},
+		"believes nearly for ever": {[]string{`{"event":"elected","until_ms":9007199254740991}`}, []string{"10s n1 elected as it arrived"}},
+		"believes for ever":        {[]string{`{"event":"elected","until_ms":1e300}`}, []string{"10s n1 elected as it arrived"}},
+		"never believed":           {[]string{`{"event":"elected","until_ms":-1e300}`}, []string{"10s n1 elected until 10s as it arrived"}},
+		"speaks for another":       {[]string{`{"event":"elected","node":"n2","election":"x","seq":7,"token":1}`}, []string{"10s n1 elected t1 as it arrived"}},
 		"words": {
 			[]string{"Starting up…", "", "  \t", `{"event":"healed"}`, `{"level":"info"}`, `{"event":"note","text":"hello"}`},
-			[]string{"10s n1 note Starting up…", `10s n1 note {"event":"healed"}`, `10s n1 note {"level":"info"}`, "10s n1 note hello"},
+			[]string{"10s n1 note Starting up…", `10s n1 note {"event":"healed"}`, `10s n1 note {"level":"info"}`, "10s n1 note as it arrived hello"},
 		},
 		"operations": {
 			[]string{
-				`{"event":"invoke","op":5,"call":"acquire"}`, `{"event":"invoke","op":9,"call":"renew"}`,
-				`{"event":"ok","op":9,"call":"renew"}`, `{"event":"fail","op":5,"call":"acquire"}`,
+				`{"event":"invoke","op":5,"call":"acquire"}`, `{"event":"invoke","op":9,"call":"renew","at":10000000000,"arrived":true}`,
+				`{"event":"ok","op":9,"call":"renew"}`, `{"event":"fail","op":5,"call":"acquire","at":10000000000}`,
 				`{"event":"invoke","op":5,"call":"release"}`, `{"event":"info","op":5,"call":"release","error":"time-out"}`,
 			},
 			[]string{
-				"10s n1 invoke op1 acquire", "10s n1 invoke op2 renew", "10s n1 ok op2 renew", "10s n1 fail op1 acquire",
-				"10s n1 invoke op3 release", "10s n1 info op3 release time-out",
+				"10s n1 invoke op1 acquire as it arrived", "10s n1 invoke op2 renew", "10s n1 ok op2 renew as it arrived", "10s n1 fail op1 acquire",
+				"10s n1 invoke op3 release as it arrived", "10s n1 info op3 release as it arrived time-out",
 			},
 		},
 		"operations without numbers": {
 			[]string{`{"event":"invoke","call":"acquire"}`, `{"event":"ok"}`},
-			[]string{"10s n1 invoke op1 acquire", "10s n1 ok op1 "},
+			[]string{"10s n1 invoke op1 acquire as it arrived", "10s n1 ok op1  as it arrived"},
 		},
 		"completion of no operation": {
 			[]string{`{"event":"ok","op":5}`, `{"event":"invoke","op":5,"call":"renew"}`, `{"event":"ok","op":5}`, `{"event":"info","op":5}`},
 			[]string{
-				`10s n1 note completion of no operation: {"event":"ok","op":5}`, "10s n1 invoke op1 renew", "10s n1 ok op1 ",
+				`10s n1 note completion of no operation: {"event":"ok","op":5}`, "10s n1 invoke op1 renew as it arrived", "10s n1 ok op1  as it arrived",
 				`10s n1 note completion of no operation: {"event":"info","op":5}`,
 			},
 		},
@@ -119,6 +126,30 @@ func TestHear(t *testing.T) {
 	}
 }
 
+// What only the harness can know is not believed from a candidate, and no line of
+// its makes a history that cannot be read.
+func TestHearOnlyWhatIsItsOwn(t *testing.T) {
+	l := newListener()
+	l.heard(
+		`{"event":"elected","seq":9,"node":"n2","election":"x","id":"f1","fault":"stall","phase":"on","targets":["n2"],"params":{"a":1},"effective":true,`+
+			`"evidence":"wire","since":1,"shorten_ns":5,"void":true,"effect":{"holds":true},"applied":true,"wire":{"operations":1},"usage":{"rss_bytes":1}}`,
+		`{"event":"extended","until":-9223372036854775808}`, `{"event":"extended","until":9223372036854775807}`,
+		`{"event":"invoke","op":1,"call":"acquire","ttl_ns":-9223372036854775808}`, `{"event":"ok","op":1,"at":-9223372036854775808}`,
+	)
+	h := l.recorder.History(history.Header{})
+	elected := h.Events[slices.IndexFunc(h.Events, func(e history.Event) bool { return e.Kind == history.Elected })]
+	if want := (history.Event{Seq: elected.Seq, At: 10 * sec, Node: "n1", Kind: history.Elected, Arrived: true}); !reflect.DeepEqual(elected, want) {
+		t.Errorf("recorded %+v\nwant %+v", elected, want)
+	}
+	var file bytes.Buffer
+	if err := h.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.Load(&file); err != nil || len(h.Events) != 5 {
+		t.Errorf("of 5 lines %d are recorded; they are read with the error %v", len(h.Events), err)
+	}
+}
+
 // The numbers of operations are unique in the run, though two candidates count
 // alike.
 func TestHearNumbersOperations(t *testing.T) {
@@ -128,7 +159,7 @@ func TestHearNumbersOperations(t *testing.T) {
 		l.hear(l.process, []byte(`{"event":"invoke","op":1,"call":"acquire"}`))
 	}
 	got := b.heard(`{"event":"ok","op":1}`)
-	want := []string{"10s n1 invoke op1 acquire", "10s n2 invoke op2 acquire", "10s n2 ok op2 "}
+	want := []string{"10s n1 invoke op1 acquire as it arrived", "10s n2 invoke op2 acquire as it arrived", "10s n2 ok op2  as it arrived"}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
@@ -195,13 +226,14 @@ func await(t *testing.T, done <-chan struct{}, what string) {
 	}
 }
 
-// said is what was recorded of a candidate, without the times, and without
-// what it consumed if it took longer than usual.
+// said is what was recorded of a candidate, without the times, that it was stamped
+// on arrival, and without what it consumed if it took longer than usual.
 func said(c *candidate) []string {
 	events := c.recorder.History(history.Header{}).Events
 	list := summary(slices.DeleteFunc(events, func(e history.Event) bool { return e.Usage != nil }))
 	for i := range list {
 		_, list[i], _ = strings.Cut(list[i], " n1 ")
+		list[i] = strings.Replace(list[i], " as it arrived", "", 1)
 	}
 	return list
 }

@@ -14,13 +14,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 const (
@@ -39,6 +40,7 @@ type Progress struct {
 	Targets  []string // of the fault
 	On       bool
 	Phase    string // "started", "faults", "healed", "done"
+	Advice   string // what the user should know and do, if anything; without a Phase
 }
 
 // run is one run of a plan.
@@ -48,8 +50,9 @@ type run struct {
 	logs     string
 	election string // with the prefix of the run's keys
 	recorder *history.Recorder
-	leaders  *leadership
+	leaders  *stage.Leadership
 	stalls   *stalls
+	loads    *overloads
 	world    *world
 	taps     *taps                // nil: nothing is read from the wire
 	servers  []redisserver.Server // of the store: those that know nothing of each other
@@ -73,10 +76,11 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 	r := &run{
 		plan: plan, session: s, logs: logs, servers: servers,
 		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - epoch }),
-		leaders:  newLeadership(plan.NodeNames()),
+		leaders:  stage.NewLeadership(plan.NodeNames()),
 	}
 	r.stalls = &stalls{least: plan.Timings.Lease / protocol.StallShare, recorder: r.recorder}
-	r.recorder.Observe(r.leaders.see)
+	r.loads = &overloads{least: r.stalls.least, recorder: r.recorder}
+	r.recorder.Observe(r.leaders.See)
 	defer func() {
 		err = errors.Join(err, r.undo())
 		err = errors.Join(err, s.giveBack(servers, err == nil))
@@ -115,7 +119,7 @@ func (r *run) build(epoch time.Duration) error {
 		part: parts[0], parts: parts,
 		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
 		resource: res, election: "e1", recorder: r.recorder,
-		audit: &auditor{store: parts[0].store, election: "e1", recorder: r.recorder, seen: map[redisstore.AuditEntry]bool{}},
+		audit: &auditor{store: parts[0].store, election: "e1", recorder: r.recorder},
 	}
 	r.taps = r.newTaps()
 	r.world.taps = r.taps
@@ -165,7 +169,7 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 	}
 	r.world.candidates[node] = &candidate{
 		node: node, command: command, steered: steered, env: env, clocks: clocks{rate: 1},
-		logs: r.logOf(node), recorder: r.recorder, stalls: r.stalls, warden: r.session.warden,
+		logs: r.logOf(node), recorder: r.recorder, stalls: r.stalls, loads: r.loads, warden: r.session.warden,
 	}
 	return nil
 }
@@ -213,35 +217,61 @@ func (r *run) live(ctx context.Context) error {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
+	defer r.watch(ctx)()
 	r.tell("started")
-	watching, stop := context.WithCancel(ctx)
-	var watchers sync.WaitGroup
-	watchers.Go(func() { r.world.audit.watch(watching, r.plan.Timings.Lease/4) })
-	watchers.Go(func() { r.stalls.watchSelf(watching, r.plan.NodeNames()) })
-	watchers.Go(func() { measureSelf(watching, r.recorder) })
-	steady := redis.NewClient(steadyOf(r.servers))
-	defer func() { _ = steady.Close() }() // nothing is under way: see Wait below
-	watchers.Go(func() {
-		r.stalls.watchStore(watching, func(ctx context.Context) error { return steady.Ping(ctx).Err() })
-	})
-	defer watchers.Wait()
-	defer stop()
 
 	patience := 5*r.plan.Timings.Lease + actTime
 	if err := r.firstLeader(ctx, patience); err != nil {
 		return err
 	}
-	d := &driver{
-		World: r.world, recorder: r.recorder, leaders: r.leaders, seed: r.plan.Seed, patience: patience,
-		report: func(p Progress) { p.Scenario, p.Phase = r.plan.Scenario, "faults"; r.session.options.Progress(p) },
+	if r.taps.unread() {
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: "the run ends early: nobody is known to lead, nothing is understood of what the candidates ask of the store, and they tell nothing themselves"})
+		return ctx.Err()
 	}
-	err := d.drive(ctx, r.plan.Schedule)
+	d := &stage.Driver{
+		World: r.world, Recorder: r.recorder, Leaders: r.leaders, Seed: r.plan.Seed, Patience: patience,
+		Report: func(step faults.Step, targets []string, on bool) {
+			r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: "faults", Fault: step.Fault.Name(), Targets: targets, On: on})
+		},
+	}
+	err := d.Drive(ctx, r.plan.Schedule)
 	r.recorder.Stamp(history.Event{Kind: history.Healed})
 	r.tell("healed")
 	if err == nil {
-		sleep(ctx, r.plan.Quiet)
+		stage.Sleep(ctx, r.plan.Quiet)
 	}
 	return errors.Join(err, ctx.Err())
+}
+
+// watch notices what the machine and the store do to the run, until stop is called.
+func (r *run) watch(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.world.audit.watch(ctx, r.plan.Timings.Lease/4) })
+	watchers.Go(func() { r.stalls.watchSelf(ctx, r.plan.NodeNames()) })
+	watchers.Go(func() { measureSelf(ctx, r.recorder) })
+	var clients []*redis.Client
+	client := func(o *redis.Options) *redis.Client {
+		clients = append(clients, redis.NewClient(o))
+		return clients[len(clients)-1]
+	}
+	steady := client(steadyOf(r.servers))
+	watchers.Go(func() {
+		r.stalls.watchStore(ctx, func(ctx context.Context) error { return steady.Ping(ctx).Err() })
+	})
+	for _, o := range eachOf(r.servers) {
+		server := client(o)
+		watchers.Go(func() {
+			r.loads.watch(ctx, func(ctx context.Context) (load, error) { return loadOf(ctx, server) })
+		})
+	}
+	return func() {
+		cancel()
+		watchers.Wait()
+		for _, c := range clients {
+			_ = c.Close() // nothing is under way
+		}
+	}
 }
 
 // firstLeader waits until somebody leads. That nobody does is for the checkers
@@ -262,7 +292,7 @@ func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
 			}
 		}()
 	}
-	r.leaders.await(ctx, patience)
+	r.leaders.Await(ctx, patience)
 	var died *CandidateError
 	if errors.As(context.Cause(ctx), &died) {
 		return died
@@ -305,7 +335,7 @@ func (r *run) start(ctx context.Context) error {
 
 // end ends all candidates at once and takes in what the store recorded.
 func (r *run) end() {
-	r.recorder.Stamp(history.Event{Kind: history.Note, Text: "end of run"})
+	r.recorder.Stamp(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	var ended []<-chan struct{}
 	for _, c := range r.world.candidates {
 		p, err := c.running()
@@ -320,7 +350,9 @@ func (r *run) end() {
 		<-done
 	}
 	r.world.audit.drain(context.Background())
-	r.stalls.record(r.recorder.Faults())
+	injected := r.recorder.Faults()
+	r.stalls.record(injected)
+	r.loads.record(injected)
 	r.tell("done")
 }
 

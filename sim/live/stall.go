@@ -10,6 +10,7 @@ import (
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // stalls collects the times in which the machine held up the run: on a busy
@@ -49,7 +50,7 @@ func (s *stalls) note(st stall, lasted time.Duration) {
 // watchStore looks whether the store answers the harness, which is near to it,
 // until ctx is done.
 func (s *stalls) watchStore(ctx context.Context, ping func(context.Context) error) {
-	for sleep(ctx, s.least) {
+	for stage.Sleep(ctx, s.least) {
 		began := s.recorder.Now()
 		asking, cancel := context.WithTimeout(ctx, actTime)
 		_ = ping(asking) // late or not at all: the time tells
@@ -75,6 +76,7 @@ func (s *stalls) record(injected []history.Event) {
 			At: st.from, Targets: []string{st.target}, Params: map[string]any{"lasted_ms": (st.to - st.from).Milliseconds()},
 		}
 		off := on
+		on.Effect = &history.Effect{Holds: true}
 		off.At, off.Phase, off.Effective = st.to, history.Off, history.Bool(true)
 		off.Evidence = "not injected: the machine did not let " + st.target + " go on"
 		s.recorder.Record(on)

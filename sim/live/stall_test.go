@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // A stall of the machine is recorded as a fault that nobody injected, unless a
@@ -32,6 +33,9 @@ func TestStallsAreRecorded(t *testing.T) {
 	var got []string
 	for _, e := range recorder.History(history.Header{}).Events {
 		got = append(got, string(e.Phase)+" "+e.Targets[0]+" "+e.At.String())
+		if on := e.Phase == history.On; on != (e.Effect != nil) || on && *e.Effect != (history.Effect{Holds: true}) {
+			t.Errorf("phase %s with the effect %+v", e.Phase, e.Effect)
+		}
 		if e.Fault != history.StallFault {
 			t.Errorf("fault %q", e.Fault)
 		}
@@ -66,7 +70,7 @@ func TestLateStoreIsNoticed(t *testing.T) {
 		calls := 0
 		s.watchStore(ctx, func(ctx context.Context) error {
 			if calls++; calls == 3 {
-				sleep(ctx, 400*time.Millisecond)
+				stage.Sleep(ctx, 400*time.Millisecond)
 			}
 			return nil
 		})

@@ -1,11 +1,13 @@
 package live
 
 import (
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/stage"
 	"github.com/recount-io/recount/sim/wire"
 )
 
@@ -16,8 +18,9 @@ import (
 type taps struct {
 	lock     *wire.Lock
 	recorder *history.Recorder
-	leaders  *leadership
+	leaders  *stage.Leadership
 	steered  bool // the candidates tell their beliefs
+	advise   func(text string)
 
 	mu       sync.Mutex
 	events   []history.Event // operations and notes
@@ -49,14 +52,17 @@ func (r *run) newTaps() *taps {
 	}
 	// The servers' wall clock is this machine's: the private ones run on it, and
 	// that of another machine is not known better.
-	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts}
+	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts, Prefix: r.election}
 	switch {
 	case !command:
 		options.Key = r.world.key("lease")
 	case r.session.options.LockKey != "":
 		options.Match = wire.Pattern(r.session.options.LockKey)
 	}
-	t := &taps{lock: wire.NewLock(options), recorder: r.recorder, leaders: r.leaders, steered: !command, beliefs: wire.NewBeliefs()}
+	t := &taps{
+		lock: wire.NewLock(options), recorder: r.recorder, leaders: r.leaders, steered: !command, beliefs: wire.NewBeliefs(),
+		advise: func(text string) { r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Advice: text}) },
+	}
 	r.recorder.Observe(t.observe)
 	return t
 }
@@ -78,8 +84,8 @@ func (t *taps) tap(node, upstream string) (addr string, undo func() error, err e
 
 func (t *taps) conn(node string) *wire.Conn {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.used = true
+	t.mu.Unlock()
 	return t.lock.Conn(node, t.tell, t.recorder.NextOp)
 }
 
@@ -114,7 +120,7 @@ func (t *taps) infer(e history.Event) {
 	}
 	if belief, follows := t.beliefs.See(e); follows {
 		t.inferred = append(t.inferred, belief)
-		t.leaders.see(belief)
+		t.leaders.See(belief)
 	}
 }
 
@@ -132,8 +138,14 @@ func (t *taps) record() {
 	switch {
 	case operates:
 		note("the candidates tell what they ask of the lease: what was read from the wire is left out")
-	case t.used && t.lock.Key() == "":
-		note("no lock was found on the wire: no candidate took a key that nobody had, by SET with NX, SETNX or a script, or used the key that --lock-key names")
+	case !t.used && !t.steered:
+		note("nothing was read from the wire: no candidate connected to RECOUNT_REDIS_URL")
+	case t.used:
+		told := t.lock.Understanding()
+		t.recorder.Stamp(told)
+		if told.Wire.Understood == 0 && !t.steered {
+			t.advise(strings.ToUpper(told.Text[:1]) + told.Text[1:] + ". " + whatToDo(told.Wire.Lock))
+		}
 	}
 	for _, e := range events {
 		if !operates || e.Kind == history.Note {
@@ -147,6 +159,28 @@ func (t *taps) record() {
 	for _, e := range inferred {
 		t.recorder.Record(e)
 	}
+}
+
+// whatToDo says what helps a user whose lock was not understood.
+func whatToDo(lock string) string {
+	tell := "let the candidates print what they believe (elected, deposed) and ask (invoke, ok, fail), see docs/candidate-protocol.md"
+	if lock == "" {
+		return "Name the key with --lock-key, or " + tell
+	}
+	return "If another key is the lock, name it with --lock-key; or " + tell
+}
+
+// unread tells whether nothing can be learned from going on: the candidates share
+// a key, nothing is understood of what they do to it, and they tell nothing
+// themselves.
+func (t *taps) unread() bool {
+	if t == nil || t.steered {
+		return false
+	}
+	t.mu.Lock()
+	told := t.operates || t.believes
+	t.mu.Unlock()
+	return !told && t.lock.Puzzled() // the lock tells of what it reads while it is held: see tell
 }
 
 // lockKey is the key that the candidates use as the lease, empty if that is not

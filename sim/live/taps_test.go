@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
@@ -60,7 +61,7 @@ func stories(h *history.History) (operations, beliefs, notes string) {
 	var ops, all, texts []string
 	for _, e := range h.Events {
 		switch {
-		case e.Kind == history.Note && e.Usage == nil && e.Text != "end of run":
+		case e.Kind == history.Note && e.Usage == nil && e.Text != history.EndOfRunNote:
 			texts = append(texts, e.Text)
 		case e.Kind == history.Elected || e.Kind == history.Deposed || e.Kind == history.Extended:
 			all = append(all, fmt.Sprint(e.Node, " ", e.Kind, " ", e.Evidence))
@@ -112,5 +113,55 @@ func TestLockIsNamed(t *testing.T) {
 	operations, _, notes := stories(tapped(t, ":", func(o *Options) { o.LockKey = "*none*" }))
 	if operations != "" || !strings.Contains(notes, "no lock was found") {
 		t.Errorf("operations: %s; notes: %s", operations, notes)
+	}
+}
+
+// queueing is a candidate whose lock is a sorted set, which nobody understands.
+const queueing = `
+	exec 3>&1
+	url=${RECOUNT_REDIS_URL%%/0}; port=${url##*:}
+	{
+		SAYS
+		echo "ZADD $RECOUNT_ELECTION:queue NX 1 $RECOUNT_NODE"
+		sleep 60
+	} | redis-cli -p "$port" >&2`
+
+// A run of which nothing can be understood ends early, and says what to do; not
+// so if the candidates tell themselves when they lead.
+func TestRunOfWhichNothingIsUnderstood(t *testing.T) {
+	for says, early := range map[string]bool{":": true, `[ "$RECOUNT_NODE" = n2 ] || echo '{"event":"elected"}' >&3`: false} {
+		t.Run(fmt.Sprint("early ", early), func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var advice []string
+			h := tapped(t, says, func(o *Options) {
+				o.Command[2] = strings.ReplaceAll(queueing, "SAYS", says)
+				o.Progress = func(p Progress) {
+					mu.Lock()
+					defer mu.Unlock()
+					if p.Advice != "" {
+						advice = append(advice, p.Advice)
+					}
+				}
+			})
+			healed, noted := false, false
+			var read *history.Wire
+			for _, e := range h.Events {
+				healed = healed || e.Kind == history.Healed
+				noted = noted || strings.Contains(e.Text, "the run ends early")
+				if e.Wire != nil {
+					read = e.Wire
+				}
+			}
+			if healed == early || noted != early {
+				t.Errorf("healed %v, noted %v, to end early %v", healed, noted, early)
+			}
+			if read == nil || read.Lock != "" || read.Operations != 2 || read.Understood != 0 {
+				t.Errorf("read off the wire: %+v", read)
+			}
+			if len(advice) != 1 || !strings.Contains(advice[0], "--lock-key") || !strings.Contains(advice[0], "2 × ZADD") || strings.Contains(advice[0], "\n") {
+				t.Errorf("advice: %q", advice)
+			}
+		})
 	}
 }

@@ -41,6 +41,25 @@ func describe(servers []redisserver.Server) string {
 	return servers[0].Describe()
 }
 
+// eachOf are the options of clients for each of the servers that a candidate may
+// have to reach.
+func eachOf(servers []redisserver.Server) []*redis.Options {
+	arranged, is := servers[0].(redisserver.Arranged)
+	var all []*redis.Options
+	if !is {
+		for _, server := range servers {
+			all = append(all, server.Options())
+		}
+		return all
+	}
+	for _, addr := range arranged.Nodes() {
+		o := arranged.Options()
+		o.Addr = addr
+		all = append(all, o)
+	}
+	return all
+}
+
 // steadyOf are the options of a client for a server that no fault hits where
 // there are several: it tells whether the machine holds servers up.
 func steadyOf(servers []redisserver.Server) *redis.Options {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // measure records every protocol.UsagePeriod what a candidate's process
@@ -19,7 +20,7 @@ func (c *candidate) measure(pid int) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var measuring sync.WaitGroup
 	measuring.Go(func() {
-		for sleep(ctx, protocol.UsagePeriod) {
+		for stage.Sleep(ctx, protocol.UsagePeriod) {
 			if u, seen := usageOf(fmt.Sprintf("/proc/%d", pid)); seen {
 				c.recorder.Stamp(history.Event{Kind: history.Note, Node: c.node, Usage: &u})
 			}

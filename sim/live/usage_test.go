@@ -115,7 +115,7 @@ func TestHearUsage(t *testing.T) {
 	l.heard(`{"event":"usage","goroutines":12,"heap_bytes":900000,"usage":{"rss_bytes":1}}`,
 		`{"event":"usage","goroutines":-1,"heap_bytes":-1}`, `{"event":"note","text":"lean","usage":{"rss_bytes":1}}`)
 	events := l.recorder.History(history.Header{}).Events
-	if got, want := summary(events), slices.Repeat([]string{"10s n1 note"}, 2); !slices.Equal(got, append(want, "10s n1 note lean")) {
+	if got, want := summary(events), slices.Repeat([]string{"10s n1 note"}, 2); !slices.Equal(got, append(want, "10s n1 note as it arrived lean")) {
 		t.Fatalf("recorded\n  %s", strings.Join(got, "\n  "))
 	}
 	if *events[0].Usage != (history.Usage{Goroutines: 12, Heap: 900000}) || *events[1].Usage != (history.Usage{}) || events[2].Usage != nil {

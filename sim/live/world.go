@@ -14,6 +14,7 @@ import (
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 const (
@@ -47,13 +48,7 @@ var _ faults.World = (*world)(nil)
 
 // Each implements faults.World: a process that is started and a proof that
 // nothing passes take their time.
-func (w *world) Each(n int, act func(i int)) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { act(i) })
-	}
-	all.Wait()
-}
+func (w *world) Each(n int, act func(i int)) { stage.Each(n, act) }
 
 // Cut implements faults.World.
 func (w *world) Cut(ctx context.Context, node string, how faults.Cut) (string, error) {
@@ -235,25 +230,11 @@ func (w *world) ContinueWrite(ctx context.Context, node string) (string, error) 
 	hold := w.holds[node]
 	delete(w.holds, node)
 	w.mu.Unlock()
-	select {
-	case <-hold.Arrived():
-	default: // no write ever came: there is none to wait for, and the next one is not to be held
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		_, _ = hold.Release(ended)
-		return "", w.Continue(ctx, node)
-	}
-	decided, err := hold.Release(ctx)
-	if err := errors.Join(err, w.Continue(ctx, node)); err != nil {
+	late, err := hold.Late(ctx, node)
+	if err := w.Continue(ctx, node); err != nil {
 		return "", err
 	}
-	if decided.Accepted && decided.Token == 0 && decided.After != "" && decided.After != node {
-		return fmt.Sprintf("the late write of %s was accepted after one of %s: it carries no token", node, decided.After), nil
-	}
-	if decided.Accepted {
-		return "", faults.NoEffect("the write of %s was accepted: nobody else had written meanwhile", node)
-	}
-	return fmt.Sprintf("the late write of %s was refused: the fence stood at %d", node, decided.Fence), nil
+	return late, err
 }
 
 // SetClockRate implements faults.World.

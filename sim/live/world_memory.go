@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // flushStore deletes all keys but KEYS[1], which is the harness's own record, and
@@ -86,7 +87,7 @@ func (w *world) starve(ctx context.Context) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		if !sleep(ctx, time.Millisecond) {
+		if !stage.Sleep(ctx, time.Millisecond) {
 			return ctx.Err()
 		}
 	}

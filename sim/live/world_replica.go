@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // forgetful is the run's server, if it can be made to forget.
@@ -34,7 +35,7 @@ func (w *world) RewindStore(ctx context.Context, by time.Duration) (string, erro
 	if err := server.Mark(ctx); err != nil {
 		return "", err
 	}
-	sleep(ctx, by)
+	stage.Sleep(ctx, by)
 	w.audit.drain(ctx)
 	lost, err := server.CrashBack(ctx, w.drained()...)
 	switch {
@@ -55,7 +56,7 @@ func (w *world) replicate(ctx context.Context, server redisserver.Forgetful, lag
 	if addr, err = server.Replicate(ctx, w.drained()...); err != nil {
 		return "", 0, err
 	}
-	sleep(ctx, lag)
+	stage.Sleep(ctx, lag)
 	lacks, err = server.Lacks(ctx)
 	return addr, lacks, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // agreeTime is how long servers may take to promote one of themselves.
@@ -28,7 +29,7 @@ func (w *world) sever(ctx context.Context, a redisserver.Arranged, lag time.Dura
 	if err := a.Sever(ctx, w.key("lease")); err != nil {
 		return 0, err
 	}
-	sleep(ctx, lag)
+	stage.Sleep(ctx, lag)
 	return a.Lacks(ctx)
 }
 

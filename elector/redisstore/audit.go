@@ -62,33 +62,45 @@ func auditError(line, format string, args ...any) error {
 	return fmt.Errorf("redisstore: audit line %.200q: "+format, append([]any{line}, args...)...)
 }
 
+// drainAtOnce is how many lines one request of DrainAudit returns at the most.
+const drainAtOnce = 1000
+
 // DrainAudit returns the entries of the election's audit so far, in the order
-// in which Redis executed the calls, and removes them, both in one step. If
-// there is an error, entries may be lost: drain over a healthy connection,
-// from one place.
+// in which Redis executed the calls, and removes what it returns. It removes
+// nothing that it has not read: a request whose answer is lost loses no entry. If
+// there is an error it comes with the entries that were read before it.
+//
+// Entries whose removal did not succeed come again with the next call, and so do
+// those that another call reads at the same time, or that are in a replica or file
+// from which they were not removed. Whoever counts entries drops the repeated ones.
 func (s *Store) DrainAudit(ctx context.Context, election string) ([]AuditEntry, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
-	reply, err := s.run(ctx, &s.scripts.drain, []string{s.keys(election).audit()})
-	if err != nil {
-		return nil, judge("drain audit of", election, err)
-	}
-	lines, ok := reply.([]any)
-	if !ok {
-		return nil, shapeError("drain audit of", election, reply)
-	}
-	entries := make([]AuditEntry, 0, len(lines))
-	for _, line := range lines {
-		text, ok := line.(string)
-		if !ok {
-			return nil, shapeError("drain audit of", election, line)
-		}
-		entry, err := ParseAudit(text)
+	var entries []AuditEntry
+	for had, last := 0, ""; ; {
+		reply, err := s.run(ctx, &s.scripts.drain, []string{s.keys(election).audit()}, had, last, drainAtOnce)
 		if err != nil {
-			return nil, err
+			return entries, judge("drain audit of", election, err)
 		}
-		entries = append(entries, entry)
+		lines, ok := reply.([]any)
+		if !ok {
+			return entries, shapeError("drain audit of", election, reply)
+		}
+		if len(lines) == 0 {
+			return entries, nil
+		}
+		for _, line := range lines {
+			text, ok := line.(string)
+			if !ok {
+				return entries, shapeError("drain audit of", election, line)
+			}
+			entry, err := ParseAudit(text)
+			if err != nil {
+				return entries, err
+			}
+			entries, last = append(entries, entry), text
+		}
+		had = len(lines)
 	}
-	return entries, nil
 }

@@ -1,9 +1,15 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
 )
@@ -67,6 +73,126 @@ func TestAudit(t *testing.T) {
 		_ = mustRefuse(t, r, without, b)
 		if n := r.do(t, "EXISTS", s.keys("billing").audit()); n != int64(0) {
 			t.Error("a store without audit left one")
+		}
+	})
+}
+
+// lossy is a connection that loses the next list that the server answers with, when
+// it is told to.
+type lossy struct {
+	net.Conn
+	lose *atomic.Bool
+}
+
+func (c lossy) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == nil && b[0] == '*' && c.lose.CompareAndSwap(true, false) {
+		_ = c.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// openLossy opens the server by a way that loses an answer when it is told to.
+func (r *server) openLossy(t *testing.T) (s *Store, lose *atomic.Bool) {
+	lose = &atomic.Bool{}
+	return openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, network, addr)
+		return lossy{conn, lose}, err
+	}}, Options{Audit: true, Unprotected: true}), lose
+}
+
+// fill makes the server write so many lines into the audit, and returns the requests'
+// numbers.
+func (r *server) fill(t *testing.T, s *Store, from, lines uint64) (requests []uint64) {
+	t.Helper()
+	for n := from; n < from+lines; n++ {
+		l := lease(attempt("n1", "x"), 7)
+		l.Request = n
+		if err := s.Renew(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+			t.Fatal(err)
+		}
+		requests = append(requests, n)
+	}
+	return requests
+}
+
+func requestsOf(entries []AuditEntry) (requests []uint64) {
+	for _, e := range entries {
+		requests = append(requests, e.Request)
+	}
+	return requests
+}
+
+// Whichever answer is lost on its way, no entry is; those whose removal did not
+// succeed, or is not known to have, may come again.
+func TestDrainLosesNothingWithAnAnswer(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s, lose := r.openLossy(t)
+		want := r.fill(t, s, 1, drainAtOnce+3)
+		got := map[uint64]bool{}
+		for calls := 0; len(got) < len(want); calls++ {
+			if calls == 10 {
+				t.Fatalf("%d of %d entries came", len(got), len(want))
+			}
+			lose.Store(calls < 3)
+			entries, err := s.DrainAudit(r.ctx, "billing")
+			if calls < 3 && err == nil {
+				t.Error("an answer was lost, and there is no error")
+			}
+			for _, n := range requestsOf(entries) {
+				got[n] = true
+			}
+		}
+		if left, err := s.DrainAudit(r.ctx, "billing"); err != nil || len(left) != 0 {
+			t.Errorf("drained to the end, %d are left, %v", len(left), err)
+		}
+	})
+}
+
+// What is not the audit that was read is not removed: a store that was emptied, or
+// came back with other data, between the reading and the removal.
+func TestDrainRemovesOnlyWhatItRead(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{Audit: true, Unprotected: true})
+		key := s.keys("billing").audit()
+		read := func(had int, last string) []any {
+			t.Helper()
+			reply, err := s.run(r.ctx, &s.scripts.drain, []string{key}, had, last, drainAtOnce)
+			lines, ok := reply.([]any)
+			if err != nil || !ok {
+				t.Fatalf("%v, %v", reply, err)
+			}
+			return lines
+		}
+		r.fill(t, s, 1, 3)
+		first := read(0, "")
+		last := first[2].(string)
+
+		r.do(t, "DEL", key) // emptied, and filled anew
+		r.fill(t, s, 4, 5)
+		if lines := read(3, last); len(lines) != 0 {
+			t.Errorf("of another audit %v were returned", lines)
+		}
+		if left := read(0, ""); len(left) != 5 {
+			t.Errorf("%d entries are left, 5 were not read", len(left))
+		}
+
+		r.do(t, "DEL", key) // older: the end of what was read is missing
+		r.do(t, "RPUSH", key, first[0], first[1])
+		if lines := read(3, last); len(lines) != 0 || r.do(t, "LLEN", key) != int64(2) {
+			t.Errorf("of an older audit %v were returned, %v are left", lines, r.do(t, "LLEN", key))
+		}
+
+		r.do(t, "DEL", key) // two drain at one time, and more comes
+		r.do(t, "RPUSH", key, first[0], first[1], first[2])
+		r.fill(t, s, 9, 2)
+		if lines := read(3, last); len(lines) != 2 {
+			t.Errorf("%v follow, want 2 entries", lines)
+		}
+		if lines := read(3, last); len(lines) != 0 || r.do(t, "LLEN", key) != int64(2) {
+			t.Errorf("the second of two removed what it had not read: %v are left", r.do(t, "LLEN", key))
 		}
 	})
 }

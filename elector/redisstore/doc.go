@@ -37,7 +37,7 @@
 // incr, pexpire, pexpireat, pttl, time, hset, hget, hmget, hdel, info, publish,
 // subscribe, ping, pubsub|numsub; exists for Create; hlen, hgetall, lpush, ltrim
 // and lrange for Candidates and History; wait for Options.Replicas; waitaof for
-// Options.Fsynced and FsyncedReplicas; rpush and lrange for Audit. Without
+// Options.Fsynced and FsyncedReplicas; rpush, lrange and ltrim for Audit. Without
 // publish and subscribe elections work, but nobody is woken when a lease is
 // released; without unsubscribe a watch that has ended is counted as waiting
 // until its store's last one ends; without info a server that was replaced

@@ -3,38 +3,12 @@ package redisstore
 import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
-	_ "embed"
 	"encoding/hex"
 
 	"github.com/redis/go-redis/v9"
+
+	texts "github.com/recount-io/recount/elector/redisstore/scripts"
 )
-
-//go:embed scripts/shared.lua
-var sharedText string
-
-//go:embed scripts/acquire.lua
-var acquireText string
-
-//go:embed scripts/renew.lua
-var renewText string
-
-//go:embed scripts/release.lua
-var releaseText string
-
-//go:embed scripts/leader.lua
-var leaderText string
-
-//go:embed scripts/candidates.lua
-var candidatesText string
-
-//go:embed scripts/retire.lua
-var retireText string
-
-//go:embed scripts/create.lua
-var createText string
-
-//go:embed scripts/drain.lua
-var drainText string
 
 // script is a Lua script and the name by which a server knows it.
 type script struct {
@@ -43,7 +17,6 @@ type script struct {
 }
 
 func newScript(text string) script {
-	text = sharedText + text
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // see the import
 	return script{text: text, sha: hex.EncodeToString(sum[:])}
 }
@@ -55,15 +28,15 @@ type scripts struct {
 
 func newScripts() scripts {
 	return scripts{
-		acquire: newScript(acquireText),
-		renew:   newScript(renewText),
-		release: newScript(releaseText),
-		leader:  newScript(leaderText),
+		acquire: newScript(texts.Acquire()),
+		renew:   newScript(texts.Renew()),
+		release: newScript(texts.Release()),
+		leader:  newScript(texts.Leader()),
 
-		candidates: newScript(candidatesText),
-		create:     newScript(createText),
-		retire:     newScript(retireText),
-		drain:      newScript(drainText),
+		candidates: newScript(texts.Candidates()),
+		create:     newScript(texts.Create()),
+		retire:     newScript(texts.Retire()),
+		drain:      newScript(texts.Drain()),
 	}
 }
 

@@ -105,7 +105,7 @@ func TestTLSUserAndDatabase(t *testing.T) {
 	r.do(t, "ACL", "SETUSER", "alice", "on", ">"+secret, "~recount:*", "&recount:*",
 		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl",
 		"+info", "+time", "+hset", "+hget", "+hmget", "+hdel", "+pexpireat",
-		"+publish", "+subscribe", "+ping", "+select", "+pubsub|numsub", "+rpush", "+lrange")
+		"+publish", "+subscribe", "+ping", "+select", "+pubsub|numsub", "+rpush", "+lrange", "+ltrim")
 	opts, err := ParseURL("rediss://alice:s3cr3t-%25%2F%3F%23-word@" + r.addr + "/5")
 	if err != nil {
 		t.Fatal(err)

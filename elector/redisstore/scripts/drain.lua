@@ -1,6 +1,16 @@
--- drain returns the audit's lines so far, oldest first, and removes them.
+-- drain removes the lines that the caller has, and returns the oldest of those that
+-- it has not. It removes them only if they are still the first ones of the list: it
+-- may have been emptied, replaced by an older one, or drained by somebody else.
 --
 -- KEYS[1]  audit    list
-local lines = redis.call('LRANGE', KEYS[1], 0, -1)
-redis.call('DEL', KEYS[1])
-return lines
+-- ARGV[1]  how many lines the caller has; 0: none
+-- ARGV[2]  the last of them
+-- ARGV[3]  how many lines to return at the most
+local had = tonumber(ARGV[1])
+if had > 0 then
+  if redis.call('LRANGE', KEYS[1], had - 1, had - 1)[1] ~= ARGV[2] then
+    return {}
+  end
+  redis.call('LTRIM', KEYS[1], had, -1)
+end
+return redis.call('LRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)

@@ -1,0 +1,58 @@
+// Package scripts holds the Lua texts that package redisstore runs on the
+// server, whole, as they are sent. Each file says what its keys and arguments
+// are. They are here for redisstore, and for whoever loads them beforehand or
+// tries them elsewhere.
+package scripts
+
+import _ "embed"
+
+//go:embed shared.lua
+var shared string
+
+//go:embed acquire.lua
+var acquire string
+
+//go:embed renew.lua
+var renew string
+
+//go:embed release.lua
+var release string
+
+//go:embed leader.lua
+var leader string
+
+//go:embed candidates.lua
+var candidates string
+
+//go:embed retire.lua
+var retire string
+
+//go:embed create.lua
+var create string
+
+//go:embed drain.lua
+var drain string
+
+// Acquire takes the lease if nobody holds it.
+func Acquire() string { return shared + acquire }
+
+// Renew makes the lease last again.
+func Renew() string { return shared + renew }
+
+// Release ends the lease.
+func Release() string { return shared + release }
+
+// Leader tells who holds the lease.
+func Leader() string { return shared + leader }
+
+// Candidates lists who was heard of lately.
+func Candidates() string { return shared + candidates }
+
+// Retire removes everything of an election.
+func Retire() string { return shared + retire }
+
+// Create notes that an election begins here and now.
+func Create() string { return shared + create }
+
+// Drain removes lines of the audit, and returns the oldest others.
+func Drain() string { return shared + drain }

@@ -98,11 +98,16 @@ func processorTime(tb testing.TB) time.Duration {
 
 // BenchmarkSchedules is complete schedules of ten simulated minutes each,
 // checked, on all cores: drawn as the fuzzer draws them.
-func BenchmarkSchedules(b *testing.B) {
+func BenchmarkSchedules(b *testing.B) { schedules(b, virtual.ByPort) }
+
+// BenchmarkSchedulesByText is the same with the scripts' Lua text in all of them.
+func BenchmarkSchedulesByText(b *testing.B) { schedules(b, virtual.ByText) }
+
+func schedules(b *testing.B, use virtual.ScriptUse) {
 	begin := processorTime(b)
 	var seed atomic.Uint64
 	b.RunParallel(func(pb *testing.PB) {
-		world := &virtual.World{Reuse: true}
+		world := &virtual.World{Reuse: true, Scripts: use}
 		for pb.Next() {
 			plan := production(5, 10*time.Minute, seed.Add(1))
 			h, err := world.Run(b.Context(), plan, "")
@@ -123,11 +128,15 @@ func BenchmarkSchedules(b *testing.B) {
 func roll(tb testing.TB, plan sim.Plan) *checker.Summary {
 	tb.Helper()
 	world := &virtual.World{}
-	judge := checker.NewRolling(world.Header(plan), checker.Options{})
-	if err := world.Stream(tb.Context(), plan, func(events []history.Event) { judge.Add(events) }); err != nil {
+	var judge checker.Chain
+	err := world.Chain(tb.Context(), plan, 1024, func(h *history.History) error {
+		judge.Add(h)
+		return nil
+	})
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return judge.Result()
+	return judge.Summary()
 }
 
 // BenchmarkCandidates is what a simulated second costs for each candidate of

@@ -383,3 +383,30 @@ func TestFind(t *testing.T) {
 		t.Error("all, and one more")
 	}
 }
+
+// The deletion of its key is not held against a lock of which nothing else is
+// known, where the scenario is about another fault. It stays where the scenario
+// is about lost keys.
+func TestDeletionIsNotHeldAgainstAStranger(t *testing.T) {
+	for name, want := range map[string]struct{ ours, strangers bool }{"late-release": {true, false}, "key-deleted": {true, true}} {
+		list, err := scenarios.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for stranger, deletes := range map[bool]bool{false: want.ours, true: want.strangers} {
+			plan, err := list[0].Plan(scenarios.Settings{Stranger: stranger})
+			if err != nil {
+				t.Fatal(err)
+			}
+			has := func(f faults.Fault) bool {
+				return slices.ContainsFunc(plan.Schedule, func(s faults.Step) bool { return s.Fault.Name() == f.Name() })
+			}
+			if got := has(faults.KeyDeleted{}); got != deletes {
+				t.Errorf("%s, stranger %v: the key is deleted: %v", name, stranger, got)
+			}
+			if name == "late-release" && (!has(faults.Resign{}) || !has(faults.Latency{})) {
+				t.Errorf("stranger %v: no release is late", stranger)
+			}
+		}
+	}
+}

@@ -114,19 +114,13 @@ func (r Runner) one(ctx context.Context, s Scenario, set Settings) Outcome {
 // Verdict is that of several outcomes together: fail if one failed, else
 // unknown if one is undecided or there is none, else pass.
 func Verdict(outcomes []Outcome) checker.Verdict {
-	verdict := checker.Pass
-	for _, o := range outcomes {
-		switch o.Verdict() {
-		case checker.Fail:
-			return checker.Fail
-		case checker.Unknown:
-			verdict = checker.Unknown
+	return checker.Fold(func(yield func(checker.Verdict) bool) {
+		for _, o := range outcomes {
+			if !yield(o.Verdict()) {
+				return
+			}
 		}
-	}
-	if len(outcomes) == 0 {
-		return checker.Unknown
-	}
-	return verdict
+	})
 }
 
 // Err joins the errors of the outcomes.

@@ -68,6 +68,11 @@ type Shape struct {
 	Nodes    []string
 	Duration time.Duration // the faults' share of the run, for schedules that can be of any length
 	Random   *rand.Rand    // from the run's seed
+
+	// OneKey says that nothing is known of the elector's lease but one key. Who
+	// deletes that takes the lease away, and no elector of that kind can know:
+	// what the deletion is there to show beside another fault cannot show then.
+	OneKey bool
 }
 
 // at is a step that begins and lasts so many leases.
@@ -88,7 +93,8 @@ type Settings struct {
 	Flags    string // of the command that repeats the run, for its report
 
 	// Stranger says that nothing is known of the elector but what it does: one
-	// that leads and never names a token is taken to have none. See Tokenless.
+	// that leads and never names a token is taken to have none (see Tokenless), and
+	// none is documented to keep a margin.
 	Stranger bool
 }
 
@@ -138,6 +144,10 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		ReturnBound:   first(s.Return, 1.5).of(timings.Lease),
 		Waived:        map[string]string{},
 		Steadfast:     s.Steadfast,
+		Stranger:      set.Stranger,
+	}
+	if !set.Stranger {
+		plan.Margin, plan.OwesWrites = MarginOf(set.Subject), true
 	}
 	for _, promise := range checker.Promises {
 		if why, waived := s.waived(promise); waived {
@@ -149,7 +159,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	if s.Schedule != nil {
 		plan.Schedule = s.schedule(Shape{
 			Lease: timings.Lease, Drift: plan.Drift, Nodes: plan.NodeNames(), Duration: set.Duration,
-			Random: rand.New(rand.NewPCG(set.Seed, 0)),
+			Random: rand.New(rand.NewPCG(set.Seed, 0)), OneKey: set.Stranger,
 		})
 	} else {
 		plan.Quiet = max(plan.Quiet, set.Duration)

@@ -13,19 +13,19 @@ func Tokenless() map[checker.Promise]string {
 	return map[checker.Promise]string{
 		checker.TokensIncrease: "this elector hands out no tokens",
 		checker.FencedWrites:   "without tokens every write is accepted; those that come from no leader are counted",
-		checker.LossHeeded:     "it is judged by tokens, and this elector hands out none",
 	}
 }
 
 // excuseTokenless waives those promises in the history of an elector that led
 // and never named a token. One that nobody elected has shown nothing.
 func excuseTokenless(h *history.History) {
-	led := false
+	led, wrote := false, false
 	for i := range h.Events {
 		if h.Events[i].Token != 0 {
 			return
 		}
 		led = led || h.Events[i].Kind == history.Elected
+		wrote = wrote || h.Events[i].Call == history.Write
 	}
 	if !led {
 		return
@@ -33,6 +33,9 @@ func excuseTokenless(h *history.History) {
 	waived := map[string]string{}
 	for promise, why := range Tokenless() {
 		waived[string(promise)] = why
+	}
+	if !wrote {
+		waived[string(checker.WriteWithinTerm)] = "this elector writes to no protected resource"
 	}
 	maps.Copy(waived, h.Header.Waived)
 	h.Header.Waived = waived

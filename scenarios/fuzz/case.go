@@ -13,6 +13,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 )
 
@@ -57,6 +58,7 @@ func (c *Case) Plan() sim.Plan {
 		Scenario: scenario, Subject: c.Subject, Nodes: c.Nodes, Timings: c.Timings, Drift: c.Drift,
 		Schedule: c.Schedule, Quiet: c.Quiet, Writes: c.Writes, Observes: c.Observes, Network: c.Network, Seed: c.Seed,
 		Waived: map[string]string{}, Steadfast: c.Steadfast, FailoverBound: c.FailoverBound, ReturnBound: c.ReturnBound,
+		Margin: scenarios.MarginOf(c.Subject), OwesWrites: true,
 	}
 	for _, promise := range checker.Promises {
 		if why, waived := c.Waived[promise]; waived {

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -27,6 +25,7 @@ type Options struct {
 	Pins     Pins
 	Subjects map[string]virtual.Subject // beside "recount"
 	Even     bool                       // coverage does not steer what is drawn
+	Texts    bool                       // the scripts' Lua text runs in all schedules, and not in a share of them
 	Progress func(Progress)             // told now and then, one call at a time; may be nil
 
 	_ struct{}
@@ -62,7 +61,7 @@ type Result struct {
 // Failure is a broken promise with the smallest case that shows it.
 type Failure struct {
 	Case      Case
-	Seed      uint64 // from which the case was drawn, before it was shrunk
+	Seed      uint64 // the case's number: a run with this seed tries it first, as it was drawn
 	Drawn     Case   // as it was drawn
 	Schedules int    // how many it took to find it
 	Seconds   float64
@@ -121,6 +120,7 @@ type trial struct {
 	missed int
 	faults int
 	err    error
+	number uint64
 	c      Case
 }
 
@@ -131,21 +131,21 @@ func (f *fuzzer) batch(ctx context.Context) {
 	if f.Schedules > 0 {
 		n = min(n, f.Schedules-first)
 	}
-	cases := Cases(f.Pins, f.weights)
 	trials := make([]trial, n)
 	var next, end atomic.Int64
 	end.Store(int64(n))
 	var working sync.WaitGroup
 	for range min(f.Workers, n) {
 		working.Go(func() {
-			w := newWatcher(f.Subjects)
+			w := f.newWatcher()
 			for {
 				i := next.Add(1) - 1
 				if i >= end.Load() || ctx.Err() != nil {
 					return
 				}
 				t := &trials[i]
-				w.try(ctx, cases.Example(int(f.seedOf(first+int(i)))), t)
+				t.number = f.number(first+int(i), f.weights)
+				w.try(ctx, Draw(f.Pins, t.number), t)
 				if t.err != nil || t.broken && f.Failures == 1 {
 					lower(&end, i+1)
 				}
@@ -153,7 +153,7 @@ func (f *fuzzer) batch(ctx context.Context) {
 		})
 	}
 	working.Wait()
-	f.merge(ctx, first, trials, cases)
+	f.merge(ctx, trials)
 }
 
 // lower makes end at most i.
@@ -166,12 +166,8 @@ func lower(end *atomic.Int64, i int64) {
 	}
 }
 
-// seedOf is what the i-th case is drawn from: never 0, which to rapid means
-// any number.
-func (f *fuzzer) seedOf(i int) uint64 { return max(f.Seed+uint64(i)+1, 1) }
-
 // merge takes in what became of a batch, in the order of its cases.
-func (f *fuzzer) merge(ctx context.Context, first int, trials []trial, cases *rapid.Generator[Case]) {
+func (f *fuzzer) merge(ctx context.Context, trials []trial) {
 	for i := range trials {
 		t := &trials[i]
 		if !t.done {
@@ -186,15 +182,13 @@ func (f *fuzzer) merge(ctx context.Context, first int, trials []trial, cases *ra
 			break
 		}
 		if t.broken && !f.knows(t.failed.Promise) {
-			f.keep(ctx, t, f.seedOf(first+i), cases)
+			f.keep(ctx, t)
 		}
 		if len(f.result.Failures) >= f.Failures {
 			break
 		}
 	}
-	if !f.Even {
-		f.weights = f.result.Coverage.steer()
-	}
+	f.weights = f.result.Coverage.steer()
 	f.tell("")
 }
 
@@ -208,11 +202,11 @@ func (f *fuzzer) knows(p checker.Promise) bool {
 }
 
 // keep shrinks a failure and keeps it.
-func (f *fuzzer) keep(ctx context.Context, t *trial, seed uint64, cases *rapid.Generator[Case]) {
-	failure := Failure{Seed: seed, Drawn: t.c, Schedules: f.result.Schedules, Seconds: time.Since(f.begun).Seconds()}
+func (f *fuzzer) keep(ctx context.Context, t *trial) {
+	failure := Failure{Seed: t.number, Drawn: t.c, Schedules: f.result.Schedules, Seconds: time.Since(f.begun).Seconds()}
 	failure.Drawn.Failed = t.failed
 	f.tell(t.failed.Promise)
-	failure.Case = shrink(ctx, failure.Drawn, seed, cases, f.Shrink, newWatcher(f.Subjects))
+	failure.Case = shrink(ctx, failure.Drawn, t.number, f.Pins.cases(t.number), f.Shrink, f.newWatcher())
 	f.result.Failures = append(f.result.Failures, failure)
 }
 
@@ -234,7 +228,15 @@ type watcher struct {
 }
 
 func newWatcher(subjects map[string]virtual.Subject) *watcher {
-	return &watcher{world: virtual.World{Subjects: subjects, Reuse: true}}
+	return &watcher{world: virtual.World{Subjects: subjects, Reuse: true, Scripts: virtual.Sampled}}
+}
+
+func (f *fuzzer) newWatcher() *watcher {
+	w := newWatcher(f.Subjects)
+	if f.Texts {
+		w.world.Scripts = virtual.Compared
+	}
+	return w
 }
 
 // try runs one case.
@@ -244,6 +246,9 @@ func (w *watcher) try(ctx context.Context, c Case, t *trial) {
 	t.failed, t.broken, t.missed, t.faults, t.err = w.run(ctx, &c)
 	t.cells = append(t.cells, w.cells...)
 	t.done = t.err == nil || ctx.Err() == nil
+	if t.err != nil && t.done {
+		t.err = fmt.Errorf("case %d: %w", t.number, t.err)
+	}
 }
 
 func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool, missed, faults int, err error) {

@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -22,10 +23,23 @@ func planted() map[string]virtual.Subject {
 	return map[string]virtual.Subject{
 		"believes-too-long": drifting(-0.1),
 		"forgets-margin":    drifting(0),
+		"heeds-nothing": {Decide: func(cfg machine.Config) virtual.Decider {
+			return &deaf{Decider: machine.New(cfg)}
+		}},
 		"panics": {Decide: func(cfg machine.Config) virtual.Decider {
 			return &panicking{Decider: machine.New(cfg)}
 		}},
 	}
+}
+
+// deaf is an elector to which a refusal is one more failure.
+type deaf struct{ virtual.Decider }
+
+func (d *deaf) Step(now time.Duration, in machine.Input) machine.Output {
+	if in.Kind == machine.Answer && in.Result == machine.NotHeld {
+		in.Result, in.Err = machine.Unknown, errors.New("not understood")
+	}
+	return d.Decider.Step(now, in)
 }
 
 // panicking is an elector that cannot bear to lose its lease.
@@ -42,14 +56,14 @@ func (p *panicking) Step(now time.Duration, in machine.Input) machine.Output {
 // everything else as plain as it can be; and the shrunk case still fails.
 func TestShrink(t *testing.T) {
 	o := production(1, 5000)
-	o.Failures, o.Subjects, o.Pins.Subject = 1, planted(), "believes-too-long"
+	o.Failures, o.Subjects, o.Pins.Subject = 1, planted(), "heeds-nothing"
 	r := Run(t.Context(), o)
 	if r.Err != nil || len(r.Failures) != 1 {
 		t.Fatalf("%d failures in %d schedules, %v", len(r.Failures), r.Schedules, r.Err)
 	}
 	f := r.Failures[0]
 	c := &f.Case
-	if c.Failed.Promise != checker.AtMostOneLeader || len(c.Schedule) != 1 || c.Nodes > 3 {
+	if c.Failed.Promise != checker.LossHeeded || len(c.Schedule) != 1 || c.Nodes > 3 {
 		t.Errorf("%v\nfrom %#v\nto   %#v", c.Failed, f.Drawn, *c)
 	}
 	_, result, err := c.Try(t.Context(), &virtual.World{Subjects: planted()})

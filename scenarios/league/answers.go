@@ -14,7 +14,7 @@ func answers() []Mutant {
 	return []Mutant{
 		{
 			Name: "lost-is-success", Where: Answers, What: "a renewal whose answer is lost counts as granted",
-			Breaks: []checker.Promise{checker.AtMostOneLeader, checker.LossHeeded},
+			Breaks: []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader, checker.LossHeeded},
 			Subject: listening(func(b *bent, in *machine.Input) {
 				if _, lost := b.outcome(in, machine.Renew, machine.Unknown); lost {
 					in.Result = machine.Done
@@ -47,7 +47,7 @@ func answers() []Mutant {
 			}),
 		}, {
 			Name: "answers-shift", Where: Answers, What: "after a time-out the connection stays in use, and the late answer is taken for that of the next request",
-			Breaks:  []checker.Promise{checker.AtMostOneLeader, checker.LeaseLinearizable, checker.LossHeeded},
+			Breaks:  []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader, checker.LeaseLinearizable, checker.LossHeeded},
 			Subject: wrapped(answersShift),
 		},
 	}

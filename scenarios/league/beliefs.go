@@ -14,23 +14,23 @@ func beliefs() []Mutant {
 	return []Mutant{
 		{
 			Name: "no-drift-margin", Where: Machine, What: "the deadline leaves no room for clocks that run at different rates",
-			Breaks:  []checker.Promise{checker.AtMostOneLeader},
+			Breaks:  []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader},
 			Subject: configured(func(c *machine.Config) { c.Drift = 0 }),
 		}, {
 			Name: "negative-margin", Where: Machine, What: "the room for clocks that differ is added to the lease, and not taken off",
-			Breaks:  []checker.Promise{checker.AtMostOneLeader},
+			Breaks:  []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader},
 			Subject: configured(func(c *machine.Config) { c.Drift = -c.Drift }),
 		}, {
 			Name: "counts-from-grant", Where: Machine, What: "a new lease counts from the moment in which the grant came in, not from when it was asked for",
-			Breaks:  []checker.Promise{checker.AtMostOneLeader},
+			Breaks:  []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader},
 			Subject: anchoredAtAnswer(machine.Acquire),
 		}, {
 			Name: "counts-from-answer", Where: Machine, What: "a renewed lease counts from the moment in which the answer came in",
-			Breaks:  []checker.Promise{checker.AtMostOneLeader},
+			Breaks:  []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader},
 			Subject: anchoredAtAnswer(machine.Renew),
 		}, {
 			Name: "renewal-counts-at-once", Where: Machine, What: "a renewal under way is bounded by the deadline that it would bring, not by the old one",
-			Breaks:  []checker.Promise{checker.AtMostOneLeader, checker.LossHeeded},
+			Breaks:  []checker.Promise{checker.BeliefWithinLease, checker.AtMostOneLeader, checker.LossHeeded},
 			Subject: wrapped(countsAtOnce),
 		},
 	}

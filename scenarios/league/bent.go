@@ -15,6 +15,9 @@ type bent struct {
 	cfg    machine.Config
 	now    time.Duration
 	asked  map[uint64]asked // every request so far, by number
+	answer asked            // the request that the input at hand answers
+	result machine.Result   // what the answer is
+	latest asked            // the last request
 	before func(b *bent, now *time.Duration, in *machine.Input)
 	after  func(b *bent, now time.Duration, out *machine.Output)
 }
@@ -27,13 +30,17 @@ type asked struct {
 
 func (b *bent) Step(now time.Duration, in machine.Input) machine.Output {
 	at := now
-	b.now = now
+	b.now, b.answer, b.result = now, asked{}, in.Result
+	if in.Kind == machine.Answer {
+		b.answer = b.asked[in.Request]
+	}
 	if b.before != nil {
 		b.before(b, &at, &in)
 	}
 	out := b.Machine.Step(at, in)
 	for _, r := range out.Requests {
-		b.asked[r.Number] = asked{Request: r, at: at}
+		b.latest = asked{Request: r, at: at}
+		b.asked[r.Number] = b.latest
 	}
 	if b.after != nil {
 		b.after(b, now, &out)

@@ -15,7 +15,15 @@ type Clean struct {
 	Seconds   float64 // that they took
 	Faults    int     // in them
 	Runs      int     // of the scenarios by which mutants are hunted
-	Alarms    []fuzz.Failed
+	Alarms    []Alarm
+}
+
+// Alarm is a promise that the production elector broke, or seemed to.
+type Alarm struct {
+	fuzz.Failed
+
+	By   string // how it was hunted
+	Seed uint64 // that repeats it
 }
 
 // subject is the production elector.
@@ -61,7 +69,8 @@ func (c *Clean) AtRandom(ctx context.Context, seed uint64, schedules int, progre
 		c.Seconds += r.Seconds
 		c.Faults += r.Injected
 		for i := range r.Failures {
-			c.Alarms = append(c.Alarms, r.Failures[i].Drawn.Failed)
+			f := &r.Failures[i]
+			c.Alarms = append(c.Alarms, Alarm{Failed: f.Drawn.Failed, By: new(Mutant).By(), Seed: f.Seed})
 		}
 		if r.Err != nil {
 			return fmt.Errorf("league: %w", r.Err)
@@ -90,7 +99,9 @@ func (c *Clean) ByScenario(ctx context.Context, seed uint64, runs int) error {
 				return fmt.Errorf("league: %w", err)
 			}
 			c.Runs++
-			c.Alarms = append(c.Alarms, all...)
+			for _, f := range all {
+				c.Alarms = append(c.Alarms, Alarm{Failed: f, By: m.By(), Seed: plan.Seed})
+			}
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ func fences() []Mutant {
 	fence := func(name, what, scenario string, takes func(token, highest uint64) bool) Mutant {
 		return Mutant{
 			Name: name, Where: Fence, What: what, Scenario: scenario, Breaks: []checker.Promise{checker.FencedWrites},
-			Subject: virtual.Subject{Variant: virtual.Variant{Fence: takes}},
+			Subject: fenced(func() virtual.Fence { return &comparing{takes: takes} }),
 		}
 	}
 	return []Mutant{
@@ -28,4 +28,23 @@ func fences() []Mutant {
 				return strconv.FormatUint(token, 10) >= strconv.FormatUint(highest, 10)
 			}),
 	}
+}
+
+func fenced(fence func() virtual.Fence) virtual.Subject {
+	return virtual.Subject{Variant: virtual.Variant{Fence: fence}}
+}
+
+// comparing is a resource that compares a write's token with the largest one in
+// another way.
+type comparing struct {
+	virtual.Fencing
+	takes func(token, highest uint64) bool
+}
+
+func (c *comparing) Write(_ string, token uint64, value string) (taken bool, highest uint64) {
+	if token != 0 && !c.takes(token, c.Highest) {
+		return false, c.Highest
+	}
+	c.Take(token, value)
+	return true, c.Highest
 }

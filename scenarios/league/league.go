@@ -8,6 +8,7 @@ package league
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/recount-io/recount/checker"
@@ -29,7 +30,12 @@ type Mutant struct {
 	Pins     fuzz.Pins    // what its hunt does not leave to chance
 	Scenario string       // by which it is hunted; "": by random schedules
 	Topology sim.Topology // that the scenario's store has here; "": its own
+
+	Unseen string // why nothing that is checked shows it yet; "": it is found
 }
+
+// lonely is why a promise does not apply where there is one candidate.
+const lonely = "there is nobody else who could take over"
 
 // Place says where a bug is.
 type Place string
@@ -37,20 +43,23 @@ type Place string
 // The places.
 const (
 	Machine  Place = "machine"  // between the production elector's state machine and the world
-	Script   Place = "script"   // a script that runs on the store
+	Script   Place = "script"   // a script that runs on the store, in its port to Go
+	Text     Place = "text"     // the Lua text of a script, which runs as it would in production
 	Answers  Place = "answers"  // what is made of the store's answers on their way to the machine
 	Client   Place = "client"   // the Redis client's settings
 	Clock    Place = "clock"    // which clock is read
 	Majority Place = "majority" // how the answers of several stores, or of replicas, are counted
 	Fence    Place = "fence"    // the protected resource
+	Shell    Place = "shell"    // around the state machine: when the leader's work begins, writes and ends, and the token that it names
 	Blocking Place = "blocking" // an elector in blocking style, as one writes it with a Redis client and a loop
 )
 
 // Mutants are all of them, in the order of the table.
 func Mutants() []Mutant {
 	return slices.Concat(
-		beliefs(), losses(), turns(), waits(), clocks(), renewals(), releases(), grants(), lengths(), counters(), quarantines(),
-		answers(), clients(), majorities(), fences(), loops(),
+		beliefs(), margins(), anchors(), losses(), turns(), waits(), hearsay(), drains(), works(), tokens(), clocks(),
+		renewals(), releases(), grants(), refusals(), lengths(), counters(), floors(), quarantines(), texts(),
+		answers(), clients(), majorities(), stores(), replicas(), fences(), forgetfulFences(), loops(), commands(),
 	)
 }
 
@@ -66,6 +75,8 @@ func Subjects() map[string]virtual.Subject {
 // By says how the mutant is hunted.
 func (m *Mutant) By() string {
 	switch {
+	case m.Scenario != "" && m.Pins.Nodes == 1:
+		return fmt.Sprintf("scenario %s with 1 candidate", m.Scenario)
 	case m.Topology.Independent() > 1:
 		return fmt.Sprintf("scenario %s on %d stores", m.Scenario, m.Topology.Independent())
 	case m.Scenario != "":
@@ -86,7 +97,12 @@ func (m *Mutant) plan(subject string, seed uint64) (sim.Plan, error) {
 	if m.Topology != sim.OneServer {
 		s.Topology = m.Topology
 	}
-	plan, err := s.Plan(scenarios.Settings{Subject: subject, Seed: seed})
+	if m.Pins.Nodes == 1 {
+		waived := map[checker.Promise]string{checker.FailoverBound: lonely}
+		maps.Copy(waived, s.Waived)
+		s.Waived = waived
+	}
+	plan, err := s.Plan(scenarios.Settings{Subject: subject, Nodes: m.Pins.Nodes, Seed: seed})
 	if err != nil {
 		return plan, fmt.Errorf("league: %s: %w", m.Name, err)
 	}

@@ -2,6 +2,7 @@ package league
 
 import (
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/quorum"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
@@ -10,9 +11,6 @@ import (
 // majorities are about how the answers of several stores, or of replicas, are
 // counted.
 func majorities() []Mutant {
-	counting := func(m virtual.Majority) virtual.Subject {
-		return virtual.Subject{Variant: virtual.Variant{Majority: m}}
-	}
 	return []Mutant{
 		{
 			Name: "half-is-majority", Where: Majority, What: "of n stores n/2 are enough: of five, two",
@@ -38,7 +36,7 @@ func majorities() []Mutant {
 			Name: "unconfirmed", Where: Majority, What: "how many replicas have confirmed a grant or a renewal (WAIT) is not looked at",
 			Scenario: "isolated-old-master",
 			Breaks:   []checker.Promise{checker.AtMostOneLeader},
-			Subject:  virtual.Subject{Variant: virtual.Variant{Unconfirmed: true}},
+			Subject:  virtual.Subject{Variant: virtual.Variant{Confirmed: func(history.Call, bool, bool) bool { return true }}},
 		},
 	}
 }

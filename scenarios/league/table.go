@@ -37,8 +37,8 @@ func (m *Mutant) Measure(ctx context.Context, seed uint64, seeds int) (Entry, er
 	return e, nil
 }
 
-// SeedOf is the i-th of several seeds: far enough from the others that no
-// schedule is drawn twice.
+// SeedOf is the i-th of several seeds: far enough from the others that the runs
+// of a scenario, which have one seed after the other, are not made twice.
 func SeedOf(seed uint64, i int) uint64 { return seed + uint64(i)*10_000_000 }
 
 // Found tells whether every hunt found the mutant.

@@ -30,7 +30,7 @@ func turns() []Mutant {
 		}, {
 			Name: "own-count", Where: Machine, What: "the token is the number of terms that the candidate has led, not the store's",
 			Breaks:  []checker.Promise{checker.TokensIncrease},
-			Subject: wrapped(ownCount),
+			Subject: wrapped(telling(func(terms, _ uint64) uint64 { return terms })),
 		}, {
 			Name: "no-floor", Where: Machine, What: "an attempt does not name the highest token known, so a store without protection that lost its count begins again",
 			Scenario: "counter-deleted",
@@ -120,24 +120,27 @@ func releasesFirst(b *bent, answered bool) {
 	}
 }
 
-// ownCount tells everybody around the machine other tokens than the machine
-// itself works with.
-func ownCount(b *bent) {
-	var terms, real uint64
-	b.before = func(_ *bent, _ *time.Duration, in *machine.Input) {
-		if in.Kind == machine.WorkEnded {
-			in.Token = real
+// telling tells everybody around the machine other tokens than the machine
+// itself works with: of the process's so many-th term, which has that token.
+func telling(other func(terms, token uint64) uint64) func(b *bent) {
+	return func(b *bent) {
+		var terms, real, told uint64
+		b.before = func(_ *bent, _ *time.Duration, in *machine.Input) {
+			if in.Kind == machine.WorkEnded {
+				in.Token = real
+			}
 		}
-	}
-	b.after = func(_ *bent, _ time.Duration, out *machine.Output) {
-		for i := range out.Transitions {
-			t := &out.Transitions[i]
-			switch t.Kind {
-			case machine.Elected:
-				terms++
-				real, t.Token = t.Token, terms
-			case machine.Extended, machine.Deposed:
-				t.Token = terms
+		b.after = func(_ *bent, _ time.Duration, out *machine.Output) {
+			for i := range out.Transitions {
+				t := &out.Transitions[i]
+				switch t.Kind {
+				case machine.Elected:
+					terms++
+					real, told = t.Token, other(terms, t.Token)
+					t.Token = told
+				case machine.Extended, machine.Deposed:
+					t.Token = told
+				}
 			}
 		}
 	}

@@ -32,19 +32,13 @@ var judged = append([]checker.Promise{fuzz.NoPanic}, checker.Promises...)
 // Verdict is fail if a promise was broken in a run, else unknown if a run is
 // undecided or there is none, else pass.
 func (c *Cell) Verdict() checker.Verdict {
-	verdict := checker.Pass
-	if len(c.Runs) == 0 {
-		verdict = checker.Unknown
-	}
-	for i := range c.Runs {
-		switch c.Runs[i].verdict() {
-		case checker.Fail:
-			return checker.Fail
-		case checker.Unknown:
-			verdict = checker.Unknown
+	return checker.Fold(func(yield func(checker.Verdict) bool) {
+		for i := range c.Runs {
+			if !yield(c.Runs[i].verdict()) {
+				return
+			}
 		}
-	}
-	return verdict
+	})
 }
 
 // verdict is pass only for a whole run.

@@ -55,8 +55,8 @@ func observe(h *history.History, r *checker.Result) Run {
 }
 
 // tokens are the promises that cannot be judged without tokens: they are about
-// them, or tell terms apart by them.
-var tokens = []checker.Promise{checker.LossHeeded, checker.TokensIncrease, checker.FencedWrites}
+// them.
+var tokens = []checker.Promise{checker.TokensIncrease, checker.FencedWrites}
 
 // excuse lets an elector off that has no tokens: the promises that need them,
 // which nobody can decide, do not make its run undecided. What it lacks shows in

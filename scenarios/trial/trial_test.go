@@ -100,7 +100,7 @@ func TestRun(t *testing.T) {
 	}
 	want := []string{
 		"recount partition-leader pass 3  ", "recount steady unknown 0  is too calm",
-		"believes-too-long partition-leader fail 3 AtMostOneLeader ", "believes-too-long steady unknown 0  is too calm",
+		"believes-too-long partition-leader fail 3 BeliefWithinLease ", "believes-too-long steady unknown 0  is too calm",
 		"panics partition-leader fail 3 NoPanic ", "panics steady unknown 0  is too calm",
 		"shy partition-leader unknown 0  it does not want to", "shy steady unknown 0  it does not want to",
 		"away partition-leader unknown 0  it lives elsewhere", "away steady unknown 0  it lives elsewhere",
@@ -108,7 +108,7 @@ func TestRun(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if want := []string{"believes-too-long AtMostOneLeader", "panics without a history"}; !slices.Equal(shown, want) {
+	if want := []string{"believes-too-long BeliefWithinLease", "panics without a history"}; !slices.Equal(shown, want) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
 	for i, r := range cells[2].Runs {

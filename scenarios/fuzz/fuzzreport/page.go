@@ -41,8 +41,10 @@ type head struct {
 }
 
 type failureView struct {
-	Promise, Reason, Found, File, Timings string
-	Steps                                 []string
+	Trace
+
+	Promise, Reason, Found, Timings string
+	Steps                           []string
 }
 
 type rowView struct {
@@ -63,7 +65,7 @@ type cellView struct {
 
 // HTML returns fuzz.html: one file that needs no network, no fonts and no
 // scripts. again is the command that repeats the run.
-func HTML(r *fuzz.Result, files []string, again string) ([]byte, error) {
+func HTML(r *fuzz.Result, traces []Trace, again string) ([]byte, error) {
 	m := draw(r.Coverage)
 	reached, reachable := r.Coverage.Cells()
 	p := page{
@@ -80,7 +82,7 @@ func HTML(r *fuzz.Result, files []string, again string) ([]byte, error) {
 		p.Headline = fmt.Sprintf("%s is broken", r.Failures[0].Case.Failed.Promise)
 	}
 	for i := range r.Failures {
-		p.Failures = append(p.Failures, viewFailure(&r.Failures[i], files[i]))
+		p.Failures = append(p.Failures, viewFailure(&r.Failures[i], traces[i]))
 	}
 	for _, role := range m.roles {
 		p.Roles = append(p.Roles, head{role, len(m.points)})
@@ -96,10 +98,10 @@ func HTML(r *fuzz.Result, files []string, again string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func viewFailure(f *fuzz.Failure, file string) failureView {
+func viewFailure(f *fuzz.Failure, trace Trace) failureView {
 	c := &f.Case
 	v := failureView{
-		Promise: string(c.Failed.Promise), Reason: c.Failed.Reason, File: file,
+		Promise: string(c.Failed.Promise), Reason: c.Failed.Reason, Trace: trace,
 		Found: fmt.Sprintf("found after %s (%.1f s), shrunk from %s to %d", count(f.Schedules, "schedule"), f.Seconds,
 			count(len(f.Drawn.Schedule), "fault"), len(c.Schedule)),
 		Timings: fmt.Sprintf("%s, lease %v, renew %v, retry %v, drift %g", count(c.Nodes, "candidate"),

@@ -38,15 +38,18 @@ func broken(t *testing.T) *fuzz.Result {
 	return r
 }
 
+// traces are what is left of broken's failure.
+var traces = []Trace{{File: "out/stable-7.json", Command: "chaos fuzz --seed 7 --schedules 1"}}
+
 // The text says what broke, what it takes to break it, how to repeat it, and
 // what was met; all in 80 columns.
 func TestText(t *testing.T) {
 	var out bytes.Buffer
-	Text(&out, broken(t), []string{"out/stable-7.json"}, "the end")
+	Text(&out, broken(t), traces, "the end")
 	text := out.String()
 	for _, want := range []string{
 		"Stable is broken: the leader changed", "found after 42 schedules (0.2 s), shrunk from 2 faults to 1",
-		"crash at 1s for 2s on the leader", "chaos replay out/stable-7.json", "100 schedules in 0.5 s (200 a second)", "the end",
+		"crash at 1s for 2s on the leader", "chaos replay out/stable-7.json", "as drawn: chaos fuzz --seed 7 --schedules 1", "100 schedules in 0.5 s (200 a second)", "the end",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -89,7 +92,7 @@ func TestMap(t *testing.T) {
 // The page needs nothing from elsewhere, runs no script, and shows what it was
 // told as text.
 func TestHTML(t *testing.T) {
-	page, err := HTML(broken(t), []string{"out/stable-7.json"}, "chaos fuzz --seed 1")
+	page, err := HTML(broken(t), traces, "chaos fuzz --seed 1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +101,12 @@ func TestHTML(t *testing.T) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
-	for _, want := range []string{"Stable is broken", "chaos replay out/stable-7.json", "chaos fuzz --seed 1", "default-src", `title="crash, leader, lease`} {
+	for _, want := range []string{"Stable is broken", "chaos replay out/stable-7.json", "chaos fuzz --seed 7 --schedules 1", "chaos fuzz --seed 1", "default-src", `title="crash, leader, lease`} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	again, err := HTML(broken(t), []string{"out/stable-7.json"}, "chaos fuzz --seed 1")
+	again, err := HTML(broken(t), traces, "chaos fuzz --seed 1")
 	if err != nil || !bytes.Equal(page, again) {
 		t.Errorf("%v: the same run gives another page", err)
 	}

@@ -9,11 +9,15 @@ import (
 	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
-// Text writes what the run found out for a terminal. files are the names of
-// the failures' files, in their order; verdict is the last line.
-func Text(w io.Writer, r *fuzz.Result, files []string, verdict string) {
+// Trace is what is left of a failure: the file that holds it, and the command
+// that draws it again.
+type Trace struct{ File, Command string }
+
+// Text writes what the run found out for a terminal. traces are those of the
+// failures, in their order; verdict is the last line.
+func Text(w io.Writer, r *fuzz.Result, traces []Trace, verdict string) {
 	for i := range r.Failures {
-		failure(w, &r.Failures[i], files[i])
+		failure(w, &r.Failures[i], traces[i])
 	}
 	Map(w, r.Coverage)
 	fmt.Fprintf(w, "\n%s in %.1f s (%.0f a second)", count(r.Schedules, "schedule"), r.Seconds, float64(r.Schedules)/math.Max(r.Seconds, 1e-9))
@@ -26,7 +30,7 @@ func Text(w io.Writer, r *fuzz.Result, files []string, verdict string) {
 	}
 }
 
-func failure(w io.Writer, f *fuzz.Failure, file string) {
+func failure(w io.Writer, f *fuzz.Failure, trace Trace) {
 	fmt.Fprintf(w, "%s is broken: %s\n", f.Case.Failed.Promise, f.Case.Failed.Reason)
 	fmt.Fprintf(w, "  found after %s (%.1f s), shrunk from %s to %d\n", count(f.Schedules, "schedule"), f.Seconds,
 		count(len(f.Drawn.Schedule), "fault"), len(f.Case.Schedule))
@@ -35,9 +39,10 @@ func failure(w io.Writer, f *fuzz.Failure, file string) {
 	for _, step := range c.Schedule.Sorted() {
 		fmt.Fprintf(w, "    %v\n", step)
 	}
-	if file != "" {
-		fmt.Fprintf(w, "  again: chaos replay %s\n", file)
+	if trace.File != "" {
+		fmt.Fprintf(w, "  again: chaos replay %s\n", trace.File)
 	}
+	fmt.Fprintf(w, "  as drawn: %s\n", trace.Command)
 	fmt.Fprintln(w)
 }
 

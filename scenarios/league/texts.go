@@ -1,0 +1,88 @@
+package league
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/elector/redisstore/scripts"
+	"github.com/recount-io/recount/sim/virtual"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// reworded is the production elector with other words in the Lua text of its
+// scripts, which runs in all schedules: old is there once in each script that is
+// named, and now stands in its place.
+func reworded(old, now string, names ...string) virtual.Subject {
+	var s virtual.Subject
+	for _, name := range names {
+		var text string
+		var script **redismodel.Script
+		switch name {
+		case "acquire":
+			text, script = scripts.Acquire(), &s.Scripts.Acquire
+		case "renew":
+			text, script = scripts.Renew(), &s.Scripts.Renew
+		case "release":
+			text, script = scripts.Release(), &s.Scripts.Release
+		}
+		if n := strings.Count(text, old); n != 1 {
+			panic(fmt.Sprintf("league: %q is %d times in %s", old, n, name))
+		}
+		compiled, err := redismodel.Compile(name, strings.Replace(text, old, now, 1))
+		if err != nil {
+			panic(fmt.Sprintf("league: %v", err))
+		}
+		*script = compiled
+	}
+	return s
+}
+
+// texts are bugs in the words of the shipped scripts.
+func texts() []Mutant {
+	lease := []checker.Promise{checker.LeaseLinearizable, checker.AtMostOneLeader}
+	tokens := []checker.Promise{checker.TokensIncrease, checker.LeaseLinearizable}
+	return []Mutant{
+		{
+			Name: "text-renews-any", Where: Text, What: "renew looks whether there is a lease, and not which",
+			Breaks: lease, Subject: reworded("redis.call('GET', lease) == ARGV[1]", "redis.call('GET', lease)", "renew"),
+		}, {
+			Name: "text-releases-any", Where: Text, What: "release takes whatever lease there is for the caller's",
+			Breaks: lease, Subject: reworded("local held = value == ARGV[1]", "local held = value", "release"),
+		}, {
+			Name: "text-counts-once", Where: Text, What: "acquire counts the token up where the count is new, and else hands out the last one again",
+			Breaks: tokens, Subject: reworded("  redis.call('INCR', counter)\n", "  if seed or last == '0' then redis.call('INCR', counter) end\n", "acquire"),
+		}, {
+			Name: "text-clock-of-seconds", Where: Text, What: "the scripts' clock stands still within a second",
+			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
+			Subject: reworded(" + math.floor(time[2] / 1000)", "", "acquire", "renew", "release"),
+		}, {
+			Name: "text-run-of-digits", Where: Text, What: "the name of the server's run is read as a number, which it is not: all servers are the same one",
+			Breaks: lease, Subject: reworded("run_id:(%w+)", "run_id:(%d+)", "acquire", "renew", "release"),
+		}, {
+			Name: "text-quarantine-once", Where: Text, What: "a server that remembers nothing refuses once, and notes now as the end of what it may have forgotten",
+			Breaks: lease, Subject: reworded("'until', now + longest, 'longest'", "'until', now, 'longest'", "acquire"),
+		}, {
+			Name: "text-own-lease-again", Where: Text, What: "acquire knows a lease again by the candidate alone: one of an earlier attempt counts as granted to this one",
+			Breaks: append([]checker.Promise{checker.AtMostOneLeader}, tokens...), Subject: reworded("if held ~= nonce or holder ~= id then", "if holder ~= id then", "acquire"),
+		}, {
+			Name: "text-renews-where-granted", Where: Text, What: "a server that did not grant the lease, or has been restarted since, says yes to a renewal and does nothing",
+			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
+			Subject: reworded("    hold(lease, guard, ARGV[1], run, now + ttl, ttl)\n", "", "renew"),
+		}, {
+			Name: "text-end-joined", Where: Text, What: "the end of a granted lease is the time and its length written one after the other, and not their sum",
+			Breaks:  []checker.Promise{checker.LeaderReturns, checker.LeaseLinearizable, checker.FailoverBound},
+			Subject: reworded("hold(lease, guard, value, run, now + ttl, ttl)", "hold(lease, guard, value, run, now .. ttl, ttl)", "acquire"),
+		}, {
+			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a grant has its token and its length in the wrong order",
+			Breaks:  []checker.Promise{checker.Stable, checker.FailoverBound, checker.LeaderReturns},
+			Subject: reworded("'granted ' .. token .. ' ' .. ttl", "'granted ' .. ttl .. ' ' .. token", "acquire"),
+		}, {
+			Name: "text-repair-forgotten", Where: Text, What: "who finds a lease without a time to live leaves it so",
+			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("    redis.call('PEXPIRE', lease, ttl)\n", "", "acquire"),
+		}, {
+			Name: "text-release-stays-noted", Where: Text, What: "release ends the lease, and the guard still says that it lasts",
+			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns}, Subject: reworded("if over then redis.call('HSET', guard, 'until', 0) end\n", "", "release"),
+		},
+	}
+}

@@ -86,9 +86,6 @@ func markdownGuilty(b *bytes.Buffer, r *Report) {
 	for _, v := range []checker.Verdict{checker.Fail, checker.Unknown} {
 		for _, p := range r.withVerdict(v) {
 			fmt.Fprintf(b, "\n### %s is %s\n\n%s\n\n> %s\n", p.Promise, verdictWord(v), cell(or(p.Reason, "no reason given")), cell(meaning(p.Promise)))
-			if text := r.numbers(p); text != "" {
-				fmt.Fprintf(b, "\nIt rests on %s.\n", text)
-			}
 			if len(p.Events) == 0 {
 				continue
 			}
@@ -197,7 +194,7 @@ func figures(r *Report) []figure {
 		{"events recorded", thousands(r.Events)},
 	}
 	if r.Pieces > 0 {
-		all = append(all, figure{"pieces that they were judged in", thousands(r.Pieces)}, figure{"events of the longest piece", thousands(r.Longest)})
+		all = append(all, figure{"histories that they were judged in", thousands(r.Pieces)}, figure{"events of the longest history", thousands(r.Longest)})
 	}
 	return all
 }

@@ -239,19 +239,13 @@ func (r *Report) failovers(all []checker.Failover) {
 // Overall is the verdict of several runs: fail if one failed, else unknown if
 // one is undecided or there is none, else pass.
 func Overall(runs []*Report) checker.Verdict {
-	overall := checker.Pass
-	if len(runs) == 0 {
-		overall = checker.Unknown
-	}
-	for _, r := range runs {
-		switch {
-		case r.Verdict == checker.Fail:
-			return checker.Fail
-		case r.Verdict != checker.Pass:
-			overall = checker.Unknown
+	return checker.Fold(func(yield func(checker.Verdict) bool) {
+		for _, r := range runs {
+			if !yield(r.Verdict) {
+				return
+			}
 		}
-	}
-	return overall
+	})
 }
 
 // withVerdict returns the promises of the verdict that came out as v.

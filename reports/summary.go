@@ -106,7 +106,7 @@ func (s *summary) table(runs []*Report) {
 	verdict, name, who, right := 0, 0, 0, 0
 	for i, r := range runs {
 		verdict = max(verdict, len(r.Verdict.String()))
-		figures[i] = failoverFigures(r)
+		figures[i] = figuresOf(r)
 		name = max(name, width(r.Scenario))
 		who = max(who, width(subject(r)))
 		right = max(right, width(figures[i]))
@@ -135,7 +135,16 @@ func (s *summary) table(runs []*Report) {
 
 func subject(r *Report) string { return r.Subject + ", " + r.World }
 
-// failoverFigures are the few figures of a run's line.
+// figuresOf are the few figures of a run's line. Writes that were accepted from
+// somebody who did not lead stand there whatever the verdict is.
+func figuresOf(r *Report) string {
+	text := failoverFigures(r)
+	if n := r.Writes.StaleAccepted; n > 0 {
+		text += ", " + plural(n, "stale write")
+	}
+	return text
+}
+
 func failoverFigures(r *Report) string {
 	if r.FailoverMS.Count == 0 {
 		return "no failover"
@@ -149,9 +158,6 @@ func (s *summary) trouble(r *Report) {
 	s.wrap("", s.paint(r.Verdict, plain(r.Scenario))+": "+plain(tally(r)))
 	for _, p := range append(r.withVerdict(checker.Fail), r.withVerdict(checker.Unknown)...) {
 		s.wrap("  ", s.paint(p.Verdict, string(p.Promise))+" is "+verdictWord(p.Verdict)+": "+plain(or(p.Reason, "no reason given")))
-		if text := r.numbers(p); text != "" {
-			s.wrap("    ", text)
-		}
 		for _, e := range p.Events[:min(2, len(p.Events))] {
 			line := fmt.Sprintf("    #%d  %s  %s  %s", e.Seq, atSeconds(e.AtMS), or(plain(e.Node), "-"), e.Kind)
 			if e.Token != 0 {

@@ -3,6 +3,7 @@ package reports
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -146,25 +147,17 @@ func (c *TrialCell) FailoversOf(total, excess []time.Duration, leftOut int) {
 // Finish sets the version and the verdict, gives lists in place of nothing and
 // takes out passwords.
 func (t *Trial) Finish() {
-	t.Version, t.Verdict, t.Repro, t.Redis = TrialVersion, checker.Pass, Redact(t.Repro), Redact(t.Redis)
-	decided := false
+	t.Version, t.Repro, t.Redis = TrialVersion, Redact(t.Repro), Redact(t.Redis)
+	var decided []checker.Verdict
 	for i := range t.Cells {
 		c := &t.Cells[i]
 		c.redact()
 		if c.NotApplicable != "" {
 			continue
 		}
-		decided = true
-		switch {
-		case c.Verdict == checker.Fail:
-			t.Verdict = checker.Fail
-		case c.Verdict == checker.Unknown && t.Verdict == checker.Pass:
-			t.Verdict = checker.Unknown
-		}
+		decided = append(decided, c.Verdict)
 	}
-	if !decided {
-		t.Verdict = checker.Unknown
-	}
+	t.Verdict = checker.Fold(slices.Values(decided))
 	for i := range t.Differences {
 		t.Differences[i].Reason = Redact(t.Differences[i].Reason)
 	}

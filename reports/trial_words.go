@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,56 +81,18 @@ func (j *joint) twoLed() float64 {
 }
 
 // word is what a broken promise is called where there is little room.
-func word(p checker.Promise) string {
-	switch p {
-	case checker.WellFormed:
-		return "form"
-	case checker.LeaseLinearizable:
-		return "lease"
-	case checker.AtMostOneLeader:
-		return "two"
-	case checker.LossHeeded:
-		return "loss"
-	case checker.TokensIncrease:
-		return "token"
-	case checker.FencedWrites:
-		return "fence"
-	case checker.LeaderReturns:
-		return "none"
-	case checker.FailoverBound:
-		return "slow"
-	case checker.Stable:
-		return "moves"
-	default:
-		return "panic"
-	}
-}
+func word(p checker.Promise) string { return cmp.Or(checker.InWords(p).Word, "panic") }
 
 // trialLegend explains what stands in the cells of the matrix.
 func trialLegend() []string {
-	words := []struct {
-		p    checker.Promise
-		says string
-	}{
-		{checker.AtMostOneLeader, "two led at one time (AtMostOneLeader)"},
-		{checker.LeaseLinearizable, "the lease was not one (LeaseLinearizable)"},
-		{checker.LossHeeded, "a lost lease was not heeded (LossHeeded)"},
-		{checker.TokensIncrease, "tokens went down or served twice (TokensIncrease)"},
-		{checker.FencedWrites, "a smaller token was accepted (FencedWrites)"},
-		{checker.LeaderReturns, "nobody led again in time (LeaderReturns)"},
-		{checker.FailoverBound, "a failover took too long (FailoverBound)"},
-		{checker.Stable, "the leader changed without need (Stable)"},
-		{checker.WellFormed, "the history cannot be judged (WellFormed)"},
-		{"", "it panicked"},
-	}
 	lines := []string{
 		"A cell says which promise broke first, and in how many of the runs any did.",
 		"kept: every promise, in all runs. ?: so many runs are undecided. -: does not apply. !: the worlds differ.",
 	}
-	for _, w := range words {
-		lines = append(lines, word(w.p)+": "+w.says)
+	for _, r := range checker.Table() {
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", r.Word, r.Broken, r.Name))
 	}
-	return lines
+	return append(lines, word("")+": it panicked")
 }
 
 // brief is a cell of the matrix in eleven columns.

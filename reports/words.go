@@ -13,28 +13,11 @@ import (
 
 // meaning states a promise in one sentence, as docs and reports give it.
 func meaning(p checker.Promise) string {
-	switch p {
-	case checker.WellFormed:
-		return "The history is one that the other checks may judge: pairs match, times run forward, every scheduled fault took effect."
-	case checker.LeaseLinearizable:
-		return "Acquire, renew, release and observe are what one lease with expiry would have answered, in some order that fits the times."
-	case checker.AtMostOneLeader:
-		return "No two candidates believe that they lead at one time in the same election."
-	case checker.LossHeeded:
-		return "Whoever is told that its lease is over believes no longer, and whoever believes no longer writes no longer."
-	case checker.TokensIncrease:
-		return "A later term has a larger token, and no token serves two terms."
-	case checker.FencedWrites:
-		return "The resource never accepts a token smaller than one it accepted before, and reads see the last accepted write."
-	case checker.LeaderReturns:
-		return "After all is healed somebody leads within the bound that the timings imply, and goes on leading."
-	case checker.FailoverBound:
-		return "Every failover's excess is within the scenario's bound."
-	case checker.Stable:
-		return "Without a fault the leader does not change."
-	default:
+	kept := checker.InWords(p).Kept
+	if kept == "" {
 		return ""
 	}
+	return strings.ToUpper(kept[:1]) + kept[1:] + "."
 }
 
 // verdictWord is how a verdict reads in a sentence about a promise.

@@ -44,6 +44,7 @@ and reports how long failovers took.`,
   chaos run crash-leader pause-leader     two scenarios
   chaos list                              what there is
   chaos fuzz                              random schedules in virtual time
+  chaos explore                           every schedule of small worlds
   chaos trial                             every subject against every scenario
   chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
 		SilenceErrors: true,
@@ -52,7 +53,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.trialCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand())
 	return root
 }
 

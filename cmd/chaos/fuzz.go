@@ -46,7 +46,7 @@ type fuzzFlags struct {
 	cover   float64
 	out     string
 	asJSON  bool
-	files   []string // of the failures, in their order
+	traces  []fuzzreport.Trace // of the failures, in their order
 }
 
 // defaultSchedules is how many schedules a fuzz run has that is given no limit.
@@ -87,6 +87,7 @@ the tool itself failed.`,
 	flags.Float64Var(&o.Pins.Drift, "drift", 0, "tolerated difference of clock rates, as a share (default: drawn)")
 	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises are broken")
 	flags.Float64Var(&f.cover, "cover", 0.5, "share of the map that must be reached for a pass")
+	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in all schedules, and not in one of %d", virtual.SampleOf))
 	flags.IntVar(&o.Workers, "workers", 0, "how many schedules run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
@@ -115,7 +116,7 @@ func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
 	if f.asJSON {
 		err = f.print(s, &r)
 	} else {
-		fuzzreport.Text(s.out, &r, f.files, f.sentence(&r))
+		fuzzreport.Text(s.out, &r, f.traces, f.sentence(&r))
 	}
 	if err != nil {
 		return err
@@ -180,9 +181,9 @@ func (f *fuzzFlags) save(out *output, r *fuzz.Result) error {
 		}
 		name := fmt.Sprintf("%s-%d.json", hyphened(string(c.Failed.Promise)), r.Failures[i].Seed)
 		files[name] = text
-		f.files = append(f.files, filepath.Join(out.dir, name))
+		f.traces = append(f.traces, fuzzreport.Trace{File: filepath.Join(out.dir, name), Command: f.draws(r.Failures[i].Seed)})
 	}
-	page, err := fuzzreport.HTML(r, f.files, f.repro())
+	page, err := fuzzreport.HTML(r, f.traces, f.repro())
 	if err != nil {
 		return err
 	}
@@ -216,12 +217,20 @@ func (f *fuzzFlags) repro() string {
 	}
 	add(o.Schedules > 0, "--schedules %d", o.Schedules)
 	add(o.For > 0, "--for %v", o.For)
+	add(o.Texts, "--texts")
 	add(o.Pins.Nodes > 0, "--nodes %d", o.Pins.Nodes)
 	add(o.Pins.Timings.Lease > 0, "--lease %v", o.Pins.Timings.Lease)
 	add(o.Pins.Timings.Renew > 0, "--renew %v", o.Pins.Timings.Renew)
 	add(o.Pins.Timings.Retry > 0, "--retry %v", o.Pins.Timings.Retry)
 	add(o.Pins.Drift > 0, "--drift %g", o.Pins.Drift)
 	return text
+}
+
+// draws is the command that tries the case of that number alone.
+func (f *fuzzFlags) draws(number uint64) string {
+	one := *f
+	one.options.Seed, one.options.Schedules, one.options.For = number, 1, 0
+	return one.repro()
 }
 
 // verdict is pass only for a run that reached enough of the map.
@@ -261,6 +270,7 @@ type fuzzFailure struct {
 	File      string          `json:"file"`
 	Promise   checker.Promise `json:"promise"`
 	Reason    string          `json:"reason"`
+	Seed      uint64          `json:"seed"` // which alone draws it again
 	Faults    int             `json:"faults"`
 	Schedules int             `json:"schedules"` // needed to find it
 	Seconds   float64         `json:"seconds"`
@@ -275,7 +285,7 @@ func (f *fuzzFlags) print(s *fuzzScreen, r *fuzz.Result) error {
 	for i := range r.Failures {
 		failure := &r.Failures[i]
 		object.Failures = append(object.Failures, fuzzFailure{
-			File: f.files[i], Promise: failure.Case.Failed.Promise, Reason: failure.Case.Failed.Reason,
+			File: f.traces[i].File, Promise: failure.Case.Failed.Promise, Reason: failure.Case.Failed.Reason, Seed: failure.Seed,
 			Faults: len(failure.Case.Schedule), Schedules: failure.Schedules, Seconds: failure.Seconds,
 		})
 	}

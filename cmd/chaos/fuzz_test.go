@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -79,6 +80,7 @@ func TestFuzzFindsAndReplays(t *testing.T) {
 		Failures  []struct {
 			File, Promise string
 			Faults        int
+			Seed          uint64
 		}
 		Coverage   *float64
 		Confidence string
@@ -87,7 +89,15 @@ func TestFuzzFindsAndReplays(t *testing.T) {
 		t.Fatalf("%v in %s", err, r.out)
 	}
 	f := object.Failures[0]
-	if f.Promise != "AtMostOneLeader" || f.Faults != 1 || filepath.Dir(f.File) != dir {
+	drawn, err := os.ReadFile(f.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := chaosWithBug(t, "fuzz", "--subject", believer, "--seed", strconv.FormatUint(f.Seed, 10), "--schedules", "1", "--out", filepath.Join(dir, "one"))
+	if again, err := os.ReadFile(filepath.Join(dir, "one", filepath.Base(f.File))); err != nil || !bytes.Equal(again, drawn) || one.status != statusBroken {
+		t.Errorf("its number gives another failure: status %d, %v\n%s\nnot\n%s", one.status, err, again, drawn)
+	}
+	if f.Promise != "BeliefWithinLease" || f.Faults != 0 || filepath.Dir(f.File) != dir {
 		t.Errorf("%+v", f)
 	}
 	replay := chaosWithBug(t, "replay", f.File, "--out", filepath.Join(dir, "again"))
@@ -96,7 +106,7 @@ func TestFuzzFindsAndReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := fuzz.Parse(text)
-	if err != nil || replay.status != statusBroken || !strings.Contains(replay.out, "it fails: AtMostOneLeader is broken: "+c.Failed.Reason) {
+	if err != nil || replay.status != statusBroken || !strings.Contains(replay.out, "it fails: BeliefWithinLease is broken: "+c.Failed.Reason) {
 		t.Errorf("%v, status %d\n%s%s", err, replay.status, replay.out, replay.errors)
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "again", "*", "report.html")); len(files) != 1 {
@@ -108,7 +118,7 @@ func TestFuzzFindsAndReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = chaos(t, t.Context(), nil, "replay", filepath.Join(dir, "mended.json"))
-	if r.status != statusKept || !strings.Contains(r.out, "it does not fail any more: AtMostOneLeader is kept") {
+	if r.status != statusKept || !strings.Contains(r.out, "it does not fail any more: BeliefWithinLease is kept") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 	r = chaosWithBug(t, "replay", dir, "--json")

@@ -84,7 +84,7 @@ func inventory() listing {
 		l.Subjects = append(l.Subjects, entry{s.name, s.summary})
 	}
 	for _, p := range checker.Promises {
-		l.Promises = append(l.Promises, entry{string(p), p.Summary()})
+		l.Promises = append(l.Promises, entry{string(p), checker.InWords(p).Kept})
 	}
 	l.Worlds = worlds()
 	for _, m := range league.Mutants() {

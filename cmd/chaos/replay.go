@@ -44,6 +44,8 @@ With --world live the same schedule runs on real Redis, which repeats nothing
 exactly: so it runs until the chance of its failing is known well enough, or
 --runs times. --lease makes that shorter: it scales everything in proportion.
 
+A path that "chaos explore" has saved is walked once more, action by action.
+
 Exit status: 0 it does not fail any more; 1 it fails; 2 undecided; 3 stopped
 early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos replay recount-runs/2026-11-20T10-00-00/at-most-one-leader-17.json
@@ -79,7 +81,11 @@ type replayed struct {
 
 // replay is chaos replay.
 func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
-	cases, files, err := m.loadCases(f, paths)
+	files, walks, err := sortFiles(f, paths)
+	if err != nil {
+		return err
+	}
+	cases, err := m.loadCases(f, files)
 	if err != nil {
 		return err
 	}
@@ -91,6 +97,9 @@ func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
 		all, err = m.replayVirtual(ctx, f, cases, files)
 	}
 	s.clear()
+	for _, w := range walks {
+		all = append(all, w.again())
+	}
 	if err == nil && f.asJSON {
 		err = json.NewEncoder(s.out).Encode(map[string]any{"replays": all})
 	} else {
@@ -106,31 +115,17 @@ func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
 
 // together is the verdict on all files.
 func together(all []replayed) checker.Verdict {
-	verdict := checker.Pass
-	for _, r := range all {
-		switch r.Verdict {
-		case checker.Fail:
-			return checker.Fail
-		case checker.Unknown:
-			verdict = checker.Unknown
+	return checker.Fold(func(yield func(checker.Verdict) bool) {
+		for _, r := range all {
+			if !yield(r.Verdict) {
+				return
+			}
 		}
-	}
-	return verdict
+	})
 }
 
 // loadCases reads all files before anything is run.
-func (m Main) loadCases(f replayFlags, paths []string) (cases []fuzz.Case, files []string, err error) {
-	switch {
-	case f.world != "virtual" && f.world != liveReplay:
-		return nil, nil, misuse.Of(fmt.Errorf("there is no world %q: use --world virtual or --world live", f.world))
-	case f.runs < 1:
-		return nil, nil, misuse.Of(fmt.Errorf("--runs %d: it must run at least once", f.runs))
-	case f.parallel < 1:
-		return nil, nil, misuse.Of(fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel))
-	}
-	if files, err = replayFiles(paths); err != nil {
-		return nil, nil, misuse.Of(err)
-	}
+func (m Main) loadCases(f replayFlags, files []string) (cases []fuzz.Case, err error) {
 	for _, path := range files {
 		c, err := loadCase(path)
 		if err == nil && f.lease != 0 {
@@ -138,14 +133,14 @@ func (m Main) loadCases(f replayFlags, paths []string) (cases []fuzz.Case, files
 			err = c.Validate()
 		}
 		if err != nil {
-			return nil, nil, misuse.Of(fmt.Errorf("%s: %w", path, err))
+			return nil, misuse.Of(fmt.Errorf("%s: %w", path, err))
 		}
 		if err := m.checkCase(f, &c); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		cases = append(cases, c)
 	}
-	return cases, files, nil
+	return cases, nil
 }
 
 // checkCase refuses a case that cannot run in the world that was asked for.
@@ -210,7 +205,7 @@ func (m Main) replayVirtual(ctx context.Context, f replayFlags, cases []fuzz.Cas
 	var all []replayed
 	for i := range cases {
 		c := &cases[i]
-		h, r, panicked, err := c.Attempt(ctx, &virtual.World{Subjects: m.virtualSubjects()})
+		h, r, panicked, err := c.Attempt(ctx, &virtual.World{Subjects: m.virtualSubjects(), Scripts: virtual.Compared})
 		if err != nil {
 			return all, err
 		}

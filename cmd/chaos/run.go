@@ -21,7 +21,7 @@ type runFlags struct {
 	out       string
 	parallel  int
 	asJSON    bool
-	rolling   bool // judged as it grows, and not kept
+	rolling   bool // judged as a chain of histories, which are not kept
 	settings  scenarios.Settings
 
 	runs        int // of each scenario in the live world, where the worlds are compared
@@ -93,7 +93,7 @@ more than chance and the limits allow, or there is too little to tell.`,
 	flags.IntVar(&f.parallel, "parallel", 5, "how many scenarios run at once")
 	flags.IntVar(&f.runs, "runs", defaultRuns, "with --world both: live runs of each scenario")
 	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultVirtual, "with --world both: virtual runs of each scenario")
-	flags.BoolVar(&f.rolling, "rolling", false, "with --world virtual: judge the history as it grows and keep none of it, for runs of any length; leaders write three times a lease, and candidates ask who leads once")
+	flags.BoolVar(&f.rolling, "rolling", false, "with --world virtual: judge the run as a chain of histories and keep the first that breaks a promise at the most, for runs of any length; leaders write three times a lease, and candidates ask who leads once")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -190,11 +192,23 @@ func TestCalibrationLive(t *testing.T) {
 	if r.status != statusKept && r.status != statusUndecided {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
-	if !strings.Contains(r.out, "live: pass, 1 run, 8 failovers") || !strings.Contains(r.out, "virtual: pass, 300 runs, 2,400 failovers") {
+	if !eightFailovers(r.out) || !strings.Contains(r.out, "virtual: pass, 300 runs, 2,400 failovers") {
 		t.Errorf("the runs were not what they were meant to be:\n%s", r.out)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "calibration.json"))
 	if err != nil || !strings.Contains(string(text), `"recount_calibration": 1`) || !strings.Contains(string(text), "embedded") {
 		t.Errorf("calibration.json: %v", err)
 	}
+}
+
+// eightFailovers tells whether one live run passed with eight failovers. Those in
+// which the machine stood still are counted apart.
+func eightFailovers(out string) bool {
+	m := regexp.MustCompile(`live: pass, 1 run, (\d+) failovers?(?: and (\d+) left out)?`).FindStringSubmatch(out)
+	if m == nil {
+		return false
+	}
+	counted, _ := strconv.Atoi(m[1])
+	left, _ := strconv.Atoi(m[2]) // 0 if none was
+	return counted+left == 8
 }

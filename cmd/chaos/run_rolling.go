@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ const (
 	// has been calm for longer than a leader may take to return, and a round
 	// in every few minutes is more than production will ever see.
 	calmLeases = 20
+	// leastLink is how many events each of the histories has at least that a
+	// rolling run is made of. What judging one costs besides its events is small
+	// beside so many.
+	leastLink = 1024
 	// newsEvery is how often a terminal is told how far a rolling run is.
 	newsEvery = 10 * time.Second
 )
@@ -128,13 +133,13 @@ func (f *runFlags) roll(ctx context.Context, world *virtual.World, list []scenar
 		running.Go(func() {
 			defer func() { <-slots }()
 			r := roller{world: world, settings: f.settings, screen: screen}
-			rep, err := r.run(ctx, s)
+			rep, guilty, err := r.run(ctx, s)
 			reporting.Lock()
 			defer reporting.Unlock()
 			failed = errors.Join(failed, err)
 			if rep != nil {
 				out.reports = append(out.reports, rep)
-				failed = errors.Join(failed, out.writeRolled(rep))
+				failed = errors.Join(failed, out.writeRolled(rep, guilty))
 			}
 		})
 	}
@@ -152,11 +157,22 @@ func (f *runFlags) roll(ctx context.Context, world *virtual.World, list []scenar
 	return judged(reports.Overall(out.reports))
 }
 
-// writeRolled writes the reports of one run whose history was not kept.
-func (o *output) writeRolled(rep *reports.Report) error {
+// writeRolled writes the reports of one run, and the first of its histories that
+// broke a promise, if one did.
+func (o *output) writeRolled(rep *reports.Report, guilty *history.History) error {
+	if guilty != nil {
+		rep.Files = append(rep.Files, "history.jsonl")
+	}
 	files, err := reports.RolledFiles(rep)
 	if err != nil {
 		return err
+	}
+	if guilty != nil {
+		var text bytes.Buffer
+		if err := guilty.Write(&text); err != nil {
+			return fmt.Errorf("chaos: write the history that broke a promise: %w", err)
+		}
+		files["history.jsonl"] = text.Bytes()
 	}
 	return writeFiles(filepath.Join(o.dir, rep.Folder), files)
 }
@@ -168,39 +184,41 @@ type roller struct {
 	screen   *screen
 }
 
-// run carries out the scenario. What is stopped early is reported as far as it
+// run carries out the scenario, and returns the first history that broke a
+// promise besides its report. What is stopped early is reported as far as it
 // came; then, and where the run is not whole for another reason, there is an
 // error besides.
-func (r *roller) run(ctx context.Context, s scenarios.Scenario) (*reports.Report, error) {
+func (r *roller) run(ctx context.Context, s scenarios.Scenario) (*reports.Report, *history.History, error) {
 	plan, err := rollingPlan(s, r.settings)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	header := r.world.Header(plan)
-	judge := checker.NewRolling(header, checker.Options{})
+	var judge checker.Chain
 	length := plan.Schedule.End() + plan.Quiet
 	begun := time.Now()
 	next, count := begun.Add(newsEvery), 0
-	err = r.world.Stream(ctx, plan, func(events []history.Event) {
-		judge.Add(events)
-		count += len(events)
-		if now := time.Now(); r.screen.terminal && now.After(next) && len(events) > 0 {
+	err = r.world.Chain(ctx, plan, leastLink, func(h *history.History) error {
+		judge.Add(h)
+		count += len(h.Events)
+		if now := time.Now(); r.screen.terminal && now.After(next) && len(h.Events) > 0 {
 			next = now.Add(newsEvery)
-			r.screen.say("%s: %.0f of %.0f simulated hours, %d events", s.Name, events[len(events)-1].At.Hours(), length.Hours(), count)
+			r.screen.say("%s: %.0f of %.0f simulated hours, %d events", s.Name, h.Events[len(h.Events)-1].At.Hours(), length.Hours(), count)
 		}
+		return nil
 	})
 	if err != nil && count == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	summary := judge.Result()
+	summary := judge.Summary()
 	if err != nil && summary.Verdict == checker.Pass {
 		summary.Verdict = checker.Unknown // only a whole run can pass
 	}
 	took := time.Since(begun)
 	rep := reports.Rolled(header, summary)
 	rep.Folder = s.Name
-	r.screen.say("%s: %v; %v simulated, %.0f times faster than real time; events: %d, pieces: %d, the longest of %d events",
+	r.screen.say("%s: %v; %v simulated, %.0f times faster than real time; events: %d, histories: %d, the longest of %d events",
 		s.Name, summary.Verdict, summary.End.Round(time.Second), summary.End.Seconds()/max(took.Seconds(), 1e-6),
-		summary.Events, summary.Pieces, summary.Longest)
-	return rep, err
+		summary.Events, summary.Links, summary.Longest)
+	return rep, summary.Guilty, err
 }

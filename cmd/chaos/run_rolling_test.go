@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func TestRollingDay(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", r.status, r.out, r.errors)
 	}
 	for _, part := range []string{
-		"mixed: pass; 23h", " simulated, ", " times faster than real time; events: ", ", pieces: ",
+		"mixed: pass; 23h", " simulated, ", " times faster than real time; events: ", ", histories: ",
 		"Repeat: chaos run mixed steady --world virtual --subject recount --seed 1 --lease 30s --duration 24h0m0s --rolling\n",
 		"Report: " + filepath.Join(dir, "report.md") + "\n", "PASS  2 runs",
 	} {
@@ -65,16 +64,16 @@ func TestRollingDay(t *testing.T) {
 }
 
 // TestRollingBug shows that an elector with a bug is caught in a long run: with
-// the status for it, a sentence, and the numbers of the events.
+// the status for it, a sentence with its two events, and the history that shows it.
 func TestRollingBug(t *testing.T) {
 	dir := t.TempDir()
 	r := chaosWithBug(t, append([]string{"run", "partition-leader", "--subject", believer}, rollingFlags(dir, "12h")...)...)
-	if r.status != statusBroken || !strings.Contains(r.out, "AtMostOneLeader is broken: ") || !strings.Contains(r.out, " of a history that was not kept") {
+	if r.status != statusBroken || !strings.Contains(r.out, "AtMostOneLeader is broken: ") || !strings.Contains(r.out, "believes that it leads until") {
 		t.Errorf("status %d\n%s\n%s", r.status, r.out, r.errors)
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "partition-leader", "report.md"))
-	if err != nil || !strings.Contains(string(page), "It rests on events #") {
-		t.Errorf("%v\n%s", err, page)
+	guilty := filepath.Join(dir, "partition-leader", "history.jsonl")
+	if c := chaos(t, t.Context(), nil, "check", guilty); c.status != statusBroken || !strings.Contains(c.out, "AtMostOneLeader is broken: ") {
+		t.Errorf("status %d of the history that was kept\n%s%s", c.status, c.out, c.errors)
 	}
 	r = chaosWithBug(t, append([]string{"run", "partition-leader", "--json", "--subject", believer}, rollingFlags(dir, "12h")...)...)
 	var object struct {
@@ -201,7 +200,10 @@ func TestRollingFindsWhatRunFinds(t *testing.T) {
 func roll(t *testing.T, plan sim.Plan) (*checker.Summary, error) {
 	t.Helper()
 	world := &virtual.World{}
-	judge := checker.NewRolling(world.Header(plan), checker.Options{})
-	err := world.Stream(t.Context(), plan, func(events []history.Event) { judge.Add(events) })
-	return judge.Result(), err
+	var judge checker.Chain
+	err := world.Chain(t.Context(), plan, leastLink, func(h *history.History) error {
+		judge.Add(h)
+		return nil
+	})
+	return judge.Summary(), err
 }

@@ -49,7 +49,7 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 // needs to be opened, and nobody logs.
 func inVirtual(subjects map[string]virtual.Subject) *place {
 	return &place{
-		World: &virtual.World{Subjects: subjects}, name: virtualWorld, private: true, forgetful: true, close: func() error { return nil },
+		World: &virtual.World{Subjects: subjects, Scripts: virtual.Sampled}, name: virtualWorld, private: true, forgetful: true, close: func() error { return nil },
 		says: "World: virtual; everything is simulated, and there is no Redis",
 		logs: func(*output) func(string) (string, error) {
 			return func(string) (string, error) { return "", nil }

@@ -35,6 +35,7 @@ type screen struct {
 	width    int
 	color    bool
 
+	advise  sync.Once
 	mu      sync.Mutex
 	bar     *progressbar.ProgressBar
 	stop    chan struct{}
@@ -151,6 +152,10 @@ func (s *screen) draw() {
 
 // progress takes in what a run tells.
 func (s *screen) progress(p live.Progress) {
+	if p.Advice != "" {
+		s.advise.Do(func() { s.say("%s", p.Advice) }) // the next scenario's would be much the same
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.acts[p.Scenario] == nil {

@@ -103,7 +103,7 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 	return judged(r.verdict())
 }
 
-// mutants are those to be hunted: the named ones, or all.
+// mutants are those to be hunted: the named ones, or all that can be found.
 func (f *trialFlags) mutants(names []string) ([]league.Mutant, error) {
 	for _, flag := range []string{"world", "scenario", "exec-dir", "runs", "virtual-runs", "redis", "toxiproxy", "prefix", "lease", "parallel", "shrink", "out"} {
 		if f.given(flag) {
@@ -120,7 +120,7 @@ func (f *trialFlags) mutants(names []string) ([]league.Mutant, error) {
 	}
 	all := league.Mutants()
 	if len(names) == 0 {
-		return all, nil
+		return slices.DeleteFunc(all, func(m league.Mutant) bool { return m.Unseen != "" }), nil
 	}
 	var some []league.Mutant
 	for _, name := range names {
@@ -206,7 +206,7 @@ func (r *leagueRun) print(w io.Writer) {
 	if c := &r.table.Clean; c.Schedules+c.Runs > 0 {
 		fmt.Fprintln(w, strings.Replace(c.Sentence(), ", and ", ",\nand ", 1)) // it fits a narrow terminal
 		for _, f := range c.Alarms {
-			fmt.Fprintf(w, "  %s: %s\n", f.Promise, f.Reason)
+			fmt.Fprintf(w, "  %s, seed %d: %s: %s\n", f.By, f.Seed, f.Promise, f.Reason)
 		}
 	}
 }
@@ -260,6 +260,8 @@ type leagueMutant struct {
 type leagueAlarm struct {
 	Promise checker.Promise `json:"promise"`
 	Reason  string          `json:"reason"`
+	By      string          `json:"by"`
+	Seed    uint64          `json:"seed"` // which repeats it
 }
 
 func (r *leagueRun) object() leagueObject {
@@ -269,7 +271,7 @@ func (r *leagueRun) object() leagueObject {
 		CleanSchedules: c.Schedules, CleanSeconds: c.Seconds, CleanFaults: c.Faults, CleanRuns: c.Runs, FalseAlarms: len(c.Alarms),
 	}
 	for _, f := range c.Alarms {
-		o.Alarms = append(o.Alarms, leagueAlarm{f.Promise, f.Reason})
+		o.Alarms = append(o.Alarms, leagueAlarm{f.Promise, f.Reason, f.By, f.Seed})
 	}
 	for i := range r.table.Entries {
 		e := &r.table.Entries[i]

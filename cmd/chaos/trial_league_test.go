@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/league"
 )
 
@@ -122,7 +121,7 @@ func TestLeagueVerdict(t *testing.T) {
 	}{
 		{league.Table{Entries: []league.Entry{found}}, checker.Pass},
 		{league.Table{Entries: []league.Entry{found, missed}}, checker.Fail},
-		{league.Table{Clean: league.Clean{Alarms: []fuzz.Failed{{}}}}, checker.Fail},
+		{league.Table{Clean: league.Clean{Alarms: []league.Alarm{{}}}}, checker.Fail},
 	} {
 		if got := (&leagueRun{table: test.table}).verdict(); got != test.want {
 			t.Errorf("%+v: %v, want %v", test.table, got, test.want)

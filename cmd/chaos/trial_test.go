@@ -66,10 +66,10 @@ func TestTrial(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	c := cellOf(t, object, believer, "partition-leader")
-	if c.Verdict != checker.Fail || c.Failed != 2 || c.Promises[0] != checker.AtMostOneLeader || c.TwoLedMS <= 0 || c.Evidence == nil {
+	if c.Verdict != checker.Fail || c.Failed != 2 || c.Promises[0] != checker.BeliefWithinLease || c.TwoLedMS <= 0 || c.Evidence == nil {
 		t.Fatalf("%+v", c)
 	}
-	if e := c.Evidence; e.Promise != checker.AtMostOneLeader || e.Events <= 0 || e.Events*4 > e.Of {
+	if e := c.Evidence; e.Promise != checker.BeliefWithinLease || e.Events <= 0 || e.Events*4 > e.Of {
 		t.Errorf("%+v", e)
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, c.Evidence.Folder, "history.jsonl"))
@@ -78,7 +78,7 @@ func TestTrial(t *testing.T) {
 	}
 	checkLinks(t, dir)
 	again := chaosWithBug(t, "replay", filepath.Join(dir, c.Evidence.Replay))
-	if again.status != statusBroken || !strings.Contains(again.out, "AtMostOneLeader is broken") || c.Evidence.Command != "chaos replay "+filepath.Join(dir, c.Evidence.Replay) {
+	if again.status != statusBroken || !strings.Contains(again.out, "BeliefWithinLease is broken") || c.Evidence.Command != "chaos replay "+filepath.Join(dir, c.Evidence.Replay) {
 		t.Errorf("status %d: %s%s; the command is %s", again.status, again.out, again.errors, c.Evidence.Command)
 	}
 }

@@ -148,7 +148,8 @@ func TestGuardReplaced(t *testing.T) {
 // over only then.
 func TestLeftovers(t *testing.T) {
 	dir, r := t.TempDir(), topology.Single(t)
-	script := `(trap 'sleep 0.2; touch ` + dir + `/asked; exit' TERM; while :; do sleep 0.01; done) >/dev/null 2>&1 & exit 4`
+	script := `(trap 'sleep 0.2; touch ` + dir + `/asked; exit' TERM; touch ` + dir + `/ready; while :; do sleep 0.01; done) >/dev/null 2>&1 &
+		until [ -e ` + dir + `/ready ]; do sleep 0.01; done; exit 4`
 	got := call(t, t.Context(), nil, short(r.Addr, "--", "sh", "-c", script)...)
 	if got.status != 4 {
 		t.Errorf("status %d: %s", got.status, got.errors)

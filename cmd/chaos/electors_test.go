@@ -1,0 +1,250 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/recount-io/recount/checker"
+)
+
+const electorsFolder = "testdata/electors"
+
+// foreign is one line of the table of foreign electors.
+type foreign struct {
+	name, command, scenario string
+	verdict                 string
+	status                  int
+	linearizable, oneLeader string
+	strange                 string // what the history must say was not understood
+}
+
+// foreigners reads the table.
+func foreigners(t *testing.T) []foreign {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(electorsFolder, "TABLE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []foreign
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 11 {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		status, err := strconv.Atoi(cells[7])
+		if err != nil {
+			continue // a heading
+		}
+		list = append(list, foreign{
+			name: cells[0], command: cells[1], scenario: cells[2], verdict: cells[6], status: status,
+			linearizable: cells[8], oneLeader: cells[9], strange: cells[10],
+		})
+	}
+	return list
+}
+
+// builtElectors is a folder with the electors in Go.
+func builtElectors(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir, "./"+electorsFolder+"/go/watch", "./"+electorsFolder+"/go/getset").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+// exec is the command that runs the elector; those in Go are in the folder built.
+func (f foreign) exec(t *testing.T, built string) string {
+	t.Helper()
+	kind, _, _ := strings.Cut(f.command, "/")
+	path, err := filepath.Abs(filepath.Join(electorsFolder, f.command))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := map[string][]string{"python": {"python3"}, "shell": {"redis-cli", "curl", "timeout"}}[kind]
+	for _, tool := range append(tools, "redis-server") {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED, NOT TRIED: %s needs %s, which is not on PATH", f.name, tool)
+		}
+	}
+	switch kind {
+	case "python":
+		return "python3 -B " + path
+	case "shell":
+		return "sh " + path
+	}
+	return filepath.Join(built, filepath.Base(path))
+}
+
+// Foreign electors of many kinds get the verdicts that were written down before
+// they were run for the first time.
+func TestForeignElectors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each runs for a quarter of a minute")
+	}
+	list := foreigners(t)
+	if len(list) < 12 {
+		t.Fatalf("the table has %d electors", len(list))
+	}
+	built := builtElectors(t)
+	for _, f := range list {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			command := f.exec(t, built)
+			const tries = 3 // a busy machine may spoil a run
+			for try := 1; ; try++ {
+				why := f.differs(t, command, try)
+				switch {
+				case why == "":
+					return
+				case try == tries:
+					t.Fatalf("not once in %d runs as it should be: %s", tries, why)
+				}
+				t.Logf("run %d: %s", try, why)
+			}
+		})
+	}
+}
+
+// differs runs the elector and says what is not as the table has it. An accusation
+// that the table does not have is no matter of chance.
+func (f foreign) differs(t *testing.T, command string, seed int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	r := chaos(t, t.Context(), nil, "run", f.scenario, "--exec", command, "--redis", "process", "--lease", "1s", "--nodes", "5",
+		"--seed", strconv.Itoa(seed), "--json", "--out", dir)
+	var object struct {
+		Runs []struct {
+			Verdict  string
+			Promises []struct{ Name, Verdict, Reason string }
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &object); err != nil || len(object.Runs) != 1 {
+		t.Fatalf("%v: status %d\n%s%s", err, r.status, r.out, r.errors)
+	}
+	var wrong, all []string
+	want := map[string]string{string(checker.LeaseLinearizable): f.linearizable, string(checker.AtMostOneLeader): f.oneLeader}
+	for _, p := range object.Runs[0].Promises {
+		all = append(all, fmt.Sprintf("%s %s: %s", p.Name, p.Verdict, p.Reason))
+		w, asked := want[p.Name]
+		if !asked {
+			continue
+		}
+		delete(want, p.Name)
+		if p.Verdict == w {
+			continue
+		}
+		wrong = append(wrong, fmt.Sprintf("%s is %s, not %s: %s", p.Name, p.Verdict, w, p.Reason))
+		if p.Verdict == "fail" {
+			t.Errorf("a wrong accusation: %s: %s", p.Name, p.Reason)
+		}
+	}
+	if len(want) > 0 {
+		wrong = append(wrong, fmt.Sprintf("not judged: %v", want))
+	}
+	if got := object.Runs[0].Verdict; got != f.verdict || r.status != f.status {
+		wrong = append(wrong, fmt.Sprintf("verdict %s, status %d, not %s, %d: %s", got, r.status, f.verdict, f.status, strings.Join(all, "; ")))
+	}
+	read := understood(t, filepath.Join(dir, f.scenario, "history.jsonl"))
+	if _, strange, _ := strings.Cut(read, "not understood: "); f.strange == "" && strange != "" || !strings.Contains(strange, f.strange) {
+		wrong = append(wrong, fmt.Sprintf("%q is said to be not understood, not %q", read, f.strange))
+	}
+	return strings.Join(wrong, "\n")
+}
+
+// understood is what a history says of how much was understood.
+func understood(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var e struct {
+			Text string
+			Wire *struct{}
+		}
+		if json.Unmarshal([]byte(line), &e) == nil && e.Wire != nil {
+			return e.Text
+		}
+	}
+	return "nothing was read"
+}
+
+// If no lock is found, one line says what was seen and what to do; the run ends
+// early, and is undecided.
+func TestNoLockIsFound(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"redis-cli", "redis-server"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED, NOT TRIED: there is no %s on PATH", tool)
+		}
+	}
+	command := `while :; do redis-cli -u "$RECOUNT_REDIS_URL" ZADD "$RECOUNT_ELECTION:queue" NX 1 "$RECOUNT_NODE"; sleep 0.2; done >&2`
+	dir := filepath.Join(t.TempDir(), "out")
+	r := chaos(t, t.Context(), nil, append([]string{"run", "crash-leader", "steady", "--redis", "process", "--exec", "sh -c '" + command + "'"}, small(dir)...)...)
+	lines := 0
+	for line := range strings.Lines(r.out) {
+		if strings.Contains(line, "No lock was found") {
+			lines++
+			if !strings.Contains(line, "× ZADD") || !strings.Contains(line, "--lock-key") {
+				t.Error(line)
+			}
+		}
+	}
+	if lines != 1 || r.status != 2 {
+		t.Errorf("%d lines, status %d:\n%s%s", lines, r.status, r.out, r.errors)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "crash-leader", "history.jsonl")); err != nil || !strings.Contains(string(text), "the run ends early") || strings.Contains(string(text), `"healed"`) {
+		t.Errorf("the run did not end early: %v", err)
+	}
+}
+
+// The documented examples end with the exit status that their page promises.
+func TestDocumentedExamples(t *testing.T) {
+	t.Parallel()
+	python := ""
+	for _, name := range []string{"python3", "/usr/bin/python3"} { // Debian's python3-redis is for Debian's own
+		if python == "" && exec.Command(name, "-c", "import redis").Run() == nil {
+			python = name
+		}
+	}
+	if _, err := exec.LookPath("redis-server"); err != nil || python == "" {
+		t.Skip("SKIPPED, NOT TRIED: redis-server or a python3 with redis-py is missing")
+	}
+	page, err := os.ReadFile("../../docs/candidate-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	promised := regexp.MustCompile("its verdict (?:in `steady` and `crash-leader` )?is `(\\w+)`, exit status (\\d)").FindAllStringSubmatch(strings.ReplaceAll(string(page), "Its", "its"), -1)
+	if len(promised) != 2 {
+		t.Fatalf("the page promises %q", promised)
+	}
+	for i, name := range []string{"candidate.py", "fenced_candidate.py"} {
+		path, err := filepath.Abs("../../docs/examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r result
+		for range 3 { // a busy machine may spoil a run
+			r = chaos(t, t.Context(), nil, "run", "steady", "crash-leader", "--exec", python+" "+path, "--redis", "process", "--lease", "1s", "--seed", "1",
+				"--out", filepath.Join(t.TempDir(), "out"))
+			if strconv.Itoa(r.status) == promised[i][2] && strings.Contains(r.out, "\n"+promised[i][1]+" ") {
+				break
+			}
+		}
+		if strconv.Itoa(r.status) != promised[i][2] || !strings.Contains(r.out, "\n"+promised[i][1]+" ") {
+			t.Errorf("%s: status %d, promised %s, %s\n%s", name, r.status, promised[i][1], promised[i][2], r.out)
+		}
+	}
+}

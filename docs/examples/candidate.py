@@ -38,8 +38,11 @@ return redis.call('DEL', KEYS[1])""")
 
 def say(event, **fields):
     """Tells the harness what just happened, stamped on the run's clock."""
-    at = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - EPOCH
-    print(json.dumps({"event": event, "at": at, **fields}), flush=True)
+    print(json.dumps({"event": event, "at": on_the_runs_clock(time.monotonic()), **fields}), flush=True)
+
+
+def on_the_runs_clock(t):
+    return int(t * 1e9) - EPOCH
 
 
 def ask(script, value):
@@ -73,7 +76,7 @@ def main():
             done, until = ask(acquire, value)
             if done and time.monotonic() < until:
                 leading, deadline, renew_at = True, until, time.monotonic() + RENEW
-                say("elected", until_ms=(deadline - time.monotonic()) * 1000)
+                say("elected", until=on_the_runs_clock(deadline))
             elif done is False:
                 value = None
             if not leading:
@@ -88,7 +91,7 @@ def main():
                 say("deposed", why="superseded")
             elif done and time.monotonic() < deadline:
                 deadline, renew_at = until, now + RENEW
-                say("extended", until_ms=(deadline - time.monotonic()) * 1000)
+                say("extended", until=on_the_runs_clock(deadline))
             else:
                 renew_at = time.monotonic() + RETRY
         else:

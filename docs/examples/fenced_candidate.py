@@ -50,17 +50,21 @@ return tonumber(token)"""),
 operations = itertools.count(1)
 
 
-def say(event, **fields):
-    """Tells the harness what just happened, stamped on the run's clock."""
-    at = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - EPOCH
-    print(json.dumps({"event": event, "at": at, **fields}), flush=True)
+def say(event, at=None, **fields):
+    """Tells the harness what just happened, or happened at that time, stamped on the run's clock."""
+    stamp = on_the_runs_clock(time.monotonic() if at is None else at)
+    print(json.dumps({"event": event, "at": stamp, **fields}), flush=True)
+
+
+def on_the_runs_clock(t):
+    return int(t * 1e9) - EPOCH
 
 
 def ask(call, nonce, token=0):
     """Makes a request. Returns the token (0: refused, None: nobody knows) and the deadline if it took effect."""
     operation = {"op": next(operations), "call": call, "nonce": nonce, "token": token, "ttl_ns": int(LEASE * 1e9)}
-    say("invoke", **operation)
     sent = time.monotonic()  # the lease counts from here, not from the answer
+    say("invoke", sent, **operation)
     try:
         got = SCRIPTS[call](keys=KEYS, args=[nonce, int(LEASE * 1000)])
         say("ok" if got else "fail", **{**operation, "token": got})
@@ -91,7 +95,7 @@ class Term:
         self.report("elected")
 
     def report(self, event):
-        say(event, token=self.token, until_ms=(self.deadline - time.monotonic()) * 1000)
+        say(event, token=self.token, until=on_the_runs_clock(self.deadline))
 
     def go_on(self):
         """Does what is due. Returns why the term is over, if it is."""

@@ -49,7 +49,7 @@ func (c *session) ask(name string, args []string) {
 	args[0] = name
 	c.out = appendReply(c.out, db.Do(s.now(), args...))
 	if s.o.Executed != nil {
-		s.o.Executed(db, name)
+		s.o.Executed(s, db, name)
 	}
 }
 

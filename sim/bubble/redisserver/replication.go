@@ -11,8 +11,8 @@ import (
 func (s *Server) Beside(name string) *Server { return newServer(name, s.o, s.group) }
 
 // Fork returns a replica of the server that gets nothing any more from now on.
-// It serves nobody until Promote or Restart. Its name is letters and digits, and
-// no other server's.
+// It serves nobody until Promote. Its name is letters and digits, and no other
+// server's.
 func (s *Server) Fork(name string) *Server {
 	fork := s.Beside(name)
 	fork.Follow(s, 0)

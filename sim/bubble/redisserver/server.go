@@ -7,6 +7,7 @@ package redisserver
 
 import (
 	"bufio"
+	"cmp"
 	"net"
 	"strings"
 	"sync"
@@ -17,14 +18,17 @@ import (
 
 // Options change what New makes.
 type Options struct {
+	// Name tells the server from others: letters and digits, as in the names that
+	// Redis makes up. "server1" by default.
+	Name string
 	// Clock is the server's wall clock: the time since the Unix epoch.
 	Clock func() time.Duration
 	// Databases is how many there are; 0: one.
 	Databases int
 	// Executed, if not nil, is called after each command that a client sent to a
-	// database, before its reply is sent, and before anybody else's command. It
-	// must not block.
-	Executed func(db *redismodel.Server, command string)
+	// database of a server, before its reply is sent, and before anybody else's
+	// command. It must not block.
+	Executed func(s *Server, db *redismodel.Server, command string)
 
 	_ struct{}
 }
@@ -51,7 +55,7 @@ type group struct {
 }
 
 // New returns a server without any key.
-func New(o Options) *Server { return newServer("server1", o, &group{}) }
+func New(o Options) *Server { return newServer(cmp.Or(o.Name, "server1"), o, &group{}) }
 
 func newServer(name string, o Options, g *group) *Server {
 	s := &Server{group: g, o: o, channels: map[string][]*session{}}
@@ -64,8 +68,7 @@ func newServer(name string, o Options, g *group) *Server {
 	return s
 }
 
-// model makes a database of the server of that name. Names are letters and
-// digits, as in Redis: scripts look for those.
+// model makes a database of the server of that name.
 func (s *Server) model(name string) *redismodel.Server {
 	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, OnPublish: s.published})
 }

@@ -47,9 +47,9 @@ func (c *session) ask(name string, args []string) {
 	s := c.server
 	db := s.databases[c.db]
 	args[0] = name
-	c.out = appendReply(c.out, db.Do(s.o.Clock(), args...))
+	c.out = appendReply(c.out, db.Do(s.now(), args...))
 	if s.o.Executed != nil {
-		s.o.Executed(db, name)
+		s.o.Executed(s, db, name)
 	}
 }
 

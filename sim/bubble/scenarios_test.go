@@ -1,6 +1,9 @@
 package bubble_test
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
@@ -12,15 +15,13 @@ import (
 
 // The production elector keeps its promises in every scenario in a bubble, too,
 // with a lease of a second and with one as in production, and every fault takes
-// effect there.
+// effect there. RECOUNT_SEEDS says with which seeds: so many, from one on, such as
+// "4+100".
 func TestScenarios(t *testing.T) {
-	seeds := uint64(2)
-	if raced.Enabled {
-		seeds = 1
-	}
+	first, seeds := scenarioSeeds()
 	for _, s := range scenarios.Every() {
 		t.Run(s.Name, func(t *testing.T) {
-			for seed := range seeds {
+			for seed := first; seed < first+seeds; seed++ {
 				set := scenarios.Settings{Subject: "recount", Seed: seed}
 				if seed%2 == 1 && !agrees(s) { // for so long no replica may have been cut off there
 					set.Lease = 15 * scenarios.DefaultLease
@@ -33,6 +34,20 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scenarioSeeds is with how many seeds the scenarios are carried out, and from which
+// one on.
+func scenarioSeeds() (first, n uint64) {
+	count, from, _ := strings.Cut(os.Getenv("RECOUNT_SEEDS"), "+")
+	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
+	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
+		return first, n
+	}
+	if raced.Enabled {
+		return 0, 1
+	}
+	return 0, 2
 }
 
 // agrees tells whether a scenario's servers promote one of themselves.

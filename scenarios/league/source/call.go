@@ -16,8 +16,11 @@ import (
 // patience is how long a binary that is stopped has to end its own processes.
 const patience = 10 * time.Second
 
-// once calls a binary once, and stops it as soon as it has found something.
+// once calls a binary once, and stops it as soon as it has found something. Of a
+// call in which nothing was found it tells how many cases it had.
 func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, env []string) (f find, found bool, busy time.Duration) {
+	f.cases = max(w.cases, 1)
+	begun := 0
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd := exec.CommandContext(ctx, binary, args...)
@@ -28,7 +31,12 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 	}
 	cmd.Env = append(os.Environ(), env...)
 	out := &lines{see: func(line string) {
+		if w.begins != "" && strings.HasPrefix(line, w.begins) {
+			begun++
+			f.cases = begun
+		}
 		if one, is := w.read(line); is && !found {
+			one.cases = max(one.cases, begun)
 			f, found = one, true
 			if !w.atEnd {
 				stop()
@@ -42,11 +50,13 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 	}
 	switch {
 	case w.atEnd && err == nil: // what it said was known
-		return find{}, false, busy
+		return find{cases: f.cases}, false, busy
 	case found || ctx.Err() != nil:
 		return f, found, busy
 	case err != nil:
-		f, found = out.broke()
+		if one, is := out.broke(); is {
+			return one, true, busy
+		}
 	}
 	return f, found, busy
 }

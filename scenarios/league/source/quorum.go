@@ -19,7 +19,7 @@ func quorumBugs() []Bug {
 		}, {
 			Name: "gone-is-forgotten", Kind: Quorum, Breaks: two,
 			What: "a store that was found without the lease is a witness that a majority holds it",
-			File: "internal/quorum/claim.go", Old: "return c.fresh(now) && (!h.gone || c.Sent >= h.asked)", New: "return c.fresh(now)",
+			File: "internal/quorum/claim.go", Old: "return c.fresh(now) && (!h.gone || c.Sent >= h.asked)", New: "return c.fresh(now) && (h.gone || c.Sent >= h.asked || !h.gone)",
 		}, {
 			Name: "larger-always-counts", Kind: Quorum, Breaks: two,
 			What: "a store that grants a larger token than the term's counts for the term, whoever held it meanwhile",

@@ -2,8 +2,10 @@ package source_test
 
 import (
 	"flag"
+	"fmt"
 	"go/parser"
 	"go/token"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -46,11 +48,12 @@ func TestBugsApply(t *testing.T) {
 }
 
 var (
-	hunted = flag.String("hunt", "", "which bugs to hunt: names with commas between, a kind, all, or clean for the source without any")
-	budget = flag.Duration("budget", 2*time.Minute, "for each world")
-	every  = flag.Bool("every", false, "go on to the other worlds when one has found the bug")
-	units  = flag.Bool("units", false, "run the tests of the bug's own package, too")
-	update = flag.String("update", "", "the page whose table gets what was found")
+	hunted   = flag.String("hunt", "", "which bugs to hunt: names with commas between, a kind, all, or clean for the source without any")
+	budget   = flag.Duration("budget", 2*time.Minute, "for each world")
+	every    = flag.Bool("every", false, "go on to the other worlds when one has found the bug")
+	units    = flag.Bool("units", false, "run the tests of the bug's own package, too")
+	compiled = flag.Bool("compile", false, "compile the package of each bug that is hunted, and no more")
+	update   = flag.String("update", "", "the page whose table gets what was found, from the root of the module")
 )
 
 // Every bug that is hunted is found, unless it is said why not; and nothing is
@@ -63,12 +66,13 @@ func TestHunt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := source.Hunt{Root: absolute, Budget: *budget, Every: *every, Units: *units, Tell: t.Logf}
+	h := source.Hunt{Root: absolute, Budget: *budget, Every: *every, In: *within, Units: *units, Tell: t.Logf}
 	if *hunted == "clean" {
 		all, err := h.Clean(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+		note(t, func(page string) (string, error) { return source.RewriteClean(page, all) })
 		for _, s := range all {
 			if s.Found {
 				t.Errorf("nothing is planted, and %s found %s: %s", s.World, s.Promise, s.Words)
@@ -80,12 +84,19 @@ func TestHunt(t *testing.T) {
 		if !slices.ContainsFunc(strings.Split(*hunted, ","), func(w string) bool { return w == "all" || w == b.Name || w == string(b.Kind) }) {
 			continue
 		}
+		if *compiled {
+			if err := h.Compile(t.Context(), b); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
 		t.Logf("%s: %s", b.Name, b.What)
 		r, err := h.Find(t.Context(), b)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
+		note(t, func(page string) (string, error) { return source.Rewrite(page, []source.Result{r}) })
 		if len(r.Units) > 0 {
 			t.Logf("  its own tests: %s", strings.Join(r.Units, ", "))
 		}
@@ -93,5 +104,43 @@ func TestHunt(t *testing.T) {
 			t.Errorf("%s: found: %v; why it is not: %q", b.Name, found, b.Unseen)
 		}
 	}
-	_ = update
+}
+
+// note writes what was found into the page, if one is to be updated.
+func note(t *testing.T, rewrite func(string) (string, error)) {
+	t.Helper()
+	if *update == "" {
+		return
+	}
+	path := filepath.Join(root, *update)
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := rewrite(string(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a page that everybody may read
+		t.Fatal(err)
+	}
+}
+
+// The page has a row for every bug, with the words that the table of bugs has, and
+// none for another one.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "planted.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, b := range source.Bugs() {
+		if row := fmt.Sprintf("| `%s` | %s | %s |", b.Name, b.Kind, b.What); !strings.Contains(string(page), row) {
+			t.Errorf("the page has no row %q: hunt it with -update docs/planted.md", row)
+		}
+		rows++
+	}
+	if n := strings.Count(string(page), "\n| `"); n != rows {
+		t.Errorf("the page has %d rows for %d bugs", n, rows)
+	}
 }

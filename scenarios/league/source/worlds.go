@@ -23,9 +23,10 @@ type world struct {
 	// cases it took within the call.
 	read func(line string) (f find, found bool)
 
-	cases    int  // of a call; 0: one
-	numbered bool // cases are numbered over all calls
-	atEnd    bool // what is read counts only if the call fails: some of it is known
+	cases    int    // of a call; 0: one, or as many as begin
+	begins   string // a line that begins so begins a case
+	numbered bool   // cases are numbered over all calls
+	atEnd    bool   // what is read counts only if the call fails: some of it is known
 }
 
 // find is something that is wrong in a run.
@@ -62,6 +63,7 @@ func test(run string, env ...string) (args, environment []string) {
 // fast first.
 func worlds() []world {
 	redis := []Kind{Script, Shell, Client, Listener}
+	scenarios := []Kind{Script, Shell, Client, Listener, Replicas, Quorum, Fence}
 	return []world{
 		{
 			name: "guards", from: "sim/bubble/guards", kinds: []Kind{Fence},
@@ -83,19 +85,19 @@ func worlds() []world {
 			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
 			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), atEnd: true,
 		}, {
-			name: "bubble, drawn plans", from: "sim/bubble", kinds: append(redis, Fence),
+			name: "bubble, drawn plans", from: "sim/bubble", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
 				args, env = test("^TestDrawnPlans$", "RECOUNT_CASES=10000")
 				return args, env, n == 0
 			},
 			numbered: true, read: matcher(`_test\.go:\d+: case (\d+): \{Promise:(\w+) .*`),
 		}, {
-			name: "bubble, scenarios", from: "sim/bubble", kinds: append(redis, Fence),
+			name: "bubble, scenarios", from: "sim/bubble", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
-				args, env = test("^TestScenarios$")
-				return args, env, n == 0
+				args, env = test("^TestScenarios$", fmt.Sprintf("RECOUNT_SEEDS=2+%d", 2*n))
+				return args, env, true
 			},
-			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `),
+			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestScenarios/",
 		}, {
 			name: "live", from: "cmd/chaos", kinds: []Kind{Replicas, Quorum, Client, Listener},
 			call: func(n int) (args, env []string, more bool) {
@@ -159,5 +161,5 @@ func readRun(line string) (find, bool) {
 
 // parted reads that a script's text and its port to Go did not do the same.
 func parted(line string) (find, bool) {
-	return find{words, line, 1}, strings.Contains(line, "port")
+	return find{words, line, 1}, strings.Contains(line, "their ports")
 }

@@ -38,9 +38,7 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 		if one, is := w.read(line); is && !found {
 			one.cases = max(one.cases, begun)
 			f, found = one, true
-			if !w.atEnd {
-				stop()
-			}
+			stop()
 		}
 	}}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -49,8 +47,6 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 		busy = state.UserTime() + state.SystemTime()
 	}
 	switch {
-	case w.atEnd && err == nil: // what it said was known
-		return find{cases: f.cases}, false, busy
 	case found || ctx.Err() != nil:
 		return f, found, busy
 	case err != nil:

@@ -51,6 +51,7 @@ var (
 	hunted   = flag.String("hunt", "", "which bugs to hunt: names with commas between, a kind, all, or clean for the source without any")
 	budget   = flag.Duration("budget", 2*time.Minute, "for each world")
 	every    = flag.Bool("every", false, "go on to the other worlds when one has found the bug")
+	within   = flag.String("in", "", "hunt only in worlds whose name has that in it")
 	units    = flag.Bool("units", false, "run the tests of the bug's own package, too")
 	compiled = flag.Bool("compile", false, "compile the package of each bug that is hunted, and no more")
 	update   = flag.String("update", "", "the page whose table gets what was found, from the root of the module")

@@ -26,7 +26,6 @@ type world struct {
 	cases    int    // of a call; 0: one, or as many as begin
 	begins   string // a line that begins so begins a case
 	numbered bool   // cases are numbered over all calls
-	atEnd    bool   // what is read counts only if the call fails: some of it is known
 }
 
 // find is something that is wrong in a run.
@@ -83,7 +82,11 @@ func worlds() []world {
 			read: readRun, cases: len(virtualScenarios),
 		}, {
 			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
-			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), atEnd: true,
+			call: func(n int) (args, env []string, more bool) {
+				args, env = test("^TestDrawn$", "RECOUNT_CASES=100000", "RECOUNT_SHOW=1")
+				return args, env, n == 0
+			},
+			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`), begins: "case ",
 		}, {
 			name: "bubble, drawn plans", from: "sim/bubble", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {

@@ -18,6 +18,12 @@ func (c *session) answer(args []string) (goesOn bool) {
 		c.out = appendError(c.out, "ERR Can't execute '"+strings.ToLower(name)+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 		return true
 	}
+	if refuse := c.server.o.Refuse; refuse != nil {
+		if text := refuse(name); text != "" {
+			c.out = appendError(c.out, text)
+			return true
+		}
+	}
 	switch name {
 	case "HELLO":
 		c.hello(args)

@@ -29,6 +29,10 @@ type Options struct {
 	// database of a server, before its reply is sent, and before anybody else's
 	// command. It must not block.
 	Executed func(s *Server, db *redismodel.Server, command string)
+	// Refuse, if not nil, is asked before each command of a client, and tells with
+	// which error the server answers in place of carrying it out; "": with none. It
+	// must not block.
+	Refuse func(command string) string
 
 	_ struct{}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -24,18 +25,21 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Dir, cmd.WaitDelay = folder, patience
 	if strings.HasPrefix(args[0], "-test.") {
 		cmd.Dir = filepath.Join(h.Root, filepath.FromSlash(w.from)) // as the go command does
 	}
 	cmd.Env = append(os.Environ(), env...)
 	out := &lines{see: func(line string) {
+		if found {
+			return // it was said to stop
+		}
 		if w.begins != "" && strings.HasPrefix(line, w.begins) {
 			begun++
 			f.cases = begun
 		}
-		if one, is := w.read(line); is && !found {
+		if one, is := w.read(line); is {
 			one.cases = max(one.cases, begun)
 			f, found = one, true
 			stop()
@@ -51,6 +55,7 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 		return f, found, busy
 	case err != nil:
 		if one, is := out.broke(); is {
+			one.cases = f.cases
 			return one, true, busy
 		}
 	}

@@ -160,8 +160,12 @@ func (r *run) create() {
 	}
 }
 
-// data calls f with what executes commands on a process's data.
+// data calls f with what executes commands on a process's data, unless the primary
+// is down.
 func (r *run) data(p *process, f func(do func(args ...string) redismodel.Reply)) {
+	if !r.primary().Open() {
+		return
+	}
 	r.primary().With(func(dbs []*redismodel.Server, now time.Duration) {
 		f(func(args ...string) redismodel.Reply { return dbs[p.database()].Do(now, args...) })
 	})

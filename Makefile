@@ -8,7 +8,7 @@ IMAGE   ?= recount-redis:local
 SYSTEMS := linux darwin windows
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race lint bench judged explore candidates cross scenarios image clean help
+.PHONY: all build quick test race lint bench judged explore planted candidates cross scenarios image clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -43,6 +43,10 @@ judged: ## the checkers against 100,000 generated histories and against real one
 
 explore: ## every schedule of the large worlds, or ten minutes of each; takes up to 5 GB
 	$(GO) run ./cmd/chaos explore --large --time 10m
+
+planted: ## bugs in the text of the source that ships, hunted in every world; some hours
+	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt clean -update docs/planted.md
+	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt all -units -update docs/planted.md
 
 candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./...

@@ -167,6 +167,13 @@ var table = []row{
 		why:     "what runs in fake time reaches nothing outside: no process, no socket but its own, and no judge",
 	},
 	{
+		folders: []string{"sim/bubble/guards"},
+		ours:    []string{"elector/fence", "faults", "history", "sim", "sim/virtual/redismodel", "sim/bubble/network", "sim/bubble/redisserver"},
+		others:  []string{"github.com/redis/go-redis/v9"},
+		never:   []string{"os/exec"},
+		why:     "guards run in fake time without any elector: they must hold whoever leads, and are judged elsewhere",
+	},
+	{
 		folders: []string{"sim/virtual", "sim/virtual/redismodel", "sim/virtual/tamper"},
 		ours:    []string{"internal/machine", "internal/quorum", "elector", "elector/redisstore/scripts", "faults", "history", "sim", "sim/wire", "sim/virtual/..."},
 		others:  []string{"github.com/yuin/gopher-lua"},
@@ -199,6 +206,11 @@ var table = []row{
 		ours:    []string{"elector", "elector/redisstore/scripts", "internal/machine", "internal/quorum", "sim/...", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
 		never:   []string{"net/...", "os/exec"},
 		why:     "a planted bug is the elector itself but for one thing: it must reach into what it spoils, and nothing else may",
+	},
+	{
+		folders: []string{"scenarios/league/source"},
+		never:   []string{"net/..."},
+		why:     "a change of the source's text is hunted by binaries that the go command makes: whatever it imported of ours, it could not change",
 	},
 	{
 		folders: []string{"scenarios/trial"},
@@ -353,6 +365,10 @@ var importCases = []struct {
 	{"sim/documented", `"time"`, "var t = time.Now()", "time.Now"},
 	{"scenarios/league", `"net"`, "", "net"},
 	{"scenarios/league", ours("internal/machine"), "", ""},
+	{"scenarios/league/source", ours("elector"), "", "elector"},
+	{"scenarios/league/source", `"os/exec"`, "", ""},
+	{"sim/bubble/guards", ours("elector/fence"), "", ""},
+	{"sim/bubble/guards", ours("elector"), "", "guards must"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
 	{"scenarios", ours("elector"), "", "elector"},

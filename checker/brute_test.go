@@ -295,6 +295,11 @@ func TestFencedWritesAgainstEveryPair(t *testing.T) {
 					most = max(most, p.Token)
 				}
 			}
+			for _, p := range e.Writes { // that waited, and was refused itself
+				if p.Kind == history.Fail && p.From <= o.To && p.To >= o.From && o.Fence > o.Token {
+					most = max(most, p.Token)
+				}
+			}
 			refusal = refusal || o.Kind == history.Fail && (o.Fence <= o.Token || o.Fence > most)
 		}
 		for _, o := range e.Reads {
@@ -302,7 +307,7 @@ func TestFencedWritesAgainstEveryPair(t *testing.T) {
 			for _, w := range e.Writes {
 				can := w.Kind != history.Fail && w.Value == o.Value && w.Token == o.Got && w.From <= o.To
 				for _, later := range e.Writes {
-					if later.Kind == history.Ok && w.To < later.From && later.To < o.From {
+					if later.Kind == history.Ok && later.To < o.From && (w.To < later.From || w.Token < later.Token) {
 						can = false
 					}
 				}

@@ -117,7 +117,7 @@ func wrongRefusal(e *index.Election, _ []*index.Op) *Finding {
 		case o.Fence > most:
 			why = fmt.Sprintf("by the fence %d, although the largest token that had arrived was %d", o.Fence, most)
 		}
-		if why != "" {
+		if why != "" && !waited(e, o) {
 			f := finding.Failed(fmt.Sprintf("the resource refused a write of %s at %s %s",
 				finding.Who(o.Node, o.Token), finding.Moment(o.To), why), o.Seq())
 			return &f
@@ -126,7 +126,19 @@ func wrongRefusal(e *index.Election, _ []*index.Op) *Finding {
 	return nil
 }
 
-// staleRead finds a read that did not see the last accepted write.
+// waited tells whether the fence that a write was refused by can be the token of
+// another one that was refused itself in the end: a guard that keeps a larger token
+// waiting until the writes under way have ended refuses smaller ones meanwhile, and
+// the waiting one when a still larger one comes.
+func waited(e *index.Election, o *index.Op) bool {
+	return o.Fence > o.Token && slices.ContainsFunc(e.Writes, func(w *index.Op) bool {
+		return w.Kind == history.Fail && w.Token >= o.Fence && w.From <= o.To && w.To >= o.From
+	})
+}
+
+// staleRead finds a read that did not see the last accepted write: one that was
+// over before another one began that was over before the read, or that has a smaller
+// token than one of those. Accepted writes come in the order of their tokens.
 func staleRead(e *index.Election, accepted []*index.Op) *Finding {
 	byValue := make(map[string][]*index.Op, len(e.Reads)) // writes of what was read
 	for _, o := range e.Reads {
@@ -137,21 +149,16 @@ func staleRead(e *index.Election, accepted []*index.Op) *Finding {
 			byValue[o.Value] = append(seen, o)
 		}
 	}
-	latest := prefixMax(accepted, func(o *index.Op) time.Duration { return o.From })
+	latest, highest := prefixMax(accepted, func(o *index.Op) time.Duration { return o.From }), prefixMax(accepted, tokenOf)
 	for _, o := range e.Reads {
 		if o.Kind != history.Ok {
 			continue
 		}
-		var last *index.Op // of the writes over before the read, the one that began last
+		var last, top *index.Op // of the writes over before the read, the one that began last, and that of the largest token
 		if i := before(accepted, o.From); i > 0 {
-			last = latest[i-1]
+			last, top = latest[i-1], highest[i-1]
 		}
-		var source *index.Op // of the writes that the read may have seen, the one that ended last
-		for _, w := range byValue[o.Value] {
-			if w.From <= o.To && (o.Got == 0 || w.Token == 0 || w.Token == o.Got) && (source == nil || w.To > source.To) {
-				source = w
-			}
-		}
+		source := sourceOf(o, byValue[o.Value], top)
 		switch {
 		case source == nil && o.Value == "" && last == nil: // nothing had been written
 		case source == nil && (o.Value != "" || o.Got != 0):
@@ -161,7 +168,28 @@ func staleRead(e *index.Election, accepted []*index.Op) *Finding {
 			f := finding.Failed(fmt.Sprintf("%s read %q at %s after %s had written %q at %s",
 				o.Node, o.Value, finding.Moment(o.To), finding.Who(last.Node, last.Token), last.Value, finding.Moment(last.To)), last.Seq(), o.Seq())
 			return &f
+		case outdone(source, top):
+			f := finding.Failed(fmt.Sprintf("%s read %q (token %d) at %s after a write of %s was accepted at %s",
+				o.Node, o.Value, source.Token, finding.Moment(o.To), finding.Who(top.Node, top.Token), finding.Moment(top.To)), top.Seq(), o.Seq())
+			return &f
 		}
 	}
 	return nil
 }
+
+// sourceOf is the write that a read may have seen, of those of its value: the one that
+// ended last, one that the token of top does not rule out if there is any.
+func sourceOf(o *index.Op, writes []*index.Op, top *index.Op) (source *index.Op) {
+	for _, w := range writes {
+		if w.From > o.To || o.Got != 0 && w.Token != 0 && w.Token != o.Got {
+			continue
+		}
+		if source == nil || outdone(source, top) && !outdone(w, top) || outdone(source, top) == outdone(w, top) && w.To > source.To {
+			source = w
+		}
+	}
+	return source
+}
+
+// outdone tells whether the write has a smaller token than top.
+func outdone(w, top *index.Op) bool { return top != nil && w.Token != 0 && w.Token < top.Token }

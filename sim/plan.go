@@ -66,7 +66,11 @@ const (
 	OneServer Topology = ""
 	Sentinel  Topology = "sentinel" // a Redis with two replicas, behind three Sentinels
 	Cluster   Topology = "cluster"  // a Redis Cluster of three primaries with a replica each
-	Quorum    Topology = "quorum"   // five Redis that know nothing of each other
+	Quorum    Topology = "quorum"   // five Redis that know nothing of each other, or Plan.Servers
+
+	// Replicated is a Redis with replicas that nobody watches over: Plan.Servers in
+	// all. The schedule alone promotes them, which only the bubble lets it do.
+	Replicated Topology = "replicated"
 )
 
 // Independent is how many stores a topology is that know nothing of each
@@ -87,6 +91,7 @@ type Plan struct {
 	Timings  Timings
 	Drift    float64  // clock-rate difference that the candidates are configured to tolerate
 	Topology Topology // of the store
+	Servers  int      // of the store, in a bubble; 0: as many as the topology has
 	Replicas int      // how many replicas must confirm what the production elector does
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed

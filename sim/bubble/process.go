@@ -22,14 +22,14 @@ const starting = 25 * time.Millisecond
 
 // process is one incarnation of a candidate.
 type process struct {
-	node     *node
-	seed     uint64 // of its own
-	dice     *dice  // of its starting, and its way to the resource
-	gate     gate
-	endpoint *network.Endpoint
-	host     *candidate.Host
-	stop     context.CancelFunc
-	ended    chan struct{} // closed when nothing more is heard of it
+	node  *node
+	seed  uint64 // of its own
+	dice  *dice  // of its starting, and its way to the resource
+	gate  gate
+	ways  []*network.Endpoint // to each store
+	host  *candidate.Host
+	stop  context.CancelFunc
+	ended chan struct{} // closed when nothing more is heard of it
 
 	mu       sync.Mutex
 	dead     bool // it was killed, or has ended
@@ -44,7 +44,7 @@ type node struct {
 	run    *run
 	index  int
 	name   string
-	link   *network.Link
+	links  []*network.Link // to each store
 	logger *slog.Logger
 
 	mu      sync.Mutex
@@ -79,8 +79,11 @@ func (n *node) launch(takes time.Duration) {
 	n.lives++
 	seed := mix(r.plan.Seed, streamOf(drawProcess, n.index, n.lives))
 	p := &process{
-		node: n, seed: seed, dice: newDice(seed, 0), endpoint: n.link.Endpoint(),
+		node: n, seed: seed, dice: newDice(seed, 0),
 		ended: make(chan struct{}), pending: map[int64]history.Event{}, sleeping: -1,
+	}
+	for _, link := range n.links {
+		p.ways = append(p.ways, link.Endpoint())
 	}
 	n.process = p
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: n.name})
@@ -146,7 +149,9 @@ func (p *process) end(why history.Why, err error) {
 	if !p.die(why, err) {
 		return
 	}
-	p.endpoint.Vanish()
+	for _, way := range p.ways {
+		way.Vanish()
+	}
 	n := p.node
 	n.mu.Lock()
 	n.process = nil
@@ -178,11 +183,15 @@ func (p *process) die(why history.Why, err error) bool {
 // stand makes the process stand still, goOn lets it go on.
 func (p *process) stand() {
 	p.gate.close()
-	p.endpoint.Stand()
+	for _, way := range p.ways {
+		way.Stand()
+	}
 }
 
 func (p *process) goOn() {
-	p.endpoint.GoOn()
+	for _, way := range p.ways {
+		way.GoOn()
+	}
 	p.gate.open()
 }
 
@@ -210,9 +219,14 @@ func (p *process) sleep(asleep bool) {
 	}
 }
 
-// dial opens a connection to the store.
-func (p *process) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	return p.endpoint.Dial(ctx)
+// dial opens a connection to a store.
+func (p *process) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	for i, s := range p.node.run.stores {
+		if addr == s.addr() {
+			return p.ways[i].Dial(ctx)
+		}
+	}
+	return nil, &net.AddrError{Err: "there is no such store", Addr: addr}
 }
 
 // way is the process's way to the protected resource.

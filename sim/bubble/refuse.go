@@ -1,16 +1,20 @@
 package bubble
 
 import (
+	"fmt"
+
 	"github.com/recount-io/recount/sim"
 )
 
 // Refuses tells why a plan cannot be carried out in a bubble; "" if it can.
 func Refuses(plan sim.Plan) string {
-	switch {
-	case plan.Topology != sim.OneServer:
-		return "its store is several servers (" + string(plan.Topology) + "): this world has one"
-	case plan.Replicas > 0:
-		return "replicas have to confirm what is written: this world's server has none that follow it"
+	switch stores, servers := shape(plan); {
+	case stores < 1 || servers < 1:
+		return fmt.Sprintf("a store of %d servers is none", plan.Servers)
+	case stores > 1 && plan.Replicas > 0:
+		return "servers that know nothing of each other have no replicas that could confirm what is written"
+	case plan.Replicas >= servers:
+		return fmt.Sprintf("%d replicas have to confirm what is written: of %d servers one is the primary", plan.Replicas, servers)
 	default:
 		return ""
 	}

@@ -29,9 +29,11 @@ func (w *world) Each(n int, act func(i int)) { stage.Each(n, act) }
 
 // Cut implements faults.World.
 func (w *world) Cut(_ context.Context, node string, how faults.Cut) (string, error) {
-	link := w.byName[node].link
-	link.Cut(how)
-	switch up, down, open := link.Passing(); {
+	links := w.byName[node].links
+	for _, link := range links {
+		link.Cut(how)
+	}
+	switch up, down, open := links[0].Passing(); {
 	case !open:
 		return "no connection of " + node + " to the store is open", nil
 	case !up && !down:
@@ -47,24 +49,25 @@ func (w *world) Cut(_ context.Context, node string, how faults.Cut) (string, err
 
 // Delay implements faults.World.
 func (w *world) Delay(_ context.Context, node string, latency, jitter time.Duration) (string, error) {
-	link := w.byName[node].link
-	return slower(node, link, func() { link.Delay(latency, jitter) })
+	return w.slower(node, func(link *network.Link) { link.Delay(latency, jitter) })
 }
 
 // Throttle implements faults.World.
 func (w *world) Throttle(_ context.Context, node string, kilobytes int) (string, error) {
-	link := w.byName[node].link
-	return slower(node, link, func() { link.Throttle(kilobytes) })
+	return w.slower(node, func(link *network.Link) { link.Throttle(kilobytes) })
 }
 
 // requestBytes is about the size of a script's call.
 const requestBytes = 300
 
 // slower proves that a message takes longer than before.
-func slower(node string, link *network.Link, act func()) (string, error) {
-	before := link.Probe(network.Up, requestBytes)
-	act()
-	took := link.Probe(network.Up, requestBytes)
+func (w *world) slower(node string, act func(*network.Link)) (string, error) {
+	links := w.byName[node].links
+	before := links[0].Probe(network.Up, requestBytes)
+	for _, link := range links {
+		act(link)
+	}
+	took := links[0].Probe(network.Up, requestBytes)
 	if took <= before {
 		return "", faults.NoEffect("a message of %s takes %v, as ever", node, took)
 	}
@@ -73,7 +76,9 @@ func slower(node string, link *network.Link, act func()) (string, error) {
 
 // Mend implements faults.World.
 func (w *world) Mend(_ context.Context, node string) error {
-	w.byName[node].link.Mend()
+	for _, link := range w.byName[node].links {
+		link.Mend()
+	}
 	return nil
 }
 

@@ -2,138 +2,83 @@ package bubble
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/recount-io/recount/faults"
-	"github.com/recount-io/recount/sim/stage"
-	"github.com/recount-io/recount/sim/virtual/redismodel"
 	"github.com/recount-io/recount/sim/virtual/tamper"
 )
 
-// StopStore implements faults.World.
-func (w *world) StopStore(context.Context, []string) (string, error) {
-	if !w.store.server.Freeze() {
-		return "", errDown
+// meant calls act for each store that the targets mean, and joins the evidence.
+func (w *world) meant(targets []string, act func(*store) (string, error)) (evidence string, err error) {
+	which, err := faults.StoreNodes(targets, len(w.stores))
+	for _, i := range which {
+		seen, failed := act(w.stores[i])
+		if evidence != "" && seen != "" {
+			evidence += "; "
+		}
+		evidence, err = evidence+seen, errors.Join(err, failed)
 	}
-	return "the store answers nothing", nil
+	return evidence, err
+}
+
+// called is what evidence calls the store.
+func (s *store) called() string {
+	if s.alone {
+		return "the store"
+	}
+	return s.name
+}
+
+// StopStore implements faults.World.
+func (w *world) StopStore(_ context.Context, targets []string) (string, error) {
+	return w.meant(targets, func(s *store) (string, error) {
+		if !s.server.Freeze() {
+			return "", errDown
+		}
+		return s.called() + " answers nothing", nil
+	})
 }
 
 // ContinueStore implements faults.World.
-func (w *world) ContinueStore(context.Context, []string) error {
-	w.store.server.Thaw()
-	return nil
+func (w *world) ContinueStore(_ context.Context, targets []string) error {
+	_, err := w.meant(targets, func(s *store) (string, error) {
+		s.server.Thaw()
+		return "", nil
+	})
+	return err
 }
 
 // CrashStore implements faults.World.
-func (w *world) CrashStore(context.Context, []string) (string, error) {
-	if !w.store.crash() {
-		return "", errDown
-	}
-	return "the store is gone: connections are refused", nil
+func (w *world) CrashStore(_ context.Context, targets []string) (string, error) {
+	return w.meant(targets, func(s *store) (string, error) {
+		if !s.server.Open() {
+			return "", errDown
+		}
+		s.of(s.server, func(e tamper.Election) { s.lost = e.Do("GET", e.Lease).Text })
+		s.crash()
+		return s.called() + " is gone: connections are refused", nil
+	})
 }
 
 // LaunchStore implements faults.World.
-func (w *world) LaunchStore(_ context.Context, _ []string, keepData bool) (string, error) {
-	w.store.server.Restart(keepData)
-	w.store.lead()
-	return "", nil
-}
-
-// RewindStore implements faults.World.
-func (w *world) RewindStore(ctx context.Context, by time.Duration) (string, error) {
-	return w.forget(ctx, by, "the store was killed")
-}
-
-// LosePrimary implements faults.World.
-func (w *world) LosePrimary(ctx context.Context, lag time.Duration) (string, error) {
-	return w.forget(ctx, lag, "the primary is gone")
-}
-
-// forget ends the store so that it will go on from what it is now, and has
-// forgotten what it does until then.
-func (w *world) forget(ctx context.Context, span time.Duration, what string) (string, error) {
-	s := w.store
-	if !s.server.Open() {
-		return "", errDown
-	}
-	older := s.fork()
-	stage.Sleep(ctx, span)
-	if !s.server.Open() {
-		return "", errDown
-	}
-	lost := s.content(s.server).Lacks(s.content(older))
-	s.crash()
-	s.server = older
-	if lost == "" {
-		return "", faults.NoEffect("%s, but had written nothing of the election for %v", what, span)
-	}
-	return what + ": " + lost, nil
-}
-
-// PromoteReplica implements faults.World.
-func (w *world) PromoteReplica(context.Context) (string, error) {
-	if w.store.server.Open() {
-		return "", faults.NoEffect("the primary serves already")
-	}
-	w.store.server.Promote()
-	w.store.lead()
-	return "a replica is the primary", nil
-}
-
-// SplitStore implements faults.World.
-func (w *world) SplitStore(ctx context.Context, nodes []string, lag time.Duration) (string, error) {
-	s := w.store
-	if !s.server.Open() {
-		return "", errDown
-	}
-	replica := s.fork()
-	stage.Sleep(ctx, lag)
-	switch {
-	case !s.server.Open():
-		return "", errDown
-	case s.old != nil:
-		return "", faults.NoEffect("the store is split already")
-	}
-	lost := s.content(s.server).Lacks(s.content(replica))
-	s.old, s.server = s.server, replica
-	s.before = s.content(s.old)
-	replica.Promote()
-	for _, n := range w.nodes {
-		s.aside[n.name] = slices.Contains(nodes, n.name)
-		if !s.aside[n.name] {
-			n.link.Break()
+func (w *world) LaunchStore(_ context.Context, targets []string, keepData bool) (string, error) {
+	return w.meant(targets, func(s *store) (string, error) {
+		if !s.server.Restart(keepData) {
+			return "", nil
 		}
-	}
-	s.lead()
-	evidence := "the old primary serves " + strings.Join(nodes, ", ") + ", a replica serves the others"
-	if lost != "" {
-		evidence += ": there, " + lost
-	}
-	return evidence, nil
-}
-
-// JoinStore implements faults.World.
-func (w *world) JoinStore(context.Context) (string, error) {
-	s := w.store
-	old := s.old
-	if old == nil {
-		return "", faults.NoEffect("the store is not split")
-	}
-	lost := s.content(old).Lacks(s.before)
-	old.Crash()
-	s.old = nil
-	s.lead()
-	for _, n := range w.nodes {
-		if s.aside[n.name] {
-			n.link.Break()
+		s.lead()
+		switch {
+		case s.alone:
+			return "", nil
+		case keepData:
+			return s.name + " is back", nil
+		case s.lost == "":
+			return "", faults.NoEffect("%s had no lease to forget", s.name)
+		default:
+			return s.name + " is back and has forgotten the lease " + s.lost, nil
 		}
-	}
-	if lost == "" {
-		return "", faults.NoEffect("the old primary wrote nothing of the election while it was isolated")
-	}
-	return "the old primary gives up what it wrote", nil
+	})
 }
 
 // ShortenLeases implements faults.World.
@@ -176,10 +121,10 @@ func (w *world) FlushScripts(context.Context) (evidence string, err error) {
 	if !w.store.server.Open() {
 		return "", errDown
 	}
-	w.store.server.With(func(dbs []*redismodel.Server, now time.Duration) {
-		witness := dbs[0].Do(now, "SCRIPT", "LOAD", "return 'witness'").Text
-		dbs[0].Do(now, "SCRIPT", "FLUSH")
-		known := dbs[0].Do(now, "SCRIPT", "EXISTS", witness)
+	w.store.server.With(func(do Do) {
+		witness := do("SCRIPT", "LOAD", "return 'witness'").Text
+		do("SCRIPT", "FLUSH")
+		known := do("SCRIPT", "EXISTS", witness)
 		if evidence = "the store knows none of its scripts any more"; known.Items[0].Int == 1 {
 			evidence, err = "", faults.NoEffect("the store still knows its scripts")
 		}

@@ -1,16 +1,17 @@
 package bubble
 
 import (
-	"fmt"
-	"time"
+	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/sim/bubble/redisserver"
-	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/virtual/tamper"
 )
 
@@ -20,34 +21,144 @@ var redisOptions = redis.UniversalOptions{Addrs: []string{"store:6379"}}
 // keys are the keys of the run's election.
 type keys struct{ lease, counter, guard, audit string }
 
-// store is the run's store: its primary, and what faults have done to it.
+// store is the run's store, or one of several that know nothing of each other: a
+// primary, its replicas, and what faults have done to them.
 type store struct {
 	run     *run
+	index   int
+	name    string
+	alone   bool // it is the whole store
 	keys    keys
-	server  *redisserver.Server
-	servers int // that there have been
+	members []Server // all that there are, but those that are lost
+	server  Server   // the primary, as whoever was told knows it
+	servers int      // that there have been
+	keeps   bool     // a replica is there at any time, not only for a fault
 
-	old    *redisserver.Server // an isolated primary of before; nil if there is none
-	aside  map[string]bool     // the nodes that it serves
-	before tamper.Content      // of the old one when it was isolated
+	heir   Server          // that will be promoted; nil if none will
+	old    Server          // an isolated primary of before; nil if there is none
+	aside  map[string]bool // the nodes that it serves
+	before tamper.Content  // of the old one when it was isolated
+	lost   string          // the lease that it had when it was killed
+}
+
+// addr is where candidates look for the store.
+func (s *store) addr() string { return s.name + ":6379" }
+
+func (s *store) url() string { return "redis://" + s.addr() + "/0" }
+
+// urls are those of several stores that know nothing of each other.
+func (r *run) urls() (all []string) {
+	for _, s := range r.stores {
+		if !s.alone {
+			all = append(all, s.url())
+		}
+	}
+	return all
+}
+
+// shape is how many stores a plan has that know nothing of each other, and how many
+// servers each of them is.
+func shape(plan sim.Plan) (stores, servers int) {
+	switch plan.Topology {
+	case sim.Quorum:
+		return cmp.Or(plan.Servers, plan.Topology.Independent()), 1
+	case sim.Sentinel:
+		return 1, 3
+	case sim.Cluster:
+		return 1, 2
+	default:
+		return 1, cmp.Or(plan.Servers, 1+plan.Replicas)
+	}
+}
+
+// build makes the stores of a run.
+func (w *World) build(r *run) {
+	stores, servers := shape(r.plan)
+	for i := range stores {
+		s := &store{run: r, index: i, name: "store", alone: stores == 1, keys: keysOf(), keeps: servers > 1, aside: map[string]bool{}}
+		if !s.alone {
+			s.name = faults.StoreNode(i + 1).String()
+		}
+		if w.Launch != nil {
+			s.server = w.Launch(i)
+		} else {
+			s.server = modelled(i, s.audit)
+		}
+		s.members, s.servers = []Server{s.server}, 1
+		s.create()
+		for range servers - 1 {
+			s.enlist().Follow(s.server)
+		}
+		r.stores = append(r.stores, s)
+	}
+	r.store = r.stores[0]
+}
+
+// enlist adds a server to the store.
+func (s *store) enlist() Server {
+	s.servers++
+	one := s.server.Beside(serverName(s.index, s.servers))
+	s.members = append(s.members, one)
+	return one
+}
+
+// dismiss forgets a server that is lost.
+func (s *store) dismiss(one Server) {
+	s.members = slices.DeleteFunc(s.members, func(m Server) bool { return m == one })
+}
+
+// create says that the election is new: its first leader need not be waited for.
+func (s *store) create() {
+	s.server.With(func(do Do) {
+		do("SET", s.keys.counter, "0") // as redisstore.Store.Create does
+		do("HSET", s.keys.guard, "run", runOf(do), "until", "0")
+	})
+}
+
+// runOf is what a server calls its present run.
+func runOf(do Do) string {
+	_, rest, _ := strings.Cut(do("INFO", "server").Text, "run_id:")
+	run, _, _ := strings.Cut(rest, "\r\n")
+	return run
+}
+
+// keysOf are the run's keys, by the names that the production elector's store has
+// for them.
+func keysOf() keys {
+	named, err := redisstore.New(&redisOptions, redisstore.Options{Prefix: prefix, Audit: true})
+	if err != nil {
+		panic("bubble: " + err.Error()) // the options are constants
+	}
+	defer func() { _ = named.Close() }() // it was never connected
+	var k keys
+	for _, key := range named.Keys(election) {
+		switch key[strings.LastIndexByte(key, ':')+1:] {
+		case "lease":
+			k.lease = key
+		case "token":
+			k.counter = key
+		case "guard":
+			k.guard = key
+		case "audit":
+			k.audit = key
+		}
+	}
+	return k
 }
 
 // close lets what waits for a frozen server go on.
 func (s *store) close() {
-	s.server.Thaw()
-	if s.old != nil {
-		s.old.Thaw()
+	for _, m := range s.members {
+		m.Thaw()
 	}
 }
 
-// audit records what the server has noted about a command, at once: so nothing of
-// it is lost with a store that loses its data, or comes again.
-func (s *store) audit(db *redismodel.Server, command string) {
-	if command != "EVALSHA" && command != "EVAL" {
-		return
-	}
-	now := time.Duration(time.Now().UnixNano())
-	lines := db.Do(now, "LRANGE", s.keys.audit, "0", "-1").Items
+// audit records what a server has noted about a command, at once: so nothing of
+// it is lost with a store that loses its data, or comes again. Of several stores
+// none has an order that is that of the whole; and where replicas have to confirm,
+// nobody believes in what an isolated primary alone has noted.
+func (s *store) audit(of Server, do Do) {
+	lines := do("LRANGE", s.keys.audit, "0", "-1").Items
 	if len(lines) == 0 {
 		return
 	}
@@ -56,24 +167,26 @@ func (s *store) audit(db *redismodel.Server, command string) {
 		if err != nil {
 			panic("bubble: " + err.Error())
 		}
+		if !s.alone || s.run.plan.Topology == sim.Replicated || s.run.plan.Replicas > 0 && of == s.old {
+			continue
+		}
 		s.run.recorder.Stamp(history.Event{
 			Kind: history.Audit, Call: history.Call(entry.Call), Nonce: entry.Nonce, Try: entry.Request,
 			Token: entry.Token, Applied: history.Bool(entry.Applied),
 		})
 	}
-	db.Do(now, "DEL", s.keys.audit)
+	do("DEL", s.keys.audit)
 }
 
 // of calls what with the election's data in a server.
-func (s *store) of(server *redisserver.Server, what func(tamper.Election)) {
-	server.With(func(dbs []*redismodel.Server, now time.Duration) {
-		do := func(args ...string) redismodel.Reply { return dbs[0].Do(now, args...) }
+func (s *store) of(server Server, what func(tamper.Election)) {
+	server.With(func(do Do) {
 		what(tamper.Election{Do: do, Lease: s.keys.lease, Counter: s.keys.counter, Guard: s.keys.guard})
 	})
 }
 
 // content is what a server has of the election.
-func (s *store) content(server *redisserver.Server) (c tamper.Content) {
+func (s *store) content(server Server) (c tamper.Content) {
 	s.of(server, func(e tamper.Election) { c = e.Content() })
 	return c
 }
@@ -97,18 +210,56 @@ func (s *store) crash() bool {
 	}
 	if s.old != nil {
 		s.old.Crash()
+		s.dismiss(s.old)
 		s.old = nil
 	}
-	for _, n := range s.run.nodes {
-		n.link.Break()
-	}
+	s.breakWays(func(string) bool { return true })
 	return true
 }
 
-// fork is a replica of the store that gets nothing any more from now on.
-func (s *store) fork() *redisserver.Server {
-	s.servers++
-	return s.server.Fork(fmt.Sprintf("server%d", s.servers))
+// wayOf is a node's way to the store.
+func (s *store) wayOf(n *node) *network.Link { return n.links[s.index] }
+
+// breakWays ends the connections of those nodes to the store.
+func (s *store) breakWays(of func(node string) bool) {
+	for _, n := range s.run.nodes {
+		if of(n.name) {
+			s.wayOf(n).Break()
+		}
+	}
+}
+
+// replica is one that gets nothing any more from now on.
+func (s *store) replica() Server {
+	var heir Server
+	for _, m := range s.members {
+		if m == s.server || m == s.old || !m.Open() {
+			continue
+		}
+		m.Sever()
+		if heir == nil {
+			heir = m
+		}
+	}
+	if heir == nil {
+		heir = s.enlist()
+		heir.Follow(s.server)
+		heir.Sever()
+	}
+	return heir
+}
+
+// succeed makes a replica the primary, and the others follow it.
+func (s *store) succeed(heir Server) {
+	s.server = heir
+	heir.Mend()
+	heir.Promote()
+	for _, m := range s.members {
+		if m != heir && m != s.old && m.Open() {
+			m.Follow(heir)
+			m.Mend()
+		}
+	}
 }
 
 // lead makes the ways of all candidates lead to the store's server, but for those
@@ -116,7 +267,7 @@ func (s *store) fork() *redisserver.Server {
 func (s *store) lead() {
 	for _, n := range s.run.nodes {
 		if s.old == nil || !s.aside[n.name] {
-			n.link.Retarget(s.server)
+			s.wayOf(n).Retarget(s.server)
 		}
 	}
 }

@@ -17,11 +17,9 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/recount-io/recount/elector"
-	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
-	"github.com/recount-io/recount/sim/bubble/redisserver"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/resource"
 	"github.com/recount-io/recount/sim/stage"
@@ -40,6 +38,11 @@ type World struct {
 	// Subjects are the electors that a plan can name, beside "recount" and
 	// "recount-unprotected".
 	Subjects map[string]candidate.Subject
+
+	// Launch, if not nil, gives the first server of a store, of which there may be
+	// several, in place of a model: real servers are carried out a plan on outside
+	// of a bubble, in real time.
+	Launch func(store int) Server
 
 	_ struct{}
 }
@@ -62,7 +65,8 @@ type run struct {
 	recorder  *history.Recorder
 	leaders   *stage.Leadership
 	resource  *resource.Resource
-	store     *store
+	store     *store   // or the first one, where there are several that know nothing of each other
+	stores    []*store // all
 	nodes     []*node
 	byName    map[string]*node
 	chance    *dice // of how exactly the schedule is carried out
@@ -104,7 +108,7 @@ func (w *World) Run(ctx context.Context, plan sim.Plan, logs string) (*history.H
 		return nil, fmt.Errorf("bubble: no subject is called %q here: there are %s", plan.Subject, strings.Join(w.Names(), ", "))
 	}
 	logging.Disable() // connections fail on purpose
-	r, err := newRun(plan, subject, logs)
+	r, err := w.newRun(plan, subject, logs)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,7 @@ func (w *World) Run(ctx context.Context, plan sim.Plan, logs string) (*history.H
 	return r.recorder.History(plan.Header("bubble", Store, 0)), err
 }
 
-func newRun(plan sim.Plan, subject candidate.Subject, logs string) (*run, error) {
+func (w *World) newRun(plan sim.Plan, subject candidate.Subject, logs string) (*run, error) {
 	if plan.Network == (sim.Network{}) {
 		plan.Network = sim.DefaultNetwork()
 	}
@@ -123,14 +127,16 @@ func newRun(plan sim.Plan, subject candidate.Subject, logs string) (*run, error)
 	r.recorder.Observe(r.leaders.See)
 	r.resource = resource.New(r.recorder)
 	r.holds.byNode = map[string]*resource.Hold{}
-	r.store = newStore(r)
+	w.build(r)
 	for i, name := range plan.NodeNames() {
 		logger, err := r.logger(logs, name)
 		if err != nil {
 			return nil, errors.Join(err, r.closeLogs())
 		}
 		n := &node{run: r, index: i, name: name, logger: logger, clocks: clocks{rate: 1}}
-		n.link = network.NewLink(mix(plan.Seed, streamOf(drawLink, i, 0)), plan.Network, r.store.server)
+		for j, s := range r.stores {
+			n.links = append(n.links, network.NewLink(mix(plan.Seed, streamOf(drawLink, i, uint64(j))), plan.Network, s.server))
+		}
 		r.nodes = append(r.nodes, n)
 		r.byName[name] = n
 	}
@@ -170,7 +176,7 @@ func (r *run) closeLogs() error {
 func (r *run) settings(n *node) candidate.Settings {
 	t := r.plan.Timings
 	return candidate.Settings{
-		Election: prefix + election, Node: n.name, RedisURL: "redis://store:6379/0",
+		Election: prefix + election, Node: n.name, RedisURL: r.store.url(), RedisURLs: r.urls(), Replicas: r.plan.Replicas,
 		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, Writes: r.plan.Writes, Observes: r.plan.Asks(), Drift: r.plan.Drift,
 		ClockRate: n.clocks.rate, ClockOffset: n.clocks.offset,
 	}
@@ -213,9 +219,13 @@ func (r *run) end() {
 		}
 	}
 	_ = r.resource.Close() // it is not served
-	r.store.close()
+	for _, s := range r.stores {
+		s.close()
+	}
 	for _, n := range r.nodes {
-		n.link.Close()
+		for _, link := range n.links {
+			link.Close()
+		}
 	}
 	r.processes.Wait()
 	time.Sleep(settling)
@@ -225,48 +235,3 @@ func (r *run) end() {
 // settling is how long Redis clients take, at the most, until they notice that
 // they were closed: a pool that could not connect looks once a second.
 const settling = 10 * time.Second
-
-// create says that the election is new: its first leader need not be waited for.
-func (s *store) create() {
-	s.server.With(func(dbs []*redismodel.Server, now time.Duration) {
-		k := s.keys
-		dbs[0].Do(now, "SET", k.counter, "0") // as redisstore.Store.Create does
-		dbs[0].Do(now, "HSET", k.guard, "run", dbs[0].RunID(), "until", "0")
-	})
-}
-
-// newStore makes the store of a run.
-func newStore(r *run) *store {
-	s := &store{run: r, servers: 1, aside: map[string]bool{}}
-	s.keys = keysOf()
-	s.server = redisserver.New(redisserver.Options{
-		Clock:    func() time.Duration { return time.Duration(time.Now().UnixNano()) },
-		Executed: s.audit,
-	})
-	s.create()
-	return s
-}
-
-// keysOf are the run's keys, by the names that the production elector's store has
-// for them.
-func keysOf() keys {
-	named, err := redisstore.New(&redisOptions, redisstore.Options{Prefix: prefix, Audit: true})
-	if err != nil {
-		panic("bubble: " + err.Error()) // the options are constants
-	}
-	defer func() { _ = named.Close() }() // it was never connected
-	var k keys
-	for _, key := range named.Keys(election) {
-		switch key[strings.LastIndexByte(key, ':')+1:] {
-		case "lease":
-			k.lease = key
-		case "token":
-			k.counter = key
-		case "guard":
-			k.guard = key
-		case "audit":
-			k.audit = key
-		}
-	}
-	return k
-}

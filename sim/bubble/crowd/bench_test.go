@@ -15,18 +15,18 @@ import (
 // that competes in 1,000 elections on one store, with a lease of 15 s.
 func BenchmarkThousand(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	c := crowd.Case{Lease: 15 * time.Second, RoundTrip: 500 * time.Microsecond, Elections: 1000, Databases: 1, Writes: 1, Processes: make([]crowd.Manners, 1)}
+	c := crowd.Case{Lease: 15 * time.Second, RoundTrip: 500 * time.Microsecond, Elections: 1000, Databases: 1, Prefixes: 1, Writes: 1, Processes: make([]crowd.Manners, 1)}
 	var lived time.Duration
 	for b.Loop() {
-		c.Seed++
+		c.Number++
 		var h *history.History
 		runtime.GC() // see bubble.World
 		runtime.GC()
 		ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 			Name: b.Name(), F: func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					cryptotest.SetGlobalRandom(t, c.Seed)
-					h, _ = c.Run(t.Context())
+					cryptotest.SetGlobalRandom(t, c.Number)
+					h = c.Run(t.Context()).History
 				})
 			},
 		}})

@@ -1,83 +1,145 @@
-// Package crowd draws what production meets and the plans of scenarios have not:
-// many elections in few processes, with pools of a few connections and a server
-// that is far away, in several databases; callbacks that are slow or hang; calls at
-// any moment; operators who change keys; a primary that is replaced and comes back.
-//
-// A case is drawn from one number, and carried out by the elector that ships in a
-// bubble of fake time, so Run must be called inside synctest.Test. The history
-// names its elections, and is judged as any other.
 package crowd
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
 // Case is one run, with everything decided.
 type Case struct {
-	Seed      uint64
-	Lease     time.Duration
+	Number    uint64
+	Lease     time.Duration // of the candidates that have no other one
 	RoundTrip time.Duration
-	Pool      int // connections of each process; 0: the store's default
 	Elections int // in each process
-	Databases int // of the server; processes use them in turn
+	Databases int // of the server
+	Prefixes  int // in each database; processes use databases and prefixes in turn
 	Writes    int // of a leader, in a lease
 	Processes []Manners
-	Acts      []Act // ordered by time
+	Span      time.Duration // in which the acts happen
+	Acts      []Act         // ordered by time
 }
 
-// Manners are how a process's callbacks behave.
+// Manners are a process's settings, and how its callbacks behave. The zero value
+// is that of a process that leaves all settings to their defaults, and whose work
+// ends when it must.
 type Manners struct {
-	Works   Manner // OnStarted, once its context is done
-	Stops   Manner // OnStopped
-	Resigns bool   // OnStarted returns by itself after a while
+	Call     Call
+	Pool     int           // connections; 0: the store's default
+	Lease    time.Duration // another one than the case's
+	Drift    float64       // that is tolerated; 0: the default
+	Skew     float64       // of the clock's rate, as a share of that drift
+	Priority int
+	Failback bool          // it looks for a better candidate
+	Works    Manner        // OnStarted, or what stands in for it, once its context is done
+	Ends     time.Duration // when it ends by itself; 0: it does not
+	Stops    Manner        // OnStopped
+	Tells    Manner        // OnEvent and OnLeader
+	Logs     Manner        // the logger
 }
 
-// Manner is how long something takes.
+// Call is how a process competes.
+type Call int
+
+// The calls.
+const (
+	Run Call = iota
+	Once
+	Terms
+	Campaign
+	TryAcquire
+	calls
+)
+
+func (c Call) String() string {
+	return [...]string{"run", "once", "terms", "campaign", "try"}[c]
+}
+
+// Manner is how something ends that is called, or ought to end.
 type Manner int
 
 // The manners.
 const (
 	AtOnce Manner = iota
-	Slowly        // half a lease
+	Slowly        // after half a lease
+	Late          // after three leases: longer than a leader that resigns is waited for
 	Never         // it hangs
+	Panics
+	manners
 )
 
-func (m Manner) String() string { return [...]string{"at once", "slowly", "never"}[m] }
-
-// Kind is what happens at a moment.
-type Kind int
-
-// The kinds.
-const (
-	Kill     Kind = iota // a process is killed, and started again under its name after Act.For; never if that is 0
-	Transfer             // whoever leads an election hands it over to the process of that name
-	Resign               // whoever leads an election resigns
-	Delete               // an operator deletes the lease's key
-	Persist              // and takes its time to live away
-	Expire               // and sets it to Act.For
-	Failback             // the primary is replaced by its replica, and comes back after Act.For, without a restart
-	kinds
-)
-
-func (k Kind) String() string {
-	return [...]string{"kill", "transfer", "resign", "delete", "persist", "expire", "failback"}[k]
+func (m Manner) String() string {
+	return [...]string{"at once", "slowly", "late", "never", "panics"}[m]
 }
 
-// Act is something that happens.
-type Act struct {
-	At       time.Duration
-	Kind     Kind
-	Process  int // that is killed, or handed over to, or whose database is meant
-	Election int
-	For      time.Duration
+// worlds is in how many worlds apart the processes live: databases and prefixes.
+func (c Case) worlds() int { return c.Databases * c.Prefixes }
+
+// world is the one of a process.
+func (c Case) world(process int) int { return process % c.worlds() }
+
+// plain tells whether the manners are of the kind that nobody has to wait for.
+func (m Manners) plain() bool {
+	return m == Manners{Call: m.Call, Pool: m.Pool} && m.Call != Once && m.Call != TryAcquire
 }
 
-func (a Act) String() string {
-	return fmt.Sprintf("%v %s p%d e%d %v", a.At, a.Kind, a.Process, a.Election, a.For)
+// hangs tells whether something of the process never returns.
+func (m Manners) hangs() bool {
+	return m.Works == Never || m.Stops == Never || m.Tells == Never || m.Logs == Never
+}
+
+// lease is the one of a process.
+func (c Case) lease(process int) time.Duration {
+	if l := c.Processes[process].Lease; l > 0 {
+		return l
+	}
+	return c.Lease
+}
+
+// longest is the longest lease of all.
+func (c Case) longest() time.Duration {
+	longest := c.Lease
+	for i := range c.Processes {
+		longest = max(longest, c.lease(i))
+	}
+	return longest
+}
+
+// Has tells whether an act of one of the kinds is among the case's.
+func (c Case) Has(kinds ...Kind) bool {
+	return slices.ContainsFunc(c.Acts, func(a Act) bool { return slices.Contains(kinds, a.Kind) })
+}
+
+// hasOf tells whether an act is among the case's that is so.
+func (c Case) hasOf(is func(trait) bool) bool {
+	return slices.ContainsFunc(c.Acts, func(a Act) bool { return is(table[a.Kind]) })
+}
+
+// anyone tells whether a process has such manners.
+func (c Case) anyone(has func(Manners) bool) bool { return slices.ContainsFunc(c.Processes, has) }
+
+// String shows what differs from a process's defaults.
+func (m Manners) String() string {
+	var b strings.Builder
+	add := func(differs bool, format string, args ...any) {
+		if differs {
+			fmt.Fprintf(&b, " "+format, args...)
+		}
+	}
+	add(m.Call != Run, "%v", m.Call)
+	add(m.Pool != 0, "pool %d", m.Pool)
+	add(m.Lease != 0, "lease %v", m.Lease)
+	add(m.Drift != 0, "drift %v", m.Drift)
+	add(m.Skew != 0, "skew %.3f", m.Skew)
+	add(m.Priority != 0, "priority %d", m.Priority)
+	add(m.Failback, "failback")
+	add(m.Works != AtOnce, "works %v", m.Works)
+	add(m.Ends != 0, "ends %v", m.Ends)
+	add(m.Stops != AtOnce, "stops %v", m.Stops)
+	add(m.Tells != AtOnce, "tells %v", m.Tells)
+	add(m.Logs != AtOnce, "logs %v", m.Logs)
+	return "{" + strings.TrimSpace(b.String()) + "}"
 }
 
 // Simpler are cases that are simpler in one thing.
@@ -100,99 +162,15 @@ func (c Case) Simpler() []Case {
 	if c.RoundTrip > time.Millisecond {
 		add(func(one *Case) { one.RoundTrip = time.Millisecond })
 	}
-	most := 0
+	most, last := 0, 0
 	for _, a := range c.Acts {
-		most = max(most, a.Election)
+		most, last = max(most, a.Election), max(last, a.Process)
 	}
 	if c.Elections > most+1 {
 		add(func(one *Case) { one.Elections = max(most+1, c.Elections/2) })
 	}
-	if c.Databases > 1 && !slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Process%2 == 1 }) {
-		add(func(one *Case) {
-			one.Databases = 1
-			for i := range one.Processes {
-				if i%2 == 1 {
-					one.Processes[i] = Manners{}
-				}
-			}
-		})
+	if n := len(c.Processes); n > last+1 && n > c.worlds() {
+		add(func(one *Case) { one.Processes = one.Processes[:n-1] })
 	}
 	return all
-}
-
-// operators tells whether somebody changes the store's data.
-func (c Case) operators() bool {
-	return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Kind >= Delete })
-}
-
-// span is how long things happen in a case, in leases.
-const span = 6
-
-// Draw draws a case.
-func Draw(seed uint64) Case {
-	r := rand.New(rand.NewPCG(seed, 0))
-	c := Case{
-		Seed:      seed,
-		Lease:     time.Duration(1+r.IntN(15)) * time.Second,
-		RoundTrip: between(r, 100*time.Microsecond, 200*time.Millisecond),
-		Elections: int(between(r, 1, 300)),
-		Databases: 1 + r.IntN(2),
-		Writes:    8,
-	}
-	if r.IntN(2) == 0 {
-		c.Pool = 1 + r.IntN(16)
-	}
-	for i := range c.Databases * (2 + r.IntN(2)) {
-		m := Manners{Works: manner(r), Stops: manner(r), Resigns: r.IntN(4) == 0}
-		if c.steady(i) {
-			m = Manners{}
-		}
-		c.Processes = append(c.Processes, m)
-	}
-	for range r.IntN(13) {
-		c.Acts = append(c.Acts, c.act(r))
-	}
-	slices.SortFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
-	return c
-}
-
-// between draws evenly by orders of magnitude.
-func between(r *rand.Rand, least, most time.Duration) time.Duration {
-	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
-}
-
-// manner is mostly the good one.
-func manner(r *rand.Rand) Manner {
-	switch r.IntN(10) {
-	case 0:
-		return Never
-	case 1, 2:
-		return Slowly
-	default:
-		return AtOnce
-	}
-}
-
-// steady tells whether a process is the one of its database that is well-mannered,
-// and is not killed for good: somebody must be able to lead.
-func (c Case) steady(process int) bool { return process < c.Databases }
-
-func (c Case) act(r *rand.Rand) Act {
-	a := Act{
-		At:       c.Lease + time.Duration(r.Int64N(int64(span*c.Lease))),
-		Kind:     Kind(r.IntN(int(kinds))),
-		Process:  r.IntN(len(c.Processes)),
-		Election: r.IntN(c.Elections),
-	}
-	switch a.Kind {
-	case Kill:
-		if r.IntN(2) == 0 || c.steady(a.Process) {
-			a.For = between(r, c.Lease/10, 2*c.Lease)
-		}
-	case Expire:
-		a.For = between(r, time.Second, 2*time.Hour)
-	case Failback:
-		a.For = between(r, c.Lease/10, 2*c.Lease)
-	}
-	return a
 }

@@ -1,7 +1,6 @@
 package crowd_test
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
@@ -21,18 +19,16 @@ import (
 // wrong is something that must not be: in short, and in words.
 type wrong struct{ short, words string }
 
-// carryOut carries out a case and returns what is wrong.
-func carryOut(t *testing.T, c crowd.Case) (all []wrong) {
+// carryOut carries out a case and returns what came of it, and what is wrong.
+func carryOut(t *testing.T, c crowd.Case) (o crowd.Outcome, all []wrong) {
 	t.Helper()
 	runtime.GC() // see bubble.World
 	runtime.GC()
-	var h *history.History
-	var found []string
 	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, c.Seed)
-		h, found = c.Run(t.Context())
+		cryptotest.SetGlobalRandom(t, c.Number)
+		o = c.Run(t.Context())
 	})
-	for _, f := range checker.Check(h, checker.Options{}).Asked {
+	for _, f := range checker.Check(o.History, checker.Options{}).Asked {
 		switch {
 		case f.Verdict == checker.Fail && f.Promise == checker.LeaderReturns && strings.Contains(f.Reason, "believed"):
 			all = append(all, wrong{"idle leader", f.Reason})
@@ -42,11 +38,10 @@ func carryOut(t *testing.T, c crowd.Case) (all []wrong) {
 			all = append(all, wrong{string(f.Promise), f.Reason})
 		}
 	}
-	for _, f := range found {
-		name, _, _ := strings.Cut(f, ":")
-		all = append(all, wrong{name, f})
+	for _, f := range o.Found {
+		all = append(all, wrong{f.Obligation, f.Words})
 	}
-	return all
+	return o, all
 }
 
 // reduce simplifies a case as long as the same is wrong.
@@ -55,7 +50,7 @@ func reduce(t *testing.T, c crowd.Case, what string) crowd.Case {
 	for {
 		simpler := false
 		for _, one := range c.Simpler() {
-			if slices.ContainsFunc(carryOut(t, one), func(w wrong) bool { return w.short == what }) {
+			if _, all := carryOut(t, one); slices.ContainsFunc(all, func(w wrong) bool { return w.short == what }) {
 				c, simpler = one, true
 				break
 			}
@@ -66,13 +61,13 @@ func reduce(t *testing.T, c crowd.Case, what string) crowd.Case {
 	}
 }
 
-// drawn is how many cases a test draws, and from which seed on: RECOUNT_CASES,
-// such as "300" or "300+1000", or a few. With RECOUNT_REDUCE each case in which
-// something is wrong is simplified.
-func drawn() (first, n uint64) {
+// drawn is how many cases a test draws, and with which number it begins:
+// RECOUNT_CASES, such as "300" or "300+1000", or a few. With RECOUNT_REDUCE each case
+// in which something is wrong is simplified. "1+N" repeats the case of the number N.
+func drawn() (first uint64, n int) {
 	count, from, _ := strings.Cut(os.Getenv("RECOUNT_CASES"), "+")
 	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
+	if n, err := strconv.Atoi(count); err == nil {
 		return first, n
 	}
 	if raced.Enabled {
@@ -82,80 +77,28 @@ func drawn() (first, n uint64) {
 }
 
 // In cases that are drawn nothing is wrong but what is known. A failure names the
-// seed of its case.
+// number of its case.
 func TestDrawn(t *testing.T) {
 	first, n := drawn()
-	for seed := first; seed < first+n; seed++ {
-		c := crowd.Draw(seed)
-		for _, w := range carryOut(t, c) {
+	coverage := crowd.NewCoverage()
+	for i := range n {
+		c := crowd.Draw(coverage.Number(first, i))
+		if os.Getenv("RECOUNT_SHOW") != "" {
+			fmt.Printf("case %d: %+v\n", c.Number, c)
+		}
+		o, all := carryOut(t, c)
+		coverage.Add(c, o)
+		for _, w := range all {
+			if why := known(c, w.short); why != "" {
+				t.Logf("case %d, known (%s): %s: %s", c.Number, why, w.short, w.words)
+				continue
+			}
 			one := c
 			if os.Getenv("RECOUNT_REDUCE") != "" {
 				one = reduce(t, c, w.short)
 			}
-			say := t.Errorf
-			if known(c, w.short) {
-				say = t.Logf
-			}
-			say("case %d: %s: %s\n   %s", seed, w.short, w.words, text(one))
+			t.Errorf("case %d: %s: %s\n   %+v", c.Number, w.short, w.words, one)
 		}
 	}
-}
-
-func text(c crowd.Case) string {
-	return strings.ReplaceAll(fmt.Sprintf("%+v", c), "{Works:at once Stops:at once Resigns:false}", "{}")
-}
-
-// known tells whether something that is wrong in a case has a cause that is known
-// and not mended yet.
-func known(c crowd.Case, what string) bool {
-	has := func(kind crowd.Kind) bool {
-		return slices.ContainsFunc(c.Acts, func(a crowd.Act) bool { return a.Kind == kind })
-	}
-	hangs := slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool { return m.Works == crowd.Never || m.Stops == crowd.Never })
-	switch what {
-	case "nobody ever led": // requests wait for connections, and are given up
-		return crowded(c)
-	case "AtMostOneLeader", "TokensIncrease": // a primary that comes back takes itself for the last one to grant
-		return has(crowd.Failback)
-	case "LeaderReturns": // a follower waits for as long as the server says
-		return has(crowd.Expire) || crowded(c)
-	case "idle leader": // a term begins before the callbacks of the one before have returned
-		return hangs || crowded(c)
-	case "slow hand-over": // the name was also that of a process that died; hints know no databases
-		return has(crowd.Kill) || c.Databases > 1 || crowded(c)
-	case "slow failover": // hints know no databases
-		return c.Databases > 1 || crowded(c)
-	default:
-		return false
-	}
-}
-
-// crowded tells whether the renewals of a process alone keep a fifth of its
-// connections busy.
-func crowded(c crowd.Case) bool {
-	pool := cmp.Or(c.Pool, 4)
-	return float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*c.Lease.Seconds()/3/5
-}
-
-// What is known and not mended is found by drawing: these are the first cases in
-// which it was. One that finds nothing any more belongs off this list, and its cause
-// out of known.
-func TestKnown(t *testing.T) {
-	if raced.Enabled {
-		t.Skip("the same without the race detector")
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for seed, what := range map[uint64]string{
-		7:   "slow hand-over",  // two databases
-		17:  "idle leader",     // OnStopped hangs
-		36:  "nobody ever led", // 47 elections, 138 ms away
-		37:  "LeaderReturns",   // a time to live of an hour and a half
-		76:  "slow hand-over",  // a name whose process was restarted
-		129: "AtMostOneLeader", // a primary that comes back
-	} {
-		found := carryOut(t, crowd.Draw(seed))
-		if !slices.ContainsFunc(found, func(w wrong) bool { return w.short == what }) {
-			t.Errorf("case %d: %v was found, want %s", seed, found, what)
-		}
-	}
+	t.Log(coverage)
 }

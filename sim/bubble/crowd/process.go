@@ -3,16 +3,18 @@ package crowd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/bubble/network"
+	clocks "github.com/recount-io/recount/sim/candidate"
 )
 
 // process is a process of a name, with a candidate in each election. It may be
@@ -24,28 +26,43 @@ type process struct {
 	link  *network.Link
 
 	mu   sync.Mutex
-	life *life // nil while none runs
+	life *life         // nil while none runs
+	died time.Duration // when the life before ended; below 0: there was none
 }
 
 // life is one incarnation of a process.
 type life struct {
-	process  *process
-	began    time.Time
-	endpoint *network.Endpoint
-	store    *redisstore.Store
-	stop     context.CancelFunc
-	electors []*elector.Elector
+	process    *process
+	began      time.Time
+	gate       gate
+	clock      clock
+	endpoint   *network.Endpoint
+	store      *redisstore.Store
+	stop       context.CancelFunc
+	candidates []*candidate
+	ended      chan struct{} // closed when all candidates have ended
 
-	mu    sync.Mutex
-	dead  bool
-	terms map[int]*elector.Term // by election
+	mu      sync.Mutex
+	dead    bool
+	asked   time.Time               // when it was asked to end; zero if it was not
+	pending map[int64]history.Event // operations that were invoked and not completed
 }
 
-// database is the process's.
-func (p *process) database() int { return p.index % p.run.Databases }
+// database is the process's, prefix what its keys begin with.
+func (p *process) database() int { return p.world() % p.run.Databases }
+func (p *process) prefix() string {
+	return []string{redisstore.DefaultPrefix, "staging:"}[p.world()/p.run.Databases]
+}
 
-// named is an election's name in the history: databases are worlds apart.
-func (p *process) named(e int) string { return fmt.Sprintf("db%d/%s", p.database(), election(e)) }
+func (p *process) world() int { return p.run.world(p.index) }
+
+// named is an election's name in the history: databases and prefixes are worlds
+// apart.
+func (p *process) named(election string) string {
+	return fmt.Sprintf("db%d/%s%s", p.database(), p.prefix(), election)
+}
+
+func (p *process) manners() Manners { return p.run.Processes[p.index] }
 
 func (p *process) current() *life {
 	p.mu.Lock()
@@ -53,34 +70,21 @@ func (p *process) current() *life {
 	return p.life
 }
 
-// elector is the candidate in an election, nil if the process does not run.
-func (p *process) elector(e int) *elector.Elector {
+// candidate is the one in an election, nil if the process does not run.
+func (p *process) candidate(e int) *candidate {
 	if l := p.current(); l != nil {
-		return l.electors[e]
+		return l.candidates[e]
 	}
 	return nil
 }
 
-// term is the last one of the process in an election.
-func (p *process) term(e int) *elector.Term {
+// leads are the candidates of the process that lead.
+func (p *process) leads() []*candidate {
 	l := p.current()
 	if l == nil {
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.terms[e]
-}
-
-// leads are the elections that the process leads in.
-func (p *process) leads() []string {
-	var all []string
-	for e := range p.run.Elections {
-		if t := p.term(e); t != nil && t.Check(0) == nil {
-			all = append(all, p.named(e))
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(l.candidates), func(c *candidate) bool { return !c.leads() })
 }
 
 // age is how long the process has lived.
@@ -88,36 +92,97 @@ func (l *life) age() time.Duration { return time.Since(l.began) }
 
 // kill ends the process without warning.
 func (p *process) kill() {
+	l := p.bury()
+	if l == nil {
+		return
+	}
+	l.die(history.Killed)
+	l.endpoint.Vanish()
+	l.stop()
+	l.gate.open()
+}
+
+// bury takes the process's life, if it has one.
+func (p *process) bury() *life {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	l := p.life
 	p.life = nil
-	p.mu.Unlock()
+	if l != nil {
+		p.died = p.run.recorder.Now()
+	}
+	return l
+}
+
+// die records the end of the life. Nothing of it is recorded any more.
+func (l *life) die(why history.Why) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return
+	}
+	l.dead = true
+	recorder := l.process.run.recorder
+	for _, number := range slices.Sorted(maps.Keys(l.pending)) {
+		e := l.pending[number]
+		e.Kind, e.Error = history.Info, "the process ended"
+		recorder.Stamp(e)
+	}
+	recorder.Stamp(history.Event{Kind: history.Exit, Node: l.process.name, Why: why})
+}
+
+// quit ends the process as one is that is asked to: its candidates stop. It waits
+// for its end, but not for ever.
+func (p *process) quit(patience time.Duration) {
+	l := p.current()
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	l.dead = true
+	if l.asked.IsZero() {
+		l.asked = time.Now()
+	}
 	l.mu.Unlock()
-	p.run.recorder.Stamp(history.Event{Kind: history.Exit, Node: p.name, Why: history.Killed})
-	l.endpoint.Vanish()
 	l.stop()
+	select {
+	case <-l.ended:
+		if p.current() == l {
+			p.bury()
+			l.die(history.ByItself)
+			l.endpoint.Vanish()
+		}
+	case <-time.After(patience):
+		if p.current() == l {
+			p.kill()
+		}
+	}
+}
+
+// stand makes the process stand still for a while.
+func (l *life) stand(ctx context.Context, d time.Duration) {
+	l.gate.close()
+	l.endpoint.Stand()
+	sleep(ctx, d)
+	l.endpoint.GoOn()
+	l.gate.open()
 }
 
 // start starts the process, unless it runs.
 func (p *process) start(after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.life != nil {
+	if p.life != nil || p.run.ending() {
 		return
 	}
 	r := p.run
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: p.name})
-	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), terms: map[int]*elector.Term{}}
+	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
+	l.clock = clock{clocks.NewClock(r.recorder.Now, r.rate(p.index)), &l.gate, r.Number + uint64(p.index)<<56}
 	p.life = l
 	var err error
 	l.store, err = redisstore.New(&redis.UniversalOptions{
-		Addrs: []string{"store:6379"}, DB: p.database(), PoolSize: r.Pool, Dialer: l.dial,
-	}, redisstore.Options{})
+		Addrs: []string{"store:6379"}, DB: p.database(), PoolSize: p.manners().Pool, Dialer: l.dial,
+	}, redisstore.Options{Prefix: p.prefix()})
 	if err != nil {
 		panic("crowd: " + err.Error()) // the options are constants
 	}
@@ -125,16 +190,17 @@ func (p *process) start(after time.Duration) {
 	l.stop = stop
 	var candidates sync.WaitGroup
 	for e := range r.Elections {
-		one := l.candidate(e)
-		l.electors = append(l.electors, one)
+		one := newCandidate(l, e)
+		l.candidates = append(l.candidates, one)
 		candidates.Go(func() {
 			time.Sleep(after + time.Duration(e)*37*time.Microsecond)
-			_ = one.Run(ctx) // how it ended, its events tell
+			one.compete(ctx)
 		})
 	}
 	r.lives.Go(func() {
 		candidates.Wait()
 		_ = l.store.Close() // nobody uses it any more
+		close(l.ended)
 	})
 }
 
@@ -147,111 +213,9 @@ func (l *life) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l.endpoint.Dial(ctx)
 }
 
-// candidate makes the process's elector of an election.
-func (l *life) candidate(e int) *elector.Elector {
-	r := l.process.run
-	one, err := elector.New(l.store, elector.Config{
-		Election: election(e), ID: l.process.name, Lease: r.Lease, Clock: l, Logger: quiet,
-		OnStarted: func(ctx context.Context, t *elector.Term) { l.work(ctx, e, t) },
-		OnStopped: func(*elector.Term, elector.Reason) { l.take(l.manners().Stops) },
-		OnEvent:   func(ev elector.Event) { l.tell(e, ev) },
-	})
-	if err != nil {
-		panic("crowd: " + err.Error()) // the settings are derived from a valid lease
-	}
-	return one
-}
-
-func (l *life) manners() Manners { return l.process.run.Case.Processes[l.process.index] }
-
-// Now implements elector.Clock.
-func (l *life) Now() time.Duration { return time.Since(l.began) }
-
-// AfterFunc implements elector.Clock.
-func (l *life) AfterFunc(d time.Duration, f func()) elector.Timer { return time.AfterFunc(d, f) }
-
-// tell records what the process believes.
-func (l *life) tell(e int, ev elector.Event) {
+// gone tells whether nothing of the life counts any more.
+func (l *life) gone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dead {
-		return
-	}
-	r := l.process.run
-	base := r.recorder.Now() - l.Now()
-	event := history.Event{At: base + ev.At, Node: l.process.name, Election: l.process.named(e), Token: ev.Token}
-	switch ev.Kind {
-	case elector.EventElected, elector.EventExtended:
-		event.Kind, event.Until = history.Elected, history.At(base+ev.Until)
-		if ev.Kind == elector.EventExtended {
-			event.Kind = history.Extended
-		}
-	case elector.EventDeposed:
-		event.Kind, event.Why = history.Deposed, history.Why(ev.Reason)
-	default:
-		return
-	}
-	r.recorder.Record(event)
-}
-
-// work writes as long as the term lasts.
-func (l *life) work(ctx context.Context, e int, t *elector.Term) {
-	l.mu.Lock()
-	l.terms[e] = t
-	l.mu.Unlock()
-	r := l.process.run
-	pace := time.NewTicker(r.pace())
-	defer pace.Stop()
-	for n := 1; ctx.Err() == nil; n++ {
-		if t.Check(0) != nil || !l.write(e, t.Token(), n) {
-			break
-		}
-		if l.manners().Resigns && n == 3*r.Writes { // three leases
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-pace.C:
-		}
-	}
-	l.take(l.manners().Works)
-}
-
-// take takes as long as the manner wants; a manner that hangs does until the end
-// of the run, or while the process lives.
-func (l *life) take(m Manner) {
-	switch m {
-	case Slowly:
-		select {
-		case <-time.After(l.process.run.Lease / 2):
-		case <-l.process.run.over:
-		}
-	case Never:
-		<-l.process.run.over
-	}
-}
-
-// write makes a write to the protected resource, which takes no time.
-func (l *life) write(e int, token uint64, n int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
-		return false
-	}
-	r := l.process.run
-	name := l.process.named(e)
-	op := history.Event{
-		Kind: history.Invoke, Call: history.Write, Node: l.process.name, Election: name, Op: r.recorder.NextOp(), Token: token,
-		Value: fmt.Sprintf("%s/%d/%d", l.process.name, token, n),
-	}
-	r.recorder.Stamp(op)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	op.Kind = history.Ok
-	if token < r.fences[name] {
-		op.Kind, op.Fence = history.Fail, r.fences[name]
-	}
-	r.fences[name] = max(r.fences[name], token)
-	r.recorder.Stamp(op)
-	return op.Kind == history.Ok
+	return l.dead
 }

@@ -155,6 +155,13 @@ func (l *Link) Retarget(to Target) {
 	l.target = to
 }
 
+// Target is where new connections lead.
+func (l *Link) Target() Target {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.target
+}
+
 // Strand makes every connection half open: nothing passes on it any more, and
 // nobody is told. New ones are as ever.
 func (l *Link) Strand() {

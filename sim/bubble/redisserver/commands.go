@@ -18,6 +18,12 @@ func (c *session) answer(args []string) (goesOn bool) {
 		c.out = appendError(c.out, "ERR Can't execute '"+strings.ToLower(name)+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 		return true
 	}
+	if refuse := c.server.o.Refuse; refuse != nil {
+		if text := refuse(name); text != "" {
+			c.out = appendError(c.out, text)
+			return true
+		}
+	}
 	switch name {
 	case "HELLO":
 		c.hello(args)
@@ -47,9 +53,9 @@ func (c *session) ask(name string, args []string) {
 	s := c.server
 	db := s.databases[c.db]
 	args[0] = name
-	c.out = appendReply(c.out, db.Do(s.o.Clock(), args...))
+	c.out = appendReply(c.out, db.Do(s.now(), args...))
 	if s.o.Executed != nil {
-		s.o.Executed(db, name)
+		s.o.Executed(s, db, name)
 	}
 }
 

@@ -7,7 +7,9 @@ package redisserver
 
 import (
 	"bufio"
+	"cmp"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,41 +18,61 @@ import (
 
 // Options change what New makes.
 type Options struct {
+	// Name tells the server from others: letters and digits, as in the names that
+	// Redis makes up. "server1" by default.
+	Name string
 	// Clock is the server's wall clock: the time since the Unix epoch.
 	Clock func() time.Duration
 	// Databases is how many there are; 0: one.
 	Databases int
 	// Executed, if not nil, is called after each command that a client sent to a
-	// database, before its reply is sent, and before anybody else's command. It
+	// database of a server, before its reply is sent, and before anybody else's
+	// command. It must not block.
+	Executed func(s *Server, db *redismodel.Server, command string)
+	// Refuse, if not nil, is asked before each command of a client, and tells with
+	// which error the server answers in place of carrying it out; "": with none. It
 	// must not block.
-	Executed func(db *redismodel.Server, command string)
+	Refuse func(command string) string
 
 	_ struct{}
 }
 
 // Server is a Redis server. It is safe for concurrent use.
 type Server struct {
-	o Options
-
-	mu        sync.Mutex // held for one command; never while anything waits
+	*group
+	o         Options
 	databases []*redismodel.Server
 	channels  map[string][]*session // who listens, in the order of their coming
 	down      bool
 	thawed    chan struct{} // not nil while the server is frozen; closed then
 	clients   int64
+	ahead     time.Duration // of its clock
+	primary   *Server       // nil for a primary
+	severed   bool          // the way to its primary is cut
+	turned    int           // how often its place has changed
+}
+
+// group are servers that may replicate each other.
+type group struct {
+	mu      sync.Mutex // held for one command; never while anything waits
+	members []*Server
 }
 
 // New returns a server without any key.
-func New(o Options) *Server {
-	s := &Server{o: o, channels: map[string][]*session{}}
+func New(o Options) *Server { return newServer(cmp.Or(o.Name, "server1"), o, &group{}) }
+
+func newServer(name string, o Options, g *group) *Server {
+	s := &Server{group: g, o: o, channels: map[string][]*session{}}
 	for range max(o.Databases, 1) {
-		s.databases = append(s.databases, s.model("server1"))
+		s.databases = append(s.databases, s.model(name))
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members = append(g.members, s)
 	return s
 }
 
-// model makes a database of the server of that name. Names are letters and
-// digits, as in Redis: scripts look for those.
+// model makes a database of the server of that name.
 func (s *Server) model(name string) *redismodel.Server {
 	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, OnPublish: s.published})
 }
@@ -67,7 +89,8 @@ func (s *Server) Open() bool {
 func (s *Server) With(f func(databases []*redismodel.Server, now time.Duration)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.databases, s.o.Clock())
+	s.receive()
+	f(s.databases, s.now())
 }
 
 // Freeze makes the server answer nothing until Thaw. It tells whether it was
@@ -78,7 +101,11 @@ func (s *Server) Freeze() bool {
 	if s.down || s.thawed != nil {
 		return false
 	}
+	s.receive()
 	s.thawed = make(chan struct{})
+	for _, db := range s.databases {
+		db.Sever() // what reaches it now, it gets when it goes on
+	}
 	return true
 }
 
@@ -102,7 +129,11 @@ func (s *Server) Crash() bool {
 		return false
 	}
 	s.down = true
+	s.turned++
 	s.channels = map[string][]*session{}
+	for _, db := range s.databases {
+		db.Crash()
+	}
 	return true
 }
 
@@ -115,37 +146,11 @@ func (s *Server) Restart(keepData bool) bool {
 		return false
 	}
 	s.down = false
+	s.primary = nil
 	for _, db := range s.databases {
-		db.Crash()
-		db.Restart(s.o.Clock(), keepData)
+		db.Restart(s.now(), keepData)
 	}
 	return true
-}
-
-// Fork returns a replica of the server that gets nothing any more from now on.
-// It serves nobody until Promote or Restart. Its name is letters and digits, and
-// no other server's.
-func (s *Server) Fork(name string) *Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fork := &Server{o: s.o, channels: map[string][]*session{}, down: true}
-	for _, db := range s.databases {
-		copied := fork.model(name)
-		copied.Follow(db, 0)
-		copied.Sever()
-		fork.databases = append(fork.databases, copied)
-	}
-	return fork
-}
-
-// Promote makes a replica serve, without a restart.
-func (s *Server) Promote() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.down = false
-	for _, db := range s.databases {
-		db.Promote()
-	}
 }
 
 // published sends a message to those who listen. A model calls it in the middle
@@ -165,6 +170,8 @@ type session struct {
 	db     int
 	id     int64
 	subs   []string // channels that it listens on
+
+	written int64 // how much its server had written after its last command
 }
 
 // Serve serves a connection until it ends, and closes it.
@@ -180,6 +187,12 @@ func (s *Server) Serve(conn net.Conn) {
 			continue
 		}
 		s.awaitThaw()
+		if strings.EqualFold(args[0], "WAIT") {
+			if !c.wait(args) {
+				return
+			}
+			continue
+		}
 		if !c.execute(args) {
 			return
 		}
@@ -223,8 +236,10 @@ func (c *session) execute(args []string) bool {
 	if s.down {
 		return false
 	}
+	s.receive()
 	c.out = c.out[:0]
 	goesOn := c.answer(args)
+	c.written = s.databases[c.db].Offset()
 	if len(c.out) > 0 {
 		_, _ = c.conn.Write(c.out) // who is gone needs no answer
 	}

@@ -1,8 +1,10 @@
 package redismodel
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -37,21 +39,50 @@ func (s *Server) clock() (sec, micros int64) {
 	return int64(s.now / time.Second), int64(s.now % time.Second / time.Microsecond)
 }
 
-// doInfo knows one section, of which it tells what a script may want to know.
+// doInfo knows two sections, of which it tells what a script may want to know.
 func (s *Server) doInfo(args []string) Reply {
-	if len(args) > 1 && !slices.ContainsFunc(args[1:], hasServer) {
-		return Text("")
+	var sections []string
+	if wanted(args, "SERVER") {
+		sections = append(sections, "# Server\r\nredis_version:"+Version+"\r\nredis_mode:standalone\r\nrun_id:"+s.id+"\r\n")
 	}
-	return Text("# Server\r\nredis_version:" + Version + "\r\nredis_mode:standalone\r\nrun_id:" + s.id + "\r\n")
+	if wanted(args, "REPLICATION") {
+		sections = append(sections, "# Replication\r\n"+s.replication())
+	}
+	return Text(strings.Join(sections, "\r\n"))
 }
 
-func hasServer(section string) bool {
-	switch upper(section) {
-	case "SERVER", "DEFAULT", "ALL", "EVERYTHING":
-		return true
-	default:
-		return false
+// wanted tells whether a section is among those that INFO is asked for.
+func wanted(args []string, section string) bool {
+	return len(args) == 1 || slices.ContainsFunc(args[1:], func(arg string) bool {
+		name := upper(arg)
+		return name == section || name == "DEFAULT" || name == "ALL" || name == "EVERYTHING"
+	})
+}
+
+// unknownHistory is what INFO calls a history that there is none of.
+const unknownHistory = "0000000000000000000000000000000000000000"
+
+// replication is what a server says of its place among others. Where they are, a
+// model does not know.
+func (s *Server) replication() string {
+	var b strings.Builder
+	h := &s.stream
+	former, second := unknownHistory, int64(-1)
+	if h.former != "" {
+		former, second = h.former, h.forked+1
 	}
+	if s.primary == nil {
+		b.WriteString("role:master\r\n")
+	} else {
+		link := "down"
+		if s.Linked() {
+			link = "up"
+		}
+		fmt.Fprintf(&b, "role:slave\r\nmaster_link_status:%s\r\nslave_repl_offset:%d\r\nslave_read_only:1\r\n", link, h.offset)
+	}
+	fmt.Fprintf(&b, "connected_slaves:%d\r\nmaster_failover_state:no-failover\r\n", len(s.replicas))
+	fmt.Fprintf(&b, "master_replid:%s\r\nmaster_replid2:%s\r\nmaster_repl_offset:%d\r\nsecond_repl_offset:%d\r\n", h.id, former, h.offset, second)
+	return b.String()
 }
 
 // Version is that of the server that the model is compared with.

@@ -100,6 +100,8 @@ func (s *Server) Restart(now time.Duration, keepData bool) {
 	s.down = false
 	s.runs++
 	s.name()
+	s.stream.offset = 0
+	s.start()
 	switch {
 	case !keepData || s.o.Persistence == None:
 		s.data = newKeyspace()

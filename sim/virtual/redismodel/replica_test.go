@@ -8,11 +8,14 @@ import (
 	"pgregory.net/rapid"
 )
 
+// named is a server of a name: those that replicate each other are told apart by it.
+func named(name string) *Server { return New(Options{Name: name}) }
+
 // A replica has what its primary had executed a lag before; what it had not
 // got when it is promoted is lost, though it was acknowledged.
 func TestPromote(t *testing.T) {
 	lag := 10 * time.Millisecond
-	primary, replica := New(Options{}), New(Options{})
+	primary, replica := named("a"), named("b")
 	a := acquireBy("n1", "x", "0", "0")
 	primary.Eval(benchNow, a.script, a.keys, a.args)
 	replica.Follow(primary, lag)
@@ -69,7 +72,7 @@ func TestPromote(t *testing.T) {
 // A replica that is severed keeps what it has, and gets the rest when it
 // follows again.
 func TestSever(t *testing.T) {
-	primary, replica := New(Options{}), New(Options{})
+	primary, replica := named("a"), named("b")
 	replica.Follow(primary, time.Millisecond)
 	primary.Do(benchNow, "SET", "k", "1")
 	replica.Receive(benchNow + time.Second)
@@ -84,6 +87,7 @@ func TestSever(t *testing.T) {
 		t.Errorf("WAIT counts a severed replica: %v", got)
 	}
 	replica.Follow(primary, time.Millisecond)
+	replica.Receive(benchNow + time.Hour)
 	if got := replica.got(benchNow, "k"); got != `"3"` {
 		t.Errorf("following again, it has %s", got)
 	}
@@ -106,7 +110,7 @@ func TestSever(t *testing.T) {
 
 // A replica's replica follows it to another primary.
 func TestChain(t *testing.T) {
-	first, other, replica, second := New(Options{}), New(Options{}), New(Options{}), New(Options{})
+	first, other, replica, second := named("a"), named("b"), named("c"), named("d")
 	first.Do(benchNow, "SET", "k", "1")
 	other.Do(benchNow, "SET", "k", "2")
 	replica.Follow(first, 0)
@@ -129,7 +133,7 @@ func TestChain(t *testing.T) {
 // A replica does not delete what has expired: it says that it is gone, until
 // its primary tells it so, or the clock goes back.
 func TestReplicaExpiry(t *testing.T) {
-	primary, replica := New(Options{}), New(Options{})
+	primary, replica := named("a"), named("b")
 	replica.Follow(primary, 0)
 	primary.Do(benchNow, "SET", "k", "1", "PX", "1000")
 	replica.Receive(benchNow)
@@ -153,8 +157,8 @@ func TestReplicaExpiry(t *testing.T) {
 // what is on disk after a sync, hold the same.
 func TestReplicaHoldsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		primary := New(Options{Persistence: EverySecond})
-		replica, second := New(Options{}), New(Options{})
+		primary := New(Options{Name: "a", Persistence: EverySecond})
+		replica, second := named("b"), named("c")
 		replica.Follow(primary, time.Millisecond)
 		second.Follow(replica, time.Millisecond)
 		now := benchNow
@@ -184,7 +188,7 @@ func TestReplicaAsReal(t *testing.T) {
 	real.do(t, "SET", leaseKey, "r1 1 x n1")
 	real.do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there, so it keeps what it has
 	t.Cleanup(func() { real.do(t, "REPLICAOF", "NO", "ONE") })
-	primary, replica := New(Options{}), New(Options{})
+	primary, replica := named("a"), named("b")
 	primary.Do(benchNow, "SET", leaseKey, "r1 1 x n1")
 	replica.Follow(primary, 0)
 	for _, s := range []step{

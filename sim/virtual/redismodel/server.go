@@ -24,8 +24,9 @@ type Options struct {
 	// subscribed to the channel. It must not call the server.
 	OnPublish func(channel, message string)
 
-	// Name tells this server from others, and RunID is what INFO calls its
-	// first run: Name's by default. Each restart makes another one of it.
+	// Name tells this server from others: no two that replicate each other may
+	// share one. RunID is what INFO calls its first run: Name's by default. Each
+	// restart makes another one of it.
 	Name, RunID string
 
 	// Interpreter runs the scripts that have no port. Nil: one of its own.
@@ -63,9 +64,11 @@ type Server struct {
 	items    []Reply // of the last reply that is an array
 
 	disk     disk
-	primary  *Server // nil for a primary
-	inbox    inbox   // of a replica
-	replicas []*Server
+	stream   stream
+	streams  int           // that it has begun
+	primary  *Server       // nil for a primary
+	lag      time.Duration // of a replica
+	replicas []*Server     // that get what it writes
 }
 
 // New returns a server without any key.
@@ -82,6 +85,7 @@ func New(o Options) *Server {
 	if s.id = o.RunID; s.id == "" {
 		s.name()
 	}
+	s.start()
 	return s
 }
 
@@ -224,7 +228,7 @@ func (s *Server) change(e *entry, f effect) *entry {
 		s.accesses++
 		after.used = s.accesses
 	}
-	if s.disk.on || len(s.replicas) > 0 {
+	if s.disk.on || s.stream.kept {
 		s.tell(f)
 	}
 	return after

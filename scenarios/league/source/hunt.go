@@ -1,0 +1,176 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Hunt is how bugs are hunted.
+type Hunt struct {
+	Root   string        // the module's folder
+	Budget time.Duration // for each world, without what compiling takes
+	Every  bool          // go on to the other worlds when one has found the bug
+	In     string        // only in worlds whose name has that in it
+	Units  bool          // run the tests of the bug's own package, too
+	Tell   func(format string, args ...any)
+}
+
+// Sighting is what one world came to.
+type Sighting struct {
+	World   string
+	Found   bool
+	Promise string // or obligation that was broken
+	Words   string
+	Cases   int           // that it took, or were made in vain
+	Took    time.Duration // without compiling
+	Busy    time.Duration // of processors
+}
+
+// Result is what became of a bug.
+type Result struct {
+	Bug
+	Sightings []Sighting
+	Units     []string // the tests of its own package that fail, too
+}
+
+// Found is the first sighting that is one.
+func (r *Result) Found() (Sighting, bool) {
+	i := slices.IndexFunc(r.Sightings, func(s Sighting) bool { return s.Found })
+	if i < 0 {
+		return Sighting{}, false
+	}
+	return r.Sightings[i], true
+}
+
+// Find hunts a bug through the worlds in which its code runs.
+func (h *Hunt) Find(ctx context.Context, b Bug) (Result, error) {
+	r := Result{Bug: b}
+	folder, err := os.MkdirTemp("", "recount-planted-")
+	if err != nil {
+		return r, fmt.Errorf("source: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // in the system's own folder for such
+	overlay, err := b.Overlay(h.Root, folder)
+	if err != nil {
+		return r, err
+	}
+	if r.Units, err = h.units(ctx, b.folder(), overlay); err != nil {
+		return r, fmt.Errorf("source: %s: %w", b.Name, err)
+	}
+	r.Sightings, err = h.through(ctx, folder, overlay, func(w *world) bool { return slices.Contains(w.kinds, b.Kind) })
+	if err != nil {
+		return r, fmt.Errorf("source: %s: %w", b.Name, err)
+	}
+	return r, nil
+}
+
+// Compile tells whether the package of a bug compiles with it.
+func (h *Hunt) Compile(ctx context.Context, b Bug) error {
+	folder, err := os.MkdirTemp("", "recount-planted-")
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // in the system's own folder for such
+	overlay, err := b.Overlay(h.Root, folder)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./"+b.folder())
+	cmd.Dir = h.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("source: %s: %w\n%s", b.Name, err, out)
+	}
+	return nil
+}
+
+// Clean puts the source without a bug through every world, for as long.
+func (h *Hunt) Clean(ctx context.Context) ([]Sighting, error) {
+	folder, err := os.MkdirTemp("", "recount-planted-")
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // in the system's own folder for such
+	every := *h
+	every.Every = true
+	return every.through(ctx, folder, "", func(*world) bool { return true })
+}
+
+// through goes through the worlds that are wanted.
+func (h *Hunt) through(ctx context.Context, folder, overlay string, wanted func(*world) bool) (all []Sighting, err error) {
+	built := map[string]string{}
+	for _, w := range worlds() {
+		if !wanted(&w) || !strings.Contains(w.name, h.In) {
+			continue
+		}
+		if built[w.from] == "" {
+			if built[w.from], err = h.build(ctx, w.from, overlay, folder); err != nil {
+				return all, err
+			}
+		}
+		s := h.in(ctx, &w, built[w.from], folder)
+		h.Tell("  %s: %s", w.name, s.text())
+		all = append(all, s)
+		if s.Found && !h.Every || ctx.Err() != nil {
+			break
+		}
+	}
+	return all, ctx.Err()
+}
+
+func (s *Sighting) text() string {
+	if s.Found {
+		return fmt.Sprintf("%s after %d cases and %.1f s: %.200s", s.Promise, s.Cases, s.Took.Seconds(), s.Words)
+	}
+	return fmt.Sprintf("nothing in %d cases and %.1f s", s.Cases, s.Took.Seconds())
+}
+
+// build compiles a package's tests, or a command, with the overlay.
+func (h *Hunt) build(ctx context.Context, from, overlay, folder string) (string, error) {
+	binary := filepath.Join(folder, strings.ReplaceAll(from, "/", "-"))
+	args := []string{"test", "-c", "-o", binary}
+	if strings.HasPrefix(from, "cmd/") {
+		args = []string{"build", "-o", binary}
+	}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "./"+from)...)
+	cmd.Dir = h.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s does not compile: %w\n%s", from, err, out)
+	}
+	return binary, nil
+}
+
+// in hunts in one world until something is found, or the time is over.
+func (h *Hunt) in(ctx context.Context, w *world, binary, folder string) Sighting {
+	s := Sighting{World: w.name}
+	ctx, cancel := context.WithTimeout(ctx, h.Budget)
+	defer cancel()
+	begun := time.Now()
+	for n := 0; ctx.Err() == nil; n++ {
+		args, env, more := w.call(n)
+		if !more {
+			break
+		}
+		f, found, busy := h.once(ctx, w, binary, folder, args, env)
+		s.Took, s.Busy = time.Since(begun), s.Busy+busy
+		if found {
+			if w.numbered {
+				s.Cases = 0
+			}
+			s.Found, s.Promise, s.Words, s.Cases = true, f.promise, f.words, s.Cases+f.cases
+			return s
+		}
+		if ctx.Err() == nil {
+			s.Cases += f.cases
+		}
+	}
+	return s
+}

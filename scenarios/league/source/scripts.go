@@ -1,0 +1,47 @@
+package source
+
+// script is the path of a Lua text.
+func script(name string) string { return "elector/redisstore/scripts/" + name + ".lua" }
+
+// scriptBugs are in the Lua text of the shipped scripts.
+func scriptBugs() []Bug {
+	return []Bug{
+		{
+			Name: "reserved-from-the-heir", Kind: Script, Breaks: []string{handOver, words},
+			What: "acquire keeps the candidate that the lease is handed over to out, and nobody else",
+			File: script("acquire"), Old: "if g[4] and g[4] ~= id and rest > 0", New: "if g[4] and g[4] == id and rest > 0",
+		}, {
+			Name: "reserved-in-1970", Kind: Script, Breaks: []string{handOver, words},
+			What: "release notes the length of a reservation as its end, so it is over when it begins",
+			File: script("release"), Old: "'reserved', now + ARGV[7])", New: "'reserved', ARGV[7])",
+		}, {
+			Name: "reserved-for-ever", Kind: Script, Breaks: []string{"FailoverBound", "LeaderReturns", handOver, words},
+			What: "release notes the end of a reservation in microseconds: if the heir does not come, nobody else gets the lease for as long as one lasts",
+			File: script("release"), Old: "'reserved', now + ARGV[7])", New: "'reserved', clock() + ARGV[7])",
+		}, {
+			Name: "hand-over-garbled", Kind: Script, Breaks: []string{handOver, "FailoverBound", words},
+			What: "release announces a hand-over with the name before the time, which nobody can read",
+			File: script("release"), Old: "text .. ' ' .. ARGV[7] .. ' ' .. to", New: "text .. ' ' .. to .. ' ' .. ARGV[7]",
+		}, {
+			Name: "tokens-as-text", Kind: Script, Breaks: []string{"TokensIncrease", "LeaseLinearizable", words},
+			What: "acquire compares tokens as text, where 9 comes after 10, so a candidate that knows the ninth token sets the count back",
+			File: script("acquire"), Old: "  if #a ~= #b then return #a < #b end\n", New: "",
+		}, {
+			Name: "own-lease-is-longest", Kind: Script, Breaks: []string{"AtMostOneLeader", "LeaseLinearizable", words},
+			What: "a server that may have forgotten a lease waits as long as the asking candidate's would last, although another one's is longer",
+			File: script("acquire"), Old: "local longest = math.max(tonumber(g[3]) or 0, tonumber(ttl))", New: "local longest = tonumber(ttl)",
+		}, {
+			Name: "candidates-unreadable", Kind: Script, Breaks: []string{handOver, calls},
+			What: "the note that a candidate lives has its priority before its lease, so nobody is found who could be handed over to",
+			File: script("shared"), Old: "now .. ' ' .. ttl .. ' ' .. priority)", New: "now .. ' ' .. priority .. ' ' .. ttl)",
+		}, {
+			Name: "nonce-is-leader", Kind: Script, Breaks: []string{"LeaseLinearizable", words},
+			What: "leader takes the lease's value apart wrongly, and tells the nonce in place of the candidate",
+			File: script("leader"), Old: "local token, _, id = parse(value)", New: "local token, id = parse(value)",
+		}, {
+			Name: "renewal-adds", Kind: Script, Breaks: []string{"BeliefWithinLease", "LeaseLinearizable", "FailoverBound", words},
+			What: "renew makes the lease last from its old end on and not from now, as long as the server is the one that granted",
+			File: script("renew"), Old: "    redis.call('PEXPIREAT', lease, now + ttl)\n", New: "    redis.call('PEXPIREAT', lease, now + redis.call('PTTL', lease) + ttl)\n",
+		},
+	}
+}

@@ -1,0 +1,83 @@
+package source
+
+// shellBugs are in package elector: sessions, calls, terms and callbacks.
+func shellBugs() []Bug {
+	return []Bug{
+		{
+			Name: "first-term-for-ever", Kind: Shell, Breaks: []string{calls, handOver},
+			What: "the elector keeps its first term as the current one, so in all later ones it does not know that it leads",
+			File: "elector/session.go", Old: "s.e.current.Store(s.term)", New: "s.e.current.CompareAndSwap(nil, s.term)",
+		}, {
+			Name: "terms-overlap", Kind: Shell, Breaks: []string{calls},
+			What: "the work of a term does not wait for the end of the work before it",
+			File: "elector/work.go", Old: "\t\t<-before\n", New: "\t\t_ = before\n",
+		}, {
+			Name: "panic-unreported", Kind: Shell, Breaks: []string{"LeaderReturns", calls},
+			What: "work that panics is caught, and nobody is told that it has ended: its leader renews on and does nothing",
+			File: "elector/work.go", Old: "\t\t\tended.Err = &PanicError{v, debug.Stack()}\n", New: "\t\t\tended.Err = &PanicError{v, debug.Stack()}\n\t\t\treturn\n",
+		}, {
+			Name: "panic-kills", Kind: Shell, Breaks: []string{calls},
+			What: "a notification that panics takes the whole process with it",
+			File: "elector/work.go", Old: "if v := recover(); v != nil {\n\t\t\te.cfg.Logger.Error(name+\" panicked\"", New: "if v := recover(); v != nil {\n\t\t\tdefer panic(v)\n\t\t\te.cfg.Logger.Error(name+\" panicked\"",
+		}, {
+			Name: "stopped-before-over", Kind: Shell, Breaks: []string{calls},
+			What: "OnStopped is called when the work has ended, while the term still goes on",
+			File: "elector/work.go", Old: "\t<-t.ended\n", New: "",
+		}, {
+			Name: "returns-before-work", Kind: Shell, Breaks: []string{calls},
+			What: "Run returns while OnStopped is still running",
+			File: "elector/session.go", Old: "\t<-s.worked\n", New: "",
+		}, {
+			Name: "no-overtime", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
+			What: "a request is given up after its time-out, and its connection with it: a store that takes a little longer is never heard",
+			File: "elector/call.go", Old: "context.WithTimeout(s.calls, overtime*r.Timeout)", New: "context.WithTimeout(s.calls, r.Timeout)",
+		}, {
+			Name: "answers-dropped", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
+			What: "an answer that comes while the loop is busy is dropped",
+			File: "elector/session.go", Old: "\tcase s.messages <- msg:\n\tcase <-s.finished:\n\t}\n", New: "\tcase s.messages <- msg:\n\tcase <-s.finished:\n\tdefault:\n\t}\n",
+		}, {
+			Name: "same-nonces-again", Kind: Shell, Breaks: []string{"TokensIncrease", "LeaseLinearizable"},
+			What: "each session of an elector draws the same nonces: a campaign finds the lease of the one before, and goes on with its token",
+			File: "elector/elector.go", Old: "\te.lastRequest = s.machine.LastRequest()\n", New: "\te.lastRequest, e.sessions = s.machine.LastRequest(), 0\n",
+		}, {
+			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
+			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",
+			File: "elector/call.go", Old: "\t\tdefer func() { <-slots }()\n\t\tvar a answer\n", New: "\t\tdefer func() {\n\t\t\tif ctx.Err() == nil {\n\t\t\t\t<-slots\n\t\t\t}\n\t\t}()\n\t\tvar a answer\n",
+		},
+	}
+}
+
+// turnBugs are in package elector, too: how leaders take turns.
+func turnBugs() []Bug {
+	return []Bug{
+		{
+			Name: "works-on", Kind: Shell, Breaks: []string{"FailoverBound", "LeaderReturns"},
+			What: "the work of a leader that is asked to stop is not told so",
+			File: "elector/session.go", Old: "\t\ts.term.giveUp(Reason(t.Why.String()))\n", New: "\t\ts.term.draining.Store(true)\n",
+		}, {
+			Name: "over-is-not-told", Kind: Shell, Breaks: []string{"FailoverBound", "LeaderReturns", calls},
+			What: "the context of a term that is lost is not cancelled",
+			File: "elector/term.go", Old: "\tt.over.Store(true)\n\tt.cancel(fmt.Errorf(\"%w: %s\", ErrTermOver, why))\n", New: "\tt.over.Store(true)\n",
+		}, {
+			Name: "drains-for-the-heir", Kind: Shell, Breaks: []string{handOver},
+			What: "a hand-over gives up the term before it names the heir, whose name comes too late",
+			File: "elector/term.go", Old: "Holder: to})\n\t\tt.giveUp(ReasonResigned)", New: "Holder: \"\"})\n\t\tt.session.put(machine.Input{Kind: machine.Resign, Token: t.token, Holder: to})\n\t\tt.giveUp(ReasonResigned)",
+		}, {
+			Name: "to-whom-it-may-concern", Kind: Shell, Breaks: []string{handOver},
+			What: "a hand-over goes to the first candidate on the list, not to the one that was named",
+			File: "elector/elector.go", Old: "return c.ID != e.id && (c.ID == to || name == to)", New: "return c.ID != e.id && (c.ID == to || name != \"\")",
+		}, {
+			Name: "back-to-equals", Kind: Shell, Breaks: []string{"Stable"},
+			What: "a leader hands over to a candidate whose priority is no higher than its own",
+			File: "elector/failback.go", Old: "c.Priority > best.Priority ||", New: "c.Priority >= best.Priority ||",
+		}, {
+			Name: "back-to-the-dead", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns", handOver},
+			What: "a leader hands over to a better candidate that has not been heard of for long",
+			File: "elector/failback.go", Old: "c.Seen > s.e.cfg.Lease+s.e.cfg.RequestTimeout || ", New: "",
+		}, {
+			Name: "back-to-the-worst", Kind: Shell, Breaks: []string{"Stable", handOver},
+			What: "a leader hands over to the candidate of the lowest priority of those that are better",
+			File: "elector/failback.go", Old: "best := Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n", New: "best := Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n\t\tif best.ID != \"\" {\n\t\t\tbreak\n\t\t}\n",
+		},
+	}
+}

@@ -1,0 +1,168 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// world is a place where bugs are hunted: a binary that is made of the changed
+// source, and how it is called again and again until it finds something.
+type world struct {
+	name  string
+	from  string // the folder that the binary is made of: a package's tests, or a command
+	kinds []Kind // of the bugs that are in code that runs there
+
+	// call is what the binary is called with the nth time. It says no if there
+	// is no further call.
+	call func(n int) (args, env []string, more bool)
+
+	// read makes of a line what was found, if that is something, and how many
+	// cases it took within the call.
+	read func(line string) (f find, found bool)
+
+	cases    int    // of a call; 0: one, or as many as begin
+	begins   string // a line that begins so begins a case
+	numbered bool   // cases are numbered over all calls
+}
+
+// find is something that is wrong in a run.
+type find struct {
+	promise string // or obligation
+	words   string
+	cases   int // it took so many: of this call, or of all if they are numbered
+}
+
+// matcher reads lines that a test has written: the pattern's second group is what
+// was broken, its first one the number of the case, counted from 0 over all calls;
+// empty if these are a case each.
+func matcher(pattern string) func(string) (find, bool) {
+	expression := regexp.MustCompile(pattern)
+	return func(line string) (find, bool) {
+		m := expression.FindStringSubmatch(line)
+		if m == nil {
+			return find{}, false
+		}
+		f := find{promise: m[2], words: strings.TrimSpace(line), cases: 1}
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			f.cases = n + 1
+		}
+		return f, true
+	}
+}
+
+// test calls a test binary.
+func test(run string, env ...string) (args, environment []string) {
+	return []string{"-test.v", "-test.failfast", "-test.count=1", "-test.timeout=20m", "-test.run=" + run}, append(env, "GOMAXPROCS=1")
+}
+
+// worlds are all of them, in the order in which a bug is hunted: those that are
+// fast first.
+func worlds() []world {
+	redis := []Kind{Script, Shell, Client, Listener}
+	scenarios := []Kind{Script, Shell, Client, Listener, Replicas, Quorum, Fence}
+	return []world{
+		{
+			name: "guards", from: "sim/bubble/guards", kinds: []Kind{Fence},
+			call: drawn("^TestDrawn$", 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\S+):`), cases: 200,
+		}, {
+			name: "virtual", from: "cmd/chaos", kinds: []Kind{Script, Quorum},
+			call: func(n int) (args, env []string, more bool) {
+				return []string{"fuzz", "--texts", "--json", "--workers", "1", "--schedules", "2000", "--seed", strconv.Itoa(1 + 2000*n)}, nil, true
+			},
+			read: readFuzz, cases: 2000,
+		}, {
+			name: "virtual scenarios", from: "cmd/chaos", kinds: []Kind{Script, Quorum},
+			call: func(n int) (args, env []string, more bool) {
+				args = []string{"run", "--world", "virtual", "--json", "--seed", strconv.Itoa(n + 1)}
+				return append(args, virtualScenarios...), nil, true
+			},
+			read: readRun, cases: len(virtualScenarios),
+		}, {
+			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
+			call: func(n int) (args, env []string, more bool) {
+				args, env = test("^TestDrawn$", "RECOUNT_CASES=100000", "RECOUNT_SHOW=1")
+				return args, env, n == 0
+			},
+			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`), begins: "case ",
+		}, {
+			name: "bubble, drawn plans", from: "sim/bubble", kinds: scenarios,
+			call: func(n int) (args, env []string, more bool) {
+				args, env = test("^TestDrawnPlans$", "RECOUNT_CASES=10000")
+				return args, env, n == 0
+			},
+			numbered: true, read: matcher(`_test\.go:\d+: case (\d+): \{Promise:(\w+) .*`),
+		}, {
+			name: "bubble, scenarios", from: "sim/bubble", kinds: scenarios,
+			call: func(n int) (args, env []string, more bool) {
+				args, env = test("^TestScenarios$", fmt.Sprintf("RECOUNT_SEEDS=2+%d", 2*n))
+				return args, env, true
+			},
+			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestScenarios/",
+		}, {
+			name: "live", from: "cmd/chaos", kinds: []Kind{Replicas, Quorum, Client, Listener},
+			call: func(n int) (args, env []string, more bool) {
+				args = []string{"run", "--world", "live", "--json", "--parallel", "2", "--seed", strconv.Itoa(n + 1)}
+				return append(args, liveScenarios...), nil, true
+			},
+			read: readRun, cases: len(liveScenarios),
+		},
+	}
+}
+
+// Scenarios whose stores are several servers.
+var (
+	virtualScenarios = []string{"quorum-minority-down", "quorum-node-amnesia", "quorum-lagging-nodes", "store-split", "store-failover", "resign-leader", "store-loss"}
+	liveScenarios    = []string{"isolated-old-master", "quorum-minority-down", "quorum-node-amnesia", "quorum-lagging-nodes", "slow-renewals", "store-crash"}
+)
+
+// drawn calls a test that draws so many cases from a number on.
+func drawn(run string, cases int) func(n int) (args, env []string, more bool) {
+	return func(n int) (args, env []string, more bool) {
+		args, env = test(run, fmt.Sprintf("RECOUNT_CASES=%d+%d", cases, n*cases))
+		return args, env, true
+	}
+}
+
+// readFuzz reads what chaos fuzz --json prints.
+func readFuzz(line string) (find, bool) {
+	var said struct {
+		Failures []struct {
+			Promise, Reason string
+			Schedules       int
+		}
+	}
+	if json.Unmarshal([]byte(line), &said) == nil && len(said.Failures) > 0 {
+		f := said.Failures[0]
+		return find{f.Promise, f.Reason, f.Schedules}, true
+	}
+	return parted(line)
+}
+
+// readRun reads what chaos run --json prints.
+func readRun(line string) (find, bool) {
+	var said struct {
+		Runs []struct {
+			Scenario string
+			Promises []struct{ Name, Verdict, Reason string }
+		}
+	}
+	if json.Unmarshal([]byte(line), &said) != nil {
+		return parted(line)
+	}
+	for i, run := range said.Runs {
+		for _, p := range run.Promises {
+			if p.Verdict == "fail" {
+				return find{p.Name, run.Scenario + ": " + p.Reason, i + 1}, true
+			}
+		}
+	}
+	return find{}, false
+}
+
+// parted reads that a script's text and its port to Go did not do the same.
+func parted(line string) (find, bool) {
+	return find{words, line, 1}, strings.Contains(line, "their ports")
+}

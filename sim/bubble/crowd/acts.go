@@ -1,0 +1,195 @@
+package crowd
+
+import (
+	"context"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// do lets an act happen. It tells whether it had an effect.
+func (r *run) do(ctx context.Context, i int, a Act) bool {
+	p := r.processes[a.Process]
+	began := r.recorder.Now()
+	bit := r.happen(ctx, i, a, p)
+	if t := table[a.Kind]; bit && (t.data || t.server || t.way || a.Kind == Pause || a.Kind == SlowWrites) {
+		r.recordAct(a, p, began)
+	}
+	return bit
+}
+
+// recordAct records an act as a fault, so that who judges can excuse what it explains.
+func (r *run) recordAct(a Act, p *process, began time.Duration) {
+	t := table[a.Kind]
+	targets := []string{p.name}
+	if t.data || t.server {
+		targets = []string{history.StoreTarget}
+	}
+	effect := history.Effect{
+		Cuts:  t.way || a.Kind == Refuse || a.Kind == Freeze || a.Kind == Restart || a.Kind == Pause,
+		Holds: a.Kind == Pause || a.Kind == Freeze || a.Kind == SlowWrites,
+		Skews: a.Kind == StepClock,
+	}
+	id := a.String()
+	on := history.Event{Kind: history.Fault, At: began, ID: id, Fault: a.Kind.String(), Phase: history.On, Targets: targets, Effect: &effect}
+	r.recorder.Record(on)
+	on.Phase, on.Effect, on.Effective, on.Evidence, on.Void = history.Off, nil, history.Bool(true), "it was done", t.data
+	r.recorder.Stamp(on)
+}
+
+func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
+	switch t := table[a.Kind]; {
+	case a.Kind <= CloseStore:
+		return r.strike(ctx, i, a, p)
+	case a.Kind <= Watch:
+		return r.call(ctx, i, a, p)
+	case t.server:
+		return r.serve(ctx, a)
+	case t.way || a.Kind == Hangup:
+		return r.hinder(ctx, a, p)
+	case a.Kind == NoWrites:
+		return r.hold(ctx, a, true, 0)
+	case a.Kind == SlowWrites:
+		return r.hold(ctx, a, false, a.By)
+	default:
+		return r.operate(a, p)
+	}
+}
+
+// strike lets something happen to a process.
+func (r *run) strike(ctx context.Context, i int, a Act, p *process) bool {
+	led, at := p.leads(), r.recorder.Now()
+	switch l := p.current(); {
+	case l == nil:
+		return false
+	case a.Kind == Kill:
+		p.kill()
+		r.leaderOr("kill", len(led) > 0)
+		r.expectSuccessor(ctx, i, a, p, led, at)
+		if a.For == 0 {
+			return true
+		}
+		sleep(ctx, a.For)
+	case a.Kind == Stop:
+		r.leaderOr("stop", len(led) > 0)
+		p.quit(6 * r.longest())
+		r.expectSuccessor(ctx, i, a, p, led, r.recorder.Now())
+		sleep(ctx, a.For)
+	case a.Kind == CloseStore:
+		_ = l.store.Close() // under those who use it
+		sleep(ctx, a.For)
+		p.quit(6 * r.longest())
+	case a.Kind == Pause:
+		r.leaderOr("pause", len(led) > 0)
+		l.stand(ctx, r.pause(a, l, led))
+		return true
+	}
+	p.start(0)
+	return true
+}
+
+// leaderOr notes whom an act hit.
+func (r *run) leaderOr(what string, leader bool) {
+	if leader {
+		r.bite(what + ":leader")
+	} else {
+		r.bite(what + ":follower")
+	}
+}
+
+// pause is how long a process stands still: for a while, or until just before or
+// after the deadline of a term.
+func (r *run) pause(a Act, l *life, led []*candidate) time.Duration {
+	if a.By == 0 || len(led) == 0 {
+		return a.For
+	}
+	r.bite("pause:deadline")
+	t := led[a.Choice%len(led)].current()
+	return max(0, l.clock.Real(t.Deadline())-r.recorder.Now()+a.By)
+}
+
+// hold makes the protected resource slow, or closes it.
+func (r *run) hold(ctx context.Context, a Act, closed bool, takes time.Duration) bool {
+	r.resource.set(closed, takes)
+	sleep(ctx, a.For)
+	r.resource.set(false, 0)
+	return true
+}
+
+// leader is who leads an election in a process's world.
+func (r *run) leader(world, e int) *candidate {
+	for i, p := range r.processes {
+		if r.world(i) != world {
+			continue
+		}
+		if c := p.candidate(e); c != nil && c.leads() {
+			return c
+		}
+	}
+	return nil
+}
+
+// values are what an operator may write by mistake: junk, numbers, leases of nobody.
+var values = []string{
+	"", "junk", "0", "1", "-5", "12", "1e400", "99999999999999999999999", "r1 7 nonce p0/somebody", "r1 999999999 nonce stranger", "r1 x y z", "locked by ops\r\n",
+}
+
+// keys are an election's.
+var keys = []string{"lease", "lease", "token", "guard", "candidates", "terms"}
+
+// lives are times to live in milliseconds; 0: none.
+var timesToLive = []string{"0", "0", "1", "1000", "60000", "7200000"}
+
+// operate lets an operator or a neighbour do something to the data.
+func (r *run) operate(a Act, p *process) (bit bool) {
+	key := p.key(a.Election, keys[a.Choice%len(keys)])
+	lease := p.key(a.Election, "lease")
+	r.data(p, func(do func(...string) redismodel.Reply) {
+		switch a.Kind {
+		case Delete:
+			bit = do("DEL", lease).Int > 0
+		case Persist:
+			bit = do("PERSIST", lease).Int > 0
+		case Expire:
+			bit = do("PEXPIRE", lease, milliseconds(a.For)).Int > 0
+		case Overwrite:
+			bit = true
+			overwrite(do, key, a.Choice/len(keys))
+		case Forget:
+			bit = do("DEL", key).Int > 0
+			if a.Choice == 0 {
+				do("FLUSHALL")
+			}
+		case Message:
+			bit = do("PUBLISH", p.key(a.Election, "wake"), messages[a.Choice%len(messages)]).Int > 0
+		case FlushScripts:
+			bit = true
+			do("SCRIPT", "FLUSH")
+		}
+	})
+	return bit
+}
+
+// overwrite makes a key hold something else, also of another type.
+func overwrite(do func(...string) redismodel.Reply, key string, choice int) {
+	do("DEL", key)
+	value := values[choice%len(values)]
+	switch choice % 5 {
+	case 0:
+		do("HSET", key, "field", value)
+	case 1:
+		do("RPUSH", key, value)
+	default:
+		do("SET", key, value)
+	}
+	if ms := timesToLive[choice%len(timesToLive)]; ms != "0" {
+		do("PEXPIRE", key, ms)
+	}
+}
+
+// messages are what a stranger may send: some look as if they came from an elector.
+var messages = []string{
+	"", "hello", "granted", "granted 5", "released x y", "released 1 0", "released 99999999999 3", "granted 3 7200000 2", "granted 99999999999 7200000 1",
+	"released 3 1 600000 p0/nobody", "released 18446744073709551615 1", "granted 0 0 0",
+}

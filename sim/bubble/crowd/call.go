@@ -1,0 +1,163 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// What calls are held to that do not compete, or hand over.
+
+// call makes a call.
+func (r *run) call(ctx context.Context, i int, a Act, p *process) bool {
+	switch a.Kind {
+	case CallTwice:
+		return callTwice(ctx, p.candidate(a.Election))
+	case Ask:
+		return ask(ctx, a, p.candidate(a.Election))
+	case Watch:
+		return watch(ctx, a, p.candidate(a.Election))
+	}
+	c := r.leader(p.world(), a.Election)
+	if c == nil {
+		return false
+	}
+	switch a.Kind {
+	case Resign:
+		r.resign(ctx, i, a, c)
+	case TransferAway:
+		transferAway(ctx, c)
+	case Transfer:
+		return r.handOver(ctx, i, a, c, p)
+	}
+	return true
+}
+
+// resign makes the leader resign.
+func (r *run) resign(ctx context.Context, i int, a Act, c *candidate) {
+	t, stood, began := c.current(), c.life.gate.stood(), time.Now()
+	at := r.recorder.Now()
+	limited, cancel := context.WithTimeout(ctx, 3*c.config.Lease)
+	defer cancel()
+	c.life.gate.wait()
+	err := t.Resign(limited)
+	took := time.Since(began)
+	if c.life.gate.stood() != stood {
+		return
+	}
+	if t.Context().Err() == nil || took < c.run.RoundTrip/4 && c.elector.IsLeader() {
+		c.find(resignAtOnce, "term %d was resigned, its context is %v, and it leads: %v", t.Token(), t.Context().Err(), c.elector.IsLeader())
+	}
+	if c.callsWork() && (err != nil || took > time.Millisecond) {
+		c.find(resignAtOnce, "Resign of term %d took %v and returned %v", t.Token(), took, err)
+	}
+	r.expectSuccessor(ctx, i, a, c.life.process, []*candidate{c}, at)
+}
+
+// callsWork tells whether the elector knows when the candidate's work ends.
+func (c *candidate) callsWork() bool { return c.manners.Call <= Terms }
+
+// transferAway hands over to a name that nobody has: that must end nothing.
+func transferAway(ctx context.Context, c *candidate) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Lease)
+	defer cancel()
+	err := c.elector.Transfer(ctx, "nobody")
+	if err == nil {
+		c.find(transferErrors, "the lease was handed over to a name that nobody has")
+	}
+	c.transferAsSaid(ctx, err)
+}
+
+func (c *candidate) transferAsSaid(ctx context.Context, err error) {
+	var fatal *elector.FatalError
+	known := err == nil || errors.As(err, &fatal) || documented(err, elector.ErrNotLeading, elector.ErrNoCandidate, elector.ErrNotReleased)
+	if !known && ctx.Err() == nil && !storeError(err) {
+		c.find(transferErrors, "Transfer returned %v", err)
+	}
+}
+
+// storeError tells whether an error is the store's.
+func storeError(err error) bool {
+	var wrapped interface{ Unwrap() error }
+	return errors.As(err, &wrapped)
+}
+
+// callTwice tells a candidate that competes to compete.
+func callTwice(ctx context.Context, c *candidate) bool {
+	if c == nil || c.elector.State() != elector.StateLeader && c.elector.State() != elector.StateFollower {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	began, stood := time.Now(), c.life.gate.stood()
+	err := c.elector.Run(ctx)
+	if time.Since(began) == 0 && c.life.gate.stood() == stood && !errors.Is(err, elector.ErrActive) {
+		c.find(twiceRefused, "a second call of Run returned %v", err)
+	}
+	return true
+}
+
+// ask asks what can be asked.
+func ask(ctx context.Context, a Act, c *candidate) bool {
+	if c == nil {
+		return false
+	}
+	stood, began := c.life.gate.stood(), time.Now()
+	if a.Choice%4 == 0 {
+		leader, err := c.elector.Leader(ctx)
+		if took := time.Since(began); took > 2*c.config.RequestTimeout+time.Millisecond && c.life.gate.stood() == stood {
+			c.find(questionsEnd, "Leader took %v", took)
+		}
+		return err == nil && leader.ID != ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.config.Lease)
+	defer cancel()
+	var err error
+	switch a.Choice % 4 {
+	case 1:
+		_, err = c.elector.Candidates(ctx)
+	case 2:
+		_, err = c.elector.Preflight(ctx)
+	default:
+		var past []elector.PastTerm
+		past, err = c.elector.History(ctx, 10)
+		for i := 1; i < len(past); i++ {
+			if past[i].Token >= past[i-1].Token && !c.run.losesCount() {
+				c.find(questionsEnd, "History has term %d before %d", past[i-1].Token, past[i].Token)
+			}
+		}
+	}
+	if took := time.Since(began); took > c.config.Lease+10*time.Millisecond && c.life.gate.stood() == stood {
+		c.find(questionsEnd, "a question took %v, its context %v", took, c.config.Lease)
+	}
+	return err == nil
+}
+
+// watch observes an election.
+func watch(ctx context.Context, a Act, c *candidate) bool {
+	if c == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.For)
+	defer cancel()
+	o := elector.ObserveOptions{Poll: c.config.Lease, Retry: c.config.Retry, RequestTimeout: c.config.RequestTimeout, Clock: c.life.clock}
+	began, stood := time.Now(), c.life.gate.stood()
+	seen := 0
+	var last elector.Leader
+	for leader, err := range elector.Observe(ctx, recorded{c.life.store, c.life}, c.config.Election, o) {
+		if err != nil {
+			continue
+		}
+		if seen > 0 && leader.ID == last.ID && leader.Token == last.Token {
+			c.find(observes, "%s with token %d was yielded twice", leader.ID, leader.Token)
+		}
+		seen++
+		last = leader
+	}
+	if took := time.Since(began); took > a.For+2*c.config.RequestTimeout && c.life.gate.stood() == stood {
+		c.find(observes, "Observe ended %v after its context was done", took-a.For)
+	}
+	return seen > 0
+}

@@ -1,0 +1,139 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// compete makes the candidate compete until ctx is done, in its process's way:
+// whatever ends is begun again, as by a supervisor.
+func (c *candidate) compete(ctx context.Context) {
+	for ctx.Err() == nil {
+		switch c.manners.Call {
+		case Run, Once:
+			c.callRun(ctx)
+		case Terms:
+			c.callTerms(ctx)
+		case Campaign:
+			c.callCampaign(ctx)
+		case TryAcquire:
+			c.callTry(ctx)
+		}
+		sleep(ctx, c.config.Lease/8)
+	}
+}
+
+func (c *candidate) callRun(ctx context.Context) {
+	due := c.due()
+	err := c.elector.Run(ctx)
+	c.run.bite("call:" + c.manners.Call.String())
+	c.ranAsSaid(ctx, err)
+	c.over(ctx, due)
+}
+
+func (c *candidate) callTerms(ctx context.Context) {
+	due := c.due()
+	defer func() {
+		if v := recover(); v != nil { // the body's own: the loop has cleaned up
+			c.over(ctx, due)
+		}
+	}()
+	var last error
+	for t, err := range c.elector.Terms(ctx) {
+		if err != nil {
+			last = err
+			continue
+		}
+		c.run.bite("call:terms")
+		func() {
+			defer c.working(t)()
+			c.work(t.Context(), t)
+		}()
+	}
+	c.termsAsSaid(ctx, last)
+	c.over(ctx, due)
+}
+
+func (c *candidate) callCampaign(ctx context.Context) {
+	due := c.due()
+	ctx, cancel := context.WithTimeout(ctx, 4*c.config.Lease)
+	defer cancel()
+	t, err := c.elector.Campaign(ctx)
+	c.campaignAsSaid(ctx, t, err, due)
+	if t != nil {
+		c.run.bite("call:campaign")
+		c.workOff(t)
+	}
+}
+
+func (c *candidate) callTry(ctx context.Context) {
+	due := c.due()
+	ctx, cancel := context.WithTimeout(ctx, 2*c.config.Lease)
+	defer cancel()
+	t, err := c.elector.TryAcquire(ctx)
+	c.tryAsSaid(ctx, t, err, due)
+	if t != nil {
+		c.run.bite("call:try")
+		c.workOff(t)
+	}
+}
+
+// workOff does the work of a term that the candidate called for, and gives it back.
+func (c *candidate) workOff(t *elector.Term) {
+	func() {
+		defer func() { _ = recover() }() // who calls for a term looks after it
+		defer c.working(t)()
+		c.work(t.Context(), t)
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*c.config.Lease)
+	defer cancel()
+	c.resignedAsSaid(ctx, t, t.Resign(ctx))
+}
+
+// work writes as long as the term lasts.
+func (c *candidate) work(ctx context.Context, t *elector.Term) {
+	c.mu.Lock()
+	c.term = t
+	c.mu.Unlock()
+	c.leading()
+	go c.awaitEnd(ctx, t)
+	began := time.Now()
+	pace := time.NewTicker(c.run.pace())
+	defer pace.Stop()
+	for n := 1; ctx.Err() == nil; n++ {
+		c.consistent(ctx, t)
+		if t.Check(0) != nil {
+			break
+		}
+		if fence, ok := c.write(ctx, t, n); !ok {
+			t.Refused(fence)
+			c.run.bite("refused")
+			break
+		}
+		if ends := c.manners.Ends; ends > 0 && time.Since(began) >= ends && !c.run.healed() {
+			c.run.bite("ends")
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-pace.C:
+		}
+		c.life.gate.wait()
+	}
+	if ctx.Err() != nil || c.manners.Works == Panics {
+		c.take("works", c.manners.Works) // work that hangs in its term is the caller's, and the leader may lead
+	}
+}
+
+// documented tells whether an error is one of those.
+func documented(err error, documented ...error) bool {
+	for _, one := range documented {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+package crowd
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+)
+
+// candidate is a process's candidate in an election: an elector, who calls it, and
+// what its calls and callbacks have shown.
+type candidate struct {
+	life    *life
+	run     *run
+	index   int    // of the election
+	name    string // of the election, in the history
+	manners Manners
+	elector *elector.Elector
+	config  elector.Config // with the defaults that matter here
+
+	mu     sync.Mutex
+	term   *elector.Term // the last one
+	ledger ledger
+}
+
+func newCandidate(l *life, e int) *candidate {
+	p := l.process
+	c := &candidate{life: l, run: p.run, index: e, name: p.named(election(e)), manners: p.manners()}
+	lease := p.run.lease(p.index)
+	m := c.manners
+	c.config = elector.Config{
+		Election: election(e), ID: p.name, Lease: lease, Renew: lease / 3, Retry: lease / 15, RequestTimeout: lease / 6, DrainTimeout: 2 * lease,
+		Drift: m.Drift, Priority: m.Priority, Once: m.Call == Once,
+		Clock: l.clock, Logger: quiet, OnEvent: c.onEvent, OnLeader: c.onLeader,
+	}
+	if m.Failback {
+		c.config.Failback = 2 * lease
+	}
+	if m.Logs != AtOnce || c.byLog() {
+		c.config.Logger = slog.New(journal{c})
+	}
+	if m.Call == Run || m.Call == Once {
+		c.config.OnStarted, c.config.OnStopped = c.onStarted, c.onStopped
+	}
+	var err error
+	if c.elector, err = elector.New(recorded{l.store, l}, c.config); err != nil {
+		panic("crowd: " + err.Error()) // the settings are derived from a valid lease
+	}
+	return c
+}
+
+// current is the last term, and whether there was one.
+func (c *candidate) current() *elector.Term {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.term
+}
+
+// leads tells whether the candidate is in a term that it does not give up.
+func (c *candidate) leads() bool {
+	t := c.current()
+	return t != nil && t.Context().Err() == nil && t.Check(0) == nil
+}
+
+// onEvent takes in what the candidate believes.
+func (c *candidate) onEvent(ev elector.Event) {
+	defer c.notified()()
+	c.heard(ev)
+	if !c.byLog() {
+		c.tell(ev)
+	}
+	if ev.Kind == elector.EventElected || ev.Kind == elector.EventTrouble {
+		c.take("tells", c.manners.Tells)
+	}
+}
+
+func (c *candidate) onLeader(elector.Leader) { defer c.notified()() }
+
+// tell records what the candidate believes.
+func (c *candidate) tell(ev elector.Event) {
+	l := c.life
+	l.gate.wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return
+	}
+	event := history.Event{At: l.clock.Real(ev.At), Node: l.process.name, Election: c.name, Token: ev.Token}
+	switch ev.Kind {
+	case elector.EventElected, elector.EventExtended:
+		event.Kind, event.Until = history.Elected, history.At(l.clock.Real(ev.Until))
+		if ev.Kind == elector.EventExtended {
+			event.Kind = history.Extended
+		}
+	case elector.EventDeposed:
+		event.Kind, event.Why = history.Deposed, history.Why(ev.Reason)
+	default:
+		return
+	}
+	c.run.recorder.Record(event)
+}
+
+// onStarted and onStopped are the callbacks of Run.
+func (c *candidate) onStarted(ctx context.Context, t *elector.Term) {
+	c.life.gate.wait()
+	defer c.working(t)()
+	c.work(ctx, t)
+}
+
+func (c *candidate) onStopped(t *elector.Term, _ elector.Reason) {
+	c.life.gate.wait()
+	defer c.stopping(t)()
+	c.take("stops", c.manners.Stops)
+}
+
+// take takes as long as the manner wants; a manner that hangs does until the end of
+// the run.
+func (c *candidate) take(what string, m Manner) {
+	if m == AtOnce {
+		return
+	}
+	c.run.bite(what + ":" + m.String())
+	d := time.Duration(0)
+	switch m {
+	case Slowly:
+		d = c.config.Lease / 2
+	case Late:
+		d = 3 * c.config.Lease
+	case Panics:
+		panic("crowd: a callback panics")
+	case Never:
+		<-c.run.over
+	}
+	select {
+	case <-time.After(d):
+	case <-c.run.over:
+	}
+}

@@ -1,0 +1,181 @@
+package crowd
+
+import (
+	"context"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// What is owed in time, where nothing else goes on.
+
+// quietAround tells whether no other act disturbs the act's election, or all of its
+// world, from so long before the act to so long after it, and all processes of that
+// world are plain and have what they need.
+func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool {
+	if r.Crowded() {
+		return false
+	}
+	for j, m := range r.Case.Processes {
+		if r.world(j) == w && !m.plain() {
+			return false
+		}
+	}
+	for j, other := range r.Acts {
+		near := other.end() > a.At-before && other.At < a.At+after
+		if j != i && near && r.disturbs(other, a, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// disturbs tells whether an act may disturb the election of another one, which is
+// in that world.
+func (r *run) disturbs(other, a Act, w int) bool {
+	switch table[other.Kind].reach {
+	case nobody:
+		return false
+	case one:
+		return r.world(other.Process) == w && (other.Election == a.Election || table[a.Kind].reach == world)
+	case world:
+		return r.world(other.Process) == w
+	default:
+		return true
+	}
+}
+
+// expectSuccessor expects somebody to be elected where a process led that has died,
+// resigned or stopped.
+func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led []*candidate, since time.Duration) {
+	obligation, bound := slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip
+	if a.Kind == Kill {
+		obligation, bound = slowFailover, r.Lease+3*r.Lease/10+10*r.RoundTrip
+	}
+	begins := a
+	begins.At = since
+	if !r.quietAround(i, begins, p.world(), 3*r.Lease, bound+r.Lease) || !r.others(p) {
+		return
+	}
+	go func() {
+		sleep(ctx, bound)
+		for _, c := range led {
+			if r.electedBetween(c.name, since, since+bound) || r.ending() {
+				continue
+			}
+			if r.elsewhere(c, since, since+bound) {
+				obligation = foreignHint
+			}
+			r.find(obligation, "nobody was elected in %s for %v after %v, when its leader %s left: %s", c.name, bound, since, p.name, a.Kind)
+			return
+		}
+		r.bite("successor:" + a.Kind.String())
+	}()
+}
+
+// others tells whether another process of the world has lived for some time, so that
+// somebody can succeed.
+func (r *run) others(p *process) bool {
+	for _, other := range r.processes {
+		if l := other.current(); other != p && other.world() == p.world() && l != nil && l.age() > r.Lease {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere tells whether somebody was elected in an election of that name in
+// another database meanwhile.
+func (r *run) elsewhere(c *candidate, from, to time.Duration) bool {
+	for _, p := range r.processes {
+		if p.prefix() == c.life.process.prefix() && p.database() != c.life.process.database() && r.electedBetween(p.named(c.config.Election), from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// handOver makes the leader of an election hand over to the process of a name.
+func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *process) bool {
+	if from.life.process == to {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, 2*r.longest())
+	defer cancel()
+	began, heir := r.recorder.Now(), to.current()
+	from.life.gate.wait()
+	err := from.elector.Transfer(limited, to.name)
+	from.transferAsSaid(limited, err)
+	r.leaderOr("transfer", heir != nil)
+	if err != nil || heir == nil {
+		return err == nil
+	}
+	again := to.died >= 0 && began-to.died < 3*r.Lease
+	if again {
+		r.bite("transfer:restarted")
+	}
+	go r.expectHeir(ctx, i, a, from, to, heir, again, began)
+	return true
+}
+
+// expectHeir expects the heir to be elected soon after a hand-over.
+func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, again bool, began time.Duration) {
+	given := r.recorder.Now()
+	bound := r.Lease/5 + 6*r.RoundTrip
+	age := heir.age()
+	sleep(ctx, bound)
+	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || r.electedBetween(from.name, began, given+bound) {
+		return
+	}
+	if !r.quietAround(i, a, to.world(), r.Lease/10, given-began+bound) {
+		return
+	}
+	obligation := slowHandOver
+	switch {
+	case again:
+		obligation = deadHeir
+	case r.elsewhere(from, began-r.Lease, given+bound):
+		obligation = foreignHint
+	}
+	r.find(obligation, "%s was handed over to %s, which lives, at %v, and nobody was elected for %v", from.name, to.name, began, bound)
+}
+
+// lookAround looks, in the calm at the end, whether everybody knows what everybody
+// may know.
+func (r *run) lookAround(ctx context.Context) {
+	if r.Crowded() || len(r.Acts) > 0 && r.hasOf(func(t trait) bool { return t.data || t.server }) {
+		return
+	}
+	for e := range min(r.Elections, 3) {
+		for w := range r.worlds() {
+			if c := r.leader(w, e); c != nil {
+				r.listed(ctx, w, c)
+			}
+		}
+	}
+}
+
+// listed expects the live candidates of a world to be listed.
+func (r *run) listed(ctx context.Context, w int, leader *candidate) {
+	ctx, cancel := context.WithTimeout(ctx, r.Lease)
+	defer cancel()
+	all, err := leader.elector.Candidates(ctx)
+	if err != nil {
+		return
+	}
+	heard := map[string]elector.Candidate{}
+	for _, c := range all {
+		heard[c.ID] = c
+	}
+	for i, p := range r.processes {
+		l := p.current()
+		if r.world(i) != w || l == nil || l.age() < 2*r.longest() || !p.manners().plain() {
+			continue
+		}
+		c := l.candidates[leader.index]
+		is, ok := heard[c.elector.ID()]
+		if slack := c.config.Lease + c.config.RequestTimeout + 3*r.RoundTrip; !ok || is.Seen > slack {
+			c.find(candidatesListed, "%d are listed, and %s, which competes: %v, was seen %v ago", len(all), c.elector.ID(), ok, is.Seen)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package crowd
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// header says to the checkers what such a run can be held to.
+func (r *run) header() history.Header {
+	h := history.Header{
+		Scenario: "crowd", Subject: "recount", World: "bubble", Seed: r.Number, Lease: r.longest(), Renew: r.Lease / 3, Retry: r.Lease / 15,
+		DriftPPM: r.driftPPM(), Margin: time.Millisecond, Write: r.pace(), ReturnBound: r.bound(), Redis: "model of redis " + redismodel.Version,
+		Promises: r.promises(),
+	}
+	for _, p := range r.processes {
+		h.Nodes = append(h.Nodes, p.name)
+	}
+	return h
+}
+
+// driftPPM is the share that every deadline leaves, on the run's clock.
+func (r *run) driftPPM() int64 {
+	least := math.Inf(1)
+	for _, m := range r.Processes {
+		if m.Skew != 0 {
+			return 0 // a clock that is as slow as it may be uses all of its share up
+		}
+		least = min(least, cmp.Or(m.Drift, elector.DefaultDrift))
+	}
+	return int64(least * 1e6)
+}
+
+// promises are those that the run can be held to.
+func (r *run) promises() []string {
+	all := []string{"WellFormed", "BeliefWithinLease", "LossHeeded", "WriteWithinTerm", "FencedWrites", "LeaderReturns"}
+	if !r.endsLeases() {
+		all = append(all, "AtMostOneLeader")
+	}
+	if !r.losesCount() {
+		all = append(all, "TokensIncrease")
+	}
+	if !r.hasOf(func(t trait) bool { return t.data }) && r.Elections <= few {
+		all = append(all, "LeaseLinearizable")
+	}
+	if len(r.Acts) == 0 && !r.Crowded() && !r.anyone(func(m Manners) bool { return !m.plain() }) {
+		all = append(all, "Stable")
+	}
+	return all
+}
+
+// endsLeases tells whether the server may end a lease before its time, which no
+// elector survives: its clock is set forward, or its record of leases is lost and
+// nobody knows how long the longest lasts.
+func (r *run) endsLeases() bool {
+	forward := func(a Act) bool { return a.Kind == StepClock && a.By > 0 }
+	for _, a := range r.Acts {
+		if forward(a) {
+			return true
+		}
+	}
+	return r.longest() > r.shortest() && r.Has(Forget, Overwrite, Restart, Failback)
+}
+
+// losesCount tells whether the count of tokens may go down: somebody wrote it, or it
+// was lost while the server's clock, which stands in for it, was wrong.
+func (r *run) losesCount() bool {
+	return r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Restart, Failback)
+}
+
+func (r *run) shortest() time.Duration {
+	shortest := r.Lease
+	for i := range r.Processes {
+		shortest = min(shortest, r.lease(i))
+	}
+	return shortest
+}
+
+// Crowded tells whether the renewals of a process alone keep a fifth of its
+// connections busy, or requests are hardly answered in time.
+func (c Case) Crowded() bool {
+	for i, m := range c.Processes {
+		pool := cmp.Or(m.Pool, 4)
+		lease := c.lease(i).Seconds()
+		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*lease/3/5 || c.RoundTrip.Seconds()*3 > lease/6 {
+			return true
+		}
+	}
+	return false
+}
+
+// bound is how long an election may be without a leader that works once nothing
+// happens any more: a lease, its half, and some round trips; and more where the
+// store was changed, the network is to come to itself, and for what the work of the
+// last term takes.
+func (r *run) bound() time.Duration {
+	lease := r.longest()
+	bound := lease + lease/2 + 10*r.RoundTrip
+	if r.hasOf(func(t trait) bool { return t.data || t.server }) {
+		bound += 2 * lease
+	}
+	if r.hasOf(func(t trait) bool { return t.way || t.server }) || r.Has(Hangup, Pause, CloseStore, Stop) {
+		bound += 2*lease + 4*time.Second
+	}
+	if r.anyone(func(m Manners) bool { return !m.plain() }) {
+		bound += 3 * lease // work may hold on to its lease for so long (DrainTimeout)
+	}
+	return bound
+}
+
+// pace is how often a leader writes.
+func (r *run) pace() time.Duration { return r.Lease / time.Duration(r.Writes) }

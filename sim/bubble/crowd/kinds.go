@@ -1,0 +1,145 @@
+package crowd
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind is what happens at a moment.
+type Kind int
+
+// The kinds of what happens to a process, and of calls.
+const (
+	Kill         Kind = iota // a process is killed, and started again under its name after Act.For; never if that is 0
+	Stop                     // its context is cancelled, and it is started again
+	Pause                    // it stands still: for Act.For, or until Act.By beside the end of a term that it is in
+	CloseStore               // its store is closed under it; when it has ended it is started again
+	Transfer                 // whoever leads an election hands it over to the process of that name
+	TransferAway             // and to a name that nobody has
+	Resign                   // whoever leads an election resigns
+	CallTwice                // a candidate is told to compete that does so already
+	Ask                      // a candidate is asked who leads, who competes, what was and what it is worth
+	Watch                    // somebody observes an election for Act.For
+
+	// What operators and neighbours do to the data.
+
+	Delete       // the lease's key is deleted
+	Persist      // its time to live is taken away
+	Expire       // it is set to Act.For
+	Overwrite    // a key of an election gets any value and time to live
+	Forget       // a key of an election is deleted, or all are
+	Message      // a stranger sends a message on an election's channel
+	FlushScripts // SCRIPT FLUSH
+
+	// What happens to the server.
+
+	Failback  // the primary is replaced by its replica, and comes back after Act.For, without a restart
+	StepClock // its clock steps by Act.By
+	Restart   // it ends, and is started after Act.For, with its data or without
+	Freeze    // it answers nothing for Act.For
+	Refuse    // it refuses commands for Act.For: memory, rights, loading
+	Hangup    // CLIENT KILL: it closes a process's connections
+
+	// What happens to the way between a process and the server.
+
+	Cut    // in one of its manners, for Act.For
+	Slow   // each message takes Act.By more, for Act.For
+	Narrow // so many kilobytes a second, for Act.For
+	Strand // its connections are half open from now on
+
+	// What happens to the protected resource.
+
+	NoWrites   // it refuses everything for Act.For
+	SlowWrites // each write takes Act.By, for Act.For
+
+	kinds
+)
+
+// trait is what is known of a kind.
+type trait struct {
+	name   string
+	weight int
+	reach  reach
+	data   bool // it changes the store's data
+	server bool // it happens to the server, for everybody
+	way    bool // it happens to the way to it
+}
+
+// reach is whom an act disturbs.
+type reach int
+
+const (
+	nobody reach = iota
+	one          // the candidates of its election, in its world
+	world        // all of its world
+	all
+)
+
+var table = [kinds]trait{
+	Kill:         {name: "kill", weight: 8, reach: world},
+	Stop:         {name: "stop", weight: 3, reach: world},
+	Pause:        {name: "pause", weight: 3, reach: world},
+	CloseStore:   {name: "close store", weight: 1, reach: world},
+	Transfer:     {name: "transfer", weight: 10, reach: one},
+	TransferAway: {name: "transfer away", weight: 1, reach: one},
+	Resign:       {name: "resign", weight: 6, reach: one},
+	CallTwice:    {name: "call twice", weight: 1},
+	Ask:          {name: "ask", weight: 2},
+	Watch:        {name: "watch", weight: 2},
+	Delete:       {name: "delete", weight: 3, reach: one, data: true},
+	Persist:      {name: "persist", weight: 2, reach: one, data: true},
+	Expire:       {name: "expire", weight: 3, reach: one, data: true},
+	Overwrite:    {name: "overwrite", weight: 2, reach: one, data: true},
+	Forget:       {name: "forget", weight: 2, reach: one, data: true},
+	Message:      {name: "message", weight: 2, reach: all, data: true}, // channels know no databases
+	FlushScripts: {name: "flush scripts", weight: 1},
+	Failback:     {name: "failback", weight: 4, reach: all, data: true, server: true},
+	StepClock:    {name: "step clock", weight: 2, reach: all, data: true, server: true},
+	Restart:      {name: "restart", weight: 2, reach: all, data: true, server: true},
+	Freeze:       {name: "freeze", weight: 2, reach: all, server: true},
+	Refuse:       {name: "refuse", weight: 2, reach: all, server: true},
+	Hangup:       {name: "hang up", weight: 2, reach: world},
+	Cut:          {name: "cut", weight: 4, reach: world, way: true},
+	Slow:         {name: "slow", weight: 2, reach: world, way: true},
+	Narrow:       {name: "narrow", weight: 1, reach: world, way: true},
+	Strand:       {name: "strand", weight: 2, reach: world, way: true},
+	NoWrites:     {name: "no writes", weight: 1, reach: all},
+	SlowWrites:   {name: "slow writes", weight: 1, reach: all},
+}
+
+func (k Kind) String() string { return table[k].name }
+
+// Act is something that happens.
+type Act struct {
+	At       time.Duration
+	Kind     Kind
+	Process  int // that it happens to, or is handed over to, or in whose world it happens
+	Election int
+	For      time.Duration
+	By       time.Duration
+	Choice   int // of the kind's ways, such as a value, a key, a cut
+}
+
+func (a Act) String() string {
+	text := fmt.Sprintf("%v %s p%d e%d", a.At, a.Kind, a.Process, a.Election)
+	if a.For != 0 {
+		text += fmt.Sprintf(" for %v", a.For)
+	}
+	if a.By != 0 {
+		text += fmt.Sprintf(" by %v", a.By)
+	}
+	if a.Choice != 0 {
+		text += fmt.Sprintf(" choice %d", a.Choice)
+	}
+	return text
+}
+
+// end is when the act is over.
+func (a Act) end() time.Duration {
+	switch a.Kind {
+	case Expire, Watch:
+		return a.At // For is what it sets, or how long somebody looks
+	default:
+		return a.At + a.For
+	}
+}

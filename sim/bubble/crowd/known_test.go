@@ -1,0 +1,44 @@
+package crowd_test
+
+import (
+	"slices"
+
+	"github.com/recount-io/recount/sim/bubble/crowd"
+)
+
+// cause is a fault of the elector that is known and not mended yet: in which cases
+// something is wrong because of it.
+type cause struct {
+	name string
+	is   func(c crowd.Case, what string) bool
+}
+
+// causes are those. The first that fits is taken.
+var causes = []cause{
+	{"a callback that hangs: its candidate is elected again, and does no work", func(c crowd.Case, what string) bool {
+		return what == "idle leader" && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool {
+			return m.Call <= crowd.Once && (m.Works == crowd.Never || m.Stops == crowd.Never)
+		})
+	}},
+	{"many elections on few connections, far away: nobody ever leads", func(c crowd.Case, what string) bool {
+		return slices.Contains([]string{"nobody ever led", "LeaderReturns", "idle leader"}, what) && c.Crowded()
+	}},
+	{"a primary that was replaced and comes back without a restart grants at once", func(c crowd.Case, what string) bool {
+		return (what == "AtMostOneLeader" || what == "TokensIncrease") && c.Has(crowd.Failback)
+	}},
+	{"a key or a message with a time of hours: nobody tries before it is over", func(c crowd.Case, what string) bool {
+		return what == "LeaderReturns" && c.Has(crowd.Expire, crowd.Message, crowd.Overwrite, crowd.StepClock)
+	}},
+	{"two databases, elections of one name: hints of one put off the other", func(_ crowd.Case, what string) bool { return what == "foreign hint" }},
+	{"hand-over to a name whose process was restarted: the dead one is given the lease", func(_ crowd.Case, what string) bool { return what == "dead heir" }},
+}
+
+// known is the cause of something that is wrong, "" if it is none that is known.
+func known(c crowd.Case, what string) string {
+	for _, k := range causes {
+		if k.is(c, what) {
+			return k.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,203 @@
+package crowd
+
+import (
+	"time"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// Obligation is something that the documents of the elector's calls say, and that
+// every case is held to: its name, and what they say.
+type Obligation struct{ Name, Says string }
+
+// Obligations are those that a case looks at.
+var Obligations = []Obligation{
+	{workOnce, "OnStarted is called once for each term, and every later term has a larger token"},
+	{workAlone, "the next term's work does not begin before OnStopped of the last one has returned"},
+	{stopOnce, "OnStopped is called once for each term, after its work has ended and the term is over"},
+	{callbackAlone, "OnEvent and OnLeader are called one at a time"},
+	{transitions, "OnEvent gets every transition, in order: a term is elected, extended, deposed"},
+	{contextInTime, "a term's context is done at its deadline, and its Err looks at the clock itself"},
+	{checkHolds, "Check returns nil only if the lease is held for so long"},
+	{resignAtOnce, "Resign ends the term: IsLeader is false and the context is done at once; it returns at once where the elector knows of the work"},
+	{released, "after a term of Campaign, Resign returns nil only if the lease is given back"},
+	{runReturns, "Run and Terms end when their context is done, after one term with Once, or with the error that they name, soon, and when all callbacks have returned"},
+	{campaignReturns, "Campaign and TryAcquire return a term or an error that they name, soon after their context is done"},
+	{stoppedAfter, "an elector that does not run is stopped, and does not lead"},
+	{twiceRefused, "a second call that competes returns ErrActive"},
+	{transferErrors, "Transfer returns an error that it names, or the lease is given back; a name that nobody has is ErrNoCandidate, and ends nothing"},
+	{questionsEnd, "Leader is answered, or given up after twice the request time-out; other questions when their context is done"},
+	{observes, "Observe yields who leads whenever it changes, and ends when its context is done"},
+	{candidatesListed, "Candidates lists the live candidates; a candidate is heard of at least once a lease"},
+	{slowHandOver, "about two round trips lie between the two terms of a hand-over"},
+	{deadHeir, "Transfer hands over to a live candidate"},
+	{slowFailover, "who crashed is replaced within about one lease"},
+	{foreignHint, "stores never see each other's elections"},
+	{slowResignation, "who resigned or stopped is replaced within milliseconds"},
+}
+
+// The names of the obligations.
+const (
+	workOnce         = "work once"
+	workAlone        = "work alone"
+	stopOnce         = "stop once"
+	callbackAlone    = "callback alone"
+	transitions      = "transitions"
+	contextInTime    = "context in time"
+	checkHolds       = "check holds"
+	resignAtOnce     = "resign at once"
+	released         = "released"
+	runReturns       = "run returns"
+	campaignReturns  = "campaign returns"
+	stoppedAfter     = "stopped after"
+	twiceRefused     = "twice refused"
+	transferErrors   = "transfer errors"
+	questionsEnd     = "questions end"
+	observes         = "observes"
+	candidatesListed = "candidates listed"
+	slowHandOver     = "slow hand-over"
+	deadHeir         = "dead heir"
+	slowFailover     = "slow failover"
+	foreignHint      = "foreign hint"
+	slowResignation  = "slow resignation"
+)
+
+// ledger is what a candidate's callbacks have shown so far. The candidate's lock
+// guards it.
+type ledger struct {
+	worked   uint64        // the token of the last work
+	working  *elector.Term // whose work has begun, and whose OnStopped has not returned
+	returned bool          // that work has ended
+	stops    bool          // its OnStopped was called
+	notices  int           // calls of OnEvent and OnLeader under way
+	believed uint64        // the token of the term that the events are in; 0: none
+	elected  uint64        // the token of the last one
+}
+
+// find notes that the elector broke an obligation, if the candidate's process lives.
+func (c *candidate) find(obligation, format string, args ...any) {
+	if !c.life.gone() {
+		c.run.find(obligation, "%s of %s: "+format, append([]any{c.name, c.life.process.name}, args...)...)
+	}
+}
+
+// working notes that the work of a term begins, and returns what to call at its end.
+func (c *candidate) working(t *elector.Term) (done func()) {
+	c.mu.Lock()
+	before, after, worked := c.ledger.working, c.ledger.returned, c.ledger.worked
+	c.ledger.working, c.ledger.returned, c.ledger.stops, c.ledger.worked = t, false, false, t.Token()
+	c.mu.Unlock()
+	if t.Token() <= worked {
+		c.find(workOnce, "the work of term %d begins after that of %d", t.Token(), worked)
+	}
+	if before != nil && (!after || c.callsBack()) {
+		c.find(workAlone, "the work of term %d begins before that of %d has ended and OnStopped returned", t.Token(), before.Token())
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ledger.returned = true
+	}
+}
+
+// callsBack tells whether the candidate has callbacks for its terms.
+func (c *candidate) callsBack() bool { return c.config.OnStopped != nil }
+
+// stopping notes that OnStopped is called, and returns what to call at its end.
+func (c *candidate) stopping(t *elector.Term) (done func()) {
+	c.mu.Lock()
+	last, returned, twice := c.ledger.working, c.ledger.returned, c.ledger.stops
+	c.ledger.stops = true
+	c.mu.Unlock()
+	switch {
+	case last != t:
+		c.find(stopOnce, "OnStopped of term %d is called, which has no work", t.Token())
+	case twice:
+		c.find(stopOnce, "OnStopped of term %d is called twice", t.Token())
+	case !returned:
+		c.find(stopOnce, "OnStopped of term %d is called while its work goes on", t.Token())
+	case t.Check(0) == nil:
+		c.find(stopOnce, "OnStopped of term %d is called while the term goes on", t.Token())
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ledger.working = nil
+	}
+}
+
+// notified notes that OnEvent or OnLeader is called, and returns what to call at
+// its end.
+func (c *candidate) notified() (done func()) {
+	c.life.gate.wait()
+	c.mu.Lock()
+	c.ledger.notices++
+	n := c.ledger.notices
+	c.mu.Unlock()
+	if n > 1 {
+		c.find(callbackAlone, "%d calls at one time", n)
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ledger.notices--
+	}
+}
+
+// heard follows the transitions.
+func (c *candidate) heard(ev elector.Event) {
+	c.mu.Lock()
+	in, last := c.ledger.believed, c.ledger.elected
+	switch ev.Kind {
+	case elector.EventElected:
+		c.ledger.believed, c.ledger.elected = ev.Token, ev.Token
+	case elector.EventDeposed:
+		c.ledger.believed = 0
+	}
+	c.mu.Unlock()
+	switch {
+	case ev.Kind == elector.EventElected && (in != 0 || ev.Token <= last):
+		c.find(transitions, "elected with token %d in the term of %d, after %d", ev.Token, in, last)
+	case (ev.Kind == elector.EventExtended || ev.Kind == elector.EventDeposed) && ev.Token != in:
+		c.find(transitions, "%s with token %d in the term of %d", ev.Kind, ev.Token, in)
+	}
+}
+
+// consistent looks at what a term says of itself.
+func (c *candidate) consistent(ctx interface{ Err() error }, t *elector.Term) {
+	stood := c.life.gate.stood()
+	now := c.life.clock.Now()
+	err, deadline := ctx.Err(), t.Deadline() // a deadline only moves on
+	if err == nil && now >= deadline {
+		c.find(contextInTime, "the context of term %d is not done at %v, its deadline is %v", t.Token(), now, deadline)
+	}
+	for _, atLeast := range []time.Duration{0, c.config.Lease / 2, c.config.Lease} {
+		verdict, left := t.Check(atLeast), t.Remaining()
+		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.stood() == stood {
+			c.find(checkHolds, "term %d is checked for %v, and %v are left", t.Token(), atLeast, left)
+		}
+	}
+}
+
+// awaitEnd waits for the end of a term's context, which must not be later than the
+// deadline.
+func (c *candidate) awaitEnd(ctx interface{ Done() <-chan struct{} }, t *elector.Term) {
+	stood := c.life.gate.stood()
+	<-ctx.Done()
+	late := c.life.clock.Now() - t.Deadline()
+	if late > time.Millisecond && c.life.gate.stood() == stood {
+		c.find(contextInTime, "the context of term %d was done %v after its deadline", t.Token(), late)
+	}
+}
+
+// leading notes that a term has begun.
+func (c *candidate) leading() {
+	m := c.manners
+	for what, differs := range map[string]bool{
+		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "pool": m.Pool != 0,
+	} {
+		if differs {
+			c.run.bite(what)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package crowd
+
+import (
+	"context"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+)
+
+// recorded is a process's store, with every call of its electors recorded.
+type recorded struct {
+	*redisstore.Store
+	life *life
+}
+
+var (
+	_ elector.Store     = recorded{}
+	_ elector.Roster    = recorded{}
+	_ elector.Chronicle = recorded{}
+	_ elector.Inspector = recorded{}
+)
+
+// Acquire implements elector.Store.
+func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	op := s.life.invoke(a.Election, history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
+	grant, err := s.Store.Acquire(ctx, a)
+	op.Token = grant.Token
+	s.life.complete(op, err)
+	return grant, err
+}
+
+// Renew implements elector.Store.
+func (s recorded) Renew(ctx context.Context, l elector.Lease) error {
+	op := s.life.invoke(l.Election, history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
+	err := s.Store.Renew(ctx, l)
+	s.life.complete(op, err)
+	return err
+}
+
+// Release implements elector.Store.
+func (s recorded) Release(ctx context.Context, l elector.Lease) error {
+	op := s.life.invoke(l.Election, history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
+	err := s.Store.Release(ctx, l)
+	s.life.complete(op, err)
+	return err
+}
+
+// Leader implements elector.Store.
+func (s recorded) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	op := s.life.invoke(election, history.Event{Call: history.Observe})
+	leader, err := s.Store.Leader(ctx, election)
+	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
+	s.life.complete(op, err)
+	return leader, err
+}
+
+// invoke records the invocation and returns the event for its completion.
+func (l *life) invoke(election string, e history.Event) history.Event {
+	l.gate.wait()
+	e.Kind, e.Node, e.Election, e.Op = history.Invoke, l.process.name, l.process.named(election), l.process.run.recorder.NextOp()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dead {
+		e = l.process.run.recorder.Stamp(e)
+		l.pending[e.Op] = e
+	}
+	return e
+}
+
+// complete records the outcome.
+func (l *life) complete(op history.Event, err error) {
+	l.gate.wait()
+	op = sim.Completion(op, err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, open := l.pending[op.Op]; open && !l.dead {
+		delete(l.pending, op.Op)
+		l.process.run.recorder.Stamp(op)
+	}
+}

@@ -1,0 +1,70 @@
+package guards_test
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/sim/bubble/guards"
+)
+
+// carryOut carries out a case and returns what is wrong: in a word, and in words.
+func carryOut(t *testing.T, c guards.Case) (all [][2]string) {
+	t.Helper()
+	runtime.GC() // see bubble.World
+	runtime.GC()
+	var h *history.History
+	var found []string
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, c.Seed)
+		h, found = c.Run(t.Context())
+	})
+	for _, f := range checker.Check(h, checker.Options{}).Asked {
+		if f.Verdict != checker.Pass {
+			all = append(all, [2]string{string(f.Promise), f.Reason})
+		}
+	}
+	for _, f := range found {
+		name, words, _ := strings.Cut(f, ": ")
+		all = append(all, [2]string{name, words})
+	}
+	return all
+}
+
+// drawn is how many cases are drawn, and from which seed on: RECOUNT_CASES, such as
+// "300" or "300+1000", or a few.
+func drawn() (first, n uint64) {
+	count, from, _ := strings.Cut(os.Getenv("RECOUNT_CASES"), "+")
+	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
+	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
+		return first, n
+	}
+	if raced.Enabled {
+		return 0, 10
+	}
+	return 0, 60
+}
+
+// The guards that ship refuse every write that they must, and no other, whatever
+// leaders and networks do. A failure names the seed of its case.
+func TestDrawn(t *testing.T) {
+	first, n := drawn()
+	seen := map[guards.Kind]bool{}
+	for seed := first; seed < first+n; seed++ {
+		c := guards.Draw(seed)
+		seen[c.Guard] = true
+		for _, wrong := range carryOut(t, c) {
+			t.Errorf("case %d: %s: %s\n   %+v", seed, wrong[0], wrong[1], c)
+		}
+	}
+	if n >= 50 && len(seen) < 4 {
+		t.Errorf("of %d cases none was drawn with some of the guards: %v", n, seen)
+	}
+}

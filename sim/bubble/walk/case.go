@@ -1,0 +1,293 @@
+// Package walk draws what happens to stores of several servers, and carries it out:
+// a primary with replicas, which lag, are promoted, demoted, cut off and brought back
+// in any order, and two to seven servers that know nothing of each other.
+//
+// A case is drawn from one number. It is a plan for the bubble, so the elector that
+// ships meets it in fake time; or, with real servers in place of the models, in real
+// time. The history is judged as any other, by what is promised for that topology.
+package walk
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/sim"
+)
+
+// Case is one walk, with everything decided.
+type Case struct {
+	Seed     uint64
+	Topology sim.Topology // sim.Replicated or sim.Quorum
+	Servers  int
+	Replicas int // that have to confirm each grant and renewal
+	Nodes    int // candidates
+	Lease    time.Duration
+	Latency  time.Duration // of a message
+	Acts     []Act         // ordered by time
+}
+
+// Kind is what happens at a moment.
+type Kind int
+
+// The kinds. What says how long it lasts does so by Act.For.
+const (
+	Kill   Kind = iota // a candidate is killed, and started again
+	Pause              // a candidate stands still
+	Cut                // a candidate's way to all servers is cut
+	Resign             // a candidate ends by itself, and is started again
+
+	Freeze  // a server stands still
+	Restart // a server is killed, and comes back with its data or without it
+
+	Promote // a server is made the primary; candidates in Stay do not hear of it, the connections of those in Silent hang
+	Follow  // a server is told to follow the primary: a replica that moves, or a primary that is demoted
+	Lead    // a candidate is told of the primary
+	Sever   // a server is cut off from the one that it follows: it lags, or does not begin to synchronise
+	Forget  // whoever follows a server has to copy all of its data
+	Lag     // what the primary has written reaches a server later, by By
+
+	CutOne // a candidate's way to one server is cut
+	Slow   // a server is far away from everybody, by By
+	Step   // a server's clock is set ahead, or back, by By
+)
+
+var kindNames = [...]string{
+	"kill", "pause", "cut", "resign", "freeze", "restart", "promote", "follow", "lead", "sever", "forget", "lag", "cut-one", "slow", "step",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Act is something that happens.
+type Act struct {
+	At     time.Duration
+	Kind   Kind
+	Node   int           // a candidate, from 0 on; -1: whoever leads
+	Server int           // a server, from 0 on
+	Stay   uint          // candidates, as bits
+	Silent uint          // likewise
+	For    time.Duration // how long it lasts
+	By     time.Duration
+	Keep   bool // a server that comes back has its data
+}
+
+func (a Act) String() string {
+	text := fmt.Sprintf("%v %s", a.At.Round(time.Millisecond), a.Kind)
+	switch {
+	case a.node() && a.Node < 0:
+		text += " the leader"
+	case a.node():
+		text += fmt.Sprintf(" n%d", a.Node+1)
+	}
+	if a.server() {
+		text += fmt.Sprintf(" s%d", a.Server+1)
+	}
+	if a.Stay != 0 {
+		text += fmt.Sprintf(", but not for %s", names(a.Stay))
+	}
+	if a.Silent != 0 {
+		text += fmt.Sprintf(", unnoticed by %s", names(a.Silent))
+	}
+	if a.By != 0 {
+		text += fmt.Sprintf(" by %v", a.By.Round(time.Millisecond))
+	}
+	if a.For != 0 {
+		text += fmt.Sprintf(" for %v", a.For.Round(time.Millisecond))
+	}
+	if a.Keep {
+		text += " with data"
+	}
+	return text
+}
+
+// names are those of candidates.
+func names(bits uint) string {
+	var all []string
+	for i := range 8 {
+		if bits&(1<<i) != 0 {
+			all = append(all, fmt.Sprintf("n%d", i+1))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// node and server tell whether the act is done to one of those.
+func (a Act) node() bool { return a.Kind < Freeze || a.Kind == Lead || a.Kind == CutOne }
+
+func (a Act) server() bool { return a.Kind >= Freeze && a.Kind != Lead }
+
+// span is how long things happen in a case, in leases.
+const span = 8
+
+// Draw draws a case.
+func Draw(seed uint64) Case {
+	r := rand.New(rand.NewPCG(seed, 0))
+	c := Case{
+		Seed: seed, Topology: sim.Replicated, Servers: 1 + r.IntN(4), Nodes: 2 + r.IntN(4),
+		Lease: time.Duration(1+r.IntN(15)) * time.Second,
+	}
+	c.Latency = between(r, 50*time.Microsecond, c.Lease/50)
+	if r.IntN(3) == 0 {
+		c.Topology, c.Servers = sim.Quorum, 2+r.IntN(6)
+	} else {
+		c.Replicas = r.IntN(c.Servers)
+	}
+	for range 2 + r.IntN(11) {
+		c.Acts = append(c.Acts, c.draw(r)...)
+	}
+	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	return c
+}
+
+// between draws evenly by orders of magnitude.
+func between(r *rand.Rand, least, most time.Duration) time.Duration {
+	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
+}
+
+// Kinds by topology; some are drawn more often.
+var (
+	ofReplicas = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Promote, Promote, Promote, Sever, Forget, Lag}
+	ofQuorum   = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Restart, Restart, CutOne, CutOne, Slow, Step}
+)
+
+// draw draws an act, and what others do because of it.
+func (c Case) draw(r *rand.Rand) []Act {
+	kinds := ofReplicas
+	if c.Topology == sim.Quorum {
+		kinds = ofQuorum
+	}
+	a := Act{
+		At:   time.Duration(r.Int64N(int64(span * c.Lease))),
+		Kind: kinds[r.IntN(len(kinds))], Node: r.IntN(c.Nodes), Server: r.IntN(c.Servers),
+		For: between(r, c.Lease/20, 2*c.Lease),
+	}
+	switch a.Kind {
+	case Kill, Pause, Cut, Resign:
+		if r.IntN(2) == 0 {
+			a.Node = -1
+		}
+	case Promote:
+		return c.promotion(r, a)
+	case Forget:
+		a.For = 0
+	case Lag, Slow:
+		a.By = between(r, c.Lease/1000, c.Lease/2)
+	case Step:
+		a.By = time.Duration(r.Int64N(int64(2*c.Lease/3))) - c.Lease/3
+	case Restart:
+		a.Keep = r.IntN(2) == 0
+	}
+	return []Act{a}
+}
+
+// promotion is the promotion of a server, and what comes of it: others are told of
+// it sooner or later, or never, and it may be taken back.
+func (c Case) promotion(r *rand.Rand, a Act) []Act {
+	a.For = 0
+	if r.IntN(3) == 0 {
+		a.Stay = uint(r.IntN(1 << c.Nodes))
+	}
+	if r.IntN(2) == 0 {
+		a.Silent = uint(r.IntN(1 << c.Nodes))
+	}
+	all := []Act{a}
+	later := func(one Act) {
+		if r.IntN(2) == 0 {
+			one.At = a.At + between(r, c.Lease/100, 2*c.Lease)
+			all = append(all, one)
+		}
+	}
+	for i := range c.Servers {
+		if i != a.Server {
+			later(Act{Kind: Follow, Server: i})
+		}
+	}
+	for i := range c.Nodes {
+		if a.Stay&(1<<i) != 0 {
+			later(Act{Kind: Lead, Node: i})
+		}
+	}
+	if r.IntN(2) == 0 { // what takes a primary away often takes a candidate, too
+		all = append(all, Act{
+			At: a.At + between(r, c.Lease/100, 2*c.Lease), Kind: Kind(r.IntN(int(Resign) + 1)), Node: -1, For: between(r, c.Lease/20, 2*c.Lease),
+		})
+	}
+	if r.IntN(2) == 0 {
+		back := Act{At: a.At + between(r, c.Lease/3, 6*c.Lease), Kind: Promote, Silent: uint(r.IntN(1 << c.Nodes))}
+		if r.IntN(2) == 0 {
+			back.Server = r.IntN(c.Servers)
+		}
+		all = append(all, back)
+	}
+	return all
+}
+
+// Scaled is the same case with another lease, and all times with it.
+func (c Case) Scaled(lease time.Duration) Case {
+	scale := func(d time.Duration) time.Duration {
+		return time.Duration(float64(d) * float64(lease) / float64(c.Lease))
+	}
+	c.Acts = slices.Clone(c.Acts)
+	for i := range c.Acts {
+		a := &c.Acts[i]
+		a.At, a.For, a.By = scale(a.At), scale(a.For), scale(a.By)
+	}
+	c.Lease = lease
+	return c
+}
+
+// Without is the case without acts of these kinds.
+func (c Case) Without(kinds ...Kind) Case {
+	c.Acts = slices.DeleteFunc(slices.Clone(c.Acts), func(a Act) bool { return slices.Contains(kinds, a.Kind) })
+	return c
+}
+
+// Simpler are cases that are simpler in one thing.
+func (c Case) Simpler() []Case {
+	var all []Case
+	add := func(change func(*Case)) {
+		one := c
+		one.Acts = slices.Clone(c.Acts)
+		change(&one)
+		all = append(all, one)
+	}
+	for i, a := range c.Acts {
+		add(func(one *Case) { one.Acts = slices.Delete(one.Acts, i, i+1) })
+		if a.Stay != 0 {
+			add(func(one *Case) { one.Acts[i].Stay = 0 })
+		}
+		if a.Silent != 0 {
+			add(func(one *Case) { one.Acts[i].Silent = 0 })
+		}
+	}
+	if most := c.most(func(a Act) (int, bool) { return a.Server, a.server() }); c.Servers > max(most+1, c.Replicas+1, 1) {
+		add(func(one *Case) { one.Servers-- })
+	}
+	if most := c.most(func(a Act) (int, bool) { return a.Node, a.node() }); c.Nodes > max(most+1, 2) {
+		add(func(one *Case) {
+			one.Nodes--
+			for i := range one.Acts {
+				one.Acts[i].Stay &= 1<<one.Nodes - 1
+				one.Acts[i].Silent &= 1<<one.Nodes - 1
+			}
+		})
+	}
+	if c.Replicas > 0 {
+		add(func(one *Case) { one.Replicas = 0 })
+	}
+	return all
+}
+
+// most is the largest number that acts name, -1 if they name none.
+func (c Case) most(of func(Act) (number int, named bool)) int {
+	most := -1
+	for _, a := range c.Acts {
+		if n, named := of(a); named {
+			most = max(most, n)
+		}
+	}
+	return most
+}

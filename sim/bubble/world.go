@@ -190,6 +190,8 @@ func (p *process) keep(c *candidate.Clock) elector.Clock { return &clock{Clock: 
 // all is healed, and then they must get on.
 func (r *run) live(ctx context.Context) error {
 	defer r.end()
+	held := r.watch()
+	defer held.record()
 	for _, n := range r.nodes {
 		n.launch(2 * lateness)
 	}

@@ -167,7 +167,7 @@ var (
 		Kill, Pause, Cut, Resign, Freeze, Restart, Sever, Forget, Lag,
 		Promote, Promote, Promote, Promote, Promote, Promote, Promote, Promote, Promote,
 	}
-	ofQuorum   = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Restart, Restart, CutOne, CutOne, Slow, Step}
+	ofQuorum = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Restart, Restart, CutOne, CutOne, Slow, Step}
 )
 
 // draw draws an act, and what others do because of it.

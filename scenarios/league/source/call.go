@@ -42,7 +42,9 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 		if one, is := w.read(line); is {
 			one.cases = max(one.cases, begun)
 			f, found = one, true
-			stop()
+			if !w.atEnd {
+				stop()
+			}
 		}
 	}}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -51,6 +53,8 @@ func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, 
 		busy = state.UserTime() + state.SystemTime()
 	}
 	switch {
+	case w.atEnd && (err == nil || ctx.Err() != nil): // what it said was known, or may be
+		return find{cases: f.cases}, false, busy
 	case found || ctx.Err() != nil:
 		return f, found, busy
 	case err != nil:

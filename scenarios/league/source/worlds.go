@@ -25,6 +25,7 @@ type world struct {
 
 	cases    int    // of a call; 0: one, or as many as begin
 	begins   string // a line that begins so begins a case
+	atEnd    bool   // what is read counts only if the call fails: some of it is known
 	numbered bool   // cases are numbered over all calls
 }
 
@@ -101,6 +102,9 @@ func worlds() []world {
 				return args, env, true
 			},
 			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestScenarios/",
+		}, {
+			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Replicas, Quorum},
+			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
 		}, {
 			name: "live", from: "cmd/chaos", kinds: []Kind{Replicas, Quorum, Client, Listener},
 			call: func(n int) (args, env []string, more bool) {

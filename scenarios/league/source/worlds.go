@@ -25,6 +25,7 @@ type world struct {
 
 	cases    int    // of a call; 0: one, or as many as begin
 	begins   string // a line that begins so begins a case
+	waits    bool   // it runs in real time, so it is limited by that
 	atEnd    bool   // what is read counts only if the call fails: some of it is known
 	numbered bool   // cases are numbered over all calls
 }
@@ -111,7 +112,7 @@ func worlds() []world {
 				args = []string{"run", "--world", "live", "--json", "--parallel", "2", "--seed", strconv.Itoa(n + 1)}
 				return append(args, liveScenarios...), nil, true
 			},
-			read: readRun, cases: len(liveScenarios),
+			waits: true, read: readRun, cases: len(liveScenarios),
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,49 +18,75 @@ import (
 // patience is how long a binary that is stopped has to end its own processes.
 const patience = 10 * time.Second
 
-// once calls a binary once, and stops it as soon as it has found something. Of a
-// call in which nothing was found it tells how many cases it had.
-func (h *Hunt) once(ctx context.Context, w *world, binary, folder string, args, env []string) (f find, found bool, busy time.Duration) {
-	f.cases = max(w.cases, 1)
-	begun := 0
+// call is one use of a binary.
+type call struct {
+	world                *world
+	binary, folder, root string
+	args, env            []string
+	limit                time.Duration // of a processor
+
+	busy  time.Duration
+	begun int // cases
+	f     find
+	found bool
+}
+
+// run calls the binary, and stops it as soon as it has found something. If it finds
+// nothing, run tells how many cases it had.
+func (c *call) run(ctx context.Context) (find, bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Dir, cmd.WaitDelay = folder, patience
-	if strings.HasPrefix(args[0], "-test.") {
-		cmd.Dir = filepath.Join(h.Root, filepath.FromSlash(w.from)) // as the go command does
-	}
-	cmd.Env = append(os.Environ(), env...)
+	c.f.cases = max(c.world.cases, 1)
 	out := &lines{see: func(line string) {
-		if found {
-			return // it was said to stop
-		}
-		if w.begins != "" && strings.HasPrefix(line, w.begins) {
-			begun++
-			f.cases = begun
-		}
-		if one, is := w.read(line); is {
-			one.cases = max(one.cases, begun)
-			f, found = one, true
+		if c.see(line); c.found && !c.world.atEnd {
 			stop()
 		}
 	}}
+	cmd := c.command(ctx)
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
 	if state := cmd.ProcessState; state != nil {
-		busy = state.UserTime() + state.SystemTime()
+		c.busy = state.UserTime() + state.SystemTime()
 	}
+	ended := err == nil || ctx.Err() != nil || c.busy >= c.limit-time.Second // by itself or by us
 	switch {
-	case found || ctx.Err() != nil:
-		return f, found, busy
-	case err != nil:
+	case c.world.atEnd && ended: // what it said was known, or may be
+		return find{cases: c.f.cases}, false
+	case !c.found && !ended:
 		if one, is := out.broke(); is {
-			one.cases = f.cases
-			return one, true, busy
+			one.cases = c.f.cases
+			return one, true
 		}
 	}
-	return f, found, busy
+	return c.f, c.found
+}
+
+// command makes the call's process. A shell limits the processor's time.
+func (c *call) command(ctx context.Context) *exec.Cmd {
+	seconds := strconv.Itoa(max(int(c.limit.Seconds()), 1))
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -t "$0" && exec "$@"`, seconds, c.binary}, c.args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Dir, cmd.WaitDelay = c.folder, patience
+	if strings.HasPrefix(c.args[0], "-test.") {
+		cmd.Dir = filepath.Join(c.root, filepath.FromSlash(c.world.from)) // as the go command does
+	}
+	cmd.Env = append(os.Environ(), c.env...)
+	return cmd
+}
+
+// see takes in one line.
+func (c *call) see(line string) {
+	if c.found {
+		return // it was said to stop
+	}
+	if begins := c.world.begins; begins != "" && strings.HasPrefix(line, begins) {
+		c.begun++
+		c.f.cases = c.begun
+	}
+	if one, is := c.world.read(line); is {
+		one.cases = max(one.cases, c.begun)
+		c.f, c.found = one, true
+	}
 }
 
 // lines takes what a process writes apart. It is safe for concurrent use.

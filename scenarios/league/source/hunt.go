@@ -14,7 +14,7 @@ import (
 // Hunt is how bugs are hunted.
 type Hunt struct {
 	Root   string        // the module's folder
-	Budget time.Duration // for each world, without what compiling takes
+	Budget time.Duration // for each world, of a processor, without what compiling takes
 	Every  bool          // go on to the other worlds when one has found the bug
 	In     string        // only in worlds whose name has that in it
 	Units  bool          // run the tests of the bug's own package, too
@@ -28,8 +28,7 @@ type Sighting struct {
 	Promise string // or obligation that was broken
 	Words   string
 	Cases   int           // that it took, or were made in vain
-	Took    time.Duration // without compiling
-	Busy    time.Duration // of processors
+	Busy    time.Duration // of a processor, without what compiling takes
 }
 
 // Result is what became of a bug.
@@ -125,9 +124,9 @@ func (h *Hunt) through(ctx context.Context, folder, overlay string, wanted func(
 
 func (s *Sighting) text() string {
 	if s.Found {
-		return fmt.Sprintf("%s after %d cases and %.1f s: %.200s", s.Promise, s.Cases, s.Took.Seconds(), s.Words)
+		return fmt.Sprintf("%s after %d cases and %.1f s: %.200s", s.Promise, s.Cases, s.Busy.Seconds(), s.Words)
 	}
-	return fmt.Sprintf("nothing in %d cases and %.1f s", s.Cases, s.Took.Seconds())
+	return fmt.Sprintf("nothing in %d cases and %.1f s", s.Cases, s.Busy.Seconds())
 }
 
 // build compiles a package's tests, or a command, with the overlay.
@@ -148,28 +147,34 @@ func (h *Hunt) build(ctx context.Context, from, overlay, folder string) (string,
 	return binary, nil
 }
 
+// crowdedness is how many times as long as its processors work a hunt may take, on a
+// machine that has other things to do.
+const crowdedness = 15
+
 // in hunts in one world until something is found, or the time is over.
 func (h *Hunt) in(ctx context.Context, w *world, binary, folder string) Sighting {
 	s := Sighting{World: w.name}
-	ctx, cancel := context.WithTimeout(ctx, h.Budget)
+	most := crowdedness * h.Budget
+	if w.waits {
+		most = h.Budget
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	begun := time.Now()
-	for n := 0; ctx.Err() == nil; n++ {
+	for n := 0; ctx.Err() == nil && h.Budget-s.Busy >= time.Second; n++ {
 		args, env, more := w.call(n)
 		if !more {
 			break
 		}
-		f, found, busy := h.once(ctx, w, binary, folder, args, env)
-		s.Took, s.Busy = time.Since(begun), s.Busy+busy
-		if found {
-			if w.numbered {
-				s.Cases = 0
-			}
-			s.Found, s.Promise, s.Words, s.Cases = true, f.promise, f.words, s.Cases+f.cases
-			return s
+		c := call{world: w, binary: binary, folder: folder, root: h.Root, args: args, env: env, limit: h.Budget - s.Busy}
+		f, found := c.run(ctx)
+		s.Busy += c.busy
+		if w.numbered && found {
+			s.Cases = 0
 		}
-		if ctx.Err() == nil {
-			s.Cases += f.cases
+		s.Cases += f.cases
+		if found {
+			s.Found, s.Promise, s.Words = true, f.promise, f.words
+			return s
 		}
 	}
 	return s

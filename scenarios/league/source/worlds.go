@@ -25,6 +25,8 @@ type world struct {
 
 	cases    int    // of a call; 0: one, or as many as begin
 	begins   string // a line that begins so begins a case
+	waits    bool   // it runs in real time, so it is limited by that
+	atEnd    bool   // what is read counts only if the call fails: some of it is known
 	numbered bool   // cases are numbered over all calls
 }
 
@@ -102,12 +104,15 @@ func worlds() []world {
 			},
 			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestScenarios/",
 		}, {
+			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Replicas, Quorum},
+			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
+		}, {
 			name: "live", from: "cmd/chaos", kinds: []Kind{Replicas, Quorum, Client, Listener},
 			call: func(n int) (args, env []string, more bool) {
 				args = []string{"run", "--world", "live", "--json", "--parallel", "2", "--seed", strconv.Itoa(n + 1)}
 				return append(args, liveScenarios...), nil, true
 			},
-			read: readRun, cases: len(liveScenarios),
+			waits: true, read: readRun, cases: len(liveScenarios),
 		},
 	}
 }

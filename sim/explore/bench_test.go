@@ -1,9 +1,9 @@
 package explore
 
 import (
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/recount-io/recount/internal/processor"
 )
 
 // BenchmarkStates is new states in a second of one core's time, for every world: up
@@ -12,7 +12,7 @@ func BenchmarkStates(b *testing.B) {
 	for _, set := range Worlds() {
 		b.Run(set.Name, func(b *testing.B) {
 			states := 0
-			began := processorTime(b)
+			began := processor.Time()
 			for b.Loop() {
 				r, err := Search(&set, Options{States: 1_000_000})
 				if err != nil || r.Broken != "" {
@@ -20,18 +20,8 @@ func BenchmarkStates(b *testing.B) {
 				}
 				states += r.States
 			}
-			b.ReportMetric(float64(states)/(processorTime(b)-began).Seconds(), "states/s")
+			b.ReportMetric(float64(states)/(processor.Time()-began).Seconds(), "states/s")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
-}
-
-// processorTime is what this process has used of the processors so far.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

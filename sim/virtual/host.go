@@ -36,7 +36,7 @@ func startHost(n *node, e sim.Elector) *host {
 		if err := e(h); err != nil {
 			n.run.add(history.Event{Kind: history.Note, Node: n.name, Text: err.Error()})
 		}
-		n.run.plan(n.run.now+linger, (*hostEnd)(h), n.life)
+		n.run.plan(n.run.now+sim.Linger, (*hostEnd)(h), n.life)
 	})
 	h.routine.defers = n.defers
 	n.run.plan(n.run.now, h.routine, 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type life struct {
 func (p *process) database() int { return p.index % p.run.Databases }
 
 // named is an election's name in the history: databases are worlds apart.
-func (p *process) named(e int) string { return fmt.Sprintf("db%d/%s", p.database(), election(e)) }
+func (p *process) named(e int) string { return "db" + strconv.Itoa(p.database()) + "/" + election(e) }
 
 func (p *process) current() *life {
 	p.mu.Lock()
@@ -181,11 +182,11 @@ func (l *life) tell(e int, ev elector.Event) {
 	base := r.recorder.Now() - l.Now()
 	event := history.Event{At: base + ev.At, Node: l.process.name, Election: l.process.named(e), Token: ev.Token}
 	switch ev.Kind {
-	case elector.EventElected, elector.EventExtended:
+	case elector.EventElected:
 		event.Kind, event.Until = history.Elected, history.At(base+ev.Until)
-		if ev.Kind == elector.EventExtended {
-			event.Kind = history.Extended
-		}
+		r.see(event.Election, event.At)
+	case elector.EventExtended:
+		event.Kind, event.Until = history.Extended, history.At(base+ev.Until)
 	case elector.EventDeposed:
 		event.Kind, event.Why = history.Deposed, history.Why(ev.Reason)
 	default:

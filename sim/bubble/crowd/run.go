@@ -41,7 +41,6 @@ func (c Case) Run(ctx context.Context) (*history.History, []string) {
 	begin := time.Now()
 	r := &run{Case: c, over: make(chan struct{}), fences: map[string]uint64{}, elected: map[string]time.Duration{}}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
-	r.recorder.Observe(r.see)
 	r.server = redisserver.New(redisserver.Options{Clock: wall, Databases: c.Databases})
 	r.create()
 	for i := range c.Processes {
@@ -61,13 +60,11 @@ func (c Case) Run(ctx context.Context) (*history.History, []string) {
 	return r.recorder.History(r.header()), r.found
 }
 
-// see notes when somebody was elected last.
-func (r *run) see(e history.Event) {
-	if e.Kind == history.Elected {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.elected[e.Election] = e.At
-	}
+// see notes that somebody was elected.
+func (r *run) see(election string, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.elected[election] = at
 }
 
 // electedSince tells whether somebody was elected since then.

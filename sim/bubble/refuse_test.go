@@ -4,35 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/bubble"
 )
-
-// The production elector keeps its promises in every scenario in a bubble, too,
-// with a lease of a second and with one as in production, and every fault takes
-// effect there.
-func TestScenarios(t *testing.T) {
-	seeds := uint64(2)
-	if raced.Enabled {
-		seeds = 1
-	}
-	for _, s := range scenarios.All() {
-		t.Run(s.Name, func(t *testing.T) {
-			for seed := range seeds {
-				set := scenarios.Settings{Subject: "recount", Seed: seed}
-				if seed%2 == 1 {
-					set.Lease = 15 * scenarios.DefaultLease
-				}
-				plan := planOf(t, s.Name, set)
-				if why := bubble.Refuses(plan); why != "" {
-					t.Fatal(why)
-				}
-				keeps(t, carryOut(t, plan))
-			}
-		})
-	}
-}
 
 // What a bubble cannot carry out are the scenarios whose store is several servers,
 // each with a reason; a run of one says it, too.

@@ -1,59 +1,13 @@
 package bubble_test
 
 import (
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
 )
-
-// The production elector keeps its promises in every scenario in a bubble, too,
-// with a lease of a second and with one as in production, and every fault takes
-// effect there. RECOUNT_SEEDS says with which seeds: so many, from one on, such as
-// "4+100".
-func TestScenarios(t *testing.T) {
-	first, seeds := scenarioSeeds()
-	for _, s := range scenarios.Every() {
-		t.Run(s.Name, func(t *testing.T) {
-			for seed := first; seed < first+seeds; seed++ {
-				set := scenarios.Settings{Subject: "recount", Seed: seed}
-				if seed%2 == 1 && !agrees(s) { // for so long no replica may have been cut off there
-					set.Lease = 15 * scenarios.DefaultLease
-				}
-				plan := planOf(t, s.Name, set)
-				if why := bubble.Refuses(plan); why != "" {
-					t.Fatal(why)
-				}
-				keeps(t, carryOut(t, plan))
-			}
-		})
-	}
-}
-
-// scenarioSeeds is with how many seeds the scenarios are carried out, and from which
-// one on.
-func scenarioSeeds() (first, n uint64) {
-	count, from, _ := strings.Cut(os.Getenv("RECOUNT_SEEDS"), "+")
-	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
-		return first, n
-	}
-	if raced.Enabled {
-		return 0, 1
-	}
-	return 0, 2
-}
-
-// agrees tells whether a scenario's servers promote one of themselves.
-func agrees(s scenarios.Scenario) bool {
-	return s.Topology == sim.Sentinel || s.Topology == sim.Cluster
-}
 
 // Without what protects from it, a primary that is replaced breaks promises: without
 // the guard, and, where the old primary lives on, without confirmations. So do nodes

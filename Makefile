@@ -8,7 +8,7 @@ IMAGE   ?= recount-redis:local
 SYSTEMS := linux darwin windows
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race lint bench judged explore candidates cross scenarios image clean help
+.PHONY: all build quick test race lint bench judged explore walks candidates cross scenarios image clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -43,6 +43,9 @@ judged: ## the checkers against 100,000 generated histories and against real one
 
 explore: ## every schedule of the large worlds, or ten minutes of each; takes up to 5 GB
 	$(GO) run ./cmd/chaos explore --large --time 10m
+
+walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
+	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk
 
 candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./...

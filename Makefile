@@ -8,7 +8,7 @@ IMAGE   ?= recount-redis:local
 SYSTEMS := linux darwin windows
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race lint bench judged explore planted candidates cross scenarios image clean help
+.PHONY: all build quick test race lint bench judged explore planted walks candidates cross scenarios image clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -47,6 +47,9 @@ explore: ## every schedule of the large worlds, or ten minutes of each; takes up
 planted: ## bugs in the text of the source that ships, hunted in every world; some hours
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt clean -update docs/planted.md
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt all -units -update docs/planted.md
+
+walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
+	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk
 
 candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./...

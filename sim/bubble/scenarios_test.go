@@ -18,7 +18,11 @@ import (
 // effect there. RECOUNT_SEEDS says with which seeds: so many, from one on, such as
 // "4+100".
 func TestScenarios(t *testing.T) {
-	first, seeds := scenarioSeeds()
+	seeds := uint64(2)
+	if raced.Enabled {
+		seeds = 1
+	}
+	first, seeds := asked("RECOUNT_SEEDS", seeds)
 	for _, s := range scenarios.Every() {
 		t.Run(s.Name, func(t *testing.T) {
 			for seed := first; seed < first+seeds; seed++ {
@@ -36,18 +40,15 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioSeeds is with how many seeds the scenarios are carried out, and from which
-// one on.
-func scenarioSeeds() (first, n uint64) {
-	count, from, _ := strings.Cut(os.Getenv("RECOUNT_SEEDS"), "+")
+// asked reads from the environment how many there are to be, and from which one on:
+// "300+1000", or "300". Otherwise there are n.
+func asked(variable string, n uint64) (first, count uint64) {
+	text, from, _ := strings.Cut(os.Getenv(variable), "+")
 	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
-		return first, n
+	if count, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return first, count
 	}
-	if raced.Enabled {
-		return 0, 1
-	}
-	return 0, 2
+	return first, n
 }
 
 // agrees tells whether a scenario's servers promote one of themselves.

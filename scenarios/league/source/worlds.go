@@ -91,10 +91,7 @@ func worlds() []world {
 			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`), begins: "case ",
 		}, {
 			name: "bubble, drawn plans", from: "sim/bubble", kinds: scenarios,
-			call: func(n int) (args, env []string, more bool) {
-				args, env = test("^TestDrawnPlans$", "RECOUNT_CASES=10000")
-				return args, env, n == 0
-			},
+			call: drawn("^TestDrawnPlans$", 50), cases: 50,
 			numbered: true, read: matcher(`_test\.go:\d+: case (\d+): \{Promise:(\w+) .*`),
 		}, {
 			name: "bubble, scenarios", from: "sim/bubble", kinds: scenarios,

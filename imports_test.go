@@ -160,7 +160,7 @@ var table = []row{
 		why:     "a network and a server for any program in a bubble: they know neither the elector nor what is recorded of it",
 	},
 	{
-		folders: []string{"sim/bubble", "sim/bubble/crowd"},
+		folders: []string{"sim/bubble", "sim/bubble/crowd", "sim/bubble/walk"},
 		ours:    []string{"elector", "elector/redisstore", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/bubble/..."},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec", "net/http"},

@@ -36,6 +36,7 @@ type Promise = finding.Promise
 // The promises, in the order in which they are reported.
 const (
 	WellFormed        Promise = "WellFormed"
+	NoPanic           Promise = "NoPanic"
 	LeaseLinearizable Promise = "LeaseLinearizable"
 	AtMostOneLeader   Promise = "AtMostOneLeader"
 	BeliefWithinLease Promise = "BeliefWithinLease"
@@ -63,6 +64,9 @@ var table = []Row{
 	{
 		WellFormed, "form", "the history can be judged: pairs match, times run forward, every scheduled fault took effect",
 		"the history cannot be judged", wellFormed,
+	},
+	{
+		NoPanic, "panic", "no candidate's process ends with a panic", "an elector panicked", noPanic,
 	},
 	{
 		LeaseLinearizable, "lease", "acquire, renew, release and observe answered as one lease with expiry would have, in some order that fits the times",
@@ -119,7 +123,7 @@ func Table() []Row {
 // Promises are the names of all promises, in the order in which they are
 // reported.
 var Promises = []Promise{
-	WellFormed, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, LossHeeded, WriteWithinTerm, TokensIncrease,
+	WellFormed, NoPanic, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, LossHeeded, WriteWithinTerm, TokensIncrease,
 	FencedWrites, LeaderReturns, FailoverBound, Stable,
 }
 

@@ -76,12 +76,13 @@ const (
 )
 
 // The reasons for the end of a candidate's process. One that ended ByItself
-// was neither hit by a fault nor asked to.
+// was neither hit by a fault nor asked to; one that Panicked says with what.
 const (
 	Killed    Why = "killed"
 	Dismissed Why = "dismissed"
 	EndOfRun  Why = "end of run"
 	ByItself  Why = "by itself"
+	Panicked  Why = "panic"
 )
 
 // StallFault is the name of a fault that nobody injected: the machine under the

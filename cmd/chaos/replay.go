@@ -205,14 +205,9 @@ func (m Main) replayVirtual(ctx context.Context, f replayFlags, cases []fuzz.Cas
 	var all []replayed
 	for i := range cases {
 		c := &cases[i]
-		h, r, panicked, err := c.Attempt(ctx, &virtual.World{Subjects: m.virtualSubjects(), Scripts: virtual.Compared})
+		h, r, err := c.Try(ctx, &virtual.World{Subjects: m.virtualSubjects(), Scripts: virtual.Compared})
 		if err != nil {
 			return all, err
-		}
-		if panicked != nil {
-			all = append(all, replayed{File: files[i], Verdict: checker.Fail, Promise: fuzz.NoPanic, Reason: fmt.Sprint(panicked), Runs: 1, Fails: 1,
-				says: fmt.Sprintf("it fails: the elector panicked: %v", panicked)})
-			continue
 		}
 		all = append(all, conclude(files[i], c, r))
 		if out != nil {

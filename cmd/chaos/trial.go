@@ -357,9 +357,6 @@ func (r *trialRun) told(s trial.Subject, world string, cells []*trial.Cell) {
 // show writes the report of a broken cell's evidence.
 func (r *trialRun) show(c *trial.Cell) error {
 	e := c.Shortest
-	if e.History == nil {
-		return nil
-	}
 	folder := trial.Folder(c, int(e.Plan.Seed-r.flags.settings.Seed))
 	if e.Case != nil {
 		file := filepath.Join(folder, caseFile)

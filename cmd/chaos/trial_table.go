@@ -97,12 +97,8 @@ func (r *trialRun) cell(c *trial.Cell) reports.TrialCell {
 	return cell
 }
 
-// evidence is what shows what a cell broke; nil where the subject panicked, and
-// left no history.
+// evidence is what shows what a cell broke.
 func (r *trialRun) evidence(c *trial.Cell, e *trial.Evidence) *reports.TrialEvidence {
-	if e.Events == 0 {
-		return nil
-	}
 	shown := &reports.TrialEvidence{
 		Promise: e.Promise, Folder: trial.Folder(c, int(e.Plan.Seed-r.flags.settings.Seed)), Events: e.Events, Of: e.Of, Command: reports.Redact(e.Plan.Repro),
 	}

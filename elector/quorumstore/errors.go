@@ -1,6 +1,7 @@
 package quorumstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +11,44 @@ import (
 )
 
 // errRepeated ends a call whose attempt was repeated, or given back, meanwhile.
-var errRepeated = errors.New("quorumstore: another call for the same attempt has taken this one's place; its outcome counts")
+var errRepeated = fmt.Errorf("quorumstore: %w", quorum.ErrRepeated)
+
+// failure is the error of a call that ended so; nil if it succeeded.
+func (s *Store) failure(ctx context.Context, call, election string, end *quorum.Ending) error {
+	switch end.Outcome {
+	case quorum.Done:
+		return nil
+	case quorum.Denied:
+		return elector.ErrNotHeld
+	case quorum.Lost:
+		return s.hopeless(call, election, end.Errs)
+	case quorum.Repeated:
+		return errRepeated
+	case quorum.GivenUp:
+		return ctx.Err()
+	default:
+		return s.undecided(call, election, end.Verdicts, end.Errs)
+	}
+}
+
+// held is the error of an attempt that was refused: it says who holds most of the
+// nodes, and when to try again.
+func (s *Store) held(end *quorum.Ending) error {
+	e := &elector.HeldError{Holder: end.Rival.Holder, Token: end.Rival.Token, Remaining: end.Remaining, Waiters: end.Waiters}
+	for n, err := range end.Errs {
+		h, ok := errors.AsType[*elector.HeldError](err)
+		if !ok {
+			continue
+		}
+		if h.Repaired != "" {
+			e.Repaired = s.nodes[n].name + ": " + h.Repaired
+		}
+		if h.Withheld != "" && e.Holder == "" {
+			e.Withheld = s.nodes[n].name + ": " + h.Withheld
+		}
+	}
+	return e
+}
 
 // UndecidedError is the outcome of a call for which too few nodes answered. It
 // may have taken effect, on a minority or, if answers were lost, on a majority.
@@ -56,7 +94,11 @@ func (s *Store) undecided(call, election string, verdicts []quorum.Verdict, errs
 	e := &UndecidedError{Call: call, Election: election, Quorum: s.quorum, Nodes: make([]error, len(s.nodes))}
 	for n, v := range verdicts {
 		err := errs[n]
-		if err == nil && v != quorum.Yes {
+		switch {
+		case err != nil || v == quorum.Yes:
+		case v == quorum.No:
+			err = elector.ErrNotHeld
+		default:
 			err = errNoAnswer
 		}
 		if err != nil {

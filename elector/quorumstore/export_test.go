@@ -14,5 +14,8 @@ func (s *Store) Busy() bool {
 func (s *Store) Known() (attempts, elections int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.attempts), len(s.elections)
+	for _, e := range s.elections {
+		attempts += e.machine.Claims()
+	}
+	return attempts, len(s.elections)
 }

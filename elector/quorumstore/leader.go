@@ -34,8 +34,7 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.memory(election)
-	m.told = max(m.told, leader.Token)
+	s.election(election).machine.Tell(leader.Token)
 	return leader, nil
 }
 

@@ -25,9 +25,10 @@ type node struct {
 
 // event is the end of a request to a node: its answer, or none in time.
 type event[V any] struct {
-	node  int
-	value V
-	err   error
+	node   int
+	value  V
+	err    error
+	silent bool // none in time
 }
 
 // request is one request to one node.
@@ -35,8 +36,8 @@ type request[V any] struct {
 	what string // for messages
 	node int
 	do   func(ctx context.Context, store elector.Store) (V, error)
-	note func(V, error) // called with the answer, however late it comes; nil: none
-	done func(event[V]) // called once, in time, after note; must not block
+	done func(event[V]) // called once, in time; must not block
+	late func(event[V]) // called with an answer that came after its time; nil: nobody is
 }
 
 // send makes the request on a goroutine of its own. It outlives the call that
@@ -44,34 +45,33 @@ type request[V any] struct {
 // and it ends after patience, unless the node ignores its context.
 func send[V any](ctx context.Context, s *Store, patience time.Duration, r request[V]) {
 	n := s.nodes[r.node]
-	var zero V
 	select {
 	case n.slots <- struct{}{}:
 	default:
 		go func() { // the caller may hold the Store's lock
 			n.tell(r.what, errBusy)
-			r.done(event[V]{r.node, zero, errBusy})
+			r.done(event[V]{node: r.node, err: errBusy})
 		}()
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	var answered atomic.Bool
-	done := func(v V, err error) {
-		if answered.CompareAndSwap(false, true) {
-			n.tell(r.what, err)
-			r.done(event[V]{r.node, v, err})
+	var ended atomic.Bool
+	end := func(e event[V]) (first bool) {
+		if first = ended.CompareAndSwap(false, true); first {
+			n.tell(r.what, e.err)
+			r.done(e)
 		}
+		return first
 	}
-	stop := context.AfterFunc(ctx, func() { done(zero, ctx.Err()) })
+	stop := context.AfterFunc(ctx, func() { end(event[V]{node: r.node, err: ctx.Err(), silent: true}) })
 	go func() {
 		defer func() { <-n.slots }()
 		defer cancel()
 		v, err := guarded(ctx, n.store, r.do)
-		if r.note != nil {
-			r.note(v, err)
-		}
 		stop()
-		done(v, err)
+		if e := (event[V]{node: r.node, value: v, err: err}); !end(e) && r.late != nil {
+			r.late(e)
+		}
 	}()
 }
 

@@ -15,12 +15,7 @@ import (
 
 // DefaultNodeTimeout is how long one node may take to answer, if Options do not
 // say.
-const DefaultNodeTimeout = time.Second
-
-// stages is how many requests to one node may follow each other in one call: an
-// attempt, the release of a token that fell behind, and another attempt. Each
-// may take no more than its share of the call's time.
-const stages = 4
+const DefaultNodeTimeout = quorum.DefaultTimeout
 
 // Options change what New makes. The zero value is fine.
 type Options struct {
@@ -58,9 +53,8 @@ type Store struct {
 	now     func() time.Duration
 
 	mu        sync.Mutex // guards the rest, and what is reached through it
-	attempts  map[key]*attempt
-	elections map[string]*memory
-	crowd     int // how many of both are worth a look: see forget
+	elections map[string]*election
+	crowd     int // how many of them are worth a look: see forget
 }
 
 var (
@@ -86,7 +80,7 @@ func New(nodes []elector.Store, o Options) (*Store, error) {
 	}
 	s := &Store{
 		quorum: quorum.Size(len(nodes)), timeout: o.NodeTimeout, now: o.Now,
-		attempts: make(map[key]*attempt), elections: make(map[string]*memory),
+		elections: make(map[string]*election),
 	}
 	if s.timeout == 0 {
 		s.timeout = DefaultNodeTimeout
@@ -125,100 +119,49 @@ func (s *Store) minority() int { return len(s.nodes) - s.quorum }
 // patience is how long one request of the call may take.
 func (s *Store) patience(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		return min(s.timeout, time.Until(deadline)/stages)
+		return quorum.Patience(s.timeout, time.Until(deadline))
 	}
 	return s.timeout
 }
 
-// key names an attempt to acquire a lease, and the term that it led to.
-type key struct{ election, id, nonce string }
-
-// attempt is what this Store knows of one nonce.
-type attempt struct {
-	key
-	quorum.Claim
-	touched time.Duration
-
-	call int           // the latest call of Acquire or Release for it
-	open bool          // that call is an Acquire that is not decided
-	over chan struct{} // closed when another call takes that one's place
-}
-
-// memory is what this Store remembers of an election, for better manners.
-type memory struct {
-	high    uint64 // highest token that a node named
-	told    uint64 // highest token that a caller was told
-	rivalry quorum.Rivalry
+// election is what this Store knows of one election.
+type election struct {
+	s       *Store
+	machine *quorum.Machine
+	calls   map[uint64]*call // under way
+	last    uint64           // number of the last call
+	timer   *time.Timer      // wakes the machine; nil until it had to be woken once
+	rings   time.Duration    // when the timer does
 	touched time.Duration
 }
 
-// hearsay bounds the tokens that one node alone is believed for: a node whose
-// count was tampered with could else use up the tokens of all.
-const hearsay = 1 << 62
-
-// saw notes a token that a node named.
-func (m *memory) saw(token uint64) {
-	if token <= hearsay {
-		m.high = max(m.high, token)
+// election returns what is known of the election. The caller holds mu.
+func (s *Store) election(name string) *election {
+	e := s.elections[name]
+	if e == nil {
+		e = &election{
+			s: s, calls: make(map[uint64]*call), rings: quorum.Never,
+			machine: quorum.New(quorum.Config{Nodes: len(s.nodes), Timeout: s.timeout}),
+		}
+		s.elections[name] = e
 	}
-}
-
-// memory returns what is remembered of the election. The caller holds mu.
-func (s *Store) memory(election string) *memory {
-	m := s.elections[election]
-	if m == nil {
-		m = &memory{}
-		s.elections[election] = m
-	}
-	m.touched = s.now()
-	return m
+	e.touched = s.now()
+	return e
 }
 
 // forget removes what is of no more use: attempts whose leases have ended by
 // themselves on all nodes, and elections that nobody asked for in an hour. It
-// looks only when there is twice as much as it left the last time, so that many
-// elections cost no more each than a few. The caller holds mu.
+// looks only when there are twice as many elections as it left the last time, so
+// that many cost no more each than a few. The caller holds mu.
 func (s *Store) forget() {
-	if len(s.attempts)+len(s.elections) < s.crowd {
+	if len(s.elections) < s.crowd {
 		return
 	}
 	now := s.now()
-	for k, a := range s.attempts {
-		if !a.open && now-a.touched > 2*a.TTL+2*s.timeout {
-			delete(s.attempts, k)
-		}
-	}
-	for name, m := range s.elections {
-		if now-m.touched > time.Hour {
+	for name, e := range s.elections {
+		if idle := e.machine.Forget(now); idle && now-e.touched > time.Hour {
 			delete(s.elections, name)
 		}
 	}
-	s.crowd = 2*(len(s.attempts)+len(s.elections)) + 64
-}
-
-// attempt returns what is known of the key, and makes it known if it was not.
-// The caller holds mu.
-func (s *Store) attempt(k key) *attempt {
-	a := s.attempts[k]
-	if a == nil {
-		a = s.stranger(k)
-		s.attempts[k] = a
-	}
-	a.touched = s.now()
-	return a
-}
-
-// stranger is an attempt that nothing is known of.
-func (s *Store) stranger(k key) *attempt {
-	return &attempt{key: k, Claim: quorum.NewClaim(len(s.nodes)), over: make(chan struct{})}
-}
-
-// take makes a new call the only one that decides on the attempt: a call under
-// way ends without an outcome. The caller holds mu.
-func (a *attempt) take(acquires bool) (call int, over <-chan struct{}) {
-	close(a.over)
-	a.over = make(chan struct{})
-	a.call++
-	a.open = acquires
-	return a.call, a.over
+	s.crowd = 2*len(s.elections) + 64
 }

@@ -23,9 +23,7 @@ const (
 // announced; so attempts that fail wake nobody. A node's watch that breaks off is
 // begun again, with pauses; it ends when those of a majority have broken off.
 //
-// Who waits counts once for each node (Hint.Waiters and its like): attempts that
-// compete for majorities can all fail, so they need more time between them than
-// those for one key.
+// Who waits counts once for each node (Hint.Waiters and its like).
 func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watch{s: s, election: election, hint: hint, broken: make([]error, len(s.nodes)), nodes: quorum.NewAnnounced(len(s.nodes)), fail: cancel}
@@ -120,33 +118,27 @@ func (w *watch) heard(n int, h elector.Hint) {
 	if w.over {
 		return
 	}
-	h.Waiters *= len(w.broken)
+	h.Waiters = w.nodes.Waiters(h.Waiters)
+	news := false
 	switch h.Kind {
 	case elector.HintReleased:
-		if usual, news := w.nodes.Released(n, h.Token); news {
-			// Who was told a larger token would take this for old news.
-			h.Token = max(usual, w.told())
-			w.hint(h)
-		}
+		h.Token, news = w.released(n, h.Token)
 	case elector.HintGranted:
-		if w.nodes.Granted(n, h.Token) {
-			w.tell(h.Token)
-			w.hint(h)
-		}
+		news = w.granted(n, h.Token)
+	}
+	if news {
+		w.hint(h)
 	}
 }
 
-// told is the highest token that a caller was told.
-func (w *watch) told() uint64 {
+func (w *watch) released(n int, token uint64) (usual uint64, news bool) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	return w.s.memory(w.election).told
+	return w.s.election(w.election).machine.Released(&w.nodes, n, token)
 }
 
-// tell notes that a caller is told a token.
-func (w *watch) tell(token uint64) {
+func (w *watch) granted(n int, token uint64) (news bool) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	m := w.s.memory(w.election)
-	m.told = max(m.told, token)
+	return w.s.election(w.election).machine.Granted(&w.nodes, n, token)
 }

@@ -26,6 +26,11 @@ func NewAnnounced(nodes int) Announced { return Announced{nodes: make([]announce
 // date.
 func (a *Announced) Forget(n int) { a.nodes[n] = announced{} }
 
+// Waiters is how many wait, if a node says that so many do. Each counts once for
+// each node: attempts that compete for majorities can all fail, so they need more
+// time between them than those for one key.
+func (a *Announced) Waiters(of int) int { return of * len(a.nodes) }
+
 // Granted notes that node n announced a grant with that token. It says whether
 // that is news of the whole: a majority has announced it now.
 func (a *Announced) Granted(n int, token uint64) bool {

@@ -11,7 +11,8 @@ type Denial struct {
 	Token     uint64        // of that lease
 	Withheld  bool          // the node grants nothing to anybody for a while
 	Remaining time.Duration // until the node can be free, counted from At
-	At        time.Duration // when it said so
+	Waiters   int           // as far as it knows
+	At        time.Duration // when it said so: the machine notes it
 }
 
 // Refused is what came of an attempt for which no majority could be had.

@@ -29,16 +29,18 @@ func Count(verdicts []Verdict) (t Tally) {
 	return t
 }
 
-// Outcome is what becomes of a renewal or a release.
+// Outcome is what becomes of a call.
 type Outcome int
 
 // The outcomes.
 const (
 	Open      Outcome = iota // not certain yet
 	Done                     // a majority agreed
-	Denied                   // no majority can have held the lease
+	Denied                   // no majority can have held the lease, or be got
 	Lost                     // so many nodes refuse for good that no majority is left
 	Undecided                // all have answered, and it is not known
+	Repeated                 // another call for the same attempt has taken its place
+	GivenUp                  // nobody waited for it any more
 )
 
 // Renewed is the outcome of a renewal.

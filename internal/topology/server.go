@@ -55,6 +55,9 @@ func (s *Server) Client() *redis.Client { return s.client }
 // Port is the port at which the server listens.
 func (s *Server) Port() int { return s.port }
 
+// Dir is the folder in which the server keeps its data, if it keeps any.
+func (s *Server) Dir() string { return s.dir }
+
 // Output is what the server has said since its last start.
 func (s *Server) Output() string {
 	s.mu.Lock()

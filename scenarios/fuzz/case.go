@@ -104,18 +104,6 @@ func (c *Case) Try(ctx context.Context, w World) (*history.History, *checker.Res
 	return h, checker.Check(h, checker.Options{PorcupineCap: porcupineCap}), nil
 }
 
-// NoPanic is what an elector breaks that panics. No checker decides it: there
-// is no history.
-const NoPanic checker.Promise = "NoPanic"
-
-// Attempt is Try for an elector that may panic: then it returns what it
-// panicked with.
-func (c *Case) Attempt(ctx context.Context, w World) (h *history.History, r *checker.Result, panicked any, err error) {
-	defer func() { panicked = recover() }()
-	h, r, err = c.Try(ctx, w)
-	return h, r, nil, err
-}
-
 // Verdict is what a result says about the promises that a case asks for: the
 // first one that is broken, if there is one. Three checkers of one promise
 // that disagree count as broken: then the harness is wrong.

@@ -112,14 +112,8 @@ func (c *climber) try(g genome) {
 
 func (c *climber) run(one *Case) (*measured, error) { return one.measure(c.ctx, &c.world) }
 
-// measure runs a case and measures it; nil if it panicked, which is what chaos
-// fuzz looks for.
-func (c *Case) measure(ctx context.Context, w World) (m *measured, err error) {
-	defer func() {
-		if recover() != nil {
-			m = nil
-		}
-	}()
+// measure runs a case and measures it.
+func (c *Case) measure(ctx context.Context, w World) (*measured, error) {
 	h, err := w.Run(ctx, c.Plan(), "")
 	if err != nil {
 		return nil, err

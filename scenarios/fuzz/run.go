@@ -253,15 +253,8 @@ func (w *watcher) try(ctx context.Context, c Case, t *trial) {
 
 func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool, missed, faults int, err error) {
 	w.world.Moments = func(m virtual.Moment) { w.cells = append(w.cells, cellOf(&m)) }
-	_, result, trouble, err := c.Attempt(ctx, &w.world)
-	if trouble != nil { // once more, unobserved: it may be the watching that panics
-		w.world.Moments = nil
-		_, result, trouble, err = c.Attempt(ctx, &w.world)
-	}
-	switch {
-	case trouble != nil:
-		return Failed{Promise: NoPanic, Reason: fmt.Sprintf("it panicked: %v", trouble)}, true, 0, 0, nil
-	case err != nil:
+	_, result, err := c.Try(ctx, &w.world)
+	if err != nil {
 		return Failed{}, false, 0, 0, err
 	}
 	for _, f := range result.Faults {

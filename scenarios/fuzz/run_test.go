@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/internal/raced"
 )
 
@@ -111,7 +112,7 @@ func TestPanic(t *testing.T) {
 	o := production(1, 500)
 	o.Failures, o.Subjects, o.Pins.Subject = 1, planted(), "panics"
 	r := Run(t.Context(), o)
-	if len(r.Failures) != 1 || r.Failures[0].Case.Failed.Promise != NoPanic {
+	if len(r.Failures) != 1 || r.Failures[0].Case.Failed.Promise != checker.NoPanic {
 		t.Errorf("%v, %+v", r.Err, r.Failures)
 	}
 }

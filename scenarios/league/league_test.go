@@ -9,7 +9,6 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
-	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/league"
 )
 
@@ -145,7 +144,7 @@ func TestNoFalseAlarm(t *testing.T) {
 func TestOtherPromisesDoNotCount(t *testing.T) {
 	i := slices.IndexFunc(league.Mutants(), func(m league.Mutant) bool { return m.Name == "acquires-anyones" })
 	m := league.Mutants()[i]
-	m.Breaks = []checker.Promise{fuzz.NoPanic}
+	m.Breaks = []checker.Promise{checker.NoPanic}
 	for _, scenario := range []string{"", scenarios.All()[0].Name} {
 		m.Scenario = scenario
 		s, err := m.Find(t.Context(), league.Hunt{Seed: seed, Limit: 3})

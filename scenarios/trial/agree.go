@@ -61,7 +61,7 @@ func Compare(live, virtual *Cell) (Agreement, []Difference) {
 	}
 	inLive, inVirtual := count(live), count(virtual)
 	unseen := false // what happened in one world is too short to be seen in the other
-	for _, p := range judged {
+	for _, p := range checker.Promises {
 		l, v := inLive[p], inVirtual[p]
 		in, other := virtual, live
 		if v.Runs == 0 {

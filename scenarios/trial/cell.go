@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
 // Cell is what came of one subject in one scenario and one world.
@@ -25,9 +24,6 @@ type Broken struct {
 	Runs    int
 	Reason  string // in the first of them
 }
-
-// judged are the promises as a cell lists them.
-var judged = append([]checker.Promise{fuzz.NoPanic}, checker.Promises...)
 
 // Verdict is fail if a promise was broken in a run, else unknown if a run is
 // undecided or there is none, else pass.
@@ -64,7 +60,7 @@ func (c *Cell) Count(v checker.Verdict) int {
 // reported.
 func (c *Cell) Broken() []Broken {
 	var all []Broken
-	for _, p := range judged {
+	for _, p := range checker.Promises {
 		b := Broken{Promise: p}
 		for i := range c.Runs {
 			if !slices.Contains(c.Runs[i].Broken, p) {
@@ -87,7 +83,7 @@ func (c *Cell) Broken() []Broken {
 func (c *Cell) First() checker.Promise {
 	var name checker.Promise
 	most := 0
-	for _, p := range judged {
+	for _, p := range checker.Promises {
 		n := 0
 		for i := range c.Runs {
 			if c.Runs[i].First == p {

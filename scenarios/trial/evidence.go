@@ -19,7 +19,7 @@ import (
 type Evidence struct {
 	Promise checker.Promise
 	Plan    sim.Plan
-	History *history.History // nil for a subject that panics: there is none
+	History *history.History
 	Result  *checker.Result
 	Case    *fuzz.Case // the smallest that was found to show the same; nil: the run could not be reduced
 	Events  int        // of the history; still there when the history is dropped
@@ -36,7 +36,7 @@ const moreTries = 60
 // plan has (several servers, replicas) may be what it takes to break it: then the
 // evidence stays as it is.
 func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map[string]virtual.Subject) error {
-	if e.Plan.Topology != sim.OneServer || e.Plan.Replicas > 0 || e.Promise == fuzz.NoPanic {
+	if e.Plan.Topology != sim.OneServer || e.Plan.Replicas > 0 {
 		return nil
 	}
 	c := fuzz.FromPlan(e.Plan)
@@ -52,11 +52,11 @@ func (e *Evidence) Reduce(ctx context.Context, limit time.Duration, subjects map
 	if !ok {
 		return nil
 	}
-	h, r, panicked, err := reduced.Attempt(ctx, &virtual.World{Subjects: subjects})
+	h, r, err := reduced.Try(ctx, &virtual.World{Subjects: subjects})
 	switch {
 	case err != nil:
 		return fmt.Errorf("trial: the reduced case of %s in %s: %w", e.Plan.Subject, e.Plan.Scenario, err)
-	case panicked != nil, len(h.Events) >= len(e.History.Events):
+	case len(h.Events) >= len(e.History.Events):
 		return nil
 	}
 	h.Header.Scenario = e.Plan.Scenario
@@ -83,10 +83,7 @@ func keep(kept map[checker.Promise]*Evidence, o scenarios.Outcome, broke checker
 		return
 	}
 	old := kept[broke]
-	if old == nil || old.History != nil && o.History != nil && len(o.History.Events) < len(old.History.Events) {
-		kept[broke] = &Evidence{Promise: broke, Plan: o.Plan, History: o.History, Result: o.Result}
-		if o.History != nil {
-			kept[broke].Events = len(o.History.Events)
-		}
+	if events := len(o.History.Events); old == nil || events < old.Events {
+		kept[broke] = &Evidence{Promise: broke, Plan: o.Plan, History: o.History, Result: o.Result, Events: events}
 	}
 }

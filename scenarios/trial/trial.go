@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/scenarios"
-	"github.com/recount-io/recount/scenarios/fuzz"
-	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -131,7 +128,7 @@ func (t *Trial) try(ctx context.Context, s Subject, p Place, cells []*Cell) (err
 		set.Subject, set.Stranger, set.Seed = s.Name, s.Stranger, t.Settings.Seed+uint64(n)
 		set.Flags = p.Flags(s, set.Seed)
 		runner := scenarios.Runner{
-			World: &careful{World: world}, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},
+			World: world, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},
 			Logs: func(scenario string) (string, error) { return p.Logs(Folder(of[scenario], n)) },
 			Done: func(o scenarios.Outcome) {
 				if ctx.Err() != nil && o.Err != nil {
@@ -152,11 +149,7 @@ func (t *Trial) try(ctx context.Context, s Subject, p Place, cells []*Cell) (err
 
 // outcome is what the trial keeps of an outcome.
 func outcome(o scenarios.Outcome) Run {
-	var panicked *panicError
-	switch {
-	case errors.As(o.Err, &panicked):
-		return panicked.run(o.Plan)
-	case o.Result == nil:
+	if o.Result == nil {
 		run := Run{Trouble: "there is no history", Repro: o.Plan.Repro}
 		if o.Err != nil {
 			run.Trouble = o.Err.Error()
@@ -213,29 +206,4 @@ func (t *Trial) reduce(ctx context.Context, cells []*Cell) error {
 	}
 	working.Wait()
 	return errors.Join(errs...)
-}
-
-// careful is a world in which a subject may panic.
-type careful struct{ scenarios.World }
-
-// Run implements scenarios.World.
-func (c *careful) Run(ctx context.Context, plan sim.Plan, logs string) (h *history.History, err error) {
-	defer func() {
-		if trouble := recover(); trouble != nil {
-			h, err = nil, &panicError{trouble}
-		}
-	}()
-	return c.World.Run(ctx, plan, logs)
-}
-
-// panicError is what became of a run whose subject panicked.
-type panicError struct{ with any }
-
-func (e *panicError) Error() string { return fmt.Sprintf("it panicked: %v", e.with) }
-
-// run is a run that broke the one promise that no checker decides.
-func (e *panicError) run(plan sim.Plan) Run {
-	r := Run{First: fuzz.NoPanic, Reasons: map[checker.Promise]string{fuzz.NoPanic: e.Error()}, Repro: plan.Repro, Nodes: plan.Nodes}
-	r.Seed, r.Verdict, r.Broken = plan.Seed, checker.Fail, []checker.Promise{fuzz.NoPanic}
-	return r
 }

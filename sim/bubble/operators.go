@@ -42,8 +42,8 @@ func numbered(i int) string { return fmt.Sprintf("server %d", i+1) }
 func (o Operators) Promote(i int, stay, silent []string) (string, error) {
 	s, m := o.server(i)
 	switch {
-	case !m.Open():
-		return "", faults.NoEffect("%s is down", numbered(i))
+	case !m.Answers():
+		return "", faults.NoEffect("%s does not answer", numbered(i))
 	case s.server == m && !m.Replica():
 		return "", faults.NoEffect("%s is the primary", numbered(i))
 	}
@@ -76,8 +76,8 @@ func (s *store) guide(n *node, silent bool) {
 func (o Operators) Follow(i int) (string, error) {
 	s, m := o.server(i)
 	switch {
-	case !m.Open() || !s.server.Open():
-		return "", faults.NoEffect("%s or its primary is down", numbered(i))
+	case !m.Answers() || !s.server.Open():
+		return "", faults.NoEffect("%s does not answer, or its primary is down", numbered(i))
 	case m == s.server:
 		return "", faults.NoEffect("%s is the primary", numbered(i))
 	}
@@ -94,16 +94,19 @@ func (o Operators) Lead(node string) (string, error) {
 
 // Sever cuts a server off from its primary, or mends that.
 func (o Operators) Sever(i int, severed bool) {
-	if _, m := o.server(i); severed {
+	_, m := o.server(i)
+	switch {
+	case !m.Answers():
+	case severed:
 		m.Sever()
-	} else {
+	default:
 		m.Mend()
 	}
 }
 
 // Forget makes whoever follows the server copy all of its data.
 func (o Operators) Forget(i int) {
-	if _, m := o.server(i); m.Open() {
+	if _, m := o.server(i); m.Answers() {
 		m.Forget()
 	}
 }

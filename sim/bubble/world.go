@@ -73,6 +73,7 @@ type run struct {
 	processes sync.WaitGroup
 	holds     holds
 	logs      []io.Closer
+	fake      bool // time is
 }
 
 // prefix and election are what the run's keys are called.
@@ -121,7 +122,7 @@ func (w *World) newRun(plan sim.Plan, subject candidate.Subject, logs string) (*
 		plan.Network = sim.DefaultNetwork()
 	}
 	begin := time.Now()
-	r := &run{plan: plan, subject: subject, byName: map[string]*node{}, chance: newDice(plan.Seed, drawStage<<48)}
+	r := &run{plan: plan, subject: subject, byName: map[string]*node{}, fake: w.Launch == nil, chance: newDice(plan.Seed, drawStage<<48)}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.leaders = stage.NewLeadership(plan.NodeNames())
 	r.recorder.Observe(r.leaders.See)
@@ -189,6 +190,8 @@ func (p *process) keep(c *candidate.Clock) elector.Clock { return &clock{Clock: 
 // all is healed, and then they must get on.
 func (r *run) live(ctx context.Context) error {
 	defer r.end()
+	held := r.watch()
+	defer held.record()
 	for _, n := range r.nodes {
 		n.launch(2 * lateness)
 	}
@@ -228,7 +231,9 @@ func (r *run) end() {
 		}
 	}
 	r.processes.Wait()
-	time.Sleep(settling)
+	if r.fake {
+		time.Sleep(settling)
+	}
 	_ = r.closeLogs() // what is lost of a log is lost
 }
 

@@ -59,6 +59,7 @@ type process struct {
 	clocks chan protocol.Line // its reports about its clocks
 	done   chan struct{}      // closed when it has ended and all it said is recorded
 	status string             // how it ended; after done
+	logged int64              // what stood in the log before it began
 	why    atomic.Value       // history.Why: what the harness did to end it
 
 	readyOnce  sync.Once
@@ -87,6 +88,10 @@ func (c *candidate) start() (*process, error) {
 		fmt.Sprintf("%s=%g", protocol.EnvClockRate, c.clocks.rate),
 		fmt.Sprintf("%s=%d", protocol.EnvClockOffset, c.clocks.offset.Milliseconds()))
 	cmd.Stderr = log
+	logged, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("live: log of %s: %w", c.node, err)
+	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("live: start %s: %w", c.node, err)
@@ -100,7 +105,7 @@ func (c *candidate) start() (*process, error) {
 		return nil, &CandidateError{Node: c.node, Err: fmt.Errorf("cannot be started: %w", err)}
 	}
 	p := &process{
-		cmd: cmd, system: system, stdin: stdin,
+		cmd: cmd, system: system, stdin: stdin, logged: logged,
 		ready: make(chan struct{}), clocks: make(chan protocol.Line, 8), done: make(chan struct{}),
 		operations: map[int64]history.Event{}, numbers: map[int64]int64{},
 	}
@@ -132,17 +137,26 @@ func (c *candidate) follow(p *process, stdout io.Reader) {
 		pending.Kind, pending.Error, pending.Arrived = history.Info, "the process ended", false
 		c.recorder.Stamp(pending)
 	}
-	why, asked := p.why.Load().(history.Why)
-	if !asked {
-		why = history.ByItself
-	}
-	c.recorder.Stamp(history.Event{Kind: history.Exit, Node: c.node, Why: why, Text: p.status})
+	c.recorder.Stamp(c.exit(p))
 	c.mu.Lock()
 	if c.process == p {
 		c.process = nil
 	}
 	c.mu.Unlock()
 	close(p.done)
+}
+
+// exit is the end of a process, with the reason for it. One that panics at the end
+// of the run may do so because everything ends.
+func (c *candidate) exit(p *process) history.Event {
+	e := history.Event{Kind: history.Exit, Node: c.node, Why: history.ByItself, Text: p.status}
+	if why, asked := p.why.Load().(history.Why); asked {
+		e.Why = why
+	}
+	if words := panicked(p.cmd.ProcessState.ExitCode(), c.logs, p.logged); words != "" && e.Why != history.EndOfRun {
+		e.Why, e.Text = history.Panicked, words
+	}
+	return e
 }
 
 // nextLine reads a line; of one that is too long to be one of the protocol it

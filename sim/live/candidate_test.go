@@ -347,6 +347,25 @@ func TestCandidateEnds(t *testing.T) {
 	}
 }
 
+// A Go program that panics is told from one that ends, and from its last life's
+// panic.
+func TestCandidatePanics(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "panicked")
+	c, p := shell(t, `if [ -e `+mark+` ]; then exit 2; fi; touch `+mark+`; echo "panic: no reason
+
+goroutine 1 [running]:" >&2; exit 2`)
+	await(t, p.done, "its panic")
+	p, err := c.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, p.done, "its end")
+	got := said(c)
+	if want := []string{"start", "exit panic no reason", "start", "exit by itself exit status 2"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
 // Two faults that ended one process start it again once: a second process of
 // the same candidate would act in its name, and nobody would know of it.
 func TestLaunchOfOneThatRuns(t *testing.T) {

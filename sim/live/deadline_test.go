@@ -87,20 +87,23 @@ func TestRecordedDeadlinesAreNotLate(t *testing.T) {
 			}
 			p := plan(2)
 			p.Subject, p.Topology, p.Quiet = test.subject, test.of, 2*time.Second
-			h, err := s.Run(t.Context(), p, "")
-			if err := errors.Join(err, s.Close()); err != nil {
-				t.Fatal(err)
-			}
-			began, latest, beliefs := map[string]time.Duration{}, time.Duration(-1<<63), 0
+			latest, beliefs := time.Duration(-1<<63), 0
 			usable := p.Timings.Lease - p.Timings.Lease/100 - test.margin
-			for _, e := range h.Events {
-				switch {
-				case e.Kind == history.Invoke && e.Call.OnLease() && e.Call != history.Observe:
-					began[e.Node] = e.At
-				case e.Until != nil:
-					beliefs++
-					latest = max(latest, *e.Until-began[e.Node]-usable)
+			for range 20 { // runs of a busy machine show one belief each
+				h, err := s.Run(t.Context(), p, "")
+				if err != nil {
+					t.Fatal(errors.Join(err, s.Close()))
 				}
+				for _, length := range lengths(h) {
+					latest = max(latest, length-usable)
+					beliefs++
+				}
+				if beliefs >= 5 {
+					break
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
 			}
 			if beliefs < 5 || latest > 0 || latest < -p.Timings.Lease/8 {
 				t.Errorf("of %d beliefs the latest ends %v after its request's last moment", beliefs, latest)
@@ -108,4 +111,19 @@ func TestRecordedDeadlinesAreNotLate(t *testing.T) {
 			t.Logf("%d beliefs, the latest ends %v before it had to", beliefs, -latest)
 		})
 	}
+}
+
+// lengths are how long each belief was to last from the request on that it is owed
+// to.
+func lengths(h *history.History) (all []time.Duration) {
+	began := map[string]time.Duration{}
+	for _, e := range h.Events {
+		switch {
+		case e.Kind == history.Invoke && e.Call.OnLease() && e.Call != history.Observe:
+			began[e.Node] = e.At
+		case e.Until != nil:
+			all = append(all, *e.Until-began[e.Node])
+		}
+	}
+	return all
 }

@@ -21,9 +21,12 @@ const (
 	// probeTime is how long a probe waits for an answer before it takes the
 	// way, or the store, for dead.
 	probeTime = 120 * time.Millisecond
-	// actTime bounds what should take milliseconds: a process that ends, a
-	// command that is answered.
+	// actTime bounds what should take milliseconds: a process that ends as it is
+	// asked to, a command that is answered.
 	actTime = 5 * time.Second
+	// killTime bounds the end of a process that was killed: it does not depend on
+	// the process, only on how busy the machine is.
+	killTime = time.Minute
 )
 
 // world is the live world as faults see it: real processes, proxies and a real
@@ -153,7 +156,7 @@ func (w *world) Kill(ctx context.Context, node string) (string, error) {
 	if err := p.system.Kill(); err != nil {
 		return "", fmt.Errorf("live: kill %s: %w", node, err)
 	}
-	return p.ended(ctx, node)
+	return p.ended(ctx, node, killTime)
 }
 
 // Dismiss implements faults.World.
@@ -166,18 +169,18 @@ func (w *world) Dismiss(ctx context.Context, node string) (string, error) {
 	if err := p.system.Signal(syscall.SIGTERM); err != nil {
 		return "", fmt.Errorf("live: dismiss %s: %w", node, err)
 	}
-	return p.ended(ctx, node)
+	return p.ended(ctx, node, actTime)
 }
 
-// ended waits for the end of a process.
-func (p *process) ended(ctx context.Context, node string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, actTime)
+// ended waits for the end of a process, so long at the most.
+func (p *process) ended(ctx context.Context, node string, patience time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-p.done:
 		return fmt.Sprintf("the process of %s ended (%s)", node, p.status), nil
 	case <-ctx.Done():
-		return "", faults.NoEffect("the process of %s did not end within %v", node, actTime)
+		return "", faults.NoEffect("the process of %s did not end within %v", node, patience)
 	}
 }
 
@@ -187,7 +190,7 @@ func (p *process) ended(ctx context.Context, node string) (string, error) {
 func (w *world) Launch(ctx context.Context, node string) error {
 	c := w.candidates[node]
 	if p, err := c.running(); err == nil && p.why.Load() != nil {
-		_, _ = p.ended(ctx, node) // one that stays goes on
+		_, _ = p.ended(ctx, node, actTime) // one that stays goes on
 	}
 	p, err := c.start()
 	if errors.Is(err, errRunning) {

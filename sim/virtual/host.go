@@ -32,15 +32,27 @@ var _ sim.Host = (*host)(nil)
 // startHost starts a process that runs e.
 func startHost(n *node, e sim.Elector) *host {
 	h := &host{node: n, tap: n.tap()}
-	h.routine = prepare(&n.run.agenda, func(*routine) {
-		if err := e(h); err != nil {
-			n.run.add(history.Event{Kind: history.Note, Node: n.name, Text: err.Error()})
-		}
-		n.run.plan(n.run.now+linger, (*hostEnd)(h), n.life)
-	})
+	h.routine = prepare(&n.run.agenda, func(*routine) { h.run(e) })
 	h.routine.defers = n.defers
 	n.run.plan(n.run.now, h.routine, 0)
 	return h
+}
+
+func (h *host) run(e sim.Elector) {
+	n := h.node
+	defer func() {
+		with := recover()
+		if _, gone := with.(ended); gone {
+			panic(with) // it is unwound
+		}
+		if with != nil {
+			n.fall(with)
+		}
+	}()
+	if err := e(h); err != nil {
+		n.run.add(history.Event{Kind: history.Note, Node: n.name, Text: err.Error()})
+	}
+	n.run.plan(n.run.now+linger, (*hostEnd)(h), n.life)
 }
 
 // hostEnd is the end of a host's process.
@@ -54,7 +66,7 @@ func (h *hostEnd) act(life uint64) {
 	if !h.stopping {
 		why = history.ByItself
 	}
-	h.node.exit(why)
+	h.node.exit(why, "")
 }
 
 // stop implements process.

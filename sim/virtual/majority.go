@@ -10,48 +10,37 @@ import (
 	"github.com/recount-io/recount/internal/quorum"
 )
 
-// As in the production elector's store for a majority, which explains them.
-const (
-	nodeTimeout = time.Second
-	stages      = 4
-	minGrace    = time.Millisecond
-)
-
-var (
-	errRepeated   = errors.New("another call for the same attempt has taken this one's place")
-	errNoMajority = errors.New("too few of the stores agreed")
-)
+var errNoMajority = errors.New("too few of the stores agreed")
 
 // majority is a process's way to a lease that a majority of several stores
 // keeps: what elector/quorumstore is in production, on the world's one thread.
-// What counts for the lease, and when the outcome of a call is certain, is
-// decided by the same package quorum; who is asked and waited for is decided
-// here, as it is there.
+// The same machine decides whom to ask, and when the outcome of a call is
+// certain.
 type majority struct {
 	node      *node
-	claims    []*claim
+	life      uint64 // of the process
+	machine   *quorum.Machine
 	announced quorum.Announced
-
-	high uint64 // highest token that a store named
-	told uint64 // highest token that the process was told
-
-	rivalry quorum.Rivalry
-}
-
-// claim is what the process knows of one nonce.
-type claim struct {
-	quorum.Claim
-	id, nonce string
-	touched   time.Duration
-	latest    *acquisition // that decides on it; nil if none does
+	calls     map[uint64]*call // under way
+	last      uint64           // number of the last call
+	rings     time.Duration    // when the machine is woken next, by the process's clock
 }
 
 func newMajority(n *node) *majority {
-	return &majority{node: n, announced: quorum.NewAnnounced(len(n.clients))}
+	return &majority{
+		node: n, life: n.life, calls: make(map[uint64]*call), rings: quorum.Never,
+		machine:   quorum.New(quorum.Config{Nodes: len(n.clients), Rules: n.run.subject.Majority}),
+		announced: quorum.NewAnnounced(len(n.clients)),
+	}
 }
 
 // now is what the process's clock shows.
 func (m *majority) now() time.Duration { return m.node.clock.show(m.node.run.now) }
+
+// begins is the input with which a call begins.
+var begins = map[history.Call]quorum.InputKind{
+	history.Acquire: quorum.BeginAcquire, history.Renew: quorum.BeginRenew, history.Release: quorum.BeginRelease,
+}
 
 // ask makes a call. Its owner is told the outcome after timeout at the latest.
 func (m *majority) ask(owner caller, cmd command, timeout time.Duration) {
@@ -59,38 +48,74 @@ func (m *majority) ask(owner caller, cmd command, timeout time.Duration) {
 		m.node.client().ask(owner, cmd, timeout)
 		return
 	}
-	now := m.node.run.now
-	k := &call{client: m.node.client(), owner: owner, command: cmd, deadline: now + timeout, several: true}
+	r := m.node.run
+	k := &call{client: m.node.client(), owner: owner, command: cmd, deadline: r.now + timeout, several: true}
 	if !cmd.quiet {
 		k.invoke()
 	}
-	j := joint{majority: m, k: k, life: m.node.life, began: m.now(), patience: min(nodeTimeout, timeout/stages)}
-	switch cmd.call {
-	case history.Acquire:
-		m.acquire(j)
-	case history.Renew:
-		m.renew(j)
-	case history.Release:
-		m.release(j)
+	patience := quorum.Patience(quorum.DefaultTimeout, timeout)
+	kind, known := begins[cmd.call]
+	if !known {
+		m.observe(k, patience)
+		return
+	}
+	m.last++
+	m.calls[m.last] = k
+	r.plan(k.deadline, m, m.last)
+	m.step(k, quorum.Input{
+		Kind: kind, Call: m.last, ID: cmd.id, Nonce: cmd.nonce, Token: cmd.token, Floor: cmd.floor, TTL: cmd.ttl, Patience: patience,
+	})
+}
+
+// act implements actor: it wakes the machine, or gives up the call with a number
+// that is not 0.
+func (m *majority) act(number uint64) {
+	switch n := m.node; {
+	case n.life != m.life || n.defers(m, number):
+	case number != 0:
+		m.step(m.calls[number], quorum.Input{Kind: quorum.GiveUp, Call: number})
 	default:
-		m.observe(j)
+		m.rings = quorum.Never
+		m.step(nil, quorum.Input{Kind: quorum.Wake})
 	}
 }
 
-// claim is what is known of the command's nonce.
-func (m *majority) claim(cmd *command) *claim {
-	now := m.now()
-	m.claims = slices.DeleteFunc(m.claims, func(c *claim) bool {
-		return c.latest == nil && c.nonce != cmd.nonce && now-c.touched > 2*c.TTL+2*nodeTimeout
-	})
-	i := slices.IndexFunc(m.claims, func(c *claim) bool { return c.nonce == cmd.nonce })
-	if i < 0 {
-		i = len(m.claims)
-		m.claims = append(m.claims, &claim{Claim: quorum.NewClaim(len(m.node.clients)), id: cmd.id, nonce: cmd.nonce})
+// step gives an input to the machine and does what it asks for.
+func (m *majority) step(cause *call, in quorum.Input) {
+	out := m.machine.Step(m.now(), in)
+	for i := range out.Requests {
+		r := &out.Requests[i]
+		k := m.calls[r.Call]
+		if k == nil {
+			k = cause // the call is over, and what it left behind is seen to
+		}
+		m.send(k, r)
 	}
-	c := m.claims[i]
-	c.touched, c.TTL = now, max(c.TTL, cmd.ttl)
-	return c
+	if out.Wake < m.rings {
+		m.rings = out.Wake
+		m.node.run.plan(max(m.node.run.now, m.node.clock.when(out.Wake)), m, 0)
+	}
+	for _, end := range slices.Clone(out.Endings) { // who is told may ask at once
+		k := m.calls[end.Call]
+		delete(m.calls, end.Call)
+		m.finish(k, &end)
+	}
+}
+
+// send makes one of the machine's requests, for a call.
+func (m *majority) send(k *call, r *quorum.Request) {
+	cmd, number := k.command, r.Number
+	cmd.quiet, cmd.ttl, cmd.floor, cmd.token, cmd.value = true, r.TTL, r.Floor, r.Token, ""
+	switch r.Ask {
+	case quorum.AskGrant, quorum.AskMend:
+		cmd.call = history.Acquire
+	case quorum.AskBack: // nobody is to get it
+		cmd = command{call: history.Release, id: r.ID, nonce: r.Nonce, token: r.Token, quiet: true}
+		fallthrough
+	default:
+		cmd.value = leaseValue(r.Token, r.Nonce, r.ID)
+	}
+	m.node.clients[r.Node].ask(answer(func(in machine.Input) { m.step(k, told(number, &in)) }), cmd, r.Patience)
 }
 
 // answer is a caller that does what has to be done about an answer.
@@ -98,49 +123,22 @@ type answer func(machine.Input)
 
 func (a answer) called(k *call) { a(k.outcome.input) }
 
-// send asks one store.
-func (m *majority) send(store int, cmd command, patience time.Duration, then answer) {
-	cmd.quiet = true
-	m.node.clients[store].ask(then, cmd, patience)
-}
-
-// grant asks a store to grant the claim a token above floor.
-func (m *majority) grant(c *claim, store int, try uint64, floor uint64, patience time.Duration, then answer) {
-	cmd := command{call: history.Acquire, id: c.id, nonce: c.nonce, try: try, ttl: c.TTL, floor: floor}
-	m.send(store, cmd, patience, func(in machine.Input) {
-		m.noteGrant(c, store, in)
-		then(in)
-	})
-}
-
-// noteGrant takes in what a store answered to an attempt, however late. What
-// nobody waits for any more is given back.
-func (m *majority) noteGrant(c *claim, store int, in machine.Input) {
-	switch in.Result {
-	case machine.Held:
-		m.high = max(m.high, in.Token)
-	case machine.Done:
-		m.high = max(m.high, in.Token)
-		c.Granted(store, in.Token, m.now())
-		if c.latest == nil && c.Token == 0 {
-			m.drop(c, store, nodeTimeout, func(machine.Input) {})
+// told is what a store's answer to a request tells the machine.
+func told(number uint64, in *machine.Input) quorum.Input {
+	answer := quorum.Input{
+		Kind: quorum.Answer, Request: number, Verdict: verdictOf(in), Token: in.Token, Waiters: in.Waiters, Err: in.Err,
+	}
+	if in.Result == machine.Held {
+		answer.Token, answer.Waiters = 0, 0
+		answer.Denial = &quorum.Denial{
+			Holder: in.Holder, Token: in.Token, Withheld: in.Holder == "", Remaining: in.Remaining, Waiters: in.Waiters,
 		}
 	}
-}
-
-// drop gives back what a store granted.
-func (m *majority) drop(c *claim, store int, patience time.Duration, then answer) {
-	m.sendRelease(c, store, c.Drop(store), 0, patience, then)
-}
-
-func (m *majority) sendRelease(c *claim, store int, token, try uint64, patience time.Duration, then answer) {
-	m.send(store, command{
-		call: history.Release, id: c.id, nonce: c.nonce, token: token, try: try, value: leaseValue(token, c.nonce, c.id),
-	}, patience, then)
+	return answer
 }
 
 // verdictOf is what one store's answer means.
-func verdictOf(in machine.Input) quorum.Verdict {
+func verdictOf(in *machine.Input) quorum.Verdict {
 	switch in.Result {
 	case machine.Done:
 		return quorum.Yes
@@ -153,61 +151,76 @@ func verdictOf(in machine.Input) quorum.Verdict {
 	}
 }
 
+// finish tells the owner of a call the outcome.
+func (m *majority) finish(k *call, end *quorum.Ending) {
+	in := machine.Input{Kind: machine.Answer, Request: k.command.try}
+	switch end.Outcome {
+	case quorum.Done:
+		in.Result, in.Token, in.Waiters = machine.Done, end.Token, end.Waiters
+	case quorum.Denied:
+		in.Result = machine.NotHeld
+		if k.command.call == history.Acquire {
+			in.Result, in.Holder, in.Token = machine.Held, end.Rival.Holder, end.Rival.Token
+			in.Remaining, in.Waiters = end.Remaining, end.Waiters
+		}
+	case quorum.Lost:
+		in.Result, in.Err = machine.Fatal, errNoMajority
+	case quorum.Repeated:
+		in.Err = quorum.ErrRepeated
+	case quorum.GivenUp:
+		in.Err = errTimeout
+	default:
+		in.Err = errNoMajority
+	}
+	k.outcome.input = in
+	if k.op.Op != 0 {
+		k.complete()
+	}
+	k.owner.called(k)
+}
+
 // heard takes in what one store announced, and tells whether that is news of the
 // whole, which in then is.
-func (m *majority) heard(store int, in *machine.Input) bool {
+func (m *majority) heard(store int, in *machine.Input) (news bool) {
+	in.Waiters = m.announced.Waiters(in.Waiters)
 	if in.Kind == machine.HintGranted {
-		news := m.announced.Granted(store, in.Token)
-		if news {
-			m.told = max(m.told, in.Token)
-		}
-		return news
+		return m.machine.Granted(&m.announced, store, in.Token)
 	}
-	usual, news := m.announced.Released(store, in.Token)
-	in.Token = max(usual, m.told) // who was told a larger token would take this for old news
+	in.Token, news = m.machine.Released(&m.announced, store, in.Token)
 	return news
 }
 
-// joint is one call on all the stores, as far as all calls are alike.
-type joint struct {
-	*majority
-	k        *call // as its owner knows it
-	life     uint64
-	began    time.Duration // on the process's own clock
-	patience time.Duration // with one store
+// question is a call that asks all stores who leads. What they say is of several
+// moments, so nothing is made of it here.
+type question struct {
+	m        *majority
+	k        *call
+	verdicts []quorum.Verdict
 	over     bool
 }
 
-// finish tells the owner the outcome.
-func (j *joint) finish(in machine.Input) {
-	j.over = true
-	in.Kind, in.Request = machine.Answer, j.k.command.try
-	j.k.outcome.input = in
-	if j.k.op.Op != 0 {
-		j.k.complete()
+func (m *majority) observe(k *call, patience time.Duration) {
+	q := &question{m: m, k: k, verdicts: make([]quorum.Verdict, len(m.node.clients))}
+	m.node.run.plan(k.deadline, q, 0)
+	for store, c := range m.node.clients {
+		c.ask(answer(func(in machine.Input) {
+			q.verdicts[store] = verdictOf(&in)
+			q.end(quorum.Released(q.verdicts))
+		}), command{call: history.Observe, quiet: true}, patience)
 	}
-	j.k.owner.called(j.k)
 }
 
-// alarm acts at a later time, unless the call is over by then.
-type alarm struct {
-	joint *joint
-	ring  func()
+// act implements actor: nobody waits any longer.
+func (q *question) act(arg uint64) {
+	if n := q.m.node; n.life == q.m.life && !n.defers(q, arg) {
+		q.end(quorum.GivenUp)
+	}
 }
 
-func (j *joint) at(t time.Duration, ring func()) {
-	j.node.run.plan(t, &alarm{j, ring}, 0)
-}
-
-// soon lets those who have not answered have as long again as the others took.
-func (j *joint) soon(ring func()) {
-	j.at(j.node.run.now+max(j.now()-j.began, minGrace), ring)
-}
-
-// act implements actor.
-func (a *alarm) act(arg uint64) {
-	n := a.joint.node
-	if !a.joint.over && n.life == a.joint.life && !n.defers(a, arg) {
-		a.ring()
+// end ends the question if its outcome is certain.
+func (q *question) end(outcome quorum.Outcome) {
+	if outcome != quorum.Open && !q.over {
+		q.over = true
+		q.m.finish(q.k, &quorum.Ending{Outcome: outcome})
 	}
 }

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -109,7 +110,7 @@ func (s *start) act(life uint64) {
 	}
 }
 
-func (s *start) stop()              { (*node)(s).exit(history.Dismissed) }
+func (s *start) stop()              { (*node)(s).exit(history.Dismissed, "") }
 func (s *start) hint(machine.Input) {}
 func (s *start) reclocked()         {}
 func (s *start) kill()              {}
@@ -131,7 +132,7 @@ func (o *order) act(life uint64) {
 }
 
 // exit ends the process, for the given reason, and tells who waits for it.
-func (n *node) exit(why history.Why) {
+func (n *node) exit(why history.Why, text string) {
 	if n.process == nil {
 		return
 	}
@@ -147,8 +148,26 @@ func (n *node) exit(why history.Why) {
 	if n.rows != nil {
 		n.rows.vanish()
 	}
-	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why})
+	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why, Text: text})
 	n.exited.fire()
+}
+
+// fall ends the process, whose elector panicked, when what goes on in this moment
+// is done.
+func (n *node) fall(with any) {
+	n.run.plan(n.run.now, &fall{node: n, text: fmt.Sprint(with)}, n.life)
+}
+
+type fall struct {
+	node *node
+	text string
+}
+
+// act implements actor.
+func (f *fall) act(life uint64) {
+	if f.node.life == life {
+		f.node.exit(history.Panicked, f.text)
+	}
 }
 
 // defers keeps what has come for a process that stands still, and reports

@@ -124,7 +124,7 @@ func (r *run) end() {
 	}
 	r.add(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	for _, n := range r.nodes {
-		n.exit(history.EndOfRun)
+		n.exit(history.EndOfRun, "")
 	}
 	for _, routine := range r.routines {
 		routine.end()

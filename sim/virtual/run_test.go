@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim"
 )
 
@@ -279,19 +280,45 @@ func TestRecordInserts(t *testing.T) {
 	}
 }
 
-// A panic of an elector ends the run, and leaves nothing of it behind.
-func TestPanicEndsTheRun(t *testing.T) {
-	panics := func(h sim.Host) error {
-		h.Work(1)
-		h.Sleep(time.Second)
+// A panic of an elector is the end of its process, and not of the run: the
+// others, which may panic in their turn, go on.
+func TestPanic(t *testing.T) {
+	for name, panics := range map[string]Subject{
+		"in blocking style": {Blocking: func(h sim.Host) error {
+			h.Work(1)
+			h.Sleep(time.Second)
+			panic("not so")
+		}},
+		"step by step": {Decide: func(c machine.Config) Decider { return &hasty{*machine.New(c)} }},
+	} {
+		world := &World{Subjects: map[string]Subject{"recount": panics}}
+		plan := rough(1)
+		h, err := world.Run(t.Context(), plan, "")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ends := map[string]int{}
+		for _, e := range h.Events {
+			if e.Kind == history.Exit && e.Why == history.Panicked && e.Text == "not so" {
+				ends[e.Node]++
+			}
+		}
+		if len(ends) != plan.Nodes {
+			t.Errorf("%s: panics: %v", name, ends)
+		}
+		last := h.Events[len(h.Events)-1]
+		if last.Kind != history.Note || last.Text != history.EndOfRunNote {
+			t.Errorf("%s: the last event is %+v", name, last)
+		}
+	}
+}
+
+// hasty is a machine that cannot bear to wait.
+type hasty struct{ machine.Machine }
+
+func (h *hasty) Step(now time.Duration, in machine.Input) machine.Output {
+	if now > time.Second && in.Kind == machine.Wake {
 		panic("not so")
 	}
-	defer func() {
-		if v := recover(); v != "not so" {
-			t.Errorf("recovered %v", v)
-		}
-	}()
-	world := &World{Subjects: map[string]Subject{"recount": {Blocking: panics}}}
-	_, err := world.Run(t.Context(), rough(1), "")
-	t.Errorf("it went on: %v", err)
+	return h.Machine.Step(now, in)
 }

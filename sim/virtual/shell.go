@@ -101,7 +101,7 @@ func (e *shell) step(in machine.Input) {
 	done := false
 	i := 0
 	for i < len(e.pending) { // apply adds to it
-		out := e.machine.Step(e.node.shows(), e.pending[i])
+		out := e.decide(e.pending[i])
 		for j := range out.Transitions {
 			e.apply(&out.Transitions[j])
 		}
@@ -118,6 +118,17 @@ func (e *shell) step(in machine.Input) {
 		e.node.run.plan(e.node.run.now+linger, e, exitMark)
 	}
 	e.planWake()
+}
+
+// decide is what the machine makes of an input: nothing more, once it has panicked.
+func (e *shell) decide(in machine.Input) (out machine.Output) {
+	defer func() {
+		if with := recover(); with != nil {
+			e.exiting = true
+			e.node.fall(with)
+		}
+	}()
+	return e.machine.Step(e.node.shows(), in)
 }
 
 // exitMark tells the end of a process from a wake-up on the agenda.
@@ -148,7 +159,7 @@ func (e *shell) act(arg uint64) {
 		if e.stopping {
 			why = history.Dismissed
 		}
-		n.exit(why)
+		n.exit(why, "")
 		return
 	}
 	e.planned = machine.Never

@@ -176,7 +176,7 @@ func (s *stage) Kill(_ context.Context, node string) (string, error) {
 	if n.process == nil {
 		return "", faults.NoEffect("%s is not running", node)
 	}
-	n.exit(history.Killed)
+	n.exit(history.Killed, "")
 	return "the process of " + node + " was killed", nil
 }
 

@@ -57,14 +57,8 @@ type Client struct {
 	Read func(call history.Call, answer *machine.Input)
 }
 
-// Majority is how the answers of several stores are counted. What is nil is
-// done by package quorum.
-type Majority struct {
-	Decide  func(*quorum.Claim, *quorum.Attempt) (quorum.Step, uint64)
-	Renewed func([]quorum.Verdict) quorum.Outcome
-	// Owes tells whether a release is sent to a store.
-	Owes func(c *quorum.Claim, node int) bool
-}
+// Majority is how the answers of several stores are counted.
+type Majority = quorum.Rules
 
 // shows is what the clock of the subject's choice shows.
 func (n *node) shows() time.Duration {
@@ -117,26 +111,4 @@ func (k *call) repeat() bool {
 	k.leave()
 	next.begin()
 	return true
-}
-
-// decide is what an attempt has to do next.
-func (m *majority) decide(c *quorum.Claim, a *quorum.Attempt) (quorum.Step, uint64) {
-	if decide := m.node.run.subject.Majority.Decide; decide != nil {
-		return decide(c, a)
-	}
-	return c.Decide(a)
-}
-
-// renewed is what becomes of a renewal.
-func (m *majority) renewed(verdicts []quorum.Verdict) quorum.Outcome {
-	if renewed := m.node.run.subject.Majority.Renewed; renewed != nil {
-		return renewed(verdicts)
-	}
-	return quorum.Renewed(verdicts)
-}
-
-// owes tells whether a release is sent to a store, where one is owed.
-func (m *majority) owes(c *quorum.Claim, node int) bool {
-	owes := m.node.run.subject.Majority.Owes
-	return owes == nil || owes(c, node)
 }

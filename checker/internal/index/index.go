@@ -32,6 +32,7 @@ type Index struct {
 	Healed    *Healing      // nil if the history was never declared healed
 	Wire      []*history.Wire
 	Counted   Completions
+	Panics    []history.Event // ends of processes by a panic
 
 	// Broken is what is wrong with the form of the history, nil if nothing is:
 	// then nothing else may be asked of it.

@@ -205,6 +205,9 @@ func (w *walk) process(e *history.Event) {
 		return
 	}
 	p.exited, p.exit, p.gone = true, e.At, true
+	if e.Why == history.Panicked {
+		w.Panics = append(w.Panics, *e)
+	}
 	if e.Why == history.EndOfRun && w.Curtain < 0 {
 		w.Curtain = e.At
 	}
@@ -215,7 +218,12 @@ func (w *walk) process(e *history.Event) {
 
 // unbidden tells of an exit that it was not the end of the run that caused it.
 func unbidden(why history.Why) bool {
-	return why == history.Killed || why == history.Dismissed || why == history.ByItself
+	switch why {
+	case history.Killed, history.Dismissed, history.ByItself, history.Panicked:
+		return true
+	default:
+		return false
+	}
 }
 
 // leave notes that the process went, and not by a fault.

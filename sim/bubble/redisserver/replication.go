@@ -104,6 +104,13 @@ func (s *Server) Replica() bool {
 	return s.primary != nil
 }
 
+// Answers tells whether the server is up and does not stand still.
+func (s *Server) Answers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs()
+}
+
 // StepClock sets the server's clock ahead, or back.
 func (s *Server) StepClock(by time.Duration) {
 	s.mu.Lock()

@@ -132,14 +132,20 @@ func Draw(seed uint64) Case {
 	c.Latency = between(r, 50*time.Microsecond, c.Lease/50)
 	if r.IntN(3) == 0 {
 		c.Topology, c.Servers = sim.Quorum, 2+r.IntN(6)
-	} else {
+	} else if r.IntN(2) == 0 {
 		c.Replicas = r.IntN(c.Servers)
 	}
-	for range 2 + r.IntN(11) {
-		c.Acts = append(c.Acts, c.draw(r)...)
+	d := drawer{Case: c, rand: r}
+	times := make([]time.Duration, 3+r.IntN(12))
+	for i := range times {
+		times[i] = time.Duration(r.Int64N(int64(span * c.Lease)))
 	}
-	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
-	return c
+	slices.Sort(times)
+	for _, at := range times {
+		d.draw(at)
+	}
+	slices.SortStableFunc(d.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	return d.Case
 }
 
 // between draws evenly by orders of magnitude.
@@ -147,22 +153,33 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
 }
 
+// drawer draws acts in the order of their times.
+type drawer struct {
+	Case
+	rand    *rand.Rand
+	primary int // the present one
+	former  int // the one before
+}
+
 // Kinds by topology; some are drawn more often.
 var (
-	ofReplicas = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Promote, Promote, Promote, Sever, Forget, Lag}
-	ofQuorum   = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Restart, Restart, CutOne, CutOne, Slow, Step}
+	ofReplicas = []Kind{
+		Kill, Pause, Cut, Resign, Freeze, Restart, Sever, Forget, Lag,
+		Promote, Promote, Promote, Promote, Promote, Promote, Promote, Promote, Promote,
+	}
+	ofQuorum = []Kind{Kill, Pause, Cut, Resign, Freeze, Restart, Restart, Restart, CutOne, CutOne, Slow, Step}
 )
 
 // draw draws an act, and what others do because of it.
-func (c Case) draw(r *rand.Rand) []Act {
+func (d *drawer) draw(at time.Duration) {
+	r := d.rand
 	kinds := ofReplicas
-	if c.Topology == sim.Quorum {
+	if d.Topology == sim.Quorum {
 		kinds = ofQuorum
 	}
 	a := Act{
-		At:   time.Duration(r.Int64N(int64(span * c.Lease))),
-		Kind: kinds[r.IntN(len(kinds))], Node: r.IntN(c.Nodes), Server: r.IntN(c.Servers),
-		For: between(r, c.Lease/20, 2*c.Lease),
+		At: at, Kind: kinds[r.IntN(len(kinds))], Node: r.IntN(d.Nodes), Server: r.IntN(d.Servers),
+		For: between(r, d.Lease/20, 2*d.Lease),
 	}
 	switch a.Kind {
 	case Kill, Pause, Cut, Resign:
@@ -170,59 +187,58 @@ func (c Case) draw(r *rand.Rand) []Act {
 			a.Node = -1
 		}
 	case Promote:
-		return c.promotion(r, a)
+		d.promotion(at)
+		return
 	case Forget:
 		a.For = 0
 	case Lag, Slow:
-		a.By = between(r, c.Lease/1000, c.Lease/2)
+		a.By = between(r, d.Lease/1000, d.Lease/2)
 	case Step:
-		a.By = time.Duration(r.Int64N(int64(2*c.Lease/3))) - c.Lease/3
+		a.By = time.Duration(r.Int64N(int64(2*d.Lease/3))) - d.Lease/3
 	case Restart:
 		a.Keep = r.IntN(2) == 0
 	}
-	return []Act{a}
+	d.Acts = append(d.Acts, a)
 }
 
-// promotion is the promotion of a server, and what comes of it: others are told of
-// it sooner or later, or never, and it may be taken back.
-func (c Case) promotion(r *rand.Rand, a Act) []Act {
-	a.For = 0
-	if r.IntN(3) == 0 {
-		a.Stay = uint(r.IntN(1 << c.Nodes))
+// promotion draws the promotion of a server, half of the time of the one that was
+// the primary before, and what comes of it: others are told of it sooner or later, or
+// never, and the one that it replaces mostly never.
+func (d *drawer) promotion(at time.Duration) {
+	r := d.rand
+	a := Act{At: at, Kind: Promote, Server: r.IntN(d.Servers)}
+	if d.former != d.primary && r.IntN(2) == 0 {
+		a.Server = d.former
+	}
+	if r.IntN(4) == 0 {
+		a.Stay = uint(r.IntN(1 << d.Nodes))
 	}
 	if r.IntN(2) == 0 {
-		a.Silent = uint(r.IntN(1 << c.Nodes))
+		a.Silent = uint(r.IntN(1 << d.Nodes))
 	}
-	all := []Act{a}
-	later := func(one Act) {
-		if r.IntN(2) == 0 {
-			one.At = a.At + between(r, c.Lease/100, 2*c.Lease)
-			all = append(all, one)
+	d.Acts = append(d.Acts, a)
+	if a.Server != d.primary {
+		d.former, d.primary = d.primary, a.Server
+	}
+	for i := range d.Servers {
+		if i != a.Server && r.IntN(4) < 3 && (i != d.former || r.IntN(2) == 0) {
+			d.later(at, Act{Kind: Follow, Server: i})
 		}
 	}
-	for i := range c.Servers {
-		if i != a.Server {
-			later(Act{Kind: Follow, Server: i})
-		}
-	}
-	for i := range c.Nodes {
-		if a.Stay&(1<<i) != 0 {
-			later(Act{Kind: Lead, Node: i})
+	for i := range d.Nodes {
+		if a.Stay&(1<<i) != 0 && r.IntN(4) < 3 {
+			d.later(at, Act{Kind: Lead, Node: i})
 		}
 	}
 	if r.IntN(2) == 0 { // what takes a primary away often takes a candidate, too
-		all = append(all, Act{
-			At: a.At + between(r, c.Lease/100, 2*c.Lease), Kind: Kind(r.IntN(int(Resign) + 1)), Node: -1, For: between(r, c.Lease/20, 2*c.Lease),
-		})
+		d.later(at, Act{Kind: Kind(r.IntN(int(Resign) + 1)), Node: -1, For: between(r, d.Lease/20, 2*d.Lease)})
 	}
-	if r.IntN(2) == 0 {
-		back := Act{At: a.At + between(r, c.Lease/3, 6*c.Lease), Kind: Promote, Silent: uint(r.IntN(1 << c.Nodes))}
-		if r.IntN(2) == 0 {
-			back.Server = r.IntN(c.Servers)
-		}
-		all = append(all, back)
-	}
-	return all
+}
+
+// later adds an act that comes soon after that time.
+func (d *drawer) later(at time.Duration, a Act) {
+	a.At = at + between(d.rand, d.Lease/100, 2*d.Lease)
+	d.Acts = append(d.Acts, a)
 }
 
 // Scaled is the same case with another lease, and all times with it.
@@ -235,7 +251,7 @@ func (c Case) Scaled(lease time.Duration) Case {
 		a := &c.Acts[i]
 		a.At, a.For, a.By = scale(a.At), scale(a.For), scale(a.By)
 	}
-	c.Lease = lease
+	c.Latency, c.Lease = scale(c.Latency), lease
 	return c
 }
 

@@ -186,14 +186,21 @@ func draw(r *rand.Rand, ordinary bool) Kind {
 // Mostly it is of the kind that follows on everything: somebody is restarted, made
 // to resign, or handed over to.
 func (c *Case) sequel(r *rand.Rand, of, a Act) Act {
-	after := of.At
+	after, delay := of.At, between(r, c.Lease/100, 2*c.Lease)
 	if r.IntN(2) == 0 {
 		after = of.end()
 	}
-	if at := after + between(r, c.Lease/100, 2*c.Lease); at < c.Lease+c.Span {
+	if r.IntN(2) == 0 {
+		delay = time.Duration(r.Int64N(int64(2 * c.Lease)))
+	}
+	if at := after + delay; at < c.Lease+c.Span {
 		a.At = at
 	}
 	a.Election = of.Election
+	if restarts := of.Kind == Kill || of.Kind == Stop; restarts && !of.Leader && r.IntN(3) == 0 {
+		a.Kind, a.Process = Transfer, of.Process // it gets back what it led
+		return a
+	}
 	switch r.IntN(3) {
 	case 0:
 		a.Process = of.Process
@@ -212,6 +219,8 @@ func (c *Case) shaped(r *rand.Rand, a Act) Act {
 	a.Choice = r.IntN(64)
 	a.Leader = r.IntN(2) == 0 && a.Kind != Transfer
 	switch a.Kind {
+	case Stop:
+		a.For = between(r, c.Lease/20, c.Lease)
 	case Kill:
 		a.For = between(r, c.Lease/20, 2*c.Lease)
 		if !c.steady(a.Process) && !a.Leader && r.IntN(3) == 0 {
@@ -233,7 +242,7 @@ func (c *Case) shaped(r *rand.Rand, a Act) Act {
 		a.By = between(r, c.Lease/50, c.Lease)
 	case SlowWrites:
 		a.By = between(r, c.Lease/50, 2*c.Lease)
-	case Watch, Stop, CloseStore, Failback, Restart, Freeze, Refuse, Cut, Narrow, NoWrites:
+	case Watch, CloseStore, Failback, Restart, Freeze, Refuse, Cut, Narrow, NoWrites:
 	default:
 		a.For = 0
 	}

@@ -80,7 +80,7 @@ const (
 
 var table = [kinds]trait{
 	Kill:         {name: "kill", weight: 8, reach: world, ordinary: true},
-	Stop:         {name: "stop", weight: 3, reach: world, ordinary: true},
+	Stop:         {name: "stop", weight: 6, reach: world, ordinary: true},
 	Pause:        {name: "pause", weight: 3, reach: world},
 	CloseStore:   {name: "close store", weight: 1, reach: world},
 	Transfer:     {name: "transfer", weight: 10, reach: one, ordinary: true},

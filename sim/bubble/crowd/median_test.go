@@ -49,7 +49,12 @@ func untilFound(t *testing.T, first uint64, most int) map[string]int {
 		o, all := carryOut(t, c)
 		coverage.Add(c, o)
 		for _, w := range all {
-			if name := known(c, w.short); name != "" && found[name] == 0 {
+			name := known(c, w.short)
+			if name == "" {
+				t.Errorf("case %d: %s: %s\n   %+v", c.Number, w.short, w.words, c)
+				continue
+			}
+			if found[name] == 0 {
 				found[name] = i + 1
 				t.Logf("case %d: %s", c.Number, name)
 			}

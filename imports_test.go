@@ -68,6 +68,11 @@ var table = []row{
 		why:     "one constant, for the tests of everybody",
 	},
 	{
+		folders: []string{"internal/processor"},
+		never:   []string{"net/...", "os/..."}, timeless: true,
+		why: "one figure, for the benchmarks of everybody",
+	},
+	{
 		folders: []string{"internal/misuse"},
 		others:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 		never:   []string{"os/...", "net/..."},

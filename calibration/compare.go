@@ -33,11 +33,11 @@ const (
 // Comparison is what was found out about one scenario. Durations of samples are
 // milliseconds.
 type Comparison struct {
-	Scenario      string
-	Lease         time.Duration
-	Live, Virtual World
-	Figures       []Figure
-	Orders        []Order
+	Scenario   string
+	Lease      time.Duration
+	One, Other World
+	Figures    []Figure
+	Orders     []Order
 
 	// Verdict is fail if the worlds' verdicts differ, or the promises that are
 	// broken in them; else unknown if anything else differs by more than chance and
@@ -49,8 +49,17 @@ type Comparison struct {
 	_ struct{}
 }
 
+// Sample is the runs of one scenario in one world.
+type Sample struct {
+	World string // what sentences call it: live, virtual, bubble
+	Runs  []Run
+
+	_ struct{}
+}
+
 // World sums up the runs in one world.
 type World struct {
+	Name                            string
 	Runs, Passed, Failed, Undecided int
 	Broken                          []Broken // in the order of checker.Promises
 	Reason                          string   // of the first finding that is undecided
@@ -88,8 +97,8 @@ type Test struct {
 
 // Figure is one figure of the failovers in both worlds.
 type Figure struct {
-	Name          string
-	Live, Virtual []float64 // one value a failover; of the failovers' number, one value a run
+	Name       string
+	One, Other []float64 // one value a failover, or a span; of the failovers' number, one value a run
 	Test
 	Area float64 // between the two curves, in the figure's unit
 	Say  bool    // the figure has a say in the verdict; the parts only show where a difference comes from
@@ -98,8 +107,8 @@ type Figure struct {
 // Order is the order of events in the failovers with one cause; Cause "" is how
 // the failovers share among the causes.
 type Order struct {
-	Cause         string
-	Live, Virtual int // failovers
+	Cause      string
+	One, Other int // failovers
 	Test
 	Pairs []Pair // those that differ most, if any do
 }
@@ -108,17 +117,17 @@ type Order struct {
 // all such pairs.
 type Pair struct {
 	First, Second string
-	Live, Virtual float64
+	One, Other    float64
 }
 
-// Compare compares the runs of one scenario in the live world with those in the
-// virtual one. It draws lots, always the same ones: the same runs give the same
-// answer. For its probabilities to be fine enough there should be some hundreds
-// of virtual runs, and many times as many as live ones.
-func Compare(scenario string, lease time.Duration, live, virtual []Run) Comparison {
-	c := Comparison{Scenario: scenario, Lease: lease, Live: worldOf(live), Virtual: worldOf(virtual)}
-	if len(live) > 0 && len(virtual) > 0 {
-		all, l := slices.Concat(live, virtual), newLots(len(live), len(virtual))
+// Compare compares the runs of one scenario in two worlds. It draws lots, always
+// the same ones: the same runs give the same answer. For its probabilities to be
+// fine enough there should be some hundreds of runs of the other world, and many
+// times as many as of the one.
+func Compare(scenario string, lease time.Duration, one, other Sample) Comparison {
+	c := Comparison{Scenario: scenario, Lease: lease, One: worldOf(one), Other: worldOf(other)}
+	if len(one.Runs) > 0 && len(other.Runs) > 0 {
+		all, l := slices.Concat(one.Runs, other.Runs), newLots(len(one.Runs), len(other.Runs))
 		c.Figures = figures(all, l)
 		c.Orders = orders(all, l)
 		c.limit()
@@ -127,10 +136,10 @@ func Compare(scenario string, lease time.Duration, live, virtual []Run) Comparis
 	return c
 }
 
-func worldOf(runs []Run) World {
-	w := World{Runs: len(runs)}
+func worldOf(of Sample) World {
+	w := World{Name: of.World, Runs: len(of.Runs)}
 	broken := map[checker.Promise]int{}
-	for _, r := range runs {
+	for _, r := range of.Runs {
 		switch r.Verdict {
 		case checker.Pass:
 			w.Passed++
@@ -162,12 +171,14 @@ func worldOf(runs []Run) World {
 
 // Names of the figures that have a say.
 const (
-	Total     = "total"
-	Excess    = "excess"
-	Failovers = "failovers a run"
+	Total      = "total"
+	Excess     = "excess"
+	Leaderless = "leaderless"
+	Failovers  = "failovers a run"
 )
 
-// figures compares what the failovers took, and how many there were.
+// figures compares what the failovers took, how long nobody led, and how many
+// failovers there were.
 func figures(runs []Run, l *lots) []Figure {
 	var out []Figure
 	for _, f := range []struct {
@@ -190,23 +201,30 @@ func figures(runs []Run, l *lots) []Figure {
 		}
 		out = append(out, figure(f.name, f.say, values, l))
 	}
+	spans := make([][]float64, len(runs))
+	for i, r := range runs {
+		for _, span := range r.Leaderless {
+			spans[i] = append(spans[i], span.Seconds()*1000)
+		}
+	}
+	out = append(out, figure(Leaderless, true, spans, l))
 	perRun := make([][]float64, len(runs))
 	for i, r := range runs {
 		perRun[i] = []float64{float64(len(r.Failovers))}
 	}
 	f := figure(Failovers, true, perRun, l)
 	numbers := slices.Concat(perRun...)
-	f.Distance, f.Usual, f.Chance = l.judge(func(live []bool) float64 { return means(numbers, live) })
+	f.Distance, f.Usual, f.Chance = l.judge(func(one []bool) float64 { return means(numbers, one) })
 	return append(out, f)
 }
 
 func figure(name string, say bool, values [][]float64, l *lots) Figure {
-	f := Figure{Name: name, Say: say, Live: slices.Concat(values[:l.live]...), Virtual: slices.Concat(values[l.live:]...)}
-	if f.Compared = len(f.Live) > 0 && len(f.Virtual) > 0; f.Compared {
+	f := Figure{Name: name, Say: say, One: slices.Concat(values[:l.one]...), Other: slices.Concat(values[l.one:]...)}
+	if f.Compared = len(f.One) > 0 && len(f.Other) > 0; f.Compared {
 		s := sampleOf(values)
 		_, f.Area = s.apart(l.asIs())
-		f.Distance, f.Usual, f.Chance = l.judge(func(live []bool) float64 {
-			largest, _ := s.apart(live)
+		f.Distance, f.Usual, f.Chance = l.judge(func(one []bool) float64 {
+			largest, _ := s.apart(one)
 			return largest
 		})
 	}
@@ -257,10 +275,10 @@ func order(cause string, runs []Run, l *lots, of func(Failover) []pair) Order {
 	for i, r := range runs {
 		for _, f := range r.Failovers {
 			found := of(f)
-			if len(found) > 0 && i < l.live {
-				o.Live++
+			if len(found) > 0 && i < l.one {
+				o.One++
 			} else if len(found) > 0 {
-				o.Virtual++
+				o.Other++
 			}
 			for _, p := range found {
 				if _, known := number[p]; !known {
@@ -271,7 +289,7 @@ func order(cause string, runs []Run, l *lots, of func(Failover) []pair) Order {
 			}
 		}
 	}
-	if o.Compared = o.Live > 0 && o.Virtual > 0; !o.Compared {
+	if o.Compared = o.One > 0 && o.Other > 0; !o.Compared {
 		return o
 	}
 	c := countsOf(rows, len(names))
@@ -281,12 +299,12 @@ func order(cause string, runs []Run, l *lots, of func(Failover) []pair) Order {
 }
 
 // farthest are the things whose shares differ most.
-func (c counts) farthest(names []pair, live []bool) []Pair {
+func (c counts) farthest(names []pair, one []bool) []Pair {
 	sums, of, all := make([]float64, len(names)), 0.0, 0.0
 	for i, row := range c.rows {
 		for k, n := range row {
 			all += n
-			if live[i] {
+			if one[i] {
 				sums[k] += n
 				of += n
 			}
@@ -296,7 +314,7 @@ func (c counts) farthest(names []pair, live []bool) []Pair {
 	for k, n := range sums {
 		out = append(out, Pair{names[k].first, names[k].second, n / of, (c.total[k] - n) / (all - of)})
 	}
-	apart := func(p Pair) float64 { return max(p.Live-p.Virtual, p.Virtual-p.Live) }
+	apart := func(p Pair) float64 { return max(p.One-p.Other, p.Other-p.One) }
 	out = slices.DeleteFunc(out, func(p Pair) bool { return apart(p) < 0.001 })
 	slices.SortFunc(out, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(apart(b), apart(a)), strings.Compare(a.First, b.First), strings.Compare(a.Second, b.Second))

@@ -35,6 +35,11 @@ func simulated(random *rand.Rand, runs int, shift time.Duration) []Run {
 	return all
 }
 
+// compare compares runs of the live world with those of the virtual one.
+func compare(scenario string, live, virtual []Run) Comparison {
+	return Compare(scenario, lease, Sample{World: "live", Runs: live}, Sample{World: "virtual", Runs: virtual})
+}
+
 // patient skips a test of many comparisons, which draw thousands of lots each,
 // where that takes long for nothing: nothing here runs beside anything.
 func patient(t *testing.T) {
@@ -54,7 +59,7 @@ func TestSameWorldsAgree(t *testing.T) {
 	alarms := 0
 	for seed := range uint64(times) {
 		random := seeded(seed)
-		if c := Compare("s", lease, simulated(random, 3, 0), simulated(random, 100, 0)); c.Verdict != checker.Pass {
+		if c := compare("s", simulated(random, 3, 0), simulated(random, 100, 0)); c.Verdict != checker.Pass {
 			t.Logf("seed %d: %q", seed, c.Differences)
 			alarms++
 		}
@@ -68,7 +73,7 @@ func TestSameWorldsAgree(t *testing.T) {
 // the sentence says by how much.
 func TestShiftIsSeen(t *testing.T) {
 	random := seeded(1)
-	c := Compare("s", lease, simulated(random, 3, 80*time.Millisecond), simulated(random, 200, 0))
+	c := compare("s", simulated(random, 3, 80*time.Millisecond), simulated(random, 200, 0))
 	if c.Verdict != checker.Unknown || len(c.Differences) != 2 || !strings.Contains(c.Differences[1], "excess: the two curves lie") {
 		t.Errorf("%v: %q", c.Verdict, c.Differences)
 	}
@@ -83,7 +88,7 @@ func TestSmallShiftIsAllowed(t *testing.T) {
 	patient(t)
 	random := seeded(2)
 	live, virtual := simulated(random, 60, 9*time.Millisecond), simulated(random, 400, 0)
-	c := Compare("s", lease, live, virtual)
+	c := compare("s", live, virtual)
 	if c.Figures[1].Chance > 0.01 {
 		t.Errorf("a shift in 240 failovers is put down to chance: %.3f", c.Figures[1].Chance)
 	}
@@ -123,7 +128,7 @@ func TestDifferencesAreSaid(t *testing.T) {
 			for i := range live {
 				c.change(&live[i])
 			}
-			got := Compare("s", lease, live, virtual)
+			got := compare("s", live, virtual)
 			if got.Verdict != checker.Unknown || !strings.Contains(strings.Join(got.Differences, "\n"), c.want) {
 				t.Errorf("%v: %q, want %q", got.Verdict, got.Differences, c.want)
 			}
@@ -141,25 +146,46 @@ func TestBrokenPromisesMustBeTheSame(t *testing.T) {
 	random := seeded(4)
 	live, virtual := simulated(random, 3, 0), simulated(random, 200, 0)
 	break1(virtual, checker.AtMostOneLeader)
-	c := Compare("s", lease, live, virtual)
+	c := compare("s", live, virtual)
 	if c.Verdict != checker.Fail || !strings.Contains(c.Differences[0], "AtMostOneLeader is broken in 0 of 3 live runs and in 1 of 200 virtual ones") {
 		t.Errorf("broken in one world: %v, %q", c.Verdict, c.Differences)
 	}
 	break1(live, checker.FencedWrites)
-	if c = Compare("s", lease, live, virtual); c.Verdict != checker.Fail || len(c.Differences) != 2 {
+	if c = compare("s", live, virtual); c.Verdict != checker.Fail || len(c.Differences) != 2 {
 		t.Errorf("each world breaks another promise: %v, %q", c.Verdict, c.Differences)
 	}
 	break1(live, checker.AtMostOneLeader)
 	break1(virtual, checker.FencedWrites)
-	if c = Compare("s", lease, live, virtual); c.Verdict != checker.Pass || !Failed([]Comparison{c}) {
+	if c = compare("s", live, virtual); c.Verdict != checker.Pass || !Failed([]Comparison{c}) {
 		t.Errorf("broken in both alike: %v, %q", c.Verdict, c.Differences)
+	}
+}
+
+// A world in which nobody leads for longer is found out, by its name.
+func TestLongerWithoutLeaderIsSeen(t *testing.T) {
+	patient(t)
+	random := seeded(6)
+	live, bubble := simulated(random, 5, 0), simulated(random, 200, 0)
+	for i, runs := range [][]Run{live, bubble} {
+		for k := range runs {
+			runs[k].Leaderless = []time.Duration{time.Duration(900+30*i+random.IntN(20)) * time.Millisecond}
+		}
+	}
+	c := Compare("s", lease, Sample{World: "live", Runs: live}, Sample{World: "bubble", Runs: bubble})
+	if c.Verdict != checker.Unknown || len(c.Differences) != 1 || !strings.Contains(c.Differences[0], "leaderless: the two curves lie") {
+		t.Errorf("%v: %q", c.Verdict, c.Differences)
+	}
+	bubble[7].Verdict, bubble[7].Broken = checker.Fail, []checker.Promise{checker.Stable}
+	c = Compare("s", lease, Sample{World: "live", Runs: live}, Sample{World: "bubble", Runs: bubble})
+	if want := "Stable is broken in 0 of 5 live runs and in 1 of 200 bubble ones"; c.Verdict != checker.Fail || c.Differences[0] != want {
+		t.Errorf("%v: %q", c.Verdict, c.Differences)
 	}
 }
 
 // Nothing to compare is undecided, and the verdict of several comparisons is
 // that of the worst.
 func TestNothingIsUnknown(t *testing.T) {
-	if c := Compare("s", lease, nil, simulated(seeded(5), 200, 0)); c.Verdict != checker.Unknown || len(c.Differences) != 1 {
+	if c := compare("s", nil, simulated(seeded(5), 200, 0)); c.Verdict != checker.Unknown || len(c.Differences) != 1 {
 		t.Errorf("%v: %q", c.Verdict, c.Differences)
 	}
 	pass, unknown, fail := Comparison{Verdict: checker.Pass}, Comparison{}, Comparison{Verdict: checker.Fail}
@@ -178,7 +204,7 @@ func TestNothingIsUnknown(t *testing.T) {
 // Calm runs without failovers agree; there is nothing else to compare.
 func TestCalmWorldsAgree(t *testing.T) {
 	calm := func(n int) []Run { return slices.Repeat([]Run{{Verdict: checker.Pass}}, n) }
-	if c := Compare("steady", lease, calm(3), calm(200)); c.Verdict != checker.Pass || len(c.Orders) != 0 {
+	if c := compare("steady", calm(3), calm(200)); c.Verdict != checker.Pass || len(c.Orders) != 0 {
 		t.Errorf("%v: %q, %v", c.Verdict, c.Differences, c.Orders)
 	}
 }

@@ -11,24 +11,24 @@ import (
 // told is one in so many.
 const draws = 4000
 
-// lots draws which runs are the live ones, again and again, and tells how often
+// lots draws which runs are those of the one world, again and again, and tells how often
 // chance alone brings forth a distance as large as the one that was observed.
 //
 // That is a permutation test with whole runs as its units, since the failovers
 // of one run are not independent of each other: they share a schedule, and the
 // phase of the renewals. If both worlds were the same, every choice of that
-// many runs out of all would be as likely as the one that is called live, and
-// the answer is exact whatever the distribution (E. J. G. Pitman, "Significance
+// many runs out of all would be as likely as those that are called by its name,
+// and the answer is exact whatever the distribution (E. J. G. Pitman, "Significance
 // tests which may be applied to samples from any populations", 1937).
 type lots struct {
-	runs, live int
-	random     *rand.Rand
-	order      []int
-	chosen     []bool
+	runs, one int
+	random    *rand.Rand
+	order     []int
+	chosen    []bool
 }
 
-func newLots(live, virtual int) *lots {
-	l := &lots{runs: live + virtual, live: live, random: rand.New(rand.NewPCG(1, 2))} // the same samples, the same answer
+func newLots(one, other int) *lots {
+	l := &lots{runs: one + other, one: one, random: rand.New(rand.NewPCG(1, 2))} // the same samples, the same answer
 	l.order, l.chosen = make([]int, l.runs), make([]bool, l.runs)
 	for i := range l.order {
 		l.order[i] = i
@@ -36,10 +36,10 @@ func newLots(live, virtual int) *lots {
 	return l
 }
 
-// asIs chooses the runs that are live: the first ones.
+// asIs chooses the runs of the one world: the first ones.
 func (l *lots) asIs() []bool {
 	for i := range l.chosen {
-		l.chosen[i] = i < l.live
+		l.chosen[i] = i < l.one
 	}
 	return l.chosen
 }
@@ -47,7 +47,7 @@ func (l *lots) asIs() []bool {
 // draw chooses as many at random.
 func (l *lots) draw() []bool {
 	clear(l.chosen)
-	for i := range l.live {
+	for i := range l.one {
 		j := i + l.random.IntN(l.runs-i)
 		l.order[i], l.order[j] = l.order[j], l.order[i]
 		l.chosen[l.order[i]] = true
@@ -57,7 +57,7 @@ func (l *lots) draw() []bool {
 
 // judge returns a distance as it is, its mean where only chance is at work,
 // and how probable it is that chance makes it as large.
-func (l *lots) judge(distance func(live []bool) float64) (observed, usual, chance float64) {
+func (l *lots) judge(distance func(one []bool) float64) (observed, usual, chance float64) {
 	const rounding = 1e-9
 	observed = distance(l.asIs())
 	reached, sum := 1, 0.0 // the observed one is one of the choices
@@ -96,10 +96,10 @@ func sampleOf(runs [][]float64) sample {
 // the area between their curves, which is by how much a value of the one lies
 // off the value of the same rank of the other, on average (Wasserstein). Where
 // a part is empty the first is 1: nothing is known of it.
-func (s sample) apart(live []bool) (largest, area float64) {
+func (s sample) apart(one []bool) (largest, area float64) {
 	var n, m float64
 	for _, v := range s {
-		if live[v.run] {
+		if one[v.run] {
 			n++
 		} else {
 			m++
@@ -110,7 +110,7 @@ func (s sample) apart(live []bool) (largest, area float64) {
 	}
 	difference := 0.0 // of the shares of the two that are at most x
 	for i, v := range s {
-		if live[v.run] {
+		if one[v.run] {
 			difference += 1 / n
 		} else {
 			difference -= 1 / m
@@ -143,10 +143,10 @@ func countsOf(rows [][]float64, things int) counts {
 // variation is the total variation distance between the shares that the things
 // have in the two parts of the runs: half the sum of their differences, 0 where
 // they are the same and 1 where nothing happens in both, or a part is empty.
-func (c counts) variation(live []bool) float64 {
+func (c counts) variation(one []bool) float64 {
 	sums, of := make([]float64, len(c.total)), 0.0
 	for run, row := range c.rows {
-		if !live[run] {
+		if !one[run] {
 			continue
 		}
 		for i, n := range row {
@@ -170,11 +170,11 @@ func (c counts) variation(live []bool) float64 {
 
 // means is the difference between the mean counts of one thing in the two
 // parts of the runs.
-func means(values []float64, live []bool) float64 {
+func means(values []float64, one []bool) float64 {
 	var sums, of [2]float64
 	for i, x := range values {
 		part := 1
-		if live[i] {
+		if one[i] {
 			part = 0
 		}
 		sums[part] += x

@@ -1,8 +1,10 @@
 // Package calibration compares what two worlds recorded of one scenario: the
-// simulated one is held against the real one, so that it need not be trusted.
+// simulated ones are held against the real one and against each other, so that
+// they need not be trusted.
 //
 // It compares three things. The verdicts, and the promises that are broken,
-// must be the same. The failovers' durations are two samples, whose distance is
+// must be the same. The failovers' durations, and the spans without a leader, are
+// two samples each, whose distance is
 // that of Kolmogorov and Smirnov, and the area between their curves. The events
 // around the failovers are sequences, whose distance is the total variation of
 // the frequencies with which one kind of event follows another, for each cause
@@ -27,7 +29,10 @@ type Run struct {
 	Undecided []checker.Finding // of those asked for
 	Failovers []Failover
 	LeftOut   int // failovers during which the machine stalled: they tell of it, and not of a world
-	Road      Road
+	// Leaderless are the spans between two terms in which nobody believed to lead,
+	// but for those during which the machine stalled.
+	Leaderless []time.Duration
+	Road       Road
 
 	_ struct{}
 }
@@ -62,20 +67,50 @@ func Observe(h *history.History, r *checker.Result) Run {
 	}
 	held := stalls(h)
 	for _, f := range r.Failovers {
-		if slices.ContainsFunc(held, func(s span) bool { return s.from <= f.At+f.Total && f.At <= s.to }) {
+		if held.touch(span{f.At, f.At + f.Total}) {
 			run.LeftOut++
 			continue
 		}
 		run.Failovers = append(run.Failovers, Failover{f, orderOf(h, f)})
+	}
+	for _, s := range leaderless(r.Terms) {
+		if !held.touch(s) {
+			run.Leaderless = append(run.Leaderless, s.to-s.from)
+		}
 	}
 	return run
 }
 
 type span struct{ from, to time.Duration }
 
+type spans []span
+
+// touch tells whether one of the spans has a moment in common with another.
+func (list spans) touch(other span) bool {
+	return slices.ContainsFunc(list, func(s span) bool { return s.from <= other.to && other.from <= s.to })
+}
+
+// leaderless are the spans between terms, which are ordered by election and begin,
+// in which nobody led.
+func leaderless(terms []checker.Term) spans {
+	var found spans
+	for i, last := 1, 0; i < len(terms); i++ {
+		switch before, t := terms[last], terms[i]; {
+		case t.Election != before.Election:
+			last = i
+		case t.From > before.To:
+			found = append(found, span{before.To, t.From})
+			last = i
+		case t.To > before.To:
+			last = i
+		}
+	}
+	return found
+}
+
 // stalls are the times in which the machine held up the run.
-func stalls(h *history.History) []span {
-	var found []span
+func stalls(h *history.History) spans {
+	var found spans
 	open := map[string]int{}
 	for i := range h.Events {
 		e := &h.Events[i]

@@ -95,3 +95,30 @@ func TestStalledFailoversAreLeftOut(t *testing.T) {
 		t.Errorf("the machine stalled after it: %d failovers, %d left out", len(run.Failovers), run.LeftOut)
 	}
 }
+
+// Nobody leads between the end of the last belief and the next one; beliefs that
+// overlap or lie in one another leave no gap, and elections are apart.
+func TestLeaderlessSpans(t *testing.T) {
+	term := func(election string, from, to time.Duration) checker.Term {
+		return checker.Term{Election: election, From: from * millisecond, To: to * millisecond}
+	}
+	got := leaderless([]checker.Term{
+		term("a", 0, 100), term("a", 130, 400), term("a", 150, 200), term("a", 390, 500), term("a", 500, 600), term("a", 700, 800),
+		term("b", 900, 1000), term("b", 1001, 1100),
+	})
+	want := spans{{100 * millisecond, 130 * millisecond}, {600 * millisecond, 700 * millisecond}, {1000 * millisecond, 1001 * millisecond}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	h, r := story()
+	r.Terms = []checker.Term{term("", 0, 1300), term("", 1320, 2000)}
+	if run := Observe(h, r); !slices.Equal(run.Leaderless, []time.Duration{20 * millisecond}) {
+		t.Errorf("%v without a leader", run.Leaderless)
+	}
+	h.Events = append(h.Events,
+		history.Event{At: 1310 * millisecond, Kind: history.Fault, Fault: history.StallFault, ID: "stall1", Phase: history.On},
+		history.Event{At: 1315 * millisecond, Kind: history.Fault, Fault: history.StallFault, ID: "stall1", Phase: history.Off})
+	if run := Observe(h, r); len(run.Leaderless) != 0 {
+		t.Errorf("a span in which the machine stalled is counted: %v", run.Leaderless)
+	}
+}

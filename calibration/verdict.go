@@ -49,28 +49,29 @@ func (c *Comparison) judge() {
 		}
 		c.Differences = append(c.Differences, fmt.Sprintf(format, args...))
 	}
-	if c.Live.Runs == 0 || c.Virtual.Runs == 0 {
-		differ(checker.Unknown, "there is nothing to compare: %d live and %d virtual runs", c.Live.Runs, c.Virtual.Runs)
+	one, other := &c.One, &c.Other
+	if one.Runs == 0 || other.Runs == 0 {
+		differ(checker.Unknown, "there is nothing to compare: %d %s and %d %s runs", one.Runs, one.Name, other.Runs, other.Name)
 		return
 	}
 	for _, p := range checker.Promises {
-		live, virtual := c.Live.brokenIn(p), c.Virtual.brokenIn(p)
-		if (live == 0) != (virtual == 0) {
-			differ(checker.Fail, "%s is broken in %d of %d live runs and in %d of %d virtual ones", p, live, c.Live.Runs, virtual, c.Virtual.Runs)
+		here, there := one.brokenIn(p), other.brokenIn(p)
+		if (here == 0) != (there == 0) {
+			differ(checker.Fail, "%s is broken in %d of %d %s runs and in %d of %d %s ones", p, here, one.Runs, one.Name, there, other.Runs, other.Name)
 		}
 	}
-	if v := c.Live.Undecided + c.Virtual.Undecided; v > 0 {
-		differ(checker.Unknown, "%d of %d live runs and %d of %d virtual ones are undecided: %s", c.Live.Undecided, c.Live.Runs, c.Virtual.Undecided, c.Virtual.Runs,
-			cmp.Or(c.Live.Reason, c.Virtual.Reason, "they have no result"))
+	if one.Undecided+other.Undecided > 0 {
+		differ(checker.Unknown, "%d of %d %s runs and %d of %d %s ones are undecided: %s", one.Undecided, one.Runs, one.Name, other.Undecided, other.Runs, other.Name,
+			cmp.Or(one.Reason, other.Reason, "they have no result"))
 	}
-	if c.Live.Failovers == 0 && c.Live.LeftOut > 0 {
-		differ(checker.Unknown, "the machine stalled during every live failover: run it again on a calmer one")
+	if one.Failovers == 0 && one.LeftOut > 0 {
+		differ(checker.Unknown, "the machine stalled during every %s failover: run it again on a calmer one", one.Name)
 	}
 	for _, f := range c.Figures {
 		switch {
 		case !f.Differs:
 		case f.Name == Failovers:
-			differ(checker.Unknown, "the live runs have %.1f failovers each and the virtual ones %.1f, and they may differ by %.1f", mean(f.Live), mean(f.Virtual), Count)
+			differ(checker.Unknown, "the %s runs have %.1f failovers each and the %s ones %.1f, and they may differ by %.1f", one.Name, mean(f.One), other.Name, mean(f.Other), Count)
 		default:
 			differ(checker.Unknown, "%s: the two curves lie %s apart on average, and may lie %s (%g %% of a lease); Kolmogorov-Smirnov distance %.2f, by chance %.2f", f.Name,
 				millis(f.Area), millis(c.areaLimit()), 100*Area, f.Distance, f.Usual)
@@ -84,20 +85,21 @@ func (c *Comparison) judge() {
 		if o.Cause == "" {
 			what = "the failovers have other causes"
 		}
-		differ(checker.Unknown, "%s: total variation distance %.2f, by chance %.2f, and it may be %.2f; %s", what, o.Distance, o.Usual, Variation, o.worst())
+		differ(checker.Unknown, "%s: total variation distance %.2f, by chance %.2f, and it may be %.2f; %s", what, o.Distance, o.Usual, Variation, c.worst(o))
 	}
 }
 
-// worst tells of the pair whose shares differ most.
-func (o Order) worst() string {
+// worst tells of the pair of an order whose shares differ most.
+func (c *Comparison) worst(o Order) string {
 	if len(o.Pairs) == 0 {
 		return "no single pair stands out"
 	}
 	p := o.Pairs[0]
-	if o.Cause == "" {
-		return fmt.Sprintf("%s: %.0f %% live, %.0f %% virtual", p.Second, 100*p.Live, 100*p.Virtual)
+	what := p.Second
+	if o.Cause != "" {
+		what = p.First + " → " + p.Second
 	}
-	return fmt.Sprintf("%s → %s: %.0f %% live, %.0f %% virtual", p.First, p.Second, 100*p.Live, 100*p.Virtual)
+	return fmt.Sprintf("%s: %.0f %% %s, %.0f %% %s", what, 100*p.One, c.One.Name, 100*p.Other, c.Other.Name)
 }
 
 func (w World) brokenIn(p checker.Promise) int {
@@ -129,7 +131,7 @@ func Verdict(all []Comparison) checker.Verdict {
 
 // Failed tells whether a promise was broken in either world.
 func Failed(all []Comparison) bool {
-	return slices.ContainsFunc(all, func(c Comparison) bool { return c.Live.Failed+c.Virtual.Failed > 0 })
+	return slices.ContainsFunc(all, func(c Comparison) bool { return c.One.Failed+c.Other.Failed > 0 })
 }
 
 func mean(values []float64) float64 {

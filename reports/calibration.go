@@ -17,7 +17,7 @@ const CalibrationVersion = 1
 // Calibration is calibration.json: how far the virtual world lies from the live
 // one, scenario by scenario. Durations are milliseconds rounded to a
 // microsecond. The caller sets the circumstances and adds the scenarios with
-// Add.
+// Add, whose comparisons are of the live world and the virtual one.
 type Calibration struct {
 	Version int             `json:"recount_calibration"`
 	Verdict checker.Verdict `json:"verdict"` // about the worlds: see calibration.Comparison
@@ -126,7 +126,7 @@ func (c *Calibration) Add(from calibration.Comparison) {
 	c.compared = append(c.compared, from)
 	c.Verdict = calibration.Verdict(c.compared)
 	s := CalibratedScenario{
-		Scenario: Redact(from.Scenario), Verdict: from.Verdict, Live: calibratedWorld(from.Live), Virtual: calibratedWorld(from.Virtual),
+		Scenario: Redact(from.Scenario), Verdict: from.Verdict, Live: calibratedWorld(from.One), Virtual: calibratedWorld(from.Other),
 		Figures: []CalibratedFigure{}, Orders: []CalibratedOrder{},
 	}
 	for _, d := range from.Differences {
@@ -134,13 +134,13 @@ func (c *Calibration) Add(from calibration.Comparison) {
 	}
 	for _, f := range from.Figures {
 		s.Figures = append(s.Figures, CalibratedFigure{
-			Name: f.Name, Say: f.Say, Distance: distance(f.Test), Area: thousandth(f.Area), Live: distribution(f.Live, f.Say), Virtual: distribution(f.Virtual, f.Say),
+			Name: f.Name, Say: f.Say, Distance: distance(f.Test), Area: thousandth(f.Area), Live: distribution(f.One, f.Say), Virtual: distribution(f.Other, f.Say),
 		})
 	}
 	for _, o := range from.Orders {
-		order := CalibratedOrder{Cause: Redact(o.Cause), Live: o.Live, Virtual: o.Virtual, Distance: distance(o.Test)}
+		order := CalibratedOrder{Cause: Redact(o.Cause), Live: o.One, Virtual: o.Other, Distance: distance(o.Test)}
 		for _, p := range o.Pairs {
-			order.Pairs = append(order.Pairs, CalibratedPair{Redact(p.First), Redact(p.Second), share(p.Live), share(p.Virtual)})
+			order.Pairs = append(order.Pairs, CalibratedPair{Redact(p.First), Redact(p.Second), share(p.One), share(p.Other)})
 		}
 		s.Orders = append(s.Orders, order)
 	}

@@ -47,7 +47,8 @@ func calibrated() *Calibration {
 		{"partition-leader", runsIn(3, 5*time.Millisecond), runsIn(200, 5*time.Millisecond, checker.AtMostOneLeader)},
 		{"steady", make([]calibration.Run, 3), make([]calibration.Run, 200)},
 	} {
-		c.Add(calibration.Compare(s.name, time.Second, s.live, s.virtual))
+		c.Add(calibration.Compare(s.name, time.Second,
+			calibration.Sample{World: "live", Runs: s.live}, calibration.Sample{World: "virtual", Runs: s.virtual}))
 	}
 	return c
 }

@@ -34,10 +34,10 @@ func (s *summary) calibrated(c *CalibratedScenario) {
 			continue
 		}
 		if !head {
-			s.line(cut("  p50, p90, max; ms        live                 virtual    apart    KS   chance", s.Width))
+			s.line(cut("  p50, p90, max; ms          live                 virtual    apart    KS   chance", s.Width))
 			head = true
 		}
-		s.line(cut(fmt.Sprintf("  %-8s %6s %6s %6s   %6s %6s %6s   %6s  %.2f  %7s", f.Name,
+		s.line(cut(fmt.Sprintf("  %-10s %6s %6s %6s   %6s %6s %6s   %6s  %.2f  %7s", f.Name,
 			ms(f.Live.Quantiles.P50), ms(f.Live.Quantiles.P90), ms(f.Live.Quantiles.Max),
 			ms(f.Virtual.Quantiles.P50), ms(f.Virtual.Quantiles.P90), ms(f.Virtual.Quantiles.Max),
 			ms(f.Area), f.Distance.Distance, chance(f.Chance)), s.Width))

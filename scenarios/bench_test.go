@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/processor"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
@@ -65,14 +65,14 @@ func BenchmarkYear(b *testing.B) {
 		b.Run(fmt.Sprintf("days=%.0f", length.Hours()/24), func(b *testing.B) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			plan := production(5, length, 1)
-			begin := processorTime(b)
+			begin := processor.Time()
 			var s *checker.Summary
 			for b.Loop() {
 				if s = roll(b, plan); s.Verdict != checker.Pass {
 					b.Fatalf("%+v", s.Asked)
 				}
 			}
-			spent := float64(processorTime(b)-begin) / float64(b.N)
+			spent := float64(processor.Time()-begin) / float64(b.N)
 			b.ReportMetric(float64(length)/spent, "x-real-time")
 			b.ReportMetric(spent/float64(s.Events), "ns/event")
 			b.ReportMetric(float64(s.Events), "events")
@@ -86,16 +86,6 @@ func BenchmarkYear(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used of the processors so far.
-func processorTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkSchedules is complete schedules of ten simulated minutes each,
 // checked, on all cores: drawn as the fuzzer draws them.
 func BenchmarkSchedules(b *testing.B) { schedules(b, virtual.ByPort) }
@@ -104,7 +94,7 @@ func BenchmarkSchedules(b *testing.B) { schedules(b, virtual.ByPort) }
 func BenchmarkSchedulesByText(b *testing.B) { schedules(b, virtual.ByText) }
 
 func schedules(b *testing.B, use virtual.ScriptUse) {
-	begin := processorTime(b)
+	begin := processor.Time()
 	var seed atomic.Uint64
 	b.RunParallel(func(pb *testing.PB) {
 		world := &virtual.World{Reuse: true, Scripts: use}
@@ -120,7 +110,7 @@ func schedules(b *testing.B, use virtual.ScriptUse) {
 			}
 		}
 	})
-	spent := float64(processorTime(b)-begin) / float64(b.N)
+	spent := float64(processor.Time()-begin) / float64(b.N)
 	b.ReportMetric(float64(runtime.GOMAXPROCS(0))*1e9/spent, "schedules/s")
 }
 
@@ -146,13 +136,13 @@ func BenchmarkCandidates(b *testing.B) {
 		b.Run(fmt.Sprintf("candidates=%d", nodes), func(b *testing.B) {
 			length := 100 * time.Hour / time.Duration(nodes)
 			plan := production(nodes, length, 1)
-			begin := processorTime(b)
+			begin := processor.Time()
 			for b.Loop() {
 				if s := roll(b, plan); s.Verdict != checker.Pass {
 					b.Fatalf("%+v", s.Asked)
 				}
 			}
-			spent := float64(processorTime(b)-begin) / float64(b.N)
+			spent := float64(processor.Time()-begin) / float64(b.N)
 			b.ReportMetric(spent/length.Seconds()/float64(nodes), "ns/simulated-s/candidate")
 		})
 	}

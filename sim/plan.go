@@ -58,6 +58,10 @@ func DefaultNetwork() Network {
 	return Network{Latency: 150 * time.Microsecond, Jitter: 100 * time.Microsecond, SpikeRate: 5, Spike: time.Millisecond}
 }
 
+// Linger is how long a process takes to end after its elector has, in worlds whose
+// processes are none of the system's.
+const Linger = 30 * time.Millisecond
+
 // Topology is what the store of a run is made of.
 type Topology string
 

@@ -70,7 +70,7 @@ func (c *calibrator) scenario(ctx context.Context, s scenarios.Scenario) error {
 	if err != nil {
 		return err
 	}
-	compared := calibration.Compare(s.Name, c.settings.Timings().Lease, live, virtual)
+	compared := calibration.Compare(s.Name, c.settings.Timings().Lease, calibration.Sample{World: liveWorld, Runs: live}, calibration.Sample{World: virtualWorld, Runs: virtual})
 	c.compared = append(c.compared, compared)
 	c.report.Add(compared)
 	c.screen.say("%s: %v", s.Name, compared.Verdict)

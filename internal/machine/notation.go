@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -33,30 +34,27 @@ type Notation struct {
 	// A store that never forgets hands out nothing but the largest of all.
 	Gaps uint64
 
-	tokens []uint64 // ascending, without 0
-	nonces []string
-	ids    []string
+	mentioned [tokens / 64]uint64 // a bit for each token
+	names     [tokens]byte        // of the tokens mentioned, and one more; 0: not known yet
+	nonces    []string
+	ids       []string
 }
+
+// tokens is how many there may be, 0 included: a state that is read has small ones,
+// and no path is so long that many more come to them.
+const tokens = 256
 
 // nonceNames are the nonces of a state that was read.
 var nonceNames = [...]string{"", "#1", "#2", "#3", "#4", "#5", "#6", "#7", "#8", "#9", "#10", "#11", "#12", "#13", "#14", "#15"}
 
-// Reset forgets all names. After it, every token of the world must be mentioned.
-func (n *Notation) Reset() { n.tokens, n.nonces = n.tokens[:0], n.nonces[:0] }
+// Reset forgets all names. After it, every token of the world must be mentioned
+// before the first is written.
+func (n *Notation) Reset() {
+	n.mentioned, n.names, n.nonces = [tokens / 64]uint64{}, [tokens]byte{}, n.nonces[:0]
+}
 
 // Mention takes a token into the order.
-func (n *Notation) Mention(t uint64) {
-	if t == 0 {
-		return
-	}
-	i := len(n.tokens)
-	for i > 0 && n.tokens[i-1] >= t {
-		if i--; n.tokens[i] == t {
-			return
-		}
-	}
-	n.tokens = slices.Insert(n.tokens, i, t)
-}
+func (n *Notation) Mention(t uint64) { n.mentioned[t/64] |= 1 << (t % 64) }
 
 // Rename forgets the nonces, and names the candidates by their places in ids.
 func (n *Notation) Rename(ids []string) {
@@ -66,17 +64,34 @@ func (n *Notation) Rename(ids []string) {
 
 // Token is how a token is written.
 func (n *Notation) Token(t uint64) byte {
-	if t == 0 {
-		return 0
+	if name := n.names[t]; name != 0 {
+		return name - 1
 	}
-	var name, last uint64
-	for _, known := range n.tokens {
-		name += min(known-last, max(n.Gaps, 1))
-		if last = known; known == t {
-			return byte(name)
+	return n.name(t)
+}
+
+// name names all tokens, and returns the name of one.
+func (n *Notation) name(t uint64) byte {
+	n.Keeps()
+	if n.names[t] == 0 {
+		panic(fmt.Sprintf("machine: token %d was not among those of the state", t))
+	}
+	return n.names[t] - 1
+}
+
+// Keeps names all tokens, and tells whether they are their own names.
+func (n *Notation) Keeps() bool {
+	n.names[0] = 1
+	name, last, keeps := uint64(1), 0, true
+	for word, left := range n.mentioned {
+		for ; left != 0; left &= left - 1 {
+			token := 64*word + bits.TrailingZeros64(left)
+			name += min(uint64(token-last), max(n.Gaps, 1))
+			n.names[token], last = byte(name), token
+			keeps = keeps && int(name)-1 == token
 		}
 	}
-	panic(fmt.Sprintf("machine: token %d was not among those of the state", t))
+	return keeps
 }
 
 // Nonce is how a nonce is written.
@@ -119,15 +134,18 @@ func IDOf(b byte, ids []string) string {
 // are never: no wait is so long, if the settings are short. It panics if d is no
 // whole number of ticks, or too long ago: a wrong state would be worse.
 func Span(d time.Duration) byte {
-	ticks := d / Tick
-	switch {
-	case ticks*Tick != d || ticks < -tickZero:
-		panic(fmt.Sprintf("machine: %v is no whole number of ticks of %v from -%d on", d, Tick, tickZero))
-	case ticks > tickMost:
-		return neverByte
-	default:
-		return byte(ticks + tickZero)
+	d += tickZero * Tick
+	if ticks := uint64(d) / uint64(Tick); ticks <= tickZero+tickMost && time.Duration(ticks)*Tick == d {
+		return byte(ticks)
 	}
+	return farSpan(d - tickZero*Tick)
+}
+
+func farSpan(d time.Duration) byte {
+	if d < -tickZero*Tick || d%Tick != 0 {
+		panic(fmt.Sprintf("machine: %v is no whole number of ticks of %v from -%d on", d, Tick, tickZero))
+	}
+	return neverByte
 }
 
 // SpanOf is the time after the present that was written as b.

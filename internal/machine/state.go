@@ -92,13 +92,13 @@ func (m *Machine) AppendNames(b []byte, n *Notation) []byte {
 // reader takes bytes one after another.
 type reader struct {
 	bytes []byte
+	at    int
 	now   time.Duration
 }
 
 func (r *reader) byte() byte {
-	b := r.bytes[0]
-	r.bytes = r.bytes[1:]
-	return b
+	r.at++
+	return r.bytes[r.at-1]
 }
 
 func (r *reader) token() uint64 { return uint64(r.byte()) }
@@ -109,7 +109,7 @@ func (r *reader) time() time.Duration { return r.now + SpanOf(r.byte()) }
 // wrote, and returns the bytes behind it. LoadNames must follow. The requests
 // without an answer are numbered from 1 on.
 func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
-	r := &reader{b, now}
+	r := reader{bytes: b, now: now}
 	m.now, m.err, m.doneBy, m.lastNumber = 0, nil, 0, 0
 	m.attempt, m.term, m.leader = attempt{}, term{}, seen{}
 	m.silent, m.silentSince, m.unreachable = false, 0, false
@@ -144,13 +144,13 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 		token := r.byte()
 		m.releases = append(m.releases, release{token: uint64(token &^ bitSent), sent: token&bitSent != 0, until: r.time(), at: r.time()})
 	}
-	return r.bytes
+	return r.bytes[r.at:]
 }
 
 // LoadNames reads what AppendNames wrote, of candidates that are called ids now,
 // and returns the bytes behind it.
 func (m *Machine) LoadNames(b []byte, ids []string) (rest []byte) {
-	r := &reader{bytes: b}
+	r := reader{bytes: b}
 	if m.role == Candidate {
 		m.attempt.nonce = NonceOf(r.byte())
 	}
@@ -163,5 +163,5 @@ func (m *Machine) LoadNames(b []byte, ids []string) (rest []byte) {
 	for i := range m.releases {
 		m.releases[i].nonce, m.releases[i].to = NonceOf(r.byte()), IDOf(r.byte(), ids)
 	}
-	return r.bytes
+	return r.bytes[r.at:]
 }

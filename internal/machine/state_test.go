@@ -198,9 +198,19 @@ func translate(one, other *Machine, in Input) (both [2]Input, known bool) {
 	settled.Settle(one.now)
 	var n Notation
 	settled.MentionTokens(&n)
-	i, found := slices.BinarySearch(n.tokens, in.Token)
-	both[1].Token = uint64(i) + 1
-	return both, found || i == len(n.tokens)
+	below, above, found := 0, 0, false
+	for token := uint64(1); token < tokens; token++ {
+		switch is := n.mentioned[token/64]>>(token%64)&1 != 0; {
+		case is && token < in.Token:
+			below++
+		case is && token > in.Token:
+			above++
+		case is:
+			found = true
+		}
+	}
+	both[1].Token = uint64(below) + 1
+	return both, found || above == 0
 }
 
 // Every field of a machine is written, or there is a reason why it need not be: a

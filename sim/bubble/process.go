@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/protocol"
@@ -102,6 +103,7 @@ func (n *node) launch(takes time.Duration) {
 			err = r.subject(ctx, p.host)
 		}
 		stop()
+		time.Sleep(sim.Linger + p.dice.upTo(time.Millisecond))
 		p.end(history.ByItself, err)
 	})
 }

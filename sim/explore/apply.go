@@ -17,8 +17,11 @@ func (w *world) apply(a Action) {
 		}
 	}()
 	n := &w.nodes[a.Node]
+	w.origin.touch(a.Node)
+	before := w.store
 	switch a.Kind {
 	case Tick:
+		w.origin.touchAll()
 		w.tick(int(a.Index) - 1)
 	case Wake:
 		w.step(n, machine.Input{}, 0)
@@ -47,6 +50,9 @@ func (w *world) apply(a Action) {
 		w.store = store{}
 	default:
 		w.order(n, a)
+	}
+	if w.store != before { // what is on its way means something else now
+		w.origin.touchAll()
 	}
 	w.check()
 }

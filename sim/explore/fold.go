@@ -12,6 +12,7 @@ import (
 type codec struct {
 	notation machine.Notation
 	parts    [][]byte // of the nodes, without names
+	written  [][]byte // what parts of touched nodes are written into
 	order    []int    // of the nodes, as they are written
 	ids      []string // of the nodes, in that order
 	best     []byte
@@ -27,29 +28,52 @@ func (c *codec) append(b []byte, w *world) []byte {
 		c.notation.Gaps = 3 // more grants in a row from an old token are not seen as such
 	}
 	w.mention(&c.notation)
+	keeps := c.notation.Keeps()
 	for len(c.parts) < len(w.nodes) {
-		c.parts = append(c.parts, nil)
+		c.parts, c.written = append(c.parts, nil), append(c.written, nil)
 	}
 	c.order = c.order[:0]
 	for i := range w.nodes {
-		c.parts[i] = c.appendNode(c.parts[i][:0], &w.nodes[i])
+		if keeps && w.origin.untouched(i) {
+			at := &w.origin.places[i]
+			c.parts[i] = w.origin.state[at.begin:at.end]
+		} else {
+			c.written[i] = c.appendNode(c.written[i][:0], &w.nodes[i])
+			c.parts[i] = c.written[i]
+		}
 		c.order = append(c.order, i)
 	}
 	b = c.appendWorld(b, w)
 	// Candidates are alike but for their names: they are written in the order of
 	// what is theirs, and where that is the same, in the order that makes the
 	// names the smallest.
-	for i := 1; i < len(c.order); i++ {
-		for k := i; k > 0 && bytes.Compare(c.parts[c.order[k-1]], c.parts[c.order[k]]) > 0; k-- {
-			c.order[k-1], c.order[k] = c.order[k], c.order[k-1]
-		}
-	}
+	alike := c.sort()
 	for _, i := range c.order {
 		b = append(b, c.parts[i]...)
+	}
+	if !alike {
+		c.chosen = append(c.chosen[:0], c.order...)
+		return c.appendNames(b, w)
 	}
 	c.best = c.best[:0]
 	c.permute(w, 0)
 	return append(b, c.best...)
+}
+
+// sort puts the nodes into the order of their parts, and tells whether some are
+// alike.
+func (c *codec) sort() (alike bool) {
+	for i := 1; i < len(c.order); i++ {
+		for k := i; k > 0; k-- {
+			order := bytes.Compare(c.parts[c.order[k-1]], c.parts[c.order[k]])
+			alike = alike || order == 0
+			if order <= 0 {
+				break
+			}
+			c.order[k-1], c.order[k] = c.order[k], c.order[k-1]
+		}
+	}
+	return alike
 }
 
 // permute tries all orders of the nodes from the k-th on that write the same parts.

@@ -4,13 +4,59 @@ import (
 	"github.com/recount-io/recount/internal/machine"
 )
 
-// load makes the world the one that was written as b. It keeps the world's slices.
+// origin is the written state that a world was read from, and what actions have
+// touched of it since. The zero origin is that of a world that was not read.
+type origin struct {
+	state   []byte
+	places  []place // of the nodes, in state
+	touched uint8   // a bit for each node
+}
+
+// place is where a node is written: its part from begin to end, its names from
+// names on.
+type place struct{ begin, end, names int }
+
+// untouched says whether a node is as it was read.
+func (o *origin) untouched(node int) bool { return o.state != nil && o.touched>>node&1 == 0 }
+
+func (o *origin) touch(node uint8) { o.touched |= 1 << node }
+
+func (o *origin) touchAll() { o.touched = 1<<len(o.places) - 1 }
+
+// load makes the world the one that was written as b, which must stay as it is. It
+// keeps the world's slices.
 func (w *world) load(b []byte) {
-	w.now, w.folded = epoch, true
-	b = w.loadWorld(b)
+	w.origin.state, w.origin.places = b, w.origin.places[:0]
+	at := len(b) - len(w.loadWorld(b))
 	for i := range w.nodes {
-		b = w.nodes[i].load(b)
+		end := len(b) - len(w.nodes[i].load(b[at:]))
+		w.origin.places = append(w.origin.places, place{begin: at, end: end})
+		at = end
 	}
+	at = len(b) - len(w.loadNames(b[at:]))
+	for i := range w.nodes {
+		w.origin.places[i].names = at
+		at = len(b) - len(w.nodes[i].loadNames(b[at:], names[:len(w.nodes)]))
+	}
+	w.origin.touched = 0
+}
+
+// again makes the world the one that was read last: it reads again what was
+// touched.
+func (w *world) again() {
+	b := w.origin.state
+	w.loadWorld(b)
+	for i := range w.nodes {
+		if n, at := &w.nodes[i], &w.origin.places[i]; !w.origin.untouched(i) {
+			n.load(b[at.begin:])
+			n.loadNames(b[at.names:], names[:len(w.nodes)])
+		}
+	}
+	w.loadNames(b[w.origin.places[len(w.nodes)-1].end:])
+	w.origin.touched = 0
+}
+
+func (w *world) loadNames(b []byte) (rest []byte) {
 	ids := names[:len(w.nodes)]
 	w.store.holder, w.store.nonce, w.store.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
 	b = b[3:]
@@ -19,25 +65,27 @@ func (w *world) load(b []byte) {
 		g.owner, g.nonce, g.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
 		b = b[3:]
 	}
-	for i := range w.nodes {
-		n := &w.nodes[i]
-		if !n.up {
-			continue
-		}
-		for k := range n.messages {
-			m := &n.messages[k]
-			m.nonce, m.to = machine.NonceOf(b[0]), machine.IDOf(b[1], ids)
-			b = b[2:]
-		}
-		for k := range n.hints {
-			n.hints[k].to = machine.IDOf(b[0], ids)
-			b = b[1:]
-		}
-		b = n.m.LoadNames(b, ids)
+	return b
+}
+
+func (n *node) loadNames(b []byte, ids []string) (rest []byte) {
+	if !n.up {
+		return b
 	}
+	for k := range n.messages {
+		m := &n.messages[k]
+		m.nonce, m.to = machine.NonceOf(b[0]), machine.IDOf(b[1], ids)
+		b = b[2:]
+	}
+	for k := range n.hints {
+		n.hints[k].to = machine.IDOf(b[0], ids)
+		b = b[1:]
+	}
+	return n.m.LoadNames(b, ids)
 }
 
 func (w *world) loadWorld(b []byte) (rest []byte) {
+	w.now, w.folded = epoch, true
 	w.store = store{until: epoch + machine.SpanOf(b[0]), token: uint64(b[1]), reserved: epoch + machine.SpanOf(b[3]), withheld: epoch + machine.SpanOf(b[4])}
 	w.top = uint64(b[2])
 	b = b[5:]
@@ -126,7 +174,9 @@ func (w *world) tidy() {
 		s.reserved, s.to = w.now, ""
 	}
 	for i := range w.nodes {
-		w.nodes[i].tidy(w)
+		if !w.origin.untouched(i) {
+			w.nodes[i].tidy(w)
+		}
 	}
 }
 
@@ -165,6 +215,9 @@ func (w *world) tidyMessages() {
 	w.ghosts = kept
 	for i := range w.nodes {
 		n := &w.nodes[i]
+		if w.origin.untouched(i) {
+			continue
+		}
 		for k := range n.messages {
 			w.tidyMessage(n, &n.messages[k])
 		}

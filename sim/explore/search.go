@@ -52,10 +52,20 @@ type search struct {
 	next    []byte
 	at      uint32
 	actions []Action
-	state   []byte
+	found   []found // of the state at hand
+	states  []byte  // theirs
+	fetched uint32
 	report  *Report
 	calm    *reach
 	broken  bool
+}
+
+// found is a state that an action led to, and that has not been looked up yet.
+type found struct {
+	hash  uint64
+	end   int // in states; it begins where the one before ends
+	phase phase
+	calm  bool // the action is one of a world in which nothing goes wrong
 }
 
 // Search visits the states of a world, those first that take the fewest actions.
@@ -76,8 +86,8 @@ func Search(set *Settings, o Options) (*Report, error) {
 	if set.Leads {
 		s.calm = &reach{}
 	}
-	s.state = s.codec.append(s.state[:0], s.w)
-	s.visit(0)
+	s.find(false)
+	s.visit()
 	s.swap()
 	s.run()
 	s.report.States = len(s.index.hashes)
@@ -129,18 +139,20 @@ func (s *search) expand(state []byte, p phase, depth int) {
 	for _, a := range s.actions {
 		for more := true; more; {
 			if !fresh {
-				s.w.load(state)
+				s.w.again()
 			}
 			fresh = false
 			s.w.phase = p
 			s.w.random.faces = s.w.random.faces[:0]
 			s.w.apply(a)
 			if s.take(a, depth) {
+				s.visit()
 				return
 			}
 			more = s.w.random.next()
 		}
 	}
+	s.visit()
 	if s.calm != nil {
 		s.calm.close(leads)
 	}
@@ -160,23 +172,38 @@ func (s *search) take(a Action, depth int) bool {
 		s.fail(w.broken)
 		return true
 	}
-	s.state = s.codec.append(s.state[:0], w)
-	place := s.visit(s.at)
-	if s.calm != nil && a.Kind.calm() {
-		s.calm.edge(place)
-	}
+	s.find(a.Kind.calm())
 	return false
 }
 
-// visit notes the state, if it is new.
-func (s *search) visit(from uint32) uint32 {
-	place, added := s.index.add(hash(s.state), from)
-	if added {
-		s.next = binary.LittleEndian.AppendUint16(s.next, uint16(len(s.state)))
-		s.next = append(s.next, byte(s.codec.phase(s.w)))
-		s.next = append(s.next, s.state...)
+// find notes the state at hand, to be visited.
+func (s *search) find(calm bool) {
+	from := len(s.states)
+	s.states = s.codec.append(s.states, s.w)
+	s.found = append(s.found, found{hash(s.states[from:]), len(s.states), s.codec.phase(s.w), calm})
+}
+
+// visit visits the states that were found, those that are new. They are looked up
+// all at once, for the index is large: so one waits for the memory while others do.
+func (s *search) visit() {
+	for i := range s.found {
+		s.fetched += s.index.fetch(s.found[i].hash)
 	}
-	return place
+	from := 0
+	for i := range s.found {
+		f := &s.found[i]
+		place, added := s.index.add(f.hash, s.at)
+		if added {
+			s.next = binary.LittleEndian.AppendUint16(s.next, uint16(f.end-from))
+			s.next = append(s.next, byte(f.phase))
+			s.next = append(s.next, s.states[from:f.end]...)
+		}
+		if s.calm != nil && f.calm {
+			s.calm.edge(place)
+		}
+		from = f.end
+	}
+	s.found, s.states = s.found[:0], s.states[:0]
 }
 
 func (s *search) fail(what string) {

@@ -93,6 +93,7 @@ func (n *node) tellWork() {
 
 func (w *world) trouble(n *node, t *machine.Transition) {
 	switch {
+	case t.Err == errLost: //nolint:errorlint // it is told as it was given, and more often than all others
 	case errors.Is(t.Err, machine.ErrDrainCapped):
 		n.work.capped = true
 		w.sights |= SawCapped

@@ -30,6 +30,7 @@ type world struct {
 	events []event // what it did, for those who read; see telling
 	tells  bool    // events are wanted
 	folded bool    // the machines are settled
+	origin origin  // what it was read from
 	random dice
 }
 

@@ -52,7 +52,7 @@ func (h *host) run(e sim.Elector) {
 	if err := e(h); err != nil {
 		n.run.add(history.Event{Kind: history.Note, Node: n.name, Text: err.Error()})
 	}
-	n.run.plan(n.run.now+linger, (*hostEnd)(h), n.life)
+	n.run.plan(n.run.now+sim.Linger, (*hostEnd)(h), n.life)
 }
 
 // hostEnd is the end of a host's process.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim"
 )
 
 const (
@@ -14,8 +15,6 @@ const (
 	overtime = 2
 	// readEvery is how many writes a leader makes between two reads.
 	readEvery = 10
-	// linger is how long a candidate that has resigned waits before it exits.
-	linger = 30 * time.Millisecond
 )
 
 // Decider makes an elector's decisions: machine.Machine, or something with
@@ -115,7 +114,7 @@ func (e *shell) step(in machine.Input) {
 	e.stepping = false
 	if done && !e.exiting {
 		e.exiting = true
-		e.node.run.plan(e.node.run.now+linger, e, exitMark)
+		e.node.run.plan(e.node.run.now+sim.Linger, e, exitMark)
 	}
 	e.planWake()
 }

@@ -87,16 +87,19 @@ func worlds() []world {
 			call: drawn("^TestDrawn$", 40, "RECOUNT_SHOW=1"), begins: "case ",
 			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`),
 		}, {
-			name: "bubble, drawn plans", from: "sim/bubble", kinds: scenarios,
-			call: drawn("^TestDrawnPlans$", 50), cases: 50,
-			numbered: true, read: matcher(`_test\.go:\d+: case (\d+): \{Promise:(\w+) .*`),
-		}, {
-			name: "bubble, scenarios", from: "sim/bubble", kinds: scenarios,
+			name: "bubble, drawn plans", from: "scenarios", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
-				args, env = test("^TestScenarios$", fmt.Sprintf("RECOUNT_SEEDS=2+%d", 2*n))
+				args, env = test("^TestBubbleSchedules$")
+				return append(args, "-rapid.checks=10000", "-rapid.nofailfile", "-rapid.shrinktime=0s"), env, n == 0
+			},
+			numbered: true, read: matcher(`failed after (\d+) tests: (\w+) is broken`),
+		}, {
+			name: "bubble, scenarios", from: "scenarios", kinds: scenarios,
+			call: func(n int) (args, env []string, more bool) {
+				args, env = test("^TestBubbleScenarios$", fmt.Sprintf("RECOUNT_SEEDS=2+%d", 2*n))
 				return args, env, true
 			},
-			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestScenarios/",
+			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestBubbleScenarios/",
 		}, {
 			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Replicas, Quorum},
 			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,

@@ -2,11 +2,12 @@ package redisserver
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
@@ -19,23 +20,31 @@ const (
 
 var errProtocol = errors.New("redisserver: a client breaks the protocol")
 
-// readCommand reads an array of bulk strings, which is what clients send.
-func readCommand(in *bufio.Reader) ([]string, error) {
-	n, err := readHead(in, '*', maxArgs)
+// readCommand reads an array of bulk strings, which is what clients send. They are
+// parts of one text: a run reads many of them.
+func (c *session) readCommand() ([]string, error) {
+	n, err := readHead(c.in, '*', maxArgs)
 	if err != nil {
 		return nil, err
 	}
-	args := make([]string, n)
-	for i := range args {
-		size, err := readHead(in, '$', maxBulk)
+	c.text, c.ends = c.text[:0], c.ends[:0]
+	for range n {
+		size, err := readHead(c.in, '$', maxBulk)
 		if err != nil {
 			return nil, err
 		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(in, text); err != nil {
+		from := len(c.text)
+		c.text = slices.Grow(c.text, size+2)[:from+size+2]
+		if _, err := io.ReadFull(c.in, c.text[from:]); err != nil {
 			return nil, err
 		}
-		args[i] = string(text[:size])
+		c.text = c.text[:from+size]
+		c.ends = append(c.ends, from+size)
+	}
+	text, from := string(c.text), 0
+	args := make([]string, n)
+	for i, end := range c.ends {
+		args[i], from = text[from:end], end
 	}
 	return args, nil
 }
@@ -46,13 +55,19 @@ func readHead(in *bufio.Reader, kind byte, most int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	text := strings.TrimRight(string(line), "\r\n")
-	if text == "" || text[0] != kind {
-		return 0, fmt.Errorf("%w: %.40q in place of %q and a number", errProtocol, text, kind)
+	line = bytes.TrimRight(line, "\r\n")
+	if len(line) == 0 || line[0] != kind {
+		return 0, fmt.Errorf("%w: %.40q in place of %q and a number", errProtocol, line, kind)
 	}
-	n, err := strconv.Atoi(text[1:])
-	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%w: %.40q is no size", errProtocol, text)
+	n, digits := 0, line[1:]
+	for _, d := range digits {
+		if d < '0' || d > '9' || n > most {
+			return 0, fmt.Errorf("%w: %.40q is no size", errProtocol, line)
+		}
+		n = 10*n + int(d-'0')
+	}
+	if len(digits) == 0 || n > most {
+		return 0, fmt.Errorf("%w: %.40q is no size", errProtocol, line)
 	}
 	return n, nil
 }

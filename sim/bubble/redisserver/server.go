@@ -166,6 +166,8 @@ type session struct {
 	server *Server
 	conn   net.Conn
 	in     *bufio.Reader
+	text   []byte // of the command that is read
+	ends   []int  // of its arguments, in text
 	out    []byte
 	db     int
 	id     int64
@@ -179,7 +181,7 @@ func (s *Server) Serve(conn net.Conn) {
 	c := &session{server: s, conn: conn, in: bufio.NewReaderSize(conn, 4096)}
 	defer c.end()
 	for {
-		args, err := readCommand(c.in)
+		args, err := c.readCommand()
 		if err != nil {
 			return
 		}

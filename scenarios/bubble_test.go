@@ -1,0 +1,141 @@
+package scenarios_test
+
+import (
+	"flag"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble"
+)
+
+// inBubble carries out a plan in a bubble of its own. No test of live runs may run
+// beside it: they would share what Redis clients keep for all of a process.
+func inBubble(t *testing.T, plan sim.Plan) (h *history.History) {
+	t.Helper()
+	for range 2 { // see bubble.World; before the bubble, and after it for whoever comes then
+		runtime.GC()
+		defer runtime.GC()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, plan.Seed)
+		var err error
+		if h, err = (&bubble.World{}).Run(t.Context(), plan, ""); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// bubbled runs a scenario in a bubble.
+func bubbled(t *testing.T, s scenarios.Scenario, set scenarios.Settings) scenarios.Outcome {
+	t.Helper()
+	plan, err := s.Plan(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := bubble.Refuses(plan); why != "" {
+		t.Fatal(why)
+	}
+	h := inBubble(t, plan)
+	return scenarios.Outcome{Scenario: s, Plan: plan, History: h, Result: checker.Check(h, checker.Options{})}
+}
+
+// TestBubbleScenarios shows that the code that ships keeps its promises in every
+// scenario in a bubble of fake time, too, with a lease of a second and with one as
+// in production, and that every fault took effect there. RECOUNT_SEEDS says with
+// which seeds: so many, from one on, such as "4+100".
+func TestBubbleScenarios(t *testing.T) {
+	first, n := bubbleSeeds()
+	for _, s := range scenarios.Every() {
+		t.Run(s.Name, func(t *testing.T) {
+			for seed := first; seed < first+n; seed++ {
+				set := scenarios.Settings{Subject: "recount", Seed: seed}
+				if seed%2 == 1 && !agrees(s) { // for so long no replica may have been cut off there
+					set.Lease = 15 * scenarios.DefaultLease
+				}
+				keeps(t, bubbled(t, s, set))
+			}
+		})
+	}
+}
+
+// bubbleSeeds is with how many seeds the scenarios are carried out in bubbles, and
+// from which one on.
+func bubbleSeeds() (first, n uint64) {
+	count, from, _ := strings.Cut(os.Getenv("RECOUNT_SEEDS"), "+")
+	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
+	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
+		return first, n
+	}
+	if raced.Enabled {
+		return 0, 1
+	}
+	return 0, 2
+}
+
+// agrees tells whether a scenario's servers promote one of themselves.
+func agrees(s scenarios.Scenario) bool {
+	return s.Topology == sim.Sentinel || s.Topology == sim.Cluster
+}
+
+// TestBubbleSchedules shows that the code that ships keeps every promise in
+// schedules that rapid draws. -rapid.checks says how many. A bubble need not repeat
+// to the byte, so what breaks a promise is repeated, and how often it did is said.
+func TestBubbleSchedules(t *testing.T) {
+	fewer(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/bubble.md
+	var broken *sim.Plan                            // the last one that broke a promise; in the end, the smallest
+	defer func() {
+		if broken != nil {
+			t.Logf("the smallest of these schedules breaks a promise in %d of %d runs", breaks(t, *broken, repeats), repeats)
+		}
+	}()
+	cases := fuzz.Cases(fuzz.Pins{Subject: "recount"}, nil).Filter(func(c fuzz.Case) bool { return bubble.Refuses(c.Plan()) == "" })
+	rapid.Check(t, func(rt *rapid.T) {
+		c := cases.Draw(rt, "case")
+		plan := c.Plan()
+		if failed, is := fuzz.Verdict(checker.Check(inBubble(t, plan), checker.Options{})); is {
+			broken = &plan
+			rt.Log(failed.Reason)
+			rt.Fatalf("%s is broken", failed.Promise)
+		}
+	})
+}
+
+// repeats is how often a schedule is repeated that breaks a promise in a bubble.
+const repeats = 20
+
+// breaks tells how many of n runs of a plan break a promise.
+func breaks(t *testing.T, plan sim.Plan, n int) (times int) {
+	t.Helper()
+	for range n {
+		if _, is := fuzz.Verdict(checker.Check(inBubble(t, plan), checker.Options{})); is {
+			times++
+		}
+	}
+	return times
+}
+
+// fewer makes rapid draw fewer cases for a test whose cases take long, unless
+// somebody has said how many.
+func fewer(t *testing.T) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	if before := checks.Value.String(); before == checks.DefValue {
+		_ = checks.Value.Set(strconv.Itoa(seeds(40))) // a number is always accepted
+		t.Cleanup(func() { _ = checks.Value.Set(before) })
+	}
+}

@@ -19,6 +19,16 @@ type Hunt struct {
 	In     string        // only in worlds whose name has that in it
 	Units  bool          // run the tests of the bug's own package, too
 	Tell   func(format string, args ...any)
+
+	folder string            // of binaries of the sound source
+	sound  map[string]string // these, by what they are made of
+}
+
+// Close removes what hunts share.
+func (h *Hunt) Close() {
+	if h.folder != "" {
+		_ = os.RemoveAll(h.folder) // in the system's own folder for such
+	}
 }
 
 // Sighting is what one world came to.
@@ -112,7 +122,7 @@ func (h *Hunt) through(ctx context.Context, folder, overlay string, wanted func(
 				return all, err
 			}
 		}
-		s := h.in(ctx, &w, built[w.from], folder)
+		s := h.in(ctx, &w, built[w.from], folder, overlay != "")
 		h.Tell("  %s: %s", w.name, s.text())
 		all = append(all, s)
 		if s.Found && !h.Every || ctx.Err() != nil {
@@ -120,6 +130,26 @@ func (h *Hunt) through(ctx context.Context, folder, overlay string, wanted func(
 		}
 	}
 	return all, ctx.Err()
+}
+
+// alarms tells whether the source without a bug raises an alarm in the same call.
+func (h *Hunt) alarms(ctx context.Context, c call) bool {
+	var err error
+	if h.folder == "" {
+		h.sound = map[string]string{}
+		if h.folder, err = os.MkdirTemp("", "recount-sound-"); err != nil {
+			return true
+		}
+	}
+	from := c.world.from
+	if h.sound[from] == "" {
+		if h.sound[from], err = h.build(ctx, from, "", h.folder); err != nil {
+			return true
+		}
+	}
+	again := call{world: c.world, binary: h.sound[from], folder: h.folder, root: c.root, args: c.args, env: c.env, limit: h.Budget}
+	_, found := again.run(ctx)
+	return found
 }
 
 func (s *Sighting) text() string {
@@ -152,7 +182,7 @@ func (h *Hunt) build(ctx context.Context, from, overlay, folder string) (string,
 const crowdedness = 15
 
 // in hunts in one world until something is found, or the time is over.
-func (h *Hunt) in(ctx context.Context, w *world, binary, folder string) Sighting {
+func (h *Hunt) in(ctx context.Context, w *world, binary, folder string, overlaid bool) Sighting {
 	s := Sighting{World: w.name}
 	most := crowdedness * h.Budget
 	if w.waits {
@@ -168,6 +198,11 @@ func (h *Hunt) in(ctx context.Context, w *world, binary, folder string) Sighting
 		c := call{world: w, binary: binary, folder: folder, root: h.Root, args: args, env: env, limit: h.Budget - s.Busy}
 		f, found := c.run(ctx)
 		s.Busy += c.busy
+		if found && overlaid && h.alarms(ctx, c) {
+			h.Tell("  %s: a false alarm, which the source raises without the bug, too: %.200s", w.name, f.words)
+			s.Cases += f.cases
+			continue
+		}
 		if w.numbered && found {
 			s.Cases = 0
 		}

@@ -68,6 +68,7 @@ func TestHunt(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := source.Hunt{Root: absolute, Budget: *budget, Every: *every, In: *within, Units: *units, Tell: t.Logf}
+	defer h.Close()
 	if *hunted == "clean" {
 		all, err := h.Clean(t.Context())
 		if err != nil {
@@ -81,6 +82,7 @@ func TestHunt(t *testing.T) {
 		}
 		return
 	}
+	note(t, func(page string) (string, error) { return source.Rewrite(page, nil) }) // rows for all
 	for _, b := range source.Bugs() {
 		if !slices.ContainsFunc(strings.Split(*hunted, ","), func(w string) bool { return w == "all" || w == b.Name || w == string(b.Kind) }) {
 			continue

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -41,6 +42,9 @@ func (r *Result) row() string {
 	return fmt.Sprintf("%s not found | %s | – | %.1f | %s |\n", r.head(), why, took.Seconds(), units)
 }
 
+// unhunted is the row of a bug that nobody has hunted yet.
+func (b *Bug) unhunted() string { return b.head() + " not hunted yet | – | – | – | – |\n" }
+
 // Rewrite puts what became of bugs into the table of a document. The row of a bug
 // that was not hunted stays as it is, as long as there is that bug.
 func Rewrite(document string, results []Result) (string, error) {
@@ -59,7 +63,7 @@ func Rewrite(document string, results []Result) (string, error) {
 	}
 	table = foundHead
 	for _, b := range Bugs() {
-		table += rows[b.Name]
+		table += cmp.Or(rows[b.Name], b.unhunted())
 	}
 	return before + table + after, nil
 }

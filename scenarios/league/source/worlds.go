@@ -84,11 +84,8 @@ func worlds() []world {
 			read: readRun, cases: len(virtualScenarios),
 		}, {
 			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
-			call: func(n int) (args, env []string, more bool) {
-				args, env = test("^TestDrawn$", "RECOUNT_CASES=100000", "RECOUNT_SHOW=1")
-				return args, env, n == 0
-			},
-			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`), begins: "case ",
+			call: drawn("^TestDrawn$", 40, "RECOUNT_SHOW=1"), begins: "case ",
+			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`),
 		}, {
 			name: "bubble, drawn plans", from: "scenarios", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
@@ -124,9 +121,9 @@ var (
 )
 
 // drawn calls a test that draws so many cases from a number on.
-func drawn(run string, cases int) func(n int) (args, env []string, more bool) {
-	return func(n int) (args, env []string, more bool) {
-		args, env = test(run, fmt.Sprintf("RECOUNT_CASES=%d+%d", cases, n*cases))
+func drawn(run string, cases int, env ...string) func(n int) (args, env []string, more bool) {
+	return func(n int) ([]string, []string, bool) {
+		args, env := test(run, append(env, fmt.Sprintf("RECOUNT_CASES=%d+%d", cases, n*cases))...)
 		return args, env, true
 	}
 }

@@ -11,6 +11,11 @@ import (
 // do lets an act happen. It tells whether it had an effect.
 func (r *run) do(ctx context.Context, i int, a Act) bool {
 	p := r.processes[a.Process]
+	if a.Leader {
+		if c := r.leader(p.world(), a.Election); c != nil {
+			p = c.life.process
+		}
+	}
 	began := r.recorder.Now()
 	bit := r.happen(ctx, i, a, p)
 	if t := table[a.Kind]; bit && (t.data || t.server || t.way || a.Kind == Pause || a.Kind == SlowWrites) {
@@ -73,8 +78,8 @@ func (r *run) strike(ctx context.Context, i int, a Act, p *process) bool {
 		sleep(ctx, a.For)
 	case a.Kind == Stop:
 		r.leaderOr("stop", len(led) > 0)
+		r.expectSuccessor(ctx, i, a, p, led, at)
 		p.quit(6 * r.longest())
-		r.expectSuccessor(ctx, i, a, p, led, r.recorder.Now())
 		sleep(ctx, a.For)
 	case a.Kind == CloseStore:
 		_ = l.store.Close() // under those who use it

@@ -57,36 +57,39 @@ func (c *candidate) callTerms(ctx context.Context) {
 	c.over(ctx, due)
 }
 
-func (c *candidate) callCampaign(ctx context.Context) {
+func (c *candidate) callCampaign(process context.Context) {
 	due := c.due()
-	ctx, cancel := context.WithTimeout(ctx, 4*c.config.Lease)
+	ctx, cancel := context.WithTimeout(process, 4*c.config.Lease)
 	defer cancel()
 	t, err := c.elector.Campaign(ctx)
 	c.campaignAsSaid(ctx, t, err, due)
 	if t != nil {
 		c.run.bite("call:campaign")
-		c.workOff(t)
+		c.workOff(process, t)
 	}
 }
 
-func (c *candidate) callTry(ctx context.Context) {
+func (c *candidate) callTry(process context.Context) {
 	due := c.due()
-	ctx, cancel := context.WithTimeout(ctx, 2*c.config.Lease)
+	ctx, cancel := context.WithTimeout(process, 2*c.config.Lease)
 	defer cancel()
 	t, err := c.elector.TryAcquire(ctx)
 	c.tryAsSaid(ctx, t, err, due)
 	if t != nil {
 		c.run.bite("call:try")
-		c.workOff(t)
+		c.workOff(process, t)
 	}
 }
 
 // workOff does the work of a term that the candidate called for, and gives it back.
-func (c *candidate) workOff(t *elector.Term) {
+func (c *candidate) workOff(process context.Context, t *elector.Term) {
 	func() {
 		defer func() { _ = recover() }() // who calls for a term looks after it
 		defer c.working(t)()
-		c.work(t.Context(), t)
+		work, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		defer context.AfterFunc(process, cancel)() // the term itself goes on
+		c.work(work, t)
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*c.config.Lease)
 	defer cancel()
@@ -99,12 +102,12 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 	c.term = t
 	c.mu.Unlock()
 	c.leading()
-	go c.awaitEnd(ctx, t)
+	go c.awaitEnd(t)
 	began := time.Now()
 	pace := time.NewTicker(c.run.pace())
 	defer pace.Stop()
 	for n := 1; ctx.Err() == nil; n++ {
-		c.consistent(ctx, t)
+		c.consistent(t)
 		if t.Check(0) != nil {
 			break
 		}

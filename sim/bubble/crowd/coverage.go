@@ -104,25 +104,34 @@ func count(in map[pair]int, features []string) {
 // candidates is how many numbers are looked at for each case, of which one is tried.
 const candidates = 12
 
-// Number is that of the i-th case of a run that begins with the number first: the
-// generator of both draws some, and the one is tried whose case has most of what was
-// rare so far. A case is drawn from its number and from nothing else, so one number
+// Number is that of the i-th case of a run that begins with the number first. Every
+// other one is any: an ordinary day has nothing rare. For the rest the generator of
+// both draws some, and the one is tried whose case has most of what was rare so far. A
+// case is drawn from its number and from nothing else, so one number
 // repeats any case of any run.
 func (v *Coverage) Number(first uint64, i int) uint64 {
 	if i == 0 {
 		return first
 	}
-	source := rand.New(rand.NewPCG(first, uint64(i)))
+	source := rand.New(rand.NewPCG(first, uint64(i))) // its numbers survive a program that reads them as floating point
+	if i%2 == 0 {
+		return source.Uint64() >> 11
+	}
 	var best uint64
 	most := -1.
 	for range candidates {
-		number := source.Uint64() >> 11 // it survives a program that reads numbers as floating point
-		if worth := v.worth(Draw(number).Features()); worth > most {
+		number := source.Uint64() >> 11
+		c := Draw(number)
+		if worth := v.worth(c.Features()) / c.cost(); worth > most {
 			best, most = number, worth
 		}
 	}
 	return best
 }
+
+// cost grows with what a case costs: what many small ones show is worth as much as
+// what a large one does.
+func (c Case) cost() float64 { return math.Sqrt(float64(4 + c.Elections*len(c.Processes))) }
 
 // worth is how rare it is on average what a case with such features would show. What
 // was drawn often and never had an effect is worth little, too.

@@ -18,17 +18,29 @@ func Draw(number uint64) Case {
 		Prefixes:  1,
 		Writes:    8,
 	}
-	if r.IntN(6) == 0 {
+	if c.Databases == 1 && r.IntN(4) == 0 || r.IntN(16) == 0 {
 		c.Prefixes = 2
 	}
 	c.Elections = elections(r)
 	if c.Elections > few {
 		c.Databases, c.Prefixes = 1, 1 // else it takes too long
 	}
-	c.drawProcesses(r)
-	c.drawActs(r)
+	day := day(r.IntN(4))
+	c.drawProcesses(r, day)
+	c.drawActs(r, day)
 	return c
 }
+
+// day is what kind of day a case is: on an ordinary one nothing breaks, processes are
+// restarted and hand over to each other, and everything that is promised is owed in
+// time; on the others, much breaks, or processes are strange, too.
+type day int
+
+const (
+	ordinary day = iota // and the one after it
+	broken   day = 2
+	strange  day = 3
+)
 
 // few is how many elections are few. Most cases have no more: they are carried out
 // in a moment, and one election suffices for most of what can go wrong.
@@ -39,10 +51,10 @@ func elections(r *rand.Rand) int {
 	switch n := r.IntN(60); {
 	case n < 30:
 		return 1
-	case n < 50:
-		return int(between(r, 2, 8))
+	case n < 54:
+		return 2 + r.IntN(3)
 	case n < 59:
-		return int(between(r, 8, few))
+		return int(between(r, 5, few))
 	default:
 		return int(between(r, few, 1000))
 	}
@@ -56,14 +68,13 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
 }
 
-// drawProcesses draws two or three processes for each world. In half of the cases
-// all of them are plain.
-func (c *Case) drawProcesses(r *rand.Rand) {
+// drawProcesses draws two or three processes for each world.
+func (c *Case) drawProcesses(r *rand.Rand, day day) {
 	n := c.worlds() * (2 + r.IntN(2))
 	if c.Elections > few {
 		n = 2
 	}
-	strange, rolling := r.IntN(2) == 0, r.IntN(5) == 0
+	rolling := day >= broken && r.IntN(4) == 0
 	pool := 0
 	if r.IntN(2) == 0 {
 		pool = 1 + r.IntN(16)
@@ -77,7 +88,10 @@ func (c *Case) drawProcesses(r *rand.Rand) {
 		if r.IntN(3) == 0 {
 			m.Call = Call(r.IntN(int(calls)))
 		}
-		if strange {
+		if day < broken && !m.plain() {
+			m.Call = Campaign
+		}
+		if day == strange {
 			m = c.strange(r, m)
 		}
 		if c.steady(i) {
@@ -95,7 +109,7 @@ var drifts = []float64{0, 0, 0.001, 0.05, 0.3}
 
 // strange makes a process differ from others in some things.
 func (c *Case) strange(r *rand.Rand, m Manners) Manners {
-	m.Works, m.Stops = manner(r, 4), manner(r, 4)
+	m.Works, m.Stops = manner(r, 3), manner(r, 3)
 	m.Tells, m.Logs = manner(r, 8), manner(r, 8)
 	if m.Logs == Panics { // nothing can keep a panic in a logger from ending the process
 		m.Logs = Never
@@ -122,30 +136,30 @@ func manner(r *rand.Rand, in int) Manner {
 	if r.IntN(in) > 0 {
 		return AtOnce
 	}
-	return Manner(1 + r.IntN(int(manners)-1))
+	return []Manner{Slowly, Late, Never, Never, Panics}[r.IntN(5)]
 }
 
 // steady tells whether a process is the one of its world that is well-mannered,
 // and is not killed for good: somebody must be able to lead.
 func (c Case) steady(process int) bool { return process < c.worlds() }
 
-// drawActs draws what happens: mostly a few things, within a few leases. Half of
+// drawActs draws what happens: mostly a few things, within a few leases. Most of
 // them follow on another one, since things that go wrong are mended, repeated and
 // made worse where they went wrong.
-func (c *Case) drawActs(r *rand.Rand) {
-	c.Span = between(r, c.Lease, 5*c.Lease)
-	n := r.IntN(3) + r.IntN(4) + r.IntN(6)
+func (c *Case) drawActs(r *rand.Rand, day day) {
+	c.Span = between(r, 3*c.Lease, 12*c.Lease)
+	n := r.IntN(4) + r.IntN(5) + r.IntN(6)
 	if c.Elections > few {
 		n = min(n, 3)
 	}
 	for range n {
 		a := Act{
 			At:       c.Lease + time.Duration(r.Int64N(int64(c.Span))),
-			Kind:     draw(r),
+			Kind:     draw(r, day < broken),
 			Process:  r.IntN(len(c.Processes)),
 			Election: r.IntN(c.Elections),
 		}
-		if len(c.Acts) > 0 && r.IntN(2) == 0 {
+		if len(c.Acts) > 0 && r.IntN(3) > 0 {
 			a = c.sequel(r, c.Acts[r.IntN(len(c.Acts))], a)
 		}
 		c.Acts = append(c.Acts, c.shaped(r, a))
@@ -153,29 +167,48 @@ func (c *Case) drawActs(r *rand.Rand) {
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 }
 
-// draw draws a kind, by weight.
-func draw(r *rand.Rand) Kind {
-	sum := 0
-	for _, t := range table {
-		sum += t.weight
-	}
-	at := r.IntN(sum)
+// draw draws a kind, by weight: of those of an ordinary day, or of all.
+func draw(r *rand.Rand, ordinary bool) Kind {
+	drawn, sum := Kill, 0
 	for k, t := range table {
-		if at -= t.weight; at < 0 {
-			return Kind(k)
+		if ordinary && !t.ordinary {
+			continue
+		}
+		if sum += t.weight; r.IntN(sum) < t.weight {
+			drawn = Kind(k)
 		}
 	}
-	panic("unreachable")
+	return drawn
 }
 
-// sequel makes an act follow on another one, within a lease or two of its end: it
-// concerns the same election, and mostly the same process or the same name in
-// another world.
+// sequel makes an act follow on another one, within a lease or two of its beginning or end: it
+// concerns the same election, and mostly the same process, or one in another world.
+// Mostly it is of the kind that follows on everything: somebody is restarted, made
+// to resign, or handed over to.
 func (c *Case) sequel(r *rand.Rand, of, a Act) Act {
-	a.At = min(of.end()+between(r, time.Millisecond, 2*c.Lease), c.Lease+2*c.Span)
+	after, delay := of.At, between(r, c.Lease/100, 2*c.Lease)
+	if r.IntN(2) == 0 {
+		after = of.end()
+	}
+	if r.IntN(2) == 0 {
+		delay = time.Duration(r.Int64N(int64(2 * c.Lease)))
+	}
+	if at := after + delay; at < c.Lease+c.Span {
+		a.At = at
+	}
 	a.Election = of.Election
-	if r.IntN(3) > 0 {
+	if restarts := of.Kind == Kill || of.Kind == Stop; restarts && !of.Leader && r.IntN(3) == 0 {
+		a.Kind, a.Process = Transfer, of.Process // it gets back what it led
+		return a
+	}
+	switch r.IntN(3) {
+	case 0:
 		a.Process = of.Process
+	case 1:
+		a.Process = (of.Process + 1) % len(c.Processes)
+	}
+	if r.IntN(2) == 0 {
+		a.Kind = []Kind{Transfer, Transfer, Transfer, Resign, Kill, Kill}[r.IntN(6)]
 	}
 	return a
 }
@@ -184,9 +217,13 @@ func (c *Case) sequel(r *rand.Rand, of, a Act) Act {
 func (c *Case) shaped(r *rand.Rand, a Act) Act {
 	a.For = between(r, c.Lease/10, 2*c.Lease)
 	a.Choice = r.IntN(64)
+	a.Leader = r.IntN(2) == 0 && a.Kind != Transfer
 	switch a.Kind {
+	case Stop:
+		a.For = between(r, c.Lease/20, c.Lease)
 	case Kill:
-		if !c.steady(a.Process) && r.IntN(3) == 0 {
+		a.For = between(r, c.Lease/20, 2*c.Lease)
+		if !c.steady(a.Process) && !a.Leader && r.IntN(3) == 0 {
 			a.For = 0
 		}
 	case Pause:
@@ -205,7 +242,7 @@ func (c *Case) shaped(r *rand.Rand, a Act) Act {
 		a.By = between(r, c.Lease/50, c.Lease)
 	case SlowWrites:
 		a.By = between(r, c.Lease/50, 2*c.Lease)
-	case Watch, Stop, CloseStore, Failback, Restart, Freeze, Refuse, Cut, Narrow, NoWrites:
+	case Watch, CloseStore, Failback, Restart, Freeze, Refuse, Cut, Narrow, NoWrites:
 	default:
 		a.For = 0
 	}

@@ -22,7 +22,7 @@ func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool
 		}
 	}
 	for j, other := range r.Acts {
-		near := other.end() > a.At-before && other.At < a.At+after
+		near := other.forgotten(r.Lease) > a.At-before && other.At < a.At+after
 		if j != i && near && r.disturbs(other, a, w) {
 			return false
 		}
@@ -37,7 +37,7 @@ func (r *run) disturbs(other, a Act, w int) bool {
 	case nobody:
 		return false
 	case one:
-		return r.world(other.Process) == w && (other.Election == a.Election || table[a.Kind].reach == world)
+		return r.world(other.Process) == w && other.Election == a.Election
 	case world:
 		return r.world(other.Process) == w
 	default:
@@ -50,27 +50,32 @@ func (r *run) disturbs(other, a Act, w int) bool {
 func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led []*candidate, since time.Duration) {
 	obligation, bound := slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip
 	if a.Kind == Kill {
-		obligation, bound = slowFailover, r.Lease+3*r.Lease/10+10*r.RoundTrip
+		obligation, bound = slowFailover, r.Lease+r.Lease/10+6*r.RoundTrip
 	}
-	begins := a
-	begins.At = since
-	if !r.quietAround(i, begins, p.world(), 3*r.Lease, bound+r.Lease) || !r.others(p) {
+	if !r.others(p) {
 		return
 	}
-	go func() {
-		sleep(ctx, bound)
-		for _, c := range led {
-			if r.electedBetween(c.name, since, since+bound) || r.ending() {
-				continue
-			}
-			if r.elsewhere(c, since, since+bound) {
-				obligation = foreignHint
-			}
-			r.find(obligation, "nobody was elected in %s for %v after %v, when its leader %s left: %s", c.name, bound, since, p.name, a.Kind)
-			return
+	for _, c := range led {
+		one := a
+		one.At, one.Election = since, c.index
+		if r.quietAround(i, one, p.world(), r.Lease/2, bound) {
+			go r.expectElection(ctx, obligation, c, since, bound, a.Kind)
 		}
-		r.bite("successor:" + a.Kind.String())
-	}()
+	}
+}
+
+func (r *run) expectElection(ctx context.Context, obligation string, c *candidate, since, bound time.Duration, why Kind) {
+	sleep(ctx, since+bound-r.recorder.Now())
+	switch {
+	case r.ending():
+	case r.electedBetween(c.name, since, since+bound):
+		r.bite("successor:" + why.String())
+	case why == Kill && r.elsewhere(c, since, since+bound) || why != Kill && r.elsewhere(c, 0, since+bound):
+		obligation = foreignHint
+		fallthrough
+	default:
+		r.find(obligation, "nobody was elected in %s for %v after %v, when its leader %s left: %s", c.name, bound, since, c.life.process.name, why)
+	}
 }
 
 // others tells whether another process of the world has lived for some time, so that
@@ -85,7 +90,8 @@ func (r *run) others(p *process) bool {
 }
 
 // elsewhere tells whether somebody was elected in an election of that name in
-// another database meanwhile.
+// another database meanwhile. A term that is granted there puts off who waits; and
+// its token, if it is a larger one, makes the end of a term here look like old news.
 func (r *run) elsewhere(c *candidate, from, to time.Duration) bool {
 	for _, p := range r.processes {
 		if p.prefix() == c.life.process.prefix() && p.database() != c.life.process.database() && r.electedBetween(p.named(c.config.Election), from, to) {
@@ -134,7 +140,7 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	switch {
 	case again:
 		obligation = deadHeir
-	case r.elsewhere(from, began-r.Lease, given+bound):
+	case r.elsewhere(from, 0, given+bound):
 		obligation = foreignHint
 	}
 	r.find(obligation, "%s was handed over to %s, which lives, at %v, and nobody was elected for %v", from.name, to.name, began, bound)

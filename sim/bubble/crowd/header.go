@@ -94,12 +94,12 @@ func (c Case) Crowded() bool {
 }
 
 // bound is how long an election may be without a leader that works once nothing
-// happens any more: a lease, its half, and some round trips; and more where the
-// store was changed, the network is to come to itself, and for what the work of the
+// happens any more: two leases, half of one, and some round trips (what is owed in
+// time, an [Obligation] says more exactly); and more where the store was changed, the network is to come to itself, and for what the work of the
 // last term takes.
 func (r *run) bound() time.Duration {
 	lease := r.longest()
-	bound := lease + lease/2 + 10*r.RoundTrip
+	bound := 2*lease + lease/2 + 10*r.RoundTrip
 	if r.hasOf(func(t trait) bool { return t.data || t.server }) {
 		bound += 2 * lease
 	}

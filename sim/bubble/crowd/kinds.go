@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -63,6 +64,8 @@ type trait struct {
 	data   bool // it changes the store's data
 	server bool // it happens to the server, for everybody
 	way    bool // it happens to the way to it
+
+	ordinary bool // it happens every day
 }
 
 // reach is whom an act disturbs.
@@ -76,19 +79,19 @@ const (
 )
 
 var table = [kinds]trait{
-	Kill:         {name: "kill", weight: 8, reach: world},
-	Stop:         {name: "stop", weight: 3, reach: world},
+	Kill:         {name: "kill", weight: 8, reach: world, ordinary: true},
+	Stop:         {name: "stop", weight: 6, reach: world, ordinary: true},
 	Pause:        {name: "pause", weight: 3, reach: world},
 	CloseStore:   {name: "close store", weight: 1, reach: world},
-	Transfer:     {name: "transfer", weight: 10, reach: one},
-	TransferAway: {name: "transfer away", weight: 1, reach: one},
-	Resign:       {name: "resign", weight: 6, reach: one},
-	CallTwice:    {name: "call twice", weight: 1},
-	Ask:          {name: "ask", weight: 2},
-	Watch:        {name: "watch", weight: 2},
+	Transfer:     {name: "transfer", weight: 10, reach: one, ordinary: true},
+	TransferAway: {name: "transfer away", weight: 1, reach: one, ordinary: true},
+	Resign:       {name: "resign", weight: 6, reach: one, ordinary: true},
+	CallTwice:    {name: "call twice", weight: 1, ordinary: true},
+	Ask:          {name: "ask", weight: 2, ordinary: true},
+	Watch:        {name: "watch", weight: 2, ordinary: true},
 	Delete:       {name: "delete", weight: 3, reach: one, data: true},
 	Persist:      {name: "persist", weight: 2, reach: one, data: true},
-	Expire:       {name: "expire", weight: 3, reach: one, data: true},
+	Expire:       {name: "expire", weight: 5, reach: one, data: true},
 	Overwrite:    {name: "overwrite", weight: 2, reach: one, data: true},
 	Forget:       {name: "forget", weight: 2, reach: one, data: true},
 	Message:      {name: "message", weight: 2, reach: all, data: true}, // channels know no databases
@@ -113,7 +116,8 @@ func (k Kind) String() string { return table[k].name }
 type Act struct {
 	At       time.Duration
 	Kind     Kind
-	Process  int // that it happens to, or is handed over to, or in whose world it happens
+	Process  int  // that it happens to, or is handed over to, or in whose world it happens
+	Leader   bool // it happens to whoever leads the election there, if somebody does
 	Election int
 	For      time.Duration
 	By       time.Duration
@@ -122,6 +126,9 @@ type Act struct {
 
 func (a Act) String() string {
 	text := fmt.Sprintf("%v %s p%d e%d", a.At, a.Kind, a.Process, a.Election)
+	if a.Leader {
+		text += " leader"
+	}
 	if a.For != 0 {
 		text += fmt.Sprintf(" for %v", a.For)
 	}
@@ -141,5 +148,19 @@ func (a Act) end() time.Duration {
 		return a.At // For is what it sets, or how long somebody looks
 	default:
 		return a.At + a.For
+	}
+}
+
+// forgotten is when the act leaves no traces any more: connections come to
+// themselves after a while, and what somebody has said stays said.
+func (a Act) forgotten(lease time.Duration) time.Duration {
+	t := table[a.Kind]
+	switch {
+	case t.data:
+		return math.MaxInt64
+	case t.way || t.server || a.Kind == Hangup || a.Kind == Pause:
+		return a.end() + 2*lease
+	default:
+		return a.end()
 	}
 }

@@ -20,6 +20,11 @@ var causes = []cause{
 			return m.Call <= crowd.Once && (m.Works == crowd.Never || m.Stops == crowd.Never)
 		})
 	}},
+	{"a log that hangs when a callback panics: the candidate is elected again, and does no work", func(c crowd.Case, what string) bool {
+		return what == "idle leader" && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool {
+			return m.Call <= crowd.Once && m.Logs == crowd.Never && m.Stops == crowd.Panics
+		})
+	}},
 	{"many elections on few connections, far away: nobody ever leads", func(c crowd.Case, what string) bool {
 		return slices.Contains([]string{"nobody ever led", "LeaderReturns", "idle leader"}, what) && c.Crowded()
 	}},

@@ -164,10 +164,10 @@ func (c *candidate) heard(ev elector.Event) {
 }
 
 // consistent looks at what a term says of itself.
-func (c *candidate) consistent(ctx interface{ Err() error }, t *elector.Term) {
+func (c *candidate) consistent(t *elector.Term) {
 	stood := c.life.gate.stood()
 	now := c.life.clock.Now()
-	err, deadline := ctx.Err(), t.Deadline() // a deadline only moves on
+	err, deadline := t.Context().Err(), t.Deadline() // a deadline only moves on
 	if err == nil && now >= deadline {
 		c.find(contextInTime, "the context of term %d is not done at %v, its deadline is %v", t.Token(), now, deadline)
 	}
@@ -181,9 +181,9 @@ func (c *candidate) consistent(ctx interface{ Err() error }, t *elector.Term) {
 
 // awaitEnd waits for the end of a term's context, which must not be later than the
 // deadline.
-func (c *candidate) awaitEnd(ctx interface{ Done() <-chan struct{} }, t *elector.Term) {
+func (c *candidate) awaitEnd(t *elector.Term) {
 	stood := c.life.gate.stood()
-	<-ctx.Done()
+	<-t.Context().Done()
 	late := c.life.clock.Now() - t.Deadline()
 	if late > time.Millisecond && c.life.gate.stood() == stood {
 		c.find(contextInTime, "the context of term %d was done %v after its deadline", t.Token(), late)

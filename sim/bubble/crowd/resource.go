@@ -19,6 +19,9 @@ type resource struct {
 	takes  time.Duration     // a write
 }
 
+// delivery is what a write takes at the least.
+const delivery = 50 * time.Microsecond
+
 func (s *resource) set(closed bool, takes time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,10 +66,8 @@ func (c *candidate) write(ctx context.Context, t *elector.Term, n int) (fence ui
 	if dead {
 		return 0, true // nobody sees what it does
 	}
-	if takes > 0 {
-		sleep(ctx, takes)
-		l.gate.wait()
-	}
+	sleep(ctx, max(takes, delivery))
+	l.gate.wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {

@@ -68,7 +68,10 @@ func (c Case) Run(ctx context.Context) Outcome {
 	}
 	r.create()
 	for i, p := range r.processes {
-		p.start(time.Duration(i) * time.Millisecond)
+		if r.Number%2 == 1 {
+			i = len(r.processes) - i // the strange ones come first
+		}
+		p.start(time.Duration(i) * (time.Millisecond + r.RoundTrip))
 	}
 	r.act(ctx, begin)
 	r.heal()

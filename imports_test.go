@@ -187,7 +187,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/explore"},
-		ours:    []string{"internal/machine"},
+		ours:    []string{"internal/machine", "internal/quorum"},
 		never:   []string{"net/...", "os/...", "sync/...", "math/rand/..."}, timeless: true,
 		why: "a search visits the same states in the same order everywhere, and knows of the elector nothing but what decides",
 	},
@@ -351,6 +351,7 @@ var importCases = []struct {
 	{"sim/live", ours("elector/redisstore"), "", ""},
 	{"sim/explore", ours("sim"), "", "explore must not"},
 	{"sim/explore", ours("internal/machine"), "", ""},
+	{"sim/explore", ours("internal/quorum"), "", ""},
 	{"elector/redisstore/scripts", `"os"`, "", "os"},
 	{"elector/redisstore/scripts", `"embed"`, "", ""},
 	{"sim/virtual", ours("sim/live"), "", "sim/live"},

@@ -227,7 +227,7 @@ var table = []row{
 		folders: []string{"calibration"},
 		ours:    []string{"history", "checker"},
 		never:   []string{"net/...", "os/..."}, timeless: true,
-		why: "two worlds are compared by what they recorded: who compares must not know how either is made",
+		why: "worlds are compared by what they recorded: who compares must not know how any is made",
 	},
 	{
 		folders: []string{"reports"},
@@ -310,6 +310,8 @@ var importCases = []struct {
 	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
 	{"sim/live", ours("internal/topology"), "", ""},
 	{"internal/raced", `"os"`, "", "os"},
+	{"internal/processor", `"net"`, "", "net"},
+	{"internal/processor", `"syscall"`, "", ""},
 	{"internal/misuse", ours("elector"), "", "elector"},
 	{"cmd/chaos", ours("internal/misuse"), "", ""},
 	{"elector/health", ours("internal/machine"), "", "internal/machine"},

@@ -22,7 +22,7 @@ func TestCalibration(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("the race detector would see nothing new in it")
 	}
-	runs := map[string]int{"bubble": 4, "virtual": 60}
+	runs := map[string]int{"bubble": 12, "virtual": 80}
 	pairs := [][2]string{{"bubble", "virtual"}}
 	if n, err := strconv.Atoi(os.Getenv("RECOUNT_LIVE_RUNS")); err == nil {
 		runs = map[string]int{"live": n, "bubble": 100, "virtual": 300}

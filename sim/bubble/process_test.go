@@ -70,11 +70,18 @@ func TestWakesUpDeposed(t *testing.T) {
 	for _, scenario := range []string{"pause-leader", "suspend-leader"} {
 		h := carryOut(t, planOf(t, scenario, scenarios.Settings{Seed: 1}))
 		woken := map[string]bool{}
+		noticed := map[string]time.Duration{}
 		deposed := 0
 		for _, e := range h.Events {
+			if e.Kind == history.Deposed {
+				noticed[e.Node] = e.At
+			}
 			switch {
 			case e.Kind == history.Fault && e.Phase == history.Off:
-				woken[e.Targets[0]] = true
+				node := e.Targets[0]
+				if woken[node] = noticed[node] != e.At; !woken[node] { // it was the first to run, at that moment
+					deposed++
+				}
 			case !woken[e.Node]:
 			case e.Kind == history.Deposed:
 				deposed++

@@ -18,5 +18,5 @@
 // and writes pass only when it goes on; and one that was killed is one whose
 // connections are closed, which can open none, and of which nothing is recorded
 // any more. What goroutines do between two such points takes no time, here as
-// there. [Refuses] says which plans need more.
+// there. [Refuses] says which plans cannot be.
 package bubble

@@ -39,9 +39,8 @@ type World struct {
 	// "recount-unprotected".
 	Subjects map[string]candidate.Subject
 
-	// Launch, if not nil, gives the first server of a store, of which there may be
-	// several, in place of a model: real servers are carried out a plan on outside
-	// of a bubble, in real time.
+	// Launch, if not nil, gives the first server of each store in place of a model.
+	// With real servers, Run is called outside of a bubble, and takes real time.
 	Launch func(store int) Server
 
 	_ struct{}

@@ -74,7 +74,7 @@ func open(t *testing.T, l *network.Link, db int, o redisstore.Options) *redissto
 	t.Helper()
 	e := l.Endpoint()
 	s, err := redisstore.New(&redis.UniversalOptions{
-		Addrs: []string{"store:6379"}, DB: db,
+		Addrs: []string{"127.0.0.1:6379"}, DB: db,
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) },
 	}, o)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestDatabases(t *testing.T) {
 	inBubble(t, ours, func(t *testing.T, l *network.Link) {
 		ask := func(db int, args ...any) any {
 			e := l.Endpoint()
-			c := redis.NewClient(&redis.Options{Addr: "store:6379", DB: db, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) }})
+			c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", DB: db, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) }})
 			defer func() { _ = c.Close() }() // it was for one question
 			reply, err := c.Do(t.Context(), args...).Result()
 			if err != nil {
@@ -132,7 +132,7 @@ func TestDatabases(t *testing.T) {
 			t.Errorf("database 2 has %v", got)
 		}
 		e := l.Endpoint()
-		c := redis.NewClient(&redis.Options{Addr: "store:6379", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) }})
+		c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) }})
 		sub := c.Subscribe(t.Context(), "channel")
 		if _, err := sub.Receive(t.Context()); err != nil {
 			t.Fatal(err)

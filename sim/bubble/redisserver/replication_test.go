@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/topology"
-	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
 )
@@ -142,34 +141,32 @@ func TestWaitAsReal(t *testing.T) {
 	ctx, l := topology.For(t, topology.ServerProgram)
 	r := topology.Must[*topology.Replicated](t)(l.Replicated(ctx, 2, topology.Config{}))
 	want := course(ctx, &realTrio{t: t, ctx: ctx, servers: r.Servers()})
-	synctest.Test(t, func(t *testing.T) {
-		first := redisserver.New(redisserver.Options{Clock: wall})
+	inBubble(t, ours, func(t *testing.T, l *network.Link) {
+		first := l.Target().(*redisserver.Server)
 		m := &modelTrio{t: t, servers: []*redisserver.Server{first, first.Beside("server2"), first.Beside("server3")}}
 		m.follow(1, 0)
 		m.follow(2, 0)
-		link := network.NewLink(1, sim.DefaultNetwork(), first)
-		way := link.Endpoint()
-		m.client = redis.NewClient(&redis.Options{Addr: "store:6379", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return way.Dial(ctx) }})
+		way := l.Endpoint()
+		m.client = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return way.Dial(ctx) }})
+		defer func() { _ = m.client.Close() }() // it has served
 		got := course(t.Context(), m)
 		for i := range want {
 			if got[i] != want[i] {
 				t.Errorf("a model says %q, a real server %q", got[i], want[i])
 			}
 		}
-		_ = m.client.Close() // it has served
-		link.Close()
-		time.Sleep(10 * time.Second) // clients notice within seconds that they were closed
 	})
 }
 
-// A client that waits for confirmations is told when its server becomes a replica,
-// and who waits for none waits for no time.
+// A client that waits for confirmations gets them as soon as its own write has reached
+// the replicas, and not before; it is told when its server becomes a replica, and who
+// waits for none waits for no time.
 func TestWaiting(t *testing.T) {
-	inBubble(t, func(*testing.T) network.Target { return redisserver.New(redisserver.Options{Clock: wall}) }, func(t *testing.T, l *network.Link) {
+	inBubble(t, ours, func(t *testing.T, l *network.Link) {
 		primary := l.Target().(*redisserver.Server)
 		other := primary.Beside("server2")
 		way := l.Endpoint()
-		c := redis.NewClient(&redis.Options{Addr: "store:6379", MaxRetries: -1, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return way.Dial(ctx) }})
+		c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", MaxRetries: -1, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return way.Dial(ctx) }})
 		defer func() { _ = c.Close() }() // it has served
 		for args, want := range map[[3]string]string{
 			{"WAIT", "0", "1000"}: "0", {"WAIT", "x", "0"}: "ERR value is not an integer or out of range", {"WAIT", "0", "-1"}: "ERR timeout is negative",
@@ -184,6 +181,18 @@ func TestWaiting(t *testing.T) {
 		if n, err := c.Do(t.Context(), "WAIT", "1", "500").Int(); n != 0 || err != nil || time.Since(began) < 500*time.Millisecond {
 			t.Errorf("without replicas: %v, %v after %v", n, err, time.Since(began))
 		}
+		other.Follow(primary, time.Second)
+		pipe := c.Pipeline()
+		pipe.Set(t.Context(), "k", "v", 0)
+		early, late := pipe.Do(t.Context(), "WAIT", "1", "500"), pipe.Do(t.Context(), "WAIT", "1", "2000")
+		began = time.Now()
+		if _, err := pipe.Exec(t.Context()); err != nil || early.Val() != int64(0) || late.Val() != int64(1) {
+			t.Errorf("a replica that lags a second: %v, then %v; %v", early.Val(), late.Val(), err)
+		}
+		if took := time.Since(began); took < time.Second || took > 1100*time.Millisecond {
+			t.Errorf("its confirmation took %v", took)
+		}
+		other.Promote()
 		time.AfterFunc(time.Second, func() { primary.Follow(other, 0) })
 		if err := c.Do(t.Context(), "WAIT", "1", "2000").Err(); err == nil || err.Error()[:9] != "UNBLOCKED" {
 			t.Errorf("its server became a replica: %v", err)

@@ -96,9 +96,9 @@ func (c Case) moveSoon() bool {
 }
 
 // FailsBack tells whether a primary that was replaced is promoted again without a
-// restart in between.
+// restart in between, after which it would not know itself.
 func (c Case) FailsBack() bool {
-	present, was := 0, uint(1)
+	present, was := 0, uint(1) // who has been a primary, as bits
 	for _, a := range c.Acts {
 		switch a.Kind {
 		case Promote:
@@ -109,7 +109,7 @@ func (c Case) FailsBack() bool {
 			was |= 1 << a.Server
 		case Restart:
 			was &^= 1 << a.Server
-			was |= 1 << present
+			was |= 1 << present // it goes on as the primary, if it is that one
 		}
 	}
 	return false

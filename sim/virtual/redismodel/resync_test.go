@@ -225,6 +225,22 @@ func TestResyncAsReal(t *testing.T) {
 	p.compare("all follow the third")
 }
 
+// A primary that never heard that it was replaced, and has written since, copies
+// everything when it hears of it, also if the new one has written as much.
+func TestIsolatedPrimaryAsReal(t *testing.T) {
+	p := newPairs(t, 2)
+	p.rejoins("the replica", 1, 0, false)
+	p.do(0, "SET", "k", "1")
+	p.inStep(0, 1)
+	p.promote(1)
+	p.do(0, "SET", "alone", "1")
+	p.do(1, "SET", "other", "1")
+	p.do(1, "SET", "other", "2")
+	p.rejoins("the old primary", 0, 1, false)
+	p.inStep(1, 1)
+	p.compare("it follows")
+}
+
 // Who forgets what its history is called has its replicas copy everything, as a
 // real server that was told so (DEBUG CHANGE-REPL-ID).
 func TestForget(t *testing.T) {

@@ -8,7 +8,7 @@ IMAGE   ?= recount-redis:local
 SYSTEMS := linux darwin windows
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race lint bench judged explore planted candidates cross scenarios image clean help
+.PHONY: all build quick test race lint bench judged calibrate explore planted walks candidates cross scenarios image clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -35,11 +35,14 @@ lint: ## gofmt, go vet, golangci-lint
 	cd examples/candidates/go && $(GO) vet ./... && $(LINTER) run ./...
 
 bench: ## benchmarks of what production, long runs and the fuzzer wait for, and the elector beside others
-	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker ./sim/virtual/... ./sim/bubble/... ./scenarios/...
+	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker ./sim/virtual/... ./sim/bubble/... ./sim/explore ./scenarios/...
 	cd bench && $(GO) run .
 
 judged: ## the checkers against 100,000 generated histories and against real ones that were changed; up to an hour
 	$(GO) test -count=1 -timeout 3h -v ./checker/crosscheck -histories 100000 -places 20 -runs 5
+
+calibrate: ## the live, the virtual and the bubble's world compared, in a few scenarios; takes five minutes
+	RECOUNT_LIVE_RUNS=5 $(GO) test -count=1 -timeout 30m -v -run '^TestCalibration$$' ./scenarios
 
 explore: ## every schedule of the large worlds, or ten minutes of each; takes up to 5 GB
 	$(GO) run ./cmd/chaos explore --large --time 10m
@@ -47,6 +50,9 @@ explore: ## every schedule of the large worlds, or ten minutes of each; takes up
 planted: ## bugs in the text of the source that ships, hunted in every world; some hours
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt clean -update docs/planted.md
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt all -units -update docs/planted.md
+
+walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
+	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk
 
 candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./...

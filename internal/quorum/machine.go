@@ -161,6 +161,7 @@ type Machine struct {
 	told    uint64 // highest token that a caller was told
 	rivalry Rivalry
 
+	sorted   []*claim // of a settled state: see Settle
 	requests []Request
 	endings  []Ending
 }
@@ -175,6 +176,8 @@ type claim struct {
 	touched time.Duration
 	latest  *call // that acquires for it and is not over
 	open    bool  // and may get it yet
+
+	concerned bool // see Settle
 }
 
 // New returns a machine that knows nothing.

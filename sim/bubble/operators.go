@@ -22,7 +22,7 @@ func OperatorsOf(w faults.World) Operators {
 	if driver, is := w.(*stage.Driver); is {
 		w = driver.World
 	}
-	return Operators{w.(*world).run} //nolint:forcetypeassert,errcheck // faults that ask for operators are for this world alone
+	return Operators{w.(*world).run} //nolint:forcetypeassert // faults that ask for operators are for this world alone
 }
 
 // server is the one of that number, and the store that it belongs to.

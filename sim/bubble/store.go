@@ -203,18 +203,15 @@ func (s *store) tampers(what func(tamper.Election) (string, error)) (evidence st
 	return evidence, err
 }
 
-// crash ends the store's server, or tells that it is down already.
-func (s *store) crash() bool {
-	if !s.server.Crash() {
-		return false
-	}
+// crash ends the store's server, and an isolated one with it.
+func (s *store) crash() {
+	s.server.Crash()
 	if s.old != nil {
 		s.old.Crash()
 		s.dismiss(s.old)
 		s.old = nil
 	}
 	s.breakWays(func(string) bool { return true })
-	return true
 }
 
 // wayOf is a node's way to the store.

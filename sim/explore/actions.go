@@ -34,12 +34,17 @@ const (
 	Refuse  // an answer says that no repetition will help
 	Restart // the store loses its data, and notices
 	Forget  // the store loses its data
+	Try     // a candidate asks for the lease
+	Prolong // a leader renews
+	Mute    // a request takes effect, and its answer is lost
+	Silence // a machine is told that a request found no answer in time
+	GiveUp  // nobody waits for a call any more
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"tick", "wake", "begin", "arrive", "answered", "lose", "haunt", "appear", "repeat", "crash", "crash-haunt", "hear", "miss", "finish", "end",
-	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget",
+	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget", "try", "prolong", "mute", "silence", "give-up",
 }
 
 func (k Kind) String() string { return kindNames[k] }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/internal/quorum"
 )
 
 // Plant is a bug around the machine: it alters its settings, what goes in, or what
@@ -16,6 +17,11 @@ type Plant struct {
 	Config func(*machine.Config)
 	Before func(*Situation)
 	After  func(*Situation, *machine.Output)
+
+	// Around the machine of a majority of stores.
+	Rules quorum.Rules
+	Told  func(*quorum.Input)
+	Asked func(out *quorum.Output, lease time.Duration)
 }
 
 // bends says whether the bug is around the machine's steps.

@@ -23,7 +23,9 @@ func FindPlant(name string) *Plant {
 
 // Plants are the planted bugs with a name. Each is the machine itself but for one
 // thing.
-func Plants() []Plant { return append(plantedInBeliefs(), plantedInTurns()...) }
+func Plants() []Plant {
+	return slices.Concat(plantedInBeliefs(), plantedInTurns(), plantedInMajorities())
+}
 
 // plantedInBeliefs are about when a leader believes, and what it believes in.
 func plantedInBeliefs() []Plant {

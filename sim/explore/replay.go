@@ -60,25 +60,26 @@ var ErrElsewhere = errors.New("explore: the path leads elsewhere now")
 // Walk walks the path once more, in the concrete world, with the machine as it is.
 // It says what is broken on the way, "" if nothing is.
 func (p *Path) Walk() (broken string, err error) {
-	w := newWorld(p.Settings, p.plant)
+	w := p.begin(false)
 	for i, s := range p.Steps {
-		if int(s.Action.Node) >= len(w.nodes) || !slices.Contains(w.actions(nil), s.Action) {
+		if !slices.Contains(w.actions(nil), s.Action) {
 			return "", fmt.Errorf("%w: at step %d, %v cannot be done", ErrElsewhere, i+1, s.Action.Kind)
 		}
-		w.random = dice{}
+		d := w.dice()
+		*d = dice{}
 		for _, face := range s.Dice {
-			w.random.told = append(w.random.told, uint8(face))
+			d.told = append(d.told, uint8(face))
 		}
 		w.apply(s.Action)
-		if !w.random.fit() {
+		if !d.fit() {
 			return "", fmt.Errorf("%w: at step %d, %v draws other times", ErrElsewhere, i+1, s.Action.Kind)
 		}
-		if w.broken != "" {
-			return w.broken, nil
+		if broken := w.news().broken; broken != "" {
+			return broken, nil
 		}
 		w.tidyMessages()
 	}
-	if p.ends && stuck(w) {
+	if p.ends && w.stuck() {
 		return brokenStuck, nil
 	}
 	return "", nil
@@ -88,7 +89,7 @@ const brokenStuck = "nobody can lead any more, though nothing goes wrong from he
 
 // stuck says whether nothing leads from here to a state in which somebody leads,
 // while nothing goes wrong.
-func stuck(w *world) bool {
+func (w *world) stuck() bool {
 	var c codec
 	seen := newIndex()
 	queue := [][]byte{c.append(nil, w.clone())}

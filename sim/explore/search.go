@@ -81,6 +81,9 @@ func Search(set *Settings, o Options) (*Report, error) {
 	if o.States <= 0 || o.States > most {
 		o.States = most
 	}
+	if set.Stores > 0 {
+		return searchMajority(set, o)
+	}
 	s := &search{set: set, o: o, index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
 	s.w = newWorld(set, o.Plant)
 	if set.Leads {

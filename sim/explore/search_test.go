@@ -22,6 +22,7 @@ func TestSmallWorlds(t *testing.T) {
 			continue
 		}
 		t.Run(set.Name, func(t *testing.T) {
+			t.Parallel()
 			r, err := Search(&set, Options{})
 			if err != nil {
 				t.Fatal(err)

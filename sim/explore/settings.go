@@ -54,6 +54,7 @@ type Settings struct {
 	What string // in one line
 
 	Candidates int // 1 to 3
+	Stores     int // of which a majority holds the lease, 3 to 5; 0: there is one
 
 	Lease, Renew, Retry, Timeout, Drain int
 	Drift                               int // how many ticks of a lease a clock may stand still, and the candidates know of
@@ -62,7 +63,7 @@ type Settings struct {
 	Delay int  // how long a request and its answer take together, or an announcement; 0: time stands meanwhile; Endless
 	Work  int  // likewise, how long work takes to end that was told to
 	Once  bool // a candidate stops after one term
-	Late  bool // wake-ups may be late by any time
+	Late  bool // wake-ups may be late by any time; of several stores: terms may be renewed when their belief has ended
 	Hints int  // announcements under way to a candidate; one more is lost; 0: nobody listens
 
 	Limits [limits]int // how often; 0: never; Endless
@@ -84,6 +85,8 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("explore: no time may be longer than the lease, and lease and drain not than %d ticks", longest)
 	case s.Drift < 0 || s.Drift > s.Lease-2:
 		return errors.New("explore: the drift must leave something of the lease")
+	case s.Stores != 0 && (s.Stores < 3 || s.Stores > 5 || s.Hints > 0 || s.Calm || s.Leads || s.Once || s.Drift > 0):
+		return errors.New("explore: of several stores there can be 3 to 5, and only time, losses, crashes, ghosts, repeats, resignations and restarts with them")
 	case s.InFlight < 1 || s.InFlight > 4:
 		return errors.New("explore: a candidate may have 1 to 4 requests under way")
 	}
@@ -97,6 +100,10 @@ func (s *Settings) Validate() error {
 
 // Text tells the settings in one line.
 func (s *Settings) Text() string {
+	if s.Stores > 0 {
+		return s.limitText(fmt.Sprintf("%d candidates, %d stores, lease/time-out %d/%d ticks, patience 1, messages take %s",
+			s.Candidates, s.Stores, s.Lease, s.Timeout, span(s.Delay)))
+	}
 	text := fmt.Sprintf("%d candidates, lease/renew/retry/time-out %d/%d/%d/%d ticks, drift %d, %d under way, messages take %s, work %s",
 		s.Candidates, s.Lease, s.Renew, s.Retry, s.Timeout, s.Drift, s.InFlight, span(s.Delay), span(s.Work))
 	if s.Late {
@@ -108,6 +115,10 @@ func (s *Settings) Text() string {
 	if s.Hints > 0 {
 		text += fmt.Sprintf(", hints %d", s.Hints)
 	}
+	return s.limitText(text)
+}
+
+func (s *Settings) limitText(text string) string {
 	for l, n := range s.Limits {
 		switch {
 		case n == Endless:

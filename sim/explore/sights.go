@@ -23,12 +23,15 @@ const (
 	SawTakenOver                    // a leader was lost, and another one elected
 	SawRegained                     // and then the first one again: a whole failover, there and back
 	SawHandedOver                   // a named successor was granted the lease that was kept for it
+	SawRefused                      // an attempt was refused by a majority of the stores
+	SawGivenBack                    // what single stores granted was given back
+	SawMended                       // a store came to hold a lease again
 	sights        = iota
 )
 
 var sightNames = [sights]string{
 	"elected", "renewed", "expired", "superseded", "resigned", "draining", "drain capped", "released", "stray grant", "late grant",
-	"token seen before", "too many requests", "stopped", "failover", "failover and back", "handed over",
+	"token seen before", "too many requests", "stopped", "failover", "failover and back", "handed over", "refused", "given back", "mended",
 }
 
 // AllSights is the set of all.
@@ -70,22 +73,31 @@ func (w *world) place(n *node) int {
 }
 
 func (w *world) elected(n *node) {
-	i := w.place(n)
-	switch {
-	case w.phase.stage() == takenPhase && w.phase.first() == i:
-		w.sights |= SawRegained
-	case w.phase.stage() == takenPhase:
-		return
-	case w.phase.stage() == lostPhase && w.phase.first() != i:
-		w.sights |= SawTakenOver
-		w.phase = takenPhase | phase(w.phase.first())
-		return
-	}
-	w.phase = ledPhase | phase(i)
+	var saw Sight
+	w.phase, saw = w.phase.elected(w.place(n))
+	w.sights |= saw
 }
 
-func (w *world) lost(n *node) {
-	if w.phase.stage() == ledPhase && w.phase.first() == w.place(n) {
-		w.phase = lostPhase | phase(w.phase.first())
+func (w *world) lost(n *node) { w.phase = w.phase.lost(w.place(n)) }
+
+// elected is the phase after the candidate at a place was elected, and what is seen
+// by that.
+func (p phase) elected(i int) (after phase, saw Sight) {
+	switch {
+	case p.stage() == takenPhase && p.first() == i:
+		saw = SawRegained
+	case p.stage() == takenPhase:
+		return p, 0
+	case p.stage() == lostPhase && p.first() != i:
+		return takenPhase | phase(p.first()), SawTakenOver
 	}
+	return ledPhase | phase(i), saw
+}
+
+// lost is the phase after the candidate at a place has lost its term.
+func (p phase) lost(i int) phase {
+	if p.stage() == ledPhase && p.first() == i {
+		return lostPhase | phase(i)
+	}
+	return p
 }

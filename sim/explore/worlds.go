@@ -1,8 +1,10 @@
 package explore
 
+import "slices"
+
 // Worlds are those with a name, the small ones first.
 func Worlds() []Settings {
-	return append(small(), large()...)
+	return slices.Concat(small(), majorities(), large())
 }
 
 // Find is the world with a name, nil if there is none.

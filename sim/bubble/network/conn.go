@@ -47,7 +47,8 @@ type Conn struct {
 	owner *Endpoint  // nil for a server's end
 
 	wake  chan struct{} // something has changed for who reads; buffered
-	timer *time.Timer   // wakes who reads when something arrives, or the deadline has come
+	timer *time.Timer   // wakes who reads when something arrives
+	limit *time.Timer   // wakes who reads when the deadline has come
 
 	// Guarded by the link's mutex.
 	inbox    []message // in the order of their arrival
@@ -57,6 +58,7 @@ type Conn struct {
 	told     time.Time // when who reads notices that it was closed
 	waits    bool      // somebody reads, and waits
 	alarm    time.Time // for which the timer is set; zero: for none
+	limited  time.Time // for which limit was set last
 	ended    error     // that reads end with: io.EOF, or a reset
 }
 
@@ -252,11 +254,27 @@ func (c *Conn) take(b []byte) (n int, wait bool, err error) {
 	case c.past(reading, now):
 		return 0, false, c.fails("read", os.ErrDeadlineExceeded)
 	}
-	at := c.deadline[reading]
-	if len(c.inbox) > 0 && !c.inbox[0].lost && !c.inbox[0].held && (at.IsZero() || c.inbox[0].at.Before(at)) {
+	c.limitTo(c.deadline[reading], now)
+	var at time.Time
+	if len(c.inbox) > 0 && !c.inbox[0].lost && !c.inbox[0].held {
 		at = c.inbox[0].at
 	}
 	return 0, c.until(at, now), nil
+}
+
+// limitTo has who reads woken at the deadline, or before. A reader mostly has another
+// one each time, later than the last, and needs none of them: so the timer stays as
+// it is set until it fires. It is not the one for arrivals: to set a timer to an
+// earlier time, the runtime looks at every timer that there is.
+func (c *Conn) limitTo(deadline, now time.Time) {
+	switch {
+	case deadline.IsZero() || c.limited.After(now) && !c.limited.After(deadline):
+	case c.limit == nil:
+		c.limit, c.limited = time.AfterFunc(deadline.Sub(now), c.signal), deadline
+	default:
+		c.limit.Reset(deadline.Sub(now))
+		c.limited = deadline
+	}
 }
 
 // until makes who reads wait: until then, or for ever if that is zero, unless

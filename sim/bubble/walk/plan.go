@@ -48,7 +48,7 @@ func (c Case) single() bool {
 	}
 	replicas := c.Servers - 1
 	switch {
-	case !c.divided(), c.Replicas > 0 && c.Replicas == replicas:
+	case !c.Divided(), c.Replicas > 0 && c.Replicas == replicas:
 		return true
 	default:
 		return 2*c.Replicas >= replicas && c.Replicas > 0 && c.moveSoon()
@@ -65,8 +65,8 @@ func (c Case) stepped() (which uint) {
 	return which
 }
 
-// divided tells whether there may be two primaries at one time that candidates reach.
-func (c Case) divided() bool {
+// Divided tells whether there may be two primaries at one time that candidates reach.
+func (c Case) Divided() bool {
 	for _, a := range c.Acts {
 		if a.Kind == Promote && a.Stay != 0 {
 			return true

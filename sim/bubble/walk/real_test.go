@@ -8,15 +8,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/internal/topology"
-	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
 	"github.com/recount-io/recount/sim/bubble/walk"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -216,16 +217,21 @@ const (
 )
 
 // asReal is a case as it is carried out on real servers.
-func asReal(seed uint64) walk.Case {
-	return walk.Draw(seed).Without(walk.Lag, walk.Step).Scaled(realLease)
-}
+func asReal(c walk.Case) walk.Case { return c.Without(walk.Lag, walk.Step).Scaled(realLease) }
 
-// realPlan is what a case is on real servers.
-func realPlan(c walk.Case) sim.Plan {
+// carryOutReal carries out a case on real servers and returns what is wrong.
+func carryOutReal(t *testing.T, c walk.Case) []checker.Finding {
+	t.Helper()
 	plan := c.Plan()
 	plan.ReturnBound += slack
 	plan.Quiet += slack
-	return plan
+	ctx, l := topology.For(t, topology.ServerProgram)
+	servers := &cluster{ctx: ctx, launcher: l}
+	h, err := (&bubble.World{Launch: servers.launch}).Run(ctx, plan, "")
+	if err := errors.Join(err, servers.err); err != nil {
+		t.Fatalf("%v\n%v", err, c)
+	}
+	return wrong(h)
 }
 
 // Walks that are drawn are made on real servers, too, in real time: the elector keeps
@@ -239,14 +245,8 @@ func TestReal(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			c := asReal(seed)
-			ctx, l := topology.For(t, topology.ServerProgram)
-			servers := &cluster{ctx: ctx, launcher: l}
-			h, err := (&bubble.World{Launch: servers.launch}).Run(ctx, realPlan(c), "")
-			if err := errors.Join(err, servers.err); err != nil {
-				t.Fatalf("%v\n%v", err, c)
-			}
-			for _, f := range wrong(h) {
+			c := asReal(walk.Draw(seed))
+			for _, f := range carryOutReal(t, c) {
 				say := t.Errorf
 				if known(c, f) {
 					say = t.Logf
@@ -254,5 +254,17 @@ func TestReal(t *testing.T) {
 				say("walk %d: %s: %s: %s\n%v", seed, f.Promise, f.Verdict, f.Reason, c)
 			}
 		})
+	}
+}
+
+// What was made for a model in TestKnown happens on real servers, too. It takes ten
+// seconds of waiting, so it is done only where walks are asked for.
+func TestKnownAsReal(t *testing.T) {
+	if os.Getenv("RECOUNT_WALKS") == "" {
+		t.Skip("RECOUNT_WALKS is not set")
+	}
+	found := carryOutReal(t, asReal(movingReplica()))
+	if !slices.ContainsFunc(found, func(f checker.Finding) bool { return f.Promise == checker.AtMostOneLeader }) {
+		t.Errorf("found %v", found)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
 
@@ -19,6 +20,9 @@ func all(c crowd.Case) crowd.Outcome {
 // Steering meets more features together in the same number of cases, and the same
 // number draws the same case.
 func TestSteering(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("one goroutine")
+	}
 	const cases = 150
 	better := 0
 	for first := range uint64(4) {
@@ -47,6 +51,9 @@ func TestSteering(t *testing.T) {
 
 // Every kind of act, call and manner is drawn.
 func TestEverythingIsDrawn(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("one goroutine")
+	}
 	seen := map[string]bool{}
 	for number := range uint64(2000) {
 		for _, f := range crowd.Draw(number).Features() {

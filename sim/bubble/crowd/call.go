@@ -86,17 +86,22 @@ func storeError(err error) bool {
 
 // callTwice tells a candidate that competes to compete.
 func callTwice(ctx context.Context, c *candidate) bool {
-	if c == nil || c.elector.State() != elector.StateLeader && c.elector.State() != elector.StateFollower {
+	if c == nil || !c.competes() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	began, stood := time.Now(), c.life.gate.stood()
+	stood := c.life.gate.stood()
 	err := c.elector.Run(ctx)
-	if time.Since(began) == 0 && c.life.gate.stood() == stood && !errors.Is(err, elector.ErrActive) {
+	if c.competes() && c.life.gate.stood() == stood && !errors.Is(err, elector.ErrActive) {
 		c.find(twiceRefused, "a second call of Run returned %v", err)
 	}
 	return true
+}
+
+func (c *candidate) competes() bool {
+	state := c.elector.State()
+	return state == elector.StateLeader || state == elector.StateFollower
 }
 
 // ask asks what can be asked.

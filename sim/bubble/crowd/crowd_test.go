@@ -61,6 +61,16 @@ func reduce(t *testing.T, c crowd.Case, what string) crowd.Case {
 	}
 }
 
+// says is what the documents say where an obligation is broken.
+func says(obligation string) string {
+	for _, o := range crowd.Obligations {
+		if o.Name == obligation {
+			return "\n   But: " + o.Says
+		}
+	}
+	return ""
+}
+
 // drawn is how many cases a test draws, and with which number it begins:
 // RECOUNT_CASES, such as "300" or "300+1000", or a few. With RECOUNT_REDUCE each case
 // in which something is wrong is simplified. "1+N" repeats the case of the number N.
@@ -97,7 +107,7 @@ func TestDrawn(t *testing.T) {
 			if os.Getenv("RECOUNT_REDUCE") != "" {
 				one = reduce(t, c, w.short)
 			}
-			t.Errorf("case %d: %s: %s\n   %+v", c.Number, w.short, w.words, one)
+			t.Errorf("case %d: %s: %s%s\n   %+v", c.Number, w.short, w.words, says(w.short), one)
 		}
 	}
 	t.Log(coverage)

@@ -68,7 +68,7 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 	sleep(ctx, since+bound-r.recorder.Now())
 	switch {
 	case r.ending():
-	case r.electedBetween(c.name, since, since+bound):
+	case r.electedBetween(c.name, since, since+bound, r.standsBack(c, why)):
 		r.bite("successor:" + why.String())
 	case why == Kill && r.elsewhere(c, since, since+bound) || why != Kill && r.elsewhere(c, 0, since+bound):
 		obligation = foreignHint
@@ -76,6 +76,15 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 	default:
 		r.find(obligation, "nobody was elected in %s for %v after %v, when its leader %s left: %s", c.name, bound, since, c.life.process.name, why)
 	}
+}
+
+// standsBack is the leader that has resigned, where the others are near enough to be
+// faster: it stands back for a retry's pause at the least.
+func (r *run) standsBack(c *candidate, why Kind) string {
+	if why == Resign && r.RoundTrip < r.Lease/100 {
+		return c.life.process.name
+	}
+	return ""
 }
 
 // others tells whether another process of the world has lived for some time, so that
@@ -94,7 +103,7 @@ func (r *run) others(p *process) bool {
 // its token, if it is a larger one, makes the end of a term here look like old news.
 func (r *run) elsewhere(c *candidate, from, to time.Duration) bool {
 	for _, p := range r.processes {
-		if p.prefix() == c.life.process.prefix() && p.database() != c.life.process.database() && r.electedBetween(p.named(c.config.Election), from, to) {
+		if p.prefix() == c.life.process.prefix() && p.database() != c.life.process.database() && r.electedBetween(p.named(c.config.Election), from, to, "") {
 			return true
 		}
 	}
@@ -130,7 +139,7 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	bound := r.Lease/5 + 6*r.RoundTrip
 	age := heir.age()
 	sleep(ctx, bound)
-	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || r.electedBetween(from.name, began, given+bound) {
+	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || r.electedBetween(from.name, began, given+bound, "") {
 		return
 	}
 	if !r.quietAround(i, a, to.world(), r.Lease/10, given-began+bound) {

@@ -53,7 +53,7 @@ const (
 	NoWrites   // it refuses everything for Act.For
 	SlowWrites // each write takes Act.By, for Act.For
 
-	kinds
+	Kinds // how many there are
 )
 
 // trait is what is known of a kind.
@@ -78,7 +78,7 @@ const (
 	all
 )
 
-var table = [kinds]trait{
+var table = [Kinds]trait{
 	Kill:         {name: "kill", weight: 8, reach: world, ordinary: true},
 	Stop:         {name: "stop", weight: 6, reach: world, ordinary: true},
 	Pause:        {name: "pause", weight: 3, reach: world},

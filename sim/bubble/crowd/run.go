@@ -32,9 +32,9 @@ type run struct {
 	refuses   atomic.Pointer[string] // what the server answers instead; nil: nothing
 
 	mu      sync.Mutex
-	server  *redisserver.Server        // the primary
-	grants  map[string][]time.Duration // when somebody was elected, by election
-	calm    bool                       // all is healed
+	server  *redisserver.Server // the primary
+	grants  map[string][]grant  // by election
+	calm    bool                // all is healed
 	found   []Found
 	bit     map[string]bool
 	servers int
@@ -55,7 +55,7 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, over: make(chan struct{}), grants: map[string][]time.Duration{}, bit: map[string]bool{}}
+	r := &run{Case: c, over: make(chan struct{}), grants: map[string][]grant{}, bit: map[string]bool{}}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
@@ -89,25 +89,43 @@ func (r *run) see(e history.Event) {
 	if e.Kind == history.Elected {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.grants[e.Election] = append(r.grants[e.Election], e.At)
+		r.grants[e.Election] = append(r.grants[e.Election], grant{e.At, e.Node})
 	}
 }
 
-// electedBetween tells whether somebody was elected in that time.
-func (r *run) electedBetween(election string, from, to time.Duration) bool {
+// grant is when somebody was elected.
+type grant struct {
+	at time.Duration
+	to string
+}
+
+// electedBetween tells whether somebody was elected in that time, other than one.
+func (r *run) electedBetween(election string, from, to time.Duration, other string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, at := range r.grants[election] {
-		if from <= at && at <= to {
+	for _, g := range r.grants[election] {
+		if from <= g.at && g.at <= to && g.to != other {
 			return true
 		}
 	}
 	return false
 }
 
+// enough is how often an obligation is reported in a case.
+const enough = 3
+
 func (r *run) find(obligation, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	n := 0
+	for _, f := range r.found {
+		if f.Obligation == obligation {
+			n++
+		}
+	}
+	if n == enough {
+		return
+	}
 	r.found = append(r.found, Found{obligation, fmt.Sprintf(format, args...)})
 }
 

@@ -18,6 +18,9 @@ func TestFoldedAndConcreteWorldsGoOnAlike(t *testing.T) {
 		walks = 4
 	}
 	for _, set := range Worlds() {
+		if set.Stores > 0 {
+			continue // see TestFoldedMajoritiesGoOnAlike
+		}
 		t.Run(set.Name, func(t *testing.T) {
 			t.Parallel()
 			compared := 0

@@ -34,10 +34,10 @@ func (m Main) exploreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [WORLD…]",
 		Short: "Visit every schedule of a small world",
-		Long: `Explore visits every state that a few candidates and one store can get into:
-each order in which messages arrive, are lost, late or repeated, clocks tick, and
-processes crash and return. What decides for a candidate is the production
-elector's state machine. It checks in each state that at most one believes, that
+		Long: `Explore visits every state that a few candidates and one store, or three, can
+get into: each order in which messages arrive, are lost, late or repeated, clocks
+tick, and processes crash and return. What decides for a candidate is the
+production elector's state machine. It checks in each state that at most one believes, that
 no belief outlasts the store's lease, and more; what breaks is told step by step,
 by the shortest way to it.
 

@@ -137,7 +137,6 @@ func (m *Machine) alignAll(k *call, highest uint64) {
 // as stragglers are, so that whoever tries next finds them free.
 func (m *Machine) fail(k *call) {
 	k.failed = true
-	k.calm()
 	m.hurry(k)
 	k.claim.open = false
 	for n := range k.claim.Nodes {

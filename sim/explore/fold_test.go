@@ -19,6 +19,9 @@ func TestFoldedAndConcreteWorldsGoOnAlike(t *testing.T) {
 		walks = 4
 	}
 	for _, set := range Worlds() {
+		if set.Stores > 0 {
+			continue // see TestFoldedMajoritiesGoOnAlike
+		}
 		t.Run(set.Name, func(t *testing.T) {
 			t.Parallel()
 			compared := 0

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"slices"
-	"time"
 
 	"github.com/recount-io/recount/internal/quorum"
 )
@@ -23,14 +22,6 @@ func plantedInMajorities() []Plant {
 			Name: "tokens-differ", What: "stores that granted different tokens make a majority, and the term has the smallest of them",
 			Rules: quorum.Rules{Decide: anyTokens},
 		}, {
-			Name: "mends-for-ever", What: "a mended store counts however long ago a majority agreed",
-			Told: func(in *quorum.Input) { in.TTL *= 10 },
-			Asked: func(out *quorum.Output, lease time.Duration) {
-				for i := range out.Requests {
-					out.Requests[i].TTL = lease
-				}
-			},
-		}, {
 			Name: "keeps-minority", What: "an attempt that fails does not give back what it was granted",
 			Rules: quorum.Rules{Decide: func(c *quorum.Claim, a *quorum.Attempt) (quorum.Step, uint64) {
 				step, token := c.Decide(a)
@@ -40,10 +31,12 @@ func plantedInMajorities() []Plant {
 				return step, token
 			}},
 		}, {
-			Name: "no-store-floor", What: "an attempt names no token to the stores",
-			Asked: func(out *quorum.Output, _ time.Duration) {
+			Name: "gives-back-old-token", What: "what is of no use is given back with the token before the one that the store granted",
+			Asked: func(out *quorum.Output) {
 				for i := range out.Requests {
-					out.Requests[i].Floor = 0
+					if r := &out.Requests[i]; r.Ask == quorum.AskBack {
+						r.Token--
+					}
 				}
 			},
 		},

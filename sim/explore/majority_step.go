@@ -33,12 +33,9 @@ func (w *majority) begin(n *member, kind quorum.InputKind) {
 
 // step gives one input to a member's machine, and does what it asks for.
 func (w *majority) step(n *member, in quorum.Input) {
-	if w.plant.Told != nil {
-		w.plant.Told(&in)
-	}
 	out := n.m.Step(w.now, in)
 	if w.plant.Asked != nil {
-		w.plant.Asked(&out, w.lease())
+		w.plant.Asked(&out)
 	}
 	for i := range out.Requests {
 		w.request(n, &out.Requests[i])

@@ -20,8 +20,7 @@ type Plant struct {
 
 	// Around the machine of a majority of stores.
 	Rules quorum.Rules
-	Told  func(*quorum.Input)
-	Asked func(out *quorum.Output, lease time.Duration)
+	Asked func(*quorum.Output)
 }
 
 // bends says whether the bug is around the machine's steps.

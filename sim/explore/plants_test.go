@@ -26,6 +26,12 @@ func TestPlantedBugsAreFoundByTheShortestPath(t *testing.T) {
 		{"believes-after-release", "calm", 5, "the store's lease is not its own"},
 		{"wakes-in-the-past", "delays", 1, "woken in the past"},
 		{"waits-for-hints", "delays", 18, "nobody can lead any more"},
+		{"one-store-is-enough", "majority", 3, "no majority of the stores holds its lease"},
+		{"silence-renews", "majority-amnesia", 13, "no majority of the stores holds its lease"},
+		{"one-refusal-is-loss", "majority-amnesia", 9, "a renewal was refused though a majority"},
+		{"tokens-differ", "majority", 10, "token 1 was elected after token 1"},
+		{"gives-back-old-token", "majority", 10, "a lease that nobody wants any more"},
+		{"keeps-minority", "majority", 10, "a lease that nobody wants any more"},
 	}
 	for _, test := range tests {
 		t.Run(test.plant, func(t *testing.T) {

@@ -5,6 +5,9 @@
 // search comes to the end of a world and has seen all of it, or of it all up to a
 // depth: no schedule is drawn, and none left out.
 //
+// In worlds of several stores the candidates are internal/quorum's machines, which
+// acquire, renew and give back what a majority of the stores holds.
+//
 // A World is described by Settings; Search walks it and returns a Report. Times
 // are whole ticks. What is searched is these durations and this store, in which a
 // request takes effect at one moment: not Lua, not Redis, and not the shell around

@@ -99,7 +99,7 @@ func TestDrawn(t *testing.T) {
 		o, all := carryOut(t, c)
 		coverage.Add(c, o)
 		for _, w := range all {
-			if why := known(c, w.short); why != "" {
+			if why := known(c, w); why != "" {
 				t.Logf("case %d, known (%s): %s: %s", c.Number, why, w.short, w.words)
 				continue
 			}

@@ -139,7 +139,8 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	bound := r.Lease/5 + 6*r.RoundTrip
 	age := heir.age()
 	sleep(ctx, bound)
-	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || r.electedBetween(from.name, began, given+bound, "") {
+	next := r.nextIn(from.name, began, given+bound)
+	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || next == to.name {
 		return
 	}
 	if !r.quietAround(i, a, to.world(), r.Lease/10, given-began+bound) {
@@ -147,6 +148,9 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	}
 	obligation := slowHandOver
 	switch {
+	case next != "":
+		r.find(wrongHeir, "%s was handed over to %s, which lives, at %v, and %s was elected", from.name, to.name, began, next)
+		return
 	case again:
 		obligation = deadHeir
 	case r.elsewhere(from, 0, given+bound):

@@ -49,7 +49,7 @@ func untilFound(t *testing.T, first uint64, most int) map[string]int {
 		o, all := carryOut(t, c)
 		coverage.Add(c, o)
 		for _, w := range all {
-			name := known(c, w.short)
+			name := known(c, w)
 			if name == "" {
 				t.Errorf("case %d: %s: %s\n   %+v", c.Number, w.short, w.words, c)
 				continue

@@ -19,6 +19,7 @@ var Obligations = []Obligation{
 	{transitions, "OnEvent gets every transition, in order: a term is elected, extended, deposed"},
 	{contextInTime, "a term's context is done at its deadline, and its Err looks at the clock itself"},
 	{checkHolds, "Check returns nil only if the lease is held for so long"},
+	{leadsAsTold, "IsLeader says whether this candidate leads at this moment"},
 	{resignAtOnce, "Resign ends the term: IsLeader is false and the context is done at once; it returns at once where the elector knows of the work"},
 	{released, "after a term of Campaign, Resign returns nil only if the lease is given back"},
 	{runReturns, "Run and Terms end when their context is done, after one term with Once, or with the error that they name, soon, and when all callbacks have returned"},
@@ -31,6 +32,7 @@ var Obligations = []Obligation{
 	{candidatesListed, "Candidates lists the live candidates; a candidate is heard of at least once a lease"},
 	{slowHandOver, "about two round trips lie between the two terms of a hand-over"},
 	{deadHeir, "Transfer hands over to a live candidate"},
+	{wrongHeir, "Transfer hands over to the candidate that it names"},
 	{slowFailover, "who crashed is replaced within about one lease"},
 	{foreignHint, "stores never see each other's elections"},
 	{slowResignation, "who resigned or stopped is replaced within milliseconds"},
@@ -45,6 +47,7 @@ const (
 	transitions      = "transitions"
 	contextInTime    = "context in time"
 	checkHolds       = "check holds"
+	leadsAsTold      = "leads as told"
 	resignAtOnce     = "resign at once"
 	released         = "released"
 	runReturns       = "run returns"
@@ -57,6 +60,7 @@ const (
 	candidatesListed = "candidates listed"
 	slowHandOver     = "slow hand-over"
 	deadHeir         = "dead heir"
+	wrongHeir        = "wrong heir"
 	slowFailover     = "slow failover"
 	foreignHint      = "foreign hint"
 	slowResignation  = "slow resignation"
@@ -171,12 +175,27 @@ func (c *candidate) consistent(t *elector.Term) {
 	if err == nil && now >= deadline {
 		c.find(contextInTime, "the context of term %d is not done at %v, its deadline is %v", t.Token(), now, deadline)
 	}
+	if !c.leadsIn(t) {
+		c.find(leadsAsTold, "term %d goes on, and the elector says that it does not lead", t.Token())
+	}
 	for _, atLeast := range []time.Duration{0, c.config.Lease / 2, c.config.Lease} {
 		verdict, left := t.Check(atLeast), t.Remaining()
 		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.stood() == stood {
 			c.find(checkHolds, "term %d is checked for %v, and %v are left", t.Token(), atLeast, left)
 		}
 	}
+}
+
+// leadsIn tells whether the elector says that it leads, as it must in a term that
+// goes on. What it says in the moment in which that ends, nobody asks.
+func (c *candidate) leadsIn(t *elector.Term) bool {
+	for range 2 {
+		if c.elector.IsLeader() || t.Context().Err() != nil || t.Check(0) != nil {
+			return true
+		}
+		time.Sleep(time.Microsecond)
+	}
+	return false
 }
 
 // awaitEnd waits for the end of a term's context, which must not be later than the

@@ -111,6 +111,18 @@ func (r *run) electedBetween(election string, from, to time.Duration, other stri
 	return false
 }
 
+// nextIn is who was elected first in that time, "" if nobody was.
+func (r *run) nextIn(election string, from, to time.Duration) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.grants[election] {
+		if from <= g.at && g.at <= to {
+			return g.to
+		}
+	}
+	return ""
+}
+
 // enough is how often an obligation is reported in a case.
 const enough = 3
 

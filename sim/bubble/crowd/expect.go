@@ -193,7 +193,8 @@ func (r *run) listed(ctx context.Context, w int, leader *candidate) {
 		}
 		c := l.candidates[leader.index]
 		is, ok := heard[c.elector.ID()]
-		if slack := c.config.Lease + c.config.RequestTimeout + 3*r.RoundTrip; !ok || is.Seen > slack {
+		// Who waits is heard of once in the lease of whoever leads.
+		if slack := r.longest() + c.config.RequestTimeout + 3*r.RoundTrip; !ok || is.Seen > slack {
 			c.find(candidatesListed, "%d are listed, and %s, which competes: %v, was seen %v ago", len(all), c.elector.ID(), ok, is.Seen)
 		}
 	}

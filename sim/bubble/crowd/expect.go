@@ -146,17 +146,16 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	if !r.quietAround(i, a, to.world(), r.Lease/10, given-began+bound) {
 		return
 	}
-	obligation := slowHandOver
+	obligation, instead := slowHandOver, "nobody"
 	switch {
-	case next != "":
-		r.find(wrongHeir, "%s was handed over to %s, which lives, at %v, and %s was elected", from.name, to.name, began, next)
-		return
 	case again:
 		obligation = deadHeir
 	case r.elsewhere(from, 0, given+bound):
 		obligation = foreignHint
+	case next != "":
+		obligation, instead = wrongHeir, next
 	}
-	r.find(obligation, "%s was handed over to %s, which lives, at %v, and nobody was elected for %v", from.name, to.name, began, bound)
+	r.find(obligation, "%s was handed over to %s, which lives, at %v, and in %v %s was elected", from.name, to.name, began, bound, instead)
 }
 
 // lookAround looks, in the calm at the end, whether everybody knows what everybody

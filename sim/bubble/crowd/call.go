@@ -109,6 +109,7 @@ func ask(ctx context.Context, a Act, c *candidate) bool {
 	if c == nil {
 		return false
 	}
+	c.life.gate.wait() // who stands still asks nothing
 	stood, began := c.life.gate.stood(), time.Now()
 	if a.Choice%4 == 0 {
 		leader, err := c.elector.Leader(ctx)

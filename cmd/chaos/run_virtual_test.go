@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 )
 
@@ -17,6 +18,9 @@ import (
 // reports of the live world, which name the world; and that nothing is opened
 // for it, whatever RECOUNT_REDIS says.
 func TestRunVirtual(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	dir := t.TempDir()
 	env := map[string]string{"RECOUNT_REDIS": "redis://127.0.0.1:1/0"}
 	r := chaos(t, t.Context(), env, "run", "all", "--world", "virtual", "--seed", "1", "--json", "--out", dir)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -282,6 +283,9 @@ func TestSyncHasNotBegun(t *testing.T) {
 // A primary keeps what a replica lacks only up to a limit: who comes back later
 // than that copies everything.
 func TestBacklog(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	primary, one, other := named("a"), named("b"), named("c")
 	one.Follow(primary, 0)
 	other.Follow(primary, time.Hour)

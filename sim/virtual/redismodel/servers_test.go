@@ -2,6 +2,7 @@ package redismodel
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -21,6 +23,11 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// Nothing here happens on two goroutines: the race detector sees a few cases.
+	if checks := flag.Lookup("rapid.checks"); raced.Enabled && checks.Value.String() == checks.DefValue {
+		_ = checks.Value.Set("30") // a number is always accepted
+	}
 	code := m.Run()
 	if shared.stop != nil {
 		shared.stop()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/calibration"
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/raced"
 )
 
 // runsIn fabricates the runs of one world: three failovers each, whose excess
@@ -55,6 +56,9 @@ func calibrated() *Calibration {
 
 // Every format of a comparison of the worlds.
 func TestGoldenCalibration(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	c := calibrated()
 	golden(t, "calibration.md", CalibrationMarkdown(c))
 	golden(t, "calibration.html.txt", outline(must(CalibrationHTML(c))(t)))
@@ -80,6 +84,9 @@ func calibrationSummary(t *testing.T, c *Calibration, terminal Terminal) []byte 
 // The picture holds both curves, told apart without colours; the page needs
 // nothing else, and the password of the store is in none of the formats.
 func TestCalibrationPage(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	c := calibrated()
 	c.Repro = Redact(c.Repro)
 	page := string(must(CalibrationHTML(c))(t))
@@ -112,6 +119,9 @@ func TestCalibrationPage(t *testing.T) {
 
 // What stands on the terminal fits into it.
 func TestCalibrationSummaryFits(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	for _, columns := range []int{40, 80, 120} {
 		for line := range strings.Lines(string(calibrationSummary(t, calibrated(), Terminal{Width: columns, Color: true}))) {
 			if n := width(strings.TrimSuffix(line, "\n")); n > columns {
@@ -124,6 +134,9 @@ func TestCalibrationSummaryFits(t *testing.T) {
 // calibration.json can be read by programs: the verdict is a word, and where
 // there was nothing to compare it says so.
 func TestCalibrationJSON(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	var object struct {
 		Version   int    `json:"recount_calibration"`
 		Verdict   string `json:"verdict"`

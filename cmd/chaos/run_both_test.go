@@ -186,6 +186,9 @@ func TestComparisonInterrupted(t *testing.T) {
 // of one scenario: whatever the machine makes of the durations, no promise may
 // be broken in one of the two alone.
 func TestCalibrationLive(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, append([]string{"run", "resign-leader", "--world", "both", "--runs", "1", "--redis", "embedded"}, small(dir)...)...)

@@ -73,6 +73,18 @@ var table = []row{
 		why: "one figure, for the benchmarks of everybody",
 	},
 	{
+		folders: []string{"internal/garbage"},
+		never:   []string{"os/...", "net/..."}, timeless: true,
+		why: "one setting, for whatever runs many short simulations",
+	},
+	{
+		folders: []string{"internal/bubbletest"},
+		ours:    []string{"internal/garbage"},
+		// A bubble belongs to a test, and no program links this package.
+		but: []string{"testing", "testing/cryptotest", "testing/synctest"},
+		why: "how a bubble begins and ends, for the tests of everybody",
+	},
+	{
 		folders: []string{"internal/misuse"},
 		others:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 		never:   []string{"os/...", "net/..."},
@@ -312,6 +324,8 @@ var importCases = []struct {
 	{"internal/raced", `"os"`, "", "os"},
 	{"internal/processor", `"net"`, "", "net"},
 	{"internal/processor", `"syscall"`, "", ""},
+	{"internal/garbage", `"os"`, "", "os"},
+	{"internal/bubbletest", ours("sim/bubble"), "", "sim/bubble"},
 	{"internal/misuse", ours("elector"), "", "elector"},
 	{"cmd/chaos", ours("internal/misuse"), "", ""},
 	{"elector/health", ours("internal/machine"), "", "internal/machine"},

@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 
 	"pgregory.net/rapid"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/fuzz"
@@ -25,12 +24,7 @@ import (
 // beside it: they would share what Redis clients keep for all of a process.
 func inBubble(t *testing.T, plan sim.Plan) (h *history.History) {
 	t.Helper()
-	for range 2 { // see bubble.World; before the bubble, and after it for whoever comes then
-		runtime.GC()
-		defer runtime.GC()
-	}
-	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, plan.Seed)
+	bubbletest.Run(t, plan.Seed, func(t *testing.T) {
 		var err error
 		if h, err = (&bubble.World{}).Run(t.Context(), plan, ""); err != nil {
 			t.Error(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/candidate"
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = f.Value.Set("4") // a number is always accepted
 	}
-	status := m.Run()
+	status := bubbletest.Main(m)
 	if err := closeSession(); err != nil {
 		fmt.Fprintln(os.Stderr, "close the session:", err)
 		status = 1

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/sim/explore"
 )
@@ -91,7 +92,7 @@ func (m Main) explore(ctx context.Context, f exploreFlags, names []string) error
 	if err != nil {
 		return err
 	}
-	defer collectSeldom()()
+	defer garbage.Seldom()()
 	s := newFuzzScreen(m, f.asJSON)
 	var all []explored
 	for i := range worlds {

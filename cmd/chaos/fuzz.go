@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -14,30 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
 	"github.com/recount-io/recount/scenarios/league"
 	"github.com/recount-io/recount/sim/virtual"
 )
-
-// Little lives from one virtual run to the next: a heap that may grow to some
-// ten megabytes is collected so much more seldom. A run that makes a history of
-// millions of events must not take the whole machine, though.
-const (
-	seldom = 800     // how much the heap may grow, in per cent, before it is collected
-	roomy  = 2 << 30 // bytes from which on it is collected as often as need be
-)
-
-// collectSeldom makes the heap be collected seldom until undo is called.
-func collectSeldom() (undo func()) {
-	percent, limit := debug.SetGCPercent(seldom), debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(limit, roomy))
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
-}
 
 // fuzzFlags are the flags of chaos fuzz.
 type fuzzFlags struct {
@@ -107,7 +89,7 @@ func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
 	s := newFuzzScreen(m, f.asJSON)
 	s.say("Fuzzing %s, seed %d; report in %s", f.options.Pins.Subject, f.options.Seed, out.dir)
 	f.options.Progress = s.progress
-	defer collectSeldom()()
+	defer garbage.Seldom()()
 	r := fuzz.Run(ctx, f.options)
 	s.clear()
 	if err := f.save(out, &r); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -128,7 +129,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 		return err
 	}
 	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v; reports in %s", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease, out.dir)
-	defer collectSeldom()()
+	defer garbage.Seldom()()
 	t := trial.Trial{
 		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings,
 		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.told, Show: run.show,

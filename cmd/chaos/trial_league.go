@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/league"
@@ -74,7 +75,7 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 	if len(names) > 0 && !f.given("schedules") {
 		f.planted.schedules = 0
 	}
-	defer collectSeldom()()
+	defer garbage.Seldom()()
 	if f.planted.seeds == 0 {
 		mutants = nil
 	}

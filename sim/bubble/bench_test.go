@@ -3,8 +3,6 @@ package bubble_test
 import (
 	"runtime"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -13,7 +11,6 @@ import (
 	"github.com/recount-io/recount/internal/processor"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
-	"github.com/recount-io/recount/sim/bubble"
 )
 
 // BenchmarkFaults measures how many times faster than real time five candidates
@@ -65,15 +62,13 @@ func benchmark(b *testing.B, plan sim.Plan) {
 	for b.Loop() {
 		plan.Seed++
 		var h *history.History
-		runtime.GC() // see bubble.World
-		runtime.GC()
-		isolated(b, func(t *testing.T) {
-			cryptotest.SetGlobalRandom(t, plan.Seed)
-			var err error
-			if h, err = (&bubble.World{}).Run(t.Context(), plan, ""); err != nil {
-				t.Error(err)
-			}
-		})
+		// A bubble belongs to a test.
+		ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+			Name: b.Name(), F: func(t *testing.T) { h = carryOut(t, plan) },
+		}})
+		if !ok {
+			b.Fatal("the run failed")
+		}
 		if result := checker.Check(h, checker.Options{}); result.Verdict == checker.Fail {
 			b.Fatal(result.Asked)
 		}
@@ -81,13 +76,4 @@ func benchmark(b *testing.B, plan sim.Plan) {
 	}
 	b.ReportMetric(float64(lived)/float64(processor.Time()-began), "times-real-time")
 	b.ReportMetric(0, "ns/op")
-}
-
-// isolated calls f in a bubble, which takes a test.
-func isolated(b *testing.B, f func(*testing.T)) {
-	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil },
-		[]testing.InternalTest{{Name: b.Name(), F: func(t *testing.T) { synctest.Test(t, f) }}})
-	if !ok {
-		b.Fatal("the run failed")
-	}
 }

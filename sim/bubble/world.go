@@ -30,10 +30,7 @@ import (
 const Store = "model of redis " + redismodel.Version
 
 // World carries out plans in a bubble of fake time. Its Run must be called inside
-// synctest.Test, one run at a time.
-//
-// Redis clients keep timers for all of a process, so one that a bubble left behind
-// ends a later one: call runtime.GC twice between two bubbles.
+// a bubble, one run at a time: bubbletest.Run makes one.
 type World struct {
 	// Subjects are the electors that a plan can name, beside "recount" and
 	// "recount-unprotected".

@@ -1,13 +1,11 @@
 package bubble_test
 
 import (
-	"runtime"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
@@ -16,11 +14,8 @@ import (
 // carryOut carries out a plan in a bubble of its own.
 func carryOut(t *testing.T, plan sim.Plan) *history.History {
 	t.Helper()
-	runtime.GC() // see bubble.World
-	runtime.GC()
 	var h *history.History
-	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, plan.Seed)
+	bubbletest.Run(t, plan.Seed, func(t *testing.T) {
 		var err error
 		if h, err = (&bubble.World{}).Run(t.Context(), plan, ""); err != nil {
 			t.Error(err)

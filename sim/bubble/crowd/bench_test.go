@@ -3,11 +3,10 @@ package crowd_test
 import (
 	"runtime"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/processor"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
@@ -23,14 +22,9 @@ func BenchmarkThousand(b *testing.B) {
 	for b.Loop() {
 		c.Number++
 		var h *history.History
-		runtime.GC() // see bubble.World
-		runtime.GC()
 		ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 			Name: b.Name(), F: func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					cryptotest.SetGlobalRandom(t, c.Number)
-					h = c.Run(t.Context()).History
-				})
+				bubbletest.Run(t, c.Number, func(t *testing.T) { h = c.Run(t.Context()).History })
 			},
 		}})
 		if !ok {

@@ -3,15 +3,13 @@ package crowd_test
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
@@ -22,12 +20,7 @@ type wrong struct{ short, words string }
 // carryOut carries out a case and returns what came of it, and what is wrong.
 func carryOut(t *testing.T, c crowd.Case) (o crowd.Outcome, all []wrong) {
 	t.Helper()
-	runtime.GC() // see bubble.World
-	runtime.GC()
-	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, c.Number)
-		o = c.Run(t.Context())
-	})
+	bubbletest.Run(t, c.Number, func(t *testing.T) { o = c.Run(t.Context()) })
 	for _, f := range checker.Check(o.History, checker.Options{}).Asked {
 		switch {
 		case f.Verdict == checker.Fail && f.Promise == checker.LeaderReturns && strings.Contains(f.Reason, "believed"):

@@ -2,15 +2,13 @@ package guards_test
 
 import (
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/bubble/guards"
 )
@@ -18,14 +16,9 @@ import (
 // carryOut carries out a case and returns what is wrong: in a word, and in words.
 func carryOut(t *testing.T, c guards.Case) (all [][2]string) {
 	t.Helper()
-	runtime.GC() // see bubble.World
-	runtime.GC()
 	var h *history.History
 	var found []string
-	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, c.Seed)
-		h, found = c.Run(t.Context())
-	})
+	bubbletest.Run(t, c.Seed, func(t *testing.T) { h, found = c.Run(t.Context()) })
 	for _, f := range checker.Check(h, checker.Options{}).Asked {
 		if f.Verdict != checker.Pass {
 			all = append(all, [2]string{string(f.Promise), f.Reason})

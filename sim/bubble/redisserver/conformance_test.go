@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/elector/storetest"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
@@ -59,9 +59,7 @@ func (m miniTarget) Serve(conn net.Conn) { m.Server().ServeConn(conn) }
 // inBubble calls f in a bubble with a server and a way to it.
 func inBubble(t *testing.T, makes func(*testing.T) network.Target, f func(t *testing.T, l *network.Link)) {
 	t.Helper()
-	runtime.GC() // Redis clients keep timers for all of a process
-	runtime.GC()
-	synctest.Test(t, func(t *testing.T) {
+	bubbletest.Run(t, 1, func(t *testing.T) {
 		l := network.NewLink(1, sim.DefaultNetwork(), makes(t))
 		f(t, l)
 		l.Close()

@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
@@ -22,11 +21,8 @@ import (
 // carryOut carries out a case in a bubble and returns what is wrong.
 func carryOut(t *testing.T, c walk.Case) []checker.Finding {
 	t.Helper()
-	runtime.GC() // see bubble.World
-	runtime.GC()
 	var h *history.History
-	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, c.Seed)
+	bubbletest.Run(t, c.Seed, func(t *testing.T) {
 		var err error
 		if h, err = (&bubble.World{}).Run(t.Context(), c.Plan(), ""); err != nil {
 			t.Errorf("case %d: %v", c.Seed, err)

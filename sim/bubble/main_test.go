@@ -1,0 +1,10 @@
+package bubble_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/recount-io/recount/internal/bubbletest"
+)
+
+func TestMain(m *testing.M) { os.Exit(bubbletest.Main(m)) }

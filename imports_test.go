@@ -79,7 +79,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"internal/bubbletest"},
-		ours:    []string{"internal/garbage"},
+		ours:    []string{"internal/garbage", "internal/raced"},
 		// A bubble belongs to a test, and no program links this package.
 		but: []string{"testing", "testing/cryptotest", "testing/synctest"},
 		why: "how a bubble begins and ends, for the tests of everybody",

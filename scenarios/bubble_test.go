@@ -2,10 +2,8 @@ package scenarios_test
 
 import (
 	"flag"
-	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,7 +11,6 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/bubbletest"
-	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim"
@@ -52,7 +49,7 @@ func bubbled(t *testing.T, s scenarios.Scenario, set scenarios.Settings) scenari
 // in production, and that every fault took effect there. RECOUNT_SEEDS says with
 // which seeds: so many, from one on, such as "4+100".
 func TestBubbleScenarios(t *testing.T) {
-	first, n := bubbleSeeds()
+	first, n := bubbletest.Cases(t, "RECOUNT_SEEDS", 2, 1)
 	for _, s := range scenarios.Every() {
 		t.Run(s.Name, func(t *testing.T) {
 			for seed := first; seed < first+n; seed++ {
@@ -64,20 +61,6 @@ func TestBubbleScenarios(t *testing.T) {
 			}
 		})
 	}
-}
-
-// bubbleSeeds is with how many seeds the scenarios are carried out in bubbles, and
-// from which one on.
-func bubbleSeeds() (first, n uint64) {
-	count, from, _ := strings.Cut(os.Getenv("RECOUNT_SEEDS"), "+")
-	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
-		return first, n
-	}
-	if raced.Enabled {
-		return 0, 1
-	}
-	return 0, 2
 }
 
 // agrees tells whether a scenario's servers promote one of themselves.

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/internal/bubbletest"
-	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
 
@@ -64,28 +62,13 @@ func says(obligation string) string {
 	return ""
 }
 
-// drawn is how many cases a test draws, and with which number it begins:
-// RECOUNT_CASES, such as "300" or "300+1000", or a few. With RECOUNT_REDUCE each case
-// in which something is wrong is simplified. "1+N" repeats the case of the number N.
-func drawn() (first uint64, n int) {
-	count, from, _ := strings.Cut(os.Getenv("RECOUNT_CASES"), "+")
-	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if n, err := strconv.Atoi(count); err == nil {
-		return first, n
-	}
-	if raced.Enabled {
-		return 0, 3
-	}
-	return 0, 12
-}
-
 // In cases that are drawn nothing is wrong but what is known. A failure names the
-// number of its case.
+// number of its case, and with RECOUNT_REDUCE the case is simplified.
 func TestDrawn(t *testing.T) {
-	first, n := drawn()
+	first, n := bubbletest.Cases(t, "RECOUNT_CASES", 12, 3)
 	coverage := crowd.NewCoverage()
 	for i := range n {
-		c := crowd.Draw(coverage.Number(first, i))
+		c := crowd.Draw(coverage.Number(first, int(i)))
 		if os.Getenv("RECOUNT_SHOW") != "" {
 			fmt.Printf("case %d: %+v\n", c.Number, c)
 		}

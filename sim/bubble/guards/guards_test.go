@@ -1,15 +1,12 @@
 package guards_test
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/bubbletest"
-	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/bubble/guards"
 )
 
@@ -31,24 +28,10 @@ func carryOut(t *testing.T, c guards.Case) (all [][2]string) {
 	return all
 }
 
-// drawn is how many cases are drawn, and from which seed on: RECOUNT_CASES, such as
-// "300" or "300+1000", or a few.
-func drawn() (first, n uint64) {
-	count, from, _ := strings.Cut(os.Getenv("RECOUNT_CASES"), "+")
-	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if n, err := strconv.ParseUint(count, 10, 64); err == nil {
-		return first, n
-	}
-	if raced.Enabled {
-		return 0, 10
-	}
-	return 0, 60
-}
-
 // The guards that ship refuse every write that they must, and no other, whatever
 // leaders and networks do. A failure names the seed of its case.
 func TestDrawn(t *testing.T) {
-	first, n := drawn()
+	first, n := bubbletest.Cases(t, "RECOUNT_CASES", 60, 10)
 	seen := map[guards.Kind]bool{}
 	for seed := first; seed < first+n; seed++ {
 		c := guards.Draw(seed)

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim/bubble"
@@ -254,8 +255,8 @@ func TestReal(t *testing.T) {
 	if testing.Short() || raced.Enabled {
 		t.Skip("walks in real time take seconds each")
 	}
-	first, end := drawn("RECOUNT_WALKS", 2)
-	for seed := first; seed < end; seed++ {
+	first, n := bubbletest.Cases(t, "RECOUNT_WALKS", 2, 0)
+	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			c := asReal(walk.Draw(seed))
@@ -274,7 +275,7 @@ func TestReal(t *testing.T) {
 // seconds of waiting, so it is done only where walks are asked for.
 func TestKnownAsReal(t *testing.T) {
 	if os.Getenv("RECOUNT_WALKS") == "" {
-		t.Skip("RECOUNT_WALKS is not set")
+		t.Skip("a campaign of half an hour: make walks")
 	}
 	found := carryOutReal(t, asReal(movingReplica()))
 	if !slices.ContainsFunc(found, func(f checker.Finding) bool { return f.Promise == checker.AtMostOneLeader }) {

@@ -4,8 +4,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,25 +51,11 @@ func reduce(t *testing.T, c walk.Case, what checker.Promise) walk.Case {
 	}
 }
 
-// drawn is how many cases a test draws, and from which seed on: "300", "300+1000",
-// or so many.
-func drawn(variable string, n uint64) (first, end uint64) {
-	count, from, _ := strings.Cut(os.Getenv(variable), "+")
-	first, _ = strconv.ParseUint(from, 10, 64) // 0 if it is none
-	if asked, err := strconv.ParseUint(count, 10, 64); err == nil {
-		n = asked
-	}
-	return first, first + n
-}
-
 // In walks that are drawn nothing is wrong but what is known. A failure names the
 // seed of its case, and with RECOUNT_REDUCE the case is simplified.
 func TestDrawn(t *testing.T) {
-	most := uint64(30)
-	if raced.Enabled {
-		most = 3
-	}
-	for seed, end := drawn("RECOUNT_CASES", most); seed < end; seed++ {
+	first, n := bubbletest.Cases(t, "RECOUNT_CASES", 30, 3)
+	for seed := first; seed < first+n; seed++ {
 		c := walk.Draw(seed)
 		for _, f := range carryOut(t, c) {
 			one := c

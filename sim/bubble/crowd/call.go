@@ -37,14 +37,14 @@ func (r *run) call(ctx context.Context, i int, a Act, p *process) bool {
 
 // resign makes the leader resign.
 func (r *run) resign(ctx context.Context, i int, a Act, c *candidate) {
-	t, stood, began := c.current(), c.life.gate.stood(), time.Now()
+	t, stood, began := c.current(), c.life.gate.Stood(), time.Now()
 	at := r.recorder.Now()
 	limited, cancel := context.WithTimeout(ctx, 3*c.config.Lease)
 	defer cancel()
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	err := t.Resign(limited)
 	took := time.Since(began)
-	if c.life.gate.stood() != stood {
+	if c.life.gate.Stood() != stood {
 		return
 	}
 	if t.Context().Err() == nil || took < c.run.RoundTrip/4 && c.elector.IsLeader() {
@@ -91,9 +91,9 @@ func callTwice(ctx context.Context, c *candidate) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	stood := c.life.gate.stood()
+	stood := c.life.gate.Stood()
 	err := c.elector.Run(ctx)
-	if c.competes() && c.life.gate.stood() == stood && !errors.Is(err, elector.ErrActive) {
+	if c.competes() && c.life.gate.Stood() == stood && !errors.Is(err, elector.ErrActive) {
 		c.find(twiceRefused, "a second call of Run returned %v", err)
 	}
 	return true
@@ -109,11 +109,11 @@ func ask(ctx context.Context, a Act, c *candidate) bool {
 	if c == nil {
 		return false
 	}
-	c.life.gate.wait() // who stands still asks nothing
-	stood, began := c.life.gate.stood(), time.Now()
+	c.life.gate.Wait() // who stands still asks nothing
+	stood, began := c.life.gate.Stood(), time.Now()
 	if a.Choice%4 == 0 {
 		leader, err := c.elector.Leader(ctx)
-		if took := time.Since(began); took > 2*c.config.RequestTimeout+time.Millisecond && c.life.gate.stood() == stood {
+		if took := time.Since(began); took > 2*c.config.RequestTimeout+time.Millisecond && c.life.gate.Stood() == stood {
 			c.find(questionsEnd, "Leader took %v", took)
 		}
 		return err == nil && leader.ID != ""
@@ -135,7 +135,7 @@ func ask(ctx context.Context, a Act, c *candidate) bool {
 			}
 		}
 	}
-	if took := time.Since(began); took > c.config.Lease+10*time.Millisecond && c.life.gate.stood() == stood {
+	if took := time.Since(began); took > c.config.Lease+10*time.Millisecond && c.life.gate.Stood() == stood {
 		c.find(questionsEnd, "a question took %v, its context %v", took, c.config.Lease)
 	}
 	return err == nil
@@ -149,7 +149,7 @@ func watch(ctx context.Context, a Act, c *candidate) bool {
 	ctx, cancel := context.WithTimeout(ctx, a.For)
 	defer cancel()
 	o := elector.ObserveOptions{Poll: c.config.Lease, Retry: c.config.Retry, RequestTimeout: c.config.RequestTimeout, Clock: c.life.clock}
-	began, stood := time.Now(), c.life.gate.stood()
+	began, stood := time.Now(), c.life.gate.Stood()
 	seen := 0
 	var last elector.Leader
 	for leader, err := range elector.Observe(ctx, recorded{c.life.store, c.life}, c.config.Election, o) {
@@ -162,7 +162,7 @@ func watch(ctx context.Context, a Act, c *candidate) bool {
 		seen++
 		last = leader
 	}
-	if took := time.Since(began); took > a.For+2*c.config.RequestTimeout && c.life.gate.stood() == stood {
+	if took := time.Since(began); took > a.For+2*c.config.RequestTimeout && c.life.gate.Stood() == stood {
 		c.find(observes, "Observe ended %v after its context was done", took-a.For)
 	}
 	return seen > 0

@@ -124,7 +124,7 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 		case <-ctx.Done():
 		case <-pace.C:
 		}
-		c.life.gate.wait()
+		c.life.gate.Wait()
 	}
 	if ctx.Err() != nil || c.manners.Works == Panics {
 		c.take("works", c.manners.Works) // work that hangs in its term is the caller's, and the leader may lead

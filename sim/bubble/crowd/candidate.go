@@ -82,7 +82,7 @@ func (c *candidate) onLeader(elector.Leader) { defer c.notified()() }
 // tell records what the candidate believes.
 func (c *candidate) tell(ev elector.Event) {
 	l := c.life
-	l.gate.wait()
+	l.gate.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -105,13 +105,13 @@ func (c *candidate) tell(ev elector.Event) {
 
 // onStarted and onStopped are the callbacks of Run.
 func (c *candidate) onStarted(ctx context.Context, t *elector.Term) {
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	defer c.working(t)()
 	c.work(ctx, t)
 }
 
 func (c *candidate) onStopped(t *elector.Term, _ elector.Reason) {
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	defer c.stopping(t)()
 	c.take("stops", c.manners.Stops)
 }

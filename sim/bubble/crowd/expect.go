@@ -118,7 +118,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	limited, cancel := context.WithTimeout(ctx, 2*r.longest())
 	defer cancel()
 	began, heir := r.recorder.Now(), to.current()
-	from.life.gate.wait()
+	from.life.gate.Wait()
 	err := from.elector.Transfer(limited, to.name)
 	from.transferAsSaid(limited, err)
 	r.leaderOr("transfer", heir != nil)

@@ -133,7 +133,7 @@ func (c *candidate) stopping(t *elector.Term) (done func()) {
 // notified notes that OnEvent or OnLeader is called, and returns what to call at
 // its end.
 func (c *candidate) notified() (done func()) {
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	c.mu.Lock()
 	c.ledger.notices++
 	n := c.ledger.notices
@@ -169,7 +169,7 @@ func (c *candidate) heard(ev elector.Event) {
 
 // consistent looks at what a term says of itself.
 func (c *candidate) consistent(t *elector.Term) {
-	stood := c.life.gate.stood()
+	stood := c.life.gate.Stood()
 	now := c.life.clock.Now()
 	err, deadline := t.Context().Err(), t.Deadline() // a deadline only moves on
 	if err == nil && now >= deadline {
@@ -180,7 +180,7 @@ func (c *candidate) consistent(t *elector.Term) {
 	}
 	for _, atLeast := range []time.Duration{0, c.config.Lease / 2, c.config.Lease} {
 		verdict, left := t.Check(atLeast), t.Remaining()
-		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.stood() == stood {
+		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.Stood() == stood {
 			c.find(checkHolds, "term %d is checked for %v, and %v are left", t.Token(), atLeast, left)
 		}
 	}
@@ -201,10 +201,10 @@ func (c *candidate) leadsIn(t *elector.Term) bool {
 // awaitEnd waits for the end of a term's context, which must not be later than the
 // deadline.
 func (c *candidate) awaitEnd(t *elector.Term) {
-	stood := c.life.gate.stood()
+	stood := c.life.gate.Stood()
 	<-t.Context().Done()
 	late := c.life.clock.Now() - t.Deadline()
-	if late > time.Millisecond && c.life.gate.stood() == stood {
+	if late > time.Millisecond && c.life.gate.Stood() == stood {
 		c.find(contextInTime, "the context of term %d was done %v after its deadline", t.Token(), late)
 	}
 }

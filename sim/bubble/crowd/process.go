@@ -13,6 +13,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/bubble/gate"
 	"github.com/recount-io/recount/sim/bubble/network"
 	clocks "github.com/recount-io/recount/sim/candidate"
 )
@@ -34,7 +35,7 @@ type process struct {
 type life struct {
 	process    *process
 	began      time.Time
-	gate       gate
+	gate       gate.Gate
 	clock      clock
 	endpoint   *network.Endpoint
 	store      *redisstore.Store
@@ -99,7 +100,7 @@ func (p *process) kill() {
 	l.die(history.Killed)
 	l.endpoint.Vanish()
 	l.stop()
-	l.gate.open()
+	l.gate.Open()
 }
 
 // bury takes the process's life, if it has one.
@@ -160,11 +161,11 @@ func (p *process) quit(patience time.Duration) {
 
 // stand makes the process stand still for a while.
 func (l *life) stand(ctx context.Context, d time.Duration) {
-	l.gate.close()
+	l.gate.Close()
 	l.endpoint.Stand()
 	sleep(ctx, d)
 	l.endpoint.GoOn()
-	l.gate.open()
+	l.gate.Open()
 }
 
 // start starts the process, unless it runs.

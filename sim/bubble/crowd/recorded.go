@@ -58,7 +58,7 @@ func (s recorded) Leader(ctx context.Context, election string) (elector.Leader, 
 
 // invoke records the invocation and returns the event for its completion.
 func (l *life) invoke(election string, e history.Event) history.Event {
-	l.gate.wait()
+	l.gate.Wait()
 	e.Kind, e.Node, e.Election, e.Op = history.Invoke, l.process.name, l.process.named(election), l.process.run.recorder.NextOp()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *life) invoke(election string, e history.Event) history.Event {
 
 // complete records the outcome.
 func (l *life) complete(op history.Event, err error) {
-	l.gate.wait()
+	l.gate.Wait()
 	op = sim.Completion(op, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,12 +17,12 @@ type due struct {
 	began time.Time
 }
 
-func (c *candidate) due() due { return due{c.life.gate.stood(), time.Now()} }
+func (c *candidate) due() due { return due{c.life.gate.Stood(), time.Now()} }
 
 // patient tells whether nothing of the process takes long or stood still.
 func (c *candidate) patient(d due) bool {
 	m := c.manners
-	return m.Works == AtOnce && m.Stops == AtOnce && m.Tells == AtOnce && m.Logs == AtOnce && c.life.gate.stood() == d.stood
+	return m.Works == AtOnce && m.Stops == AtOnce && m.Tells == AtOnce && m.Logs == AtOnce && c.life.gate.Stood() == d.stood
 }
 
 // wrapUp is how long a call may take to end once it was asked to: its lease is

@@ -28,6 +28,7 @@ func (c *candidate) compete(ctx context.Context) {
 
 func (c *candidate) callRun(ctx context.Context) {
 	due := c.due()
+	c.panics(false)
 	err := c.elector.Run(ctx)
 	c.run.bite("call:" + c.manners.Call.String())
 	c.ranAsSaid(ctx, err)
@@ -49,6 +50,7 @@ func (c *candidate) callTerms(ctx context.Context) {
 		}
 		c.run.bite("call:terms")
 		func() {
+			defer c.expectOver(t)
 			defer c.working(t)()
 			c.work(t.Context(), t)
 		}()

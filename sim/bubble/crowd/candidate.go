@@ -106,6 +106,7 @@ func (c *candidate) tell(ev elector.Event) {
 // onStarted and onStopped are the callbacks of Run.
 func (c *candidate) onStarted(ctx context.Context, t *elector.Term) {
 	c.life.gate.Wait()
+	defer c.expectOver(t)
 	defer c.working(t)()
 	c.work(ctx, t)
 }
@@ -130,6 +131,7 @@ func (c *candidate) take(what string, m Manner) {
 	case Late:
 		d = 3 * c.config.Lease
 	case Panics:
+		c.panics(what == "works")
 		panic("crowd: a callback panics")
 	case Never:
 		<-c.run.over

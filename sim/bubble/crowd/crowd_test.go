@@ -24,10 +24,13 @@ func carryOut(t *testing.T, c crowd.Case) (o crowd.Outcome, all []wrong) {
 	t.Helper()
 	runtime.GC() // see bubble.World
 	runtime.GC()
-	synctest.Test(t, func(t *testing.T) {
+	stuck := inBubble(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, c.Number)
 		o = c.Run(t.Context())
 	})
+	if stuck != nil && len(o.Found) == 0 {
+		all = append(all, wrong{"comes to rest", fmt.Sprint(stuck)})
+	}
 	for _, f := range checker.Check(o.History, checker.Options{}).Asked {
 		switch {
 		case f.Verdict == checker.Fail && f.Promise == checker.LeaderReturns && strings.Contains(f.Reason, "believed"):
@@ -42,6 +45,15 @@ func carryOut(t *testing.T, c crowd.Case) (o crowd.Outcome, all []wrong) {
 		all = append(all, wrong{f.Obligation, f.Words})
 	}
 	return o, all
+}
+
+// inBubble calls f in a bubble, and returns with what that has ended if it has come to
+// no end.
+func inBubble(t *testing.T, f func(t *testing.T)) (stuck any) {
+	t.Helper()
+	defer func() { stuck = recover() }()
+	synctest.Test(t, f)
+	return nil
 }
 
 // reduce simplifies a case as long as the same is wrong.

@@ -1,6 +1,8 @@
 package crowd
 
 import (
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -27,6 +29,9 @@ var Obligations = []Obligation{
 	{stoppedAfter, "an elector that does not run is stopped, and does not lead"},
 	{twiceRefused, "a second call that competes returns ErrActive"},
 	{transferErrors, "Transfer returns an error that it names, or the lease is given back; a name that nobody has is ErrNoCandidate, and ends nothing"},
+	{workEnds, "the term ends when OnStarted, or the body of the loop over Terms, returns or panics"},
+	{comesToRest, "whatever competes ends when it is asked to, and leaves no goroutine behind"},
+	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming"},
 	{questionsEnd, "Leader is answered, or given up after twice the request time-out; other questions when their context is done"},
 	{observes, "Observe yields who leads whenever it changes, and ends when its context is done"},
 	{candidatesListed, "Candidates lists the live candidates; a candidate is heard of at least once a lease"},
@@ -55,6 +60,9 @@ const (
 	stoppedAfter     = "stopped after"
 	twiceRefused     = "twice refused"
 	transferErrors   = "transfer errors"
+	workEnds         = "work ends"
+	comesToRest      = "comes to rest"
+	falseAlarm       = "false alarm"
 	questionsEnd     = "questions end"
 	observes         = "observes"
 	candidatesListed = "candidates listed"
@@ -76,7 +84,12 @@ type ledger struct {
 	notices  int           // calls of OnEvent and OnLeader under way
 	believed uint64        // the token of the term that the events are in; 0: none
 	elected  uint64        // the token of the last one
+
+	panicked atomic.Bool // OnStarted has, in this Run
 }
+
+// panics notes whether OnStarted has panicked.
+func (c *candidate) panics(so bool) { c.ledger.panicked.Store(so) }
 
 // find notes that the elector broke an obligation, if the candidate's process lives.
 func (c *candidate) find(obligation, format string, args ...any) {
@@ -150,6 +163,9 @@ func (c *candidate) notified() (done func()) {
 
 // heard follows the transitions.
 func (c *candidate) heard(ev elector.Event) {
+	if ev.Kind == elector.EventTrouble {
+		c.alarmed(ev.Err)
+	}
 	c.mu.Lock()
 	in, last := c.ledger.believed, c.ledger.elected
 	switch ev.Kind {
@@ -165,6 +181,27 @@ func (c *candidate) heard(ev elector.Event) {
 	case (ev.Kind == elector.EventExtended || ev.Kind == elector.EventDeposed) && ev.Token != in:
 		c.find(transitions, "%s with token %d in the term of %d", ev.Kind, ev.Token, in)
 	}
+}
+
+// alarmed looks whether a trouble is one.
+func (c *candidate) alarmed(err error) {
+	nothing := !c.run.hasOf(func(t trait) bool { return t.data })
+	calm := nothing && !c.run.Crowded() && !c.run.Has(Pause, Hangup) && !c.run.hasOf(func(t trait) bool { return t.way || t.server })
+	switch {
+	case errors.Is(err, elector.ErrTokenSeen) && nothing, (errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints)) && calm:
+		c.find(falseAlarm, "%v", err)
+	}
+}
+
+// expectOver expects a term to be over whose work has ended.
+func (c *candidate) expectOver(t *elector.Term) {
+	stood := c.life.gate.Stood()
+	go func() {
+		time.Sleep(time.Millisecond)
+		if err := t.Check(0); err == nil && c.life.gate.Stood() == stood {
+			c.find(workEnds, "the work of term %d has ended, and the term goes on", t.Token())
+		}
+	}()
 }
 
 // consistent looks at what a term says of itself.

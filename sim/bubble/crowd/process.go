@@ -180,6 +180,9 @@ func (p *process) start(after time.Duration) {
 	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
 	l.clock = clock{clocks.NewClock(r.recorder.Now, r.rate(p.index)), &l.gate, r.Number + uint64(p.index)<<56}
 	p.life = l
+	r.mu.Lock()
+	r.lived = append(r.lived, l)
+	r.mu.Unlock()
 	var err error
 	l.store, err = redisstore.New(&redis.UniversalOptions{
 		Addrs: []string{"store:6379"}, DB: p.database(), PoolSize: p.manners().Pool, Dialer: l.dial,

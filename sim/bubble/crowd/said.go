@@ -33,6 +33,8 @@ func (c *candidate) ranAsSaid(ctx context.Context, err error) {
 	var fatal *elector.FatalError
 	var panicked *elector.PanicError
 	switch {
+	case c.ledger.panicked.Load() && !errors.As(err, &panicked) && !errors.As(err, &fatal):
+		c.find(runReturns, "Run returned %v, and OnStarted has panicked", err)
 	case err == nil:
 		if ctx.Err() == nil && c.manners.Call != Once {
 			c.find(runReturns, "Run returned nil, and its context is not done")

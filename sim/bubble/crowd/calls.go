@@ -101,7 +101,7 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) {
 // work writes as long as the term lasts.
 func (c *candidate) work(ctx context.Context, t *elector.Term) {
 	c.mu.Lock()
-	c.term = t
+	c.term, c.since = t, c.run.recorder.Now()
 	c.mu.Unlock()
 	c.leading()
 	go c.awaitEnd(t)

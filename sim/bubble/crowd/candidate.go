@@ -21,9 +21,11 @@ type candidate struct {
 	elector *elector.Elector
 	config  elector.Config // with the defaults that matter here
 
-	mu     sync.Mutex
-	term   *elector.Term // the last one
-	ledger ledger
+	mu      sync.Mutex
+	term    *elector.Term // the last one
+	since   time.Duration // when that began
+	ledger  ledger
+	hearing hearing
 }
 
 func newCandidate(l *life, e int) *candidate {
@@ -46,7 +48,7 @@ func newCandidate(l *life, e int) *candidate {
 		c.config.OnStarted, c.config.OnStopped = c.onStarted, c.onStopped
 	}
 	var err error
-	if c.elector, err = elector.New(recorded{l.store, l}, c.config); err != nil {
+	if c.elector, err = elector.New(recorded{Store: l.store, life: l}, c.config); err != nil {
 		panic("crowd: " + err.Error()) // the settings are derived from a valid lease
 	}
 	return c

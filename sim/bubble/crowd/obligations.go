@@ -32,6 +32,12 @@ var Obligations = []Obligation{
 	{workEnds, "the term ends when OnStarted, or the body of the loop over Terms, returns or panics"},
 	{comesToRest, "whatever competes ends when it is asked to, and leaves no goroutine behind"},
 	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming"},
+	{oneFails, "one request that fails, or hangs on its connection, ends no term"},
+	{slowService, "a request that failed is repeated after Retry, on a new client after three calls without a reply"},
+	{askedOnce, "a store does not repeat requests on its own"},
+	{listensAnew, "who competes listens for the store's announcements; if they break off, or have stopped coming, it listens anew"},
+	{failsBack, "with Failback a leader hands over to the candidate of the highest priority, if that is higher than its own and competes"},
+	{toldWho, "Leader may be called from anywhere, at any time: it is answered if the store can be reached"},
 	{questionsEnd, "Leader is answered, or given up after twice the request time-out; other questions when their context is done"},
 	{observes, "Observe yields who leads whenever it changes, and ends when its context is done"},
 	{candidatesListed, "Candidates lists the live candidates; a candidate is heard of at least once a lease"},
@@ -63,6 +69,12 @@ const (
 	workEnds         = "work ends"
 	comesToRest      = "comes to rest"
 	falseAlarm       = "false alarm"
+	oneFails         = "one fails"
+	slowService      = "slow service"
+	askedOnce        = "asked once"
+	listensAnew      = "listens anew"
+	failsBack        = "fails back"
+	toldWho          = "told who leads"
 	questionsEnd     = "questions end"
 	observes         = "observes"
 	candidatesListed = "candidates listed"
@@ -84,6 +96,10 @@ type ledger struct {
 	notices  int           // calls of OnEvent and OnLeader under way
 	believed uint64        // the token of the term that the events are in; 0: none
 	elected  uint64        // the token of the last one
+
+	answered time.Duration   // when the store has answered last
+	told     []string        // to whom it was told to hand over
+	handed   map[uint64]bool // terms that it has handed over without being told to
 
 	panicked atomic.Bool // OnStarted has, in this Run
 }
@@ -185,10 +201,9 @@ func (c *candidate) heard(ev elector.Event) {
 
 // alarmed looks whether a trouble is one.
 func (c *candidate) alarmed(err error) {
-	nothing := !c.run.hasOf(func(t trait) bool { return t.data })
-	calm := nothing && !c.run.Crowded() && !c.run.Has(Pause, Hangup) && !c.run.hasOf(func(t trait) bool { return t.way || t.server })
-	switch {
-	case errors.Is(err, elector.ErrTokenSeen) && nothing, (errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints)) && calm:
+	count := errors.Is(err, elector.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
+	other := errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints)
+	if count || other && c.run.undisturbed() {
 		c.find(falseAlarm, "%v", err)
 	}
 }

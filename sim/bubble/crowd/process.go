@@ -45,6 +45,7 @@ type life struct {
 
 	mu      sync.Mutex
 	dead    bool
+	died    time.Duration           // when it did
 	asked   time.Time               // when it was asked to end; zero if it was not
 	pending map[int64]history.Event // operations that were invoked and not completed
 }
@@ -122,8 +123,8 @@ func (l *life) die(why history.Why) {
 	if l.dead {
 		return
 	}
-	l.dead = true
 	recorder := l.process.run.recorder
+	l.dead, l.died = true, recorder.Now()
 	for _, number := range slices.Sorted(maps.Keys(l.pending)) {
 		e := l.pending[number]
 		e.Kind, e.Error = history.Info, "the process ended"
@@ -180,9 +181,6 @@ func (p *process) start(after time.Duration) {
 	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
 	l.clock = clock{clocks.NewClock(r.recorder.Now, r.rate(p.index)), &l.gate, r.Number + uint64(p.index)<<56}
 	p.life = l
-	r.mu.Lock()
-	r.lived = append(r.lived, l)
-	r.mu.Unlock()
 	var err error
 	l.store, err = redisstore.New(&redis.UniversalOptions{
 		Addrs: []string{"store:6379"}, DB: p.database(), PoolSize: p.manners().Pool, Dialer: l.dial,
@@ -194,8 +192,12 @@ func (p *process) start(after time.Duration) {
 	l.stop = stop
 	var candidates sync.WaitGroup
 	for e := range r.Elections {
-		one := newCandidate(l, e)
-		l.candidates = append(l.candidates, one)
+		l.candidates = append(l.candidates, newCandidate(l, e))
+	}
+	r.mu.Lock()
+	r.lived = append(r.lived, l)
+	r.mu.Unlock()
+	for e, one := range l.candidates {
 		candidates.Go(func() {
 			time.Sleep(after + time.Duration(e)*37*time.Microsecond)
 			one.compete(ctx)

@@ -32,14 +32,16 @@ type run struct {
 	step      atomic.Int64           // by how much the server's clock is off
 	refuses   atomic.Pointer[string] // what the server answers instead; nil: nothing
 
-	mu      sync.Mutex
-	server  *redisserver.Server // the primary
-	grants  map[string][]grant  // by election
-	lived   []*life             // all of them, in the order of their births
-	calm    bool                // all is healed
-	found   []Found
-	bit     map[string]bool
-	servers int
+	mu     sync.Mutex
+	server *redisserver.Server // the primary
+	grants map[string][]grant  // by election
+	lived  []*life             // all of them, in the order of their births
+
+	executions map[string]bool // of scripts that change something
+	calm       bool            // all is healed
+	found      []Found
+	bit        map[string]bool
+	servers    int
 }
 
 // Found is something that must not be, beside what the history shows: an obligation
@@ -57,11 +59,16 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, bit: map[string]bool{}}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
-	r.server = redisserver.New(redisserver.Options{Clock: r.wall, Databases: c.Databases, Refuse: r.refuse})
+	r.server = redisserver.New(redisserver.Options{
+		Clock: r.wall, Databases: c.Databases, Refuse: r.refuse,
+		Executed: func(_ *redisserver.Server, _ *redismodel.Server, args []string, reply redismodel.Reply) {
+			r.executed(args, reply)
+		},
+	})
 	for i := range c.Processes {
 		p := &process{run: r, index: i, name: "p" + strconv.Itoa(i), died: -1}
 		net := sim.Network{Latency: c.RoundTrip / 2, Jitter: c.RoundTrip / 20}
@@ -91,6 +98,7 @@ func (r *run) live(ctx context.Context, begin time.Time) {
 	r.act(ctx, begin)
 	r.heal()
 	sleep(ctx, r.bound()+r.longest())
+	r.listen()
 	r.lookAround(ctx)
 	r.recorder.Stamp(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	r.end()
@@ -101,14 +109,15 @@ func (r *run) see(e history.Event) {
 	if e.Kind == history.Elected {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.grants[e.Election] = append(r.grants[e.Election], grant{e.At, e.Node})
+		r.grants[e.Election] = append(r.grants[e.Election], grant{e.At, e.Node, e.Token})
 	}
 }
 
 // grant is when somebody was elected.
 type grant struct {
-	at time.Duration
-	to string
+	at    time.Duration
+	to    string
+	token uint64
 }
 
 // electedBetween tells whether somebody was elected in that time, other than one.

@@ -39,7 +39,7 @@ func (r *run) loseOne(ctx context.Context, i int, a Act, p *process, led []*cand
 func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why Kind) {
 	sleep(ctx, r.longest())
 	c.mu.Lock()
-	handed := len(c.ledger.handed) > 0
+	handed := c.ledger.handed[t.Token()]
 	c.mu.Unlock()
 	if r.ending() || handed || c.life != c.life.process.current() {
 		return

@@ -177,6 +177,11 @@ var table = []row{
 		why:     "a network and a server for any program in a bubble: they know neither the elector nor what is recorded of it",
 	},
 	{
+		folders: []string{"sim/bubble/gate"},
+		never:   []string{"os", "os/exec", "net", "net/http", "time"},
+		why:     "what holds goroutines up knows neither who they are nor how long it takes",
+	},
+	{
 		folders: []string{"sim/bubble", "sim/bubble/crowd", "sim/bubble/walk"},
 		ours:    []string{"elector", "elector/redisstore", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/bubble/..."},
 		others:  []string{"github.com/redis/go-redis/v9"},
@@ -378,6 +383,7 @@ var importCases = []struct {
 	{"sim/virtual", `"time"`, "var t = time.Now()", "time.Now"},
 	{"sim/virtual/redismodel", `"net"`, "", "net"},
 	{"sim/bubble/network", ours("elector"), "", "elector"},
+	{"sim/bubble/gate", ours("history"), "", "gate must not"},
 	{"sim/bubble", ours("checker"), "", "checker"},
 	{"sim/bubble", `"testing/synctest"`, "", "testing/synctest"},
 	{"sim/bubble", ours("sim/candidate"), "", ""},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/gate"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/protocol"
@@ -26,7 +27,7 @@ type process struct {
 	node  *node
 	seed  uint64 // of its own
 	dice  *dice  // of its starting, and its way to the resource
-	gate  gate
+	gate  gate.Gate
 	ways  []*network.Endpoint // to each store
 	host  *candidate.Host
 	stop  context.CancelFunc
@@ -89,7 +90,7 @@ func (n *node) launch(takes time.Duration) {
 	n.process = p
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: n.name})
 	p.host = candidate.NewHost(r.settings(n), candidate.Surroundings{
-		Real: r.recorder.Now, Keep: p.keep, Wait: p.gate.wait, Record: p.record, NextOp: r.recorder.NextOp,
+		Real: r.recorder.Now, Keep: p.keep, Wait: p.gate.Wait, Record: p.record, NextOp: r.recorder.NextOp,
 		Dial: p.dial, Resource: &way{p}, Logger: n.logger,
 	})
 	ctx, stop := context.WithCancel(context.Background())
@@ -97,7 +98,7 @@ func (n *node) launch(takes time.Duration) {
 	began := takes/2 + p.dice.upTo(takes/2)
 	r.processes.Go(func() {
 		time.Sleep(began)
-		p.gate.wait()
+		p.gate.Wait()
 		var err error
 		if ctx.Err() == nil {
 			err = r.subject(ctx, p.host)
@@ -143,7 +144,7 @@ func (p *process) asked() bool {
 func (p *process) kill(why history.Why) {
 	p.end(why, nil)
 	p.stop()
-	p.gate.open()
+	p.gate.Open()
 }
 
 // end records the end of the process, once, and closes its connections.
@@ -184,7 +185,7 @@ func (p *process) die(why history.Why, err error) bool {
 
 // stand makes the process stand still, goOn lets it go on.
 func (p *process) stand() {
-	p.gate.close()
+	p.gate.Close()
 	for _, way := range p.ways {
 		way.Stand()
 	}
@@ -194,7 +195,7 @@ func (p *process) goOn() {
 	for _, way := range p.ways {
 		way.GoOn()
 	}
-	p.gate.open()
+	p.gate.Open()
 }
 
 // slept is by how much the process's monotonic clock is behind.
@@ -253,14 +254,14 @@ func (w *way) travel() {
 // Write implements candidate.Resource.
 func (w *way) Write(write protocol.WriteRequest) (protocol.WriteReply, error) {
 	p := w.process
-	p.gate.wait()
+	p.gate.Wait()
 	if p.gone() {
 		return protocol.WriteReply{}, nil
 	}
 	w.travel()
 	reply := p.node.run.resource.Write(write)
 	w.travel()
-	p.gate.wait()
+	p.gate.Wait()
 	if p.gone() {
 		return protocol.WriteReply{}, nil
 	}
@@ -270,7 +271,7 @@ func (w *way) Write(write protocol.WriteRequest) (protocol.WriteReply, error) {
 // Read implements candidate.Resource.
 func (w *way) Read(node, election string) {
 	p := w.process
-	p.gate.wait()
+	p.gate.Wait()
 	if !p.gone() {
 		p.node.run.resource.Read(node, election)
 	}

@@ -69,8 +69,8 @@ func modelled(store int, audited func(Server, Do)) Server {
 	return model{redisserver.New(redisserver.Options{
 		Name:  serverName(store, 1),
 		Clock: func() time.Duration { return time.Duration(time.Now().UnixNano()) },
-		Executed: func(s *redisserver.Server, db *redismodel.Server, command string) {
-			if command == "EVALSHA" || command == "EVAL" {
+		Executed: func(s *redisserver.Server, db *redismodel.Server, args []string, _ redismodel.Reply) {
+			if args[0] == "EVALSHA" || args[0] == "EVAL" {
 				now := time.Duration(time.Now().UnixNano())
 				audited(model{s}, func(args ...string) redismodel.Reply { return db.Do(now, args...) })
 			}

@@ -168,7 +168,7 @@ func (w *world) Dismiss(ctx context.Context, node string) (string, error) {
 	}
 	p.ask(history.Dismissed)
 	go func() {
-		p.gate.wait() // one that stands still hears of it when it goes on
+		p.gate.Wait() // one that stands still hears of it when it goes on
 		p.stop()
 	}()
 	if !w.ended(ctx, p) {

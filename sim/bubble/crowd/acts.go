@@ -50,9 +50,9 @@ func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
 	case a.Kind <= Watch:
 		return r.call(ctx, i, a, p)
 	case t.server:
-		return r.serve(ctx, a)
-	case t.way || a.Kind == Hangup:
-		return r.hinder(ctx, a, p)
+		return r.serve(ctx, i, a)
+	case t.way || a.Kind == Hangup || a.Kind == StrandOne || a.Kind == HangupOne:
+		return r.hinder(ctx, i, a, p)
 	case a.Kind == NoWrites:
 		return r.hold(ctx, a, true, 0)
 	case a.Kind == SlowWrites:

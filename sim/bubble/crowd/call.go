@@ -16,7 +16,7 @@ func (r *run) call(ctx context.Context, i int, a Act, p *process) bool {
 	case CallTwice:
 		return callTwice(ctx, p.candidate(a.Election))
 	case Ask:
-		return ask(ctx, a, p.candidate(a.Election))
+		return ask(ctx, i, a, p.candidate(a.Election))
 	case Watch:
 		return watch(ctx, a, p.candidate(a.Election))
 	}
@@ -37,14 +37,14 @@ func (r *run) call(ctx context.Context, i int, a Act, p *process) bool {
 
 // resign makes the leader resign.
 func (r *run) resign(ctx context.Context, i int, a Act, c *candidate) {
-	t, stood, began := c.current(), c.life.gate.stood(), time.Now()
+	t, stood, began := c.current(), c.life.gate.Stood(), time.Now()
 	at := r.recorder.Now()
 	limited, cancel := context.WithTimeout(ctx, 3*c.config.Lease)
 	defer cancel()
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	err := t.Resign(limited)
 	took := time.Since(began)
-	if c.life.gate.stood() != stood {
+	if c.life.gate.Stood() != stood {
 		return
 	}
 	if t.Context().Err() == nil || took < c.run.RoundTrip/4 && c.elector.IsLeader() {
@@ -91,9 +91,9 @@ func callTwice(ctx context.Context, c *candidate) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	stood := c.life.gate.stood()
+	stood := c.life.gate.Stood()
 	err := c.elector.Run(ctx)
-	if c.competes() && c.life.gate.stood() == stood && !errors.Is(err, elector.ErrActive) {
+	if c.competes() && c.life.gate.Stood() == stood && !errors.Is(err, elector.ErrActive) {
 		c.find(twiceRefused, "a second call of Run returned %v", err)
 	}
 	return true
@@ -105,20 +105,17 @@ func (c *candidate) competes() bool {
 }
 
 // ask asks what can be asked.
-func ask(ctx context.Context, a Act, c *candidate) bool {
+func ask(ctx context.Context, i int, a Act, c *candidate) bool {
 	if c == nil {
 		return false
 	}
-	c.life.gate.wait() // who stands still asks nothing
-	stood, began := c.life.gate.stood(), time.Now()
+	c.life.gate.Wait() // who stands still asks nothing
+	stood, began := c.life.gate.Stood(), time.Now()
 	if a.Choice%4 == 0 {
-		leader, err := c.elector.Leader(ctx)
-		if took := time.Since(began); took > 2*c.config.RequestTimeout+time.Millisecond && c.life.gate.stood() == stood {
-			c.find(questionsEnd, "Leader took %v", took)
-		}
-		return err == nil && leader.ID != ""
+		return askLeader(ctx, i, a, c)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.config.Lease)
+	limit := a.By
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var err error
 	switch a.Choice % 4 {
@@ -135,10 +132,38 @@ func ask(ctx context.Context, a Act, c *candidate) bool {
 			}
 		}
 	}
-	if took := time.Since(began); took > c.config.Lease+10*time.Millisecond && c.life.gate.stood() == stood {
-		c.find(questionsEnd, "a question took %v, its context %v", took, c.config.Lease)
+	if took := time.Since(began); took > limit+10*time.Millisecond && c.life.gate.Stood() == stood {
+		c.find(questionsEnd, "a question took %v, its context %v", took, limit)
 	}
 	return err == nil
+}
+
+// askLeader asks who leads: some times in vain, giving each question up before it can
+// be answered, and then once more.
+func askLeader(ctx context.Context, i int, a Act, c *candidate) bool {
+	r, stood, limit := c.run, c.life.gate.Stood(), 2*c.config.RequestTimeout+time.Millisecond
+	a.At = r.recorder.Now()
+	for range a.Choice / 4 {
+		vain, cancel := context.WithCancel(ctx)
+		time.AfterFunc(r.RoundTrip/2, cancel)
+		_, _ = c.elector.Leader(vain)
+		cancel()
+		sleep(ctx, r.RoundTrip)
+	}
+	sleep(ctx, limit)
+	began := time.Now()
+	quiet := !r.ending() && r.quietAround(i, a, c.life.process.world(), r.Lease/2, r.recorder.Now()-a.At+limit)
+	leader, err := c.elector.Leader(ctx)
+	if c.life.gate.Stood() != stood || c.life.gone() {
+		return false
+	}
+	if took := time.Since(began); took > limit {
+		c.find(questionsEnd, "Leader took %v", took)
+	}
+	if err != nil && quiet {
+		c.find(toldWho, "Leader returned %v, after %d questions that were given up", err, a.Choice/4)
+	}
+	return err == nil && leader.ID != ""
 }
 
 // watch observes an election.
@@ -149,10 +174,10 @@ func watch(ctx context.Context, a Act, c *candidate) bool {
 	ctx, cancel := context.WithTimeout(ctx, a.For)
 	defer cancel()
 	o := elector.ObserveOptions{Poll: c.config.Lease, Retry: c.config.Retry, RequestTimeout: c.config.RequestTimeout, Clock: c.life.clock}
-	began, stood := time.Now(), c.life.gate.stood()
+	began, stood := time.Now(), c.life.gate.Stood()
 	seen := 0
 	var last elector.Leader
-	for leader, err := range elector.Observe(ctx, recorded{c.life.store, c.life}, c.config.Election, o) {
+	for leader, err := range elector.Observe(ctx, recorded{c.life.store, c.life, true}, c.config.Election, o) {
 		if err != nil {
 			continue
 		}
@@ -162,7 +187,7 @@ func watch(ctx context.Context, a Act, c *candidate) bool {
 		seen++
 		last = leader
 	}
-	if took := time.Since(began); took > a.For+2*c.config.RequestTimeout && c.life.gate.stood() == stood {
+	if took := time.Since(began); took > a.For+2*c.config.RequestTimeout && c.life.gate.Stood() == stood {
 		c.find(observes, "Observe ended %v after its context was done", took-a.For)
 	}
 	return seen > 0

@@ -28,6 +28,7 @@ func (c *candidate) compete(ctx context.Context) {
 
 func (c *candidate) callRun(ctx context.Context) {
 	due := c.due()
+	c.panics(false)
 	err := c.elector.Run(ctx)
 	c.run.bite("call:" + c.manners.Call.String())
 	c.ranAsSaid(ctx, err)
@@ -49,6 +50,7 @@ func (c *candidate) callTerms(ctx context.Context) {
 		}
 		c.run.bite("call:terms")
 		func() {
+			defer c.expectOver(t)
 			defer c.working(t)()
 			c.work(t.Context(), t)
 		}()
@@ -99,7 +101,7 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) {
 // work writes as long as the term lasts.
 func (c *candidate) work(ctx context.Context, t *elector.Term) {
 	c.mu.Lock()
-	c.term = t
+	c.term, c.since = t, c.run.recorder.Now()
 	c.mu.Unlock()
 	c.leading()
 	go c.awaitEnd(t)
@@ -124,7 +126,7 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 		case <-ctx.Done():
 		case <-pace.C:
 		}
-		c.life.gate.wait()
+		c.life.gate.Wait()
 	}
 	if ctx.Err() != nil || c.manners.Works == Panics {
 		c.take("works", c.manners.Works) // work that hangs in its term is the caller's, and the leader may lead

@@ -21,9 +21,11 @@ type candidate struct {
 	elector *elector.Elector
 	config  elector.Config // with the defaults that matter here
 
-	mu     sync.Mutex
-	term   *elector.Term // the last one
-	ledger ledger
+	mu      sync.Mutex
+	term    *elector.Term // the last one
+	since   time.Duration // when that began
+	ledger  ledger
+	hearing hearing
 }
 
 func newCandidate(l *life, e int) *candidate {
@@ -46,7 +48,7 @@ func newCandidate(l *life, e int) *candidate {
 		c.config.OnStarted, c.config.OnStopped = c.onStarted, c.onStopped
 	}
 	var err error
-	if c.elector, err = elector.New(recorded{l.store, l}, c.config); err != nil {
+	if c.elector, err = elector.New(recorded{Store: l.store, life: l}, c.config); err != nil {
 		panic("crowd: " + err.Error()) // the settings are derived from a valid lease
 	}
 	return c
@@ -82,7 +84,7 @@ func (c *candidate) onLeader(elector.Leader) { defer c.notified()() }
 // tell records what the candidate believes.
 func (c *candidate) tell(ev elector.Event) {
 	l := c.life
-	l.gate.wait()
+	l.gate.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -105,13 +107,14 @@ func (c *candidate) tell(ev elector.Event) {
 
 // onStarted and onStopped are the callbacks of Run.
 func (c *candidate) onStarted(ctx context.Context, t *elector.Term) {
-	c.life.gate.wait()
+	c.life.gate.Wait()
+	defer c.expectOver(t)
 	defer c.working(t)()
 	c.work(ctx, t)
 }
 
 func (c *candidate) onStopped(t *elector.Term, _ elector.Reason) {
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	defer c.stopping(t)()
 	c.take("stops", c.manners.Stops)
 }
@@ -130,6 +133,7 @@ func (c *candidate) take(what string, m Manner) {
 	case Late:
 		d = 3 * c.config.Lease
 	case Panics:
+		c.panics(what == "works")
 		panic("crowd: a callback panics")
 	case Never:
 		<-c.run.over

@@ -81,7 +81,7 @@ func (c Case) world(process int) int { return process % c.worlds() }
 
 // plain tells whether the manners are of the kind that nobody has to wait for.
 func (m Manners) plain() bool {
-	return m == Manners{Call: m.Call, Pool: m.Pool} && m.Call != Once && m.Call != TryAcquire
+	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback} && m.Call != Once && m.Call != TryAcquire
 }
 
 // hangs tells whether something of the process never returns.

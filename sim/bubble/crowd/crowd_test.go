@@ -18,7 +18,10 @@ type wrong struct{ short, words string }
 // carryOut carries out a case and returns what came of it, and what is wrong.
 func carryOut(t *testing.T, c crowd.Case) (o crowd.Outcome, all []wrong) {
 	t.Helper()
-	bubbletest.Run(t, c.Number, func(t *testing.T) { o = c.Run(t.Context()) })
+	stuck := inBubble(t, c.Number, func(t *testing.T) { o = c.Run(t.Context()) })
+	if stuck != nil && len(o.Found) == 0 {
+		all = append(all, wrong{"comes to rest", fmt.Sprint(stuck)})
+	}
 	for _, f := range checker.Check(o.History, checker.Options{}).Asked {
 		switch {
 		case f.Verdict == checker.Fail && f.Promise == checker.LeaderReturns && strings.Contains(f.Reason, "believed"):
@@ -33,6 +36,15 @@ func carryOut(t *testing.T, c crowd.Case) (o crowd.Outcome, all []wrong) {
 		all = append(all, wrong{f.Obligation, f.Words})
 	}
 	return o, all
+}
+
+// inBubble calls f in a bubble, and returns with what that has ended if it has come to
+// no end.
+func inBubble(t *testing.T, number uint64, f func(t *testing.T)) (stuck any) {
+	t.Helper()
+	defer func() { stuck = recover() }()
+	bubbletest.Run(t, number, f)
+	return nil
 }
 
 // reduce simplifies a case as long as the same is wrong.

@@ -3,7 +3,6 @@ package crowd
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -28,6 +27,7 @@ func Draw(number uint64) Case {
 	day := day(r.IntN(4))
 	c.drawProcesses(r, day)
 	c.drawActs(r, day)
+	c.accompany(rand.New(rand.NewPCG(number, 1)), day)
 	return c
 }
 
@@ -164,14 +164,13 @@ func (c *Case) drawActs(r *rand.Rand, day day) {
 		}
 		c.Acts = append(c.Acts, c.shaped(r, a))
 	}
-	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 }
 
 // draw draws a kind, by weight: of those of an ordinary day, or of all.
 func draw(r *rand.Rand, ordinary bool) Kind {
 	drawn, sum := Kill, 0
 	for k, t := range table {
-		if ordinary && !t.ordinary {
+		if t.weight == 0 || ordinary && !t.ordinary {
 			continue
 		}
 		if sum += t.weight; r.IntN(sum) < t.weight {

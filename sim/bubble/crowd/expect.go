@@ -16,9 +16,9 @@ func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool
 	if r.Crowded() {
 		return false
 	}
-	for j, m := range r.Case.Processes {
-		if r.world(j) == w && !m.plain() {
-			return false
+	for j, p := range r.processes {
+		if r.world(j) == w && (!p.manners().plain() || p.link.HalfOpen()) {
+			return false // whoever sends on that connection, or listens there, has yet to find out
 		}
 	}
 	for j, other := range r.Acts {
@@ -118,7 +118,8 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	limited, cancel := context.WithTimeout(ctx, 2*r.longest())
 	defer cancel()
 	began, heir := r.recorder.Now(), to.current()
-	from.life.gate.wait()
+	from.life.gate.Wait()
+	from.told(to.name)
 	err := from.elector.Transfer(limited, to.name)
 	from.transferAsSaid(limited, err)
 	r.leaderOr("transfer", heir != nil)
@@ -168,6 +169,7 @@ func (r *run) lookAround(ctx context.Context) {
 		for w := range r.worlds() {
 			if c := r.leader(w, e); c != nil {
 				r.listed(ctx, w, c)
+				r.preferred(c)
 			}
 		}
 	}

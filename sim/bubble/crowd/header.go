@@ -47,7 +47,7 @@ func (r *run) promises() []string {
 	if !r.hasOf(func(t trait) bool { return t.data }) && r.Elections <= few {
 		all = append(all, "LeaseLinearizable")
 	}
-	if len(r.Acts) == 0 && !r.Crowded() && !r.anyone(func(m Manners) bool { return !m.plain() }) {
+	if len(r.Acts) == 0 && !r.Crowded() && !r.anyone(func(m Manners) bool { return !m.plain() || m.Failback }) {
 		all = append(all, "Stable")
 	}
 	return all
@@ -103,7 +103,7 @@ func (r *run) bound() time.Duration {
 	if r.hasOf(func(t trait) bool { return t.data || t.server }) {
 		bound += 2 * lease
 	}
-	if r.hasOf(func(t trait) bool { return t.way || t.server }) || r.Has(Hangup, Pause, CloseStore, Stop) {
+	if r.hasOf(func(t trait) bool { return t.way || t.server }) || r.Has(Hangup, HangupOne, StrandOne, Pause, CloseStore, Stop) {
 		bound += 2*lease + 4*time.Second
 	}
 	if r.anyone(func(m Manners) bool { return !m.plain() }) {

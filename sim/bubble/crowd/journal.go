@@ -36,7 +36,7 @@ var beliefs = map[string]elector.EventKind{
 // Handle implements slog.Handler.
 func (j journal) Handle(_ context.Context, r slog.Record) error {
 	c := j.c
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	if kind := beliefs[r.Message]; kind != "" && c.byLog() {
 		ev := elector.Event{Kind: kind, At: c.life.clock.Now()}
 		var lasts time.Duration

@@ -43,10 +43,12 @@ const (
 
 	// What happens to the way between a process and the server.
 
-	Cut    // in one of its manners, for Act.For
-	Slow   // each message takes Act.By more, for Act.For
-	Narrow // so many kilobytes a second, for Act.For
-	Strand // its connections are half open from now on
+	Cut       // in one of its manners, for Act.For
+	Slow      // each message takes Act.By more, for Act.For
+	Narrow    // so many kilobytes a second, for Act.For
+	Strand    // its connections are half open from now on
+	StrandOne // one of its connections is, while the others go on
+	HangupOne // the server closes one of its connections, as one that is idle
 
 	// What happens to the protected resource.
 
@@ -59,7 +61,7 @@ const (
 // trait is what is known of a kind.
 type trait struct {
 	name   string
-	weight int
+	weight int // 0: it is drawn as what comes beside something else, only
 	reach  reach
 	data   bool // it changes the store's data
 	server bool // it happens to the server, for everybody
@@ -106,6 +108,8 @@ var table = [Kinds]trait{
 	Slow:         {name: "slow", weight: 2, reach: world, way: true},
 	Narrow:       {name: "narrow", weight: 1, reach: world, way: true},
 	Strand:       {name: "strand", weight: 2, reach: world, way: true},
+	StrandOne:    {name: "strand one", reach: world},
+	HangupOne:    {name: "hang up one", reach: world},
 	NoWrites:     {name: "no writes", weight: 1, reach: all},
 	SlowWrites:   {name: "slow writes", weight: 1, reach: all},
 }
@@ -158,8 +162,10 @@ func (a Act) forgotten(lease time.Duration) time.Duration {
 	switch {
 	case t.data:
 		return math.MaxInt64
-	case t.way || t.server || a.Kind == Hangup || a.Kind == Pause:
+	case t.way || t.server || a.Kind == Hangup || a.Kind == Pause || a.Kind == StrandOne:
 		return a.end() + 2*lease
+	case a.Kind == HangupOne:
+		return a.end() + lease/2
 	default:
 		return a.end()
 	}

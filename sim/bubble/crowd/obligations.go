@@ -1,6 +1,8 @@
 package crowd
 
 import (
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -27,6 +29,15 @@ var Obligations = []Obligation{
 	{stoppedAfter, "an elector that does not run is stopped, and does not lead"},
 	{twiceRefused, "a second call that competes returns ErrActive"},
 	{transferErrors, "Transfer returns an error that it names, or the lease is given back; a name that nobody has is ErrNoCandidate, and ends nothing"},
+	{workEnds, "the term ends when OnStarted, or the body of the loop over Terms, returns or panics"},
+	{comesToRest, "whatever competes ends when it is asked to, and leaves no goroutine behind"},
+	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming"},
+	{oneFails, "one request that fails, or hangs on its connection, ends no term"},
+	{slowService, "a request that failed is repeated after Retry, on a new client after three calls without a reply"},
+	{askedOnce, "a store does not repeat requests on its own"},
+	{listensAnew, "who competes listens for the store's announcements; if they break off, or have stopped coming, it listens anew"},
+	{failsBack, "with Failback a leader hands over to the candidate of the highest priority, if that is higher than its own and competes"},
+	{toldWho, "Leader may be called from anywhere, at any time: it is answered if the store can be reached"},
 	{questionsEnd, "Leader is answered, or given up after twice the request time-out; other questions when their context is done"},
 	{observes, "Observe yields who leads whenever it changes, and ends when its context is done"},
 	{candidatesListed, "Candidates lists the live candidates; a candidate is heard of at least once a lease"},
@@ -55,6 +66,15 @@ const (
 	stoppedAfter     = "stopped after"
 	twiceRefused     = "twice refused"
 	transferErrors   = "transfer errors"
+	workEnds         = "work ends"
+	comesToRest      = "comes to rest"
+	falseAlarm       = "false alarm"
+	oneFails         = "one fails"
+	slowService      = "slow service"
+	askedOnce        = "asked once"
+	listensAnew      = "listens anew"
+	failsBack        = "fails back"
+	toldWho          = "told who leads"
 	questionsEnd     = "questions end"
 	observes         = "observes"
 	candidatesListed = "candidates listed"
@@ -76,7 +96,16 @@ type ledger struct {
 	notices  int           // calls of OnEvent and OnLeader under way
 	believed uint64        // the token of the term that the events are in; 0: none
 	elected  uint64        // the token of the last one
+
+	answered time.Duration   // when the store has answered last
+	told     []string        // to whom it was told to hand over
+	handed   map[uint64]bool // terms that it has handed over without being told to
+
+	panicked atomic.Bool // OnStarted has, in this Run
 }
+
+// panics notes whether OnStarted has panicked.
+func (c *candidate) panics(so bool) { c.ledger.panicked.Store(so) }
 
 // find notes that the elector broke an obligation, if the candidate's process lives.
 func (c *candidate) find(obligation, format string, args ...any) {
@@ -133,7 +162,7 @@ func (c *candidate) stopping(t *elector.Term) (done func()) {
 // notified notes that OnEvent or OnLeader is called, and returns what to call at
 // its end.
 func (c *candidate) notified() (done func()) {
-	c.life.gate.wait()
+	c.life.gate.Wait()
 	c.mu.Lock()
 	c.ledger.notices++
 	n := c.ledger.notices
@@ -150,6 +179,9 @@ func (c *candidate) notified() (done func()) {
 
 // heard follows the transitions.
 func (c *candidate) heard(ev elector.Event) {
+	if ev.Kind == elector.EventTrouble {
+		c.alarmed(ev.Err)
+	}
 	c.mu.Lock()
 	in, last := c.ledger.believed, c.ledger.elected
 	switch ev.Kind {
@@ -167,9 +199,29 @@ func (c *candidate) heard(ev elector.Event) {
 	}
 }
 
+// alarmed looks whether a trouble is one.
+func (c *candidate) alarmed(err error) {
+	count := errors.Is(err, elector.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
+	other := errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints)
+	if count || other && c.run.undisturbed() {
+		c.find(falseAlarm, "%v", err)
+	}
+}
+
+// expectOver expects a term to be over whose work has ended.
+func (c *candidate) expectOver(t *elector.Term) {
+	stood := c.life.gate.Stood()
+	go func() {
+		time.Sleep(time.Millisecond)
+		if err := t.Check(0); err == nil && c.life.gate.Stood() == stood {
+			c.find(workEnds, "the work of term %d has ended, and the term goes on", t.Token())
+		}
+	}()
+}
+
 // consistent looks at what a term says of itself.
 func (c *candidate) consistent(t *elector.Term) {
-	stood := c.life.gate.stood()
+	stood := c.life.gate.Stood()
 	now := c.life.clock.Now()
 	err, deadline := t.Context().Err(), t.Deadline() // a deadline only moves on
 	if err == nil && now >= deadline {
@@ -180,7 +232,7 @@ func (c *candidate) consistent(t *elector.Term) {
 	}
 	for _, atLeast := range []time.Duration{0, c.config.Lease / 2, c.config.Lease} {
 		verdict, left := t.Check(atLeast), t.Remaining()
-		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.stood() == stood {
+		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.Stood() == stood {
 			c.find(checkHolds, "term %d is checked for %v, and %v are left", t.Token(), atLeast, left)
 		}
 	}
@@ -201,10 +253,10 @@ func (c *candidate) leadsIn(t *elector.Term) bool {
 // awaitEnd waits for the end of a term's context, which must not be later than the
 // deadline.
 func (c *candidate) awaitEnd(t *elector.Term) {
-	stood := c.life.gate.stood()
+	stood := c.life.gate.Stood()
 	<-t.Context().Done()
 	late := c.life.clock.Now() - t.Deadline()
-	if late > time.Millisecond && c.life.gate.stood() == stood {
+	if late > time.Millisecond && c.life.gate.Stood() == stood {
 		c.find(contextInTime, "the context of term %d was done %v after its deadline", t.Token(), late)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/bubble/gate"
 	"github.com/recount-io/recount/sim/bubble/network"
 	clocks "github.com/recount-io/recount/sim/candidate"
 )
@@ -34,7 +35,7 @@ type process struct {
 type life struct {
 	process    *process
 	began      time.Time
-	gate       gate
+	gate       gate.Gate
 	clock      clock
 	endpoint   *network.Endpoint
 	store      *redisstore.Store
@@ -44,6 +45,7 @@ type life struct {
 
 	mu      sync.Mutex
 	dead    bool
+	died    time.Duration           // when it did
 	asked   time.Time               // when it was asked to end; zero if it was not
 	pending map[int64]history.Event // operations that were invoked and not completed
 }
@@ -99,7 +101,7 @@ func (p *process) kill() {
 	l.die(history.Killed)
 	l.endpoint.Vanish()
 	l.stop()
-	l.gate.open()
+	l.gate.Open()
 }
 
 // bury takes the process's life, if it has one.
@@ -121,8 +123,8 @@ func (l *life) die(why history.Why) {
 	if l.dead {
 		return
 	}
-	l.dead = true
 	recorder := l.process.run.recorder
+	l.dead, l.died = true, recorder.Now()
 	for _, number := range slices.Sorted(maps.Keys(l.pending)) {
 		e := l.pending[number]
 		e.Kind, e.Error = history.Info, "the process ended"
@@ -160,11 +162,11 @@ func (p *process) quit(patience time.Duration) {
 
 // stand makes the process stand still for a while.
 func (l *life) stand(ctx context.Context, d time.Duration) {
-	l.gate.close()
+	l.gate.Close()
 	l.endpoint.Stand()
 	sleep(ctx, d)
 	l.endpoint.GoOn()
-	l.gate.open()
+	l.gate.Open()
 }
 
 // start starts the process, unless it runs.
@@ -190,8 +192,12 @@ func (p *process) start(after time.Duration) {
 	l.stop = stop
 	var candidates sync.WaitGroup
 	for e := range r.Elections {
-		one := newCandidate(l, e)
-		l.candidates = append(l.candidates, one)
+		l.candidates = append(l.candidates, newCandidate(l, e))
+	}
+	r.mu.Lock()
+	r.lived = append(r.lived, l)
+	r.mu.Unlock()
+	for e, one := range l.candidates {
 		candidates.Go(func() {
 			time.Sleep(after + time.Duration(e)*37*time.Microsecond)
 			one.compete(ctx)

@@ -12,7 +12,8 @@ import (
 // recorded is a process's store, with every call of its electors recorded.
 type recorded struct {
 	*redisstore.Store
-	life *life
+	life     *life
+	observer bool // it does not compete
 }
 
 var (
@@ -28,6 +29,10 @@ func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant
 	grant, err := s.Store.Acquire(ctx, a)
 	op.Token = grant.Token
 	s.life.complete(op, err)
+	s.answered(a.Election, err)
+	if c := s.life.in(a.Election); c != nil {
+		c.refusedBy(err)
+	}
 	return grant, err
 }
 
@@ -36,14 +41,19 @@ func (s recorded) Renew(ctx context.Context, l elector.Lease) error {
 	op := s.life.invoke(l.Election, history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
 	err := s.Store.Renew(ctx, l)
 	s.life.complete(op, err)
+	s.answered(l.Election, err)
 	return err
 }
 
 // Release implements elector.Store.
 func (s recorded) Release(ctx context.Context, l elector.Lease) error {
 	op := s.life.invoke(l.Election, history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
+	if c := s.life.in(l.Election); c != nil && l.To != "" {
+		c.handsOver(l)
+	}
 	err := s.Store.Release(ctx, l)
 	s.life.complete(op, err)
+	s.answered(l.Election, err)
 	return err
 }
 
@@ -56,9 +66,18 @@ func (s recorded) Leader(ctx context.Context, election string) (elector.Leader, 
 	return leader, err
 }
 
+// answered notes that the store has answered, if it has.
+func (s recorded) answered(election string, err error) {
+	if c := s.life.in(election); c != nil && sim.Completion(history.Event{}, err).Kind != history.Info {
+		c.mu.Lock()
+		c.ledger.answered = c.run.recorder.Now()
+		c.mu.Unlock()
+	}
+}
+
 // invoke records the invocation and returns the event for its completion.
 func (l *life) invoke(election string, e history.Event) history.Event {
-	l.gate.wait()
+	l.gate.Wait()
 	e.Kind, e.Node, e.Election, e.Op = history.Invoke, l.process.name, l.process.named(election), l.process.run.recorder.NextOp()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +90,7 @@ func (l *life) invoke(election string, e history.Event) history.Event {
 
 // complete records the outcome.
 func (l *life) complete(op history.Event, err error) {
-	l.gate.wait()
+	l.gate.Wait()
 	op = sim.Completion(op, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()

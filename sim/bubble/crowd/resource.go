@@ -67,7 +67,7 @@ func (c *candidate) write(ctx context.Context, t *elector.Term, n int) (fence ui
 		return 0, true // nobody sees what it does
 	}
 	sleep(ctx, max(takes, delivery))
-	l.gate.wait()
+	l.gate.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {

@@ -23,6 +23,7 @@ import (
 // run is one run of a case.
 type run struct {
 	Case
+	began     time.Time
 	recorder  *history.Recorder
 	processes []*process
 	resource  resource
@@ -31,13 +32,16 @@ type run struct {
 	step      atomic.Int64           // by how much the server's clock is off
 	refuses   atomic.Pointer[string] // what the server answers instead; nil: nothing
 
-	mu      sync.Mutex
-	server  *redisserver.Server // the primary
-	grants  map[string][]grant  // by election
-	calm    bool                // all is healed
-	found   []Found
-	bit     map[string]bool
-	servers int
+	mu     sync.Mutex
+	server *redisserver.Server // the primary
+	grants map[string][]grant  // by election
+	lived  []*life             // all of them, in the order of their births
+
+	executions map[string]bool // of scripts that change something
+	calm       bool            // all is healed
+	found      []Found
+	bit        map[string]bool
+	servers    int
 }
 
 // Found is something that must not be, beside what the history shows: an obligation
@@ -55,17 +59,35 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, over: make(chan struct{}), grants: map[string][]grant{}, bit: map[string]bool{}}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
-	r.server = redisserver.New(redisserver.Options{Clock: r.wall, Databases: c.Databases, Refuse: r.refuse})
+	r.server = redisserver.New(redisserver.Options{
+		Clock: r.wall, Databases: c.Databases, Refuse: r.refuse,
+		Executed: func(_ *redisserver.Server, _ *redismodel.Server, args []string, reply redismodel.Reply) {
+			r.executed(args, reply)
+		},
+	})
 	for i := range c.Processes {
 		p := &process{run: r, index: i, name: "p" + strconv.Itoa(i), died: -1}
 		net := sim.Network{Latency: c.RoundTrip / 2, Jitter: c.RoundTrip / 20}
 		p.link = network.NewLink(c.Number<<8+uint64(i), net, r.server)
 		r.processes = append(r.processes, p)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.live(ctx, begin)
+	}()
+	r.awaitRest(ended)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Outcome{r.recorder.History(r.header()), r.found, r.bit}
+}
+
+// live is all that happens in the run.
+func (r *run) live(ctx context.Context, begin time.Time) {
 	r.create()
 	for i, p := range r.processes {
 		if r.Number%2 == 1 {
@@ -76,12 +98,10 @@ func (c Case) Run(ctx context.Context) Outcome {
 	r.act(ctx, begin)
 	r.heal()
 	sleep(ctx, r.bound()+r.longest())
+	r.listen()
 	r.lookAround(ctx)
 	r.recorder.Stamp(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	r.end()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Outcome{r.recorder.History(r.header()), r.found, r.bit}
 }
 
 // see notes when somebody was elected.
@@ -89,14 +109,15 @@ func (r *run) see(e history.Event) {
 	if e.Kind == history.Elected {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.grants[e.Election] = append(r.grants[e.Election], grant{e.At, e.Node})
+		r.grants[e.Election] = append(r.grants[e.Election], grant{e.At, e.Node, e.Token})
 	}
 }
 
 // grant is when somebody was elected.
 type grant struct {
-	at time.Duration
-	to string
+	at    time.Duration
+	to    string
+	token uint64
 }
 
 // electedBetween tells whether somebody was elected in that time, other than one.
@@ -232,51 +253,6 @@ func (r *run) act(ctx context.Context, begin time.Time) {
 		})
 	}
 	acts.Wait()
-}
-
-// heal mends what is broken still, and says so.
-func (r *run) heal() {
-	r.mu.Lock()
-	r.calm = true
-	r.mu.Unlock()
-	r.mend()
-	r.recorder.Stamp(history.Event{Kind: history.Healed})
-}
-
-func (r *run) healed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.calm
-}
-
-// ending tells whether the run ends: nobody starts any more.
-func (r *run) ending() bool {
-	select {
-	case <-r.over:
-		return true
-	default:
-		return false
-	}
-}
-
-// end ends all processes, and what hangs. Those that are well are asked to, and
-// held to what they say of their end.
-func (r *run) end() {
-	var quitting sync.WaitGroup
-	for i, p := range r.processes {
-		if r.Processes[i].hangs() {
-			p.kill()
-			continue
-		}
-		quitting.Go(func() { p.quit(12 * r.longest()) })
-	}
-	quitting.Wait()
-	close(r.over)
-	for _, p := range r.processes {
-		p.link.Close()
-	}
-	r.lives.Wait()
-	time.Sleep(10 * time.Second) // Redis clients notice within seconds that they were closed
 }
 
 func sleep(ctx context.Context, d time.Duration) {

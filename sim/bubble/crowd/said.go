@@ -17,12 +17,12 @@ type due struct {
 	began time.Time
 }
 
-func (c *candidate) due() due { return due{c.life.gate.stood(), time.Now()} }
+func (c *candidate) due() due { return due{c.life.gate.Stood(), time.Now()} }
 
 // patient tells whether nothing of the process takes long or stood still.
 func (c *candidate) patient(d due) bool {
 	m := c.manners
-	return m.Works == AtOnce && m.Stops == AtOnce && m.Tells == AtOnce && m.Logs == AtOnce && c.life.gate.stood() == d.stood
+	return m.Works == AtOnce && m.Stops == AtOnce && m.Tells == AtOnce && m.Logs == AtOnce && c.life.gate.Stood() == d.stood
 }
 
 // wrapUp is how long a call may take to end once it was asked to: its lease is
@@ -33,6 +33,8 @@ func (c *candidate) ranAsSaid(ctx context.Context, err error) {
 	var fatal *elector.FatalError
 	var panicked *elector.PanicError
 	switch {
+	case c.ledger.panicked.Load() && !errors.As(err, &panicked) && !errors.As(err, &fatal):
+		c.find(runReturns, "Run returned %v, and OnStarted has panicked", err)
 	case err == nil:
 		if ctx.Err() == nil && c.manners.Call != Once {
 			c.find(runReturns, "Run returned nil, and its context is not done")

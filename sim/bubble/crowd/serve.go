@@ -14,7 +14,7 @@ import (
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // serve lets something happen to the server.
-func (r *run) serve(ctx context.Context, a Act) bool {
+func (r *run) serve(ctx context.Context, i int, a Act) bool {
 	switch server := r.primary(); a.Kind {
 	case Failback:
 		return r.failBack(ctx, a.For)
@@ -27,7 +27,13 @@ func (r *run) serve(ctx context.Context, a Act) bool {
 		}
 		r.hangUp()
 		sleep(ctx, a.For)
-		return server.Restart(a.Choice%2 == 0)
+		if !server.Restart(a.Choice%2 == 0) {
+			return false
+		}
+		for _, p := range r.processes {
+			r.expectService(ctx, i, a, p)
+		}
+		return true
 	case Freeze:
 		if !server.Freeze() {
 			return false
@@ -97,12 +103,15 @@ func (r *run) hangUp() {
 var cuts = []faults.Cut{faults.CutBoth, faults.CutRequests, faults.CutReplies, faults.CutRefused, faults.CutReset}
 
 // hinder lets something happen on the way between a process and the server.
-func (r *run) hinder(ctx context.Context, a Act, p *process) bool {
+func (r *run) hinder(ctx context.Context, i int, a Act, p *process) bool {
 	if p.current() == nil {
 		return false
 	}
-	r.leaderOr(a.Kind.String(), len(p.leads()) > 0)
+	led := p.leads()
+	r.leaderOr(a.Kind.String(), len(led) > 0)
 	switch a.Kind {
+	case StrandOne, HangupOne:
+		return r.loseOne(ctx, i, a, p, led)
 	case Hangup:
 		p.link.Break()
 		return true
@@ -120,6 +129,9 @@ func (r *run) hinder(ctx context.Context, a Act, p *process) bool {
 	}
 	sleep(ctx, a.For)
 	p.link.Mend()
+	if a.Kind == Cut && (cuts[a.Choice%len(cuts)] == faults.CutRefused || cuts[a.Choice%len(cuts)] == faults.CutReset) {
+		r.expectService(ctx, i, a, p)
+	}
 	return true
 }
 

@@ -185,6 +185,49 @@ func (l *Link) Break() {
 	}
 }
 
+// StrandOne makes one of the connections half open, as Strand does, counted in the
+// order in which they were made; the count begins anew after the last one. It tells
+// whether there is one.
+func (l *Link) StrandOne(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.nth(n)
+	if p == nil {
+		return false
+	}
+	p.stranded = true
+	p.swallow(time.Now())
+	return true
+}
+
+// BreakOne ends one of the connections, as Break does.
+func (l *Link) BreakOne(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.nth(n)
+	if p == nil {
+		return false
+	}
+	p.server.vanish(time.Now())
+	return true
+}
+
+// HalfOpen tells whether a connection is half open that who dialled still has.
+func (l *Link) HalfOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.pairs, func(p *pair) bool { return p.stranded && !p.client.closed })
+}
+
+// nth is one of the connections that both ends have and that pass something.
+func (l *Link) nth(n int) *pair {
+	alive := slices.DeleteFunc(slices.Clone(l.pairs), func(p *pair) bool { return p.stranded || p.client.closed || p.server.closed })
+	if len(alive) == 0 {
+		return nil
+	}
+	return alive[n%len(alive)]
+}
+
 // Close ends every connection at once, on both ends, and waits until nobody is
 // served any more. Who stands still must have been let go.
 func (l *Link) Close() {

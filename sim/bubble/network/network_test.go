@@ -314,6 +314,29 @@ func TestStrand(t *testing.T) {
 	})
 }
 
+// One connection is lost, and the others are as they were.
+func TestLoseOne(t *testing.T) {
+	in(t, func(t *testing.T, l *network.Link, _ *server) {
+		if l.StrandOne(0) || l.BreakOne(0) {
+			t.Error("a connection was lost where there is none")
+		}
+		first, second, third := dial(t, l.Endpoint()), dial(t, l.Endpoint()), dial(t, l.Endpoint())
+		if !l.StrandOne(3) || !l.HalfOpen() { // the count begins anew
+			t.Error("no connection is half open")
+		}
+		if !l.BreakOne(0) { // what is half open does not count
+			t.Error("no connection was closed")
+		}
+		say(t, first, "lost")
+		hear(t, second, io.EOF.Error(), 0, 21*ms)
+		say(t, third, "heard")
+		hear(t, third, "heard", 20*ms, 21*ms)
+		if err := first.Close(); err != nil || l.HalfOpen() {
+			t.Errorf("a connection is half open that was closed: %v", err)
+		}
+	})
+}
+
 // A process that stands still receives nothing and sends nothing until it goes on;
 // one that dies then never sends what it was about to.
 func TestStand(t *testing.T) {

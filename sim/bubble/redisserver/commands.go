@@ -53,9 +53,10 @@ func (c *session) ask(name string, args []string) {
 	s := c.server
 	db := s.databases[c.db]
 	args[0] = name
-	c.out = appendReply(c.out, db.Do(s.now(), args...))
+	reply := db.Do(s.now(), args...)
+	c.out = appendReply(c.out, reply)
 	if s.o.Executed != nil {
-		s.o.Executed(s, db, name)
+		s.o.Executed(s, db, args, reply)
 	}
 }
 

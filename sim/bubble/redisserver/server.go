@@ -26,9 +26,9 @@ type Options struct {
 	// Databases is how many there are; 0: one.
 	Databases int
 	// Executed, if not nil, is called after each command that a client sent to a
-	// database of a server, before its reply is sent, and before anybody else's
-	// command. It must not block.
-	Executed func(s *Server, db *redismodel.Server, command string)
+	// database of a server, its name first, before its reply is sent, and before
+	// anybody else's command. It must not block, nor keep the arguments.
+	Executed func(s *Server, db *redismodel.Server, args []string, reply redismodel.Reply)
 	// Refuse, if not nil, is asked before each command of a client, and tells with
 	// which error the server answers in place of carrying it out; "": with none. It
 	// must not block.

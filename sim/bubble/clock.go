@@ -9,45 +9,6 @@ import (
 	"github.com/recount-io/recount/sim/candidate"
 )
 
-// gate keeps the goroutines of a candidate where they are while it stands still.
-type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when it opens; nil while it is open
-}
-
-// wait waits until the gate is open. Nobody may hold a lock meanwhile: who waits
-// for that lock would keep fake time from passing.
-func (g *gate) wait() {
-	for {
-		g.mu.Lock()
-		shut := g.shut
-		g.mu.Unlock()
-		if shut == nil {
-			return
-		}
-		<-shut
-	}
-}
-
-// close closes the gate.
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut == nil {
-		g.shut = make(chan struct{})
-	}
-}
-
-// open opens the gate.
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
-	}
-}
-
 // lateness is by how much a timer is late at the most. It is drawn, so that no
 // two timers fire at one moment.
 const lateness = 50 * time.Microsecond
@@ -77,7 +38,7 @@ var _ elector.Clock = (*clock)(nil)
 
 // Now implements elector.Clock.
 func (c *clock) Now() time.Duration {
-	c.process.gate.wait()
+	c.process.gate.Wait()
 	return c.Clock.Now()
 }
 
@@ -114,7 +75,7 @@ type timer struct {
 }
 
 func (t *timer) fire() {
-	t.clock.process.gate.wait()
+	t.clock.process.gate.Wait()
 	if t.due() {
 		t.call()
 	}

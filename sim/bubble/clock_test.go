@@ -29,12 +29,12 @@ func TestClockStandsStill(t *testing.T) {
 		fired := make(chan time.Duration, 1)
 		c.AfterFunc(time.Second, func() { fired <- time.Since(begin) })
 		never := c.AfterFunc(time.Second, func() { t.Error("a timer fired that was stopped") })
-		c.process.gate.close()
+		c.process.gate.Close()
 		time.AfterFunc(time.Minute, func() {
 			if !never.Stop() || never.Stop() {
 				t.Error("a timer that waits is not stopped once")
 			}
-			c.process.gate.open()
+			c.process.gate.Open()
 		})
 		if got := c.Now(); got != time.Minute {
 			t.Errorf("the clock showed %v to who stood still for a minute", got)
@@ -54,10 +54,10 @@ func TestClockOfSuspendedMachine(t *testing.T) {
 		c.AfterFunc(10*time.Second, func() { fired <- time.Since(begin) })
 		time.Sleep(4 * time.Second)
 		c.process.sleep(true)
-		c.process.gate.close()
+		c.process.gate.Close()
 		time.Sleep(time.Hour)
 		c.process.sleep(false)
-		c.process.gate.open()
+		c.process.gate.Open()
 		if got := c.Now(); got != time.Hour+4*time.Second {
 			t.Errorf("the clock shows %v", got)
 		}

@@ -1,0 +1,98 @@
+package crowd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// What is owed where connections are lost, or refused for a while.
+
+// loseOne makes a process lose one of its connections. No term ends of that: one
+// request fails or hangs, and the next one is sent in time on another connection.
+func (r *run) loseOne(ctx context.Context, i int, a Act, p *process, led []*candidate) bool {
+	lose := p.link.StrandOne
+	if a.Kind == HangupOne {
+		lose = p.link.BreakOne
+	}
+	terms := map[*candidate]*elector.Term{}
+	for _, c := range led {
+		one := a
+		one.Election = c.index
+		// With few connections everything may wait for the one that hangs.
+		if p.manners().Pool == 0 && r.quietAround(i, one, p.world(), r.Lease/2, r.Lease+r.Lease/2) {
+			terms[c] = c.current()
+		}
+	}
+	if !lose(a.Choice) {
+		return false
+	}
+	for c, t := range terms {
+		go r.expectTerm(ctx, c, t, a.Kind)
+	}
+	return true
+}
+
+// expectTerm expects a term to go on for a lease.
+func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why Kind) {
+	sleep(ctx, r.longest())
+	c.mu.Lock()
+	handed := c.ledger.handed[t.Token()]
+	c.mu.Unlock()
+	if r.ending() || handed || c.life != c.life.process.current() {
+		return
+	}
+	if t.Check(0) != nil {
+		c.find(oneFails, "term %d is over a lease after one connection was lost: %s", t.Token(), why)
+		return
+	}
+	r.bite("survives:" + why.String())
+}
+
+// expectService expects the store's answer soon after the way to it is open again, to
+// those who ask for the lease and were refused a connection until then: a request that
+// failed is repeated after a retry's pause, and by the fourth time on a new client.
+func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
+	l, since := p.current(), r.recorder.Now()
+	bound := r.longest()/4 + r.longest()/30 + 7*r.RoundTrip
+	a.At = since
+	if l == nil || l.age() < r.Lease || !r.quietAround(i, a, p.world(), 0, bound) {
+		return
+	}
+	stood := l.gate.Stood()
+	for _, c := range l.candidates {
+		if c.elector.State() != elector.StateCandidate {
+			continue
+		}
+		go func() {
+			sleep(ctx, bound)
+			c.mu.Lock()
+			answered := c.ledger.answered
+			c.mu.Unlock()
+			if answered < since && l.gate.Stood() == stood && l == p.current() && !r.ending() {
+				c.find(slowService, "connections are accepted again since %v, and nothing was answered for %v: %s", since, bound, a.Kind)
+			}
+			r.bite("served:" + a.Kind.String())
+		}()
+	}
+}
+
+// executed looks at what a server was told, and how often.
+func (r *run) executed(args []string, reply redismodel.Reply) {
+	if args[0] != "EVAL" && args[0] != "EVALSHA" || len(args) < 3 {
+		return
+	}
+	if args[2] == "1" || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
+		return // a question, which may be repeated; or it is sent again as text
+	}
+	r.mu.Lock()
+	key := strings.Join(args[2:], " ")
+	twice := r.executions[key]
+	r.executions[key] = true
+	r.mu.Unlock()
+	if twice {
+		r.find(askedOnce, "a request came a second time: %q", args[3:])
+	}
+}

@@ -29,7 +29,7 @@ type run struct {
 	lock     *wire.Lock // nil if candidates tell themselves what they do
 	chance   *random    // of how exactly the schedule is carried out
 	how
-	lua      *redismodel.Interpreter
+	lua *redismodel.Interpreter
 
 	healed  signal        // every fault of the schedule is off again
 	until   time.Duration // the end of the run, once it is known

@@ -5,6 +5,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
 // roster is the call that asks the store who competes. Histories have none of it.
@@ -18,6 +19,14 @@ type bequest shell
 // bequeath begins it.
 func (e *shell) bequeath() {
 	e.node.ask((*bequest)(e), command{call: roster, quiet: true}, e.timeout)
+}
+
+// listed reads the answer of candidates.
+func listed(r redismodel.Reply) (any, machine.Input) {
+	if r.Kind != redismodel.Array {
+		return nil, failed(r)
+	}
+	return plain(r)
 }
 
 // called implements caller.

@@ -212,7 +212,7 @@ func (s *store) execute(k *call) {
 	case history.Observe:
 		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
 	case roster:
-		k.outcome.value, k.outcome.input = plain(s.call(k, s.scripts.Candidates, s.keys.candidates))
+		k.outcome.value, k.outcome.input = listed(s.call(k, s.scripts.Candidates, s.keys.candidates))
 	default:
 		reply := s.of(k.client.node).model.Do(s.now(), c.args...)
 		k.outcome.value, k.outcome.input = plain(reply)

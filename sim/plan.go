@@ -105,6 +105,11 @@ type Plan struct {
 	Network  Network       // of the virtual world; the live one has the machine's own
 	Seed     uint64        // of every random choice
 
+	// What only the virtual world has of an election.
+	Tokens    uint64        // that it has had before the run
+	LongLease time.Duration // that every other candidate is configured with; 0: Timings.Lease
+	HandsOver bool          // a leader that resigns hands the lease over to another candidate
+
 	Promises      []string
 	Waived        map[string]string
 	Steadfast     bool // no fault of the schedule may make the leader change

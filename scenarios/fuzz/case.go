@@ -28,6 +28,7 @@ type Case struct {
 	Network  sim.Network
 	Writes   time.Duration // how often the leader writes to the protected resource
 	Observes time.Duration // how often a candidate asks who leads
+	Manners
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed
 
@@ -59,6 +60,7 @@ func (c *Case) Plan() sim.Plan {
 		Schedule: c.Schedule, Quiet: c.Quiet, Writes: c.Writes, Observes: c.Observes, Network: c.Network, Seed: c.Seed,
 		Waived: map[string]string{}, Steadfast: c.Steadfast, FailoverBound: c.FailoverBound, ReturnBound: c.ReturnBound,
 		Margin: scenarios.MarginOf(c.Subject), OwesWrites: true,
+		Tokens: c.Tokens, LongLease: c.LongLease, HandsOver: c.HandsOver,
 	}
 	for _, promise := range checker.Promises {
 		if why, waived := c.Waived[promise]; waived {
@@ -75,6 +77,7 @@ func FromPlan(plan sim.Plan) Case {
 	c := Case{
 		Subject: plan.Subject, Seed: plan.Seed, Nodes: plan.Nodes, Timings: plan.Timings, Drift: plan.Drift,
 		Network: plan.Network, Writes: plan.Writes, Observes: plan.Observes, Schedule: plan.Schedule, Quiet: plan.Quiet,
+		Manners:   Manners{Tokens: plan.Tokens, LongLease: plan.LongLease, HandsOver: plan.HandsOver},
 		Steadfast: plan.Steadfast, FailoverBound: plan.FailoverBound, ReturnBound: plan.ReturnBound,
 	}
 	for promise, why := range plan.Waived {

@@ -71,6 +71,7 @@ func Cases(p Pins, w *Weights) *rapid.Generator[Case] {
 		c.Writes = c.Timings.Lease / paces.Draw(t, "writes a lease")
 		c.Observes = c.Timings.Lease / 2 * watches.Draw(t, "observes")
 		drawSchedule(t, w, &c)
+		drawManners(t, &c)
 		c.Judge()
 		return c
 	})

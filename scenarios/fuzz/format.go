@@ -41,6 +41,9 @@ type file struct {
 	Network  *network         `json:"network,omitempty"`
 	Writes   *span            `json:"writes,omitempty"`
 	Observes *span            `json:"observes,omitempty"`
+	Tokens   uint64           `json:"tokens,omitempty"`
+	Longer   *span            `json:"long_lease,omitempty"`
+	Hands    bool             `json:"hands_over,omitempty"`
 	Schedule faults.Schedule  `json:"schedule"`
 	Quiet    *span            `json:"quiet,omitempty"`
 	Return   *span            `json:"return_within,omitempty"`
@@ -124,6 +127,9 @@ func (c *Case) fields() []namedField {
 	add(true, "network", network{span(n.Latency), span(n.Jitter), n.SpikeRate, span(n.Spike), n.LossRate})
 	add(true, "writes", span(c.Writes))
 	add(true, "observes", span(c.Observes))
+	add(c.Tokens > 0, "tokens", c.Tokens)
+	add(c.LongLease > 0, "long_lease", span(c.LongLease))
+	add(c.HandsOver, "hands_over", true)
 	add(true, "schedule", c.Schedule)
 	add(true, "quiet", span(c.Quiet))
 	add(true, "return_within", span(c.ReturnBound))
@@ -287,6 +293,7 @@ func (f *file) Case() Case {
 		Timings: sim.Timings{Lease: lease, Renew: time.Duration(*f.Renew), Retry: time.Duration(*f.Retry)},
 		Network: sim.DefaultNetwork(),
 		Writes:  or(f.Writes, lease/10), Observes: or(f.Observes, lease/2),
+		Manners: Manners{Tokens: f.Tokens, LongLease: or(f.Longer, 0), HandsOver: f.Hands},
 	}
 	if n := f.Network; n != nil {
 		c.Network = sim.Network{

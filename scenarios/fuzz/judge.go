@@ -16,6 +16,8 @@ const (
 	slowed    = "a candidate's clock runs slower than the configured drift allows for: the fence is what protects"
 	uncounted = "the store loses its count of tokens before every candidate has heard of the last one"
 	divided   = "the store is two stores for a while, or goes back to what it was: an order of its answers that one lease could have given is not owed"
+	unequal   = "the store forgets how long the longest lease lasts, and leases differ: it cannot know for how long to grant nobody a lease"
+	repaired  = "leases differ, and whoever finds one without an end gives it that of its own: it may end before its time, and nobody else gets it until then"
 	estranged = "a stranger's value stands where the lease was"
 	unowed    = "faults overlap or follow each other too soon: how long a failover has to take is not known"
 	stays     = "the leader does not change in this case"
@@ -58,9 +60,27 @@ func (c *Case) excuse(step *faults.Step) {
 		c.Waived[checker.LeaseLinearizable] = divided
 	case faults.KeyOverwritten:
 		c.Waived[checker.LeaseLinearizable] = estranged
+	case faults.TTLRemoved:
+		if c.LongLease > 0 {
+			c.Waived[checker.LeaseLinearizable] = repaired
+		}
+	}
+	if c.LongLease > 0 && forgets(step.Fault) {
+		c.Waived[checker.AtMostOneLeader] = unequal
 	}
 	if effect.Shorten > 0 && !c.Steadfast {
 		c.Waived[checker.AtMostOneLeader] = shortened
+	}
+}
+
+// forgets tells whether the store may forget what it knew of the last lease besides
+// the lease itself.
+func forgets(f faults.Fault) bool {
+	switch f.(type) {
+	case faults.KeyDeleted, faults.Eviction, faults.KeyOverwritten, faults.TTLRemoved:
+		return false
+	default:
+		return f.Effect().Void
 	}
 }
 
@@ -81,8 +101,9 @@ const slack = 10 * time.Millisecond
 //	                             those who wait
 //	a request                    on a new connection
 //	what faults added            to the lease's time to live
+//	a reservation                for an heir that is gone
 func (c *Case) returnBound() time.Duration {
-	return roundUp(c.underWay()+c.Timings.Lease+c.another()+c.prolonged(), time.Millisecond)
+	return roundUp(c.underWay()+c.longest()+c.another()+c.prolonged()+c.reserved(), time.Millisecond)
 }
 
 // prolonged is how much longer the lease may last, or be withheld, because of
@@ -94,12 +115,12 @@ func (c *Case) prolonged() time.Duration {
 		case faults.StoreClockJump:
 			sum += max(-f.By, 0)
 		case faults.TTLRemoved, faults.KeyOverwritten:
-			sum += c.Timings.Lease // it is given an end when somebody asks for it
+			sum += c.longest() // it is given an end when somebody asks for it
 		case faults.StoreCrash:
-			sum += c.Timings.Lease // a server that was restarted grants nobody the lease that it may have lost
+			sum += c.longest() // a server that was restarted grants nobody the lease that it may have lost
 		default:
 			if step.Fault.Effect().Void {
-				sum += c.Timings.Lease // the same
+				sum += c.longest() // the same
 			}
 		}
 	}
@@ -113,9 +134,9 @@ func (c *Case) prolonged() time.Duration {
 // to wait for as long, while the announcement of the release has nobody yet
 // who listens.
 func (c *Case) failoverBound() time.Duration {
-	bound := time.Duration(2*c.Drift*float64(c.Timings.Lease)) + c.another()
+	bound := time.Duration(2*c.Drift*float64(c.longest())) + c.another() + c.reserved()
 	if slices.ContainsFunc(c.Schedule, func(s faults.Step) bool { _, cuts := s.Fault.(faults.Partition); return cuts }) {
-		bound += c.Timings.Lease
+		bound += c.longest()
 	}
 	return roundUp(bound, time.Millisecond)
 }
@@ -188,7 +209,7 @@ func (c *Case) separate() bool {
 // settled is how long after a fault everything is as if it had never been: the
 // lease that it left behind is over, somebody leads, and has renewed.
 func (c *Case) settled() time.Duration {
-	return 2*c.Timings.Lease + c.failoverBound()
+	return 2*c.longest() + c.failoverBound()
 }
 
 // simple tells whether a fault of this kind leaves no lease behind that nobody

@@ -49,6 +49,9 @@ func (c *Case) Validate() error {
 	if need, have := t.Renew+requestTimeout(t)+t.Retry, usable(t.Lease, c.Drift)+time.Millisecond; need > have {
 		return wrong("one failed renewal would end a term: 1.5 × renew + retry is %v and must fit into lease × (1 − drift) − 1ms = %v: give a smaller renew or retry", need, have)
 	}
+	if err := c.Manners.validate(t.Lease); err != nil {
+		return err
+	}
 	if err := c.validateTimes(); err != nil {
 		return err
 	}

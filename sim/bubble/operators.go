@@ -27,12 +27,16 @@ func OperatorsOf(w faults.World) Operators {
 
 // server is the one of that number, and the store that it belongs to.
 func (o Operators) server(i int) (*store, Server) {
+	o.touches()
 	if len(o.run.stores) > 1 {
 		s := o.run.stores[i]
 		return s, s.server
 	}
 	return o.run.store, o.run.store.members[i]
 }
+
+// touches notes that servers are changed now.
+func (o Operators) touches() { o.run.touched.Store(int64(o.run.recorder.Now())) }
 
 func numbered(i int) string { return fmt.Sprintf("server %d", i+1) }
 
@@ -181,6 +185,7 @@ func (o Operators) Slow(i int, by time.Duration) {
 // Gather undoes whatever was done to the servers: all run, follow the primary, and
 // everybody knows which that is.
 func (o Operators) Gather() {
+	o.touches()
 	for _, s := range o.run.stores {
 		s.server.Thaw()
 		s.server.Restart(true)

@@ -110,19 +110,24 @@ func (n *node) launch(takes time.Duration) {
 }
 
 // record takes in what the process tells, as long as it lives.
-func (p *process) record(e history.Event) {
+func (p *process) record(e history.Event) { p.told(p.take(e), e) }
+
+// take records an event. Of one that ends an operation it returns the beginning.
+func (p *process) take(e history.Event) (asked history.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dead {
-		return
+		return asked
 	}
 	switch e.Kind {
 	case history.Invoke:
 		p.pending[e.Op] = e
 	case history.Ok, history.Fail, history.Info:
+		asked = p.pending[e.Op]
 		delete(p.pending, e.Op)
 	}
 	p.node.run.recorder.Record(e)
+	return asked
 }
 
 // ask makes why the reason of the end to come, if there is none yet.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -39,6 +40,10 @@ type World struct {
 	// Launch, if not nil, gives the first server of each store in place of a model.
 	// With real servers, Run is called outside of a bubble, and takes real time.
 	Launch func(store int) Server
+
+	// Untrue, if not nil, is told when a candidate is told something of its lease
+	// that is not so on the servers: see told. It is only for fake time.
+	Untrue func(what string)
 
 	_ struct{}
 }
@@ -70,6 +75,8 @@ type run struct {
 	holds     holds
 	logs      []io.Closer
 	fake      bool // time is
+	untrue    func(what string)
+	touched   atomic.Int64 // when operators changed a server last
 }
 
 // prefix and election are what the run's keys are called.
@@ -119,6 +126,9 @@ func (w *World) newRun(plan sim.Plan, subject candidate.Subject, logs string) (*
 	}
 	begin := time.Now()
 	r := &run{plan: plan, subject: subject, byName: map[string]*node{}, fake: w.Launch == nil, chance: newDice(plan.Seed, drawStage<<48)}
+	if r.fake {
+		r.untrue = w.Untrue
+	}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.leaders = stage.NewLeadership(plan.NodeNames())
 	r.recorder.Observe(r.leaders.See)

@@ -193,7 +193,7 @@ func TestCallsGetTheirOwnAnswers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		plan := quick(2)
 		plan.Network.Jitter = 20 * ms
-		c := &chaos{T: rt, rig: rig{t, &stage{run: (&World{}).newRun(plan, idle, false)}}}
+		c := &chaos{T: rt, rig: rig{t, &stage{run: (&World{}).newRun(plan, idle, how{})}}}
 		defer c.end()
 		for _, n := range c.nodes {
 			n.launch(0)

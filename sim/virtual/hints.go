@@ -142,6 +142,9 @@ func (s *subscription) forget() {
 
 // published sends a hint to everybody who listens at the server.
 func (s *store) published(at *server, message string) {
+	if len(at.watchers) > 0 {
+		s.run.effects.announced(s, message)
+	}
 	in, ok := parseHint(message)
 	if !ok {
 		return
@@ -157,9 +160,13 @@ func (s *store) published(at *server, message string) {
 	}
 }
 
-// parseHint reads what the scripts publish: "released TOKEN WAITERS" or
-// "granted TOKEN MILLISECONDS WAITERS".
+// parseHint reads what the scripts publish: "released TOKEN WAITERS", perhaps
+// with "MILLISECONDS ID", or "granted TOKEN MILLISECONDS WAITERS".
 func parseHint(text string) (machine.Input, bool) {
+	heir := ""
+	if parts := strings.SplitN(text, " ", 5); len(parts) == 5 {
+		heir, text = parts[4], strings.Join(parts[:4], " ")
+	}
 	kind, rest, _ := strings.Cut(text, " ")
 	var numbers [3]uint64
 	n := 0
@@ -174,7 +181,10 @@ func parseHint(text string) (machine.Input, bool) {
 	switch {
 	case kind == "released" && n == 2:
 		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Waiters: int(numbers[1])}, true
-	case kind == "granted" && n == 3:
+	case kind == "released" && n == 3 && heir != "":
+		reserved := time.Duration(numbers[2]) * time.Millisecond
+		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Waiters: int(numbers[1]), Holder: heir, Remaining: reserved}, true
+	case kind == "granted" && n == 3 && heir == "":
 		remaining := time.Duration(numbers[1]) * time.Millisecond
 		return machine.Input{Kind: machine.HintGranted, Token: numbers[0], Remaining: remaining, Waiters: int(numbers[2])}, true
 	default:

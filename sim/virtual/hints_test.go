@@ -46,7 +46,7 @@ func TestHintsKeepTheirOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		plan := quick(1)
 		plan.Network.Jitter = 50 * ms
-		r := rig{t, &stage{run: (&World{}).newRun(plan, Subject{}, false)}}
+		r := rig{t, &stage{run: (&World{}).newRun(plan, Subject{}, how{})}}
 		defer r.end()
 		n := r.nodes[0]
 		n.launch(0)

@@ -96,10 +96,10 @@ func (h *host) reclocked() {
 }
 
 func (h *host) Settings() sim.Settings {
-	spec := &h.node.run.spec
+	t := h.node.timings()
 	return sim.Settings{
-		Election: "e1", Node: h.node.name, Drift: spec.Drift,
-		Lease: spec.Timings.Lease, Renew: spec.Timings.Renew, Retry: spec.Timings.Retry,
+		Election: "e1", Node: h.node.name, Drift: h.node.run.spec.Drift,
+		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry,
 	}
 }
 

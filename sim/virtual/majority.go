@@ -105,7 +105,7 @@ func (m *majority) step(cause *call, in quorum.Input) {
 // send makes one of the machine's requests, for a call.
 func (m *majority) send(k *call, r *quorum.Request) {
 	cmd, number := k.command, r.Number
-	cmd.quiet, cmd.ttl, cmd.floor, cmd.token, cmd.value = true, r.TTL, r.Floor, r.Token, ""
+	cmd.quiet, cmd.ttl, cmd.floor, cmd.token, cmd.value, cmd.to, cmd.reserve = true, r.TTL, r.Floor, r.Token, "", "", 0
 	switch r.Ask {
 	case quorum.AskGrant, quorum.AskMend:
 		cmd.call = history.Acquire

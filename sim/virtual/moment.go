@@ -1,9 +1,11 @@
 package virtual
 
 import (
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 )
 
 // Moment is what a fault met when it was put on: how well a set of runs has
@@ -24,8 +26,9 @@ type Moment struct {
 func (r *run) moment(fault string, n *node) Moment {
 	m := Moment{Fault: fault, Role: "store", Lease: -1, Renewal: -1, At: r.now}
 	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.keys.lease).Int; left >= 0 && !r.store.down {
-		m.Lease = 1 - float64(left)*float64(time.Millisecond)/float64(r.spec.Timings.Lease)
-		over := m.Lease * float64(r.spec.Timings.Lease) / float64(r.spec.Timings.Renew)
+		t := r.holder().timings()
+		m.Lease = 1 - float64(left)*float64(time.Millisecond)/float64(t.Lease)
+		over := m.Lease * float64(t.Lease) / float64(t.Renew)
 		m.Renewal = min(over, 1)
 	}
 	for _, other := range r.nodes {
@@ -45,6 +48,17 @@ func (r *run) moment(fault string, n *node) Moment {
 	return m
 }
 
+// holder is whose lease the store has: the first node's if it is a stranger's.
+func (r *run) holder() *node {
+	value := r.store.model.Do(r.store.now(), "GET", r.store.keys.lease).Text
+	if parts := strings.SplitN(value, " ", 4); len(parts) == 4 {
+		if n := r.byName[sim.NodeOf(parts[3])]; n != nil {
+			return n
+		}
+	}
+	return r.nodes[0]
+}
+
 // inFlight is the call that has been under way for the longest time.
 func (n *node) inFlight() history.Call {
 	if n.process == nil {
@@ -52,7 +66,7 @@ func (n *node) inFlight() history.Call {
 	}
 	var first *call
 	for _, k := range n.client().open {
-		if k.command.call != "" && (first == nil || k.op.Op < first.op.Op) {
+		if k.command.call != "" && k.command.call != roster && (first == nil || k.op.Op < first.op.Op) {
 			first = k
 		}
 	}

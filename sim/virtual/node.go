@@ -7,6 +7,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim"
 )
 
 // node is a candidate's place in the world: its process, if one runs, its
@@ -73,6 +74,15 @@ func (n *node) connect() {
 	if len(n.clients) > 1 {
 		n.majority = newMajority(n)
 	}
+}
+
+// timings are those that the node's processes are configured with.
+func (n *node) timings() sim.Timings {
+	t := n.run.spec.Timings
+	if longer := n.run.spec.LongLease; longer > 0 && n.index%2 == 1 {
+		t.Lease = longer
+	}
+	return t
 }
 
 // client is the process's way to the first store, which mostly is the only one.

@@ -32,7 +32,7 @@ type rig struct {
 
 // launch begins a run, whose candidates have just started.
 func launch(t *testing.T, plan sim.Plan, subject Subject) rig {
-	r := (&World{}).newRun(plan, subject, false)
+	r := (&World{}).newRun(plan, subject, how{})
 	for _, n := range r.nodes {
 		n.launch(0)
 	}

@@ -28,17 +28,16 @@ type run struct {
 	rows     *store     // PostgreSQL, for those who want it
 	lock     *wire.Lock // nil if candidates tell themselves what they do
 	chance   *random    // of how exactly the schedule is carried out
-	moments  func(Moment)
-	texts    bool // the production scripts are run by their text
-	lua      *redismodel.Interpreter
+	how
+	lua *redismodel.Interpreter
 
 	healed  signal        // every fault of the schedule is off again
 	until   time.Duration // the end of the run, once it is known
 	failure error
 }
 
-func (w *World) newRun(plan sim.Plan, subject Subject, texts bool) *run {
-	r := &run{spec: plan, subject: subject, byName: map[string]*node{}, until: forever, texts: texts, lua: w.interpreter()}
+func (w *World) newRun(plan sim.Plan, subject Subject, as how) *run {
+	r := &run{spec: plan, subject: subject, byName: map[string]*node{}, until: forever, how: as, lua: w.interpreter()}
 	if r.spec.Network == (sim.Network{}) {
 		r.spec.Network = sim.DefaultNetwork()
 	}

@@ -259,7 +259,7 @@ func TestChainEndsWhereAllIsCalm(t *testing.T) {
 // An event that carries an earlier time is put where it belongs: after those
 // of its own time.
 func TestRecordInserts(t *testing.T) {
-	r := (&World{}).newRun(quick(1), Subject{}, false)
+	r := (&World{}).newRun(quick(1), Subject{}, how{})
 	for at := range time.Duration(5) {
 		r.now = at + 1
 		r.add(history.Event{Kind: history.Note, Text: fmt.Sprint("at ", r.now)})

@@ -73,7 +73,7 @@ type ticker struct {
 }
 
 func startShell(n *node, decide func(machine.Config) Decider) *shell {
-	t := n.run.spec.Timings
+	t := n.timings()
 	e := &shell{node: n, id: n.id(), planned: machine.Never, due: machine.Never, wake: machine.Never}
 	cfg := machine.Config{
 		ID: e.id, Seed: n.random.number(), Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, Drift: n.run.spec.Drift,
@@ -179,7 +179,7 @@ func (e *shell) send(r *machine.Request) {
 	case machine.Renew:
 		c.call, c.value = history.Renew, e.valueOf(r)
 	default:
-		c.call, c.value = history.Release, e.valueOf(r)
+		c.call, c.value, c.to, c.reserve = history.Release, e.valueOf(r), r.To, r.Reserve
 	}
 	e.node.ask(e, c, overtime*r.Timeout)
 }
@@ -210,6 +210,10 @@ func (e *shell) hint(in machine.Input) { e.step(in) }
 func (e *shell) stop() {
 	e.stopping = true
 	e.observe.stop()
+	if e.node.run.spec.HandsOver && e.term.believes && e.node.majority == nil { // several stores know no heir
+		e.bequeath()
+		return
+	}
 	e.step(machine.Input{Kind: machine.Stop})
 }
 

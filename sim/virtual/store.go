@@ -30,7 +30,7 @@ const (
 )
 
 // Scripts are what the candidates of a subject run on the store.
-type Scripts struct{ Acquire, Renew, Release, Leader *redismodel.Script }
+type Scripts struct{ Acquire, Renew, Release, Leader, Candidates *redismodel.Script }
 
 // server is one process of Redis.
 type server struct {
@@ -68,17 +68,18 @@ type store struct {
 
 // keys are the keys that the scripts get.
 type keys struct {
-	lease, counter, guard           string
-	acquire, renew, release, leader []string
+	lease, counter, guard, roster               string
+	acquire, renew, release, leader, candidates []string
 }
 
 func electionKeys(prefix string) keys {
-	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard"}
-	candidates, terms := prefix+"candidates", prefix+"terms"
-	k.acquire = []string{k.lease, k.counter, k.guard, candidates, terms}
-	k.renew = []string{k.lease, k.guard, candidates}
+	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard", roster: prefix + "candidates"}
+	terms := prefix + "terms"
+	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms}
+	k.renew = []string{k.lease, k.guard, k.roster}
 	k.release = []string{k.lease, k.guard, terms}
 	k.leader = k.acquire[:1]
+	k.candidates = k.acquire[3:4]
 	return k
 }
 
@@ -106,7 +107,7 @@ func newStore(r *run, subject Subject, index, of int) *store {
 	}
 	s.channel = "recount:{e1}:wake"
 	s.server = s.newServer()
-	s.do("SET", s.keys.counter, "0") // as Create of the production elector's store
+	s.do("SET", s.keys.counter, decimal(r.spec.Tokens)) // as Create of the production elector's store
 	s.do("HSET", s.keys.guard, "run", s.model.RunID(), "until", "0")
 	return s
 }
@@ -210,6 +211,8 @@ func (s *store) execute(k *call) {
 		s.audit(k, c.token)
 	case history.Observe:
 		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
+	case roster:
+		k.outcome.value, k.outcome.input = listed(s.call(k, s.scripts.Candidates, s.keys.candidates))
 	default:
 		reply := s.of(k.client.node).model.Do(s.now(), c.args...)
 		k.outcome.value, k.outcome.input = plain(reply)
@@ -242,10 +245,11 @@ func (s *store) confirm(k *call) {
 // call runs a script by its name, or by its text if the client sends it.
 func (s *store) call(k *call, script *redismodel.Script, keys []string) redismodel.Reply {
 	model := s.of(k.client.node).model
+	run := model.Run
 	if k.whole {
-		return model.Eval(s.now(), script, keys, s.args)
+		run = model.Eval
 	}
-	return model.Run(s.now(), script, keys, s.args)
+	return s.run.effects.executed(s, model, script, run(s.now(), script, keys, s.args))
 }
 
 // audit records what the server did, in its own order. Where replicas have to

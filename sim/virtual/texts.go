@@ -21,8 +21,9 @@ const (
 	// ByText runs the texts alone.
 	ByText
 	// Compared makes each run twice, by text and by port. The history is that of
-	// the text. It is an error if the two differ in anything. In a chain the
-	// texts are run alone.
+	// the text. It is an error if the two differ in anything: in what a script
+	// answers, stores or announces, or in the history. In a chain the texts are run
+	// alone.
 	Compared
 	// Sampled is Compared for one plan in SampleOf, by its seed, and else ByPort,
 	// as are chains.
@@ -44,11 +45,16 @@ func (w *World) plays(plan *sim.Plan) ScriptUse {
 	}
 }
 
-// compare makes the run of h again, by port, and says where the two differ.
-func (w *World) compare(ctx context.Context, plan sim.Plan, h *history.History) error {
-	again, err := w.carryOut(ctx, plan, false, nil, &w.other)
+// compare makes the run of h, whose effects are given, again, by port, and says
+// where the two differ.
+func (w *World) compare(ctx context.Context, plan sim.Plan, h *history.History, did *effects) error {
+	ported := &effects{}
+	again, err := w.carryOut(ctx, plan, how{effects: ported}, &w.other)
 	if err != nil {
 		return err
+	}
+	if text, port, differ := did.part(ported); differ {
+		return fmt.Errorf("virtual: seed %d: the scripts' text and their ports part: %s, or %s", plan.Seed, text, port)
 	}
 	for i := range min(len(h.Events), len(again.Events)) {
 		if text, port := &h.Events[i], &again.Events[i]; !reflect.DeepEqual(text, port) {
@@ -83,13 +89,14 @@ func (w *World) interpreter() *redismodel.Interpreter {
 
 // scripts are those of the subject.
 func (s Subject) scripts(texts bool) Scripts {
-	all := Scripts{redismodel.Acquire, redismodel.Renew, redismodel.Release, redismodel.Leader}
+	all := Scripts{redismodel.Acquire, redismodel.Renew, redismodel.Release, redismodel.Leader, redismodel.Candidates}
 	if texts {
-		all = Scripts{redismodel.AcquireText, redismodel.RenewText, redismodel.ReleaseText, redismodel.LeaderText}
+		all = Scripts{redismodel.AcquireText, redismodel.RenewText, redismodel.ReleaseText, redismodel.LeaderText, redismodel.CandidatesText}
 	}
 	own := s.Scripts
 	for _, script := range []struct{ of, own **redismodel.Script }{
 		{&all.Acquire, &own.Acquire}, {&all.Renew, &own.Renew}, {&all.Release, &own.Release}, {&all.Leader, &own.Leader},
+		{&all.Candidates, &own.Candidates},
 	} {
 		if *script.own != nil {
 			*script.of = *script.own

@@ -39,20 +39,59 @@ func TestTextsAreTheirPorts(t *testing.T) {
 // A world that compares runs the texts, and says where they part from the ports.
 func TestComparisonNoticesADifference(t *testing.T) {
 	plan := rough(1)
-	w := &World{Scripts: Compared}
-	h, err := w.Run(t.Context(), plan, "")
+	w, did := &World{}, &effects{}
+	h, err := w.carryOut(t.Context(), plan, how{texts: true, effects: did}, &w.room)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const at = 7
 	h.Events[at].Node += "?"
-	if err := w.compare(t.Context(), plan, h); err == nil || !strings.Contains(err.Error(), "event 8") {
+	if err := w.compare(t.Context(), plan, h, did); err == nil || !strings.Contains(err.Error(), "event 8") {
 		t.Errorf("event %d is another one: %v", at+1, err)
 	}
 	h.Events[at].Node = strings.TrimSuffix(h.Events[at].Node, "?")
 	h.Events = h.Events[:len(h.Events)-1]
-	if err := w.compare(t.Context(), plan, h); err == nil {
+	if err := w.compare(t.Context(), plan, h, did); err == nil {
 		t.Error("a missing event goes unnoticed")
+	}
+	did.all = did.all[:len(did.all)-1]
+	if err := w.compare(t.Context(), plan, h, did); err == nil || !strings.Contains(err.Error(), "or nothing") && !strings.Contains(err.Error(), "nothing, or") {
+		t.Errorf("a call is missing: %v", err)
+	}
+}
+
+// A script that does something else than its port is told even if nobody learns of it:
+// by what it answers, stores or announces.
+func TestEffectsAreCompared(t *testing.T) {
+	plan := rough(1)
+	plan.HandsOver = true
+	for what, change := range map[string]func(c *redismodel.Call, do func(*redismodel.Call) redismodel.Reply) redismodel.Reply{
+		"answers": func(c *redismodel.Call, do func(*redismodel.Call) redismodel.Reply) redismodel.Reply {
+			do(c)
+			return redismodel.Integer(2)
+		},
+		"stores": func(c *redismodel.Call, do func(*redismodel.Call) redismodel.Reply) redismodel.Reply {
+			reply := do(c)
+			c.HSet(c.Keys[1], "longest", "1")
+			return reply
+		},
+		"announces": func(c *redismodel.Call, do func(*redismodel.Call) redismodel.Reply) redismodel.Reply {
+			reply := do(c)
+			c.Publish(c.Args[1], "nothing of note")
+			return reply
+		},
+	} {
+		port := *redismodel.Release
+		w, did := &World{}, &effects{}
+		h, err := w.carryOut(t.Context(), plan, how{texts: true, effects: did}, &w.room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port.Run = func(c *redismodel.Call) redismodel.Reply { return change(c, redismodel.Release.Run) }
+		w.Subjects = map[string]Subject{plan.Subject: {Scripts: Scripts{Release: &port}}}
+		if err := w.compare(t.Context(), plan, h, did); err == nil || !strings.Contains(err.Error(), "their ports part: ") {
+			t.Errorf("%s something else: %v", what, err)
+		}
 	}
 }
 
@@ -61,10 +100,10 @@ func TestComparisonNoticesADifference(t *testing.T) {
 func TestScriptsOfASubject(t *testing.T) {
 	own := &redismodel.Script{Name: "own"}
 	s := Subject{Scripts: Scripts{Renew: own}}
-	if got, want := s.scripts(true), (Scripts{redismodel.AcquireText, own, redismodel.ReleaseText, redismodel.LeaderText}); got != want {
+	if got, want := s.scripts(true), (Scripts{redismodel.AcquireText, own, redismodel.ReleaseText, redismodel.LeaderText, redismodel.CandidatesText}); got != want {
 		t.Errorf("by text: %v", got)
 	}
-	if got, want := s.scripts(false), (Scripts{redismodel.Acquire, own, redismodel.Release, redismodel.Leader}); got != want {
+	if got, want := s.scripts(false), (Scripts{redismodel.Acquire, own, redismodel.Release, redismodel.Leader, redismodel.Candidates}); got != want {
 		t.Errorf("by port: %v", got)
 	}
 	w, compared := &World{Scripts: Sampled}, 0

@@ -93,7 +93,7 @@ func (c *Client) load(s *store) {
 	if !c.Loads || s.down {
 		return
 	}
-	for _, script := range []*redismodel.Script{s.scripts.Acquire, s.scripts.Renew, s.scripts.Release, s.scripts.Leader} {
+	for _, script := range []*redismodel.Script{s.scripts.Acquire, s.scripts.Renew, s.scripts.Release, s.scripts.Leader, s.scripts.Candidates} {
 		s.model.Load(script)
 	}
 }

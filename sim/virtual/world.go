@@ -111,18 +111,29 @@ type World struct {
 // Run carries out a plan and returns its history. There are no logs. A run
 // that is stopped by ctx returns the history so far and ctx's error.
 func (w *World) Run(ctx context.Context, plan sim.Plan, _ string) (*history.History, error) {
-	how := w.plays(&plan)
-	h, err := w.carryOut(ctx, plan, how != ByPort, w.Moments, &w.room)
-	if err != nil || how != Compared {
+	use := w.plays(&plan)
+	first := how{texts: use != ByPort, moments: w.Moments}
+	if use == Compared {
+		first.effects = &effects{}
+	}
+	h, err := w.carryOut(ctx, plan, first, &w.room)
+	if err != nil || use != Compared {
 		return h, err
 	}
-	return h, w.compare(ctx, plan, h)
+	return h, w.compare(ctx, plan, h, first.effects)
+}
+
+// how is how a plan is carried out.
+type how struct {
+	texts   bool         // the scripts are run by their text
+	moments func(Moment) // see World.Moments
+	effects *effects     // what is noted of the scripts; nil: nothing
 }
 
 // carryOut makes the history of one run, in the room that is given if the world
 // uses it again.
-func (w *World) carryOut(ctx context.Context, plan sim.Plan, texts bool, moments func(Moment), room *[]history.Event) (*history.History, error) {
-	r, err := w.prepare(plan, texts, moments)
+func (w *World) carryOut(ctx context.Context, plan sim.Plan, as how, room *[]history.Event) (*history.History, error) {
+	r, err := w.prepare(plan, as)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +156,8 @@ func (w *World) carryOut(ctx context.Context, plan sim.Plan, texts bool, moments
 // The events of a history are valid until take returns, and no longer; its error
 // is that of the run.
 func (w *World) Chain(ctx context.Context, plan sim.Plan, least int, take func(*history.History) error) error {
-	how := w.Scripts // two chains are not compared: how would one wait for the other?
-	r, err := w.prepare(plan, how == ByText || how == Compared, w.Moments)
+	use := w.Scripts // two chains are not compared: how would one wait for the other?
+	r, err := w.prepare(plan, how{texts: use == ByText || use == Compared, moments: w.Moments})
 	if err != nil {
 		return err
 	}
@@ -165,7 +176,7 @@ func header(plan sim.Plan) history.Header {
 	return h
 }
 
-func (w *World) prepare(plan sim.Plan, texts bool, moments func(Moment)) (*run, error) {
+func (w *World) prepare(plan sim.Plan, as how) (*run, error) {
 	subject, known := w.Subjects[plan.Subject]
 	if !known {
 		subject, known = electors[plan.Subject]
@@ -173,7 +184,5 @@ func (w *World) prepare(plan sim.Plan, texts bool, moments func(Moment)) (*run, 
 	if !known {
 		return nil, fmt.Errorf("virtual: no subject is called %q here: there are %s", plan.Subject, strings.Join(w.Names(), ", "))
 	}
-	r := w.newRun(plan, subject, texts)
-	r.moments = moments
-	return r, nil
+	return w.newRun(plan, subject, as), nil
 }

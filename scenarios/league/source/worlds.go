@@ -83,6 +83,15 @@ func worlds() []world {
 			},
 			read: readRun, cases: len(virtualScenarios),
 		}, {
+			name: "explored", from: "cmd/chaos", kinds: []Kind{Quorum},
+			call: func(n int) (args, env []string, more bool) {
+				if n >= len(explored) {
+					return nil, nil, false
+				}
+				return []string{"explore", explored[n], "--json", "--limit", "600000"}, nil, true
+			},
+			read: readExplore,
+		}, {
 			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
 			call: drawn("^TestDrawn$", 40, "RECOUNT_SHOW=1"), begins: "case ",
 			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`),
@@ -119,6 +128,10 @@ var (
 	virtualScenarios = []string{"quorum-minority-down", "quorum-node-amnesia", "quorum-lagging-nodes", "store-split", "store-failover", "resign-leader", "store-loss"}
 	liveScenarios    = []string{"isolated-old-master", "quorum-minority-down", "quorum-node-amnesia", "quorum-lagging-nodes", "slow-renewals", "store-crash"}
 )
+
+// explored are the small worlds of several stores, of which every schedule is tried
+// that can be reached until there are too many states.
+var explored = []string{"majority-late", "majority", "majority-amnesia", "majority-ghosts"}
 
 // drawn calls a test that draws so many cases from a number on.
 func drawn(run string, cases int, env ...string) func(n int) (args, env []string, more bool) {
@@ -162,6 +175,21 @@ func readRun(line string) (find, bool) {
 		}
 	}
 	return find{}, false
+}
+
+// readExplore reads what chaos explore --json prints. A case is a state.
+func readExplore(line string) (find, bool) {
+	var said struct {
+		Worlds []struct {
+			World, Broken string
+			States        int
+		}
+	}
+	if json.Unmarshal([]byte(line), &said) != nil || len(said.Worlds) == 0 {
+		return find{}, false
+	}
+	w := said.Worlds[0]
+	return find{w.Broken, w.World + ": " + w.Broken, w.States}, w.Broken != ""
 }
 
 // parted reads that a script's text and its port to Go did not do the same.

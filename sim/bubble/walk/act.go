@@ -10,7 +10,7 @@ import (
 )
 
 // step is the act as a step of a schedule.
-func (a Act) step(nodes []string) faults.Step {
+func (a Act) step(nodes []string, lag time.Duration) faults.Step {
 	step := faults.Step{At: a.At, For: a.For, Target: faults.Store}
 	switch {
 	case a.node() && a.Node < 0:
@@ -28,7 +28,7 @@ func (a Act) step(nodes []string) faults.Step {
 	case Resign:
 		step.Fault = faults.Resign{}
 	default:
-		step.Fault = arranged{a, nodes}
+		step.Fault = arranged{a, nodes, lag}
 	}
 	return step
 }
@@ -38,6 +38,7 @@ func (a Act) step(nodes []string) faults.Step {
 type arranged struct {
 	Act
 	nodes []string
+	lag   time.Duration // of the server, where nothing makes it longer
 }
 
 var _ faults.Fault = arranged{}
@@ -67,7 +68,7 @@ func (f arranged) Apply(_ context.Context, w faults.World, _ []string) (string, 
 	case Forget:
 		o.Forget(f.Server)
 	case Lag:
-		o.Lag(f.Server, f.By)
+		o.Lag(f.Server, f.lag+f.By)
 	case CutOne:
 		o.Cut(f.nodes[f.Node], f.Server, faults.CutBoth)
 	case Slow:
@@ -89,7 +90,7 @@ func (f arranged) Heal(_ context.Context, w faults.World, _ []string) (string, e
 	case Sever:
 		o.Sever(f.Server, false)
 	case Lag:
-		o.Lag(f.Server, 0)
+		o.Lag(f.Server, f.lag)
 	case CutOne:
 		o.Mend(f.nodes[f.Node], f.Server)
 	case Slow:
@@ -113,8 +114,40 @@ func (f arranged) among(bits uint) (names []string) {
 	return names
 }
 
+// settle puts the servers of a case where they are.
+type settle struct{ Case }
+
+// Name implements faults.Fault.
+func (settle) Name() string { return "settle" }
+
+// Params implements faults.Fault.
+func (settle) Params() map[string]any { return nil }
+
+// Apply implements faults.Fault.
+func (f settle) Apply(_ context.Context, w faults.World, _ []string) (string, error) {
+	f.spread(bubble.OperatorsOf(w))
+	return "all servers are where they are", nil
+}
+
+// Heal implements faults.Fault.
+func (settle) Heal(context.Context, faults.World, []string) (string, error) { return "", nil }
+
+// Effect implements faults.Fault.
+func (settle) Effect() faults.Effect {
+	return faults.Effect{Summary: "the servers of a walk are apart", Store: true, Void: true, Instant: true}
+}
+
+// spread makes what is written reach each server as late as it is far away.
+func (c Case) spread(o bubble.Operators) {
+	for i := range c.Servers {
+		if c.Far > 0 {
+			o.Lag(i, c.lag(i))
+		}
+	}
+}
+
 // gather is the end of a walk: all servers run and know their places.
-type gather struct{}
+type gather struct{ Case }
 
 // Name implements faults.Fault.
 func (gather) Name() string { return "gather" }
@@ -123,8 +156,10 @@ func (gather) Name() string { return "gather" }
 func (gather) Params() map[string]any { return nil }
 
 // Apply implements faults.Fault.
-func (gather) Apply(_ context.Context, w faults.World, _ []string) (string, error) {
-	bubble.OperatorsOf(w).Gather()
+func (f gather) Apply(_ context.Context, w faults.World, _ []string) (string, error) {
+	o := bubble.OperatorsOf(w)
+	o.Gather()
+	f.spread(o)
 	return "all servers run, and follow the primary", nil
 }
 
@@ -147,6 +182,9 @@ func (c Case) ends() time.Duration {
 
 func (c Case) String() string {
 	text := fmt.Sprintf("%s of %d, %d confirm, %d candidates, lease %v, latency %v", c.Topology, c.Servers, c.Replicas, c.Nodes, c.Lease, c.Latency)
+	if c.Far > 0 {
+		text += fmt.Sprintf(", the farthest replica %v behind", c.Far)
+	}
 	for _, a := range c.Acts {
 		text += "\n   " + a.String()
 	}

@@ -27,6 +27,7 @@ type Case struct {
 	Nodes    int // candidates
 	Lease    time.Duration
 	Latency  time.Duration // of a message
+	Far      time.Duration // by how much later than at the nearest one a write is at the farthest replica
 	Acts     []Act         // ordered by time
 }
 
@@ -145,7 +146,25 @@ func Draw(seed uint64) Case {
 		d.draw(at)
 	}
 	slices.SortStableFunc(d.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	d.distances(rand.New(rand.NewPCG(seed, 1)))
 	return d.Case
+}
+
+// distances draws how far apart the servers are, from numbers of its own: whatever
+// else was drawn is what it was when there were none. Confirmations have a tenth of a
+// second.
+func (d *drawer) distances(r *rand.Rand) {
+	if d.Replicas > 0 && r.IntN(2) == 0 {
+		d.Far = between(r, time.Millisecond, min(40*time.Millisecond, d.Lease/50))
+	}
+}
+
+// lag is how far away a server is from the others.
+func (c Case) lag(server int) time.Duration {
+	if c.Servers < 2 {
+		return 0
+	}
+	return c.Far * time.Duration(server) / time.Duration(c.Servers-1)
 }
 
 // between draws evenly by orders of magnitude.
@@ -251,7 +270,7 @@ func (c Case) Scaled(lease time.Duration) Case {
 		a := &c.Acts[i]
 		a.At, a.For, a.By = scale(a.At), scale(a.For), scale(a.By)
 	}
-	c.Latency, c.Lease = scale(c.Latency), lease
+	c.Latency, c.Far, c.Lease = scale(c.Latency), scale(c.Far), lease
 	return c
 }
 
@@ -293,6 +312,9 @@ func (c Case) Simpler() []Case {
 	}
 	if c.Replicas > 0 {
 		add(func(one *Case) { one.Replicas = 0 })
+	}
+	if c.Far > 0 {
+		add(func(one *Case) { one.Far = 0 })
 	}
 	return all
 }

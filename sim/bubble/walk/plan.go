@@ -19,10 +19,13 @@ func (c Case) Plan() sim.Plan {
 		Promises: c.promises(),
 	}
 	nodes := p.NodeNames()
-	for _, a := range c.Acts {
-		p.Schedule = append(p.Schedule, a.step(nodes))
+	if c.Far > 0 {
+		p.Schedule = append(p.Schedule, faults.Step{Fault: settle{c}, Target: faults.Store})
 	}
-	p.Schedule = append(p.Schedule, faults.Step{At: c.ends() + c.Lease/10, Fault: gather{}, Target: faults.Store})
+	for _, a := range c.Acts {
+		p.Schedule = append(p.Schedule, a.step(nodes, c.lag(a.Server)))
+	}
+	p.Schedule = append(p.Schedule, faults.Step{At: c.ends() + c.Lease/10, Fault: gather{c}, Target: faults.Store})
 	return p
 }
 

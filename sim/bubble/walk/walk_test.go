@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,14 +21,27 @@ import (
 func carryOut(t *testing.T, c walk.Case) []checker.Finding {
 	t.Helper()
 	var h *history.History
+	var untrue []checker.Finding
+	var mu sync.Mutex
+	tell := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(untrue) == 0 {
+			untrue = append(untrue, checker.Finding{Promise: toldTruly, Verdict: checker.Fail, Reason: what})
+		}
+	}
 	bubbletest.Run(t, c.Seed, func(t *testing.T) {
 		var err error
-		if h, err = (&bubble.World{}).Run(t.Context(), c.Plan(), ""); err != nil {
+		if h, err = (&bubble.World{Untrue: tell}).Run(t.Context(), c.Plan(), ""); err != nil {
 			t.Errorf("case %d: %v", c.Seed, err)
 		}
 	})
-	return wrong(h)
+	return append(wrong(h), untrue...)
 }
+
+// toldTruly says that a candidate is told that it has the lease only if as many servers
+// hold it as have to, and that it has it no more only if the server does not hold it.
+const toldTruly checker.Promise = "ToldTruly"
 
 // wrong is what is wrong in a history: what was broken, and that nobody came to lead.
 func wrong(h *history.History) []checker.Finding {

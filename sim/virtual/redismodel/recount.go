@@ -9,22 +9,23 @@ import (
 
 // The scripts of elector/redisstore, by the names of their files: the text of
 // each, with shared.lua in front, is there, as is what its keys and arguments
-// are. The last key, the audit's list, may be left out. What the scripts note
-// for those who look (candidates and terms), and no answer depends on, the
-// ports leave out.
+// are. The last key, the audit's list, may be left out. The terms, which the
+// scripts note for those who look, and no answer depends on, the ports leave out.
 var (
-	Acquire = &Script{Name: "acquire", Run: acquire}
-	Renew   = &Script{Name: "renew", Run: renew}
-	Release = &Script{Name: "release", Run: release}
-	Leader  = &Script{Name: "leader", Run: leader}
+	Acquire    = &Script{Name: "acquire", Run: acquire}
+	Renew      = &Script{Name: "renew", Run: renew}
+	Release    = &Script{Name: "release", Run: release}
+	Leader     = &Script{Name: "leader", Run: leader}
+	Candidates = &Script{Name: "candidates", Run: candidates}
 )
 
 // The same scripts by their text, word for word as the store sends it.
 var (
-	AcquireText = compiled("acquire", scripts.Acquire())
-	RenewText   = compiled("renew", scripts.Renew())
-	ReleaseText = compiled("release", scripts.Release())
-	LeaderText  = compiled("leader", scripts.Leader())
+	AcquireText    = compiled("acquire", scripts.Acquire())
+	RenewText      = compiled("renew", scripts.Renew())
+	ReleaseText    = compiled("release", scripts.Release())
+	LeaderText     = compiled("leader", scripts.Leader())
+	CandidatesText = compiled("candidates", scripts.Candidates())
 )
 
 // compiled is Compile for a text that is known to be right.
@@ -64,6 +65,7 @@ func acquire(c *Call) Reply {
 	c.SetPX(lease, value, ttl)
 	hold(c, lease, guard, value, now+ttl, ttl)
 	c.HDel(guard, "seed", "to", "reserved")
+	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7])
 	auditCall(c, 5, "acquire", nonce, c.Args[5], token, true)
 	if listening > 0 { // else nobody would get it
 		c.Publish(channel, "granted "+token+" "+c.Args[2]+" "+number(listening))
@@ -84,7 +86,10 @@ func occupied(c *Call, token, holder string) Reply {
 
 func refuseAcquire(c *Call, token, holder string, remaining, remark int64) Reply {
 	auditCall(c, 5, "acquire", c.Args[1], c.Args[5], token, false)
-	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(c.Subscribers(c.Args[4])), Integer(remark))
+	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
+	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7])
+	forget(c, roster, now, c.Int(c.Args[2]), listening)
+	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark))
 }
 
 // withheld is for how long nobody may be granted the lease, and why.
@@ -165,6 +170,7 @@ func renew(c *Call) Reply {
 		} else {
 			hold(c, lease, guard, value, now+ttl, ttl)
 		}
+		heard(c, c.Keys[2], c.Args[5], now, c.Args[1], c.Args[6])
 	}
 	auditCall(c, 3, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	return truth(held)

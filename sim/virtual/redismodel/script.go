@@ -91,6 +91,14 @@ func (c *Call) fail(reply Reply) {
 	}
 }
 
+// pcall does what may fail: then the script goes on, as after redis.pcall.
+func (c *Call) pcall(f func()) {
+	if c.failure == "" {
+		f()
+		c.failure = ""
+	}
+}
+
 // writes tells whether the script may write: it has not failed, and the server
 // lets it. What has begun to write may go on even if memory is short.
 func (c *Call) writes(grows bool) bool {

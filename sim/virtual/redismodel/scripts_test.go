@@ -8,8 +8,8 @@ import (
 
 const (
 	leaseKey, counterKey, guardKey, auditKey, channel = "{e}:lease", "{e}:token", "{e}:guard", "{e}:audit", "{e}:wake"
-	// What is noted there, the ports leave out.
-	rosterKey, termsKey = "{e}:candidates", "{e}:terms"
+	rosterKey                                         = "{e}:candidates"
+	termsKey                                          = "{e}:terms" // what is noted there, the ports leave out
 )
 
 // electionKeys are the keys of acquire.
@@ -25,6 +25,7 @@ var (
 		"", "foreign", "r1", "r1 ", "r1 1", "r1 1 x", "r1  x n1", "r1 1  n1", "r1 a x n1", "r1 1x x n1", "r2 1 x n1", "r1 1 x\ty n1", "r1 1 x\vn1 n2", "r1 1 x\n n1", "r1 1 x\fy n1", "r1 1 x\ry n1", "r1 1 x\x00y n1", "r1 1 x\ny", "r1 01 x n1", "r1 1 x  ", "r1 -1 x n1", "R1 1 x n1", " r1 1 x n1",
 	}
 	someCounters = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
+	someNotes    = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
 )
 
 // drawScript draws a call of a script, or a command that leaves something odd
@@ -50,6 +51,9 @@ func drawScript(t *rapid.T) step {
 	case 6:
 		return step{script: Release, keys: keys(lease[0], guardKey, termsKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400"}}
 	case 7:
+		if rapid.Bool().Draw(t, "who lives") {
+			return step{script: Candidates, keys: []string{rosterKey}}
+		}
 		return step{script: Leader, keys: lease}
 	default:
 		return step{args: drawState(t)}
@@ -58,7 +62,7 @@ func drawScript(t *rapid.T) step {
 
 // drawState draws a command of somebody who is not an elector.
 func drawState(t *rapid.T) []string {
-	switch pick(t, []string{"lease", "lease", "guard", "counter", "expire", "persist", "del", "hash", "list", "no list"}) {
+	switch pick(t, []string{"lease", "lease", "guard", "counter", "expire", "persist", "del", "hash", "roster", "list", "no list"}) {
 	case "lease":
 		args := []string{"SET", leaseKey, pick(t, someLeases)}
 		if rapid.Bool().Draw(t, "with a time to live") {
@@ -76,7 +80,9 @@ func drawState(t *rapid.T) []string {
 	case "del":
 		return []string{"DEL", pick(t, []string{leaseKey, counterKey, guardKey, auditKey})}
 	case "hash":
-		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "f", "v"}
+		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, rosterKey, auditKey}), "f", "v"}
+	case "roster":
+		return []string{"HSET", rosterKey, pick(t, someIDs), pick(t, someNotes)}
 	case "list":
 		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "line"}
 	default:
@@ -93,7 +99,7 @@ func drawScripts(t *rapid.T, back bool) []step {
 		}
 		steps = append(steps, drawScript(t))
 	}
-	return append(steps, look([]string{leaseKey, counterKey, guardKey, auditKey})...)
+	return append(steps, look([]string{leaseKey, counterKey, guardKey, rosterKey, auditKey})...)
 }
 
 // The ports of the scripts answer as their Lua texts do on a real server, and

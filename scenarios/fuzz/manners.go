@@ -1,0 +1,54 @@
+package fuzz
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Manners are what is different about an election and its candidates beside timings
+// and network. The zero value is the plainest.
+type Manners struct {
+	Tokens    uint64        // that the election has had before
+	LongLease time.Duration // of every other candidate; 0: that of the others
+	HandsOver bool          // a leader that resigns hands over to another candidate
+}
+
+var (
+	pasts   = rapid.SampledFrom([]uint64{0, 0, 0, 7, 8, 98, 9998}) // soon there is another digit
+	longers = rapid.SampledFrom([]time.Duration{0, 0, 0, 2, 3})    // in halves of a lease more
+	heirs   = rapid.SampledFrom([]bool{false, false, true})
+)
+
+// drawManners comes last: what was drawn before it is what it was when there were
+// none.
+func drawManners(t *rapid.T, c *Case) {
+	c.Tokens = pasts.Draw(t, "tokens")
+	if more := longers.Draw(t, "long lease"); more > 0 {
+		c.LongLease = (c.Timings.Lease + more*c.Timings.Lease/2).Round(time.Millisecond)
+	}
+	c.HandsOver = heirs.Draw(t, "hands over")
+}
+
+// longest is the longest lease of all.
+func (c *Case) longest() time.Duration { return max(c.Timings.Lease, c.LongLease) }
+
+// reserved is for how long a lease that is handed over is kept for its heir.
+func (c *Case) reserved() time.Duration {
+	if !c.HandsOver {
+		return 0
+	}
+	return 2*requestTimeout(c.Timings) + c.Timings.Retry
+}
+
+func (m *Manners) validate(lease time.Duration) error {
+	const mostTokens = 1_000_000_000_000 // more could be in use only in centuries
+	switch {
+	case m.Tokens > mostTokens:
+		return wrong("\"tokens\" is %d: give at most %d", m.Tokens, uint64(mostTokens))
+	case m.LongLease != 0 && (m.LongLease <= lease || m.LongLease > maxLease || m.LongLease%time.Millisecond != 0):
+		return wrong("\"long_lease\" is %v: give a multiple of 1ms above \"lease\" and up to %v, or leave it out", m.LongLease, maxLease)
+	default:
+		return nil
+	}
+}

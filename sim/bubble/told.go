@@ -1,0 +1,78 @@
+package bubble
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+)
+
+// A candidate that is told that it has the lease relies on so many servers that hold
+// it: of independent ones on a majority, and on one with Options.Replicas besides. One
+// that is told that it has it no more relies on the server that said so. Whether it
+// was told the truth can be seen in that moment, long before two lead because of it.
+
+// milliseconds are what servers round times to, and timers are late by.
+const milliseconds = 3 * time.Millisecond
+
+// told looks at what a candidate was told of the operation that it asked for.
+func (p *process) told(asked, e history.Event) {
+	r := p.node.run
+	if r.untrue == nil || asked.Op == 0 || r.touched.Load() >= int64(asked.At) {
+		return // whoever changes the servers meanwhile changes what they hold
+	}
+	now := r.recorder.Now()
+	switch {
+	case e.Kind == history.Ok && (e.Call == history.Acquire || e.Call == history.Renew):
+		left := asked.TTL - (now - asked.At) - milliseconds
+		if left <= 0 {
+			return // it may be over by now
+		}
+		if have, need := p.holders(e, left), r.relied(); have < need {
+			r.untrue(fmt.Sprintf("%s was told %s of token %d, which %d servers have to hold: %d do", e.Node, e.Call, e.Token, need, have))
+		}
+	case e.Kind == history.Fail && e.Call == history.Renew && len(r.stores) == 1:
+		if server := r.store.wayOf(p.node).Target(); p.holds(r.store, server.(Server), e, milliseconds) { //nolint:forcetypeassert // all ways lead to servers
+			r.untrue(fmt.Sprintf("%s was told that it does not have token %d, which the server holds for it", e.Node, e.Token))
+		}
+	}
+}
+
+// relied is how many servers have to hold a lease that somebody believes in.
+func (r *run) relied() int {
+	if n := len(r.stores); n > 1 {
+		return n/2 + 1
+	}
+	return 1 + r.plan.Replicas
+}
+
+// holders are the servers that hold the candidate's lease for so long. One that
+// cannot be asked may.
+func (p *process) holders(e history.Event, left time.Duration) (n int) {
+	for _, s := range p.node.run.stores {
+		for _, m := range s.members {
+			if !m.Answers() || p.holds(s, m, e, left) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// holds tells whether a server holds the candidate's lease, with the token or, where
+// servers know nothing of each other, a larger one.
+func (p *process) holds(s *store, m Server, e history.Event, left time.Duration) (holds bool) {
+	m.With(func(do Do) {
+		parts := strings.SplitN(do("GET", s.keys.lease).Text, " ", 4)
+		if len(parts) < 4 || sim.NodeOf(parts[3]) != e.Node {
+			return
+		}
+		token, err := strconv.ParseUint(parts[1], 10, 64)
+		holds = err == nil && token >= e.Token && (token == e.Token || !s.alone) &&
+			time.Duration(do("PTTL", s.keys.lease).Int)*time.Millisecond >= left
+	})
+	return holds
+}

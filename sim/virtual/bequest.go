@@ -1,0 +1,52 @@
+package virtual
+
+import (
+	"slices"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// roster is the call that asks the store who competes. Histories have none of it.
+const roster history.Call = "candidates"
+
+// bequest is the hand-over of a leader that is asked to stop: as the production
+// elector's Transfer it asks who competes, and resigns in favour of one of those. It
+// may be one that is gone.
+type bequest shell
+
+// bequeath begins it.
+func (e *shell) bequeath() {
+	e.node.ask((*bequest)(e), command{call: roster, quiet: true}, e.timeout)
+}
+
+// listed reads the answer of candidates.
+func listed(r redismodel.Reply) (any, machine.Input) {
+	if r.Kind != redismodel.Array {
+		return nil, failed(r)
+	}
+	return plain(r)
+}
+
+// called implements caller.
+func (b *bequest) called(k *call) {
+	e := (*shell)(b)
+	if heirs := e.heirs(k); len(heirs) > 0 && e.term.believes {
+		heir := heirs[e.node.random.below(len(heirs))]
+		e.step(machine.Input{Kind: machine.Resign, Token: e.term.token, Holder: heir})
+	}
+	e.step(machine.Input{Kind: machine.Stop})
+}
+
+// heirs are the others that the store has heard of, in the order of their names.
+func (e *shell) heirs(k *call) (all []string) {
+	listed, _ := k.outcome.value.([]any) // an error: nobody
+	for i := 0; i+2 < len(listed); i += 3 {
+		if id, _ := listed[i].(string); id != e.id {
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
@@ -53,18 +54,22 @@ func foreigners(t *testing.T) []foreign {
 	return list
 }
 
-// builtElectors is a folder with the electors in Go.
-func builtElectors(t *testing.T) string {
-	t.Helper()
+// buildElectors makes a folder with the electors in Go, when it is called first.
+func buildElectors(t *testing.T) func() string {
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir, "./"+electorsFolder+"/go/watch", "./"+electorsFolder+"/go/getset").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return dir
+	return sync.OnceValue(func() string {
+		build := exec.Command("go", "build", "-o", dir, "./"+electorsFolder+"/go/watch", "./"+electorsFolder+"/go/getset")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // it may have been compiled so before
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return dir
+	})
 }
 
-// exec is the command that runs the elector; those in Go are in the folder built.
-func (f foreign) exec(t *testing.T, built string) string {
+// exec is the command that runs the elector; those in Go are in the folder that is
+// built.
+func (f foreign) exec(t *testing.T, build func() string) string {
 	t.Helper()
 	kind, _, _ := strings.Cut(f.command, "/")
 	path, err := filepath.Abs(filepath.Join(electorsFolder, f.command))
@@ -83,7 +88,7 @@ func (f foreign) exec(t *testing.T, built string) string {
 	case "shell":
 		return "sh " + path
 	}
-	return filepath.Join(built, filepath.Base(path))
+	return filepath.Join(build(), filepath.Base(path))
 }
 
 // Foreign electors of many kinds get the verdicts that were written down before
@@ -96,11 +101,11 @@ func TestForeignElectors(t *testing.T) {
 	if len(list) < 12 {
 		t.Fatalf("the table has %d electors", len(list))
 	}
-	built := builtElectors(t)
+	build := buildElectors(t)
 	for _, f := range list {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			command := f.exec(t, built)
+			command := f.exec(t, build)
 			const tries = 3 // a busy machine may spoil a run
 			for try := 1; ; try++ {
 				why := f.differs(t, command, try)

@@ -47,7 +47,9 @@ var chaos = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/chaos").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", path, "../../cmd/chaos")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // it may have been compiled so before
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return path, nil

@@ -162,6 +162,7 @@ type Machine struct {
 	rivalry Rivalry
 
 	sorted   []*claim // of a settled state: see Settle
+	spare    spare    // see LoadState
 	requests []Request
 	endings  []Ending
 }

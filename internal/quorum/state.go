@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -37,11 +36,6 @@ func (m *Machine) Settle(now time.Duration, nonce string, least uint64) {
 		if k.floor <= least {
 			k.floor = 0
 		}
-	}
-	for _, c := range m.claims {
-		c.concerned = c.latest != nil || c.nonce == nonce
-	}
-	for _, k := range m.calls {
 		k.claim.concerned = true
 	}
 	for i := range m.flights {
@@ -54,40 +48,47 @@ func (m *Machine) Settle(now time.Duration, nonce string, least uint64) {
 		}
 		f.claim.concerned = f.claim.concerned || f.concerns()
 	}
+	m.sorted = m.sorted[:0]
 	for at, c := range m.claims {
-		if !c.concerned {
+		if !c.concerned && c.latest == nil && c.nonce != nonce {
 			delete(m.claims, at)
 			continue
 		}
-		oldest := now - c.TTL*3/4 - time.Millisecond // is not fresh: see fresh
-		c.Sent = max(c.Sent, oldest)
-		for n := range c.Nodes {
-			h := &c.Nodes[n]
-			h.asked = max(h.asked, oldest)
-			if !h.gone {
-				h.asked = oldest
-			}
+		c.settle(now)
+		i := len(m.sorted)
+		for i > 0 && m.sorted[i-1].nonce > c.nonce {
+			i--
+		}
+		m.sorted = slices.Insert(m.sorted, i, c)
+	}
+	for _, k := range m.calls {
+		k.claim.concerned = false
+	}
+	for i := range m.flights {
+		m.flights[i].claim.concerned = false
+	}
+}
+
+// settle makes times no older than anybody can tell.
+func (c *claim) settle(now time.Duration) {
+	oldest := now - c.TTL*3/4 - time.Millisecond // is not fresh: see fresh
+	c.Sent = max(c.Sent, oldest)
+	for n := range c.Nodes {
+		h := &c.Nodes[n]
+		h.asked = max(h.asked, oldest)
+		if !h.gone {
+			h.asked = oldest
 		}
 	}
-	m.sort()
 }
 
 // concerns says whether the answer changes anything of the claim.
 func (f *flight) concerns() bool { return !f.call.over || f.ask <= AskRenew || f.next != noNext }
 
-// sort puts the claims into the order of their nonces.
-func (m *Machine) sort() {
-	m.sorted = m.sorted[:0]
-	for _, c := range m.claims {
-		m.sorted = append(m.sorted, c)
-	}
-	slices.SortFunc(m.sorted, func(a, b *claim) int { return cmp.Compare(a.nonce, b.nonce) })
-}
-
 // MentionTokens tells every token of a settled state.
 func (m *Machine) MentionTokens(mention func(uint64)) {
 	mention(m.high)
-	for _, c := range m.claims {
+	for _, c := range m.sorted {
 		mention(c.Token)
 		for n := range c.Nodes {
 			mention(c.Nodes[n].Token)
@@ -212,130 +213,13 @@ func (m *Machine) appendFlight(b []byte, f *flight, claims []*claim, now time.Du
 	return append(b, c.Token(token), c.Span(began-now))
 }
 
-// reader takes bytes one after another.
-type reader struct {
-	bytes []byte
-	now   time.Duration
-	*Codes
-}
-
-func (r *reader) byte() byte {
-	b := r.bytes[0]
-	r.bytes = r.bytes[1:]
-	return b
-}
-
-func (r *reader) token() uint64 { return uint64(r.byte()) }
-
-func (r *reader) time() time.Duration { return r.now + r.SpanOf(r.byte()) }
-
-// LoadState makes the machine go on at the time now from a state that AppendState
-// wrote, and returns the bytes behind it. LoadNode must follow, for each node.
-func (m *Machine) LoadState(b []byte, now time.Duration, c *Codes) (rest []byte) {
-	r := &reader{b, now, c}
-	m.now, m.last, m.told, m.rivalry = 0, 0, 0, Rivalry{}
-	m.flights, m.calls = m.flights[:0], m.calls[:0]
-	clear(m.claims)
-	m.high = r.token()
-	counts := r.byte()
-	latest := make([]byte, counts>>4)
-	claims := make([]*claim, counts>>4)
-	for i := range claims {
-		own := &claim{name: name{c.ID, c.NonceOf(r.byte())}, Claim: NewClaim(m.cfg.Nodes), touched: now}
-		own.Token, own.Sent, own.TTL, latest[i] = r.token(), r.time(), r.time()-now, r.byte()
-		own.open = latest[i]&bitOpen != 0
-		claims[i], m.claims[own.name] = own, own
-	}
-	m.sorted = claims
-	for range counts & 15 {
-		m.calls = append(m.calls, m.loadCall(r, claims))
-	}
-	for i, own := range claims {
-		if at := latest[i] >> 1; at > 0 {
-			own.latest = m.calls[at-1]
-		}
-	}
-	return r.bytes
-}
-
-func (m *Machine) loadCall(r *reader, claims []*claim) *call {
-	head, n := r.byte(), m.cfg.Nodes
-	own := claims[head&15]
-	k := &call{
-		kind: InputKind(head >> 4), number: uint64(len(m.calls)) + 1, claim: own, ttl: own.TTL, patience: r.Patience,
-		Attempt: Attempt{Verdicts: make([]Verdict, n)}, errs: make([]error, n),
-	}
-	k.token, k.began = r.token(), r.time()
-	flags := r.byte()
-	k.Late, k.hurried, k.failed = flags&bitLate != 0, flags&bitHurried != 0, flags&bitFailed != 0
-	if k.floor = r.token(); k.hurried && !k.Late {
-		k.grace = r.time()
-	}
-	if k.kind == BeginAcquire {
-		k.Tokens, k.aligned = make([]uint64, n), make([]int, n)
-		k.refused = Refused{Denials: make([]*Denial, n), Freed: make([]bool, n)}
-	}
-	return k
-}
-
-// LoadNode reads what AppendNode wrote, of node n now, and returns the bytes
-// behind it. The requests are numbered on in the order in which they are read.
-func (m *Machine) LoadNode(b []byte, n int, now time.Duration, c *Codes) (rest []byte) {
-	r := &reader{b, now, c}
-	claims := m.sorted
-	for _, own := range claims {
-		h := &own.Nodes[n]
-		h.Token, h.Dropped = r.token(), r.token()
-		flags := r.byte()
-		h.Counted, h.gone, h.asked = flags&bitCounted != 0, flags&bitGone != 0, r.time()
-	}
-	for _, k := range m.calls {
-		v := r.byte()
-		k.Verdicts[n] = Verdict(v & (bitFreed - 1))
-		if k.kind != BeginAcquire {
-			continue
-		}
-		k.refused.Freed[n], k.aligned[n] = v&bitFreed != 0, int(v>>alignedAt)
-		if v&bitDenied != 0 {
-			k.refused.Denials[n] = &Denial{}
-		}
-		if k.Verdicts[n] == Yes {
-			k.Tokens[n] = r.token()
-		}
-	}
-	for range r.byte() {
-		m.flights = append(m.flights, m.loadFlight(r, n, claims))
-	}
-	return r.bytes
-}
-
-func (m *Machine) loadFlight(r *reader, n int, claims []*claim) flight {
-	m.last++
-	head, of := r.byte(), r.byte()
-	f := flight{
-		number: m.last, node: n, ask: Ask(head & (1<<nextAt - 1)), next: next(head &^ bitSilent >> nextAt), silent: head&bitSilent != 0,
-		token: r.token(), floor: r.token(),
-	}
-	if at := of >> 4; at == noClaim {
-		f.claim = &claim{Claim: NewClaim(m.cfg.Nodes)}
-	} else {
-		f.claim = claims[at]
-	}
-	if at := of & 15; at != overCall {
-		f.call = m.calls[at]
-		return f
-	}
-	f.call = &call{over: true, claim: f.claim, ttl: f.claim.TTL, patience: r.Patience, token: r.token(), began: r.time()}
-	return f
-}
-
 // Requests is the number of the last request.
 func (m *Machine) Requests() uint64 { return m.last }
 
-// AppendNonces appends the nonces of all claims.
+// AppendNonces appends the nonces of all claims of a settled state, in their order.
 func (m *Machine) AppendNonces(list []string) []string {
-	for at := range m.claims {
-		list = append(list, at.nonce)
+	for _, c := range m.sorted {
+		list = append(list, c.nonce)
 	}
 	return list
 }

@@ -12,7 +12,7 @@ import (
 // made again from the rest ("made").
 var fields = map[string]string{
 	"Machine": "cfg:setting choose:setting now:made claims:written crowd:made calls:written flights:written last:made high:written told:told " +
-		"rivalry:told sorted:made requests:made endings:made",
+		"rivalry:told sorted:made spare:made requests:made endings:made",
 	"claim":       "Claim:written name:written touched:made latest:written open:written concerned:made",
 	"name":        "id:setting nonce:written",
 	"Claim":       "Nodes:written TTL:written Token:written Sent:written",

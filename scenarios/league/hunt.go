@@ -26,6 +26,7 @@ type Hunt struct {
 type Sighting struct {
 	Found     bool
 	Failed    fuzz.Failed // by which it was found
+	Seed      uint64      // with which it is found at once
 	Schedules int         // or runs of a scenario: how many it took, or were made in vain
 	Seconds   float64     // of the machine's time, without shrinking
 	Faults    int         // of the schedule that shows it
@@ -88,7 +89,7 @@ func (m *Mutant) findAtRandom(ctx context.Context, h Hunt) (s Sighting, err erro
 		f := &r.Failures[0]
 		s.Seconds += f.Seconds
 		if m.counts(f.Drawn.Failed) {
-			s.Found, s.Failed = true, f.Drawn.Failed
+			s.Found, s.Failed, s.Seed = true, f.Drawn.Failed, f.Seed
 			s.Faults, s.Text = len(f.Case.Schedule), oneLine(&f.Case)
 			return s, nil
 		}
@@ -112,7 +113,7 @@ func (m *Mutant) findByScenario(ctx context.Context, h Hunt) (s Sighting, err er
 		}
 		if i := slices.IndexFunc(all, m.counts); i >= 0 {
 			s.Seconds = time.Since(begun).Seconds()
-			s.Found, s.Failed = true, all[i]
+			s.Found, s.Failed, s.Seed = true, all[i], plan.Seed
 			if h.Shrink {
 				plan = m.dropSteps(ctx, &world, plan, all[i].Promise)
 			}

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
@@ -29,6 +28,7 @@ type majority struct {
 	events []event  // what it did, for those who read
 	tells  bool     // events are wanted
 	folded bool     // it was read
+	origin layout   // what it was read from
 	trail  []Action // that led here from the beginning
 	random dice     // which nobody throws
 }
@@ -179,9 +179,17 @@ func (w *majority) checkLeftovers() {
 	}
 	for i := range w.stores {
 		s := &w.stores[i]
-		wanted := func(n member) bool { return n.up && n.nonce == s.nonce }
-		if s.until > w.now && s.token >= w.top && !slices.ContainsFunc(w.members, wanted) {
+		if s.until > w.now && s.token >= w.top && !w.wanted(s.nonce) {
 			w.fail("a store holds a lease that nobody wants any more")
 		}
 	}
+}
+
+func (w *majority) wanted(nonce string) bool {
+	for i := range w.members {
+		if n := &w.members[i]; n.up && n.nonce == nonce {
+			return true
+		}
+	}
+	return false
 }

@@ -9,7 +9,7 @@ import (
 
 // actions appends all that may happen next.
 func (w *majority) actions(list []Action) []Action {
-	if !slices.ContainsFunc(w.members, w.overdue) {
+	if !w.overdue() {
 		list = append(list, Action{Kind: Tick})
 	}
 	for i := range w.members {
@@ -34,20 +34,36 @@ func (w *majority) actions(list []Action) []Action {
 	return list
 }
 
-// overdue says whether something of a member must happen before time goes on.
-func (w *majority) overdue(n member) bool {
-	if !n.up {
-		return false
+// overdue says whether something must happen before time goes on.
+func (w *majority) overdue() bool {
+	for i := range w.members {
+		n := &w.members[i]
+		if !n.up {
+			continue
+		}
+		if n.m.Wake() <= w.now {
+			return true
+		}
+		for k := range n.errands {
+			if w.tired(&n.errands[k]) {
+				return true
+			}
+		}
+		for k := range n.parcels {
+			if w.awaited(&n.parcels[k]) {
+				return true
+			}
+		}
 	}
-	return n.m.Wake() <= w.now || slices.ContainsFunc(n.errands, w.tired) || slices.ContainsFunc(n.parcels, w.awaited)
+	return false
 }
 
 // tired says whether a call has had its time.
-func (w *majority) tired(e errand) bool { return w.now-e.began >= ticks(w.set.Timeout) }
+func (w *majority) tired(e *errand) bool { return w.now-e.began >= ticks(w.set.Timeout) }
 
 // awaited says whether a message must arrive before time goes on, or its machine be
 // told that it has not.
-func (w *majority) awaited(p parcel) bool {
+func (w *majority) awaited(p *parcel) bool {
 	return int(p.age) >= w.set.Delay || !p.silent && ticks(int(p.age)) >= patience
 }
 
@@ -58,7 +74,7 @@ func (w *majority) memberActions(list []Action, i uint8) []Action {
 		add(Wake)
 	}
 	for k := range n.errands {
-		if w.tired(n.errands[k]) {
+		if w.tired(&n.errands[k]) {
 			list = append(list, Action{GiveUp, i, uint8(k)})
 		}
 	}
@@ -87,7 +103,12 @@ func (w *majority) memberActions(list []Action, i uint8) []Action {
 
 // has says whether such a call is under way.
 func (n *member) has(kind quorum.InputKind) bool {
-	return slices.ContainsFunc(n.errands, func(e errand) bool { return e.kind == kind })
+	for k := range n.errands {
+		if n.errands[k].kind == kind {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *majority) parcelActions(list []Action, i, k uint8) []Action {

@@ -3,6 +3,7 @@ package explore
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -13,23 +14,28 @@ import (
 // majorityCodec writes the states of one world of several stores, so that those
 // which differ in nothing that matters are the same bytes, and reads them again.
 type majorityCodec struct {
-	codes  quorum.Codes
-	tokens []uint64 // ascending, without 0
-	places []byte   // how each is written
-	nonces []string // in the order of their names
-	heads  [][]byte // of the members: what names nothing
-	order  []int    // of the members, that is tried
-	chosen []int    // and that was taken
-	parts  [][]byte // of the stores
-	best   []byte
-	trial  []byte
+	codes    quorum.Codes
+	tokens   [tokens / 64]uint64 // a bit for each that there is
+	places   [tokens]byte        // how each is written
+	mentions func(uint64)
+	nonces   []string // in the order of their names
+	heads    [][]byte // of the members: what names nothing
+	order    []int    // of the members, that is tried
+	chosen   []int    // and that was taken
+	parts    [][]byte // of the stores
+	best     []byte
+	trial    []byte
 }
+
+// tokens is how many there may be, 0 included.
+const tokens = 256
 
 // gone is the nonce of a lease that nobody can name any more.
 const gone = 255
 
 func newMajorityCodec() *majorityCodec {
 	c := &majorityCodec{}
+	c.mentions = c.mention
 	c.codes = quorum.Codes{
 		Token: c.token, Nonce: c.nonce, NonceOf: nonceOf, Span: machine.Span, SpanOf: machine.SpanOf, Patience: patience,
 	}
@@ -37,11 +43,14 @@ func newMajorityCodec() *majorityCodec {
 }
 
 func (c *majorityCodec) token(t uint64) byte {
-	if t == 0 {
-		return 0
+	place := c.places[t]
+	if place == 0 {
+		panic(fmt.Sprintf("explore: token %d was not among those of the state", t))
 	}
-	return c.places[slices.Index(c.tokens, t)]
+	return place - 1
 }
+
+func (c *majorityCodec) mention(t uint64) { c.tokens[t/64] |= 1 << (t % 64) }
 
 func (c *majorityCodec) nonce(nonce string) byte {
 	if nonce == "" {
@@ -81,10 +90,12 @@ func (c *majorityCodec) append(b []byte, w *majority) []byte {
 		c.heads[i] = c.head(c.heads[i][:0], &w.members[i], w.now)
 		c.order = append(c.order, i)
 	}
-	slices.SortFunc(c.order, func(a, b int) int { return bytes.Compare(c.heads[a], c.heads[b]) })
+	slices.SortFunc(c.order, c.byHead)
 	c.permute(w, 0)
 	return append(b, c.best...)
 }
+
+func (c *majorityCodec) byHead(a, b int) int { return bytes.Compare(c.heads[a], c.heads[b]) }
 
 // permute tries all orders of the members from the k-th on whose heads are alike.
 func (c *majorityCodec) permute(w *majority, k int) {
@@ -146,29 +157,28 @@ func (c *majorityCodec) name(w *majority, order []int) {
 			continue
 		}
 		c.nonces = n.m.AppendNonces(c.nonces)
-		if n.nonce != "" {
-			c.nonces = append(c.nonces, n.nonce)
+		c.add(from, n.nonce)
+		for k := range n.parcels {
+			c.add(from, n.parcels[k].nonce)
 		}
-		c.nonces = append(c.nonces, nonces(n.parcels)...)
-		slices.Sort(c.nonces[from:])
-		c.nonces = append(c.nonces[:from], slices.Compact(c.nonces[from:])...)
 	}
-	old := nonces(w.ghosts)
-	slices.Sort(old)
-	for _, nonce := range old {
-		if !slices.Contains(c.nonces, nonce) {
-			c.nonces = append(c.nonces, nonce)
+	from := len(c.nonces)
+	for g := range w.ghosts {
+		if nonce := w.ghosts[g].nonce; !slices.Contains(c.nonces[:from], nonce) {
+			c.add(from, nonce)
 		}
 	}
 }
 
-func nonces(parcels []parcel) (list []string) {
-	for i := range parcels {
-		if parcels[i].nonce != "" {
-			list = append(list, parcels[i].nonce)
-		}
+// add adds a nonce to those from a place on, which are in order, if it is not
+// there.
+func (c *majorityCodec) add(from int, nonce string) {
+	if nonce == "" {
+		return
 	}
-	return list
+	if i, known := slices.BinarySearch(c.nonces[from:], nonce); !known {
+		c.nonces = slices.Insert(c.nonces, from+i, nonce)
+	}
 }
 
 func (c *majorityCodec) head(b []byte, n *member, now time.Duration) []byte {
@@ -217,15 +227,10 @@ func (c *majorityCodec) writeParcel(b []byte, p *parcel) []byte {
 // other by their distance, or by most if that is less. A store that has handed out
 // none begins at 1; without any, the smallest token is 1.
 func (c *majorityCodec) rank(w *majority) {
-	c.tokens = c.tokens[:0]
-	mention := func(t uint64) {
-		if i, known := slices.BinarySearch(c.tokens, t); !known && t != 0 {
-			c.tokens = slices.Insert(c.tokens, i, t)
-		}
-	}
+	c.tokens = [tokens / 64]uint64{}
 	anchored := false
 	for i := range w.stores {
-		mention(w.stores[i].token)
+		c.mention(w.stores[i].token)
 		anchored = anchored || w.stores[i].token == 0
 	}
 	for i := range w.members {
@@ -233,59 +238,82 @@ func (c *majorityCodec) rank(w *majority) {
 		if !n.up {
 			continue
 		}
-		mention(n.token)
-		for _, e := range n.errands {
-			mention(e.token)
+		c.mention(n.token)
+		for k := range n.errands {
+			c.mention(n.errands[k].token)
 		}
-		mentionParcels(n.parcels, mention)
-		n.m.MentionTokens(mention)
+		c.mentionParcels(n.parcels)
+		n.m.MentionTokens(c.mentions)
 	}
-	mentionParcels(w.ghosts, mention)
-	if len(c.tokens) > 0 && w.top < c.tokens[0] {
+	c.mentionParcels(w.ghosts)
+	c.tokens[0] &^= 1
+	if smallest := c.smallest(); w.top < smallest && smallest < tokens {
 		w.top = 0 // whatever is elected has a larger token
 	}
-	mention(w.top)
-	c.places = c.places[:0]
-	last, place := uint64(0), uint64(0)
-	for i, t := range c.tokens {
-		step := min(t-last, gap)
-		if i == 0 && !anchored {
-			step = 1
+	c.mention(w.top)
+	c.tokens[0] &^= 1
+	c.places = [tokens]byte{1}
+	last, place := 0, 1
+	for word, left := range c.tokens {
+		for ; left != 0; left &= left - 1 {
+			t := 64*word + bits.TrailingZeros64(left)
+			step := min(t-last, gap)
+			if last == 0 && !anchored {
+				step = 1
+			}
+			place, last = place+step, t
+			c.places[t] = byte(place)
 		}
-		place, last = place+step, t
-		c.places = append(c.places, byte(place))
 	}
+}
+
+// smallest is the smallest token, or tokens if there is none.
+func (c *majorityCodec) smallest() uint64 {
+	for word, set := range c.tokens {
+		if set != 0 {
+			return uint64(64*word + bits.TrailingZeros64(set))
+		}
+	}
+	return tokens
 }
 
 // gap is the largest distance between two tokens that is kept: between more than
 // so many grants in a row from an old token nothing differs that is asked here.
 const gap = 4
 
-func mentionParcels(list []parcel, mention func(uint64)) {
+func (c *majorityCodec) mentionParcels(list []parcel) {
 	for i := range list {
-		mention(list[i].token)
-		mention(list[i].floor)
+		c.mention(list[i].token)
+		c.mention(list[i].floor)
 	}
 }
 
 // tidy brings the world into its plainest form: what cannot matter any more is
 // blank.
 func (w *majority) tidy() {
-	least := ^uint64(0)
 	for i := range w.stores {
 		s := &w.stores[i]
 		if s.until <= w.now {
 			s.until, s.nonce = w.now, ""
 		}
 		s.withheld = max(s.withheld, w.now)
-		least = min(least, s.token)
 	}
+	least := w.least()
 	for i := range w.members {
 		if n := &w.members[i]; n.up {
 			n.until = max(n.until, w.now)
 			n.m.Settle(w.now, n.nonce, least)
 		}
 	}
+}
+
+// least is the smallest of the tokens that the stores handed out last.
+func (w *majority) least() uint64 {
+	least := w.stores[0].token
+	for i := range w.stores {
+		least = min(least, w.stores[i].token)
+	}
+	return least
 }
 
 // tidyParcels is the part of tidy that changes what may happen to messages. It
@@ -323,72 +351,5 @@ func (w *majority) tidyParcel(p *parcel) {
 	}
 	if p.age = min(p.age, uint8(w.set.Delay)); p.silent && w.set.Delay == Endless {
 		p.age = 1
-	}
-}
-
-// load makes the world the one that was written as b.
-func (w *majority) load(b []byte, c *majorityCodec) {
-	w.now, w.begun, w.folded = epoch, gone, true
-	w.top, b = uint64(b[0]), b[1:]
-	for l, n := range w.set.Limits {
-		w.left[l] = uint8(n)
-		if n != 0 && n != Endless {
-			w.left[l], b = b[0], b[1:]
-		}
-	}
-	for i := range w.members {
-		b = w.members[i].load(b, &c.codes)
-	}
-	w.ghosts = w.ghosts[:0]
-	for s := range w.stores {
-		b = w.loadStore(b, s, &c.codes)
-	}
-}
-
-func (n *member) load(b []byte, codes *quorum.Codes) (rest []byte) {
-	*n = member{id: n.id, m: n.m, up: b[0] != 0, busy: b[0]&2 != 0, errands: n.errands[:0], parcels: n.parcels[:0]}
-	if !n.up {
-		return b[1:]
-	}
-	n.token, n.until = uint64(b[1]), epoch+machine.SpanOf(b[2])
-	count := b[3]
-	for b = b[4:]; count > 0; count-- {
-		n.calls++
-		n.errands = append(n.errands, errand{n.calls, quorum.InputKind(b[0]), uint64(b[1]), epoch + machine.SpanOf(b[2])})
-		b = b[3:]
-	}
-	n.nonce, codes.ID = nonceOf(b[0]), n.id
-	return n.m.LoadState(b[1:], epoch, codes)
-}
-
-func (w *majority) loadStore(b []byte, s int, codes *quorum.Codes) (rest []byte) {
-	w.stores[s] = keeper{
-		nonce: nonceOf(b[0]), until: epoch + machine.SpanOf(b[1]), token: uint64(b[2]), withheld: epoch + machine.SpanOf(b[3]), lost: b[4] != 0,
-	}
-	b = b[5:]
-	for i := range w.members {
-		n := &w.members[i]
-		if !n.up {
-			continue
-		}
-		before := n.m.Requests()
-		b = n.m.LoadNode(b, s, epoch, codes)
-		for number := before + 1; number <= n.m.Requests(); number++ {
-			n.parcels, b = append(n.parcels, loadParcel(b, s, number)), b[parcelSize:]
-		}
-	}
-	count := b[0]
-	for b = b[1:]; count > 0; count-- {
-		w.ghosts, b = append(w.ghosts, loadParcel(b, s, 0)), b[parcelSize:]
-	}
-	return b
-}
-
-const parcelSize = 6
-
-func loadParcel(b []byte, s int, number uint64) parcel {
-	return parcel{
-		stage: stage(b[0] & 3), ask: quorum.Ask(b[0] >> 2 & 7), verdict: quorum.Verdict(b[0] >> 5), silent: b[1]&1 != 0, denied: b[1]&2 != 0,
-		age: b[2], store: uint8(s), number: number, nonce: nonceOf(b[3]), token: uint64(b[4]), floor: uint64(b[5]),
 	}
 }

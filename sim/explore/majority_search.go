@@ -5,16 +5,17 @@ import "encoding/binary"
 // majoritySearch is a search of a world of several stores, breadth first, level by
 // level, as search is.
 type majoritySearch struct {
-	set    *Settings
-	o      Options
-	w      *majority
-	codec  *majorityCodec
-	index  *index
-	level  []byte // the states that are gone on from, each with its length and its phase
-	next   []byte
-	at     uint32
-	state  []byte
-	report *Report
+	set     *Settings
+	o       Options
+	w       *majority
+	codec   *majorityCodec
+	index   *index
+	level   []byte // the states that are gone on from, each with its length and its phase
+	next    []byte
+	at      uint32
+	actions []Action
+	state   []byte
+	report  *Report
 }
 
 // searchMajority is Search for a world of several stores.
@@ -71,9 +72,10 @@ func (s *majoritySearch) full() bool {
 func (s *majoritySearch) expand(state []byte, p phase, depth int) {
 	w := s.w
 	w.load(state, s.codec)
-	for i, a := range w.actions(nil) {
+	s.actions = w.actions(s.actions[:0])
+	for i, a := range s.actions {
 		if i > 0 {
-			w.load(state, s.codec)
+			w.again(s.actions[i-1], s.codec)
 		}
 		w.phase = p
 		w.apply(a)

@@ -74,13 +74,20 @@ func walkAgain(t *testing.T, p *Path) {
 }
 
 // What one check of the machine covers for another one is found by no path, to the
-// end of the world: tokens are named to the store, and checked in its answers.
+// end of a world in which the lack of both is: tokens are named to the store, and
+// checked in its answers. The world is forgetful with a single loss, a sixth of it.
 func TestRedundantChecks(t *testing.T) {
 	skipLong(t)
+	set := *Find("forgetful")
+	set.Limits[Losses] = 1
 	for _, plant := range []string{"no-floor", "tokens-unchecked"} {
-		r, err := Search(Find("forgetful"), Options{Plant: FindPlant(plant)})
-		if err != nil || r.Broken != "" || !r.Finished {
-			t.Errorf("%s: %v: broken %q, finished %t", plant, err, r.Broken, r.Finished)
+		r, err := Search(&set, Options{Plant: FindPlant(plant)})
+		if err != nil || r.Broken != "" || !r.Finished || len(r.Missing()) > 0 {
+			t.Errorf("%s: %v: broken %q, finished %t, never seen: %v", plant, err, r.Broken, r.Finished, r.Missing())
 		}
+	}
+	r, err := Search(&set, Options{Plant: FindPlant("floor-not-raised")})
+	if err != nil || !strings.Contains(r.Broken, "token 1 was elected after token 1") {
+		t.Errorf("without both: %v: broken %q", err, r.Broken)
 	}
 }

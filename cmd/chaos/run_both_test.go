@@ -43,8 +43,8 @@ func (w otherWorld) Run(ctx context.Context, plan sim.Plan, logs string) (*histo
 }
 
 // patient skips a comparison of hundreds of virtual runs where it takes long for
-// nothing: they run on one goroutine, and TestSlowNetworkIsSeen and
-// TestCalibrationLive show the race detector all that there is.
+// nothing: they run on one goroutine, and TestComparisonInterrupted shows the race
+// detector all that there is.
 func patient(t *testing.T) {
 	t.Helper()
 	if raced.Enabled {
@@ -115,6 +115,7 @@ func TestCalibrationAgrees(t *testing.T) {
 // TestSlowNetworkIsSeen shows that a simulator whose network is quicker than
 // the real one is found out: undecided, with what differs.
 func TestSlowNetworkIsSeen(t *testing.T) {
+	patient(t)
 	slow := otherWorld{network: sim.Network{Latency: 15 * time.Millisecond, Jitter: 5 * time.Millisecond}}
 	code, out, _ := compareWith(t, slow, true, "resign-leader")
 	at := strings.Index(out, "{\n")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -26,6 +27,9 @@ func rollingFlags(dir, duration string) []string {
 // many short pieces, with reports that need no history, and with one line that
 // says what it was.
 func TestRollingDay(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("a day on one goroutine; shorter ones below show the race detector the same")
+	}
 	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, append([]string{"run", "mixed", "steady"}, rollingFlags(dir, "24h")...)...)
 	if r.status != statusKept || r.errors != "" {

@@ -53,14 +53,18 @@ func TestRunVirtual(t *testing.T) {
 // TestVirtualRepeats shows that the command which a run prints gives the same
 // files, to the byte, and the summary fits the terminal with the world in it.
 func TestVirtualRepeats(t *testing.T) {
+	duration := "20m0s"
+	if raced.Enabled {
+		duration = "4m0s"
+	}
 	var files [2]map[string]string
 	for i := range files {
 		dir := t.TempDir()
-		r := chaos(t, t.Context(), nil, "run", "crash-leader", "mixed", "--world", "virtual", "--seed", "3", "--lease", "10s", "--duration", "20m", "--out", dir)
+		r := chaos(t, t.Context(), nil, "run", "crash-leader", "mixed", "--world", "virtual", "--seed", "3", "--lease", "10s", "--duration", duration, "--out", dir)
 		if r.status != statusKept || !strings.Contains(r.out, "recount, virtual") {
 			t.Fatalf("status %d\n%s\n%s", r.status, r.out, r.errors)
 		}
-		if !strings.Contains(r.out, "chaos run crash-leader mixed --world virtual --subject recount --seed 3 --lease 10s --duration 20m0s") {
+		if !strings.Contains(r.out, "chaos run crash-leader mixed --world virtual --subject recount --seed 3 --lease 10s --duration "+duration) {
 			t.Errorf("the command that repeats it is missing:\n%s", r.out)
 		}
 		files[i] = contents(t, dir)

@@ -22,7 +22,7 @@ func (c *Case) accompany(r *rand.Rand, day day) {
 		for _, a := range slices.Clone(c.Acts) {
 			c.beside(r, a, day)
 		}
-		if r.IntN(4) == 0 {
+		if r.IntN(3) == 2 {
 			c.loseOne(r)
 		}
 		if day == broken && r.IntN(4) == 0 {
@@ -60,13 +60,13 @@ func (c *Case) beside(r *rand.Rand, of Act, day day) {
 	c.Acts = append(c.Acts, a)
 }
 
-// loseOne makes a process lose one of its connections, mostly that of the leader.
+// loseOne makes a process lose one of its connections, often that of the leader.
 // Somebody asks something on that connection, perhaps, before the next renewal does;
 // and later the leader resigns, whoever that is by then.
 func (c *Case) loseOne(r *rand.Rand) {
 	a := Act{
 		At: c.Lease + time.Duration(r.Int64N(int64(c.Span))), Kind: []Kind{StrandOne, StrandOne, HangupOne}[r.IntN(3)],
-		Process: r.IntN(len(c.Processes)), Leader: r.IntN(3) > 0, Election: r.IntN(c.Elections), Choice: r.IntN(64),
+		Process: r.IntN(len(c.Processes)), Leader: r.IntN(2) == 0, Election: r.IntN(c.Elections), Choice: r.IntN(64),
 	}
 	c.Acts = append(c.Acts, a)
 	if r.IntN(2) == 0 {

@@ -3,6 +3,7 @@ package crowd
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -53,10 +54,15 @@ func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why
 
 // expectService expects the store's answer soon after the way to it is open again, to
 // those who ask for the lease and were refused a connection until then: a request that
-// failed is repeated after a retry's pause, and by the fourth time on a new client.
+// failed is repeated after a retry's pause, and by the fourth time on a new client. One
+// with few connections gives the error of the last one to others until then.
 func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 	l, since := p.current(), r.recorder.Now()
-	bound := r.longest()/4 + r.longest()/30 + 7*r.RoundTrip
+	tries := 1
+	if pool := p.manners().Pool; pool > 0 && pool < 4 {
+		tries = 3
+	}
+	bound := time.Duration(tries)*r.longest()/12 + r.longest()/30 + 7*r.RoundTrip
 	a.At = since
 	if l == nil || l.age() < r.Lease || !r.quietAround(i, a, p.world(), 0, bound) {
 		return

@@ -73,17 +73,6 @@ func (c *Case) excuse(step *faults.Step) {
 	}
 }
 
-// forgets tells whether the store may forget what it knew of the last lease besides
-// the lease itself.
-func forgets(f faults.Fault) bool {
-	switch f.(type) {
-	case faults.KeyDeleted, faults.Eviction, faults.KeyOverwritten, faults.TTLRemoved:
-		return false
-	default:
-		return f.Effect().Void
-	}
-}
-
 // requestTimeout is the production elector's default: see elector.Config.
 func requestTimeout(t sim.Timings) time.Duration { return t.Renew / 2 }
 

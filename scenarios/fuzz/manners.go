@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/recount-io/recount/faults"
 )
 
 // Manners are what is different about an election and its candidates beside timings
@@ -39,6 +41,17 @@ func (c *Case) reserved() time.Duration {
 		return 0
 	}
 	return 2*requestTimeout(c.Timings) + c.Timings.Retry
+}
+
+// forgets tells whether the store may forget what it knew of the last lease besides
+// the lease itself.
+func forgets(f faults.Fault) bool {
+	switch f.(type) {
+	case faults.KeyDeleted, faults.Eviction, faults.KeyOverwritten, faults.TTLRemoved:
+		return false
+	default:
+		return f.Effect().Void
+	}
 }
 
 func (m *Manners) validate(lease time.Duration) error {

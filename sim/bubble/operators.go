@@ -91,6 +91,7 @@ func (o Operators) Follow(i int) (string, error) {
 
 // Lead tells a candidate where the primary is.
 func (o Operators) Lead(node string) (string, error) {
+	o.touches()
 	s := o.run.store
 	s.guide(o.run.byName[node], false)
 	return node + " knows the primary", nil

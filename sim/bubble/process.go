@@ -33,12 +33,13 @@ type process struct {
 	stop  context.CancelFunc
 	ended chan struct{} // closed when nothing more is heard of it
 
-	mu       sync.Mutex
-	dead     bool // it was killed, or has ended
-	why      history.Why
-	pending  map[int64]history.Event // operations that were invoked and not completed
-	sleeping time.Duration           // since when its machine is suspended; below 0: it is not
-	behind   time.Duration           // by how much its monotonic clock is behind
+	mu        sync.Mutex
+	dead      bool // it was killed, or has ended
+	why       history.Why
+	pending   map[int64]history.Event // operations that were invoked and not completed
+	givenBack uint64                  // the last token that it wanted to release
+	sleeping  time.Duration           // since when its machine is suspended; below 0: it is not
+	behind    time.Duration           // by how much its monotonic clock is behind
 }
 
 // node is a candidate's place in the world.
@@ -112,7 +113,8 @@ func (n *node) launch(takes time.Duration) {
 // record takes in what the process tells, as long as it lives.
 func (p *process) record(e history.Event) { p.told(p.take(e), e) }
 
-// take records an event. Of one that ends an operation it returns the beginning.
+// take records an event. Of one that ends an operation it returns the beginning, if
+// what is said of its lease still holds.
 func (p *process) take(e history.Event) (asked history.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,8 +124,13 @@ func (p *process) take(e history.Event) (asked history.Event) {
 	switch e.Kind {
 	case history.Invoke:
 		p.pending[e.Op] = e
+		if e.Call == history.Release {
+			p.givenBack = max(p.givenBack, e.Token)
+		}
 	case history.Ok, history.Fail, history.Info:
-		asked = p.pending[e.Op]
+		if asked = p.pending[e.Op]; e.Token <= p.givenBack {
+			asked = history.Event{} // what was true when it was answered is over
+		}
 		delete(p.pending, e.Op)
 	}
 	p.node.run.recorder.Record(e)

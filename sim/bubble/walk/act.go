@@ -114,38 +114,6 @@ func (f arranged) among(bits uint) (names []string) {
 	return names
 }
 
-// settle puts the servers of a case where they are.
-type settle struct{ Case }
-
-// Name implements faults.Fault.
-func (settle) Name() string { return "settle" }
-
-// Params implements faults.Fault.
-func (settle) Params() map[string]any { return nil }
-
-// Apply implements faults.Fault.
-func (f settle) Apply(_ context.Context, w faults.World, _ []string) (string, error) {
-	f.spread(bubble.OperatorsOf(w))
-	return "all servers are where they are", nil
-}
-
-// Heal implements faults.Fault.
-func (settle) Heal(context.Context, faults.World, []string) (string, error) { return "", nil }
-
-// Effect implements faults.Fault.
-func (settle) Effect() faults.Effect {
-	return faults.Effect{Summary: "the servers of a walk are apart", Store: true, Void: true, Instant: true}
-}
-
-// spread makes what is written reach each server as late as it is far away.
-func (c Case) spread(o bubble.Operators) {
-	for i := range c.Servers {
-		if c.Far > 0 {
-			o.Lag(i, c.lag(i))
-		}
-	}
-}
-
 // gather is the end of a walk: all servers run and know their places.
 type gather struct{ Case }
 

@@ -150,23 +150,6 @@ func Draw(seed uint64) Case {
 	return d.Case
 }
 
-// distances draws how far apart the servers are, from numbers of its own: whatever
-// else was drawn is what it was when there were none. Confirmations have a tenth of a
-// second.
-func (d *drawer) distances(r *rand.Rand) {
-	if d.Replicas > 0 && r.IntN(2) == 0 {
-		d.Far = between(r, time.Millisecond, min(40*time.Millisecond, d.Lease/50))
-	}
-}
-
-// lag is how far away a server is from the others.
-func (c Case) lag(server int) time.Duration {
-	if c.Servers < 2 {
-		return 0
-	}
-	return c.Far * time.Duration(server) / time.Duration(c.Servers-1)
-}
-
 // between draws evenly by orders of magnitude.
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))

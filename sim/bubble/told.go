@@ -31,11 +31,11 @@ func (p *process) told(asked, e history.Event) {
 		if left <= 0 {
 			return // it may be over by now
 		}
-		if have, need := p.holders(e, left), r.relied(); have < need {
+		if have, need := p.holders(asked.Nonce, e, left), r.relied(); have < need {
 			r.untrue(fmt.Sprintf("%s was told %s of token %d, which %d servers have to hold: %d do", e.Node, e.Call, e.Token, need, have))
 		}
 	case e.Kind == history.Fail && e.Call == history.Renew && len(r.stores) == 1:
-		if server := r.store.wayOf(p.node).Target(); p.holds(r.store, server.(Server), e, milliseconds) { //nolint:forcetypeassert // all ways lead to servers
+		if server := r.store.wayOf(p.node).Target(); p.holds(r.store, server.(Server), asked.Nonce, e, milliseconds) { //nolint:forcetypeassert // all ways lead to servers
 			r.untrue(fmt.Sprintf("%s was told that it does not have token %d, which the server holds for it", e.Node, e.Token))
 		}
 	}
@@ -51,10 +51,10 @@ func (r *run) relied() int {
 
 // holders are the servers that hold the candidate's lease for so long. One that
 // cannot be asked may.
-func (p *process) holders(e history.Event, left time.Duration) (n int) {
+func (p *process) holders(nonce string, e history.Event, left time.Duration) (n int) {
 	for _, s := range p.node.run.stores {
 		for _, m := range s.members {
-			if !m.Answers() || p.holds(s, m, e, left) {
+			if !m.Answers() || p.holds(s, m, nonce, e, left) {
 				n++
 			}
 		}
@@ -62,12 +62,12 @@ func (p *process) holders(e history.Event, left time.Duration) (n int) {
 	return n
 }
 
-// holds tells whether a server holds the candidate's lease, with the token or, where
-// servers know nothing of each other, a larger one.
-func (p *process) holds(s *store, m Server, e history.Event, left time.Duration) (holds bool) {
+// holds tells whether a server holds the candidate's lease: of the same grant, with the
+// token or, where servers know nothing of each other, a larger one.
+func (p *process) holds(s *store, m Server, nonce string, e history.Event, left time.Duration) (holds bool) {
 	m.With(func(do Do) {
 		parts := strings.SplitN(do("GET", s.keys.lease).Text, " ", 4)
-		if len(parts) < 4 || sim.NodeOf(parts[3]) != e.Node {
+		if len(parts) < 4 || parts[2] != nonce || sim.NodeOf(parts[3]) != e.Node {
 			return
 		}
 		token, err := strconv.ParseUint(parts[1], 10, 64)

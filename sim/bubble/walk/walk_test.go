@@ -94,10 +94,6 @@ func known(c walk.Case, f checker.Finding) bool {
 		// replica that confirms the old primary's renewals, and then the new one's
 		// grants, does so for two leaders if the new one lacked the lease.
 		return c.FailsBack() || c.Divided() && c.Replicas < c.Servers-1
-	case toldTruly:
-		// A primary that comes back may hold an older lease of the same candidate and
-		// token. Case 30490, whose primary comes back three times, is the first.
-		return c.FailsBack() && c.Divided() && strings.Contains(f.Reason, "does not have")
 	case checker.LeaderReturns: // to connect takes longer than one of several servers is waited for
 		return c.Topology == sim.Quorum && 4*c.Latency > c.Lease/24
 	default:

@@ -30,7 +30,10 @@ func (j journal) WithGroup(string) slog.Handler { return j }
 
 // beliefs are the texts that tell of one.
 var beliefs = map[string]elector.EventKind{
-	"elected": elector.EventElected, "lease renewed": elector.EventExtended, "deposed": elector.EventDeposed,
+	"elected":       elector.EventElected,
+	"lease renewed": elector.EventExtended,
+	"a renewal was sent late: this process or machine is overloaded, or was paused": elector.EventExtended,
+	"deposed": elector.EventDeposed,
 }
 
 // Handle implements slog.Handler.

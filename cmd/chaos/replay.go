@@ -42,7 +42,9 @@ are drawn as they were then.
 
 With --world live the same schedule runs on real Redis, which repeats nothing
 exactly: so it runs until the chance of its failing is known well enough, or
---runs times. --lease makes that shorter: it scales everything in proportion.
+--runs times. --lease makes that shorter: it scales everything in proportion. What
+only the virtual world has (earlier tokens, candidates with longer leases, leaders
+that hand over when they resign) is refused there.
 
 A path that "chaos explore" has saved is walked once more, action by action.
 
@@ -136,7 +138,7 @@ func (m Main) loadCases(f replayFlags, files []string) (cases []fuzz.Case, err e
 			return nil, misuse.Of(fmt.Errorf("%s: %w", path, err))
 		}
 		if err := m.checkCase(f, &c); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		cases = append(cases, c)
 	}
@@ -145,10 +147,13 @@ func (m Main) loadCases(f replayFlags, files []string) (cases []fuzz.Case, err e
 
 // checkCase refuses a case that cannot run in the world that was asked for.
 func (m Main) checkCase(f replayFlags, c *fuzz.Case) error {
-	if f.world == liveReplay {
-		return checkSubject(c.Subject)
+	if f.world != liveReplay {
+		return m.checkVirtualSubject(c.Subject)
 	}
-	return m.checkVirtualSubject(c.Subject)
+	if c.Manners != (fuzz.Manners{}) {
+		return misuse.Of(errors.New(`"tokens", "long_lease" and "hands_over" are of the virtual world: leave them out of the file to try the rest on real Redis`))
+	}
+	return checkSubject(c.Subject)
 }
 
 // replayFiles are the files that paths name; a folder stands for those in it.

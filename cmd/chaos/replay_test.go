@@ -47,3 +47,21 @@ func TestReplaySaysWhatItIsFor(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayLiveRefuses shows that a case that only the virtual world can carry out
+// is refused elsewhere, and what to do about it.
+func TestReplayLiveRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "case.json")
+	text := `{"recount_replay":1,"subject":"recount","world":"virtual","seed":1,"nodes":2,"lease":"15s","renew":"5s","retry":"1s","drift":0.01,
+		"hands_over":true,"broke":"AtMostOneLeader","schedule":[],"quiet":"20s"}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := chaos(t, t.Context(), nil, "replay", path, "--world", "live")
+	if r.status != 64 || !strings.Contains(r.errors, path) || !strings.Contains(r.errors, "leave them out") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+	if r := chaos(t, t.Context(), nil, "replay", path); r.status != statusKept {
+		t.Errorf("in virtual time: status %d\n%s%s", r.status, r.out, r.errors)
+	}
+}

@@ -102,26 +102,23 @@ func TestUnreachableIsNotReached(t *testing.T) {
 	}
 }
 
-// Steering reaches more of the map with the same number of schedules, for
-// nearly every seed.
+// Steering reaches more of the map with the same number of schedules, over some seeds
+// together.
 func TestSteeringHelps(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("eight thousand schedules, which are run without the race detector")
 	}
-	better := 0
-	const seeds = 4
-	for seed := range uint64(seeds) {
+	var steered, even float64
+	for seed := range uint64(4) {
 		o := production(seed*1_000_000, 1024)
-		steered := Run(t.Context(), o)
+		one := Run(t.Context(), o).Coverage.Share()
 		o.Even = true
-		even := Run(t.Context(), o)
-		if steered.Coverage.Share() > even.Coverage.Share() {
-			better++
-		}
-		t.Logf("seed %d: %.3f steered, %.3f even", o.Seed, steered.Coverage.Share(), even.Coverage.Share())
+		other := Run(t.Context(), o).Coverage.Share()
+		t.Logf("seed %d: %.3f steered, %.3f even", o.Seed, one, other)
+		steered, even = steered+one, even+other
 	}
-	if better < seeds-1 {
-		t.Errorf("steering helps for %d of %d seeds", better, seeds)
+	if steered < 1.02*even {
+		t.Errorf("steered, %.3f of the map is reached in all, else %.3f", steered, even)
 	}
 }
 

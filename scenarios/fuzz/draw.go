@@ -16,6 +16,7 @@ type Pins struct {
 	Nodes   int
 	Timings sim.Timings
 	Drift   float64
+	Plain   bool // the zero Manners
 }
 
 // thousandths are the numbers from 0 to 999, drawn evenly and shrunk to 0:
@@ -71,7 +72,9 @@ func Cases(p Pins, w *Weights) *rapid.Generator[Case] {
 		c.Writes = c.Timings.Lease / paces.Draw(t, "writes a lease")
 		c.Observes = c.Timings.Lease / 2 * watches.Draw(t, "observes")
 		drawSchedule(t, w, &c)
-		drawManners(t, &c)
+		if !p.Plain {
+			drawManners(t, &c)
+		}
 		c.Judge()
 		return c
 	})

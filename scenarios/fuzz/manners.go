@@ -9,7 +9,8 @@ import (
 )
 
 // Manners are what is different about an election and its candidates beside timings
-// and network. The zero value is the plainest.
+// and network. The zero value is the plainest, and the only one outside of the virtual
+// world.
 type Manners struct {
 	Tokens    uint64        // that the election has had before
 	LongLease time.Duration // of every other candidate; 0: that of the others

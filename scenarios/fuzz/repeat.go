@@ -114,6 +114,7 @@ func (c Case) Scaled(lease time.Duration) Case {
 	c.Timings.Renew, c.Timings.Retry = scale(c.Timings.Renew), scale(c.Timings.Retry)
 	c.Writes, c.Observes, c.Quiet = scale(c.Writes), scale(c.Observes), scale(c.Quiet)
 	c.ReturnBound, c.FailoverBound = scale(c.ReturnBound), scale(c.FailoverBound)
+	c.LongLease = scale(c.LongLease).Round(time.Millisecond)
 	c.Timings.Lease = lease
 	return c
 }

@@ -86,13 +86,13 @@ func TestScaled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Subject = "believes-too-long"
+	c.Subject, c.LongLease = "believes-too-long", 30*time.Second
 	c.Schedule[0].At, c.Schedule[0].For = 3*time.Second, 30*time.Second
 	small := c.Scaled(time.Second)
 	if err := small.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if small.Timings.Lease != time.Second || small.Schedule[0].At != 200*time.Millisecond || small.Schedule[0].For != 2*time.Second || small.Quiet != 2600*time.Millisecond || c.Timings.Lease != 15*time.Second {
+	if small.Timings.Lease != time.Second || small.Schedule[0].At != 200*time.Millisecond || small.Schedule[0].For != 2*time.Second || small.Quiet != 2600*time.Millisecond || small.LongLease != 2*time.Second || c.Timings.Lease != 15*time.Second {
 		t.Errorf("%#v", small)
 	}
 	for _, c := range []Case{c, small} {

@@ -15,6 +15,8 @@ func Refuses(plan sim.Plan) string {
 		return "servers that know nothing of each other have no replicas that could confirm what is written"
 	case plan.Replicas >= servers:
 		return fmt.Sprintf("%d replicas have to confirm what is written: of %d servers one is the primary", plan.Replicas, servers)
+	case plan.Tokens > 0 || plan.LongLease > 0 || plan.HandsOver:
+		return "only the virtual world has elections with a past, candidates with longer leases than others, and leaders that hand over when they resign"
 	default:
 		return ""
 	}

@@ -54,6 +54,9 @@ func TestRefuses(t *testing.T) {
 	for what, change := range map[string]func(*sim.Plan){
 		"confirmed by more replicas than there are": func(p *sim.Plan) { p.Topology, p.Servers, p.Replicas = sim.Replicated, 2, 2 },
 		"confirmed where there are no replicas":     func(p *sim.Plan) { p.Topology, p.Servers, p.Replicas = sim.Quorum, 3, 1 },
+		"an election with a past":                   func(p *sim.Plan) { p.Tokens = 7 },
+		"candidates with other leases":              func(p *sim.Plan) { p.LongLease = 2 * p.Timings.Lease },
+		"leaders that hand over":                    func(p *sim.Plan) { p.HandsOver = true },
 		"a quorum of fewer than none":               func(p *sim.Plan) { p.Topology, p.Servers = sim.Quorum, -1 },
 		"a subject that nobody knows":               func(p *sim.Plan) { p.Subject = "nobody" },
 	} {

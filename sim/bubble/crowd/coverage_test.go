@@ -21,7 +21,7 @@ func all(c crowd.Case) crowd.Outcome {
 // number draws the same case.
 func TestSteering(t *testing.T) {
 	if raced.Enabled {
-		t.Skip("one goroutine")
+		t.Skip("the same without the race detector")
 	}
 	const cases = 150
 	better := 0
@@ -52,7 +52,7 @@ func TestSteering(t *testing.T) {
 // Every kind of act, call and manner is drawn.
 func TestEverythingIsDrawn(t *testing.T) {
 	if raced.Enabled {
-		t.Skip("one goroutine")
+		t.Skip("the same without the race detector")
 	}
 	seen := map[string]bool{}
 	for number := range uint64(2000) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	texts "github.com/recount-io/recount/elector/redisstore/scripts"
 )
 
 // ErrUnconfirmed is the outcome of a grant or renewal that fewer servers have
@@ -59,11 +61,14 @@ func (c confirming) fsync() bool { return c.own || c.disks > 0 }
 func (c confirming) most() int { return max(c.replicas, c.disks) }
 
 // confirmation is who has confirmed. Replicas that have it on disk have it.
-type confirmation struct{ replicas, own, disks int64 }
+type confirmation struct {
+	replicas, own, disks int64
+	changed              bool // other replicas follow the server than before
+}
 
 // met tells whether as many have confirmed as have to.
 func (c confirming) met(got confirmation) bool {
-	return got.replicas >= int64(c.replicas) && got.disks >= int64(c.disks) && (got.own > 0 || !c.own)
+	return got.replicas >= int64(c.replicas) && got.disks >= int64(c.disks) && (got.own > 0 || !c.own) && !got.changed
 }
 
 // tell says who has confirmed, of those who have to.
@@ -78,6 +83,9 @@ func (c confirming) tell(got confirmation) string {
 	if c.disks > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s of replicas", got.disks, count(c.disks, "disk")))
 	}
+	if got.changed {
+		return "meanwhile a replica has come or gone, which may have confirmed another primary's lease"
+	}
 	return fmt.Sprintf("%s within %v", strings.Join(parts, ", "), c.within)
 }
 
@@ -88,7 +96,7 @@ func (c confirming) tell(got confirmation) string {
 // own connection, so they must follow the script on that one. They are sent
 // along with it, which costs no round trip. In a cluster they have no key that
 // would lead them to the right node: that node is asked.
-func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...any) (any, error) {
+func (s *Store) write(ctx context.Context, sc *script, guard string, keys []string, args ...any) (any, error) {
 	if !s.confirm.any() {
 		return s.run(ctx, sc, keys, args...)
 	}
@@ -97,7 +105,7 @@ func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...an
 		if err != nil {
 			return nil, err
 		}
-		reply, got, err := s.follow(ctx, c, node, order{script: sc, keys: keys, args: args}, maxRedirections)
+		reply, got, err := s.follow(ctx, c, node, order{script: sc, keys: keys, args: args, guard: guard, protect: s.protect}, maxRedirections)
 		if err == nil && took(reply) && !s.confirm.met(got) {
 			return nil, fmt.Errorf("%w: %s", ErrUnconfirmed, s.confirm.tell(got))
 		}
@@ -105,9 +113,10 @@ func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...an
 	})
 }
 
-// ask adds to the pipeline what waits for confirmations. The function that it
-// returns reads the answer.
-func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner) func() (confirmation, error) {
+// ask adds to the pipeline what waits for confirmations, and then looks whether
+// those who gave them follow the server since before the script: its withholding
+// began when they had come. The function that it returns reads the answer.
+func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner, what order) func() (confirmation, error) {
 	wait, waitAOF := redis.NewCmdResult(int64(0), nil), redis.NewCmdResult([]any{int64(0), int64(0)}, nil)
 	if c.replicas > c.disks {
 		wait = pipe.Do(ctx, "WAIT", c.replicas, c.within.Milliseconds())
@@ -119,16 +128,24 @@ func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner) func() (confi
 		}
 		waitAOF = pipe.Do(ctx, "WAITAOF", own, c.disks, c.within.Milliseconds())
 	}
+	knows := redis.NewCmdResult(int64(1), nil)
+	if what.protect == protectedByReplicas {
+		if what.asking {
+			pipe.Do(ctx, "ASKING")
+		}
+		knows = pipe.Eval(ctx, texts.Knows(), []string{what.guard}, what.protect)
+	}
 	return func() (confirmation, error) {
 		replicas, err := wait.Int64()
 		disks, err2 := waitAOF.Int64Slice()
-		if err := cmp.Or(err, err2); err != nil {
+		same, err3 := knows.Int64()
+		if err := cmp.Or(err, err2, err3); err != nil {
 			return confirmation{}, err
 		}
 		if len(disks) != 2 {
 			return confirmation{}, fmt.Errorf("redisstore: WAITAOF: the reply has an unexpected shape: %.200q", fmt.Sprint(disks))
 		}
-		return confirmation{max(replicas, disks[1]), disks[0], disks[1]}, nil
+		return confirmation{max(replicas, disks[1]), disks[0], disks[1], same != 1}, nil
 	}
 }
 

@@ -13,13 +13,15 @@ import (
 // another one is for a slot that arrives there just now.
 const maxRedirections = 2
 
-// order is one use of a script. A node that takes a slot over executes it only
-// right after ASKING.
+// order is one use of a script that writes a lease. A node that takes a slot over
+// executes it only right after ASKING.
 type order struct {
-	script *script
-	keys   []string
-	args   []any
-	asking bool
+	script  *script
+	keys    []string
+	args    []any
+	guard   string // its key
+	protect string // as the script takes it
+	asking  bool
 }
 
 // follow has the order executed by the node, or where that one sends it. The node that
@@ -83,7 +85,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, what order, ru
 		pipe.Do(ctx, "ASKING")
 	}
 	reply := run(pipe)
-	answer := s.confirm.ask(ctx, pipe)
+	answer := s.confirm.ask(ctx, pipe, what)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	if err := plain(reply.Err()); err != nil {
 		return nil, confirmation{}, err

@@ -82,7 +82,15 @@ func (k keys) counter() string { return string(k) + ":token" }
 func (k keys) guard() string   { return string(k) + ":guard" }
 func (k keys) terms() string   { return string(k) + ":terms" }
 func (k keys) audit() string   { return string(k) + ":audit" }
-func (k keys) channel() string { return string(k) + ":wake" }
+
+// channel is that of the election in the database: the databases of a server share
+// its channels.
+func (k keys) channel(database int) string {
+	if database == 0 {
+		return string(k) + ":wake"
+	}
+	return string(k) + ":wake:" + strconv.Itoa(database)
+}
 
 func (k keys) candidates() string { return string(k) + ":candidates" }
 
@@ -95,7 +103,7 @@ func (k keys) all() []string {
 // are the same for every call, so they are made once.
 type names struct {
 	acquire, renew, release []string
-	channel                 string
+	guard, channel          string
 }
 
 // maxKnown bounds how many elections' names are kept, for programs that make
@@ -111,7 +119,8 @@ func (s *Store) names(election string) *names {
 		acquire: []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms()},
 		renew:   []string{k.lease(), k.guard(), k.candidates()},
 		release: []string{k.lease(), k.guard(), k.terms()},
-		channel: k.channel(),
+		guard:   k.guard(),
+		channel: k.channel(s.opts.DB),
 	}
 	if s.audit {
 		for _, keys := range []*[]string{&n.acquire, &n.renew, &n.release} {

@@ -65,7 +65,7 @@ func (v *survey) add(severity elector.Severity, subject, text, fix string) {
 	v.list = append(v.list, elector.Finding{Severity: severity, Subject: subject, Text: text, Fix: fix})
 }
 
-func (v *survey) protected() bool { return v.store.protect == "1" }
+func (v *survey) protected() bool { return v.store.protect != unprotected }
 
 // visit reads from the server, or from every primary of a cluster. The error
 // says that none of them could be reached, or lets us in.
@@ -198,7 +198,7 @@ func (v *survey) afterLoss() string {
 		return "If data are lost (by a crash, an eviction or a failover), two candidates may lead for up to one lease, and a token may be handed out twice: Options.Unprotected switches the protection off."
 	}
 	for _, n := range v.nodes {
-		if n.info["run_id"] == "" {
+		if n.info["master_replid"] == "" {
 			return "If a server forgets an election, nobody is granted a lease for as long as one may last; but without INFO a server that took over with older data is not told from the one before, and may grant a second lease."
 		}
 	}

@@ -112,7 +112,7 @@ func (c *keyCheck) key(ctx context.Context, r *redis.Client, key string) {
 			c.counters = append(c.counters, key)
 		}
 	case "guard":
-		err = r.HMGet(ctx, key, "run").Err()
+		err = r.HMGet(ctx, key, "history").Err()
 	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		c.types = append(c.types, key)

@@ -61,10 +61,10 @@ func (v *survey) needs() []need {
 		{"pexpire", []string{"PEXPIRE", key, "10000"}, toElect},
 		{"pttl", []string{"PTTL", key}, toElect},
 		{"time", []string{"TIME"}, toElect},
-		{"hset", []string{"HSET", key, "run", ""}, toElect},
-		{"hget", []string{"HGET", key, "run"}, toElect},
-		{"hmget", []string{"HMGET", key, "run"}, toElect},
-		{"hdel", []string{"HDEL", key, "run"}, toElect},
+		{"hset", []string{"HSET", key, "history", ""}, toElect},
+		{"hget", []string{"HGET", key, "history"}, toElect},
+		{"hmget", []string{"HMGET", key, "history"}, toElect},
+		{"hdel", []string{"HDEL", key, "history"}, toElect},
 		{"eval", []string{"EVAL", "return 1", "1", key}, toElect},
 		{"evalsha", []string{"EVALSHA", strings.Repeat("0", 40), "1", key}, toElect},
 		{"info", []string{"INFO", "server"}, toTellServers},
@@ -114,7 +114,7 @@ func (v *survey) rights(ctx context.Context) {
 			case "KEY":
 				args[j] = names.lease()
 			case "CHANNEL":
-				args[j] = names.channel()
+				args[j] = names.channel(v.store.opts.DB)
 			default:
 				args[j] = arg
 			}
@@ -139,7 +139,7 @@ func (v *survey) rights(ctx context.Context) {
 			missing[n.why] = append(missing[n.why], n.right)
 		}
 	}
-	channelsDenied = errors.Join(channelsDenied, v.subscribing(ctx, at, names.channel(), missing))
+	channelsDenied = errors.Join(channelsDenied, v.subscribing(ctx, at, names.channel(v.store.opts.DB), missing))
 	if broken != nil {
 		v.add(elector.SeverityNote, "rights", "the rights could not be tried to the end: "+broken.Error(), "make this check again when the server answers")
 	}

@@ -221,7 +221,7 @@ func TestKeysShareASlot(t *testing.T) {
 		s := openAt(t, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}}, Options{Prefix: prefix, Audit: true})
 		slots := map[int]bool{}
 		for _, name := range oddNames {
-			keys := append(s.Keys(name), s.keys(name).channel())
+			keys := append(s.Keys(name), s.names(name).channel)
 			for _, key := range keys {
 				if slot(key) != slot(keys[0]) {
 					t.Errorf("election %q: %q is in slot %d, %q in %d", name, keys[0], slot(keys[0]), key, slot(key))

@@ -36,9 +36,11 @@ type Options struct {
 	// (WAIT) within Confirm before the elector believes in it; none by default.
 	// With at least half of them, a primary that is cut off from the others
 	// cannot keep its leader, and a failover to a replica that confirmed loses
-	// no lease; but a replica that moves to a promoted one later than a lease
-	// after the promotion lets two lead for up to one lease, unless Replicas is
-	// the number of all. The server must have so many replicas, or nobody can lead.
+	// no lease. Nobody is granted the lease within one of the moment in which a
+	// replica came or went: what it confirmed to another primary is over then. So
+	// a failover takes until the other replicas follow, and a lease more, unless
+	// its leader goes on. The server must have so many replicas, or nobody can
+	// lead.
 	Replicas int
 
 	// Fsynced asks that each grant and renewal is on the server's disk before the
@@ -70,7 +72,7 @@ type Options struct {
 // Store keeps the leases of elections in Redis. It is safe for concurrent use.
 type Store struct {
 	prefix  string
-	protect string // "1" or "0", as the scripts take it
+	protect string // as the scripts take it
 	audit   bool
 	confirm confirming
 
@@ -87,6 +89,13 @@ type Store struct {
 	retired sync.WaitGroup
 	hub     hub // of Watch
 }
+
+// What protects an election, as the scripts take it.
+const (
+	unprotected         = "0"
+	protected           = "1"
+	protectedByReplicas = "2"
+)
 
 var _ elector.Store = (*Store)(nil)
 
@@ -114,7 +123,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	}
 	s := &Store{
 		prefix:    o.Prefix,
-		protect:   "1",
+		protect:   protected,
 		audit:     o.Audit,
 		confirm:   confirm,
 		scripts:   newScripts(),
@@ -124,8 +133,11 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}
-	if o.Unprotected {
-		s.protect = "0"
+	switch {
+	case o.Unprotected:
+		s.protect = unprotected
+	case confirm.most() > 0:
+		s.protect = protectedByReplicas
 	}
 	s.live.Store(s.open())
 	return s, nil
@@ -149,7 +161,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		}
 	}
 	n := s.names(a.Election)
-	reply, err := s.write(ctx, &s.scripts.acquire, n.acquire,
+	reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire,
 		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority)
 	if err != nil {
 		return elector.Grant{}, judge("acquire", a.Election, err)
@@ -168,8 +180,9 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 		return err
 	}
 	nonce := escape(l.Nonce)
-	reply, err := s.write(ctx, &s.scripts.renew, s.names(l.Election).renew,
-		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.ID, l.Priority)
+	n := s.names(l.Election)
+	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew,
+		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.ID, l.Priority, s.protect)
 	if err != nil {
 		return judge("renew", l.Election, err)
 	}
@@ -216,7 +229,7 @@ func (s *Store) Create(ctx context.Context, election string) (created bool, err 
 		return false, err
 	}
 	k := s.keys(election)
-	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard()})
+	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard()}, s.protect)
 	if err != nil {
 		return false, judge("create", election, err)
 	}

@@ -35,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hi
 		ended(err)
 		return
 	}
-	w := &watch{ctx: ctx, election: election, channel: s.keys(election).channel(), hint: hint, ended: ended}
+	w := &watch{ctx: ctx, election: election, channel: s.names(election).channel, hint: hint, ended: ended}
 	l := s.hub.join(s, c, w)
 	context.AfterFunc(ctx, func() { l.leave(w) })
 }

@@ -25,8 +25,9 @@ const fewWaiters = 5
 // milliseconds.
 const roundUp = time.Millisecond
 
-// maxHearsay bounds the tokens that announcements are believed for: whoever may
-// publish could else use up the tokens of the election for ever.
+// maxHearsay bounds the tokens that are believed without a grant, from announcements,
+// refusals and the protected resource: whoever may write there could else use up the
+// tokens of the election for ever.
 const maxHearsay = 1 << 62
 
 // attempt is the way to the next term.
@@ -132,7 +133,7 @@ func (m *Machine) decline(nonce string, token uint64, err error) {
 }
 
 func (m *Machine) refused(f flight, in Input, open bool) {
-	m.floor = max(m.floor, in.Token)
+	m.learn(in.Token)
 	if m.term.live && f.nonce == m.term.nonce && in.Token > m.term.token {
 		// A repetition of the request that made us leader was refused in
 		// favour of a later term.
@@ -156,7 +157,9 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	case in.Remaining <= 0 && m.attempt.ended == in.Token:
 		m.attempt.next = m.now + m.cfg.Retry // a lease that ends and does not go: no reason to hurry
 	default:
-		m.attempt.next = m.now + max(in.Remaining, 0) + roundUp + m.spread(in.Waiters)
+		// Nobody waits for longer than a lease, whatever the answer says: the key may be
+		// deleted meanwhile, and nobody announces it.
+		m.attempt.next = m.now + min(max(in.Remaining, 0), m.cfg.Lease) + roundUp + m.spread(in.Waiters)
 	}
 	m.attempt.ended = 0
 	if in.Remaining <= 0 {
@@ -210,13 +213,18 @@ func (m *Machine) hintGranted(in Input) {
 		return
 	}
 	a.heard = in.Token
-	if in.Token <= maxHearsay {
-		// A store that loses its data must not hand it out again, and nobody
-		// else may live who knows of it.
-		m.floor = in.Token
-	}
+	// A store that loses its data must not hand it out again, and nobody else may
+	// live who knows of it.
+	m.learn(in.Token)
 	a.notBefore = 0
 	a.next = max(a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters))
+}
+
+// learn notes a token that somebody else has: the next one must be larger.
+func (m *Machine) learn(token uint64) {
+	if token <= maxHearsay {
+		m.floor = max(m.floor, token)
+	}
 }
 
 // turn is when to try for a lease that was released just now. A few who wait all

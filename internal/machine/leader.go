@@ -141,7 +141,7 @@ func (m *Machine) resign(in Input) {
 // lost its count, does not know of the later term: the next token must be larger
 // all the same.
 func (m *Machine) fenced(in Input) {
-	m.floor = max(m.floor, in.Token)
+	m.learn(in.Token)
 	if m.term.live && in.Token > m.term.token {
 		m.depose(Superseded, nil)
 		m.stepBack()

@@ -150,7 +150,8 @@ func quarantines() []Mutant {
 			Name: "quarantine-skipped", Where: Script, What: "a server that remembers nothing, or is another one, grants at once",
 			Breaks: []checker.Promise{checker.AtMostOneLeader},
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
-				c.HSet(c.Keys[2], "run", c.RunID())
+				known, _ := c.Knowledge(c.Args[6])
+				c.HSet(c.Keys[2], "history", known)
 				return redismodel.Acquire.Run(c)
 			}),
 		}, {
@@ -158,11 +159,12 @@ func quarantines() []Mutant {
 			Scenario: "restart-without-data",
 			Breaks:   []checker.Promise{checker.AtMostOneLeader},
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
-				run, _ := c.HGet(c.Keys[2], "run")
+				history, _ := c.HGet(c.Keys[2], "history")
+				known, _ := c.Knowledge(c.Args[6])
 				reply := redismodel.Acquire.Run(c)
-				if run != c.RunID() && fields(c) == nil {
+				if history != known && fields(c) == nil {
 					half := c.Int(c.Args[2]) / 2
-					c.HSet(c.Keys[2], "until", strconv.FormatInt(milliseconds(c)+half, 10))
+					c.HSet(c.Keys[2], "unsure", strconv.FormatInt(milliseconds(c)+half, 10))
 					reply.Items[3] = redismodel.Integer(half)
 				}
 				return reply

@@ -57,29 +57,29 @@ func texts() []Mutant {
 			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
 			Subject: reworded(" + math.floor(time[2] / 1000)", "", "acquire", "renew", "release"),
 		}, {
-			Name: "text-run-of-digits", Where: Text, What: "the name of the server's run is read as a number, which it is not: all servers are the same one",
-			Breaks: lease, Subject: reworded("run_id:(%w+)", "run_id:(%d+)", "acquire", "renew", "release"),
+			Name: "text-history-misread", Where: Text, What: "the name of the server's history is looked for where it is not: all servers have one of no name",
+			Breaks: lease, Subject: reworded("'master_replid:(%w+)'", "'replid:(%s+)'", "acquire", "renew"),
 		}, {
 			Name: "text-quarantine-once", Where: Text, What: "a server that remembers nothing refuses once, and notes now as the end of what it may have forgotten",
-			Breaks: lease, Subject: reworded("'until', now + longest, 'longest'", "'until', now, 'longest'", "acquire"),
+			Breaks: lease, Subject: reworded("'unsure', now + longest, 'longest'", "'unsure', now, 'longest'", "acquire"),
 		}, {
 			Name: "text-own-lease-again", Where: Text, What: "acquire knows a lease again by the candidate alone: one of an earlier attempt counts as granted to this one",
 			Breaks: append([]checker.Promise{checker.AtMostOneLeader}, tokens...), Subject: reworded("if held ~= nonce or holder ~= id then", "if holder ~= id then", "acquire"),
 		}, {
 			Name: "text-renews-where-granted", Where: Text, What: "a server that did not grant the lease, or has been restarted since, says yes to a renewal and does nothing",
 			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
-			Subject: reworded("    hold(lease, guard, ARGV[1], run, now + ttl, ttl)\n", "", "renew"),
+			Subject: reworded("    hold(lease, guard, ARGV[1], known, now + ttl, ttl)\n", "", "renew"),
 		}, {
 			Name: "text-end-joined", Where: Text, What: "the end of a granted lease is the time and its length written one after the other, and not their sum",
 			Breaks:  []checker.Promise{checker.LeaderReturns, checker.LeaseLinearizable, checker.FailoverBound},
-			Subject: reworded("hold(lease, guard, value, run, now + ttl, ttl)", "hold(lease, guard, value, run, now .. ttl, ttl)", "acquire"),
+			Subject: reworded("hold(lease, guard, value, known, now + ttl, ttl)", "hold(lease, guard, value, known, now .. ttl, ttl)", "acquire"),
 		}, {
 			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a grant has its token and its length in the wrong order",
 			Breaks:  []checker.Promise{checker.Stable, checker.FailoverBound, checker.LeaderReturns},
 			Subject: reworded("'granted ' .. token .. ' ' .. ttl", "'granted ' .. ttl .. ' ' .. token", "acquire"),
 		}, {
 			Name: "text-repair-forgotten", Where: Text, What: "who finds a lease without a time to live leaves it so",
-			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("    redis.call('PEXPIRE', lease, ttl)\n", "", "acquire"),
+			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("    redis.call('PEXPIRE', lease, usual)\n", "", "acquire"),
 		}, {
 			Name: "text-release-stays-noted", Where: Text, What: "release ends the lease, and the guard still says that it lasts",
 			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns}, Subject: reworded("if over then redis.call('HSET', guard, 'until', 0) end\n", "", "release"),

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/redisstore/scripts"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
@@ -85,10 +86,10 @@ func (w *World) build(r *run) {
 			s.server = modelled(i, s.audit)
 		}
 		s.members, s.servers = []Server{s.server}, 1
-		s.create()
 		for range servers - 1 {
 			s.enlist().Follow(s.server)
 		}
+		s.create()
 		r.stores = append(r.stores, s)
 	}
 	r.store = r.stores[0]
@@ -109,17 +110,13 @@ func (s *store) dismiss(one Server) {
 
 // create says that the election is new: its first leader need not be waited for.
 func (s *store) create() {
+	protect := "1"
+	if s.run.plan.Replicas > 0 {
+		protect = "2"
+	}
 	s.server.With(func(do Do) {
-		do("SET", s.keys.counter, "0") // as redisstore.Store.Create does
-		do("HSET", s.keys.guard, "run", runOf(do), "until", "0")
+		do("EVAL", scripts.Create(), "3", s.keys.lease, s.keys.counter, s.keys.guard, protect)
 	})
-}
-
-// runOf is what a server calls its present run.
-func runOf(do Do) string {
-	_, rest, _ := strings.Cut(do("INFO", "server").Text, "run_id:")
-	run, _, _ := strings.Cut(rest, "\r\n")
-	return run
 }
 
 // keysOf are the run's keys, by the names that the production elector's store has

@@ -20,8 +20,10 @@ local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then
   local rest = math.max(left - tonumber(ARGV[1]), 0)
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', rest))
-  local till = tonumber(redis.call('HGET', KEYS[2], 'until') or 0)
-  if till > 0 then redis.call('HSET', KEYS[2], 'until', string.format('%.0f', till - left + rest)) end
+  for _, name in ipairs({'until', 'unsure'}) do
+    local at = tonumber(redis.call('HGET', KEYS[2], name) or 0)
+    if at > 0 then redis.call('HSET', KEYS[2], name, string.format('%.0f', at - left + rest)) end
+  end
 end
 return left`)
 

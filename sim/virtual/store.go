@@ -52,7 +52,7 @@ type store struct {
 	lags    bool           // the replica that will be promoted gets nothing now
 	before  tamper.Content // of the old one when it was isolated
 	scripts Scripts
-	protect string // "1" if the scripts protect the election from lost data
+	protect string // as the scripts take it
 	servers int    // that there have been
 	paused  bool
 	down    bool
@@ -102,13 +102,17 @@ func newStore(r *run, subject Subject, index, of int) *store {
 	if !s.alone {
 		s.name = faults.StoreNode(index + 1).String()
 	}
-	if subject.Unprotected {
+	switch {
+	case subject.Unprotected:
 		s.protect = "0"
+	case r.spec.Replicas > 0:
+		s.protect = "2"
 	}
 	s.channel = "recount:{e1}:wake"
 	s.server = s.newServer()
 	s.do("SET", s.keys.counter, decimal(r.spec.Tokens)) // as Create of the production elector's store
-	s.do("HSET", s.keys.guard, "run", s.model.RunID(), "until", "0")
+	known, _ := s.model.Knowledge(s.protect)
+	s.do("HSET", s.keys.guard, "history", known, "until", "0")
 	return s
 }
 
@@ -201,7 +205,7 @@ func (s *store) execute(k *call) {
 		s.audit(k, max(k.outcome.input.Token, 0))
 		s.confirm(k)
 	case history.Renew:
-		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.id, "0")
+		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.id, "0", s.protect)
 		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.keys.renew))
 		s.audit(k, c.token)
 		s.confirm(k)

@@ -4,9 +4,12 @@
 -- KEYS[1]  lease    string with a time to live
 -- KEYS[2]  counter  string, the last token handed out, in decimal
 -- KEYS[3]  guard    hash, see shared.lua
+-- ARGV[1]  protect  as acquire has it
 --
 -- Returns 1 if it was not known, else 0.
 if redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0 then return 0 end
+local known = history(ARGV[1])
+if not known then return replica() end
 redis.call('SET', KEYS[2], '0')
-redis.call('HSET', KEYS[3], 'run', server(), 'until', 0)
+redis.call('HSET', KEYS[3], 'history', known, 'until', 0)
 return 1

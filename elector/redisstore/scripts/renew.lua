@@ -12,20 +12,25 @@
 -- ARGV[5]  token
 -- ARGV[6]  id          the candidate, for those who look, as is the next one
 -- ARGV[7]  priority
+-- ARGV[8]  protect     as acquire has it
 --
 -- Returns 1 if the lease was extended, else 0.
 local lease, guard, ttl = KEYS[1], KEYS[2], ARGV[2]
 local held = redis.call('GET', lease) == ARGV[1]
 if held then
+  local known = history(ARGV[8])
+  if not known then return replica() end
   local _, now = clock()
-  local run = server()
-  if redis.call('HGET', guard, 'run') == run then
+  local g = redis.call('HMGET', guard, 'history', 'longest')
+  if g[1] == known then
     redis.call('PEXPIREAT', lease, now + ttl)
     redis.call('HSET', guard, 'until', now + ttl)
   else
-    -- Whoever renews believes, so nobody else does: a server that took over
-    -- from another one may answer for the lease from now on.
-    hold(lease, guard, ARGV[1], run, now + ttl, ttl)
+    -- A server that took over from another one may answer for the lease from now
+    -- on. But the renewal may be an old one, and the server may have forgotten who
+    -- was granted a lease since: when that one is over, the next may be granted.
+    hold(lease, guard, ARGV[1], known, now + ttl, ttl)
+    redis.call('HSET', guard, 'unsure', now + math.max(tonumber(g[2]) or 0, tonumber(ttl)), 'seed', 1)
   end
   heard(KEYS[3], ARGV[6], now, ttl, ARGV[7])
 end

@@ -6,8 +6,14 @@ package scripts
 
 import _ "embed"
 
+//go:embed history.lua
+var history string
+
 //go:embed shared.lua
 var shared string
+
+//go:embed knows.lua
+var knows string
 
 //go:embed acquire.lua
 var acquire string
@@ -34,25 +40,28 @@ var create string
 var drain string
 
 // Acquire takes the lease if nobody holds it.
-func Acquire() string { return shared + acquire }
+func Acquire() string { return history + shared + acquire }
 
 // Renew makes the lease last again.
-func Renew() string { return shared + renew }
+func Renew() string { return history + shared + renew }
 
 // Release ends the lease.
-func Release() string { return shared + release }
+func Release() string { return history + shared + release }
 
 // Leader tells who holds the lease.
-func Leader() string { return shared + leader }
+func Leader() string { return history + shared + leader }
 
 // Candidates lists who was heard of lately.
-func Candidates() string { return shared + candidates }
+func Candidates() string { return history + shared + candidates }
 
 // Retire removes everything of an election.
-func Retire() string { return shared + retire }
+func Retire() string { return history + shared + retire }
 
 // Create notes that an election begins here and now.
-func Create() string { return shared + create }
+func Create() string { return history + shared + create }
+
+// Knows tells whether the server still knows what it did when it wrote the guard.
+func Knows() string { return history + knows }
 
 // Drain removes lines of the audit, and returns the oldest others.
-func Drain() string { return shared + drain }
+func Drain() string { return history + shared + drain }

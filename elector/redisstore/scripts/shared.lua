@@ -35,31 +35,31 @@ local function parse(value)
   return string.match(value, '^r1 (%d+) (%S+) (.*)$')
 end
 
--- server names this run of this server: a restart and another server have
--- another name. Empty where the user may not ask.
-local function server()
-  local info = redis.pcall('INFO', 'server')
-  return type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+-- replica is the answer to who asks a replica for what only a primary can give.
+local function replica()
+  return redis.error_reply('READONLY this server is a replica')
 end
 
 -- The guard is a hash that outlives the lease and tells what the lease's key
 -- cannot once it is gone:
 --
---   run      the server that granted or renewed last
---   until    the end of the lease, in milliseconds of the server's time; 0 once
---            it was released
---   longest  how long leases last, in milliseconds
---   value    of the lease
---   seed     1: the count of tokens may be an old one
---   to       the candidate that the lease was handed over to
---   reserved until when nobody else gets it
+--   history   in which the lease was granted or renewed last
+--   until     the end of the lease, in milliseconds of the server's time; 0 once
+--             it was released
+--   unsure    until when a lease of another history may last. No release ends it:
+--             whoever gives a lease back does not know of the other
+--   longest   how long leases last, in milliseconds
+--   value     of the lease
+--   seed      1: the count of tokens may be an old one
+--   to        the candidate that the lease was handed over to
+--   reserved  until when nobody else gets it
 --
 -- hold notes that the lease lasts until then, and makes it so. Key and guard
 -- name the same moment: a candidate that comes when the key is over must not
 -- be told to wait by the guard.
-local function hold(lease, guard, value, run, ends, ttl)
+local function hold(lease, guard, value, known, ends, ttl)
   redis.call('PEXPIREAT', lease, ends)
-  redis.call('HSET', guard, 'run', run, 'until', ends, 'longest', ttl, 'value', value)
+  redis.call('HSET', guard, 'history', known, 'until', ends, 'longest', ttl, 'value', value)
 end
 
 -- heard notes that a candidate lives: "MILLISECONDS TTL PRIORITY". Nothing

@@ -19,7 +19,7 @@ func listenerBugs() []Bug {
 		}, {
 			Name: "wrong-channel", Kind: Listener, Breaks: []string{handOver, "FailoverBound"},
 			What: "the scripts announce on another channel than the listener subscribes to",
-			File: "elector/redisstore/keys.go", Old: "channel: k.channel(),", New: "channel: s.prefix + election + \":wake\",",
+			File: "elector/redisstore/keys.go", Old: "channel: k.channel(s.opts.DB),", New: "channel: s.prefix + election + \":wake\",",
 		}, {
 			Name: "heard-by-all", Kind: Listener, Breaks: []string{handOver, "FailoverBound", "LeaderReturns"},
 			What: "an announcement reaches the watches of all elections of the process",

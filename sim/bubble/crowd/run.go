@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/redisstore/scripts"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
@@ -204,11 +205,8 @@ func (r *run) create() {
 	for i := range r.worlds() {
 		p := r.processes[i]
 		r.data(p, func(do func(...string) redismodel.Reply) {
-			id := strings.TrimSpace(do("INFO", "server").Text)
-			id = id[strings.LastIndex(id, "run_id:")+len("run_id:"):]
 			for e := range r.Elections {
-				do("SET", p.key(e, "token"), "0") // as redisstore.Store.Create does
-				do("HSET", p.key(e, "guard"), "run", id, "until", "0")
+				do("EVAL", scripts.Create(), "3", p.key(e, "lease"), p.key(e, "token"), p.key(e, "guard"), "1")
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package redismodel
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,9 @@ func acquire(c *Call) Reply {
 	lease, guard, id, nonce, ttl, channel := c.Keys[0], c.Keys[2], c.Args[0], c.Args[1], c.Int(c.Args[2]), c.Args[4]
 	now := milliTime(c)
 	listening := c.Subscribers(channel)
-	if value, found := c.Get(lease); found {
+	value, found := c.Get(lease)
+	var own string
+	if found {
 		token, held, holder, ours := parseLease(value)
 		if !ours {
 			return occupied(c, "0", value)
@@ -49,22 +52,29 @@ func acquire(c *Call) Reply {
 		if held != nonce || holder != id {
 			return occupied(c, token, holder)
 		}
+		own = token
+	}
+	known, primary := c.Knowledge(c.Args[6])
+	if !primary {
+		return notPrimary
+	}
+	if rest, remark := withheld(c, known, found, now, ttl); rest > 0 {
+		return refuseAcquire(c, "0", "", rest, remark)
+	}
+	if found {
 		c.PExpireAt(lease, now+ttl)
 		c.HSet(guard, "until", number(now+ttl))
-		auditCall(c, 5, "acquire", nonce, c.Args[5], token, true)
-		return c.Array(Integer(1), Text(token), Integer(listening))
-	}
-	if rest, remark := withheld(c, now, ttl); rest > 0 {
-		return refuseAcquire(c, "0", "", rest, remark)
+		auditCall(c, 5, "acquire", nonce, c.Args[5], own, true)
+		return c.Array(Integer(1), Text(own), Integer(listening))
 	}
 	token, failure := nextToken(c)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
-	value := "r1 " + token + " " + nonce + " " + id
+	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPX(lease, value, ttl)
-	hold(c, lease, guard, value, now+ttl, ttl)
-	c.HDel(guard, "seed", "to", "reserved")
+	hold(c, lease, guard, value, known, now+ttl, ttl)
+	c.HDel(guard, "unsure", "seed", "to", "reserved")
 	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7])
 	auditCall(c, 5, "acquire", nonce, c.Args[5], token, true)
 	if listening > 0 { // else nobody would get it
@@ -73,12 +83,42 @@ func acquire(c *Call) Reply {
 	return c.Array(Integer(1), Text(token), Integer(listening))
 }
 
+// notPrimary is the answer to who asks a replica for what only a primary can give.
+var notPrimary = Fail("READONLY this server is a replica")
+
+// Knowledge names what the server knows, as history in shared.lua does, and tells
+// whether it is a primary.
+func (s *Server) Knowledge(protect string) (name string, primary bool) {
+	switch {
+	case protect == "0":
+		return "", true
+	case s.primary != nil:
+		return "", false
+	case protect == "1":
+		return s.stream.id, true
+	}
+	var follow []string
+	for _, replica := range s.replicas {
+		follow = append(follow, address(replica))
+	}
+	slices.Sort(follow)
+	return s.stream.id + " " + strings.Join(follow, " "), true
+}
+
 // occupied refuses because of what the lease's key holds.
 func occupied(c *Call, token, holder string) Reply {
-	lease, repaired := c.Keys[0], int64(0)
+	lease, repaired, usual := c.Keys[0], int64(0), c.Int(c.Args[2])
 	remaining := c.PTTL(lease)
-	if remaining < 0 {
-		remaining, repaired = c.Int(c.Args[2]), 1
+	if remaining > usual {
+		if text, found := c.HGet(c.Keys[2], "longest"); found {
+			longest, _ := parseInt(text)
+			usual = max(usual, longest)
+		} else if token != "0" {
+			usual = remaining
+		}
+	}
+	if remaining < 0 || remaining > usual {
+		remaining, repaired = usual, 1
 		c.PExpire(lease, remaining)
 	}
 	return refuseAcquire(c, token, holder, remaining, repaired)
@@ -93,19 +133,31 @@ func refuseAcquire(c *Call, token, holder string, remaining, remark int64) Reply
 }
 
 // withheld is for how long nobody may be granted the lease, and why.
-func withheld(c *Call, now, ttl int64) (rest, remark int64) {
-	guard, protect := c.Keys[2], c.Args[6] == "1"
+func withheld(c *Call, known string, own bool, now, ttl int64) (rest, remark int64) {
+	guard := c.Keys[2]
 	longest := max(field(c, guard, "longest"), ttl)
-	if run, found := c.HGet(guard, "run"); protect && (!found || run != c.RunID()) {
-		c.HSet(guard, "run", c.RunID(), "until", number(now+longest), "longest", number(longest), "value", "", "seed", "1")
-		return longest, 2
-	}
-	if rest = field(c, guard, "until") - now; protect && rest > 0 {
-		if rest > longest { // the server's clock went back
-			rest = longest
-			c.HSet(guard, "until", number(now+rest))
+	if c.Args[6] != "0" {
+		if history, found := c.HGet(guard, "history"); !found || history != known {
+			c.HSet(guard, "history", known, "until", "0", "unsure", number(now+longest), "longest", number(longest), "value", "", "seed", "1")
+			return longest, 2
 		}
-		return rest, 3
+		unsure, ends := field(c, guard, "unsure"), field(c, guard, "until")
+		if own {
+			ends = 0
+		}
+		if rest = max(unsure, ends) - now; rest > longest { // the server's clock went back
+			rest = longest
+			c.HSet(guard, "until", number(min(ends, now+rest)), "unsure", number(min(unsure, now+rest)))
+		}
+		switch {
+		case rest > 0 && unsure > ends:
+			return rest, 2
+		case rest > 0:
+			return rest, 3
+		}
+	}
+	if own {
+		return 0, 0
 	}
 	rest = min(field(c, guard, "reserved")-now, longest)
 	if to, found := c.HGet(guard, "to"); found && to != c.Args[0] && rest > 0 {
@@ -115,9 +167,9 @@ func withheld(c *Call, now, ttl int64) (rest, remark int64) {
 }
 
 // hold makes the lease and the guard last until then.
-func hold(c *Call, lease, guard, value string, ends, ttl int64) {
+func hold(c *Call, lease, guard, value, known string, ends, ttl int64) {
 	c.PExpireAt(lease, ends)
-	c.HSet(guard, "run", c.RunID(), "until", number(ends), "longest", number(ttl), "value", value)
+	c.HSet(guard, "history", known, "until", number(ends), "longest", number(ttl), "value", value)
 }
 
 // field is a number of the guard, 0 if there is none.
@@ -144,7 +196,7 @@ func nextToken(c *Call) (string, Reply) {
 	if !found {
 		last = "0"
 	}
-	if seed, _ := c.HGet(c.Keys[2], "seed"); c.Args[6] == "1" && (!found || seed == "1") {
+	if seed, _ := c.HGet(c.Keys[2], "seed"); c.Args[6] != "0" && (!found || seed == "1") {
 		if micros := string(appendMicroTime(c, nil)); less(last, micros) {
 			last = micros
 		}
@@ -163,12 +215,18 @@ func renew(c *Call) Reply {
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	if held {
+		known, primary := c.Knowledge(c.Args[7])
+		if !primary {
+			return notPrimary
+		}
 		now, ttl := milliTime(c), c.Int(c.Args[1])
-		if run, _ := c.HGet(guard, "run"); run == c.RunID() {
+		if history, _ := c.HGet(guard, "history"); history == known {
 			c.PExpireAt(lease, now+ttl)
 			c.HSet(guard, "until", number(now+ttl))
 		} else {
-			hold(c, lease, guard, value, now+ttl, ttl)
+			longest := max(field(c, guard, "longest"), ttl)
+			hold(c, lease, guard, value, known, now+ttl, ttl)
+			c.HSet(guard, "unsure", number(now+longest), "seed", "1")
 		}
 		heard(c, c.Keys[2], c.Args[5], now, c.Args[1], c.Args[6])
 	}

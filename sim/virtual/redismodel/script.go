@@ -207,8 +207,8 @@ func (c *Call) Del(keys ...string) int64 {
 // microseconds. It stands still while the script runs.
 func (c *Call) Time() (sec, micros int64) { return c.s.clock() }
 
-// RunID is what INFO calls this run of the server.
-func (c *Call) RunID() string { return c.s.id }
+// Knowledge names what the server knows; see [Server.Knowledge].
+func (c *Call) Knowledge(protect string) (name string, primary bool) { return c.s.Knowledge(protect) }
 
 // HGet returns a field of the hash that the key holds, and whether there is
 // one.

@@ -29,8 +29,10 @@ func (e Election) Shorten(by time.Duration) (string, error) {
 	rest := max(left-by.Milliseconds(), 0)
 	e.Do("PEXPIRE", e.Lease, strconv.FormatInt(rest, 10))
 	// A clock that jumps does so for the times that the scripts wrote, too.
-	if until, err := strconv.ParseInt(e.Do("HGET", e.Guard, "until").Text, 10, 64); err == nil && until > 0 {
-		e.Do("HSET", e.Guard, "until", strconv.FormatInt(until-left+rest, 10))
+	for _, name := range []string{"until", "unsure"} {
+		if at, err := strconv.ParseInt(e.Do("HGET", e.Guard, name).Text, 10, 64); err == nil && at > 0 {
+			e.Do("HSET", e.Guard, name, strconv.FormatInt(at-left+rest, 10))
+		}
 	}
 	if rest > left {
 		return fmt.Sprintf("the lease had %d ms to live and gained %d", left, rest-left), nil

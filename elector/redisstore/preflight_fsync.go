@@ -47,7 +47,7 @@ func (v *survey) trial(ctx context.Context) {
 	}
 	pipe := at.Pipeline()
 	pipe.Set(ctx, key, "0", 10*time.Second)
-	answer := c.ask(ctx, pipe)
+	answer := c.ask(ctx, pipe, order{})
 	pipe.Del(ctx, key)
 	_, _ = pipe.Exec(ctx) // what matters is the answer
 	got, err := answer()

@@ -71,6 +71,13 @@ var deviations = []struct {
 		[]step{{args: []string{"SET", "a", "1"}}, {args: []string{"EXPIRE", "a", "-9223372036854775807"}}},
 	},
 	{
+		"it has no history, with replicas or without",
+		func(s step) bool {
+			return s.script == Acquire && s.args[6] == "2" || s.script == Renew && s.args[7] == "2"
+		},
+		[]step{told("HSET", guardKey, "history", ""), acquireBy("n1", "x", "0", "2")},
+	},
+	{
 		"SET takes KEEPTTL together with a time",
 		func(s step) bool { return s.is("SET") && s.has("KEEPTTL") && len(s.args) > 5 },
 		[]step{{args: []string{"SET", "a", "1", "PX", "100", "KEEPTTL"}}},

@@ -47,10 +47,10 @@ func acquire(c *Call) Reply {
 	if found {
 		token, held, holder, ours := parseLease(value)
 		if !ours {
-			return occupied(c, "0", value)
+			return occupied(c, "0", value, false)
 		}
 		if held != nonce || holder != id {
-			return occupied(c, token, holder)
+			return occupied(c, token, holder, true)
 		}
 		own = token
 	}
@@ -90,11 +90,9 @@ var notPrimary = Fail("READONLY this server is a replica")
 // whether it is a primary.
 func (s *Server) Knowledge(protect string) (name string, primary bool) {
 	switch {
-	case protect == "0":
-		return "", true
 	case s.primary != nil:
 		return "", false
-	case protect == "1":
+	case protect != "2":
 		return s.stream.id, true
 	}
 	var follow []string
@@ -106,14 +104,14 @@ func (s *Server) Knowledge(protect string) (name string, primary bool) {
 }
 
 // occupied refuses because of what the lease's key holds.
-func occupied(c *Call, token, holder string) Reply {
+func occupied(c *Call, token, holder string, ours bool) Reply {
 	lease, repaired, usual := c.Keys[0], int64(0), c.Int(c.Args[2])
 	remaining := c.PTTL(lease)
 	if remaining > usual {
-		if text, found := c.HGet(c.Keys[2], "longest"); found {
-			longest, _ := parseInt(text)
+		text, _ := c.HGet(c.Keys[2], "longest")
+		if longest, known := parseInt(text); known {
 			usual = max(usual, longest)
-		} else if token != "0" {
+		} else if ours {
 			usual = remaining
 		}
 	}

@@ -24,8 +24,9 @@ var (
 		"r1 1 x n1", "r1 2 y n2", "r1 3 nonce ", "r1 8 x id with spaces\n", "r1 9007199254740994 x n1", // ours
 		"", "foreign", "r1", "r1 ", "r1 1", "r1 1 x", "r1  x n1", "r1 1  n1", "r1 a x n1", "r1 1x x n1", "r2 1 x n1", "r1 1 x\ty n1", "r1 1 x\vn1 n2", "r1 1 x\n n1", "r1 1 x\fy n1", "r1 1 x\ry n1", "r1 1 x\x00y n1", "r1 1 x\ny", "r1 01 x n1", "r1 1 x  ", "r1 -1 x n1", "R1 1 x n1", " r1 1 x n1",
 	}
-	someCounters = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
-	someNotes    = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
+	someCounters   = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
+	someProtection = []string{"0", "1", "1", "2"}
+	someNotes      = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
 )
 
 // drawScript draws a call of a script, or a command that leaves something odd
@@ -44,10 +45,10 @@ func drawScript(t *rapid.T) step {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "script") {
 	case 0, 1, 2, 3:
-		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, []string{"0", "1", "1"}), "0"}
+		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0"}
 		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey), args: args}
 	case 4, 5:
-		return step{script: Renew, keys: keys(lease[0], guardKey, rosterKey), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), "n1", "0"}}
+		return step{script: Renew, keys: keys(lease[0], guardKey, rosterKey), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), "n1", "0", pick(t, someProtection)}}
 	case 6:
 		return step{script: Release, keys: keys(lease[0], guardKey, termsKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400"}}
 	case 7:
@@ -70,7 +71,7 @@ func drawState(t *rapid.T) []string {
 		}
 		return args
 	case "guard":
-		return []string{"HSET", guardKey, pick(t, []string{"run", "value", "to"}), pick(t, []string{"another", "n1", "r1 1 x n1"})}
+		return []string{"HSET", guardKey, pick(t, []string{"history", "value", "to", "longest"}), pick(t, []string{"another", "n1", "r1 1 x n1", "700"})}
 	case "counter":
 		return []string{"SET", counterKey, pick(t, someCounters)}
 	case "expire":

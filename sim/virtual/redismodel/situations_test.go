@@ -13,11 +13,23 @@ func acquireBy(id, nonce, floor, protect string) step {
 }
 
 func renewOf(value string) step {
-	return step{script: Renew, keys: []string{leaseKey, guardKey, rosterKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "n1", "0"}}
+	return step{script: Renew, keys: []string{leaseKey, guardKey, rosterKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "n1", "0", "0"}}
+}
+
+func renewProtected() step {
+	s := renewOf(protectedLease)
+	s.args[len(s.args)-1] = "1"
+	return s
 }
 
 func releaseOf(value string) step {
 	return step{script: Release, keys: []string{leaseKey, guardKey, termsKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0"}}
+}
+
+// longer is an acquisition of a lease that is three times as long.
+func longer(s step) step {
+	s.args[2] = "9000"
+	return s
 }
 
 func later(seconds int) step { return step{jump: time.Duration(seconds) * time.Second} }
@@ -73,15 +85,22 @@ var situations = []struct {
 	{"a floor below the counter", []step{told("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
 	{"tokens beyond what Lua's numbers hold", []step{told("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
 	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 2]`},
-	{"for as long as a lease lasts", []step{acquireBy("n1", "x", "0", "1"), later(2), acquireBy("n2", "y", "0", "1")}, `[0 "0" "" 1000 0 3]`},
+	{"for as long as a lease lasts", []step{acquireBy("n1", "x", "0", "1"), later(2), acquireBy("n2", "y", "0", "1")}, `[0 "0" "" 1000 0 2]`},
 	{"and then counts from where it was", protected(), `[1 "9007199254740993" 0]`},
 	{"a server that remembers grants at once", protected(releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"a lease that ended by itself is over", protected(later(4), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"one that is gone before is not", protected(told("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
 	{"but for its holder", protected(told("DEL", leaseKey), releaseOf(protectedLease)), "0"},
 	{"who gives it back", protected(told("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"another server's lease is waited for", protected(told("HSET", guardKey, "run", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"unless it was renewed here", protected(told("HSET", guardKey, "run", "other"), renewOf(protectedLease), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"another server's lease is waited for", protected(told("HSET", guardKey, "history", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"also one that was renewed here and given back", protected(told("HSET", guardKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"for a lease from that renewal on", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
+	{"and then granted", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"the same attempt again, where the server knows something else", protected(told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"a lease that lasts too long is cut", protected(told("PEXPIRE", leaseKey, "9000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
+	{"and so is what no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
+	{"but a lease of another candidate is as long as that one's are", protected(later(4), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0]`},
+	{"also where nothing tells how long those are", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 9000 0 0]`},
 	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"who must come in time", protected(handOver("n3"), later(1), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},

@@ -1,0 +1,8 @@
+-- knows tells whether the server still knows what it knew when a script wrote the
+-- guard: whether the same replicas follow it, above all. It changes nothing.
+--
+-- KEYS[1]  guard    hash, see shared.lua
+-- ARGV[1]  protect  as acquire has it
+--
+-- Returns 1 if it does, else 0.
+return redis.call('HGET', KEYS[1], 'history') == history(ARGV[1]) and 1 or 0

@@ -123,20 +123,18 @@ func TestOrderlyFailoverConfirmed(t *testing.T) {
 }
 
 // A replica that moves from one primary to another one confirms first there and
-// then here. If the new primary has been one for longer than a lease by then, as
-// when Sentinels are slow to tell the replica, the old leader's last renewal and
-// the new leader's grant were both confirmed, and two lead for up to one lease.
-// If all replicas must confirm, the old primary's leader has ended by then: it
+// then here, maybe when the new primary has been one for longer than a lease, as
+// when Sentinels are slow to tell the replica. The old leader's last renewal was
+// confirmed just before, so the new primary grants nothing for a lease from then
+// on. If all replicas must confirm, the old primary's leader has ended by then: it
 // lost its confirmations when the first of them was promoted.
 func TestMovingReplica(t *testing.T) {
-	for _, c := range []struct {
-		replicas, doubles int
-	}{{1, 1}, {2, 0}} {
-		t.Run(fmt.Sprint(c.replicas, " of 2"), func(t *testing.T) {
+	for _, replicas := range []int{1, 2} {
+		t.Run(fmt.Sprint(replicas, " of 2"), func(t *testing.T) {
 			ctx, l := launcher(t)
 			r := topology.Must[*topology.Replicated](t)(l.Replicated(ctx, 2, topology.Config{}))
 			promoted, moving := r.Replicas[0], r.Replicas[1]
-			s, o := newStage(t, ctx), redisstore.Options{Replicas: c.replicas}
+			s, o := newStage(t, ctx), redisstore.Options{Replicas: replicas}
 			const lease = 3 * time.Second
 			prime(ctx, t, direct(t, r.Primary, "", o), billing)
 			s.enter("old", direct(t, r.Primary, "", o), lease)
@@ -149,7 +147,7 @@ func TestMovingReplica(t *testing.T) {
 			s.await(0, "a grant that nobody confirms", func(ev elector.Event) bool {
 				return errors.Is(ev.Err, redisstore.ErrUnconfirmed) && ev.ID != old.ID
 			})
-			if c.doubles > 0 {
+			if replicas == 1 {
 				s.await(0, "a renewal long after the promotion", func(ev elector.Event) bool {
 					return ev.ID == old.ID && ev.Kind == elector.EventExtended && ev.At > began+lease
 				})
@@ -157,8 +155,8 @@ func TestMovingReplica(t *testing.T) {
 			ok(t, moving.Client().Do(ctx, "REPLICAOF", "127.0.0.1", promoted.Port()).Err())
 			s.await(0, "the new leader", func(ev elector.Event) bool { return elected(ev) && ev.ID != old.ID })
 			s.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == old.ID && ev.Kind == elector.EventDeposed })
-			if doubles, repeated := s.doubles(); doubles != c.doubles || repeated > 0 {
-				t.Errorf("%d terms overlap, want %d; %d have no larger token\n%s", doubles, c.doubles, repeated, s)
+			if doubles, repeated := s.doubles(); doubles > 0 || repeated > 0 {
+				t.Errorf("%d terms overlap; %d have no larger token\n%s", doubles, repeated, s)
 			}
 		})
 	}

@@ -22,12 +22,13 @@ func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hi
 	ctx, cancel := context.WithCancel(r.ctx)
 	t.Cleanup(cancel)
 	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
+	channel := s.names("billing").channel
 	for {
-		count, err := r.admin.PubSubNumSub(r.ctx, "recount:{billing}:wake").Result()
+		count, err := r.admin.PubSubNumSub(r.ctx, channel).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if count["recount:{billing}:wake"] == n {
+		if count[channel] == n {
 			return hints, ended, cancel
 		}
 		select {

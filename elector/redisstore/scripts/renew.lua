@@ -21,16 +21,16 @@ if held then
   local known = history(ARGV[8])
   if not known then return replica() end
   local _, now = clock()
-  local g = redis.call('HMGET', guard, 'history', 'longest')
-  if g[1] == known then
+  if redis.call('HGET', guard, 'history') == known then
     redis.call('PEXPIREAT', lease, now + ttl)
     redis.call('HSET', guard, 'until', now + ttl)
   else
     -- A server that took over from another one may answer for the lease from now
     -- on. But the renewal may be an old one, and the server may have forgotten who
     -- was granted a lease since: when that one is over, the next may be granted.
+    local longest = math.max(tonumber(redis.call('HGET', guard, 'longest')) or 0, tonumber(ttl))
     hold(lease, guard, ARGV[1], known, now + ttl, ttl)
-    redis.call('HSET', guard, 'unsure', now + math.max(tonumber(g[2]) or 0, tonumber(ttl)), 'seed', 1)
+    redis.call('HSET', guard, 'unsure', now + longest, 'seed', 1)
   end
   heard(KEYS[3], ARGV[6], now, ttl, ARGV[7])
 end

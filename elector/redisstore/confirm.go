@@ -63,7 +63,7 @@ func (c confirming) most() int { return max(c.replicas, c.disks) }
 // confirmation is who has confirmed. Replicas that have it on disk have it.
 type confirmation struct {
 	replicas, own, disks int64
-	changed              bool // other replicas follow the server than before
+	changed              bool // a replica has come since the script
 }
 
 // met tells whether as many have confirmed as have to.
@@ -84,7 +84,7 @@ func (c confirming) tell(got confirmation) string {
 		parts = append(parts, fmt.Sprintf("%d of %s of replicas", got.disks, count(c.disks, "disk")))
 	}
 	if got.changed {
-		return "meanwhile a replica has come or gone, which may have confirmed another primary's lease"
+		return "meanwhile a replica has come, which may have confirmed another primary's lease"
 	}
 	return fmt.Sprintf("%s within %v", strings.Join(parts, ", "), c.within)
 }

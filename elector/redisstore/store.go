@@ -37,10 +37,11 @@ type Options struct {
 	// With at least half of them, a primary that is cut off from the others
 	// cannot keep its leader, and a failover to a replica that confirmed loses
 	// no lease. Nobody is granted the lease within one of the moment in which a
-	// replica came or went: what it confirmed to another primary is over then. So
-	// a failover takes until the other replicas follow, and a lease more, unless
-	// its leader goes on. The server must have so many replicas, or nobody can
-	// lead.
+	// replica came: what it confirmed to another primary is over then. So a
+	// failover takes until the other replicas follow, and a lease more, unless its
+	// leader goes on; and while a replica synchronises again and again, more often
+	// than once a lease, nobody new is elected. The server must have so many
+	// replicas, or nobody can lead.
 	Replicas int
 
 	// Fsynced asks that each grant and renewal is on the server's disk before the

@@ -1,7 +1,7 @@
 -- history names what this server knows: its replication history. A restart and a
 -- promotion begin a new one, also that of a server which had been demoted. Where
--- replicas have to confirm (protect is 2), the replicas that follow are part of
--- the name: this server does not know what a new one has confirmed to another.
+-- replicas have to confirm (protect is 2), how many have come so far is part of
+-- the name: this server does not know what one that comes has confirmed to another.
 -- Nothing on a replica, which may take writes but does not keep them, and empty
 -- where the user may not ask.
 local function history(protect)
@@ -10,8 +10,9 @@ local function history(protect)
   if string.find(info, 'role:slave', 1, true) then return end
   local name = string.match(info, 'master_replid:(%w+)') or ''
   if protect ~= '2' then return name end
-  local follow = {}
-  for replica in string.gmatch(info, 'slave%d+:ip=(%S+,port=%d+),state=online') do follow[#follow + 1] = replica end
-  table.sort(follow)
-  return name .. ' ' .. table.concat(follow, ' ')
+  local stats = redis.pcall('INFO', 'stats')
+  if type(stats) ~= 'string' then return name end
+  local full, partial = string.match(stats, 'sync_full:(%d+)'), string.match(stats, 'sync_partial_ok:(%d+)')
+  return name .. ' ' .. (full or '') .. ' ' .. (partial or '')
 end
+

@@ -1,5 +1,5 @@
 -- knows tells whether the server still knows what it knew when a script wrote the
--- guard: whether the same replicas follow it, above all. It changes nothing.
+-- guard: whether no replica has come since, above all. It changes nothing.
 --
 -- KEYS[1]  guard    hash, see shared.lua
 -- ARGV[1]  protect  as acquire has it

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/faults"
@@ -49,13 +50,8 @@ func (c Case) single() bool {
 		// Nodes keep their word (A1), but for a minority.
 		return bits.OnesCount(c.stepped()) <= (c.Servers-1)/2
 	}
-	replicas := c.Servers - 1
-	switch {
-	case !c.Divided(), c.Replicas > 0 && c.Replicas == replicas:
-		return true
-	default:
-		return 2*c.Replicas >= replicas && c.Replicas > 0 && c.moveSoon()
-	}
+	confirmed := c.Replicas > 0 && 2*c.Replicas >= c.Servers-1
+	return confirmed || !c.Divided() && !c.Returns()
 }
 
 // stepped are the servers, as bits, whose clocks are set.
@@ -78,41 +74,24 @@ func (c Case) Divided() bool {
 	return false
 }
 
-// moveSoon tells whether after each promotion that some do not hear of all other
-// servers are told of it before a lease has passed.
-func (c Case) moveSoon() bool {
+// Returns tells whether candidates may be led back to a primary that was replaced and
+// may not have heard of it: it was neither told to follow another one nor restarted.
+func (c Case) Returns() bool {
+	frozen := slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Kind == Freeze })
+	unaware := uint(1) // that were primaries, and have not heard that they are not, as bits
+	present := 0
 	for _, a := range c.Acts {
-		if a.Kind != Promote || a.Stay == 0 {
-			continue
-		}
-		told := uint(1) << a.Server
-		for _, b := range c.Acts {
-			if b.Kind == Follow && b.At >= a.At && b.At < a.At+c.Lease {
-				told |= 1 << b.Server
-			}
-		}
-		if told != 1<<c.Servers-1 {
-			return false
-		}
-	}
-	return true
-}
-
-// FailsBack tells whether a primary that was replaced is promoted again without a
-// restart in between, after which it would not know itself.
-func (c Case) FailsBack() bool {
-	present, was := 0, uint(1) // who has been a primary, as bits
-	for _, a := range c.Acts {
-		switch a.Kind {
-		case Promote:
-			if a.Server != present && was&(1<<a.Server) != 0 {
+		bit := uint(1) << a.Server
+		switch {
+		case a.Kind == Promote && a.Server != present:
+			if unaware&bit != 0 {
 				return true
 			}
 			present = a.Server
-			was |= 1 << a.Server
-		case Restart:
-			was &^= 1 << a.Server
-			was |= 1 << present // it goes on as the primary, if it is that one
+			unaware |= bit
+		case a.Kind == Restart, a.Kind == Follow && a.Server != present && !frozen: // who is frozen does not hear
+			unaware &^= bit
+			unaware |= 1 << present // it goes on as the primary, if it is that one
 		}
 	}
 	return false

@@ -39,7 +39,7 @@ func (s *Server) clock() (sec, micros int64) {
 	return int64(s.now / time.Second), int64(s.now % time.Second / time.Microsecond)
 }
 
-// doInfo knows two sections, of which it tells what a script may want to know.
+// doInfo knows three sections, of which it tells what a script may want to know.
 func (s *Server) doInfo(args []string) Reply {
 	var sections []string
 	if wanted(args, "SERVER") {
@@ -47,6 +47,9 @@ func (s *Server) doInfo(args []string) Reply {
 	}
 	if wanted(args, "REPLICATION") {
 		sections = append(sections, "# Replication\r\n"+s.replication())
+	}
+	if wanted(args, "STATS") {
+		sections = append(sections, fmt.Sprintf("# Stats\r\nsync_full:%d\r\nsync_partial_ok:%d\r\n", s.copies, s.goneOn))
 	}
 	return Text(strings.Join(sections, "\r\n"))
 }
@@ -62,11 +65,8 @@ func wanted(args []string, section string) bool {
 // unknownHistory is what INFO calls a history that there is none of.
 const unknownHistory = "0000000000000000000000000000000000000000"
 
-// address is where others say that a server is: all listen on one port, each at an
-// address of its own, its name.
-func address(s *Server) string { return s.o.Name + ",port=6379" }
-
-// replication is what a server says of its place among others.
+// replication is what a server says of its place among others. Where they are, a
+// model does not know.
 func (s *Server) replication() string {
 	var b strings.Builder
 	h := &s.stream
@@ -83,11 +83,7 @@ func (s *Server) replication() string {
 		}
 		fmt.Fprintf(&b, "role:slave\r\nmaster_link_status:%s\r\nslave_repl_offset:%d\r\nslave_read_only:1\r\n", link, h.offset)
 	}
-	fmt.Fprintf(&b, "connected_slaves:%d\r\n", len(s.replicas))
-	for i, replica := range s.replicas {
-		fmt.Fprintf(&b, "slave%d:ip=%s,state=online,offset=%d,lag=0\r\n", i, address(replica), replica.stream.offset)
-	}
-	b.WriteString("master_failover_state:no-failover\r\n")
+	fmt.Fprintf(&b, "connected_slaves:%d\r\nmaster_failover_state:no-failover\r\n", len(s.replicas))
 	fmt.Fprintf(&b, "master_replid:%s\r\nmaster_replid2:%s\r\nmaster_repl_offset:%d\r\nsecond_repl_offset:%d\r\n", h.id, former, h.offset, second)
 	return b.String()
 }

@@ -1,7 +1,6 @@
 package redismodel
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -95,12 +94,7 @@ func (s *Server) Knowledge(protect string) (name string, primary bool) {
 	case protect != "2":
 		return s.stream.id, true
 	}
-	var follow []string
-	for _, replica := range s.replicas {
-		follow = append(follow, address(replica))
-	}
-	slices.Sort(follow)
-	return s.stream.id + " " + strings.Join(follow, " "), true
+	return s.stream.id + " " + strconv.Itoa(s.copies) + " " + strconv.Itoa(s.goneOn), true
 }
 
 // occupied refuses because of what the lease's key holds.

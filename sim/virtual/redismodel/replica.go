@@ -90,8 +90,10 @@ func (s *Server) Sync() (partial bool) {
 	s.Sever()
 	if partial = p.stream.continues(s.stream.id, s.stream.offset); partial {
 		s.stream.rename(p.stream.id)
+		p.goneOn++
 	} else {
 		s.copy(p)
+		p.copies++
 	}
 	p.replicas = append(p.replicas, s)
 	s.reconnect()

@@ -69,6 +69,8 @@ type Server struct {
 	primary  *Server       // nil for a primary
 	lag      time.Duration // of a replica
 	replicas []*Server     // that get what it writes
+	copies   int           // that replicas have made of its data, and how often
+	goneOn   int           // one went on from where it was
 }
 
 // New returns a server without any key.

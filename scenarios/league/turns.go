@@ -61,14 +61,7 @@ func waits() []Mutant {
 		{
 			Name: "waits-for-hints", Where: Machine, What: "a follower waits for the news of a release, and polls no more",
 			Breaks: []checker.Promise{checker.LeaderReturns},
-			Subject: listening(func(b *bent, in *machine.Input) {
-				if in.Kind == machine.HintGranted {
-					in.Kind = machine.Wake
-				}
-				if in.Result == machine.Held {
-					in.Remaining = 1000 * b.cfg.Lease
-				}
-			}),
+			Subject: wrapped(waitsForHints),
 		}, {
 			Name: "waits-twice", Where: Machine, What: "a follower waits for twice as long as the lease has left",
 			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound, checker.Stable},
@@ -90,6 +83,20 @@ func waits() []Mutant {
 				}
 			}),
 		},
+	}
+}
+
+// waitsForHints does not wake a follower that was refused, until it hears of a
+// release.
+func waitsForHints(b *bent) {
+	waits := false
+	b.before = func(_ *bent, _ *time.Duration, in *machine.Input) {
+		waits = (waits || in.Result == machine.Held) && in.Kind != machine.HintReleased
+	}
+	b.after = func(b *bent, _ time.Duration, out *machine.Output) {
+		if waits && b.Role() == machine.Follower {
+			out.Wake = machine.Never
+		}
 	}
 }
 

@@ -99,9 +99,11 @@ func plantedInTurns() []Plant {
 			After: func(_ *Situation, out *machine.Output) { out.Wake -= machine.Tick },
 		}, {
 			Name: "waits-for-hints", What: "a candidate that is refused waits for the news of a release, and polls no more",
-			Before: func(s *Situation) {
-				if s.In.Result == machine.Held {
-					s.In.Remaining = ticks(1000 * s.Set.Lease)
+			After: func(s *Situation, out *machine.Output) {
+				for i := range out.Requests {
+					if r := &out.Requests[i]; r.Call == machine.Acquire && s.In.Kind == machine.Wake && r.Floor > 0 {
+						r.Call = machine.None
+					}
 				}
 			},
 		},

@@ -60,7 +60,7 @@ func waits() []Mutant {
 	return []Mutant{
 		{
 			Name: "waits-for-hints", Where: Machine, What: "a follower waits for the news of a release, and polls no more",
-			Breaks: []checker.Promise{checker.LeaderReturns},
+			Breaks:  []checker.Promise{checker.LeaderReturns},
 			Subject: wrapped(waitsForHints),
 		}, {
 			Name: "waits-twice", Where: Machine, What: "a follower waits for twice as long as the lease has left",

@@ -21,6 +21,10 @@ func listenerBugs() []Bug {
 			What: "the scripts announce on another channel than the listener subscribes to",
 			File: "elector/redisstore/keys.go", Old: "channel: k.channel(s.opts.DB),", New: "channel: s.prefix + election + \":wake\",",
 		}, {
+			Name: "one-channel", Kind: Listener, Breaks: []string{"foreign hint", handOver, "FailoverBound", "LeaderReturns"},
+			What: "the databases of a server share an election's channel",
+			File: "elector/redisstore/keys.go", Old: "\tif database == 0 {\n", New: "\tif database >= 0 {\n",
+		}, {
 			Name: "heard-by-all", Kind: Listener, Breaks: []string{handOver, "FailoverBound", "LeaderReturns"},
 			What: "an announcement reaches the watches of all elections of the process",
 			File: file, Old: "\t\t\tfor _, w := range l.watches[m.Channel] {\n\t\t\t\tw.hint(h)\n\t\t\t}\n", New: "\t\t\tfor _, all := range l.watches {\n\t\t\t\tfor _, w := range all {\n\t\t\t\t\tw.hint(h)\n\t\t\t\t}\n\t\t\t}\n",

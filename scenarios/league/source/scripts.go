@@ -9,7 +9,7 @@ func scriptBugs() []Bug {
 		{
 			Name: "reserved-from-the-heir", Kind: Script, Breaks: []string{handOver, words},
 			What: "acquire keeps the candidate that the lease is handed over to out, and nobody else",
-			File: script("acquire"), Old: "if g[4] and g[4] ~= id and rest > 0", New: "if g[4] and g[4] == id and rest > 0",
+			File: script("acquire"), Old: "if g[5] and g[5] ~= id and rest > 0", New: "if g[5] and g[5] == id and rest > 0",
 		}, {
 			Name: "reserved-in-1970", Kind: Script, Breaks: []string{handOver, words},
 			What: "release notes the length of a reservation as its end, so it is over when it begins",
@@ -29,7 +29,7 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "own-lease-is-longest", Kind: Script, Breaks: []string{"AtMostOneLeader", "LeaseLinearizable", words},
 			What: "a server that may have forgotten a lease waits as long as the asking candidate's would last, although another one's is longer",
-			File: script("acquire"), Old: "local longest = math.max(tonumber(g[3]) or 0, tonumber(ttl))", New: "local longest = tonumber(ttl)",
+			File: script("acquire"), Old: "local longest = math.max(tonumber(g[4]) or 0, tonumber(ttl))", New: "local longest = tonumber(ttl)",
 		}, {
 			Name: "candidates-unreadable", Kind: Script, Breaks: []string{handOver, calls},
 			What: "the note that a candidate lives has its priority before its lease, so nobody is found who could be handed over to",
@@ -42,6 +42,27 @@ func scriptBugs() []Bug {
 			Name: "renewal-adds", Kind: Script, Breaks: []string{"BeliefWithinLease", "LeaseLinearizable", "FailoverBound", words},
 			What: "renew makes the lease last from its old end on and not from now, as long as the server is the one that granted",
 			File: script("renew"), Old: "    redis.call('PEXPIREAT', lease, now + ttl)\n", New: "    redis.call('PEXPIREAT', lease, now + redis.call('PTTL', lease) + ttl)\n",
+		}, {
+			Name: "run-is-history", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
+			What: "a server is known by its run, so one that was replaced and is promoted again grants as if nothing had been between",
+			File: script("history"), Old: "  local name = string.match(info, 'master_replid:(%w+)') or ''\n",
+			New: "  local name = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''\n",
+		}, {
+			Name: "adopted-is-sure", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
+			What: "who renews is taken to be the only one that leads, so a server that was rewound grants as soon as that one gives the lease back",
+			File: script("renew"), Old: "    redis.call('HSET', guard, 'unsure', now + longest, 'seed', 1)\n", New: "",
+		}, {
+			Name: "attempt-again-anywhere", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
+			What: "an attempt that was granted is granted again by a server that does not know what happened in between",
+			File: script("acquire"), Old: "local rest, remark, seed, noted = withheld(known, own)", New: "local rest, remark, seed, noted\nif own then rest = 0 else rest, remark, seed, noted = withheld(known) end",
+		}, {
+			Name: "long-leases-stay", Kind: Script, Breaks: []string{"LeaderReturns", words},
+			What: "a key whose time to live is hours keeps everybody out for hours",
+			File: script("acquire"), Old: "if remaining < 0 or remaining > usual then", New: "if remaining < 0 then",
+		}, {
+			Name: "comers-uncounted", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
+			What: "a replica that comes may have confirmed another primary's lease, and nobody waits for that one",
+			File: script("history"), Old: "  if protect ~= '2' then return name end\n", New: "  if protect then return name end\n",
 		},
 	}
 }

@@ -31,6 +31,7 @@ type node struct {
 var nodeSettings = []string{
 	"maxmemory", "maxmemory-policy", "save", "appendonly", "appendfsync",
 	"min-replicas-to-write", "replica-serve-stale-data", "cluster-require-full-coverage",
+	"lua-replicate-commands",
 }
 
 const pings = 20
@@ -153,6 +154,9 @@ func (v *survey) ofNode(n *node) []elector.Finding {
 	if n.olderThan(5, 0) {
 		add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
 			"upgrade the server to Redis 5 or newer")
+	}
+	if n.config["lua-replicate-commands"] == "no" { // of versions 5 and 6; later ones have no such setting
+		add(elector.SeverityError, "lua-replicate-commands", "is no: scripts that ask for the time may not write, so nobody is granted a lease", replicateFix)
 	}
 	v.role(n, add)
 	v.memory(n, add)

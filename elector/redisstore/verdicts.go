@@ -20,6 +20,9 @@ type remedy struct {
 	fix  string
 }
 
+// replicateFix is what to do about a server that refuses writes after TIME.
+const replicateFix = `set "lua-replicate-commands yes", which is the default, or use Redis 7 or newer`
+
 // remedies are the texts of replies that stay. All others pass: those of a
 // failover, a start, a move of slots or an operator's work (READONLY, MOVED,
 // ASK, CLUSTERDOWN, LOADING, TRYAGAIN, NOREPLICAS, BUSY, MISCONF, OOM,
@@ -45,6 +48,7 @@ var remedies = [...]remedy{
 	{"unknown command `WAITAOF`", fsyncedFix},
 	{"unknown command", "use a server that supports EVALSHA and EVAL, and does not rename or disable them"},
 	{"Unknown Redis command called from", "use a server that does not rename or disable the commands that package redisstore lists"},
+	{"Write commands not allowed after non deterministic commands", replicateFix},
 	{"Error compiling script", "use a server with Lua scripts as Redis has them"},
 	{"DB index is out of range", "choose a database number below the server's setting \"databases\""},
 	{"invalid DB index", "choose a database number of 0 or more"},

@@ -56,10 +56,11 @@ func TestReplies(t *testing.T) {
 		"ERR unknown command `WAITAOF`, with args beginning with: `1`, `0`, `100`, ":              "7.2",
 		"ERR unknown command `evalsha`, with args beginning with: ":                               "EVALSHA",
 		"ERR Error running script: @user_script: 9: Unknown Redis command called from Lua script": "rename",
-		"ERR DB index is out of range":                                                            "database",
-		"ERR This instance has cluster support disabled":                                          "cluster",
-		"COUNTER the key recount:{billing}:token holds no decimal number":                         "token",
-		"ERR increment or decrement would overflow":                                               "counter",
+		"ERR Error running script (call to f_0123): @user_script:95: @user_script: 95: Write commands not allowed after non deterministic commands. Call redis.replicate_commands() at the start of your script": "lua-replicate-commands yes",
+		"ERR DB index is out of range":                                    "database",
+		"ERR This instance has cluster support disabled":                  "cluster",
+		"COUNTER the key recount:{billing}:token holds no decimal number": "token",
+		"ERR increment or decrement would overflow":                       "counter",
 	}
 	var says line
 	f := startFake(t, says.answer)

@@ -141,6 +141,17 @@ func (n *node) replicas() int {
 	return online
 }
 
+// effects says whether scripts that ask for the time may write.
+func (n *node) effects(add addFunc) {
+	if n.olderThan(5, 0) {
+		add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
+			"upgrade the server to Redis 5 or newer")
+	}
+	if n.config["lua-replicate-commands"] == "no" { // of versions 5 and 6; later ones have no such setting
+		add(elector.SeverityError, "lua-replicate-commands", "is no: scripts that ask for the time may not write, so nobody is granted a lease", replicateFix)
+	}
+}
+
 // ofNode is what is to be said about one server.
 func (v *survey) ofNode(n *node) []elector.Finding {
 	var list []elector.Finding
@@ -151,13 +162,7 @@ func (v *survey) ofNode(n *node) []elector.Finding {
 		add(elector.SeverityNote, "unread", "this could not be read, so nothing is said about what depends on it: "+strings.Join(n.hidden, "; "),
 			"allow the user of this check +info +config|get +time, or let an operator make it")
 	}
-	if n.olderThan(5, 0) {
-		add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
-			"upgrade the server to Redis 5 or newer")
-	}
-	if n.config["lua-replicate-commands"] == "no" { // of versions 5 and 6; later ones have no such setting
-		add(elector.SeverityError, "lua-replicate-commands", "is no: scripts that ask for the time may not write, so nobody is granted a lease", replicateFix)
-	}
+	n.effects(add)
 	v.role(n, add)
 	v.memory(n, add)
 	if v.store.confirm.fsync() {

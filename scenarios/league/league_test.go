@@ -48,7 +48,7 @@ var lucky = map[string]uint64{
 	"drain-hears-no-loss":        4_964_972_019_435_626,
 	"renews-by-id":               3_552_788_049_567_999,
 	"text-quarantine-once":       1_316_449_682_035_269,
-	"text-history-misread":       1_316_449_682_035_269,
+	"text-history-misread":       6_991_504_785_969_126,
 	"early-end-trusted":          1_316_449_682_035_269,
 	"quarantine-skipped":         1_316_449_682_035_269,
 	"text-renews-any":            6_965_140_594_617_951,

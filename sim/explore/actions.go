@@ -34,6 +34,8 @@ const (
 	Refuse  // an answer says that no repetition will help
 	Restart // the store loses its data, and notices
 	Forget  // the store loses its data
+	Save    // what the store has now is what it may go back to
+	Rewind  // the store goes back, and notices
 	Try     // a candidate asks for the lease
 	Prolong // a leader renews
 	Mute    // a request takes effect, and its answer is lost
@@ -44,7 +46,7 @@ const (
 
 var kindNames = [kinds]string{
 	"tick", "wake", "begin", "arrive", "answered", "lose", "haunt", "appear", "repeat", "crash", "crash-haunt", "hear", "miss", "finish", "end",
-	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget", "try", "prolong", "mute", "silence", "give-up",
+	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget", "save", "rewind", "try", "prolong", "mute", "silence", "give-up",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -94,6 +96,13 @@ func (w *world) actions(list []Action) []Action {
 	}
 	if w.left[Restarts] > 0 && w.store.token > 0 {
 		list = append(list, Action{Kind: Restart})
+	}
+	switch {
+	case w.left[Rewinds] == 0 || w.store.token == 0:
+	case w.store.saved.kept:
+		list = append(list, Action{Kind: Rewind})
+	default:
+		list = append(list, Action{Kind: Save})
 	}
 	if w.left[Forgettings] > 0 && w.mayForget() {
 		list = append(list, Action{Kind: Forget})

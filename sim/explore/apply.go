@@ -45,6 +45,11 @@ func (w *world) apply(a Action) {
 	case Restart:
 		w.spend(Restarts)
 		w.restart()
+	case Save:
+		w.store.save()
+	case Rewind:
+		w.spend(Rewinds)
+		w.store.rewind()
 	case Forget:
 		w.spend(Forgettings)
 		w.store = store{}

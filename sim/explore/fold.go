@@ -24,7 +24,7 @@ type codec struct {
 func (c *codec) append(b []byte, w *world) []byte {
 	w.tidy()
 	c.notation.Reset()
-	if w.set.Limits[Forgettings]+w.set.Limits[Fencings] > 0 {
+	if w.set.Limits[Forgettings]+w.set.Limits[Fencings]+w.set.Limits[Rewinds] > 0 {
 		c.notation.Gaps = 3 // more grants in a row from an old token are not seen as such
 	}
 	w.mention(&c.notation)
@@ -101,6 +101,10 @@ func (c *codec) phase(w *world) phase {
 func (c *codec) appendWorld(b []byte, w *world) []byte {
 	s := &w.store
 	b = append(b, machine.Span(s.until-w.now), c.notation.Token(s.token), c.notation.Token(w.top), machine.Span(s.reserved-w.now), machine.Span(s.withheld-w.now))
+	if w.set.Limits[Rewinds] > 0 {
+		b = append(b, flag(s.behind, storeBehind)|flag(s.seed, storeSeed)|flag(s.saved.kept, storeSaved),
+			c.notation.Token(s.handed), machine.Span(s.saved.until-w.now), c.notation.Token(s.saved.token))
+	}
 	for l, n := range w.set.Limits {
 		if n != 0 && n != Endless {
 			b = append(b, w.left[l])
@@ -120,6 +124,13 @@ func flag(is bool, value byte) byte {
 	}
 	return 0
 }
+
+// The bits of a byte of the store that may go back.
+const (
+	storeBehind = 1 << iota
+	storeSeed
+	storeSaved
+)
 
 // The bits of a node's first byte.
 const (
@@ -163,6 +174,9 @@ func (c *codec) appendNames(b []byte, w *world) []byte {
 	n := &c.notation
 	n.Rename(c.ids)
 	b = append(b, n.ID(w.store.holder), n.Nonce(w.store.nonce), n.ID(w.store.to))
+	if w.set.Limits[Rewinds] > 0 {
+		b = append(b, n.ID(w.store.saved.holder), n.Nonce(w.store.saved.nonce))
+	}
 	for i := range w.ghosts {
 		g := &w.ghosts[i]
 		b = append(b, n.ID(g.owner), n.Nonce(g.nonce), n.ID(g.to))

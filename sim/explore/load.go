@@ -60,6 +60,10 @@ func (w *world) loadNames(b []byte) (rest []byte) {
 	ids := names[:len(w.nodes)]
 	w.store.holder, w.store.nonce, w.store.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
 	b = b[3:]
+	if w.set.Limits[Rewinds] > 0 {
+		w.store.saved.holder, w.store.saved.nonce = machine.IDOf(b[0], ids), machine.NonceOf(b[1])
+		b = b[2:]
+	}
 	for i := range w.ghosts {
 		g := &w.ghosts[i]
 		g.owner, g.nonce, g.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
@@ -89,6 +93,12 @@ func (w *world) loadWorld(b []byte) (rest []byte) {
 	w.store = store{until: epoch + machine.SpanOf(b[0]), token: uint64(b[1]), reserved: epoch + machine.SpanOf(b[3]), withheld: epoch + machine.SpanOf(b[4])}
 	w.top = uint64(b[2])
 	b = b[5:]
+	if w.set.Limits[Rewinds] > 0 {
+		s := &w.store
+		s.behind, s.seed, s.handed = b[0]&storeBehind != 0, b[0]&storeSeed != 0, uint64(b[1])
+		s.saved = backup{kept: b[0]&storeSaved != 0, until: epoch + machine.SpanOf(b[2]), token: uint64(b[3])}
+		b = b[4:]
+	}
 	for l, n := range w.set.Limits {
 		w.left[l] = uint8(n)
 		if n != 0 && n != Endless {
@@ -139,6 +149,8 @@ func (n *node) load(b []byte) (rest []byte) {
 func (w *world) mention(all *machine.Notation) {
 	all.Mention(w.store.token)
 	all.Mention(w.top)
+	all.Mention(w.store.saved.token)
+	all.Mention(w.store.handed)
 	for i := range w.ghosts {
 		all.Mention(w.ghosts[i].token)
 		all.Mention(w.ghosts[i].floor)
@@ -170,6 +182,7 @@ func (w *world) tidy() {
 		s.until, s.holder, s.nonce = w.now, "", ""
 	}
 	s.withheld = max(s.withheld, w.now)
+	w.tidyBackup()
 	if s.reserved <= w.now {
 		s.reserved, s.to = w.now, ""
 	}
@@ -177,6 +190,21 @@ func (w *world) tidy() {
 		if !w.origin.untouched(i) {
 			w.nodes[i].tidy(w)
 		}
+	}
+}
+
+// tidyBackup: what the store may go back to matters until it has, and the last
+// token for as long as the count may be an old one.
+func (w *world) tidyBackup() {
+	s := &w.store
+	if w.left[Rewinds] == 0 {
+		s.saved = backup{}
+		if !s.behind && !s.seed {
+			s.handed = 0
+		}
+	}
+	if s.saved.until <= w.now {
+		s.saved.until, s.saved.holder, s.saved.nonce = w.now, "", ""
 	}
 }
 
@@ -238,7 +266,7 @@ func (w *world) tidyMessages() {
 // tidyFloor: a store that knows of a token, and will not forget it, need not be
 // told.
 func (w *world) tidyFloor(floor uint64) uint64 {
-	if floor <= w.store.token && w.left[Forgettings] == 0 {
+	if floor <= w.store.token && w.left[Forgettings]+w.left[Rewinds] == 0 {
 		return 0
 	}
 	return floor
@@ -252,7 +280,7 @@ func (w *world) tidyMessage(n *node, m *message) {
 		m.age = 0
 	}
 	switch {
-	case m.stage == going && (m.call == machine.Acquire || w.store.is(w.now, m.nonce, m.token)):
+	case m.stage == going && (m.call == machine.Acquire || w.store.is(w.now, m.nonce, m.token) || w.store.saved.is(w.now, m.nonce, m.token)):
 		return
 	case m.stage == going:
 		m.stage, m.result = coming, machine.NotHeld

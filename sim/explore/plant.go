@@ -14,6 +14,7 @@ type Plant struct {
 	Name string
 	What string
 
+	Sure   bool // around the store: who renews is the only one that believes
 	Config func(*machine.Config)
 	Before func(*Situation)
 	After  func(*Situation, *machine.Output)

@@ -95,6 +95,9 @@ func plantedInTurns() []Plant {
 				})
 			},
 		}, {
+			Name: "adopted-is-sure", What: "a store that went back takes who renews there to be the only one that believes",
+			Sure: true,
+		}, {
 			Name: "wakes-in-the-past", What: "the time of the next wake-up is one tick early, which may be now",
 			After: func(_ *Situation, out *machine.Output) { out.Wake -= machine.Tick },
 		}, {

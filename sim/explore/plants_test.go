@@ -27,6 +27,7 @@ func TestPlantedBugsAreFoundByTheShortestPath(t *testing.T) {
 		{"input-before-lapse", "delays", 11, "a belief that had ended was revived"},
 		{"believes-after-release", "calm", 5, "the store's lease is not its own"},
 		{"wakes-in-the-past", "delays", 1, "woken in the past"},
+		{"adopted-is-sure", "rewind", 13, "the store's lease is not its own"},
 		{"waits-for-hints", "delays", 11, "nobody can lead any more"},
 		{"one-store-is-enough", "majority", 3, "no majority of the stores holds its lease"},
 		{"silence-renews", "majority-amnesia", 13, "no majority of the stores holds its lease"},

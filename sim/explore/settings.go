@@ -39,11 +39,12 @@ const (
 	Refusals                  // the store answers that no repetition will help
 	Restarts                  // the store loses its data, and knows that it may have
 	Forgettings               // the store loses its data, once everybody knows the last token
+	Rewinds                   // the store goes back to what it was, and knows that it may have
 	limits
 )
 
 var limitNames = [limits]string{
-	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings",
+	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds",
 }
 
 func (l Limit) String() string { return limitNames[l] }

@@ -133,7 +133,7 @@ func (w *world) check() {
 			w.fail(fmt.Sprintf("both %s and %s believe", leader, n.id))
 		}
 		leader = n.id
-		if s := &w.store; s.token != n.belief.token || s.withheld <= w.now && (!s.held(w.now) || s.holder != n.id) {
+		if s := &w.store; !s.behind && s.withheld <= w.now && (s.token != n.belief.token || !s.held(w.now) || s.holder != n.id) {
 			w.fail(n.id + " believes, but the store's lease is not its own")
 		}
 	}

@@ -16,6 +16,41 @@ type store struct {
 	to            string        // who alone may get the lease
 	reserved      time.Duration // until then
 	withheld      time.Duration // until when nobody gets the lease, which a lease may not have outlasted that was forgotten
+
+	saved  backup
+	behind bool   // it may have forgotten what happened last, and has not asked itself yet
+	seed   bool   // the count of tokens may be an old one
+	handed uint64 // the last token that was ever handed out, where the store may go back
+}
+
+// backup is what a store may go back to.
+type backup struct {
+	kept          bool
+	holder, nonce string
+	until         time.Duration
+	token         uint64
+}
+
+func (b *backup) is(now time.Duration, nonce string, token uint64) bool {
+	return b.until > now && b.nonce == nonce && b.token == token
+}
+
+func (s *store) save() { s.saved = backup{true, s.holder, s.nonce, s.until, s.token} }
+
+// rewind makes the store what it was when it was saved. It notices when it is asked
+// for something: see doubt.
+func (s *store) rewind() {
+	b := s.saved
+	*s = store{holder: b.holder, nonce: b.nonce, until: b.until, token: b.token, behind: true, handed: s.handed}
+}
+
+// doubt withholds the lease for as long as one may last that the store has
+// forgotten, from the first time on that it is asked after it went back. It counts
+// tokens on by its clock, which is ahead of them all.
+func (w *world) doubt() {
+	if s := &w.store; s.behind {
+		s.behind, s.withheld, s.seed = false, w.now+w.lease()-rounding, true
+	}
 }
 
 // rounding is how much shorter than asked for a lease may be: the store counts
@@ -39,6 +74,10 @@ func (w *world) execute(r *message) {
 		if w.store.is(w.now, r.nonce, r.token) {
 			r.result = machine.Done
 			w.store.until = w.now + w.lease() - rounding
+			if w.plant.Sure {
+				w.store.behind = false
+			}
+			w.doubt()
 		}
 	case machine.Release:
 		w.release(r)
@@ -50,21 +89,28 @@ func (w *world) lease() time.Duration { return ticks(w.set.Lease) }
 
 func (w *world) acquire(r *message) {
 	s := &w.store
-	switch {
-	case s.held(w.now) && s.nonce == r.nonce:
-		s.until = w.now + w.lease() - rounding
-		r.result, r.token = machine.Done, s.token
-	case s.held(w.now):
+	if s.held(w.now) && s.nonce != r.nonce {
 		r.result, r.token, r.remaining = machine.Held, s.token, s.until-w.now
+		return
+	}
+	w.doubt()
+	switch {
 	case s.withheld > w.now:
 		r.result, r.token, r.remaining = machine.Held, 0, s.withheld-w.now
+	case s.held(w.now):
+		s.until = w.now + w.lease() - rounding
+		r.result, r.token = machine.Done, s.token
 	case s.reserved > w.now && s.to != r.owner:
 		r.result, r.token, r.remaining = machine.Held, 0, s.reserved-w.now
 	default:
 		if s.reserved > w.now {
 			w.sights |= SawHandedOver
 		}
+		if s.seed {
+			s.token, s.seed = s.handed, false
+		}
 		s.token = max(s.token, r.floor) + 1
+		s.handed = max(s.handed, s.token)
 		s.holder, s.nonce, s.until = r.owner, r.nonce, w.now+w.lease()-rounding
 		s.to, s.reserved = "", 0
 		r.result, r.token = machine.Done, s.token

@@ -33,6 +33,10 @@ func (w *world) describe(a Action) string {
 		return id + map[Kind]string{Crash: " crashes", CrashHaunt: " crashes, and its requests go on"}[a.Kind]
 	case HandOver:
 		return fmt.Sprintf("%s is told to hand over to %s", id, w.nodes[a.Index].id)
+	case Save:
+		return "what the store has now is what it may go back to"
+	case Rewind:
+		return "the store goes back to what it had"
 	case Restart:
 		return "the store loses its data, and grants nothing for a lease"
 	case Forget:

@@ -101,6 +101,12 @@ func large() []Settings {
 		two("messages", "two candidates, messages lost, one repeated, one that outlives its sender, one crash", func(s *Settings) {
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Ghosts: 1, Repeats: 1}
 		}),
+		two("rewind", "a store that goes back once to what it was, and notices; one resignation", func(s *Settings) {
+			s.short()
+			s.InFlight = 2
+			s.Limits = [limits]int{Resignations: 1, Rewinds: 1}
+			s.Sights = append(s.Sights, SawSuperseded, SawResigned)
+		}),
 		two("late", "two candidates, a short lease, messages lost, one crash, wake-ups any time late", func(s *Settings) {
 			s.short()
 			s.Late = true

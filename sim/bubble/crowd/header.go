@@ -3,6 +3,7 @@ package crowd
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -54,8 +55,9 @@ func (r *run) promises() []string {
 }
 
 // endsLeases tells whether the server may end a lease before its time, which no
-// elector survives: its clock is set forward, or its record of leases is lost and
-// nobody knows how long the longest lasts.
+// elector survives: its clock is set forward, another one granted leases of which it
+// has not heard, or its record of leases is lost and nobody knows how long the longest
+// lasts.
 func (r *run) endsLeases() bool {
 	forward := func(a Act) bool { return a.Kind == StepClock && a.By > 0 }
 	for _, a := range r.Acts {
@@ -63,13 +65,18 @@ func (r *run) endsLeases() bool {
 			return true
 		}
 	}
-	return r.longest() > r.shortest() && r.Has(Forget, Overwrite, Restart, Failback)
+	return r.untold() || r.longest() > r.shortest() && r.Has(Forget, Overwrite, Restart, Failback)
 }
 
 // losesCount tells whether the count of tokens may go down: somebody wrote it, or it
 // was lost while the server's clock, which stands in for it, was wrong.
 func (r *run) losesCount() bool {
-	return r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Restart, Failback)
+	return r.untold() || r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Restart, Failback)
+}
+
+// untold tells whether a primary is replaced and comes back and never hears of it.
+func (r *run) untold() bool {
+	return slices.ContainsFunc(r.Acts, func(a Act) bool { return a.Kind == Failback && !a.told() })
 }
 
 func (r *run) shortest() time.Duration {

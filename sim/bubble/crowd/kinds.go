@@ -34,7 +34,7 @@ const (
 
 	// What happens to the server.
 
-	Failback  // the primary is replaced by its replica, and comes back after Act.For, without a restart
+	Failback  // the primary is replaced by its replica, and comes back after Act.For, without a restart; if Act.told, it follows in between
 	StepClock // its clock steps by Act.By
 	Restart   // it ends, and is started after Act.For, with its data or without
 	Freeze    // it answers nothing for Act.For
@@ -127,6 +127,9 @@ type Act struct {
 	By       time.Duration
 	Choice   int // of the kind's ways, such as a value, a key, a cut
 }
+
+// told tells whether a primary that comes back has heard that it was replaced.
+func (a Act) told() bool { return a.Choice%2 == 0 }
 
 func (a Act) String() string {
 	text := fmt.Sprintf("%v %s p%d e%d", a.At, a.Kind, a.Process, a.Election)

@@ -17,7 +17,7 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 func (r *run) serve(ctx context.Context, i int, a Act) bool {
 	switch server := r.primary(); a.Kind {
 	case Failback:
-		return r.failBack(ctx, a.For)
+		return r.failBack(ctx, a)
 	case StepClock:
 		r.step.Add(int64(a.By))
 		return true
@@ -64,8 +64,9 @@ var refusals = []string{
 }
 
 // failBack puts the replica in the primary's place, and after a while the old one
-// in its own again, as it was: nobody has restarted it, and it has learnt nothing.
-func (r *run) failBack(ctx context.Context, away time.Duration) bool {
+// in its own again. Nobody has restarted it. It has followed the other one, or, if
+// nobody told it, has learnt nothing and is as it was.
+func (r *run) failBack(ctx context.Context, a Act) bool {
 	r.mu.Lock()
 	old := r.server
 	r.servers++
@@ -77,7 +78,11 @@ func (r *run) failBack(ctx context.Context, away time.Duration) bool {
 	replica := old.Fork(name)
 	replica.Promote()
 	r.lead(replica)
-	sleep(ctx, away)
+	if a.told() {
+		old.Follow(replica, 0)
+	}
+	sleep(ctx, a.For)
+	old.Promote()
 	r.lead(old)
 	return true
 }

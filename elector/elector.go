@@ -254,7 +254,7 @@ func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 		for {
 			select {
 			case t := <-s.terms: // elected meanwhile: there is no body left for it
-				s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+				s.put(s.workEnded(t.token))
 			case <-s.closed:
 				return
 			}
@@ -273,7 +273,7 @@ func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 }
 
 func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
-	defer func() { s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token}) }()
+	defer func() { s.put(s.workEnded(t.token)) }()
 	return yield(t, nil)
 }
 

@@ -2,6 +2,8 @@ package elector
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +57,7 @@ type session struct {
 	news       []Event          // of this step
 	term       *Term            // the last one
 	unreleased map[uint64]*Term // by token
-	worked     chan struct{}    // closed after the last work and its OnStopped
+	worked     sync.WaitGroup   // while the goroutine of a term's work lives
 	wake       time.Duration
 	rival      rival
 	callbacks  *announcer
@@ -86,11 +88,11 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 		finished:   make(chan struct{}),
 		closed:     make(chan struct{}),
 		unreleased: make(map[uint64]*Term),
-		worked:     make(chan struct{}),
 	}
-	close(s.worked)
-	s.callbacks = newAnnouncer(e, e.callBack)
-	s.log = newAnnouncer(e, e.log)
+	s.log = &announcer{missed: func(n int) { s.e.write(slog.LevelError, "the log hangs: lines were lost", slog.Int("lines", n)) }}
+	s.callbacks = &announcer{missed: func(n int) {
+		s.logs(slog.LevelError, "OnEvent or OnLeader hangs: events were lost", slog.Int("events", n))
+	}}
 	s.watcher = newWatcher(s)
 	return s
 }
@@ -116,10 +118,10 @@ func (s *session) run(ctx context.Context) {
 		t.releaseErr = ErrNotReleased
 		close(t.released)
 	}
-	<-s.worked
+	s.worked.Wait()
+	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.callbacks.wait()
 	s.log.wait()
-	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.e.setState(StateStopped)
 	s.e.leave(s)
 	close(s.closed)
@@ -267,7 +269,7 @@ func (s *session) elected(t machine.Transition) {
 // workless reports the end of the work where there is none.
 func (s *session) workless(token uint64) {
 	if s.work == noWork {
-		s.pending = append(s.pending, machine.Input{Kind: machine.WorkEnded, Token: token})
+		s.pending = append(s.pending, s.workEnded(token))
 	}
 }
 
@@ -285,11 +287,19 @@ func (s *session) announce(ev Event) { s.news = append(s.news, ev) }
 
 // tell hands on what was announced in a step, when its requests are on their way.
 func (s *session) tell() {
-	if s.e.cfg.OnEvent != nil || s.e.cfg.OnLeader != nil {
-		s.callbacks.announce(s.news)
+	calls := s.e.cfg.OnEvent != nil || s.e.cfg.OnLeader != nil
+	for _, ev := range s.news {
+		if calls {
+			s.callbacks.announce(func() { s.callBack(ev) })
+		}
+		s.log.announce(func() { s.e.log(ev) })
 	}
-	s.log.announce(s.news)
 	s.news = s.news[:0]
+}
+
+// logs writes to the log, and waits for nothing.
+func (s *session) logs(level slog.Level, text string, attrs ...slog.Attr) {
+	s.log.announce(func() { s.e.write(level, text, attrs...) })
 }
 
 // trouble announces what the shell found.

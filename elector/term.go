@@ -113,7 +113,7 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 	if t.session.work != noWork {
 		return nil
 	}
-	t.session.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+	t.session.put(t.session.workEnded(t.token))
 	select {
 	case <-t.released:
 		return t.releaseErr

@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -34,7 +35,7 @@ func (w *watcher) run(ctx context.Context, pause time.Duration) {
 func (w *watcher) brokeOff(ctx context.Context, lasted, pause time.Duration, err error) {
 	cfg := &w.s.e.cfg
 	if ctx.Err() == nil {
-		cfg.Logger.Debug("the store's announcements broke off", "election", cfg.Election, "id", w.s.e.id, "error", err)
+		w.s.logs(slog.LevelDebug, "the store's announcements broke off", slog.Any("error", err))
 		if lasted > cfg.Lease {
 			pause = cfg.Retry
 		}

@@ -8,9 +8,9 @@ func shellBugs() []Bug {
 			What: "the elector keeps its first term as the current one, so in all later ones it does not know that it leads",
 			File: "elector/session.go", Old: "s.e.current.Store(s.term)", New: "s.e.current.CompareAndSwap(nil, s.term)",
 		}, {
-			Name: "terms-overlap", Kind: Shell, Breaks: []string{calls},
-			What: "the work of a term does not wait for the end of the work before it",
-			File: "elector/work.go", Old: "\t\t<-before\n", New: "\t\t_ = before\n",
+			Name: "competes-while-calling", Kind: Shell, Breaks: []string{calls, "LeaderReturns"},
+			What: "a candidate competes again as soon as its work has ended: it leads and works beside its OnStopped",
+			File: "elector/work.go", Old: "Calling: s.work == callbackWork || s.onStopped != nil}", New: "Calling: false}",
 		}, {
 			Name: "panic-unreported", Kind: Shell, Breaks: []string{"LeaderReturns", calls},
 			What: "work that panics is caught, and nobody is told that it has ended: its leader renews on and does nothing",
@@ -18,15 +18,15 @@ func shellBugs() []Bug {
 		}, {
 			Name: "panic-kills", Kind: Shell, Breaks: []string{calls},
 			What: "a notification that panics takes the whole process with it",
-			File: "elector/work.go", Old: "if v := recover(); v != nil {\n\t\t\te.cfg.Logger.Error(name+\" panicked\"", New: "if v := recover(); v != nil {\n\t\t\tdefer panic(v)\n\t\t\te.cfg.Logger.Error(name+\" panicked\"",
+			File: "elector/work.go", Old: "\t\t\tstack := string(debug.Stack())\n", New: "\t\t\tdefer panic(v)\n\t\t\tstack := string(debug.Stack())\n",
 		}, {
 			Name: "stopped-before-over", Kind: Shell, Breaks: []string{calls},
 			What: "OnStopped is called when the work has ended, while the term still goes on",
 			File: "elector/work.go", Old: "\t<-t.ended\n", New: "",
 		}, {
-			Name: "returns-before-work", Kind: Shell, Breaks: []string{calls},
-			What: "Run returns while OnStopped is still running",
-			File: "elector/session.go", Old: "\t<-s.worked\n", New: "",
+			Name: "log-kills", Kind: Shell, Breaks: []string{calls},
+			What: "a log that panics takes the whole process with it",
+			File: "elector/event.go", Old: "\tdefer func() { _ = recover() }()\n", New: "",
 		}, {
 			Name: "no-overtime", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "a request is given up after its time-out, and its connection with it: a store that takes a little longer is never heard",

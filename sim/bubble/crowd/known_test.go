@@ -19,16 +19,6 @@ type cause struct {
 
 // causes are those. The first that fits is taken.
 var causes = []cause{
-	{"a callback that hangs: its candidate is elected again, and does no work", func(c crowd.Case, w wrong) bool {
-		return w.short == "idle leader" && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool {
-			return m.Call <= crowd.Once && (m.Works == crowd.Never || m.Stops == crowd.Never)
-		})
-	}},
-	{"a log that hangs when a callback panics: the candidate is elected again, and does no work", func(c crowd.Case, w wrong) bool {
-		return w.short == "idle leader" && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool {
-			return m.Call <= crowd.Once && m.Logs == crowd.Never && m.Stops == crowd.Panics
-		})
-	}},
 	{"many elections on few connections, far away: nobody ever leads", func(c crowd.Case, w wrong) bool {
 		return slices.Contains([]string{"nobody ever led", "LeaderReturns", "idle leader"}, w.short) && c.Crowded()
 	}},
@@ -70,13 +60,34 @@ func TestKnown(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for i, number := range []uint64{
-		8993341160569976, 6406237688386271, 4375508651651652, 2505072708147327, 1593335440973226, 1898567871990766, 1486313470673663,
+		4375508651651652, 2505072708147327, 1593335440973226, 1898567871990766, 1486313470673663,
 		56977875265017, 2491559503749130, 2419551988186871,
 	} {
 		c := crowd.Draw(number)
 		_, all := carryOut(t, c)
 		if !slices.ContainsFunc(all, func(w wrong) bool { return known(c, w) == causes[i].name }) {
 			t.Errorf("case %d: %v was found, want that of %q", number, all, causes[i].name)
+		}
+	}
+}
+
+// mended are cases in which a fault was found that is mended: nothing is wrong in them
+// but what is known.
+var mended = map[string]uint64{
+	"a callback that hangs: its candidate was elected again, and did no work":                   8993341160569976,
+	"a log that hung when OnStopped panicked: the candidate was elected again, and did no work": 6406237688386271,
+}
+
+// What was found by drawing, and is mended, stays so.
+func TestMended(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for fault, number := range mended {
+		c := crowd.Draw(number)
+		_, all := carryOut(t, c)
+		for _, w := range all {
+			if known(c, w) == "" {
+				t.Errorf("case %d, of %s: %s: %s", number, fault, w.short, w.words)
+			}
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -192,7 +191,9 @@ func (e *Elector) OnlyLeader(fn func(context.Context, *Term) error) func(context
 
 // Transfer hands the leadership of this candidate over to another one, as
 // Term.Transfer does: to is the ID of a live candidate, or the part of it that
-// was configured. It returns when the lease is given back, which is when the
+// was configured; of several candidates with that, it is the one that the store
+// heard of last. Who was not heard of for a Lease and a RequestTimeout is not live;
+// for so long one that is gone may be handed the lease. It returns when the lease is given back, which is when the
 // work has ended. The error is ErrNotLeading, ErrNoCandidate, ErrUnsupported if
 // the store does not know who competes, ErrNotReleased, or that of the store or
 // of ctx.
@@ -205,14 +206,11 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(c Candidate) bool {
-		name, _, _ := strings.Cut(c.ID, "/")
-		return c.ID != e.id && (c.ID == to || name == to)
-	})
-	if i < 0 {
+	heir := e.successor(all, to)
+	if heir == "" {
 		return fmt.Errorf("%w %q: the store has heard of %d", ErrNoCandidate, to, len(all))
 	}
-	if err := t.Transfer(ctx, all[i].ID); err != nil {
+	if err := t.Transfer(ctx, heir); err != nil {
 		return err
 	}
 	select {
@@ -222,6 +220,27 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 		return ctx.Err()
 	}
 }
+
+// successor is the ID of the live candidate that is called so, "" if there is none.
+// Of several of one name it is the one that was heard of last: a process that was
+// restarted leaves the ID of its life before behind.
+func (e *Elector) successor(all []Candidate, to string) string {
+	var best Candidate
+	for _, c := range all {
+		name, _, _ := strings.Cut(c.ID, "/")
+		if c.ID == e.id || c.ID != to && name != to || e.gone(c) {
+			continue
+		}
+		if best.ID == "" || c.Seen < best.Seen {
+			best = c
+		}
+	}
+	return best.ID
+}
+
+// gone says whether a candidate was not heard of for so long that it may be gone:
+// who waits for this one's lease to end asks when that would be the case.
+func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.Lease+e.cfg.RequestTimeout }
 
 // Terms competes and yields each term of this candidate. The loop's body is the
 // term's work: it must end soon after the term's context is done. When it ends,

@@ -65,7 +65,11 @@ func turnBugs() []Bug {
 		}, {
 			Name: "to-whom-it-may-concern", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate on the list, not to the one that was named",
-			File: "elector/elector.go", Old: "return c.ID != e.id && (c.ID == to || name == to)", New: "return c.ID != e.id && (c.ID == to || name != \"\")",
+			File: "elector/elector.go", Old: "c.ID != to && name != to || ", New: "name == \"\" || ",
+		}, {
+			Name: "to-the-dead", Kind: Shell, Breaks: []string{handOver},
+			What: "a hand-over goes to the first candidate of the name that the store lists, be it that of a life before",
+			File: "elector/elector.go", Old: "best.ID == \"\" || c.Seen < best.Seen", New: "best.ID == \"\"",
 		}, {
 			Name: "back-to-equals", Kind: Shell, Breaks: []string{"Stable"},
 			What: "a leader hands over to a candidate whose priority is no higher than its own",
@@ -73,7 +77,7 @@ func turnBugs() []Bug {
 		}, {
 			Name: "back-to-the-dead", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns", handOver},
 			What: "a leader hands over to a better candidate that has not been heard of for long",
-			File: "elector/failback.go", Old: "c.Seen > s.e.cfg.Lease+s.e.cfg.RequestTimeout || ", New: "",
+			File: "elector/failback.go", Old: "s.e.gone(c) || ", New: "",
 		}, {
 			Name: "back-to-the-worst", Kind: Shell, Breaks: []string{"Stable", handOver},
 			What: "a leader hands over to the candidate of the lowest priority of those that are better",

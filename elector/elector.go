@@ -118,8 +118,11 @@ func (e *Elector) Run(ctx context.Context) error {
 		return nil
 	}
 	s, err := e.open(ctx, callbackWork, e.cfg.Once)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrActive):
 		return err
+	case err != nil: // ctx is done
+		return nil
 	}
 	s.run(ctx)
 	return s.machine.Err()
@@ -129,7 +132,8 @@ func (e *Elector) Run(ctx context.Context) error {
 // until ctx is done and returns ctx's error; it never returns nil and nil.
 // After that ctx has no meaning for the term: the lease is renewed in the
 // background until it is lost or Term.Resign is called, which the caller must
-// do. Then the campaign may be repeated. OnStarted and OnStopped are not called.
+// do. Then the campaign may be repeated: it waits until the lease of the term before
+// is given back, or has been tried to. OnStarted and OnStopped are not called.
 func (e *Elector) Campaign(ctx context.Context) (*Term, error) { return e.campaign(ctx, false) }
 
 // TryAcquire asks for the lease once, for one critical operation say: it returns
@@ -253,8 +257,11 @@ func (e *Elector) Terms(ctx context.Context) iter.Seq2[*Term, error] {
 			return
 		}
 		s, err := e.open(ctx, bodyWork, e.cfg.Once)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrActive):
 			yield(nil, err)
+			return
+		case err != nil: // ctx is done
 			return
 		}
 		go s.run(ctx)
@@ -296,8 +303,8 @@ func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
 	return yield(t, nil)
 }
 
-// open makes the session, if no other one is active. One that is about to end
-// is waited for.
+// open makes the session, if no other one is active; else the error is ErrActive.
+// One that is about to end is waited for, or the error is that of ctx.
 func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session, error) {
 	for {
 		e.mu.Lock()
@@ -309,7 +316,7 @@ func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session,
 			return s, nil
 		}
 		e.mu.Unlock()
-		if !last.ending.Load() {
+		if !last.leaving() {
 			return nil, ErrActive
 		}
 		select {

@@ -33,8 +33,9 @@ type message struct {
 // fields without a remark belong to the loop's goroutine.
 type session struct {
 	e       *Elector
-	clock   Clock // immutable
-	work    workKind
+	clock   Clock    // immutable
+	work    workKind // immutable
+	once    bool     // immutable: it has one term
 	machine *machine.Machine
 	parent  context.Context // of the terms, for its values
 	calls   context.Context // of the requests
@@ -79,7 +80,7 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 	cfg.Seed = e.seed + e.sessions
 	cfg.Floor, cfg.FirstRequest = e.floor, e.lastRequest
 	s := &session{
-		e: e, clock: e.cfg.Clock, work: work, onStopped: onStopped,
+		e: e, clock: e.cfg.Clock, work: work, once: once, onStopped: onStopped,
 		machine:    machine.New(cfg),
 		messages:   make(chan message),
 		tick:       make(chan struct{}, 1),
@@ -165,6 +166,13 @@ func (s *session) sleep() Timer {
 		default:
 		}
 	})
+}
+
+// leaving says whether the session ends by itself soon. A campaign does when its term
+// is over: its caller may know that by the clock, before the loop does.
+func (s *session) leaving() bool {
+	t := s.e.current.Load()
+	return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()
 }
 
 // put hands an input to the loop; after the loop's end it does nothing.

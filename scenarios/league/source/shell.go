@@ -40,6 +40,11 @@ func shellBugs() []Bug {
 			What: "each session of an elector draws the same nonces: a campaign finds the lease of the one before, and takes it for the grant of a store that has lost its count",
 			File: "elector/elector.go", Old: "\te.lastRequest = s.machine.LastRequest()\n", New: "\te.lastRequest, e.sessions = s.machine.LastRequest(), 0\n",
 		}, {
+			Name: "lost-is-active", Kind: Shell, Breaks: []string{calls},
+			What: "a campaign is refused as a second one as long as the elector has not noticed that the term before is over",
+			File: "elector/session.go", Old: "return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()", New: "return s.ending.Load() || t != nil && false",
+			Unseen: "candidates of the crowd resign each term, and repeat a campaign when that has returned",
+		}, {
 			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
 			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",
 			File: "elector/call.go", Old: "\t\tdefer func() { <-slots }()\n\t\tvar a answer\n", New: "\t\tdefer func() {\n\t\t\tif ctx.Err() == nil {\n\t\t\t\t<-slots\n\t\t\t}\n\t\t}()\n\t\tvar a answer\n",

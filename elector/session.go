@@ -27,6 +27,7 @@ const minChunk = 20 * time.Millisecond
 type message struct {
 	input machine.Input
 	held  *HeldError
+	sent  time.Duration // held: when the request was
 }
 
 // session is one Run, Campaign or loop over Terms: it runs a machine. All
@@ -198,7 +199,7 @@ func (s *session) hint(h Hint) machine.Input {
 // once.
 func (s *session) step(msg message) (done bool) {
 	if msg.held != nil {
-		s.inspect(msg.held)
+		s.inspect(msg.held, msg.sent)
 	}
 	s.pending = append(s.pending, msg.input)
 	if msg.held != nil && s.single {

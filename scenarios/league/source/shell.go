@@ -45,6 +45,10 @@ func shellBugs() []Bug {
 			File: "elector/session.go", Old: "return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()", New: "return s.ending.Load() || t != nil && false",
 			Unseen: "candidates of the crowd resign each term, and repeat a campaign when that has returned",
 		}, {
+			Name: "no-room-for-drift", Kind: Shell, Breaks: []string{calls},
+			What: "a candidate whose clock is fast takes its own lease of the life before for that of another one of its name",
+			File: "elector/call.go", Old: "held.Remaining + drift + time.Millisecond", New: "held.Remaining + 0*drift",
+		}, {
 			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
 			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",
 			File: "elector/call.go", Old: "\t\tdefer func() { <-slots }()\n\t\tvar a answer\n", New: "\t\tdefer func() {\n\t\t\tif ctx.Err() == nil {\n\t\t\t\t<-slots\n\t\t\t}\n\t\t}()\n\t\tvar a answer\n",

@@ -35,9 +35,6 @@ var causes = []cause{
 	{"who has lost its announcements does not notice while it is refused just after renewals, as it mostly is", func(_ crowd.Case, w wrong) bool {
 		return w.short == "listens anew" && strings.Contains(w.words, "just before")
 	}},
-	{"a candidate with a fast clock takes its own lease of the life before for another one's that lives", func(c crowd.Case, w wrong) bool {
-		return w.short == "false alarm" && strings.Contains(w.words, "same ID") && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool { return m.Skew > 0 })
-	}},
 }
 
 // known is the cause of something that is wrong, "" if it is none that is known.
@@ -60,7 +57,7 @@ func TestKnown(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for i, number := range []uint64{
 		4375508651651652, 2505072708147327, 1593335440973226, 1898567871990766,
-		56977875265017, 2491559503749130, 2419551988186871,
+		56977875265017, 2491559503749130,
 	} {
 		c := crowd.Draw(number)
 		_, all := carryOut(t, c)
@@ -75,6 +72,7 @@ func TestKnown(t *testing.T) {
 var mended = map[string]uint64{
 	"a callback that hangs: its candidate was elected again, and did no work":                   8993341160569976,
 	"hand-over to a name whose process was restarted: the dead one was given the lease":         1486313470673663,
+	"a candidate with a fast clock took its own lease of the life before for another one's":     2419551988186871,
 	"a log that hung when OnStopped panicked: the candidate was elected again, and did no work": 6406237688386271,
 }
 

@@ -49,6 +49,10 @@ func shellBugs() []Bug {
 			What: "a candidate whose clock is fast takes its own lease of the life before for that of another one of its name",
 			File: "elector/call.go", Old: "held.Remaining + drift + time.Millisecond", New: "held.Remaining + 0*drift",
 		}, {
+			Name: "renewals-are-news", Kind: Shell, Breaks: []string{calls},
+			What: "a lease that was renewed just now counts as granted just now: who has lost the announcements does not notice",
+			File: "elector/watcher.go", Old: "max(cfg.Lease-held.Remaining, now-w.since)", New: "cfg.Lease-held.Remaining",
+		}, {
 			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
 			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",
 			File: "elector/call.go", Old: "\t\tdefer func() { <-slots }()\n\t\tvar a answer\n", New: "\t\tdefer func() {\n\t\t\tif ctx.Err() == nil {\n\t\t\t\t<-slots\n\t\t\t}\n\t\t}()\n\t\tvar a answer\n",

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,10 +113,10 @@ func TestBadLoggerHindersNothing(t *testing.T) {
 				breaks := make(chan struct{})
 				b.store.watch = func(context.Context) error { <-breaks; return errLost }
 				var events log
-				terms := 0
+				var terms atomic.Int64
 				e := b.elector("a", func(cfg *elector.Config) {
 					cfg.Logger = slog.New(badLog{handler, at, panics, free})
-					cfg.OnStarted = func(context.Context, *elector.Term) { terms++; time.Sleep(time.Second) }
+					cfg.OnStarted = func(context.Context, *elector.Term) { terms.Add(1); time.Sleep(time.Second) }
 					cfg.OnStopped = func(*elector.Term, elector.Reason) { panic("OnStopped") }
 					cfg.OnEvent = func(ev elector.Event) { events.add(ev); panic("OnEvent") }
 				})
@@ -123,8 +124,8 @@ func TestBadLoggerHindersNothing(t *testing.T) {
 				time.Sleep(time.Minute)
 				close(breaks)
 				time.Sleep(time.Minute)
-				if terms < 10 || len(events.of(elector.EventElected)) < terms || b.store.watches.Load() < 2 {
-					t.Errorf("a log that panics: %t, at %q: %d terms, %d events, %d watches", panics, at, terms, len(events.of(elector.EventElected)), b.store.watches.Load())
+				if n := terms.Load(); n < 10 || len(events.of(elector.EventElected)) < int(n) || b.store.watches.Load() < 2 {
+					t.Errorf("a log that panics: %t, at %q: %d terms, %d events, %d watches", panics, at, n, len(events.of(elector.EventElected)), b.store.watches.Load())
 				}
 				close(free)
 				if err := stop(); err != nil {

@@ -327,7 +327,12 @@ func TestOwnLeaseOfBefore(t *testing.T) {
 						time.Sleep(late)
 					}
 				}
-				time.AfterFunc(14500*time.Millisecond, func() { b.store.hint(elector.Hint{Kind: elector.HintReleased, Token: 1}) })
+				time.AfterFunc(14500*time.Millisecond, func() {
+					b.store.mu.Lock()
+					hint := b.store.hint
+					b.store.mu.Unlock()
+					hint(elector.Hint{Kind: elector.HintReleased, Token: 1})
+				})
 			}
 			var events log
 			term := b.campaign(b.elector("a", events.into, func(cfg *elector.Config) { cfg.Clock = fast{b.clock, 0.0099} }))

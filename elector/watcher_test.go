@@ -135,7 +135,10 @@ func TestDeafWatchIsNoticedInSpiteOfRenewals(t *testing.T) {
 				}
 			}
 		}
-		if n := len(deaf.began); n != 2 || events.troubles(elector.ErrNoHints) != 1 {
+		deaf.mu.Lock()
+		n := len(deaf.began)
+		deaf.mu.Unlock()
+		if n != 2 || events.troubles(elector.ErrNoHints) != 1 {
 			t.Errorf("watched %d times, told %d times", n, events.troubles(elector.ErrNoHints))
 		}
 		if err := stop(); err != nil {

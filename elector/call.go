@@ -33,7 +33,7 @@ func (s *session) call(r machine.Request) {
 }
 
 func (s *session) request(ctx context.Context, r machine.Request) (msg message) {
-	msg.input = machine.Input{Kind: machine.Answer, Request: r.Number}
+	msg.input, msg.sent = machine.Input{Kind: machine.Answer, Request: r.Number}, s.clock.Now()
 	in := &msg.input
 	var err error
 	defer func() {
@@ -126,12 +126,13 @@ func ask(ctx context.Context, slots chan struct{}, timeout time.Duration, f func
 // rival is a candidate with our own configured ID.
 type rival struct {
 	id      string
-	endsAt  time.Duration // of its lease, when it was first seen
+	endsAt  time.Duration // of its lease at the latest, as it was first seen
 	alerted bool
 }
 
-// inspect looks at a refusal for what the machine does not care about.
-func (s *session) inspect(held *HeldError) {
+// inspect looks at a refusal, of a request that was sent then, for what the machine
+// does not care about.
+func (s *session) inspect(held *HeldError, sent time.Duration) {
 	if held.Repaired != "" {
 		s.trouble(fmt.Errorf("elector: the lease of %q was found damaged: %s", held.Holder, held.Repaired))
 	}
@@ -148,11 +149,12 @@ func (s *session) inspect(held *HeldError) {
 	if held.Holder == s.e.id || name != s.e.cfg.ID {
 		return
 	}
-	now := s.clock.Now()
 	switch r := &s.rival; {
 	case r.id != held.Holder:
-		*r = rival{id: held.Holder, endsAt: now + held.Remaining}
-	case now > r.endsAt && !r.alerted:
+		// This clock may be the faster one, and the store may have rounded down.
+		drift := time.Duration(float64(held.Remaining) * s.e.cfg.Drift)
+		*r = rival{id: held.Holder, endsAt: s.clock.Now() + held.Remaining + drift + time.Millisecond}
+	case sent+held.Remaining > r.endsAt && !r.alerted:
 		r.alerted = true
 		s.trouble(fmt.Errorf("%w: %q", ErrSameID, held.Holder))
 	}

@@ -54,25 +54,34 @@ type Config struct {
 	// Once makes Run and Terms end after one term.
 	Once bool
 
-	Clock  Clock        // SystemClock by default
-	Logger *slog.Logger // slog.Default by default
+	Clock Clock // SystemClock by default
+
+	// Logger is slog.Default by default. One that hangs or panics hinders nothing,
+	// but Run waits for it at its end; what it panicked at is lost.
+	Logger *slog.Logger
 
 	// OnStarted is the work of Run: it is called once for each term, on a
 	// goroutine of its own, and must return soon after ctx, the term's
 	// context, is done. The term ends when it returns. A panic in it ends the
 	// term and makes Run return a *PanicError.
+	//
+	// As long as it has not returned this candidate does not compete again, and
+	// Run does not return. If that is so a Lease after the term's end, an
+	// EventTrouble with ErrCallbackHangs says so, once.
 	OnStarted func(ctx context.Context, t *Term)
 
 	// OnStopped is called once for each term of Run after its work has ended
-	// and the term is over, never before OnStarted has returned. The next
-	// term's work does not begin before it returns.
+	// and the term is over, never before OnStarted has returned. The lease is
+	// given back before that, so that another candidate may lead meanwhile; this
+	// one does not compete again before OnStopped has returned, and tells of one
+	// that hangs as of OnStarted. A panic in it is logged.
 	OnStopped func(t *Term, why Reason)
 
 	// OnLeader tells who leads, whenever somebody is seen to lead who was not
 	// before, this elector included. OnEvent gets every transition, in order.
 	// Both are called on one goroutine, one call at a time. They may be slow:
-	// the election does not wait for them (but Run waits for them at its end),
-	// nor for the Logger.
+	// the election does not wait for them (but Run waits for them at its end).
+	// A panic in them is logged.
 	OnLeader func(l Leader)
 	OnEvent  func(Event)
 

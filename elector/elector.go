@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -119,8 +118,11 @@ func (e *Elector) Run(ctx context.Context) error {
 		return nil
 	}
 	s, err := e.open(ctx, callbackWork, e.cfg.Once)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrActive):
 		return err
+	case err != nil: // ctx is done
+		return nil
 	}
 	s.run(ctx)
 	return s.machine.Err()
@@ -130,7 +132,8 @@ func (e *Elector) Run(ctx context.Context) error {
 // until ctx is done and returns ctx's error; it never returns nil and nil.
 // After that ctx has no meaning for the term: the lease is renewed in the
 // background until it is lost or Term.Resign is called, which the caller must
-// do. Then the campaign may be repeated. OnStarted and OnStopped are not called.
+// do. Then the campaign may be repeated: it waits until the lease of the term before
+// is given back, or has been tried to. OnStarted and OnStopped are not called.
 func (e *Elector) Campaign(ctx context.Context) (*Term, error) { return e.campaign(ctx, false) }
 
 // TryAcquire asks for the lease once, for one critical operation say: it returns
@@ -192,7 +195,9 @@ func (e *Elector) OnlyLeader(fn func(context.Context, *Term) error) func(context
 
 // Transfer hands the leadership of this candidate over to another one, as
 // Term.Transfer does: to is the ID of a live candidate, or the part of it that
-// was configured. It returns when the lease is given back, which is when the
+// was configured; of several candidates with that, it is the one that the store
+// heard of last. Who was not heard of for a Lease and a RequestTimeout is not live;
+// for so long one that is gone may be handed the lease. It returns when the lease is given back, which is when the
 // work has ended. The error is ErrNotLeading, ErrNoCandidate, ErrUnsupported if
 // the store does not know who competes, ErrNotReleased, or that of the store or
 // of ctx.
@@ -205,14 +210,11 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(c Candidate) bool {
-		name, _, _ := strings.Cut(c.ID, "/")
-		return c.ID != e.id && (c.ID == to || name == to)
-	})
-	if i < 0 {
+	heir := e.successor(all, to)
+	if heir == "" {
 		return fmt.Errorf("%w %q: the store has heard of %d", ErrNoCandidate, to, len(all))
 	}
-	if err := t.Transfer(ctx, all[i].ID); err != nil {
+	if err := t.Transfer(ctx, heir); err != nil {
 		return err
 	}
 	select {
@@ -222,6 +224,27 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 		return ctx.Err()
 	}
 }
+
+// successor is the ID of the live candidate that is called so, "" if there is none.
+// Of several of one name it is the one that was heard of last: a process that was
+// restarted leaves the ID of its life before behind.
+func (e *Elector) successor(all []Candidate, to string) string {
+	var best Candidate
+	for _, c := range all {
+		name, _, _ := strings.Cut(c.ID, "/")
+		if c.ID == e.id || c.ID != to && name != to || e.gone(c) {
+			continue
+		}
+		if best.ID == "" || c.Seen < best.Seen {
+			best = c
+		}
+	}
+	return best.ID
+}
+
+// gone says whether a candidate was not heard of for so long that it may be gone:
+// who waits for this one's lease to end asks when that would be the case.
+func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.Lease+e.cfg.RequestTimeout }
 
 // Terms competes and yields each term of this candidate. The loop's body is the
 // term's work: it must end soon after the term's context is done. When it ends,
@@ -234,8 +257,11 @@ func (e *Elector) Terms(ctx context.Context) iter.Seq2[*Term, error] {
 			return
 		}
 		s, err := e.open(ctx, bodyWork, e.cfg.Once)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrActive):
 			yield(nil, err)
+			return
+		case err != nil: // ctx is done
 			return
 		}
 		go s.run(ctx)
@@ -254,7 +280,7 @@ func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 		for {
 			select {
 			case t := <-s.terms: // elected meanwhile: there is no body left for it
-				s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+				s.put(s.workEnded(t.token))
 			case <-s.closed:
 				return
 			}
@@ -273,12 +299,12 @@ func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 }
 
 func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
-	defer func() { s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token}) }()
+	defer func() { s.put(s.workEnded(t.token)) }()
 	return yield(t, nil)
 }
 
-// open makes the session, if no other one is active. One that is about to end
-// is waited for.
+// open makes the session, if no other one is active; else the error is ErrActive.
+// One that is about to end is waited for, or the error is that of ctx.
 func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session, error) {
 	for {
 		e.mu.Lock()
@@ -290,7 +316,7 @@ func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session,
 			return s, nil
 		}
 		e.mu.Unlock()
-		if !last.ending.Load() {
+		if !last.leaving() {
 			return nil, ErrActive
 		}
 		select {

@@ -67,16 +67,17 @@ type Event struct {
 
 // Errors of EventTrouble that the elector finds itself.
 var (
-	ErrTimeout     = machine.ErrTimeout     // no answer in time; the outcome is unknown
-	ErrTooMany     = machine.ErrTooMany     // too many requests hang in the store; nothing is sent until one returns
-	ErrTokenSeen   = machine.ErrTokenSeen   // the store granted an old token: it has lost its count. The lease was given back
-	ErrTooLate     = machine.ErrTooLate     // a grant came too late to be of use. The lease was given back
-	ErrStray       = machine.ErrStray       // an attempt long given up was granted. The lease was given back
-	ErrDrainCapped = machine.ErrDrainCapped // the work did not end within Config.DrainTimeout. The lease was given back
-	ErrSameID      = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
-	ErrWithheld    = errors.New("elector: the store grants nobody the lease")
-	ErrNoHints     = errors.New("elector: the store's announcements have stopped coming; listening anew")
-	ErrPanic       = errors.New("elector: the store panicked")
+	ErrTimeout       = machine.ErrTimeout       // no answer in time; the outcome is unknown
+	ErrTooMany       = machine.ErrTooMany       // too many requests hang in the store; nothing is sent until one returns
+	ErrTokenSeen     = machine.ErrTokenSeen     // the store granted an old token: it has lost its count. The lease was given back
+	ErrTooLate       = machine.ErrTooLate       // a grant came too late to be of use. The lease was given back
+	ErrStray         = machine.ErrStray         // an attempt long given up was granted. The lease was given back
+	ErrDrainCapped   = machine.ErrDrainCapped   // the work did not end within Config.DrainTimeout. The lease was given back
+	ErrCallbackHangs = machine.ErrCallbackHangs // work, or OnStopped, has not returned a lease after its term's end. The candidate does not compete until it does
+	ErrSameID        = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
+	ErrWithheld      = errors.New("elector: the store grants nobody the lease")
+	ErrNoHints       = errors.New("elector: the store's announcements have stopped coming; listening anew")
+	ErrPanic         = errors.New("elector: the store panicked")
 )
 
 func stateOf(r machine.Role) State {
@@ -128,7 +129,7 @@ func (e *Elector) event(t machine.Transition) (Event, bool) {
 // log writes the event to the log.
 func (e *Elector) log(ev Event) {
 	level, text := slog.LevelDebug, ""
-	attrs := []slog.Attr{slog.String("election", ev.Election), slog.String("id", ev.ID)}
+	var attrs []slog.Attr
 	switch ev.Kind {
 	case EventState:
 		text = "state changed"
@@ -164,5 +165,13 @@ func (e *Elector) log(ev Event) {
 	if ev.Err != nil {
 		attrs = append(attrs, slog.Any("error", ev.Err))
 	}
+	e.write(level, text, attrs...)
+}
+
+// write writes to the log. A logger that panics has lost what it was told; there is
+// nobody else to tell.
+func (e *Elector) write(level slog.Level, text string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }()
+	attrs = append([]slog.Attr{slog.String("election", e.cfg.Election), slog.String("id", e.id)}, attrs...)
 	e.cfg.Logger.LogAttrs(context.Background(), level, text, attrs...)
 }

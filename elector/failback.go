@@ -28,12 +28,11 @@ func (s *session) failback(t machine.Transition) {
 }
 
 // better is the candidate of the highest priority, if that is higher than this
-// one's; of several, the one that was heard of last. One that was not heard of
-// for longer than a lease may be gone.
+// one's; of several, the one that was heard of last.
 func (s *session) better(all []Candidate) string {
 	best := Candidate{Priority: s.e.cfg.Priority}
 	for _, c := range all {
-		if c.Seen > s.e.cfg.Lease+s.e.cfg.RequestTimeout || c.ID == s.e.id {
+		if s.e.gone(c) || c.ID == s.e.id {
 			continue
 		}
 		if c.Priority > best.Priority || best.ID != "" && c.Priority == best.Priority && c.Seen < best.Seen {

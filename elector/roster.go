@@ -14,7 +14,8 @@ var ErrUnsupported = errors.New("elector: the store does not keep this")
 type Roster interface {
 	// Candidates lists the candidates that the store heard of within the last
 	// leases, in the order of their IDs. Each one is heard of at least once a
-	// lease, when it tries to acquire or renews.
+	// lease, when it tries to acquire or renews. One that is gone is listed on for
+	// that time; a process that was restarted, with both of its IDs.
 	Candidates(ctx context.Context, election string) ([]Candidate, error)
 }
 

@@ -161,6 +161,81 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
+// A campaign may be repeated as soon as its term is over, by whatever the caller learns
+// of that: also before the elector itself has noticed, and while it still gives the
+// lease back.
+func TestCampaignAfterLostTerm(t *testing.T) {
+	again := map[string]func(b *bench, e *elector.Elector) error{
+		"Campaign":   func(b *bench, e *elector.Elector) error { return resigned(e.Campaign(b.Context())) },
+		"TryAcquire": func(b *bench, e *elector.Elector) error { return resigned(e.TryAcquire(b.Context())) },
+		"Run": func(b *bench, e *elector.Elector) error {
+			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+			defer cancel()
+			return e.Run(ctx)
+		},
+		"Terms": func(b *bench, e *elector.Elector) error {
+			for _, err := range e.Terms(b.Context()) {
+				return err
+			}
+			return nil
+		},
+	}
+	for call, again := range again {
+		for why, lose := range map[string]func(b *bench, term *elector.Term){
+			"suspended": func(b *bench, term *elector.Term) { b.clock.suspend(20 * time.Second) },
+			"looked at": func(b *bench, term *elector.Term) { b.clock.suspend(usable); _ = term.Context().Err() },
+			"refused":   func(_ *bench, term *elector.Term) { term.Refused(41) },
+			"resigned": func(b *bench, term *elector.Term) {
+				ctx, cancel := context.WithCancel(b.Context())
+				cancel()
+				_ = term.Resign(ctx)
+			},
+			"deleted": func(b *bench, term *elector.Term) {
+				b.store.release = func(context.Context) error { time.Sleep(2 * time.Second); return nil }
+				b.store.Delete("billing")
+				<-term.Context().Done()
+			},
+		} {
+			inBubble(t, func(b *bench) {
+				e := b.elector("a")
+				lose(b, b.campaign(e))
+				if err := again(b, e); err != nil {
+					t.Errorf("%s after a term that was %s: %v", call, why, err)
+				}
+				time.Sleep(time.Minute) // what is given back slowly
+			})
+		}
+	}
+	inBubble(t, func(b *bench) { // who waits for the end is told that its context is done, as always
+		e := b.elector("a")
+		b.campaign(e)
+		b.store.release = b.deaf
+		b.clock.suspend(usable)
+		ctx, cancel := context.WithTimeout(b.Context(), time.Millisecond)
+		defer cancel()
+		if term, err := e.Campaign(ctx); term != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Campaign: %v, %v", term, err)
+		}
+		for _, err := range e.Terms(ctx) {
+			t.Errorf("Terms: %v", err)
+		}
+		ctx, cancel = context.WithTimeout(b.Context(), time.Millisecond)
+		defer cancel()
+		if err := e.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		time.Sleep(time.Minute) // the lease is given up for lost
+	})
+}
+
+// resigned ends a term that was got without an error.
+func resigned(term *elector.Term, err error) error {
+	if err != nil {
+		return err
+	}
+	return term.Resign(context.Background())
+}
+
 // Terms: a body that ends resigns; the next term follows, with a larger token;
 // break resigns and ends; so does a panic in the body, which reaches the caller.
 func TestTerms(t *testing.T) {

@@ -2,6 +2,8 @@ package elector
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,14 +27,16 @@ const minChunk = 20 * time.Millisecond
 type message struct {
 	input machine.Input
 	held  *HeldError
+	sent  time.Duration // held: when the request was
 }
 
 // session is one Run, Campaign or loop over Terms: it runs a machine. All
 // fields without a remark belong to the loop's goroutine.
 type session struct {
 	e       *Elector
-	clock   Clock // immutable
-	work    workKind
+	clock   Clock    // immutable
+	work    workKind // immutable
+	once    bool     // immutable: it has one term
 	machine *machine.Machine
 	parent  context.Context // of the terms, for its values
 	calls   context.Context // of the requests
@@ -55,7 +59,7 @@ type session struct {
 	news       []Event          // of this step
 	term       *Term            // the last one
 	unreleased map[uint64]*Term // by token
-	worked     chan struct{}    // closed after the last work and its OnStopped
+	worked     sync.WaitGroup   // while the goroutine of a term's work lives
 	wake       time.Duration
 	rival      rival
 	callbacks  *announcer
@@ -77,7 +81,7 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 	cfg.Seed = e.seed + e.sessions
 	cfg.Floor, cfg.FirstRequest = e.floor, e.lastRequest
 	s := &session{
-		e: e, clock: e.cfg.Clock, work: work, onStopped: onStopped,
+		e: e, clock: e.cfg.Clock, work: work, once: once, onStopped: onStopped,
 		machine:    machine.New(cfg),
 		messages:   make(chan message),
 		tick:       make(chan struct{}, 1),
@@ -86,11 +90,11 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 		finished:   make(chan struct{}),
 		closed:     make(chan struct{}),
 		unreleased: make(map[uint64]*Term),
-		worked:     make(chan struct{}),
 	}
-	close(s.worked)
-	s.callbacks = newAnnouncer(e, e.callBack)
-	s.log = newAnnouncer(e, e.log)
+	s.log = &announcer{missed: func(n int) { s.e.write(slog.LevelError, "the log hangs: lines were lost", slog.Int("lines", n)) }}
+	s.callbacks = &announcer{missed: func(n int) {
+		s.logs(slog.LevelError, "OnEvent or OnLeader hangs: events were lost", slog.Int("events", n))
+	}}
 	s.watcher = newWatcher(s)
 	return s
 }
@@ -116,10 +120,10 @@ func (s *session) run(ctx context.Context) {
 		t.releaseErr = ErrNotReleased
 		close(t.released)
 	}
-	<-s.worked
+	s.worked.Wait()
+	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.callbacks.wait()
 	s.log.wait()
-	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.e.setState(StateStopped)
 	s.e.leave(s)
 	close(s.closed)
@@ -165,6 +169,13 @@ func (s *session) sleep() Timer {
 	})
 }
 
+// leaving says whether the session ends by itself soon. A campaign does when its term
+// is over: its caller may know that by the clock, before the loop does.
+func (s *session) leaving() bool {
+	t := s.e.current.Load()
+	return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()
+}
+
 // put hands an input to the loop; after the loop's end it does nothing.
 func (s *session) put(in machine.Input) { s.deliver(message{input: in}) }
 
@@ -188,7 +199,7 @@ func (s *session) hint(h Hint) machine.Input {
 // once.
 func (s *session) step(msg message) (done bool) {
 	if msg.held != nil {
-		s.inspect(msg.held)
+		s.inspect(msg.held, msg.sent)
 	}
 	s.pending = append(s.pending, msg.input)
 	if msg.held != nil && s.single {
@@ -267,7 +278,7 @@ func (s *session) elected(t machine.Transition) {
 // workless reports the end of the work where there is none.
 func (s *session) workless(token uint64) {
 	if s.work == noWork {
-		s.pending = append(s.pending, machine.Input{Kind: machine.WorkEnded, Token: token})
+		s.pending = append(s.pending, s.workEnded(token))
 	}
 }
 
@@ -285,11 +296,19 @@ func (s *session) announce(ev Event) { s.news = append(s.news, ev) }
 
 // tell hands on what was announced in a step, when its requests are on their way.
 func (s *session) tell() {
-	if s.e.cfg.OnEvent != nil || s.e.cfg.OnLeader != nil {
-		s.callbacks.announce(s.news)
+	calls := s.e.cfg.OnEvent != nil || s.e.cfg.OnLeader != nil
+	for _, ev := range s.news {
+		if calls {
+			s.callbacks.announce(func() { s.callBack(ev) })
+		}
+		s.log.announce(func() { s.e.log(ev) })
 	}
-	s.log.announce(s.news)
 	s.news = s.news[:0]
+}
+
+// logs writes to the log, and waits for nothing.
+func (s *session) logs(level slog.Level, text string, attrs ...slog.Attr) {
+	s.log.announce(func() { s.e.write(level, text, attrs...) })
 }
 
 // trouble announces what the shell found.

@@ -299,6 +299,51 @@ func TestTwoReplicasWithOneID(t *testing.T) {
 	})
 }
 
+// fast is a clock that gains, by a share of the bubble's.
+type fast struct {
+	*bubble
+	by float64
+}
+
+func (f fast) Now() time.Duration { return time.Duration(float64(f.bubble.Now()) * (1 + f.by)) }
+
+func (f fast) AfterFunc(d time.Duration, call func()) elector.Timer {
+	return f.bubble.AfterFunc(time.Duration(float64(d)/(1+f.by))+2, call) // not too early
+}
+
+// A candidate that was started again finds its own lease of the life before where it
+// should have ended, if its clock gains within Config.Drift on the store's, or if the
+// refusal takes long to arrive. It takes it for nobody else's.
+func TestOwnLeaseOfBefore(t *testing.T) {
+	for _, late := range []time.Duration{0, 2 * time.Second} {
+		inBubble(t, func(b *bench) {
+			attempt := elector.Attempt{Election: "billing", ID: "a/before", Nonce: "x", TTL: 15 * time.Second}
+			if _, err := b.store.Store.Acquire(b.Context(), attempt); err != nil {
+				t.Fatal(err)
+			}
+			if late > 0 { // a refusal that names a lease which is over when it arrives
+				b.store.held = func(held *elector.HeldError) {
+					if held.Remaining < time.Second {
+						time.Sleep(late)
+					}
+				}
+				time.AfterFunc(14500*time.Millisecond, func() {
+					b.store.mu.Lock()
+					hint := b.store.hint
+					b.store.mu.Unlock()
+					hint(elector.Hint{Kind: elector.HintReleased, Token: 1})
+				})
+			}
+			var events log
+			term := b.campaign(b.elector("a", events.into, func(cfg *elector.Config) { cfg.Clock = fast{b.clock, 0.0099} }))
+			if n := events.troubles(elector.ErrSameID); n != 0 || len(b.store.attempts) < 3 {
+				t.Errorf("a restart was taken for a second replica %d times, in %d attempts", n, len(b.store.attempts))
+			}
+			b.resign(term)
+		})
+	}
+}
+
 // What a store repaired is reported.
 func TestRepairIsReported(t *testing.T) {
 	inBubble(t, func(b *bench) {

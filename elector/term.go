@@ -113,7 +113,7 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 	if t.session.work != noWork {
 		return nil
 	}
-	t.session.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
+	t.session.put(t.session.workEnded(t.token))
 	select {
 	case <-t.released:
 		return t.releaseErr
@@ -131,6 +131,7 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 func (t *Term) Refused(fence uint64) {
 	if fence > t.token {
 		t.session.put(machine.Input{Kind: machine.Fenced, Token: fence})
+		t.giveUp(ReasonSuperseded)
 	}
 }
 
@@ -165,7 +166,7 @@ func (c *termContext) Err() error {
 		return err
 	}
 	if t := c.term; t.session.clock.Now() >= t.Deadline() {
-		t.cancel(fmt.Errorf("%w: %s", ErrTermOver, ReasonExpired))
+		t.giveUp(ReasonExpired)
 	}
 	return c.Context.Err()
 }

@@ -149,6 +149,47 @@ func TestTransferToTheDead(t *testing.T) {
 	})
 }
 
+// Of several candidates of one name, the one that was heard of last is handed the
+// lease: a process that was restarted again and again leaves all its IDs behind. Who
+// was not heard of for longer than a live candidate is silent is none.
+func TestTransferToTheRestarted(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		led := make(chan string, 100)
+		a := b.elector("a", works(led))
+		stopA := b.run(a)
+		<-led
+		var last *elector.Elector
+		stopLast := func() error { return nil }
+		for range 8 {
+			if err := stopLast(); err != nil {
+				t.Error(err)
+			}
+			last = b.elector("b", works(led))
+			stopLast = b.run(last)
+			time.Sleep(time.Second)
+		}
+		if err := a.Transfer(b.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		if next := <-led; next != "b" || !last.IsLeader() {
+			t.Errorf("%s leads; the one that lives: %t", next, last.IsLeader())
+		}
+		if err := stopLast(); err != nil {
+			t.Error(err)
+		}
+		<-led // a again
+		time.Sleep(18 * time.Second)
+		for _, to := range []string{"b", last.ID()} {
+			if err := a.Transfer(b.Context(), to); !errors.Is(err, elector.ErrNoCandidate) || !a.IsLeader() {
+				t.Errorf("a hand-over to %q, who is gone: %v", to, err)
+			}
+		}
+		if err := stopA(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Who does not lead cannot hand over, nor can one hand over to nobody.
 func TestTransferErrors(t *testing.T) {
 	inBubble(t, func(b *bench) {

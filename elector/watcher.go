@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ type watcher struct {
 	cancel context.CancelFunc // of the Watch under way
 	hinted uint64             // highest token that a hint named
 	seen   uint64             // highest token that a refusal named
+	doubt  uint64             // token of a refusal that a hint should have named before; 0: none
+	since  time.Duration      // when that refusal came
 }
 
 func newWatcher(s *session) *watcher { return &watcher{s: s, done: make(chan struct{})} }
@@ -34,7 +37,7 @@ func (w *watcher) run(ctx context.Context, pause time.Duration) {
 func (w *watcher) brokeOff(ctx context.Context, lasted, pause time.Duration, err error) {
 	cfg := &w.s.e.cfg
 	if ctx.Err() == nil {
-		cfg.Logger.Debug("the store's announcements broke off", "election", cfg.Election, "id", w.s.e.id, "error", err)
+		w.s.logs(slog.LevelDebug, "the store's announcements broke off", slog.Any("error", err))
 		if lasted > cfg.Lease {
 			pause = cfg.Retry
 		}
@@ -50,7 +53,7 @@ func (w *watcher) brokeOff(ctx context.Context, lasted, pause time.Duration, err
 func (w *watcher) watch(ctx context.Context, ended func(error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
-	w.cancel, w.seen = cancel, 0
+	w.cancel, w.seen, w.doubt = cancel, 0, 0
 	w.mu.Unlock()
 	hint := func(h Hint) {
 		select {
@@ -84,16 +87,20 @@ func (w *watcher) heard(token uint64) {
 }
 
 // missed begins the Watch again if it hangs: if a lease was granted since it
-// began, and so long ago that the hint of it should have arrived.
+// began, and so long ago that the hint of it should have arrived. How long ago, the
+// refusal tells as long as the lease was not renewed; and a refusal before this one.
 func (w *watcher) missed(held *HeldError) bool {
-	cfg := &w.s.e.cfg
+	cfg, now := &w.s.e.cfg, w.s.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancel == nil || w.seen == 0 || held.Token <= max(w.seen, w.hinted) {
 		w.seen = max(w.seen, held.Token)
 		return false
 	}
-	if held.Remaining > cfg.Lease-cfg.RequestTimeout {
+	if w.doubt <= w.hinted {
+		w.doubt, w.since = held.Token, now
+	}
+	if max(cfg.Lease-held.Remaining, now-w.since) < cfg.RequestTimeout {
 		return false // too fresh to tell
 	}
 	w.seen = held.Token

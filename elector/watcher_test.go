@@ -104,3 +104,45 @@ func TestWatchThatHearsIsKept(t *testing.T) {
 		}
 	})
 }
+
+// Who waits is mostly refused just after a renewal, when the lease is as fresh as after
+// a grant. That a hint has not come shows all the same, by the second refusal.
+func TestDeafWatchIsNoticedInSpiteOfRenewals(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		deaf := &script{Store: b.store, times: 1, lasts: func(int) time.Duration { return time.Hour }}
+		var events log
+		e := b.on(deaf, "waits", events.into)
+		var stop func() error
+		for i := range 2 {
+			attempt := elector.Attempt{Election: "billing", ID: "other", Nonce: strconv.Itoa(i), TTL: 15 * time.Second}
+			grant, err := b.store.Store.Acquire(b.Context(), attempt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stop == nil {
+				stop = b.run(e)
+			}
+			lease := elector.Lease{Election: "billing", ID: "other", Nonce: attempt.Nonce, Token: grant.Token, TTL: attempt.TTL}
+			for range 40 { // a refusal tells of more than 14 s always
+				time.Sleep(time.Second)
+				if err := b.store.Store.Renew(b.Context(), lease); err != nil {
+					t.Error(err)
+				}
+			}
+			if i == 0 {
+				if err := b.store.Store.Release(b.Context(), lease); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		deaf.mu.Lock()
+		n := len(deaf.began)
+		deaf.mu.Unlock()
+		if n != 2 || events.troubles(elector.ErrNoHints) != 1 {
+			t.Errorf("watched %d times, told %d times", n, events.troubles(elector.ErrNoHints))
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,38 +1,31 @@
 package elector
 
 import (
+	"log/slog"
 	"runtime/debug"
 
 	"github.com/recount-io/recount/internal/machine"
 )
 
-// startWork runs OnStarted, then OnStopped, on a goroutine of their own. The
-// next term's wait for them: the work of two terms never overlaps. Work whose
-// term is over before it could begin is not begun.
+// startWork runs OnStarted, then OnStopped, on a goroutine of their own. No other
+// term begins before they have returned: the machine waits for that.
 func (s *session) startWork(t *Term) {
 	if s.work != callbackWork && s.onStopped == nil {
 		return
 	}
-	before, done := s.worked, make(chan struct{})
-	s.worked = done
-	go func() {
-		defer close(done)
-		<-before
-		if s.work == callbackWork && t.Context().Err() != nil {
-			// Over before it began, while the last OnStopped took its time.
-			s.put(machine.Input{Kind: machine.WorkEnded, Token: t.token})
-			return
-		}
-		defer s.stopWork(t) // deferred, because the work may end by runtime.Goexit
+	s.worked.Go(func() {
+		// Deferred, because both may end by runtime.Goexit.
+		defer s.put(machine.Input{Kind: machine.Returned})
+		defer s.stopWork(t)
 		if s.work == callbackWork {
 			s.doWork(t)
 		}
-	}()
+	})
 }
 
 // doWork calls OnStarted, and reports its end and its panic.
 func (s *session) doWork(t *Term) {
-	ended := machine.Input{Kind: machine.WorkEnded, Token: t.token}
+	ended := s.workEnded(t.token)
 	defer func() {
 		if v := recover(); v != nil {
 			ended.Err = &PanicError{v, debug.Stack()}
@@ -42,20 +35,26 @@ func (s *session) doWork(t *Term) {
 	s.e.cfg.OnStarted(t.Context(), t)
 }
 
+// workEnded is the report of the end of a term's work: its lease is given back.
+func (s *session) workEnded(token uint64) machine.Input {
+	return machine.Input{Kind: machine.WorkEnded, Token: token, Calling: s.work == callbackWork || s.onStopped != nil}
+}
+
 // stopWork calls OnStopped when the term is over.
 func (s *session) stopWork(t *Term) {
 	<-t.ended
 	if s.onStopped != nil {
-		s.e.protect("OnStopped", func() { s.onStopped(t, t.why) })
+		s.protect("OnStopped", func() { s.onStopped(t, t.why) })
 	}
 }
 
 // protect calls one of the user's notifications. Its panic is logged: it must
 // not end an election.
-func (e *Elector) protect(name string, call func()) {
+func (s *session) protect(name string, call func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.cfg.Logger.Error(name+" panicked", "election", e.cfg.Election, "id", e.id, "panic", v, "stack", string(debug.Stack()))
+			stack := string(debug.Stack())
+			s.logs(slog.LevelError, name+" panicked", slog.Any("panic", v), slog.String("stack", stack))
 		}
 	}()
 	call()

@@ -19,7 +19,8 @@
 //
 // A candidate is healthy if it leads, degraded if it follows (which is normal
 // for all but one), and unhealthy if it cannot tell who leads: the store has
-// owed an answer for a lease or longer, or the elector does not run. A follower
+// owed an answer for a lease or longer, or the elector does not run; or if it
+// cannot lead, because a callback of its last term hangs. A follower
 // asks the store about once a lease, so it notices a store that fell silent
 // after one to two leases.
 //
@@ -28,5 +29,6 @@
 // Live fails only where a restart would help: if the elector's goroutine is
 // stuck in a term that is over, or a fatal error has stopped it. A store that is
 // away is no such reason: restarting every candidate would not bring it back.
+// Nor is a callback that hangs, which may be ending what must not be torn off.
 // Ready fails if any election is unhealthy.
 package health

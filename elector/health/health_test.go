@@ -407,3 +407,27 @@ func TestFieldNames(t *testing.T) {
 		}
 	})
 }
+
+// A candidate whose OnStopped hangs cannot lead: a lease after its term's end it is
+// unhealthy, but no restart is asked for. When OnStopped returns it competes again.
+func TestCallbackThatHangs(t *testing.T) {
+	inBubble(t, health.Options{}, func(b *bench) {
+		free := make(chan struct{})
+		stop := b.run(b.Elector("billing", "a", func(cfg *elector.Config) {
+			cfg.OnStarted = func(context.Context, *elector.Term) { time.Sleep(time.Second) }
+			cfg.OnStopped = func(*elector.Term, elector.Reason) { <-free }
+		}))
+		time.Sleep(lease)
+		b.is(health.Degraded)
+		time.Sleep(2 * time.Second)
+		if e := b.is(health.Unhealthy); !strings.Contains(e.Description, "OnStopped") || b.monitor.Live() != nil {
+			t.Errorf("%+v; live: %v", e, b.monitor.Live())
+		}
+		close(free)
+		time.Sleep(time.Millisecond)
+		b.is(health.Healthy)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -165,7 +165,7 @@ type Status string
 const (
 	Healthy   Status = "healthy"   // leads
 	Degraded  Status = "degraded"  // follows
-	Unhealthy Status = "unhealthy" // cannot tell who leads
+	Unhealthy Status = "unhealthy" // cannot tell who leads, or cannot lead
 )
 
 func worse(a, b Status) Status {

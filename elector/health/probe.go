@@ -3,6 +3,7 @@ package health
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type probe struct {
 	fatal   error          // stopped by it
 	told    bool           // of a state, by an event
 	state   elector.State  // the last one told
+	hangs   bool           // in it, something of the last term that is over
 	since   time.Duration  // of state
 	suspect suspicion
 }
@@ -93,12 +95,15 @@ func (p *probe) see(c instrument.Call, a instrument.Answer, sent time.Duration) 
 // event observes one event of the elector.
 func (p *probe) event(ev elector.Event) {
 	p.pulse.Event(ev)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if errors.Is(ev.Err, elector.ErrCallbackHangs) {
+		p.hangs = true
+	}
 	if ev.Kind != elector.EventState {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.told, p.state, p.since = true, ev.State, ev.At
+	p.told, p.state, p.since, p.hangs = true, ev.State, ev.At, false
 	switch {
 	case ev.State != elector.StateStopped:
 		p.fatal = nil // it runs again
@@ -178,6 +183,8 @@ func (p *probe) judge(state elector.State, leads bool, now time.Duration) (Statu
 		return Unhealthy, "this candidate does not compete: the elector has not been started, or has been stopped"
 	case p.stuck(state, leads, now):
 		return Unhealthy, "the elector's goroutine is stuck: restart the process"
+	case p.hangs:
+		return Unhealthy, "this candidate does not compete: the work of its last term, or OnStopped, hangs"
 	case p.pulse.Unreachable(now):
 		return Unhealthy, fmt.Sprintf("the store has not answered for %v: who leads cannot be told", p.pulse.Silent(now).Round(time.Millisecond))
 	case state == elector.StateDraining:

@@ -55,9 +55,9 @@ func unescape(text string) (string, error) { return url.PathUnescape(text) }
 // Keys lists all keys that the election may leave in Redis. They share one
 // hash tag, so a cluster keeps them on one node. An empty name has none.
 //
-// The counter (the key that ends in ":token"), the guard and the past terms
-// have no time to live: the first two must outlive every lease, or tokens would
-// start again. An election therefore leaves some hundred bytes behind for good;
+// The counter (the key that ends in ":token"), the guard, the candidates and the
+// past terms have no time to live: the first two must outlive every lease, or
+// tokens would start again. An election therefore leaves some hundred bytes behind for good;
 // see [Store.Retire] for elections whose names are made up as the program runs.
 func (s *Store) Keys(election string) []string {
 	if election == "" {

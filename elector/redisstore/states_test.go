@@ -302,7 +302,7 @@ func TestCommandsPerCall(t *testing.T) {
 			want := map[string]int{
 				"evalsha": 15, "get": 15, "time": 15, "hset": 25,
 				"hget": 10, "pexpireat": 10, // the renewals, and as many INFO
-				"pttl": 5, "pubsub|numsub": 5, "pexpire": 5, "hlen": 5, // the attempts
+				"pttl": 5, "pubsub|numsub": 5, "hlen": 5, // the attempts
 			}
 			if audit {
 				want["time"], want["rpush"] = 30, 15

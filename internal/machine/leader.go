@@ -8,6 +8,7 @@ type term struct {
 	token    uint64
 	live     bool          // we believe
 	working  bool          // the work has not ended
+	calling  bool          // the work has, and callbacks of the term go on
 	begun    time.Duration // when its grant came in
 	deadline time.Duration // of the belief
 	lastSent time.Duration // of the last request that may have made the lease longer
@@ -22,6 +23,9 @@ type term struct {
 }
 
 func (t *term) is(nonce string, token uint64) bool { return t.nonce == nonce && t.token == token }
+
+// goesOn says whether the work of the term, or a callback of it, has not returned.
+func (t *term) goesOn() bool { return t.working || t.calling }
 
 // elect begins a term. The lease counts from the moment in which it was asked
 // for: how long the answer took, nobody knows.
@@ -113,6 +117,18 @@ func (m *Machine) depose(why Why, err error) {
 	if !m.term.working {
 		m.releaseTerm()
 	}
+	if m.term.goesOn() {
+		m.hangsAt = m.now + m.cfg.Lease
+	}
+}
+
+// alarmOfHanging tells when something of a term that is over has not returned for a
+// lease. It is no reason to do anything else: the machine waits on.
+func (m *Machine) alarmOfHanging() {
+	if m.now >= m.hangsAt {
+		m.hangsAt = Never
+		m.trouble(None, ErrCallbackHangs)
+	}
 }
 
 // releaseTerm gives the term's lease back if it may still stand.
@@ -189,7 +205,10 @@ func (m *Machine) workEnded(in Input) {
 	if !m.term.working || in.Token != m.term.token {
 		return
 	}
-	m.term.working = false
+	m.term.working, m.term.calling = false, in.Calling
+	if !in.Calling {
+		m.hangsAt = Never
+	}
 	if m.role == Stopped {
 		m.doneBy = m.now + m.cfg.RequestTimeout
 	}
@@ -204,6 +223,14 @@ func (m *Machine) workEnded(in Input) {
 	}
 	if !m.term.live {
 		m.releaseTerm()
+	}
+}
+
+// returned lets the machine compete again.
+func (m *Machine) returned() {
+	if m.term.calling {
+		m.term.calling = false
+		m.hangsAt = Never
 	}
 }
 

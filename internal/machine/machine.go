@@ -13,8 +13,9 @@
 //   - send every request after the Step that made it (the lease counts from
 //     that Step's time), and give up on it after Request.Timeout;
 //   - answer each request at most once, however late, with Answer;
-//   - report the end of a term's work with WorkEnded, once per Elected. Until
-//     then the machine does not compete again.
+//   - report the end of a term's work with WorkEnded, once per Elected: the lease
+//     is given back then. If callbacks of the term go on, report with Returned when
+//     the last of them has returned. Until then the machine does not compete again.
 package machine
 
 import (
@@ -99,6 +100,7 @@ type Machine struct {
 	silent      bool          // a request is owed its answer since silentSince
 	silentSince time.Duration //
 	unreachable bool
+	hangsAt     time.Duration // when what goes on of the last term hangs; Never: nothing does, or that was told
 
 	requests    []Request
 	transitions []Transition
@@ -119,6 +121,7 @@ func New(cfg Config) *Machine {
 		random:     splitmix(cfg.Seed),
 		floor:      cfg.Floor,
 		lastNumber: cfg.FirstRequest,
+		hangsAt:    Never,
 	}
 }
 
@@ -156,6 +159,7 @@ func (m *Machine) lapse() {
 	m.giveUpFlights()
 	m.giveUpReleases()
 	m.alarm()
+	m.alarmOfHanging()
 }
 
 func (m *Machine) take(in Input) {
@@ -172,6 +176,8 @@ func (m *Machine) take(in Input) {
 		m.resign(in)
 	case WorkEnded:
 		m.workEnded(in)
+	case Returned:
+		m.returned()
 	case Stop:
 		m.stop()
 	case Fenced:
@@ -198,15 +204,15 @@ func (m *Machine) act() {
 	}
 }
 
-// competes says whether a follower may try: never while the work of its last
+// competes says whether a follower may try: never while something of its last
 // term still runs.
-func (m *Machine) competes() bool { return m.started && !m.term.working }
+func (m *Machine) competes() bool { return m.started && !m.term.goesOn() }
 
 func (m *Machine) wake() time.Duration {
-	at := Never
 	if m.done() {
-		return at
+		return Never
 	}
+	at := Never
 	switch m.role {
 	case Follower:
 		if m.competes() {
@@ -225,7 +231,7 @@ func (m *Machine) wake() time.Duration {
 			at = min(at, m.term.drainBy)
 		}
 	case Stopped:
-		if !m.term.working {
+		if !m.term.goesOn() {
 			at = m.doneBy
 		}
 	}
@@ -243,13 +249,13 @@ func (m *Machine) wake() time.Duration {
 	if m.silent && !m.unreachable {
 		at = min(at, m.silentSince+m.cfg.Lease)
 	}
-	return at
+	return min(at, m.hangsAt)
 }
 
 // done says whether nothing is left to do or to wait for. Answers that are
 // still missing one request time-out after the end are not waited for.
 func (m *Machine) done() bool {
-	if m.role != Stopped || m.term.working {
+	if m.role != Stopped || m.term.goesOn() {
 		return false
 	}
 	return m.now >= m.doneBy || len(m.flights) == 0 && len(m.releases) == 0

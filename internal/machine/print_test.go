@@ -116,7 +116,7 @@ func errorText(err error) string {
 		name string
 	}{
 		{ErrTimeout, "ErrTimeout"}, {ErrTooMany, "ErrTooMany"}, {ErrTokenSeen, "ErrTokenSeen"}, {ErrTooLate, "ErrTooLate"},
-		{ErrStray, "ErrStray"}, {ErrNotReleased, "ErrNotReleased"}, {ErrDrainCapped, "ErrDrainCapped"},
+		{ErrStray, "ErrStray"}, {ErrNotReleased, "ErrNotReleased"}, {ErrDrainCapped, "ErrDrainCapped"}, {ErrCallbackHangs, "ErrCallbackHangs"},
 	} {
 		if err == own.err {
 			return own.name

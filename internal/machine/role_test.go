@@ -48,16 +48,18 @@ func TestEveryRoleMeetsEveryInput(t *testing.T) {
 		{"resign", Input{Kind: Resign}},
 		{"worked", Input{Kind: WorkEnded, Token: 7}},
 		{"panicked", Input{Kind: WorkEnded, Token: 7, Err: errLost}},
+		{"calling", Input{Kind: WorkEnded, Token: 7, Calling: true}},
+		{"returned", Input{Kind: Returned}},
 		{"stop", Input{Kind: Stop}},
 		{"late", Input{Kind: Wake}}, // a lease later
 	}
 	table := map[Role]string{
-		//         wake start unknown done held nothold fatal released granted resign worked panicked stop late
-		Follower:  "F F F F F F F F F F F F S C",
-		Candidate: "C C C L F C S C C C C C C C",
-		Leader:    "L L L L L F S L L D F S D F",
-		Draining:  "D D D D D F S D D D F S D F",
-		Stopped:   "S S S S S S S S S S S S S S",
+		//         wake start unknown done held nothold fatal released granted resign worked panicked calling returned stop late
+		Follower:  "F F F F F F F F F F F F F F S C",
+		Candidate: "C C C L F C S C C C C C C C C C",
+		Leader:    "L L L L L F S L L D F S F L D F",
+		Draining:  "D D D D D F S D D D F S F D D F",
+		Stopped:   "S S S S S S S S S S S S S S S S",
 	}
 	letters := map[string]Role{"F": Follower, "C": Candidate, "L": Leader, "D": Draining, "S": Stopped}
 	for role, row := range table {

@@ -38,7 +38,8 @@ import (
 //	hint released token=4 waiters=5
 //	hint granted token=5 remaining=15s waiters=4
 //	resign [token=7]
-//	work-ended token=7 [err=(it panicked)]
+//	work-ended token=7 [calling] [err=(it panicked)]
+//	returned
 //	stop
 //
 // An input by itself comes at the present time. Nonces are printed as letters,
@@ -143,7 +144,7 @@ func (s *script) reach(line *words, at time.Duration) {
 func (s *script) input(line *words, name string) Input {
 	in := Input{
 		Token: line.number("token"), Holder: line.value("by"), Remaining: line.duration(line.value("remaining")),
-		Waiters: int(line.number("waiters")),
+		Waiters: int(line.number("waiters")), Calling: line.flag("calling"),
 	}
 	if text := line.value("err"); text != "" {
 		in.Err = errors.New(text)
@@ -175,6 +176,8 @@ func (s *script) input(line *words, name string) Input {
 		in.Kind = Resign
 	case "work-ended":
 		in.Kind = WorkEnded
+	case "returned":
+		in.Kind = Returned
 	case "stop":
 		in.Kind = Stop
 	case "fenced":

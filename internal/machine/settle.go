@@ -24,11 +24,11 @@ func (m *Machine) Clone() *Machine {
 // alike at the time now and later: what nothing will read any more is blank, and
 // what is only compared with the present is no older than the comparison can
 // tell. It drops what the machine keeps for its reports alone: the leader last
-// announced, the alarm of a silent store, the error that ended it. now must not
+// announced, the alarms of a silent store and of what hangs, the error that ended it. now must not
 // be before the last step.
 func (m *Machine) Settle(now time.Duration) {
 	m.err, m.leader = nil, seen{}
-	m.silent, m.silentSince, m.unreachable = false, 0, false
+	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
 	m.settleFlights(now)
 	m.settleAttempt(now)
 	m.settleTerm(now)
@@ -40,7 +40,7 @@ func (m *Machine) Settle(now time.Duration) {
 		}
 	}
 	m.doneBy = max(m.doneBy, now)
-	if m.role != Stopped || m.term.working {
+	if m.role != Stopped || m.term.goesOn() {
 		m.doneBy = now
 	}
 }
@@ -108,7 +108,7 @@ func (m *Machine) claim() time.Duration { return m.cfg.Lease + (m.cfg.Lease - m.
 func (m *Machine) settleTerm(now time.Duration) {
 	t := &m.term
 	if !t.live && !t.working {
-		*t = term{}
+		*t = term{calling: t.calling}
 	}
 	if t.given || !t.live && !t.working {
 		t.lastSent, t.heir = now, ""

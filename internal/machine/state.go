@@ -23,8 +23,8 @@ func (m *Machine) MentionTokens(n *Notation) {
 const (
 	bitStarted = 1 << (iota + 3)
 	bitStopping
-	bitLive
 	bitWorking
+	bitCalling
 	bitGiven
 )
 
@@ -34,7 +34,7 @@ const (
 func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	a, t := &m.attempt, &m.term
 	b = append(b,
-		byte(m.role)|bit(m.started, bitStarted)|bit(m.stopping, bitStopping)|bit(t.live, bitLive)|bit(t.working, bitWorking)|bit(t.given, bitGiven),
+		byte(m.role)|bit(m.started, bitStarted)|bit(m.stopping, bitStopping)|bit(t.working, bitWorking)|bit(t.calling, bitCalling)|bit(t.given, bitGiven),
 		byte(len(m.flights))<<4|byte(len(m.releases)),
 		n.Token(m.floor), n.Token(a.freed), n.Token(a.heard), n.Token(a.ended), Span(a.rest-now))
 	switch m.role {
@@ -112,13 +112,13 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	r := reader{bytes: b, now: now}
 	m.now, m.err, m.doneBy, m.lastNumber = 0, nil, 0, 0
 	m.attempt, m.term, m.leader = attempt{}, term{}, seen{}
-	m.silent, m.silentSince, m.unreachable = false, 0, false
+	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
 	m.flights, m.releases = m.flights[:0], m.releases[:0]
 	a, t := &m.attempt, &m.term
 	flags, counts := r.byte(), r.byte()
 	m.role = Role(flags & (bitStarted - 1))
 	m.started, m.stopping = flags&bitStarted != 0, flags&bitStopping != 0
-	t.live, t.working, t.given = flags&bitLive != 0, flags&bitWorking != 0, flags&bitGiven != 0
+	t.live, t.working, t.calling, t.given = believes(m.role), flags&bitWorking != 0, flags&bitCalling != 0, flags&bitGiven != 0
 	m.floor, a.freed, a.heard, a.ended, a.rest = r.token(), r.token(), r.token(), r.token(), r.time()
 	switch m.role {
 	case Follower, Candidate:

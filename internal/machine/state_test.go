@@ -29,6 +29,7 @@ var unwritten = map[string]string{
 	"silent":         "the alarm is told, and a wake-up for it changes nothing else",
 	"silentSince":    "as silent",
 	"unreachable":    "as silent",
+	"hangsAt":        "as silent",
 	"requests":       "they are the last step's output",
 	"transitions":    "they are the last step's output",
 	"attempt.count":  "it makes nonces differ, and those are named anew",
@@ -87,8 +88,10 @@ func randomInput(dice *splitmix, m *Machine, token *uint64) Input {
 		in = Input{Kind: HintReleased, Token: *token, Remaining: 5 * ms, Holder: []string{"", "n1", "n2"}[dice.next()%3]}
 	case roll < 25:
 		in = Input{Kind: Resign, Holder: []string{"", "n2"}[dice.next()%2]}
-	case roll < 29:
-		in = Input{Kind: WorkEnded, Token: m.term.token}
+	case roll < 28:
+		in = Input{Kind: WorkEnded, Token: m.term.token, Calling: dice.next()%4 == 0}
+	case roll == 28:
+		in = Input{Kind: Returned}
 	case roll == 29 && dice.next()%4 == 0:
 		in = Input{Kind: Stop}
 	case roll == 30:
@@ -167,7 +170,7 @@ func TestStateDecidesAlike(t *testing.T) {
 				if x, y := (sample{a, now}).written(), (sample{b, now}).written(); !bytes.Equal(x, y) {
 					t.Fatalf("seed %d: at %v, after %+v: one is\n%v and the other\n%v", seed, now, both[0], x, y)
 				}
-				a.silent, b.silent = false, false // nobody decides anything by the alarm
+				a.silent, b.silent, a.hangsAt, b.hangsAt = false, false, Never, Never // nobody decides anything by the alarms
 				if x, y := max(a.wake(), now), max(b.wake(), now); x != y {
 					t.Fatalf("seed %d: at %v, after %+v: one is woken at %v and the other at %v", seed, now, both[0], x, y)
 				}

@@ -16,7 +16,8 @@ const (
 	HintReleased                  // the store announced the end of Token's term: Waiters; Holder is who alone gets the lease for Remaining, if not empty
 	HintGranted                   // the store announced Token's term: Remaining, Waiters
 	Resign                        // end the term of Token; 0 means whichever there is. Holder is the successor, if there is one
-	WorkEnded                     // the work of Token's term has ended; a non-nil Err is fatal
+	WorkEnded                     // the work of Token's term has ended; Calling; a non-nil Err is fatal
+	Returned                      // the last callback of the last term has returned
 	Stop                          // end for good, gracefully
 	Fenced                        // a protected resource has seen Token, and refuses smaller ones
 )
@@ -43,6 +44,7 @@ type Input struct {
 	Holder    string
 	Remaining time.Duration
 	Waiters   int
+	Calling   bool // callbacks of the term go on: Returned follows
 	Err       error
 }
 
@@ -141,11 +143,12 @@ type Output struct {
 
 // Errors that the machine itself finds.
 var (
-	ErrTimeout     = errors.New("elector: no answer within the request time-out")
-	ErrTooMany     = errors.New("elector: too many requests hang without an answer; nothing is sent until one returns")
-	ErrTokenSeen   = errors.New("elector: the store granted a token that is not larger than one seen before; the lease is given back. The store has lost its count: check it for lost data")
-	ErrTooLate     = errors.New("elector: the grant came too late to be of use; the lease is given back")
-	ErrStray       = errors.New("elector: an attempt long given up was granted; the lease is given back")
-	ErrNotReleased = errors.New("elector: the store never answered the release; the lease ends by itself")
-	ErrDrainCapped = errors.New("elector: the work did not end within the drain time-out; the lease is given back while it still runs")
+	ErrTimeout       = errors.New("elector: no answer within the request time-out")
+	ErrTooMany       = errors.New("elector: too many requests hang without an answer; nothing is sent until one returns")
+	ErrTokenSeen     = errors.New("elector: the store granted a token that is not larger than one seen before; the lease is given back. The store has lost its count: check it for lost data")
+	ErrTooLate       = errors.New("elector: the grant came too late to be of use; the lease is given back")
+	ErrStray         = errors.New("elector: an attempt long given up was granted; the lease is given back")
+	ErrNotReleased   = errors.New("elector: the store never answered the release; the lease ends by itself")
+	ErrDrainCapped   = errors.New("elector: the work did not end within the drain time-out; the lease is given back while it still runs")
+	ErrCallbackHangs = errors.New("elector: a lease after its end the work of the last term, or a callback of it, has not returned; this candidate does not compete until it does")
 )

@@ -375,7 +375,7 @@ func TestBelief(t *testing.T) {
 
 // Every trouble has one of few names, however it is wrapped.
 func TestTroubles(t *testing.T) {
-	for _, err := range []error{elector.ErrTimeout, elector.ErrTooMany, elector.ErrTokenSeen, elector.ErrTooLate, elector.ErrStray, elector.ErrDrainCapped, elector.ErrSameID, elector.ErrWithheld, elector.ErrNoHints, elector.ErrPanic} {
+	for _, err := range []error{elector.ErrTimeout, elector.ErrTooMany, elector.ErrTokenSeen, elector.ErrTooLate, elector.ErrStray, elector.ErrDrainCapped, elector.ErrCallbackHangs, elector.ErrSameID, elector.ErrWithheld, elector.ErrNoHints, elector.ErrPanic} {
 		kind := instrument.Trouble(fmt.Errorf("wrapped: %w", err))
 		if kind == "request" || !slices.Contains(instrument.Troubles(), kind) {
 			t.Errorf("%v is %q", err, kind)

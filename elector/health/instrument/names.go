@@ -31,6 +31,7 @@ var troubles = []struct {
 	{"too_late", elector.ErrTooLate},
 	{"stray", elector.ErrStray},
 	{"drain_capped", elector.ErrDrainCapped},
+	{"callback_hangs", elector.ErrCallbackHangs},
 	{"same_id", elector.ErrSameID},
 	{"withheld", elector.ErrWithheld},
 	{"no_hints", elector.ErrNoHints},

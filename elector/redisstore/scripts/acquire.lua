@@ -37,7 +37,7 @@ end
 local function refuse(token, holder, remaining, remark)
   audit(list, 'acquire', nonce, request, token, 0)
   heard(candidates, id, now, ttl, ARGV[8])
-  forget(candidates, now, ttl, listening)
+  forget(candidates, now, listening)
   return {0, token, holder, remaining, listening, remark}
 end
 

@@ -70,8 +70,7 @@ end
 
 -- forget removes the candidates that were not heard of for long, if there are
 -- many more than listen.
-local function forget(candidates, now, ttl, listening)
-  redis.pcall('PEXPIRE', candidates, 4 * ttl)
+local function forget(candidates, now, listening)
   local known = redis.pcall('HLEN', candidates)
   if type(known) ~= 'number' or known <= 2 * listening + 32 then return end
   local all = redis.pcall('HGETALL', candidates)

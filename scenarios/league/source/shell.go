@@ -8,9 +8,9 @@ func shellBugs() []Bug {
 			What: "the elector keeps its first term as the current one, so in all later ones it does not know that it leads",
 			File: "elector/session.go", Old: "s.e.current.Store(s.term)", New: "s.e.current.CompareAndSwap(nil, s.term)",
 		}, {
-			Name: "terms-overlap", Kind: Shell, Breaks: []string{calls},
-			What: "the work of a term does not wait for the end of the work before it",
-			File: "elector/work.go", Old: "\t\t<-before\n", New: "\t\t_ = before\n",
+			Name: "competes-while-calling", Kind: Shell, Breaks: []string{calls, "LeaderReturns"},
+			What: "a candidate competes again as soon as its work has ended: it leads and works beside its OnStopped",
+			File: "elector/work.go", Old: "Calling: s.work == callbackWork || s.onStopped != nil}", New: "Calling: false}",
 		}, {
 			Name: "panic-unreported", Kind: Shell, Breaks: []string{"LeaderReturns", calls},
 			What: "work that panics is caught, and nobody is told that it has ended: its leader renews on and does nothing",
@@ -18,15 +18,15 @@ func shellBugs() []Bug {
 		}, {
 			Name: "panic-kills", Kind: Shell, Breaks: []string{calls},
 			What: "a notification that panics takes the whole process with it",
-			File: "elector/work.go", Old: "if v := recover(); v != nil {\n\t\t\te.cfg.Logger.Error(name+\" panicked\"", New: "if v := recover(); v != nil {\n\t\t\tdefer panic(v)\n\t\t\te.cfg.Logger.Error(name+\" panicked\"",
+			File: "elector/work.go", Old: "\t\t\tstack := string(debug.Stack())\n", New: "\t\t\tdefer panic(v)\n\t\t\tstack := string(debug.Stack())\n",
 		}, {
 			Name: "stopped-before-over", Kind: Shell, Breaks: []string{calls},
 			What: "OnStopped is called when the work has ended, while the term still goes on",
 			File: "elector/work.go", Old: "\t<-t.ended\n", New: "",
 		}, {
-			Name: "returns-before-work", Kind: Shell, Breaks: []string{calls},
-			What: "Run returns while OnStopped is still running",
-			File: "elector/session.go", Old: "\t<-s.worked\n", New: "",
+			Name: "log-kills", Kind: Shell, Breaks: []string{calls},
+			What: "a log that panics takes the whole process with it",
+			File: "elector/event.go", Old: "\tdefer func() { _ = recover() }()\n", New: "",
 		}, {
 			Name: "no-overtime", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "a request is given up after its time-out, and its connection with it: a store that takes a little longer is never heard",
@@ -39,6 +39,19 @@ func shellBugs() []Bug {
 			Name: "same-nonces-again", Kind: Shell, Breaks: []string{calls, "TokensIncrease"},
 			What: "each session of an elector draws the same nonces: a campaign finds the lease of the one before, and takes it for the grant of a store that has lost its count",
 			File: "elector/elector.go", Old: "\te.lastRequest = s.machine.LastRequest()\n", New: "\te.lastRequest, e.sessions = s.machine.LastRequest(), 0\n",
+		}, {
+			Name: "lost-is-active", Kind: Shell, Breaks: []string{calls},
+			What: "a campaign is refused as a second one as long as the elector has not noticed that the term before is over",
+			File: "elector/session.go", Old: "return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()", New: "return s.ending.Load() || t != nil && false",
+			Unseen: "candidates of the crowd resign each term, and repeat a campaign when that has returned",
+		}, {
+			Name: "no-room-for-drift", Kind: Shell, Breaks: []string{calls},
+			What: "a candidate whose clock is fast takes its own lease of the life before for that of another one of its name",
+			File: "elector/call.go", Old: "held.Remaining + drift + time.Millisecond", New: "held.Remaining + 0*drift",
+		}, {
+			Name: "renewals-are-news", Kind: Shell, Breaks: []string{calls},
+			What: "a lease that was renewed just now counts as granted just now: who has lost the announcements does not notice",
+			File: "elector/watcher.go", Old: "max(cfg.Lease-held.Remaining, now-w.since)", New: "cfg.Lease-held.Remaining",
 		}, {
 			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
 			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",
@@ -65,7 +78,11 @@ func turnBugs() []Bug {
 		}, {
 			Name: "to-whom-it-may-concern", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate on the list, not to the one that was named",
-			File: "elector/elector.go", Old: "return c.ID != e.id && (c.ID == to || name == to)", New: "return c.ID != e.id && (c.ID == to || name != \"\")",
+			File: "elector/elector.go", Old: "c.ID != to && name != to || ", New: "name == \"\" || ",
+		}, {
+			Name: "to-the-dead", Kind: Shell, Breaks: []string{handOver},
+			What: "a hand-over goes to the first candidate of the name that the store lists, be it that of a life before",
+			File: "elector/elector.go", Old: "best.ID == \"\" || c.Seen < best.Seen", New: "best.ID == \"\"",
 		}, {
 			Name: "back-to-equals", Kind: Shell, Breaks: []string{"Stable"},
 			What: "a leader hands over to a candidate whose priority is no higher than its own",
@@ -73,7 +90,7 @@ func turnBugs() []Bug {
 		}, {
 			Name: "back-to-the-dead", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns", handOver},
 			What: "a leader hands over to a better candidate that has not been heard of for long",
-			File: "elector/failback.go", Old: "c.Seen > s.e.cfg.Lease+s.e.cfg.RequestTimeout || ", New: "",
+			File: "elector/failback.go", Old: "s.e.gone(c) || ", New: "",
 		}, {
 			Name: "back-to-the-worst", Kind: Shell, Breaks: []string{"Stable", handOver},
 			What: "a leader hands over to the candidate of the lowest priority of those that are better",

@@ -133,7 +133,9 @@ func (c *candidate) take(what string, m Manner) {
 	case Late:
 		d = 3 * c.config.Lease
 	case Panics:
-		c.panics(what == "works")
+		if what == "works" {
+			c.panics(true)
+		}
 		panic("crowd: a callback panics")
 	case Never:
 		<-c.run.over

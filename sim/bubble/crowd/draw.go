@@ -111,9 +111,6 @@ var drifts = []float64{0, 0, 0.001, 0.05, 0.3}
 func (c *Case) strange(r *rand.Rand, m Manners) Manners {
 	m.Works, m.Stops = manner(r, 3), manner(r, 3)
 	m.Tells, m.Logs = manner(r, 8), manner(r, 8)
-	if m.Logs == Panics { // nothing can keep a panic in a logger from ending the process
-		m.Logs = Never
-	}
 	if m.Tells != AtOnce {
 		m.Logs = AtOnce // one of the two tells its beliefs
 	}

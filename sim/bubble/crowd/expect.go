@@ -149,10 +149,10 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	}
 	obligation, instead := slowHandOver, "nobody"
 	switch {
-	case again:
-		obligation = deadHeir
 	case r.elsewhere(from, 0, given+bound):
 		obligation = foreignHint
+	case again:
+		obligation = deadHeir
 	case next != "":
 		obligation, instead = wrongHeir, next
 	}

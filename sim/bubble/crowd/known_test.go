@@ -3,7 +3,6 @@ package crowd_test
 import (
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/recount-io/recount/internal/raced"
@@ -19,28 +18,8 @@ type cause struct {
 
 // causes are those. The first that fits is taken.
 var causes = []cause{
-	{"a callback that hangs: its candidate is elected again, and does no work", func(c crowd.Case, w wrong) bool {
-		return w.short == "idle leader" && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool {
-			return m.Call <= crowd.Once && (m.Works == crowd.Never || m.Stops == crowd.Never)
-		})
-	}},
-	{"a log that hangs when a callback panics: the candidate is elected again, and does no work", func(c crowd.Case, w wrong) bool {
-		return w.short == "idle leader" && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool {
-			return m.Call <= crowd.Once && m.Logs == crowd.Never && m.Stops == crowd.Panics
-		})
-	}},
 	{"many elections on few connections, far away: nobody ever leads", func(c crowd.Case, w wrong) bool {
 		return slices.Contains([]string{"nobody ever led", "LeaderReturns", "idle leader"}, w.short) && c.Crowded()
-	}},
-	{"hand-over to a name whose process was restarted: the dead one is given the lease", func(_ crowd.Case, w wrong) bool { return w.short == "dead heir" }},
-	{"a leader that was alone for four leases is not listed until it renews: the list ends by itself", func(_ crowd.Case, w wrong) bool {
-		return w.short == "candidates listed" && strings.Contains(w.words, ": 0 are listed")
-	}},
-	{"who has lost its announcements does not notice while it is refused just after renewals, as it mostly is", func(_ crowd.Case, w wrong) bool {
-		return w.short == "listens anew" && strings.Contains(w.words, "just before")
-	}},
-	{"a candidate with a fast clock takes its own lease of the life before for another one's that lives", func(c crowd.Case, w wrong) bool {
-		return w.short == "false alarm" && strings.Contains(w.words, "same ID") && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool { return m.Skew > 0 })
 	}},
 }
 
@@ -62,14 +41,39 @@ func TestKnown(t *testing.T) {
 		t.Skip("the same without the race detector")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for i, number := range []uint64{
-		8993341160569976, 6406237688386271, 7536482956441186, 1486313470673663,
-		56977875265017, 2491559503749130, 2419551988186871,
-	} {
+	for i, number := range []uint64{7536482956441186} {
 		c := crowd.Draw(number)
 		_, all := carryOut(t, c)
 		if !slices.ContainsFunc(all, func(w wrong) bool { return known(c, w) == causes[i].name }) {
 			t.Errorf("case %d: %v was found, want that of %q", number, all, causes[i].name)
+		}
+	}
+}
+
+// mended are cases in which a fault was found that is mended: nothing is wrong in them
+// but what is known.
+var mended = map[string]uint64{
+	"a callback that hangs: its candidate was elected again, and did no work":                   8993341160569976,
+	"hand-over to a name whose process was restarted: the dead one was given the lease":         1486313470673663,
+	"a candidate with a fast clock took its own lease of the life before for another one's":     2419551988186871,
+	"who had lost its announcements did not notice while refused just after renewals":           2491559503749130,
+	"a primary that was replaced and promoted again without a restart granted at once":          2505072708147327,
+	"a key or a message with a time of hours: nobody tried before it was over":                  1593335440973226,
+	"two databases, elections of one name: hints of one put off the other":                      1898567871990766,
+	"a leader that was alone for four leases was not listed until it renewed":                   56977875265017,
+	"a log that hung when OnStopped panicked: the candidate was elected again, and did no work": 6406237688386271,
+}
+
+// What was found by drawing, and is mended, stays so.
+func TestMended(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for fault, number := range mended {
+		c := crowd.Draw(number)
+		_, all := carryOut(t, c)
+		for _, w := range all {
+			if known(c, w) == "" {
+				t.Errorf("case %d, of %s: %s: %s", number, fault, w.short, w.words)
+			}
 		}
 	}
 }

@@ -120,7 +120,7 @@ func refuseAcquire(c *Call, token, holder string, remaining, remark int64) Reply
 	auditCall(c, 5, "acquire", c.Args[1], c.Args[5], token, false)
 	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
 	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7])
-	forget(c, roster, now, c.Int(c.Args[2]), listening)
+	forget(c, roster, now, listening)
 	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark))
 }
 

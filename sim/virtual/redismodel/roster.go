@@ -12,8 +12,7 @@ func heard(c *Call, roster, id string, now int64, ttl, priority string) {
 
 // forget removes the candidates that were not heard of for long, if there are many
 // more than listen.
-func forget(c *Call, roster string, now, ttl, listening int64) {
-	c.pcall(func() { c.PExpire(roster, 4*ttl) })
+func forget(c *Call, roster string, now, listening int64) {
 	c.pcall(func() {
 		if known := c.Do("HLEN", roster); known.Kind != Int || known.Int <= 2*listening+32 {
 			return

@@ -17,15 +17,22 @@
 // jumps ahead can deceive the first of these two witnesses only. Both share
 // tokens, and both say who leads.
 //
+// A standby that was promoted without the last commits, a backup that was restored
+// as another server, and tables that were emptied or made again do not know the last
+// leases. The tables name the server that granted last, and its timeline: on another
+// one nobody is granted a lease for as long as one lasts, and tokens go on from the
+// server's time in microseconds. A leader whose row is there goes on.
+//
 // # What it does not guarantee
 //
-// A failover to a standby that has not seen the last commits, a server with
-// fsync or synchronous_commit off that crashes, and a backup that is restored
-// lose the last leases and counts: two candidates may then hold a lease at one
-// time. Store.Preflight says in words what the server's settings are worth. With
-// New, a server's clock that jumps ahead ends leases early. With
-// [Options].TakeOverDeadSessions two candidates may believe to lead whenever a
-// session breaks; only the protected resource, which refuses tokens smaller
+// A server with fsync or synchronous_commit off that crashes, and a backup of rows
+// alone that is loaded into the tables as they are, lose the last leases and counts,
+// and nothing shows it: two candidates may then hold a lease at one time. So they may
+// while an old primary goes on taking writes beside a promoted standby, and where the
+// role may not ask which server it is on. Store.Preflight says in words what the
+// server's settings are worth. With New, a server's clock that jumps ahead ends leases
+// early. With [Options].TakeOverDeadSessions two candidates may believe to lead
+// whenever a session breaks; only the protected resource, which refuses tokens smaller
 // than one it has seen, keeps the old one out then.
 //
 // # The caller's duty

@@ -40,6 +40,7 @@ type state struct {
 	queue   float64
 	clock   time.Time
 	ahead   time.Duration // of our wall clock
+	unnamed bool          // the role may not ask what names the server
 	values  map[string]string
 }
 
@@ -51,6 +52,12 @@ func (s *Store) preflight(ctx context.Context, session, orphans bool) (elector.P
 	complaints, err := s.complaints(ctx)
 	if err != nil {
 		return elector.Preflight{}, judge("preflight", s.sql.names[0], err)
+	}
+	if len(complaints) == 0 {
+		if _, err := s.place(ctx); err != nil {
+			return elector.Preflight{}, judge("preflight", s.sql.names[0], err)
+		}
+		st.unnamed = s.nameless.Load()
 	}
 	var list []elector.Finding
 	for _, c := range complaints {
@@ -107,21 +114,21 @@ func (st *state) durability() []elector.Finding {
 	case "off":
 		list = append(list, elector.Finding{
 			Severity: elector.SeverityError, Subject: "synchronous_commit",
-			Text: "is off: a crash of the server forgets the last leases, although they were confirmed",
+			Text: "is off: a crash of the server forgets the last leases, although they were confirmed, and nothing shows that it did: it begins no new timeline. Two candidates may hold a lease afterwards",
 			Fix:  "set synchronous_commit = on, for this role at least",
 		})
 	case "local":
 		if st.values["synchronous_standby_names"] != "" {
 			list = append(list, elector.Finding{
-				Severity: elector.SeverityWarning, Subject: "synchronous_commit",
-				Text: "is local: the synchronous standby is not waited for, and a failover forgets the last leases",
+				Severity: elector.SeverityNote, Subject: "synchronous_commit",
+				Text: "is local: the synchronous standby is not waited for, and a failover may forget the last leases. " + st.forgotten(),
 				Fix:  "set synchronous_commit = on, for this role at least",
 			})
 		}
 	case "remote_write":
 		list = append(list, elector.Finding{
 			Severity: elector.SeverityNote, Subject: "synchronous_commit",
-			Text: "is remote_write: a standby whose machine crashes together with the server may forget the last leases",
+			Text: "is remote_write: a standby whose machine crashes together with the server may forget the last leases. " + st.forgotten(),
 			Fix:  "set synchronous_commit = on",
 		})
 	}
@@ -138,14 +145,40 @@ func (st *state) failover() []elector.Finding {
 			Fix:  "connect to the primary: target_session_attrs=read-write and all hosts in the connection string",
 		})
 	}
-	if st.values["synchronous_standby_names"] == "" {
+	if st.unnamed {
 		list = append(list, elector.Finding{
-			Severity: elector.SeverityWarning, Subject: "synchronous_standby_names",
-			Text: "is empty: if a standby takes over, it may not know the last leases, and two candidates may lead for up to one lease. Without standbys this does not matter",
-			Fix:  "name a synchronous standby, and let only that one take over",
+			Severity: elector.SeverityWarning, Subject: "timeline",
+			Text: "this role may not ask for it, or the server does not tell: nobody notices when a standby takes over that does not know the last leases, or when the tables are emptied or restored. Two candidates may lead then, for up to one lease",
+			Fix:  "GRANT EXECUTE ON FUNCTION pg_control_system(), pg_current_wal_lsn(), pg_walfile_name(pg_lsn) TO the role",
 		})
 	}
+	if st.values["synchronous_standby_names"] == "" {
+		f := elector.Finding{
+			Severity: elector.SeverityNote, Subject: "synchronous_standby_names",
+			Text: "is empty: if a standby takes over, it may not know the last leases. " + st.forgotten() + ". Without standbys this does not matter",
+			Fix:  "name a synchronous standby, and let only that one take over",
+		}
+		if st.unnamed {
+			f.Severity = elector.SeverityWarning
+		}
+		list = append(list, f)
+	}
 	return list
+}
+
+// forgotten is what it costs when a standby that takes over does not know the last
+// leases.
+func (st *state) forgotten() string {
+	if st.unnamed {
+		return "Nobody notices, and two candidates may lead for up to one lease"
+	}
+	return "It grants nothing for one lease then, so nobody leads for up to that much longer"
+}
+
+// synchronous tells whether a confirmed lease is on the disk of a standby.
+func (st *state) synchronous() bool {
+	commit := st.values["synchronous_commit"]
+	return st.values["synchronous_standby_names"] != "" && commit != "local" && commit != "remote_write"
 }
 
 // access is what stands between us and the server.
@@ -264,10 +297,13 @@ func guarantee(st *state, list []elector.Finding, session, orphans bool) string 
 	if bad {
 		return b.String()
 	}
-	if names := st.values["synchronous_standby_names"]; names != "" {
-		fmt.Fprintf(&b, " This outlives a crash of the server, and a failover to a synchronous standby (%s).", names)
-	} else {
+	switch {
+	case st.synchronous():
+		fmt.Fprintf(&b, " This outlives a crash of the server, and a failover to a synchronous standby (%s), with the leases that were confirmed.", st.values["synchronous_standby_names"])
+	case st.unnamed:
 		b.WriteString(" This outlives a crash of the server, but not a failover to a standby, which may not have seen the last leases.")
+	default:
+		b.WriteString(" This outlives a crash of the server, and a failover to any standby, which grants nothing for one lease, as long as the old primary takes no more writes.")
 	}
 	return b.String()
 }

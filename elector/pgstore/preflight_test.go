@@ -36,7 +36,7 @@ func TestPreflight(t *testing.T) {
 	if f := found(p, "fsync"); f.Severity != elector.SeverityError || !strings.HasPrefix(p.Guarantee, "Nothing") {
 		t.Errorf("fsync is off here: %+v, %s", f, p.Guarantee)
 	}
-	if f := found(p, "synchronous_standby_names"); f.Severity != elector.SeverityWarning {
+	if f := found(p, "synchronous_standby_names"); f.Severity != elector.SeverityNote || !strings.Contains(f.Text, "one lease") {
 		t.Errorf("no synchronous standby: %+v", f)
 	}
 	for subject, setting := range map[string]string{
@@ -115,7 +115,8 @@ func TestGuaranteeInWords(t *testing.T) {
 		"even if the server's":      guarantee(st, nil, true, false),
 		"Two candidates may":        guarantee(st, nil, true, true),
 		"to a synchronous standby":  guarantee(st, nil, false, false),
-		"but not a failover":        guarantee(&state{values: map[string]string{}}, nil, false, false),
+		"to any standby":            guarantee(&state{values: map[string]string{}}, nil, false, false),
+		"but not a failover":        guarantee(&state{unnamed: true, values: map[string]string{}}, nil, false, false),
 		"Nothing, until the errors": guarantee(st, []elector.Finding{{Severity: elector.SeverityError}}, false, false),
 	} {
 		if !strings.Contains(text, words) {
@@ -126,6 +127,7 @@ func TestGuaranteeInWords(t *testing.T) {
 		"pg_is_in_recovery":           func(st *state) { st.standby = true },
 		"full_page_writes":            func(st *state) { st.values["full_page_writes"] = "off" },
 		"synchronous_commit":          func(st *state) { st.values["synchronous_commit"] = "local" },
+		"timeline":                    func(st *state) { st.unnamed = true },
 		"synchronous_standby_names":   func(st *state) { st.values["synchronous_standby_names"] = "" },
 		"pg_notification_queue_usage": func(st *state) { st.queue = 0.6 },
 		"clock":                       func(st *state) { st.ahead = -2 * time.Second },
@@ -135,6 +137,19 @@ func TestGuaranteeInWords(t *testing.T) {
 		change(st)
 		if f := found(elector.Preflight{Findings: findings(st, true)}, subject); f.Text == "" {
 			t.Errorf("%s is not found", subject)
+		}
+	}
+	// What a standby that takes over costs depends on whether that is noticed.
+	for _, commit := range []string{"local", "remote_write"} {
+		for unnamed, words := range map[bool]string{false: "grants nothing for one lease", true: "two candidates may lead"} {
+			st := good()
+			st.values["synchronous_commit"], st.unnamed = commit, unnamed
+			if f := found(elector.Preflight{Findings: findings(st, false)}, "synchronous_commit"); !strings.Contains(f.Text, words) {
+				t.Errorf("%s: %+v does not say %q", commit, f, words)
+			}
+			if text := guarantee(st, nil, false, false); strings.Contains(text, "to a synchronous standby") {
+				t.Errorf("%s: %s", commit, text)
+			}
 		}
 	}
 	for text, want := range map[string]time.Duration{

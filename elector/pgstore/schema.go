@@ -23,7 +23,21 @@ type execer interface {
 // that runs it owns the tables: electors of another one need the rights that
 // docs/postgres.md lists.
 func (s *Store) Migrate(ctx context.Context) error {
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+	err := s.migrate(ctx, s.sql.schema)
+	if unnameable(err) {
+		err = s.migrate(ctx, s.sql.nameless.schema) // in vain if it was another right that is missing
+	}
+	if codeOf(err) == "42501" {
+		return &elector.FatalError{
+			Err: fmt.Errorf("pgstore: migrate %s: %w", s.sql.names[0], err),
+			Fix: "run the migration as the owner of the schema, or run: GRANT CREATE ON SCHEMA … TO the role",
+		}
+	}
+	return judge("migrate", s.sql.names[0], err)
+}
+
+func (s *Store) migrate(ctx context.Context, schema string) error {
+	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		// "create … if not exists" fails if two run it at once.
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('recount migrate', 0))", plain); err != nil {
 			return err
@@ -43,16 +57,9 @@ func (s *Store) Migrate(ctx context.Context) error {
 		if err := s.createSchema(ctx, tx); err != nil {
 			return err
 		}
-		_, err = tx.Conn().PgConn().Exec(ctx, s.sql.schema).ReadAll()
+		_, err = tx.Conn().PgConn().Exec(ctx, schema).ReadAll()
 		return err
 	})
-	if codeOf(err) == "42501" {
-		return &elector.FatalError{
-			Err: fmt.Errorf("pgstore: migrate %s: %w", s.sql.names[0], err),
-			Fix: "run the migration as the owner of the schema, or run: GRANT CREATE ON SCHEMA … TO the role",
-		}
-	}
-	return judge("migrate", s.sql.names[0], err)
 }
 
 func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
@@ -105,8 +112,29 @@ func (s *Store) ready(ctx context.Context, call, election string) error {
 		c := complaints[0]
 		return &elector.FatalError{Err: fmt.Errorf("pgstore: %s %q: %w", call, election, c.err), Fix: c.fix}
 	}
-	s.verified.Store(true)
+	known, err := s.place(ctx)
+	if err != nil {
+		return judge(call, election, err)
+	}
+	s.verified.Store(known)
 	return nil
+}
+
+// place finds out whether the role may ask what names the server. A standby cannot
+// be named, and takes no writes, so it is asked again.
+func (s *Store) place(ctx context.Context) (known bool, err error) {
+	if err := s.pool.QueryRow(ctx, s.sql.place, plain).Scan(&known); !unnameable(err) {
+		return known, err
+	}
+	s.nameless.Store(true)
+	return true, nil
+}
+
+// unnameable tells whether the server did not name itself because the role may not
+// ask, or because it is a server that does not know what it was asked.
+func unnameable(err error) bool {
+	code := codeOf(err)
+	return code == "42501" || code == "0A000" || code == "42883"
 }
 
 // complaint is one thing without which nothing works.

@@ -206,7 +206,7 @@ func TestStatementsAreComplete(t *testing.T) {
 	}
 	for _, text := range []string{
 		s.schema, s.acquire, s.renew, s.release, s.leader, s.candidates, s.history, s.retire, s.verify,
-		s.lock, s.unlock, s.wait, s.prove, s.orphan, s.channel, s.preflight,
+		s.lock, s.unlock, s.wait, s.prove, s.orphan, s.channel, s.preflight, s.place, s.nameless.schema, s.nameless.acquire,
 	} {
 		if text == "" || strings.ContainsAny(text, "{") && !strings.Contains(text, "'{}'") || strings.Contains(text, "--") || strings.Contains(text, "now()") {
 			t.Errorf("a statement is not filled in, has comments, or asks for the time of the transaction's start: %s", text)

@@ -12,7 +12,7 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
-const holders = "select split_part(session, '-', 1)::int from recount_lease"
+const holders = "select split_part(session, '-', 1)::int from recount_lease where election = 'billing'"
 
 // kill ends the session of the billing election's holder, as an operator does.
 func (d *database) kill(t testing.TB) {
@@ -102,7 +102,7 @@ func TestServerEndsSilentSessions(t *testing.T) {
 	process := get[int](t, d, holders)
 	p.freeze()
 	d.until(t, "select not exists (select from pg_stat_activity where pid = $1)", process)
-	if early := get[bool](t, d, "select clock_timestamp() < until from recount_lease"); early {
+	if early := get[bool](t, d, "select clock_timestamp() < until from recount_lease where election = 'billing'"); early {
 		t.Errorf("the session was ended before the lease")
 	}
 	if next := d.acquire(t, other, attemptOf("n2", "2")); next.Token <= l.Token {

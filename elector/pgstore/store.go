@@ -53,6 +53,7 @@ type Store struct {
 	pingEvery time.Duration // of silent watches
 	patience  time.Duration // of theirs with the answer
 	verified  atomic.Bool
+	nameless  atomic.Bool // the role may not ask what names the server
 }
 
 // The ways of pgstore to be asked.
@@ -204,11 +205,15 @@ func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t ter
 	if err := checkAttempt(a); err != nil {
 		return nil, err
 	}
+	text := s.sql.acquire
+	if s.nameless.Load() {
+		text = s.sql.nameless.acquire
+	}
 	var r answer
 	for range attempts {
 		r = answer{}
 		var announced int64
-		err := q.QueryRow(ctx, s.sql.acquire, plain,
+		err := q.QueryRow(ctx, text, plain,
 			a.Election, a.ID, a.Nonce, a.TTL.Milliseconds(), int64(a.Floor), int64(a.Priority),
 			int64(s.history), t.grant, t.session, t.orphans, channelOf(a.Election),
 		).Scan(&r.granted, &r.state, &r.holder, &r.token, &r.tied, &r.micros, &r.waiters, &r.repaired, &announced)
@@ -225,12 +230,13 @@ func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t ter
 // The states of a lease that is not granted.
 const (
 	held     = "held"
+	unsure   = "unsure"
 	reserved = "reserved"
 	own      = "own"
 )
 
 // refused tells whether the row forbids a grant.
-func (r *answer) refused() bool { return r.state == held || r.state == reserved }
+func (r *answer) refused() bool { return r.state == held || r.state == unsure || r.state == reserved }
 
 // outcome is the answer in the words of elector.Store.
 func (r *answer) outcome() (elector.Grant, error) {
@@ -240,7 +246,11 @@ func (r *answer) outcome() (elector.Grant, error) {
 	refusal := &elector.HeldError{
 		Holder: r.holder, Token: uint64(r.token), Remaining: time.Duration(r.micros) * time.Microsecond, Waiters: r.waiters,
 	}
-	if r.state == reserved {
+	switch r.state {
+	case unsure:
+		refusal.Holder, refusal.Token = "", 0
+		refusal.Withheld = fmt.Sprintf("this server does not remember the election, or another one granted the last lease: it was promoted, or its tables were emptied, restored, rewritten or are new. A lease that it does not know of may last for another %v, so nobody is granted one before", refusal.Remaining)
+	case reserved:
 		refusal.Holder, refusal.Token = "", 0
 		refusal.Withheld = fmt.Sprintf("the last leader has handed over to another candidate, which has %v to take the lease", refusal.Remaining)
 	}

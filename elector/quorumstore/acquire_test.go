@@ -442,6 +442,58 @@ func TestRepetitionTakesOver(t *testing.T) {
 	})
 }
 
+// far is a node to which a connection takes long to open, and is given up with its
+// request.
+type far struct {
+	elector.Store
+	opens time.Duration
+	open  atomic.Bool
+}
+
+func (s *far) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	if !s.open.Load() {
+		select {
+		case <-time.After(s.opens):
+			s.open.Store(true)
+		case <-ctx.Done():
+			return elector.Grant{}, ctx.Err()
+		}
+	}
+	return s.Store.Acquire(ctx, a)
+}
+
+// Nodes are waited for a quarter of a call's time. To whom a connection takes longer
+// than that it is opened all the same, for the next call, and what the first one was
+// granted is given back.
+func TestFarNodes(t *testing.T) {
+	inBubble(t, 3, func(b *bench) {
+		const call = 400 * time.Millisecond
+		var nodes []elector.Store
+		for _, n := range b.nodes {
+			nodes = append(nodes, &far{Store: n, opens: 3 * call / 4})
+		}
+		s, err := quorumstore.New(nodes, quorumstore.Options{Now: b.now, NodeTimeout: call / 10})
+		if err != nil {
+			b.Fatal(err)
+		}
+		try := func(nonce string) error {
+			ctx, cancel := context.WithTimeout(b.Context(), call)
+			defer cancel()
+			return second(s.Acquire(ctx, attempt("a", nonce)))
+		}
+		if err := try("a/1"); err == nil || b.now() > call/4 {
+			b.Errorf("error %v after %v, want none of the nodes waited for", err, b.now())
+		}
+		time.Sleep(call)
+		if n := b.holders("a"); n != 0 {
+			b.Errorf("%d nodes hold what came too late", n)
+		}
+		if err := try("a/2"); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
 // slow is a node that takes its time.
 type slow struct{ elector.Store }
 

@@ -41,8 +41,11 @@ type request[V any] struct {
 }
 
 // send makes the request on a goroutine of its own. It outlives the call that
-// it is part of, so that what a node granted too late is known and given back;
-// and it ends after patience, unless the node ignores its context.
+// it is part of, so that what a node granted too late is known and given back.
+// After patience nobody waits for it, but it goes on for as long as the call has,
+// and for the Store's time-out at the least: a client that is given up closes its
+// connection, and where that takes longer to open than nodes are waited for, none
+// would ever answer. It ends then, unless the node ignores its context.
 func send[V any](ctx context.Context, s *Store, patience time.Duration, r request[V]) {
 	n := s.nodes[r.node]
 	select {
@@ -54,7 +57,7 @@ func send[V any](ctx context.Context, s *Store, patience time.Duration, r reques
 		}()
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.life(ctx))
 	var ended atomic.Bool
 	end := func(e event[V]) (first bool) {
 		if first = ended.CompareAndSwap(false, true); first {
@@ -63,12 +66,12 @@ func send[V any](ctx context.Context, s *Store, patience time.Duration, r reques
 		}
 		return first
 	}
-	stop := context.AfterFunc(ctx, func() { end(event[V]{node: r.node, err: ctx.Err(), silent: true}) })
+	silence := time.AfterFunc(patience, func() { end(event[V]{node: r.node, err: context.DeadlineExceeded, silent: true}) })
 	go func() {
 		defer func() { <-n.slots }()
 		defer cancel()
 		v, err := guarded(ctx, n.store, r.do)
-		stop()
+		silence.Stop()
 		if e := (event[V]{node: r.node, value: v, err: err}); !end(e) && r.late != nil {
 			r.late(e)
 		}

@@ -19,10 +19,12 @@ const DefaultNodeTimeout = quorum.DefaultTimeout
 
 // Options change what New makes. The zero value is fine.
 type Options struct {
-	// NodeTimeout is how long one request to one node may take,
+	// NodeTimeout is how long a call waits for the answer of one node,
 	// DefaultNodeTimeout if it is 0. It is never more than a quarter of what
 	// the call's context leaves. No answer waits for a slow node if the others
-	// have decided.
+	// have decided. The request goes on until the call's deadline, and for
+	// NodeTimeout at the least: a connection that takes longer to open is there
+	// for the next call.
 	NodeTimeout time.Duration
 
 	// MaxPending is how many requests may be under way at one node, those that
@@ -120,6 +122,14 @@ func (s *Store) minority() int { return len(s.nodes) - s.quorum }
 func (s *Store) patience(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return quorum.Patience(s.timeout, time.Until(deadline))
+	}
+	return s.timeout
+}
+
+// life is how long one request of the call goes on, though nobody may wait for it.
+func (s *Store) life(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(s.timeout, time.Until(deadline))
 	}
 	return s.timeout
 }

@@ -78,7 +78,7 @@ func (m *Machine) align(k *call, n int, floor uint64) {
 		return
 	}
 	k.Verdicts[n] = Waiting
-	m.giveBack(k, flight{node: n, next: tryAgain, floor: floor}, k.patience)
+	m.giveBack(k, flight{node: n, next: tryAgain, floor: floor}, k.Tokens[n], k.patience)
 }
 
 // aligned asks a node again that has given back what it granted.
@@ -142,7 +142,7 @@ func (m *Machine) fail(k *call) {
 	for n := range k.claim.Nodes {
 		if k.claim.Nodes[n].Token != 0 {
 			k.Verdicts[n], k.refused.Freed[n] = Waiting, true
-			m.giveBack(k, flight{node: n, next: clearNext}, k.patience)
+			m.giveBack(k, flight{node: n, next: clearNext}, k.Tokens[n], k.patience)
 		}
 	}
 	m.settle(k)
@@ -183,7 +183,7 @@ func (m *Machine) giveUpAcquiring(k *call) {
 	}
 	for n := range k.claim.Nodes {
 		if k.claim.Nodes[n].Token != 0 {
-			m.giveBack(k, flight{node: n}, m.cfg.Timeout)
+			m.giveBack(k, flight{node: n}, k.Tokens[n], m.cfg.Timeout)
 		}
 	}
 }

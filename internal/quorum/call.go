@@ -128,10 +128,10 @@ func (m *Machine) send(k *call, f flight, r Request) {
 	m.requests = append(m.requests, r)
 }
 
-// giveBack gives back what a node granted.
-func (m *Machine) giveBack(k *call, f flight, patience time.Duration) {
+// giveBack gives back what a node granted, which answered with that token.
+func (m *Machine) giveBack(k *call, f flight, answered uint64, patience time.Duration) {
 	f.ask = AskBack
-	m.send(k, f, Request{Token: k.claim.Drop(f.node), TTL: k.claim.TTL, Patience: patience})
+	m.send(k, f, Request{Token: k.claim.Drop(f.node, answered), TTL: k.claim.TTL, Patience: patience})
 }
 
 // answer takes in what a node answered, however late.
@@ -177,7 +177,7 @@ func (m *Machine) note(f *flight, in *Input) {
 		m.saw(in.Token)
 		c.Granted(f.node, in.Token, m.now)
 		if !c.open && c.Token == 0 {
-			m.giveBack(f.call, flight{node: f.node}, m.cfg.Timeout)
+			m.giveBack(f.call, flight{node: f.node}, in.Token, m.cfg.Timeout)
 		}
 	}
 }

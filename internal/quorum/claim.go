@@ -108,14 +108,15 @@ func (c *Claim) Won(token uint64, sent, now time.Duration) {
 }
 
 // Drop is the token with which node n is to release what it granted to a claim
-// that is no term. From the moment of sending no answer with that token is
-// believed: see Granted.
-func (c *Claim) Drop(n int) (token uint64) {
+// that is no term: the one that it is known to hold, else that with which it answered.
+// From the moment of sending no answer with that token or a smaller one is believed:
+// see Granted.
+func (c *Claim) Drop(n int, answered uint64) (token uint64) {
 	h := &c.Nodes[n]
 	if token = h.Token; token == 0 {
-		token = h.Dropped
+		token = answered
 	}
-	*h = Holding{Dropped: max(h.Dropped, h.Token)}
+	*h = Holding{Dropped: max(h.Dropped, token)}
 	return token
 }
 

@@ -93,7 +93,7 @@ func TestClaim(t *testing.T) {
 		{func() { c.Sent = ttl / 2 }, ttl / 2, "mend renew renew renew mend "},
 		{func() { c.Granted(0, 12, ttl/2) }, ttl / 2, "renew renew renew renew mend "},
 		{func() { c.Granted(4, 2, ttl/2) }, ttl / 2, "renew renew renew renew remend "},
-		{func() { c.Drop(4); c.Granted(4, 2, ttl/2) }, ttl / 2, "renew renew renew renew mend "},
+		{func() { c.Drop(4, 2); c.Granted(4, 2, ttl/2) }, ttl / 2, "renew renew renew renew mend "},
 	} {
 		test.do()
 		if got := moves(test.now); got != test.want {
@@ -217,7 +217,7 @@ func TestTokenOfARelease(t *testing.T) {
 	}
 	c = quorum.NewClaim(5)
 	c.Granted(0, 7, 0)
-	if first, again := c.Drop(0), c.Drop(0); first != 7 || again != 7 {
+	if first, again := c.Drop(0, 7), c.Drop(0, 7); first != 7 || again != 7 {
 		t.Errorf("dropped with %d and %d, want 7 both times", first, again)
 	}
 	if token, ok := c.Release(0, 4, false, false); token != 7 || !ok {

@@ -13,7 +13,7 @@ func (m *Machine) renew(in *Input) {
 		case Pass:
 			k.Verdicts[n] = No
 		case Remend:
-			m.giveBack(k, flight{node: n, next: mendNext}, k.patience)
+			m.giveBack(k, flight{node: n, next: mendNext}, h.Token, k.patience)
 		case Mend:
 			m.mend(k, n)
 		}

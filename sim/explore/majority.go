@@ -168,9 +168,7 @@ func (w *majority) backed(n *member, withheld bool) (stores int) {
 }
 
 // checkLeftovers: where nothing has gone wrong and nothing is under way, a store
-// holds no lease that nobody wants any more. One case is known: a store that grants
-// a smaller token than the term's after the term was released is asked to release
-// the term's (late_small_grant_is_kept, of the machine's scripts).
+// holds no lease that nobody wants any more.
 func (w *majority) checkLeftovers() {
 	for i := range w.members {
 		if n := &w.members[i]; len(n.parcels)+len(n.errands) > 0 {
@@ -179,7 +177,7 @@ func (w *majority) checkLeftovers() {
 	}
 	for i := range w.stores {
 		s := &w.stores[i]
-		if s.until > w.now && s.token >= w.top && !w.wanted(s.nonce) {
+		if s.until > w.now && !w.wanted(s.nonce) {
 			w.fail("a store holds a lease that nobody wants any more")
 		}
 	}

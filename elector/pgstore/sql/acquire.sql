@@ -8,9 +8,15 @@
 --     each of them must have
 -- $11 the channel for hints, but for the table's number
 --
--- Returns granted, the token, or null. Then state is 'held', 'reserved' (for an
--- heir), or, if it was only looked at or somebody was quicker since the look,
--- 'own' (held by this very attempt) or 'free'.
+-- Returns granted, the token, or null. Then state is 'held', 'unsure' (a lease may
+-- have been granted that this server does not know of), 'reserved' (for an heir),
+-- or, if it was only looked at or somebody was quicker since the look, 'own' (held
+-- by this very attempt) or 'free'.
+--
+-- The row without an election names the server that granted last, and since when
+-- (renewed) it does. A lease that an earlier one granted, and this one does not
+-- know of, lasts no longer than a lease from then on, and its token is smaller than
+-- the row's.
 --
 -- The first look takes no lock, so that candidates who are refused do not wait
 -- for each other. The insert decides: "on conflict do update" locks the row
@@ -30,16 +36,31 @@ heard as (
   on conflict (election, id) do update
   set priority = excluded.priority, seen = excluded.seen, ttl = excluded.ttl
 ),
+place as materialized (
+  select s.name, a.at, coalesce(m.token, 0) as token,
+    m.id is distinct from s.name or m.renewed > a.at as strange, -- or its clock went back
+    case when m.id = s.name and m.renewed <= a.at then m.renewed else a.at end as since
+  from asked a cross join (select {server} as name offset 0) s left join {lease} m on m.election = ''
+),
+noted as (
+  insert into {lease} as m (election, id, nonce, token, ttl, renewed, until)
+  select '', p.name, '', (extract(epoch from p.at) * 1000000)::bigint, 0, p.at, '-infinity' from place p where p.strange
+  on conflict (election) do update
+  set id = excluded.id, token = greatest(m.token, excluded.token), renewed = excluded.renewed
+  where m.id <> excluded.id or m.renewed > excluded.renewed
+),
 seen as materialized (
-  select l.id, l.token, l.until, l.reserved, l.session is not null as tied,
+  select l.id, l.token, l.until, l.reserved, l.session is not null as tied, u.until as unsure,
     case
-      when l.until > a.at and l.id = $2::text and l.nonce = $3::text then 'own'
-      when l.until > a.at and not ($10::boolean and l.session is not null) then 'held'
-      when l.heir <> $2::text and a.at between l.renewed and l.reserved then 'reserved'
+      when l.until > p.at and not (l.id = $2::text and l.nonce = $3::text) and not ($10::boolean and l.session is not null) then 'held'
+      when u.until > p.at then 'unsure'
+      when l.until > p.at and l.id = $2::text and l.nonce = $3::text then 'own'
+      when l.heir <> $2::text and p.at between l.renewed and l.reserved then 'reserved'
       else 'free'
     end as state,
-    l.until > a.at + greatest(l.ttl, $4::bigint) * interval '1 millisecond' as endless
-  from {lease} l, asked a where l.election = $1::text
+    l.until > p.at + greatest(l.ttl, $4::bigint) * interval '1 millisecond' as endless
+  from place p left join {lease} l on l.election = $1::text
+    cross join lateral (select p.since + greatest(l.ttl, $4::bigint) * interval '1 millisecond' as until) u
 ),
 repaired as (
   update {lease} l
@@ -51,10 +72,10 @@ repaired as (
 taken as (
   insert into {lease} as l (election, id, nonce, token, ttl, renewed, until, session)
   select $1::text, $2::text, $3::text,
-    greatest($5::bigint, (select max(t.token) from {term} t where t.election = $1::text)) + 1,
-    $4::bigint, clock_timestamp(), clock_timestamp() + a.ttl, $9::text
-  from asked a
-  where $8::boolean and not exists (select from seen where state in ('held', 'reserved'))
+    greatest($5::bigint, p.token, (select max(t.token) from {term} t where t.election = $1::text)) + 1,
+    $4::bigint, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 millisecond', $9::text
+  from place p, seen s
+  where $8::boolean and s.state in ('own', 'free')
   on conflict (election) do update
   set token = case
         when l.id = excluded.id and l.nonce = excluded.nonce and l.until > clock_timestamp() then l.token
@@ -98,7 +119,7 @@ others as (
 )
 select
   t.token as granted,
-  coalesce(s.state, 'free') as state,
+  s.state,
   coalesce(s.id, '') as holder,
   coalesce(s.token, 0) as token,
   coalesce(s.tied, false) as tied,
@@ -106,6 +127,7 @@ select
     least(
       case s.state
         when 'held' then greatest(coalesce((select until from repaired), s.until), clock_timestamp())
+        when 'unsure' then greatest(s.unsure, clock_timestamp())
         when 'reserved' then greatest(s.reserved, clock_timestamp())
         else clock_timestamp()
       end,
@@ -115,4 +137,4 @@ select
   (select count(pg_notify(
      {channel} || $11::text, 'granted ' || b.token || ' ' || $4::bigint || ' ' || o.waiting || ' ' || $1::text))
    from began b) as announced
-from others o left join taken t on true left join seen s on true
+from others o cross join seen s left join taken t on true

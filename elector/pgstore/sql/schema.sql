@@ -1,7 +1,9 @@
 -- schema is what Migrate creates. It may be run again and changes nothing then.
 
 -- One row for each election there ever was. It outlives the lease, because it
--- keeps the count of tokens.
+-- keeps the count of tokens. The row without an election is the server's: id names
+-- the one that granted last, renewed is since when it does, and every later token is
+-- larger than this one's.
 create table if not exists {lease} (
   election text collate "C" primary key,
   id       text collate "C" not null, -- the candidate that holds it, or held it last
@@ -34,5 +36,10 @@ create table if not exists {term} (
   ended    timestamptz, -- of the release
   primary key (election, token)
 );
+
+-- Nothing was granted before there were tables.
+insert into {lease} (election, id, nonce, token, ttl, renewed, until)
+values ('', {server}, '', 0, 0, '-infinity', '-infinity')
+on conflict do nothing;
 
 comment on table {lease} is '{version}';

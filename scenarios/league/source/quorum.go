@@ -33,6 +33,14 @@ func quorumBugs() []Bug {
 			What: "candidates that have split the stores among each other all try again at once",
 			File: "internal/quorum/rivalry.go", Old: "<<min(splits-1, 10), lease/4))", New: "<<min(splits-1, 10), 1))",
 			Unseen: "what their requests take differs by enough that they part by themselves; no world draws candidates that are in step for long",
+		}, {
+			Name: "smaller-token-is-kept", Kind: Quorum, Breaks: []string{"LeaderReturns", "FailoverBound"},
+			What: "a store that grants a smaller token than the term's, after the term was released, is asked to give back the term's, which it does not hold",
+			File: "internal/quorum/claim.go", Old: "\t\ttoken = answered\n", New: "\t\ttoken = max(h.Dropped, answered)\n",
+		}, {
+			Name: "given-up-in-dialling", Kind: Quorum, Breaks: []string{"LeaderReturns", "FailoverBound"},
+			What: "a request ends with the wait for its answer, and its connection with it: stores to which one takes longer to open are never heard",
+			File: "elector/quorumstore/node.go", Old: "s.life(ctx))", New: "patience)",
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +47,7 @@ const (
 	Listener Kind = "listener" // the announcements: who hears them, and what is made of them
 	Replicas Kind = "replicas" // the waiting for confirmations (WAIT)
 	Quorum   Kind = "quorum"   // the majority of several stores
+	Postgres Kind = "postgres" // the store on PostgreSQL
 	Fence    Kind = "fence"    // the guards of the protected resource
 )
 
@@ -53,12 +55,13 @@ const (
 const (
 	handOver = "hand-over" // whoever is handed over to leads next, within some round trips
 	calls    = "calls"     // the calls and callbacks of the elector do what they say
+	promoted = "promoted"  // a server that may have forgotten a lease grants none before it is over
 	words    = "words"     // the ports to Go in virtual time do what the scripts' text does
 )
 
 // Bugs are all of them, in the order of the table.
 func Bugs() []Bug {
-	return slices.Concat(scriptBugs(), shellBugs(), turnBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), fenceBugs())
+	return slices.Concat(scriptBugs(), shellBugs(), turnBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs())
 }
 
 // Apply is the content of the bug's file with the bug in it. The root is the
@@ -98,9 +101,9 @@ func (b *Bug) Overlay(root, folder string) (string, error) {
 
 // folder is the package that the bug is in.
 func (b *Bug) folder() string {
-	folder, _, _ := strings.Cut(b.File, "/scripts/") // these have no tests of their own
-	if folder != b.File {
-		return folder
+	folder := path.Dir(b.File)
+	if base := path.Base(folder); base == "scripts" || base == "sql" { // these have no tests of their own
+		return path.Dir(folder)
 	}
-	return b.File[:strings.LastIndexByte(b.File, '/')]
+	return folder
 }

@@ -113,6 +113,13 @@ func worlds() []world {
 			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Replicas, Quorum},
 			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
 		}, {
+			name: "PostgreSQL", from: "elector/pgstore", kinds: []Kind{Postgres},
+			call: func(n int) (args, env []string, more bool) {
+				args, env = test("^(TestFailoverToAsynchronousStandby|TestRenewalOnPromotedStandbyClearsNothing|TestTableThatWasReplaced)$")
+				return args, env, n == 0
+			},
+			waits: true, read: matcher(`^--- FAIL: ()(Test\w+)`),
+		}, {
 			name: "live", from: "cmd/chaos", kinds: []Kind{Replicas, Quorum, Client, Listener},
 			call: func(n int) (args, env []string, more bool) {
 				args = []string{"run", "--world", "live", "--json", "--parallel", "2", "--seed", strconv.Itoa(n + 1)}

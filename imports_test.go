@@ -96,6 +96,11 @@ var table = []row{
 		why: "what a majority amounts to is decided alike in production and in virtual time, and from nothing but what it is told",
 	},
 	{
+		folders: []string{"elector/joblock"},
+		ours:    []string{"elector"},
+		why:     "a lock for jobs is made of what every user of the elector has, and works on every store",
+	},
+	{
 		folders: []string{"elector/quorumstore"},
 		ours:    []string{"elector", "internal/quorum"},
 		why:     "a majority is made of any stores: it knows none of them, and none of their drivers",

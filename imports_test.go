@@ -323,6 +323,8 @@ var importCases = []struct {
 	{"elector/redisstore", ours("elector"), "", ""},
 	{"elector/redisstore", `"github.com/redis/go-redis/v9/maintnotifications"`, "", ""},
 	{"elector/storetest", `"testing"`, "", "testing"},
+	{"elector/joblock", ours("elector/redisstore"), "", "redisstore"},
+	{"elector/joblock", ours("elector"), "", ""},
 	{"elector/quorumstore", ours("elector/redisstore"), "", "redisstore"},
 	{"elector/quorumstore", `"github.com/redis/go-redis/v9"`, "", "go-redis"},
 	{"elector/quorumstore", ours("elector"), "", ""},

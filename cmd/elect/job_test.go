@@ -189,6 +189,29 @@ func TestDrainTimeout(t *testing.T) {
 	}
 }
 
+// With a least time the lease outlives elect: when it is killed, another one on
+// standby waits until that time is over, though the lease itself is much
+// shorter.
+func TestAtLeastOutlivesElect(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	if got := call(t, t.Context(), nil, "create", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
+		t.Fatalf("%+v", got)
+	}
+	const least = 6 * time.Second
+	args := append(candidate(r.Addr, "a", "--once", "--standby", "--at-least", least.String()), theJob()...)
+	launched := now()
+	first := launch(t, dir, args...)
+	await(t, dir, "began", 1)
+	eventually(t, "its guard knows of the job", func() bool { return strings.Contains(first.out.String(), "the job has started") })
+	first.send(t, syscall.SIGKILL)
+	launch(t, dir, args...)
+	if next := await(t, dir, "began", 2); next.at-launched < least {
+		t.Errorf("the second job began %v after the first elect", next.at-launched)
+	}
+	inOrder(t, dir)
+}
+
 // relay passes connections on to a server until it is cut off.
 type relay struct {
 	address string

@@ -46,6 +46,9 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	if f.hand && f.http == "" {
 		return nil, misuse.Of(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
 	}
+	if f.public && f.http == "" {
+		return nil, misuse.Of(errors.New("--public is about the address of --http; give --http :8080, or another address"))
+	}
 	log, err := m.logger(f.log, f.json)
 	if err != nil {
 		return nil, err
@@ -72,7 +75,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 		return nil, errors.Join(err, closer.Close())
 	}
 	if f.http != "" {
-		if c.http, err = listen(f.http); err != nil {
+		if c.http, err = listen(f.http, f.public); err != nil {
 			return nil, errors.Join(misuse.Of(err), closer.Close())
 		}
 	}

@@ -21,6 +21,7 @@ type runFlags struct {
 	*options
 	grace   time.Duration
 	http    string
+	public  bool
 	hand    bool
 	log     string
 	restart string
@@ -31,7 +32,8 @@ type runFlags struct {
 
 func (f *runFlags) add(cmd *cobra.Command, grace string) {
 	f.flags.DurationVar(&f.grace, "grace", 0, grace)
-	f.flags.StringVar(&f.http, "http", "", "address for /leader, /healthz, /readyz, /status and /metrics, such as :8080")
+	f.flags.StringVar(&f.http, "http", "", "address for /leader, /healthz, /readyz, /status and /metrics, such as 127.0.0.1:8080")
+	f.flags.BoolVar(&f.public, "public", false, "with --http: take an address that other machines can reach, such as :8080")
 	f.flags.BoolVar(&f.hand, "allow-transfer", false, "with --http: let anybody who reaches the address hand the leadership over (elect transfer)")
 	f.flags.StringVar(&f.log, "log", "info", "what is logged to standard error: debug, info, warn or error")
 	f.flags.BoolVar(&f.json, "json", false, "log as JSON")
@@ -64,7 +66,7 @@ so long even if the command is done sooner, without anybody waiting, so that a
 machine whose clock is late finds it taken. With --at-most a command that is not
 done by then is ended, and the lease is given back.`,
 		Example: `  elect run --store redis://db --name billing -- ./bill --forever
-  elect run --config /etc/elect.yaml --restart on-failure --http :8080 -- ./bill
+  elect run --config /etc/elect.yaml --restart on-failure --http 127.0.0.1:8080 -- ./bill
   elect run --store redis://db --name nightly --once --at-least 5m --at-most 1h -- ./report`,
 	}
 	f := &runFlags{options: addOptions(cmd)}

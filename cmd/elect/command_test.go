@@ -81,7 +81,7 @@ func TestBadInput(t *testing.T) {
 			if r.status != statusUsage {
 				t.Errorf("status %d, want %d", r.status, statusUsage)
 			}
-			if line := strings.TrimSuffix(r.errors, "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
+			if line := strings.TrimSuffix(strings.TrimPrefix(r.errors, openPassword+"\n"), "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
 				t.Errorf("it says\n%s\nwant one line with %q", r.errors, c.want)
 			}
 		})
@@ -148,6 +148,34 @@ func TestStatusOfTheJob(t *testing.T) {
 		got := call(t, t.Context(), []string{"ELECT_ID=me", "NOTIFY_SOCKET=/none"}, short(r.Addr, "--", "sh", "-c", c.script)...)
 		if got.status != c.status || got.out != c.out {
 			t.Errorf("%s: status %d, printed %q and %q", c.script, got.status, got.out, got.errors)
+		}
+	}
+}
+
+// What the store is, and its password, reaches neither the job nor, from a file
+// or a variable, the list of processes; one that stands in the call is warned of.
+func TestPasswordIsKept(t *testing.T) {
+	r := topology.Single(t, "--requirepass", secret)
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for store, warned := range map[string]bool{
+		"redis://:${file:" + file + "}@" + r.Addr: false,
+		"redis://:${WORD}@" + r.Addr:              false,
+		"redis://:" + secret + "@" + r.Addr:       true,
+	} {
+		args := []string{"run", "--name", "billing", "--lease", "500ms", "--log", "warn", "--store", store, "--", "sh", "-c", "env"}
+		environ := []string{"WORD=" + secret, "OTHER=kept", "ELECT_STORE=redis://:" + secret + "@nowhere"}
+		if store != "redis://:${WORD}@"+r.Addr {
+			environ = environ[1:] // it is nobody's then, and the job's to have
+		}
+		got := call(t, t.Context(), environ, args...)
+		if got.status != statusDone || !strings.Contains(got.out, "OTHER=kept\n") || strings.Contains(got.out, "ELECT_STORE") || strings.Contains(got.out, "WORD=") {
+			t.Errorf("%s: %+v", store, got)
+		}
+		if strings.Contains(got.errors, openPassword+"\n") != warned {
+			t.Errorf("%s: it says %q", store, got.errors)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	defer stop()
 	l := &leader{
 		timing: c.timing, policy: restart, once: c.settings.Once, lock: c.lock, atMost: f.atMost,
-		command: command{path: path, args: args, env: without(m.Environ, notifySocket), stdout: m.Stdout, stderr: m.Stderr},
+		command: command{path: path, args: args, env: without(m.Environ, append(c.settings.Variables(), notifySocket)...), stdout: m.Stdout, stderr: m.Stderr},
 		name:    c.settings.Election, candidate: c.elector.ID(),
 		clock: elector.SystemClock(), log: c.log, stop: stop,
 	}
@@ -173,15 +174,12 @@ func environment(t *elector.Term, l *leader) []string {
 	}
 }
 
-// without leaves out a variable of the environment.
-func without(environ []string, name string) []string {
-	var list []string
-	for _, pair := range environ {
-		if !strings.HasPrefix(pair, name+"=") {
-			list = append(list, pair)
-		}
-	}
-	return list
+// without leaves out variables of the environment.
+func without(environ []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(names, name)
+	})
 }
 
 // prepared are the settings of a candidate, judged.

@@ -180,6 +180,14 @@ func TestPasswordIsKept(t *testing.T) {
 	}
 }
 
+// A password in the environment stands in no list of processes.
+func TestPasswordInEnvironment(t *testing.T) {
+	got := call(t, t.Context(), []string{"ELECT_STORE=redis://:" + secret + "@127.0.0.1:1"}, "status", "--name", "x", "--timeout", "1s")
+	if strings.Contains(got.errors, openPassword) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Three independent servers are a quorum: with one of them down the job still
 // runs.
 func TestQuorum(t *testing.T) {

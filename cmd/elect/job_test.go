@@ -212,6 +212,97 @@ func TestAtLeastOutlivesElect(t *testing.T) {
 	inOrder(t, dir)
 }
 
+// While a job runs, the orphans that it leaves behind are buried when they end,
+// whether they have left its process group or not.
+func TestOrphansAreBuried(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	const n = 10
+	script := `for i in $(seq ` + itoa(n) + `); do (sh -c "touch $TEST_DIR/a$i" &); (setsid sh -c "touch $TEST_DIR/b$i" &); done; ` + theJob()[3]
+	elect := launch(t, dir, append(candidate(r.Addr, "a"), "--", "sh", "-c", script)...)
+	await(t, dir, "began", 1)
+	eventually(t, "all orphans have run", func() bool {
+		a, _ := filepath.Glob(dir + "/a*")
+		b, _ := filepath.Glob(dir + "/b*")
+		return len(a)+len(b) == 2*n
+	})
+	eventually(t, "no zombie is left", func() bool { return len(zombies(t, elect.Process.Pid)) == 0 })
+	elect.send(t, syscall.SIGTERM)
+	if status := elect.end(t); status != statusDone {
+		t.Errorf("status %d", status)
+	}
+}
+
+// zombies are the children of a process that nobody has waited for.
+func zombies(t *testing.T, parent int) (list []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		stat, _ := os.ReadFile(path) // of one that is gone, nothing
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if strings.HasPrefix(rest, "Z "+itoa(parent)+" ") {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// A process that has left the job's process group ends with the job where there
+// are control groups: when elect is asked to stop, when the job ends by itself,
+// and when elect is killed. Nothing is left of the control group.
+func TestNobodyEscapes(t *testing.T) {
+	c, err := makeCgroup()
+	if err != nil {
+		t.Skipf("this runs where elect may make a control group of version 2, as root or with Delegate=yes of systemd: %v", err)
+	}
+	c.remove()
+	for name, end := range map[string]func(*testing.T, *process, string){
+		"asked":  func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGTERM) },
+		"killed": func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGKILL) },
+		"ends": func(t *testing.T, _ *process, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, r := t.TempDir(), topology.Single(t)
+			script := `setsid ` + theJob()[1] + ` -c '` + theJob()[3] + `' & until [ -e "$TEST_DIR/over" ]; do sleep 0.01; done`
+			elect := launch(t, dir, append(candidate(r.Addr, "a"), "--", "sh", "-c", script)...)
+			escaped := await(t, dir, "began", 1)
+			end(t, elect, dir)
+			eventually(t, "it is gone", func() bool { return gone(escaped.pid) })
+			<-elect.done
+			eventually(t, "the control group is removed", func() bool {
+				left, _ := filepath.Glob(filepath.Dir(string(c)) + "/elect-" + itoa(elect.Process.Pid) + "-*")
+				return len(left) == 0
+			})
+		})
+	}
+}
+
+// The folder of a control group is found wherever the hierarchy is mounted, also
+// in a container that sees a part of it.
+func TestFindCgroup(t *testing.T) {
+	const other = "40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd\n"
+	for _, c := range []struct{ mounts, member, want string }{
+		{"41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n", "0::/system.slice/elect.service\n", "/sys/fs/cgroup/system.slice/elect.service"},
+		{other + "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n", "9:name=systemd:/x\n0::/\n", "/sys/fs/cgroup/unified"},
+		{"41 31 0:38 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", "0::/docker/1/a\n", "/sys/fs/cgroup/a"},
+		{"41 31 0:38 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", "0::/docker/2\n", ""},
+		{other, "9:name=systemd:/x\n", ""},
+	} {
+		got, err := findCgroup(c.mounts, c.member)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s%s: %q, %v; want %q", c.mounts, c.member, got, err, c.want)
+		}
+	}
+}
+
 // relay passes connections on to a server until it is cut off.
 type relay struct {
 	address string

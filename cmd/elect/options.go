@@ -92,7 +92,7 @@ func (m Main) load(o *options) (settings.Settings, error) {
 		}
 	}
 	s, err := settings.Load(settings.Sources{Flags: given, Environ: m.Environ, File: o.file})
-	if err == nil && s.HoldsPassword() {
+	if err == nil && s.HoldsPassword() && s.Source("store") == "--store" {
 		fmt.Fprintln(m.Stderr, openPassword)
 	}
 	return s, misuse.Of(err)

@@ -123,7 +123,7 @@ func TestGuardReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := startGuard(log)
+	g, err := startGuard(log, "")
 	if err != nil {
 		t.Fatal(err)
 	}

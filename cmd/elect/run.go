@@ -116,7 +116,10 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	if err := adopt(); err != nil {
 		c.log.Warn("orphans of the job cannot be adopted: they may stay as zombies", "error", err)
 	}
-	if l.guard, err = startGuard(c.log); err != nil {
+	if l.command.cgroup, err = makeCgroup(); err != nil {
+		c.log.Debug("the job has no control group of its own: it is ended by its process group", "why", err)
+	}
+	if l.guard, err = startGuard(c.log, l.command.cgroup); err != nil {
 		return err
 	}
 	defer l.guard.close()

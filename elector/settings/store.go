@@ -172,8 +172,8 @@ func (s *Settings) expand(env map[string]string) error {
 // lookup finds what references stand for.
 type lookup struct {
 	env       map[string]string
-	mentioned []string          // the variables
-	wrong     string            // what is the matter with a reference
+	mentioned []string // the variables
+	wrong     string   // what is the matter with a reference
 }
 
 func (l *lookup) value(name string) string {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -262,9 +263,13 @@ func TestNobodyEscapes(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *process, string){
 		"asked":  func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGTERM) },
 		"killed": func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGKILL) },
-		"ends": func(t *testing.T, _ *process, dir string) {
-			if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o600); err != nil {
-				t.Fatal(err)
+		"ends": func(t *testing.T, _ *process, dir string) { touch(t, dir, "over") },
+		"ends, and it is stubborn": func(t *testing.T, p *process, dir string) {
+			touch(t, dir, "stubborn")
+			touch(t, dir, "over")
+			<-p.done
+			if !strings.Contains(p.out.String(), "the job is killed") {
+				t.Error("elect did not wait for it")
 			}
 		},
 	} {
@@ -272,7 +277,7 @@ func TestNobodyEscapes(t *testing.T) {
 			t.Parallel()
 			dir, r := t.TempDir(), topology.Single(t)
 			script := `setsid ` + theJob()[1] + ` -c '` + theJob()[3] + `' & until [ -e "$TEST_DIR/over" ]; do sleep 0.01; done`
-			elect := launch(t, dir, append(candidate(r.Addr, "a"), "--", "sh", "-c", script)...)
+			elect := launch(t, dir, append(candidate(r.Addr, "a", "--drain-timeout", "1s"), "--", "sh", "-c", script)...)
 			escaped := await(t, dir, "began", 1)
 			end(t, elect, dir)
 			eventually(t, "it is gone", func() bool { return gone(escaped.pid) })
@@ -282,6 +287,35 @@ func TestNobodyEscapes(t *testing.T) {
 				return len(left) == 0
 			})
 		})
+	}
+}
+
+func touch(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A job that elect had no time to tell its guard of ends with elect all the
+// same, where there are control groups.
+func TestGuardKillsTheUntold(t *testing.T) {
+	c, err := makeCgroup()
+	if err != nil {
+		t.Skipf("this runs where elect may make a control group of version 2, as root or with Delegate=yes of systemd: %v", err)
+	}
+	g, err := startGuard(slog.New(slog.DiscardHandler), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := command{path: "/bin/sh", args: []string{"sh", "-c", "exec sleep 60"}, cgroup: c}.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.close() // as if elect had died
+	<-j.gone
+	if want := statusSignal + int(syscall.SIGKILL); j.state.status != want {
+		t.Errorf("status %d, want %d", j.state.status, want)
 	}
 }
 

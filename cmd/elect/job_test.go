@@ -263,7 +263,10 @@ func TestNobodyEscapes(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *process, string){
 		"asked":  func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGTERM) },
 		"killed": func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGKILL) },
-		"ends": func(t *testing.T, _ *process, dir string) { touch(t, dir, "over") },
+		"ends": func(t *testing.T, _ *process, dir string) {
+			touch(t, dir, "over")
+			await(t, dir, "ended", 1) // in peace
+		},
 		"ends, and it is stubborn": func(t *testing.T, p *process, dir string) {
 			touch(t, dir, "stubborn")
 			touch(t, dir, "over")

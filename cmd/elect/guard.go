@@ -38,11 +38,10 @@ func guardMain() {
 	}
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	c := cgroup(os.Getenv(guardCgroup))
-	watchOver(os.Stdin, elector.SystemClock(), func(group int) {
-		killGroup(group)
-		c.kill()
-	})
-	c.kill() // a job of which there was no time to tell
+	// In time the process group only: an order that arrives late must not end the
+	// next job, which is in the same control group.
+	watchOver(os.Stdin, elector.SystemClock(), killGroup)
+	c.kill() // whoever has left the process group, and a job of which there was no time to tell
 	c.remove()
 	os.Exit(0)
 }

@@ -96,6 +96,11 @@ var table = []row{
 		why: "what a majority amounts to is decided alike in production and in virtual time, and from nothing but what it is told",
 	},
 	{
+		folders: []string{"elector/joblock"},
+		ours:    []string{"elector"},
+		why:     "a lock for jobs is made of what every user of the elector has, and works on every store",
+	},
+	{
 		folders: []string{"elector/quorumstore"},
 		ours:    []string{"elector", "internal/quorum"},
 		why:     "a majority is made of any stores: it knows none of them, and none of their drivers",
@@ -318,6 +323,8 @@ var importCases = []struct {
 	{"elector/redisstore", ours("elector"), "", ""},
 	{"elector/redisstore", `"github.com/redis/go-redis/v9/maintnotifications"`, "", ""},
 	{"elector/storetest", `"testing"`, "", "testing"},
+	{"elector/joblock", ours("elector/redisstore"), "", "redisstore"},
+	{"elector/joblock", ours("elector"), "", ""},
 	{"elector/quorumstore", ours("elector/redisstore"), "", "redisstore"},
 	{"elector/quorumstore", `"github.com/redis/go-redis/v9"`, "", "go-redis"},
 	{"elector/quorumstore", ours("elector"), "", ""},

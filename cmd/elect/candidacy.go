@@ -10,6 +10,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/health"
 	"github.com/recount-io/recount/elector/health/instrument"
+	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/prommetrics"
 	"github.com/recount-io/recount/elector/settings"
 	"github.com/recount-io/recount/internal/misuse"
@@ -20,7 +21,7 @@ import (
 type candidacy struct {
 	prepared
 	log     *slog.Logger
-	store   elector.Store
+	lock    *joblock.Lock // nil if the lease has no least time
 	closer  io.Closer
 	elector *elector.Elector
 	monitor *health.Monitor
@@ -45,6 +46,9 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	if f.hand && f.http == "" {
 		return nil, misuse.Of(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
 	}
+	if f.public && f.http == "" {
+		return nil, misuse.Of(errors.New("--public is about the address of --http; give --http :8080, or another address"))
+	}
 	log, err := m.logger(f.log, f.json)
 	if err != nil {
 		return nil, err
@@ -53,9 +57,13 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	if err != nil {
 		return nil, misuse.Of(err)
 	}
-	c := &candidacy{prepared: p, log: log, store: store, closer: closer, notify: notifierOf(m.Environ), hand: f.hand}
+	c := &candidacy{prepared: p, log: log, closer: closer, notify: notifierOf(m.Environ), hand: f.hand}
 	if c.monitor, err = health.New(health.Options{}); err != nil {
 		return nil, errors.Join(err, closer.Close())
+	}
+	if f.atLeast > 0 {
+		c.lock = joblock.New(store, f.atLeast, p.settings.Drift, nil)
+		store = c.lock
 	}
 	c.metrics = prommetrics.New(prommetrics.Options{})
 	cfg := p.settings.Config()
@@ -67,7 +75,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 		return nil, errors.Join(err, closer.Close())
 	}
 	if f.http != "" {
-		if c.http, err = listen(f.http); err != nil {
+		if c.http, err = listen(f.http, f.public); err != nil {
 			return nil, errors.Join(misuse.Of(err), closer.Close())
 		}
 	}

@@ -40,7 +40,7 @@ func (m Main) command() *cobra.Command {
 that they share, and runs a command on the leader only. It ends the command
 before the lease can be given to anybody else.`,
 		Example: `  elect run --store redis://db --name billing -- ./bill --forever
-  elect serve --store redis://db --name billing --http :8080
+  elect serve --store redis://db --name billing --http 127.0.0.1:8080
   elect status --store redis://db --name billing`,
 		Version:       version(debug.ReadBuildInfo),
 		SilenceErrors: true,

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,10 +53,16 @@ func TestBadInput(t *testing.T) {
 		"short drain":       {args: run("--grace", "2s", "--drain-timeout", "1s", "--", "true"), want: "--drain-timeout is 1s"},
 		"unknown restart":   {args: run("--restart", "sometimes", "--", "true"), want: "on-failure"},
 		"once and restart":  {args: run("--once", "--restart", "always", "--", "true"), want: "leave one"},
-		"hold without once": {args: run("--hold", "1m", "--", "true"), want: "--once"},
-		"negative hold":     {args: run("--once", "--hold", "-1m", "--", "true"), want: "negative"},
+		"no once":           {args: run("--at-least", "1m", "--", "true"), want: "--once"},
+		"at most, no once":  {args: run("--at-most", "1m", "--", "true"), want: "--once"},
+		"negative at least": {args: run("--once", "--at-least", "-1m", "--", "true"), want: "negative"},
+		"at least too long": {args: run("--once", "--at-least", "2m", "--at-most", "1m", "--", "true"), want: "--at-least is 2m0s and --at-most is 1m0s"},
+		"at most too short": {args: run("--once", "--at-most", "1s", "--", "true"), want: "--at-most is 1s"},
 		"log level":         {args: run("--log", "loud", "--", "true"), want: "--log"},
 		"bad address":       {args: run("--http", "nowhere", "--", "true"), want: "--http nowhere"},
+		"open address":      {args: run("--http", ":0", "--", "true"), want: "--http :0 can be reached from other machines"},
+		"serve, open":       {args: []string{"serve", "--store", "redis://a", "--name", "x", "--http", "0.0.0.0:0"}, want: "--public"},
+		"public alone":      {args: run("--public", "--", "true"), want: "--http"},
 		"serve alone":       {args: []string{"serve", "--store", "redis://a", "--name", "x"}, want: "--http"},
 		"transfer alone":    {args: run("--allow-transfer", "--", "true"), want: "--http"},
 		"migrate Redis":     {args: []string{"migrate", "--store", "redis://a"}, want: "only PostgreSQL"},
@@ -74,7 +81,7 @@ func TestBadInput(t *testing.T) {
 			if r.status != statusUsage {
 				t.Errorf("status %d, want %d", r.status, statusUsage)
 			}
-			if line := strings.TrimSuffix(r.errors, "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
+			if line := strings.TrimSuffix(strings.TrimPrefix(r.errors, openPassword+"\n"), "\n"); !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
 				t.Errorf("it says\n%s\nwant one line with %q", r.errors, c.want)
 			}
 		})
@@ -145,6 +152,42 @@ func TestStatusOfTheJob(t *testing.T) {
 	}
 }
 
+// What the store is, and its password, reaches neither the job nor, from a file
+// or a variable, the list of processes; one that stands in the call is warned of.
+func TestPasswordIsKept(t *testing.T) {
+	r := topology.Single(t, "--requirepass", secret)
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for store, warned := range map[string]bool{
+		"redis://:${file:" + file + "}@" + r.Addr: false,
+		"redis://:${WORD}@" + r.Addr:              false,
+		"redis://:" + secret + "@" + r.Addr:       true,
+	} {
+		args := []string{"run", "--name", "billing", "--lease", "500ms", "--log", "warn", "--store", store, "--", "sh", "-c", "env"}
+		environ := []string{"WORD=" + secret, "OTHER=kept", "ELECT_STORE=redis://:" + secret + "@nowhere"}
+		if store != "redis://:${WORD}@"+r.Addr {
+			environ = environ[1:] // it is nobody's then, and the job's to have
+		}
+		got := call(t, t.Context(), environ, args...)
+		if got.status != statusDone || !strings.Contains(got.out, "OTHER=kept\n") || strings.Contains(got.out, "ELECT_STORE") || strings.Contains(got.out, "WORD=") {
+			t.Errorf("%s: %+v", store, got)
+		}
+		if strings.Contains(got.errors, openPassword+"\n") != warned {
+			t.Errorf("%s: it says %q", store, got.errors)
+		}
+	}
+}
+
+// A password in the environment stands in no list of processes.
+func TestPasswordInEnvironment(t *testing.T) {
+	got := call(t, t.Context(), []string{"ELECT_STORE=redis://:" + secret + "@127.0.0.1:1"}, "status", "--name", "x", "--timeout", "1s")
+	if strings.Contains(got.errors, openPassword) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Three independent servers are a quorum: with one of them down the job still
 // runs.
 func TestQuorum(t *testing.T) {
@@ -190,33 +233,45 @@ func TestBackOff(t *testing.T) {
 }
 
 // With --once, of several machines one runs the command and ends with its
-// status, and the others end without having run it: also one that comes a
-// little later, if the lease is held for long enough; one on standby runs it
-// afterwards.
+// status at once; the others end without having run it, also one that comes
+// later than the end of the first, as long as the least time is not over; one on
+// standby runs it afterwards.
 func TestOnce(t *testing.T) {
 	r := topology.Single(t)
+	const least = 5 * time.Second
 	args := func(more ...string) []string {
-		return short(r.Addr, append(more, "--", "sh", "-c", "echo ran; exit 5")...)
+		return short(r.Addr, append(append([]string{"--once", "--at-least", least.String()}, more...), "--", "sh", "-c", "echo ran; exit 5")...)
 	}
-	began := make(chan struct{})
-	first := make(chan result)
-	go func() {
-		close(began)
-		first <- call(t, t.Context(), nil, args("--once", "--hold", "1500ms")...)
-	}()
-	<-began
-	eventually(t, "it leads", func() bool {
-		return call(t, t.Context(), nil, "status", "--store", "redis://"+r.Addr, "--name", "billing").status == statusDone
-	})
-	if late := call(t, t.Context(), nil, args("--once")...); late.status != statusDone || late.out != "" {
-		t.Errorf("the late one: %+v", late)
+	if got := call(t, t.Context(), nil, "create", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
+		t.Fatalf("%+v", got)
 	}
-	standby := call(t, t.Context(), nil, args("--once", "--standby")...)
-	if one := <-first; one.status != 5 || one.out != "ran\n" {
+	began := now()
+	if one := call(t, t.Context(), nil, args()...); one.status != 5 || one.out != "ran\n" {
 		t.Errorf("the one: %+v", one)
 	}
-	if standby.status != 5 || standby.out != "ran\n" {
+	if late := call(t, t.Context(), nil, args()...); late.status != statusDone || late.out != "" {
+		t.Errorf("the late one: %+v", late)
+	}
+	if standby := call(t, t.Context(), nil, args("--standby")...); standby.status != 5 || standby.out != "ran\n" {
 		t.Errorf("the one on standby: %+v", standby)
+	}
+	if now()-began < least {
+		t.Errorf("the one on standby ran before the least time was over: %v after the first had begun", now()-began)
+	}
+}
+
+// A command that is not done when its longest time is over is asked to end
+// before, killed by then, and the lease is free.
+func TestAtMost(t *testing.T) {
+	r := topology.Single(t)
+	const most = 1200 * time.Millisecond
+	got := call(t, t.Context(), nil, short(r.Addr, "--once", "--at-most", most.String(), "--log", "info", "--",
+		"sh", "-c", "trap 'echo asked' TERM; while :; do sleep 0.01; done")...)
+	if got.status != statusSignal+int(syscall.SIGKILL) || got.out != "asked\n" || !strings.Contains(got.errors, "its longest time is about to end") {
+		t.Errorf("%+v", got)
+	}
+	if s := call(t, t.Context(), nil, "status", "--store", "redis://"+r.Addr, "--name", "billing"); s.status != statusNo {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -16,8 +16,12 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
-// asGuard in the environment makes this program a guard.
-const asGuard = "ELECT_INTERNAL_GUARD"
+// asGuard in the environment makes this program a guard, and guardCgroup names
+// the job's control group.
+const (
+	asGuard     = "ELECT_INTERNAL_GUARD"
+	guardCgroup = "ELECT_INTERNAL_CGROUP"
+)
 
 // guardMain is called first in main, and in TestMain. In a guard's process it
 // does the guard's work and ends the process.
@@ -26,13 +30,19 @@ const asGuard = "ELECT_INTERNAL_GUARD"
 // own, which knows the job's process group and the moment at which it must be
 // gone. It ends the job when elect is killed, by whatever signal (the kernel
 // then closes the pipe from which it reads), and at that moment if elect is
-// stopped, starved or swapped out so that it cannot.
+// stopped, starved or swapped out so that it cannot. In the end it removes the
+// job's control group.
 func guardMain() {
 	if os.Getenv(asGuard) == "" {
 		return
 	}
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	c := cgroup(os.Getenv(guardCgroup))
+	// In time the process group only: an order that arrives late must not end the
+	// next job, which is in the same control group.
 	watchOver(os.Stdin, elector.SystemClock(), killGroup)
+	c.kill() // whoever has left the process group, and a job of which there was no time to tell
+	c.remove()
 	os.Exit(0)
 }
 
@@ -88,7 +98,8 @@ func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
 // guard is a guard's process, as elect sees it.
 type guard struct {
-	log *slog.Logger
+	log    *slog.Logger
+	cgroup cgroup
 
 	mu   sync.Mutex
 	pipe *os.File
@@ -97,8 +108,8 @@ type guard struct {
 	last order
 }
 
-func startGuard(log *slog.Logger) (*guard, error) {
-	g := &guard{log: log}
+func startGuard(log *slog.Logger, c cgroup) (*guard, error) {
+	g := &guard{log: log, cgroup: c}
 	if err := g.start(); err != nil {
 		return nil, fmt.Errorf("the job's guard cannot be started: %w", err)
 	}
@@ -115,17 +126,17 @@ func (g *guard) start() error {
 		return err
 	}
 	cmd := exec.Command(self)
-	cmd.Env = []string{asGuard + "=1"} // and none of the passwords that elect may have there
+	cmd.Env = []string{asGuard + "=1", guardCgroup + "=" + string(g.cgroup)} // and none of the passwords that elect may have there
 	cmd.Stdin = r
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal's signal reaches it
-	err = cmd.Start()
+	err = children.start(cmd)
 	_ = r.Close() // the guard has its own
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
 	g.pipe, g.cmd, g.gone = w, cmd, make(chan struct{})
 	go func(gone chan struct{}) {
-		_ = cmd.Wait() // how it ended changes nothing
+		_ = children.wait(cmd) // how it ended changes nothing
 		close(gone)
 	}(g.gone)
 	return nil

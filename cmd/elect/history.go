@@ -16,7 +16,7 @@ import (
 // termEntry is one line of elect history --json.
 type termEntry struct {
 	ID    string     `json:"id"`
-	Token uint64     `json:"token"`
+	Token uint64     `json:"token,string"`
 	Began time.Time  `json:"began"`
 	Ended *time.Time `json:"ended"` // null if it goes on, or was never released
 }

@@ -22,21 +22,49 @@ type server struct {
 	done     chan struct{}
 }
 
-// listen takes the address, before anything else is begun.
-func listen(address string) (*server, error) {
-	l, err := net.Listen("tcp", address)
+// listen takes the address, before anything else is begun. One that other
+// machines can reach is taken only if public says so: whoever reaches it reads
+// who leads and, with --allow-transfer, ends terms.
+func listen(address string, public bool) (*server, error) {
+	resolved, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--http %s cannot be served: %w; give HOST:PORT or :PORT of a port that is free", address, err)
+		return nil, unservable(address, err)
+	}
+	if !public && !resolved.IP.IsLoopback() {
+		return nil, fmt.Errorf("--http %s can be reached from other machines: give 127.0.0.1:%d, or --public too if that is meant", address, resolved.Port)
+	}
+	l, err := net.ListenTCP("tcp", resolved)
+	if err != nil {
+		return nil, unservable(address, err)
 	}
 	return &server{listener: l, done: make(chan struct{})}, nil
 }
 
+func unservable(address string, err error) error {
+	return fmt.Errorf("--http %s cannot be served: %w; give HOST:PORT of a port that is free", address, err)
+}
+
 func (s *server) address() string { return s.listener.Addr().String() }
+
+// replyTime is how long a reply may take from the end of the request's header,
+// unless its handler needs longer.
+const replyTime = 10 * time.Second
+
+// newHTTP is a server that nobody can occupy by being slow.
+func newHTTP(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      replyTime,
+		IdleTimeout:       time.Minute,
+	}
+}
 
 // serve begins to answer. If it breaks off, nobody can tell any more whether
 // this candidate leads, so it stops.
 func (s *server) serve(h http.Handler, log *slog.Logger, stop context.CancelFunc) {
-	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	s.http = newHTTP(h)
 	go func() {
 		defer close(s.done)
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -60,7 +88,7 @@ type leadership struct {
 	Election    string `json:"election"`
 	ID          string `json:"id"`
 	IsLeader    bool   `json:"is_leader"`
-	Token       uint64 `json:"token,omitempty"`
+	Token       uint64 `json:"token,omitempty,string"` // numbers are exact to 2^53 only in many a reader of JSON
 	RemainingMS int64  `json:"remaining_ms,omitempty"` // of the term, unless it is renewed
 	Leader      string `json:"leader,omitempty"`       // who leads, as far as is known here
 }

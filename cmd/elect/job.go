@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -14,16 +15,18 @@ type command struct {
 	path           string
 	args           []string // the first is the name by which it was called
 	env            []string
+	cgroup         cgroup // that the job is put into; empty if there is none
 	stdout, stderr io.Writer
 }
 
-// job is one run of the command: a process, and all that it has started and
-// that has not left its process group.
+// job is one run of the command: a process, and all that it has started, in its
+// control group; without one, all that has not left its process group.
 type job struct {
-	group int
-	ended chan struct{} // closed when the process has ended; others of its group may be left
-	gone  chan struct{} // closed when nobody of the group is left
-	state exitState     // of the process; set before ended is closed
+	group  int
+	cgroup cgroup
+	ended  chan struct{} // closed when the process has ended; others of the job may be left
+	gone   chan struct{} // closed when nobody of the job is left
+	state  exitState     // of the process; set before ended is closed
 }
 
 // exitState is how a process ended.
@@ -40,19 +43,14 @@ const goneInterval = 2 * time.Millisecond
 // for the job reaches its children too, and what a terminal sends to elect does
 // not reach the job before elect wants it to.
 func (c command) start(env ...string) (*job, error) {
-	cmd := &exec.Cmd{
-		Path: c.path, Args: c.args, Env: append(append([]string(nil), c.env...), env...),
-		Stdout: c.stdout, Stderr: c.stderr,
-		SysProcAttr: attributes(),
-	}
-	j := &job{ended: make(chan struct{}), gone: make(chan struct{})}
+	j := &job{cgroup: c.cgroup, ended: make(chan struct{}), gone: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// On Linux the kernel ends the job when the thread that started it
 		// ends, so that thread stays here for as long as the job does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		cmd, err := c.spawn(env)
 		if err == nil {
 			j.group = cmd.Process.Pid
 		}
@@ -67,13 +65,36 @@ func (c command) start(env ...string) (*job, error) {
 	return j, nil
 }
 
-// wait waits for the process, and then for the rest of its group.
+// spawn starts the process, in its control group if the kernel lets elect do so.
+func (c command) spawn(env []string) (*exec.Cmd, error) {
+	cmd := &exec.Cmd{
+		Path: c.path, Args: c.args, Env: append(append([]string(nil), c.env...), env...),
+		Stdout: c.stdout, Stderr: c.stderr,
+		SysProcAttr: attributes(),
+	}
+	if c.cgroup == "" {
+		return cmd, children.start(cmd)
+	}
+	folder, err := os.Open(string(c.cgroup))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }() // it was only pointed at
+	into(cmd.SysProcAttr, folder)
+	if children.start(cmd) == nil {
+		return cmd, nil
+	}
+	c.cgroup = "" // the command itself may be to blame: then it fails again
+	return c.spawn(env)
+}
+
+// wait waits for the process, and then for the rest of the job.
 func (j *job) wait(cmd *exec.Cmd) {
-	j.state = stateOf(cmd.Wait())
+	j.state = stateOf(children.wait(cmd))
 	close(j.ended)
 	ticker := time.NewTicker(goneInterval)
 	defer ticker.Stop()
-	for alive(j.group) {
+	for alive(j.group) || j.cgroup.alive() {
 		<-ticker.C
 	}
 	close(j.gone)
@@ -108,8 +129,14 @@ func stateOf(err error) exitState {
 	return exitState{failed.ExitCode(), err}
 }
 
-// ask asks the whole group to end.
-func (j *job) ask() { _ = syscall.Kill(-j.group, syscall.SIGTERM) } // who is gone needs no asking
+// ask asks the whole job to end.
+func (j *job) ask() {
+	_ = syscall.Kill(-j.group, syscall.SIGTERM) // who is gone needs no asking
+	j.cgroup.ask(j.group)
+}
 
-// kill ends the whole group.
-func (j *job) kill() { killGroup(j.group) }
+// kill ends the whole job.
+func (j *job) kill() {
+	killGroup(j.group)
+	j.cgroup.kill()
+}

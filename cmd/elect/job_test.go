@@ -4,6 +4,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -186,6 +187,156 @@ func TestDrainTimeout(t *testing.T) {
 	asked := await(t, dir, "asked", 1)
 	if took := now() - asked.at; took < 800*time.Millisecond || !gone(job.pid) {
 		t.Errorf("it was killed after %v", took)
+	}
+}
+
+// With a least time the lease outlives elect: when it is killed, another one on
+// standby waits until that time is over, though the lease itself is much
+// shorter.
+func TestAtLeastOutlivesElect(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	if got := call(t, t.Context(), nil, "create", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
+		t.Fatalf("%+v", got)
+	}
+	const least = 6 * time.Second
+	args := append(candidate(r.Addr, "a", "--once", "--standby", "--at-least", least.String()), theJob()...)
+	launched := now()
+	first := launch(t, dir, args...)
+	await(t, dir, "began", 1)
+	eventually(t, "its guard knows of the job", func() bool { return strings.Contains(first.out.String(), "the job has started") })
+	first.send(t, syscall.SIGKILL)
+	launch(t, dir, args...)
+	if next := await(t, dir, "began", 2); next.at-launched < least {
+		t.Errorf("the second job began %v after the first elect", next.at-launched)
+	}
+	inOrder(t, dir)
+}
+
+// While a job runs, the orphans that it leaves behind are buried when they end,
+// whether they have left its process group or not.
+func TestOrphansAreBuried(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	const n = 10
+	script := `for i in $(seq ` + itoa(n) + `); do (sh -c "touch $TEST_DIR/a$i" &); (setsid sh -c "touch $TEST_DIR/b$i" &); done; ` + theJob()[3]
+	elect := launch(t, dir, append(candidate(r.Addr, "a"), "--", "sh", "-c", script)...)
+	await(t, dir, "began", 1)
+	eventually(t, "all orphans have run", func() bool {
+		a, _ := filepath.Glob(dir + "/a*")
+		b, _ := filepath.Glob(dir + "/b*")
+		return len(a)+len(b) == 2*n
+	})
+	eventually(t, "no zombie is left", func() bool { return len(zombies(t, elect.Process.Pid)) == 0 })
+	elect.send(t, syscall.SIGTERM)
+	if status := elect.end(t); status != statusDone {
+		t.Errorf("status %d", status)
+	}
+}
+
+// zombies are the children of a process that nobody has waited for.
+func zombies(t *testing.T, parent int) (list []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		stat, _ := os.ReadFile(path) // of one that is gone, nothing
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if strings.HasPrefix(rest, "Z "+itoa(parent)+" ") {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// A process that has left the job's process group ends with the job where there
+// are control groups: when elect is asked to stop, when the job ends by itself,
+// and when elect is killed. Nothing is left of the control group.
+func TestNobodyEscapes(t *testing.T) {
+	c, err := makeCgroup()
+	if err != nil {
+		t.Skipf("this runs where elect may make a control group of version 2, as root or with Delegate=yes of systemd: %v", err)
+	}
+	c.remove()
+	for name, end := range map[string]func(*testing.T, *process, string){
+		"asked":  func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGTERM) },
+		"killed": func(t *testing.T, p *process, _ string) { p.send(t, syscall.SIGKILL) },
+		"ends": func(t *testing.T, _ *process, dir string) {
+			touch(t, dir, "over")
+			await(t, dir, "ended", 1) // in peace
+		},
+		"ends, and it is stubborn": func(t *testing.T, p *process, dir string) {
+			touch(t, dir, "stubborn")
+			touch(t, dir, "over")
+			<-p.done
+			if !strings.Contains(p.out.String(), "the job is killed") {
+				t.Error("elect did not wait for it")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, r := t.TempDir(), topology.Single(t)
+			script := `setsid ` + theJob()[1] + ` -c '` + theJob()[3] + `' & until [ -e "$TEST_DIR/over" ]; do sleep 0.01; done`
+			elect := launch(t, dir, append(candidate(r.Addr, "a", "--drain-timeout", "1s"), "--", "sh", "-c", script)...)
+			escaped := await(t, dir, "began", 1)
+			end(t, elect, dir)
+			eventually(t, "it is gone", func() bool { return gone(escaped.pid) })
+			<-elect.done
+			eventually(t, "the control group is removed", func() bool {
+				left, _ := filepath.Glob(filepath.Dir(string(c)) + "/elect-" + itoa(elect.Process.Pid) + "-*")
+				return len(left) == 0
+			})
+		})
+	}
+}
+
+func touch(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A job that elect had no time to tell its guard of ends with elect all the
+// same, where there are control groups.
+func TestGuardKillsTheUntold(t *testing.T) {
+	c, err := makeCgroup()
+	if err != nil {
+		t.Skipf("this runs where elect may make a control group of version 2, as root or with Delegate=yes of systemd: %v", err)
+	}
+	g, err := startGuard(slog.New(slog.DiscardHandler), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := command{path: "/bin/sh", args: []string{"sh", "-c", "exec sleep 60"}, cgroup: c}.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.close() // as if elect had died
+	<-j.gone
+	if want := statusSignal + int(syscall.SIGKILL); j.state.status != want {
+		t.Errorf("status %d, want %d", j.state.status, want)
+	}
+}
+
+// The folder of a control group is found wherever the hierarchy is mounted, also
+// in a container that sees a part of it.
+func TestFindCgroup(t *testing.T) {
+	const other = "40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd\n"
+	for _, c := range []struct{ mounts, member, want string }{
+		{"41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n", "0::/system.slice/elect.service\n", "/sys/fs/cgroup/system.slice/elect.service"},
+		{other + "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n", "9:name=systemd:/x\n0::/\n", "/sys/fs/cgroup/unified"},
+		{"41 31 0:38 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", "0::/docker/1/a\n", "/sys/fs/cgroup/a"},
+		{"41 31 0:38 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n", "0::/docker/2\n", ""},
+		{other, "9:name=systemd:/x\n", ""},
+	} {
+		got, err := findCgroup(c.mounts, c.member)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s%s: %q, %v; want %q", c.mounts, c.member, got, err, c.want)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/joblock"
 )
 
 // leader is what a candidate does with its terms: it runs the job.
@@ -16,7 +17,8 @@ type leader struct {
 	command command
 	policy  policy
 	once    bool
-	hold    time.Duration // with once: how long the lease is kept at least
+	lock    *joblock.Lock // that keeps the lease for a least time; may be nil
+	atMost  time.Duration // for how long the job may run; 0 if for ever
 
 	name, candidate string // what the job is told
 
@@ -25,8 +27,9 @@ type leader struct {
 	guard *guard
 	stop  context.CancelFunc // ends the candidacy
 
-	term atomic.Pointer[elector.Term] // the last one
-	exit atomic.Pointer[exitState]    // of the job that ended the candidacy
+	began time.Duration                // the last term
+	term  atomic.Pointer[elector.Term] // the last one
+	exit  atomic.Pointer[exitState]    // of the job that ended the candidacy
 }
 
 // outcome says why a run of the job is over.
@@ -40,7 +43,7 @@ const (
 // lead is the work of a term. It returns when no process of the job is left.
 func (l *leader) lead(ctx context.Context, t *elector.Term) {
 	l.term.Store(t)
-	began := l.clock.Now()
+	l.began = l.clock.Now()
 	for pause := new(backOff); ; {
 		started := l.clock.Now()
 		state, how := l.runJob(t)
@@ -53,7 +56,6 @@ func (l *leader) lead(ctx context.Context, t *elector.Term) {
 		l.log.Info("the job has ended", "token", t.Token(), "status", state.status, "after", l.clock.Now()-started)
 		if !l.policy.again(state) {
 			l.exit.Store(&state)
-			l.wait(ctx, l.hold-(l.clock.Now()-began))
 			l.stop()
 			return
 		}
@@ -87,6 +89,9 @@ func (l *leader) runJob(t *elector.Term) (exitState, outcome) {
 	if err != nil {
 		l.log.Error("the job cannot be started", "error", err)
 		return exitState{statusFailed, err}, finished
+	}
+	if l.lock != nil {
+		l.lock.Begin()
 	}
 	l.log.Info("the job has started", "token", t.Token(), "pid", j.group)
 	s := supervision{leader: l, term: t, job: j}
@@ -148,18 +153,31 @@ func (s *supervision) run() outcome {
 // guarded says whether the guard has ended the job in elect's place: while elect
 // was suspended, say. The job did not end by itself then.
 func (s *supervision) guarded() bool {
-	return s.job.state.status == statusSignal+int(syscall.SIGKILL) && s.term.Remaining() <= s.margin
+	return s.job.state.status == statusSignal+int(syscall.SIGKILL) && s.left() <= s.margin
+}
+
+// end is when the job must be gone, unless the term is renewed.
+func (s *supervision) end() time.Duration {
+	if s.atMost == 0 {
+		return s.term.Deadline()
+	}
+	return min(s.term.Deadline(), s.began+s.atMost)
+}
+
+// left is how much time the job has, to its last moment.
+func (s *supervision) left() time.Duration {
+	return min(s.term.Remaining(), max(0, s.end()-s.clock.Now()))
 }
 
 // act does what is due, and returns how long there is nothing to do.
 func (s *supervision) act() time.Duration {
-	left := s.term.Remaining()
-	s.guard.over(s.job.group, s.term.Deadline()-s.margin/2) // a moment after elect itself would do it
+	left := s.left()
+	s.guard.over(s.job.group, s.end()-s.margin/2) // a moment after elect itself would do it
 	switch {
 	case s.killed:
 		return s.chunk()
 	case left <= s.margin:
-		s.kill("the lease ends")
+		s.kill("its time is over")
 		return s.chunk()
 	case s.asked:
 		patience := s.askedAt + s.drain - s.margin - s.clock.Now()
@@ -169,7 +187,11 @@ func (s *supervision) act() time.Duration {
 		}
 		return min(s.chunk(), left-s.margin, patience)
 	case left <= s.grace+s.margin:
-		s.interrupt("the lease is about to end, and the store does not renew it")
+		why := "the lease is about to end, and the store does not renew it"
+		if left < s.term.Remaining() {
+			why = "its longest time is about to end"
+		}
+		s.interrupt(why)
 		// Whatever the store says now, the job is ending: so nobody is told any
 		// more that this candidate leads.
 		_ = s.term.Resign(context.Background()) // returns at once inside the work

@@ -14,6 +14,7 @@ import (
 func main() {
 	guardMain() // this program is also the guard of its own jobs
 	redis.SetLogger(silent{})
+	children.keep() // until the end: in a container elect is the first process
 	tool := Main{Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
 	os.Exit(tool.Run(context.Background(), os.Args[1:]))
 }

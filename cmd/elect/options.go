@@ -75,6 +75,9 @@ func addQuestion(cmd *cobra.Command, without ...string) *options {
 	return o
 }
 
+// openPassword is said of a call that shows a password.
+const openPassword = "elect: warning: --store holds a password, and everybody on this machine can read it in the list of processes: write '${NAME}' for an environment variable or '${file:PATH}' for a file in its place"
+
 // load reads the settings from all sources.
 func (m Main) load(o *options) (settings.Settings, error) {
 	given := map[string][]string{}
@@ -89,6 +92,9 @@ func (m Main) load(o *options) (settings.Settings, error) {
 		}
 	}
 	s, err := settings.Load(settings.Sources{Flags: given, Environ: m.Environ, File: o.file})
+	if err == nil && s.HoldsPassword() && s.Source("store") == "--store" {
+		fmt.Fprintln(m.Stderr, openPassword)
+	}
 	return s, misuse.Of(err)
 }
 

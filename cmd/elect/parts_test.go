@@ -123,7 +123,7 @@ func TestGuardReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := startGuard(log)
+	g, err := startGuard(log, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,6 +218,9 @@ func TestServe(t *testing.T) {
 	})
 	if err := json.Unmarshal([]byte(body), &answer); err != nil || !answer.IsLeader || answer.Token == 0 || answer.RemainingMS < 300 || answer.Leader != answer.ID {
 		t.Errorf("%v in %s", err, body)
+	}
+	if !strings.Contains(body, `"token":"`) {
+		t.Errorf("the token is no text: %s", body)
 	}
 	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ok", "/status": answer.ID, "/metrics": `recount_elector_is_leader{election="billing"} 1`} {
 		if code, body := get(t, base, path); code != http.StatusOK || !strings.Contains(body, want) {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,16 +22,19 @@ type runFlags struct {
 	*options
 	grace   time.Duration
 	http    string
+	public  bool
 	hand    bool
 	log     string
 	restart string
-	hold    time.Duration
+	atLeast time.Duration
+	atMost  time.Duration
 	standby bool
 }
 
 func (f *runFlags) add(cmd *cobra.Command, grace string) {
 	f.flags.DurationVar(&f.grace, "grace", 0, grace)
-	f.flags.StringVar(&f.http, "http", "", "address for /leader, /healthz, /readyz, /status and /metrics, such as :8080")
+	f.flags.StringVar(&f.http, "http", "", "address for /leader, /healthz, /readyz, /status and /metrics, such as 127.0.0.1:8080")
+	f.flags.BoolVar(&f.public, "public", false, "with --http: take an address that other machines can reach, such as :8080")
 	f.flags.BoolVar(&f.hand, "allow-transfer", false, "with --http: let anybody who reaches the address hand the leadership over (elect transfer)")
 	f.flags.StringVar(&f.log, "log", "info", "what is logged to standard error: debug, info, warn or error")
 	f.flags.BoolVar(&f.json, "json", false, "log as JSON")
@@ -57,17 +62,19 @@ When the command ends by itself, elect ends with its status (128 and the
 signal's number if by a signal), unless --restart says otherwise.
 
 With --once, for cron: whoever is elected runs the command once and ends with
-its status; the others end at once with 0. With --hold the lease is kept for a
-while even if the command is done sooner, so that a machine whose clock is late
-finds it taken.`,
+its status; the others end at once with 0. With --at-least the lease is kept for
+so long even if the command is done sooner, without anybody waiting, so that a
+machine whose clock is late finds it taken. With --at-most a command that is not
+done by then is ended, and the lease is given back.`,
 		Example: `  elect run --store redis://db --name billing -- ./bill --forever
-  elect run --config /etc/elect.yaml --restart on-failure --http :8080 -- ./bill
-  elect run --store redis://db --name nightly --once --hold 1m -- ./report`,
+  elect run --config /etc/elect.yaml --restart on-failure --http 127.0.0.1:8080 -- ./bill
+  elect run --store redis://db --name nightly --once --at-least 5m --at-most 1h -- ./report`,
 	}
 	f := &runFlags{options: addOptions(cmd)}
 	f.add(cmd, "from SIGTERM to SIGKILL when the lease runs out (default: a fifth of it)")
 	f.flags.StringVar(&f.restart, "restart", "never", "when the command ends by itself, start it again: never, on-failure or always")
-	f.flags.DurationVar(&f.hold, "hold", 0, "with --once: keep the lease for at least so long")
+	f.flags.DurationVar(&f.atLeast, "at-least", 0, "with --once: nobody else gets the lease for so long, even if the command and elect end sooner")
+	f.flags.DurationVar(&f.atMost, "at-most", 0, "with --once: end the command before it has run for longer")
 	f.flags.BoolVar(&f.standby, "standby", false, "with --once: wait for the lease if somebody else has it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -91,13 +98,8 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	if err != nil {
 		return misuse.Of(err)
 	}
-	switch {
-	case !c.settings.Once && (f.hold != 0 || f.standby):
-		return misuse.Of(fmt.Errorf("--hold and --standby say how a command is run once; give --once too"))
-	case c.settings.Once && restart != never:
-		return misuse.Of(fmt.Errorf("--once runs the command once, and --restart is %s; leave one of them", restart))
-	case f.hold < 0:
-		return misuse.Of(fmt.Errorf("--hold is %v; it must not be negative", f.hold))
+	if err := f.judgeOnce(c, restart); err != nil {
+		return misuse.Of(err)
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {
@@ -106,15 +108,18 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l := &leader{
-		timing: c.timing, policy: restart, once: c.settings.Once, hold: f.hold,
-		command: command{path: path, args: args, env: without(m.Environ, notifySocket), stdout: m.Stdout, stderr: m.Stderr},
+		timing: c.timing, policy: restart, once: c.settings.Once, lock: c.lock, atMost: f.atMost,
+		command: command{path: path, args: args, env: without(m.Environ, append(c.settings.Variables(), notifySocket)...), stdout: m.Stdout, stderr: m.Stderr},
 		name:    c.settings.Election, candidate: c.elector.ID(),
 		clock: elector.SystemClock(), log: c.log, stop: stop,
 	}
 	if err := adopt(); err != nil {
 		c.log.Warn("orphans of the job cannot be adopted: they may stay as zombies", "error", err)
 	}
-	if l.guard, err = startGuard(c.log); err != nil {
+	if l.command.cgroup, err = makeCgroup(); err != nil {
+		c.log.Debug("the job has no control group of its own: it is ended by its process group", "why", err)
+	}
+	if l.guard, err = startGuard(c.log, l.command.cgroup); err != nil {
 		return err
 	}
 	defer l.guard.close()
@@ -129,6 +134,24 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	return l.result(c)
 }
 
+// judgeOnce judges the flags that say how a command is run once.
+func (f *runFlags) judgeOnce(c *candidacy, restart policy) error {
+	asked := c.timing.grace + c.timing.margin
+	switch {
+	case !c.settings.Once && (f.atLeast != 0 || f.atMost != 0 || f.standby):
+		return errors.New("--at-least, --at-most and --standby say how a command is run once; give --once too")
+	case c.settings.Once && restart != never:
+		return fmt.Errorf("--once runs the command once, and --restart is %s; leave one of them", restart)
+	case f.atLeast < 0 || f.atMost < 0:
+		return fmt.Errorf("--at-least is %v and --at-most is %v; neither must be negative", f.atLeast, f.atMost)
+	case f.atMost != 0 && f.atMost < f.atLeast:
+		return fmt.Errorf("--at-least is %v and --at-most is %v; a lease cannot be free before it may be: at-least ≤ at-most", f.atLeast, f.atMost)
+	case f.atMost != 0 && f.atMost <= asked:
+		return fmt.Errorf("--at-most is %v; the command is asked to end %v before that, so it must be longer: grace + %v < at-most", f.atMost, asked, c.timing.margin)
+	}
+	return nil
+}
+
 // result is how run ends when the candidacy has ended without an error.
 func (l *leader) result(c *candidacy) error {
 	switch state := l.exit.Load(); {
@@ -138,7 +161,7 @@ func (l *leader) result(c *candidacy) error {
 		}
 		return exit(state.status)
 	case c.skipped.Load():
-		c.log.Info("somebody else leads, and runs the command: nothing is to be done here")
+		c.log.Info("somebody else runs the command, or ran it a moment ago: nothing is to be done here")
 	case l.once && l.term.Load() == nil:
 		c.log.Info("stopped before anybody was elected")
 	}
@@ -154,15 +177,12 @@ func environment(t *elector.Term, l *leader) []string {
 	}
 }
 
-// without leaves out a variable of the environment.
-func without(environ []string, name string) []string {
-	var list []string
-	for _, pair := range environ {
-		if !strings.HasPrefix(pair, name+"=") {
-			list = append(list, pair)
-		}
-	}
-	return list
+// without leaves out variables of the environment.
+func without(environ []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(names, name)
+	})
 }
 
 // prepared are the settings of a candidate, judged.

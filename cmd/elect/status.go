@@ -23,7 +23,7 @@ type statusAnswer struct {
 
 type leaderEntry struct {
 	ID          string `json:"id"`
-	Token       uint64 `json:"token"`
+	Token       uint64 `json:"token,string"`
 	RemainingMS int64  `json:"remaining_ms"`
 }
 

@@ -37,7 +37,13 @@ func (c *candidacy) answerTransfer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `send {"to":"ID"}`, http.StatusBadRequest)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), c.timing.drain+c.timing.lease)
+	limit := c.timing.drain + c.timing.lease
+	// The server's own limit is for slow clients, and this one waits for a slow job.
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + replyTime)); err != nil {
+		http.Error(w, "elect: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	c.log.Info("asked to hand over", "to", to.To, "by", r.RemoteAddr)
 	err := c.elector.Transfer(ctx, to.To)

@@ -32,7 +32,9 @@
 //
 // ${NAME} inside a store's URL stands for that environment variable, with what
 // has a meaning in URLs escaped, so the file and the command line need not hold
-// the password. A URL that consists of ${NAME} alone is that variable, as it is.
+// the password. ${file:PATH} stands for what is in that file, less the end of
+// its last line; /dev/stdin is standard input. A URL that consists of one of
+// these alone is that variable or file, as it is.
 //
 // # The caller's duty
 //

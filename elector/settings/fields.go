@@ -56,7 +56,7 @@ var fields = []field{
 	text("id", "ID", "name of this candidate (default: the host's name); a random part is added", func(s *Settings) *string { return &s.ID }),
 	{
 		name: "store", kind: Texts,
-		usage: "URL of the store: redis://, rediss:// (TLS), unix:// or postgres://; several times for a quorum; ${NAME} in it is an environment variable",
+		usage: "URL of the store: redis://, rediss:// (TLS), unix:// or postgres://; several times for a quorum; ${NAME} in it is an environment variable, ${file:PATH} a file",
 		set:   func(s *Settings, values []string) error { s.Store = values; return nil },
 		show:  func(s *Settings) string { return Redact(s.Store...) },
 	},

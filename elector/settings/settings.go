@@ -39,7 +39,9 @@ type Settings struct {
 	Failback       time.Duration
 	Once           bool // one term at most
 
-	sources map[string]string // where a setting comes from, by its name
+	sources   map[string]string // where a setting comes from, by its name
+	mentioned []string          // the environment variables in the store's URLs
+	bare      bool              // a password stood in one of them
 }
 
 // Error is a setting that cannot be used.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -438,6 +439,57 @@ func TestEverySetting(t *testing.T) {
 		}
 		if setting.Usage == "" {
 			t.Errorf("%s does not say what it is for", setting.Name)
+		}
+	}
+}
+
+// A reference to a file is what the file holds, less the end of its line, and
+// escaped; one that cannot be read, or holds nothing, is a mistake.
+func TestPasswordFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("s3/cret@ \r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load := func(urls ...string) (Settings, error) {
+		return Load(Sources{Flags: map[string][]string{"store": urls}, Environ: []string{"WORD=w"}})
+	}
+	s, err := load("redis://:${file:"+file+"}@a", "${file:"+file+"}", "redis://${WORD}:${file:"+file+"}@c")
+	if want := []string{"redis://:s3%2Fcret%40%20@a", "s3/cret@ ", "redis://w:s3%2Fcret%40%20@c"}; err != nil || !slices.Equal(s.Store, want) {
+		t.Errorf("%q, %v", s.Store, err)
+	}
+	if got, want := s.Variables(), []string{"ELECT_STORE", "WORD"}; !slices.Equal(got, want) {
+		t.Errorf("variables %q, want %q", got, want)
+	}
+	if s, _ := load("postgres://u@h/db"); !slices.Equal(s.Variables(), []string{"ELECT_STORE", "PGPASSWORD"}) {
+		t.Errorf("variables of PostgreSQL: %q", s.Variables())
+	}
+	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string]string{"redis://:${file:" + file + "}@a": "is empty", "redis://:${file:" + file + "x}@a": "cannot be read"} {
+		if _, err := load(url); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "store (from --store)") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// A password in a URL is seen wherever it stands, and a reference is none.
+func TestHoldsPassword(t *testing.T) {
+	for url, want := range map[string]bool{
+		"redis://a":          false,
+		"redis://:${WORD}@a": false,
+		"redis://me:${WORD}@a?master=m&sentinel_password=${WORD}": false,
+		"redis://:x@a":                           true,
+		"redis://:x${WORD}@a":                    true,
+		"redis://:x@y@a":                         true,
+		"redis://a?sentinel_password=x&master=m": true,
+		"postgres://me@h/db?password=x":          true,
+		"postgres://me@h/db":                     false,
+		"${WORD}":                                false,
+	} {
+		s, err := Load(Sources{Flags: map[string][]string{"store": {url}}, Environ: []string{"WORD=w"}})
+		if err != nil || s.HoldsPassword() != want {
+			t.Errorf("%s: %v, %v", url, s.HoldsPassword(), err)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,32 +146,94 @@ func (c closers) Close() error {
 	return errors.Join(errs...)
 }
 
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*|file:[^}]+)\}`)
 
-// expand puts environment variables into the store's URLs.
+// expand puts environment variables and files into the store's URLs.
 func (s *Settings) expand(env map[string]string) error {
-	var missing string
-	lookup := func(name string) string {
-		if env[name] == "" {
-			missing = name
-		}
-		return env[name]
-	}
+	s.bare = slices.ContainsFunc(s.Store, holdsPassword)
+	l := lookup{env: env}
 	expanded := make([]string, len(s.Store))
 	for i, text := range s.Store {
 		if m := reference.FindStringSubmatch(text); m != nil && m[0] == text {
-			expanded[i] = lookup(m[1])
+			expanded[i] = l.value(m[1])
 			continue
 		}
 		expanded[i] = reference.ReplaceAllStringFunc(text, func(match string) string {
-			return strings.ReplaceAll(url.QueryEscape(lookup(match[2:len(match)-1])), "+", "%20")
+			return strings.ReplaceAll(url.QueryEscape(l.value(match[2:len(match)-1])), "+", "%20")
 		})
 	}
-	if missing != "" {
-		return &Error{"store", s.sources["store"], fmt.Sprintf("the environment variable %s that it mentions is not set: set it, or write a literal $ as %%24", missing)}
+	if l.wrong != "" {
+		return &Error{"store", s.sources["store"], l.wrong + ", or write a literal $ as %24"}
 	}
-	s.Store = expanded
+	s.Store, s.mentioned = expanded, l.mentioned
 	return nil
+}
+
+// lookup finds what references stand for.
+type lookup struct {
+	env       map[string]string
+	mentioned []string // the variables
+	wrong     string   // what is the matter with a reference
+}
+
+func (l *lookup) value(name string) string {
+	path, ok := strings.CutPrefix(name, "file:")
+	if !ok {
+		l.mentioned = append(l.mentioned, name)
+		if l.env[name] == "" {
+			l.wrong = fmt.Sprintf("the environment variable %s that it mentions is not set: set it", name)
+		}
+		return l.env[name]
+	}
+	content, err := os.ReadFile(path)
+	text := strings.TrimRight(string(content), "\r\n")
+	switch {
+	case err != nil:
+		l.wrong = fmt.Sprintf("the file that it mentions cannot be read: %v: name another one", err)
+	case text == "":
+		l.wrong = fmt.Sprintf("the file %s that it mentions is empty: write the value there", path)
+	}
+	return text
+}
+
+// holdsPassword says whether a password stands in the URL itself. It does not
+// rely on the URL's being well-formed.
+func holdsPassword(text string) bool {
+	_, rest, _ := strings.Cut(reference.ReplaceAllString(text, ""), "://")
+	user, _, ok := cutLast(rest, "@")
+	if _, password, _ := strings.Cut(user, ":"); ok && password != "" {
+		return true
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if name, value, _ := strings.Cut(part, "="); strings.HasSuffix(name, "password") && value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func cutLast(text, separator string) (before, after string, ok bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// HoldsPassword says whether a password stands in a store's URL as it was given
+// to Load, rather than a reference to one.
+func (s Settings) HoldsPassword() bool { return s.bare }
+
+// Variables are the names of the environment variables that carry the store's
+// URL or a password of it, whether they are set or not: whoever starts a program
+// that needs neither leaves them out of its environment.
+func (s Settings) Variables() []string {
+	list := append([]string{variable("store")}, s.mentioned...)
+	if slices.ContainsFunc(s.Store, func(text string) bool { return strings.HasPrefix(text, "postgres") }) {
+		list = append(list, "PGPASSWORD") // which the driver reads
+	}
+	return list
 }
 
 // Redact is the URLs as they may be shown: without users, passwords and

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// cgroup is the folder of a control group (version 2) that holds nothing but the
-// job: whoever the job starts is in it, in whatever process group and session.
+// cgroup is the folder of a control group (version 2) that holds nothing but jobs,
+// or one job: whoever the job starts is in it, in whatever process group and session.
 // It is empty where there is none: on another system, or where elect may not
 // make one. Then every method does nothing.
 type cgroup string
@@ -35,6 +35,20 @@ func makeCgroup() (cgroup, error) {
 		return "", errors.Join(err, os.Remove(dir))
 	}
 	return cgroup(dir), f.Close()
+}
+
+// child makes a group for one job below. No job starts in the group of another one:
+// from version 6.14 on, Linux kills at once whoever starts in a group that was killed
+// before. It is empty where none can be made.
+func (c cgroup) child() cgroup {
+	if c == "" {
+		return ""
+	}
+	dir := filepath.Join(string(c), "job-"+strings.ToLower(rand.Text()[:8]))
+	if os.Mkdir(dir, 0o755) != nil {
+		return ""
+	}
+	return cgroup(dir)
 }
 
 // ownCgroup is the folder of the control group that elect is in.

@@ -15,7 +15,7 @@ type command struct {
 	path           string
 	args           []string // the first is the name by which it was called
 	env            []string
-	cgroup         cgroup // that the job is put into; empty if there is none
+	cgroup         cgroup // below which each job gets one of its own; empty if there is none
 	stdout, stderr io.Writer
 }
 
@@ -43,6 +43,7 @@ const goneInterval = 2 * time.Millisecond
 // for the job reaches its children too, and what a terminal sends to elect does
 // not reach the job before elect wants it to.
 func (c command) start(env ...string) (*job, error) {
+	c.cgroup = c.cgroup.child()
 	j := &job{cgroup: c.cgroup, ended: make(chan struct{}), gone: make(chan struct{})}
 	started := make(chan error)
 	go func() {
@@ -97,6 +98,7 @@ func (j *job) wait(cmd *exec.Cmd) {
 	for alive(j.group) || j.cgroup.alive() {
 		<-ticker.C
 	}
+	j.cgroup.walk(func(dir string) { _ = os.Remove(dir) }) // what is left of them goes with the group above
 	close(j.gone)
 }
 

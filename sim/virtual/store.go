@@ -123,6 +123,7 @@ func (s *store) newServer() *server {
 		Name:        "store" + strconv.Itoa(s.index) + "server" + strconv.Itoa(s.servers),
 		Interpreter: s.run.lua,
 		Persistence: redismodel.Always,
+		Replicated:  true,
 		OnPublish:   func(_, message string) { s.published(v, message) },
 	})
 	return v

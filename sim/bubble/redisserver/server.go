@@ -74,7 +74,7 @@ func newServer(name string, o Options, g *group) *Server {
 
 // model makes a database of the server of that name.
 func (s *Server) model(name string) *redismodel.Server {
-	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, OnPublish: s.published})
+	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, Replicated: true, OnPublish: s.published})
 }
 
 // Open tells whether the server accepts connections.

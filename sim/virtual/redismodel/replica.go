@@ -102,10 +102,10 @@ func (s *Server) Sync() (partial bool) {
 
 // copy replaces the server's data by the primary's.
 func (s *Server) copy(p *Server) {
-	if !p.stream.kept {
+	if !p.stream.kept && !p.o.Replicated {
 		p.start() // who keeps nothing for replicas may have written more than its offset says
-		p.stream.kept = true
 	}
+	p.stream.kept = true
 	s.data = p.data.clone()
 	s.disk.reset(s.disk.on, s.data.clone())
 	s.stream = stream{id: p.stream.id, offset: p.stream.offset, kept: true}

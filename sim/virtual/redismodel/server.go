@@ -29,6 +29,10 @@ type Options struct {
 	// restart makes another one of it.
 	Name, RunID string
 
+	// Replicated is a server that has had replicas before: it does not begin another
+	// history when the first one comes, as one does that never had any.
+	Replicated bool
+
 	// Interpreter runs the scripts that have no port. Nil: one of its own.
 	Interpreter *Interpreter
 

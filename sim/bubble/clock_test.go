@@ -69,3 +69,24 @@ func TestClockOfSuspendedMachine(t *testing.T) {
 		}
 	})
 }
+
+// Who is killed while its machine is suspended waits for no waking: what is left of it
+// must end.
+func TestKilledInItsSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock()
+		c.process.stop, c.process.ended = func() {}, make(chan struct{})
+		fired := make(chan struct{})
+		c.AfterFunc(10*time.Second, func() { close(fired) })
+		c.process.sleep(true)
+		c.process.gate.Close()
+		time.Sleep(time.Second)
+		c.process.kill(history.EndOfRun)
+		c.process.sleep(true) // the fault does not know
+		select {
+		case <-fired:
+		case <-time.After(time.Hour):
+			t.Error("a timer does not fire")
+		}
+	})
+}

@@ -155,6 +155,7 @@ func (p *process) asked() bool {
 // from everything.
 func (p *process) kill(why history.Why) {
 	p.end(why, nil)
+	p.sleep(false)
 	p.stop()
 	p.gate.Open()
 }
@@ -220,15 +221,16 @@ func (p *process) slept() time.Duration {
 	return p.behind
 }
 
-// sleep suspends the process's machine, or wakes it up.
+// sleep suspends the process's machine, or wakes it up. What is left of a process
+// that has ended does not sleep: it could not end.
 func (p *process) sleep(asleep bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.node.run.recorder.Now()
 	switch {
-	case asleep && p.sleeping < 0:
+	case asleep && p.sleeping < 0 && !p.dead:
 		p.sleeping = now
-	case !asleep && p.sleeping >= 0:
+	case (!asleep || p.dead) && p.sleeping >= 0:
 		p.behind += now - p.sleeping
 		p.sleeping = -1
 	}

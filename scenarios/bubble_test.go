@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/elector/redisstore/scripts"
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/scenarios"
@@ -85,8 +87,11 @@ func TestBubbleSchedules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := cases.Draw(rt, "case")
 		plan := c.Plan()
-		late := retransmitted(plan)
+		late := heldUp(plan)
 		plan.ReturnBound, plan.Quiet = plan.ReturnBound+late, plan.Quiet+late
+		if plan.FailoverBound > 0 {
+			plan.FailoverBound += late
+		}
 		if failed, is := fuzz.Verdict(checker.Check(inBubble(t, plan), checker.Options{})); is {
 			broken = &plan
 			rt.Log(failed.Reason)
@@ -95,13 +100,19 @@ func TestBubbleSchedules(t *testing.T) {
 	})
 }
 
-// retransmitted is how late after a cut a request may arrive that was sent during it,
-// maybe by a process that is dead by then: as TCP does, the bubble's network tries
-// again after pauses that double, so the last one is as long as the cut at the most.
-func retransmitted(plan sim.Plan) (late time.Duration) {
+// heldUp is how much later than in virtual time a request may arrive because of the
+// plan's faults, maybe of a process that is dead by then. After a cut the bubble's
+// network tries again, as TCP does, after pauses that double, so the last one is as
+// long as the cut at the most. And on a narrow way a script's whole text takes its
+// time, which a server that does not know it is sent.
+func heldUp(plan sim.Plan) (late time.Duration) {
+	text := time.Duration(len(scripts.Acquire()))
 	for _, step := range plan.Schedule {
 		if step.Fault.Effect().Cuts {
 			late = max(late, step.For)
+		}
+		if f, narrow := step.Fault.(faults.Bandwidth); narrow {
+			late = max(late, text*time.Second/time.Duration(1000*max(f.Kilobytes, 1)))
 		}
 	}
 	return late

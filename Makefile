@@ -6,9 +6,17 @@ LINTER  ?= $(shell .ci/install linter)
 REDIS   ?= process
 IMAGE   ?= recount-redis:local
 SYSTEMS := linux darwin windows
+# The modules of the workspace; each with all below it is what the go command
+# calls "work", for programs that do not know the word.
+MODULES  = $(shell $(GO) list -m -f '{{.Dir}}')
+# Those apart have a workspace of their own.
+APART   := bench examples/candidates/go
+# Every package of the elector, in whatever module: "./elector/..." would stop at
+# the border of the first.
+ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race lint bench judged calibrate explore planted walks candidates cross scenarios image clean help
+.PHONY: all build quick test race modules lint bench judged calibrate explore planted walks candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -19,23 +27,26 @@ quick: ## the tests that finish within seconds
 	$(GO) test . ./history/... ./internal/... ./elector ./elector/memstore/... ./faults/... ./checker/... ./reports/...
 
 test: ## every test; the scenarios take a few minutes
-	$(GO) test ./...
-	cd bench && $(GO) test ./...
-	cd examples/candidates/go && $(GO) test ./...
+	$(GO) test work
+	for module in $(APART); do (cd $$module && $(GO) test ./...) || exit 1; done
 
 race: ## every test, with the race detector
-	GORACE=atexit_sleep_ms=50 $(GO) test -race ./...
+	GORACE=atexit_sleep_ms=50 $(GO) test -race work
 	cd bench && $(GO) test -race ./...
+
+modules: ## each module by itself, with what its go.mod asks for, as others get it
+	for module in $(MODULES); do (cd $$module && GOWORK=off $(GO) vet ./...) || exit 1; done
+	cd elector && GOWORK=off $(GO) test ./...
+	RECOUNT_OLDEST_GO=1 $(GO) test -count=1 -v -run Importing .
 
 lint: ## gofmt, go vet, golangci-lint
 	@test -z "$$(gofmt -l .)" || { echo "not formatted by gofmt:"; gofmt -l .; exit 1; }
-	$(GO) vet ./...
-	$(LINTER) run ./...
-	cd bench && $(GO) vet ./... && $(LINTER) run ./...
-	cd examples/candidates/go && $(GO) vet ./... && $(LINTER) run ./...
+	$(GO) vet work
+	$(LINTER) run $(addsuffix /...,$(MODULES))
+	for module in $(APART); do (cd $$module && $(GO) vet ./... && $(LINTER) run ./...) || exit 1; done
 
 bench: ## benchmarks of what production, long runs and the fuzzer wait for, and the elector beside others
-	$(GO) test -run '^$$' -bench . -benchmem ./elector/... ./internal/machine ./checker ./sim/virtual/... ./sim/bubble/... ./sim/explore ./scenarios/...
+	$(GO) test -run '^$$' -bench . -benchmem $(ELECTOR) ./internal/machine ./checker ./sim/virtual/... ./sim/bubble/... ./sim/explore ./scenarios/...
 	cd bench && $(GO) run .
 
 judged: ## the checkers against 100,000 generated histories and against real ones that were changed; up to an hour
@@ -58,7 +69,7 @@ candidates: ## well-known libraries as candidates, into examples/candidates/go/b
 	cd examples/candidates/go && $(GO) build -o bin/ ./...
 
 cross: ## compile the elector for every system, the commands for those they run on
-	for system in $(SYSTEMS); do CGO_ENABLED=0 GOOS=$$system $(GO) build ./elector/... || exit 1; done
+	for system in $(SYSTEMS); do CGO_ENABLED=0 GOOS=$$system $(GO) build $(ELECTOR) || exit 1; done
 	for system in linux darwin; do CGO_ENABLED=0 GOOS=$$system $(GO) vet ./cmd/... || exit 1; done
 
 scenarios: ## the scenarios on one Redis: make scenarios REDIS=embedded
@@ -66,6 +77,14 @@ scenarios: ## the scenarios on one Redis: make scenarios REDIS=embedded
 
 image: ## a Docker image of this machine's Redis, for REDIS=docker
 	.ci/redis-image $(IMAGE)
+
+version: ## the version by which our modules refer to each other: make version VERSION=v0.2.0
+	test -n "$(VERSION)"
+	for module in $(MODULES) $(APART); do \
+		for own in $$(awk '/github.com\/recount-io\/recount.* v[0-9]/ { sub(/^require /, ""); print $$1 }' $$module/go.mod); do \
+			(cd $$module && $(GO) mod edit -require=$$own@$(VERSION)) || exit 1; \
+		done; \
+	done
 
 clean: ## what was built, and the reports of runs
 	rm -rf bin examples/candidates/go/bin recount-runs runs

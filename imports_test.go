@@ -58,9 +58,19 @@ var table = []row{
 	},
 	{
 		folders: []string{"internal/topology"},
-		ours:    []string{"sim/live/loopback"},
+		ours:    []string{"internal/loopback"},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		why:     "real servers for the tests of everybody: whatever they imported of what they test would be a circle",
+	},
+	{
+		folders: []string{"internal/loopback"},
+		never:   []string{"os/..."},
+		why:     "a port is found for whoever needs one, in tests of the elector and in the harness",
+	},
+	{
+		folders: []string{"internal/situation"},
+		never:   []string{"net/..."}, timeless: true,
+		why: "files of commands are read for the tests of what goes with every elector, which must bring no library along",
 	},
 	{
 		folders: []string{"internal/raced"},
@@ -78,14 +88,14 @@ var table = []row{
 		why: "one setting, for whatever runs many short simulations",
 	},
 	{
-		folders: []string{"internal/bubbletest"},
+		folders: []string{"sim/bubble/bubbletest"},
 		ours:    []string{"internal/garbage", "internal/raced"},
 		// A bubble belongs to a test, and no program links this package.
 		but: []string{"testing", "testing/cryptotest", "testing/synctest"},
 		why: "how a bubble begins and ends, for the tests of everybody",
 	},
 	{
-		folders: []string{"internal/misuse"},
+		folders: []string{"cmd/internal/misuse"},
 		others:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 		never:   []string{"os/...", "net/..."},
 		why:     "both commands answer a wrong call alike, whatever it is that they do",
@@ -121,6 +131,11 @@ var table = []row{
 		folders: []string{"elector/internal/workbench"},
 		ours:    []string{"elector", "elector/memstore", "elector/health/instrument"},
 		why:     "the tests of all who observe electors share it, so it knows none of them",
+	},
+	{
+		folders: []string{"elector/internal/guardtest"},
+		never:   []string{"net/...", "os/..."},
+		why:     "the guards' own tests and those in other modules share it, so it knows no guard",
 	},
 	{
 		folders: []string{"elector/settings"},
@@ -171,7 +186,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim", "sim/protocol", "sim/resource", "sim/candidate", "sim/stage", "sim/live/..."},
-		ours:    []string{"internal/machine", "internal/topology", "elector/...", "faults", "history", "sim/..."},
+		ours:    []string{"internal/machine", "internal/topology", "internal/loopback", "elector/...", "faults", "history", "sim/..."},
 		others:  []string{"..."},
 		why:     "a world records, and leaves the judging to the checkers: it must not know what they look for",
 	},
@@ -330,16 +345,21 @@ var importCases = []struct {
 	{"elector/quorumstore", ours("elector"), "", ""},
 	{"internal/topology", ours("elector"), "", "elector"},
 	{"internal/topology", `"testing"`, "", "testing"},
-	{"internal/topology", ours("sim/live/loopback"), "", ""},
+	{"internal/topology", ours("internal/loopback"), "", ""},
+	{"internal/topology", ours("sim/live/network"), "", "sim/live/network"},
+	{"internal/loopback", `"os"`, "", "os"},
+	{"internal/situation", `"time"`, "var t = time.Now()", "time.Now"},
+	{"elector/internal/guardtest", ours("elector/fence"), "", "elector/fence"},
 	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
 	{"sim/live", ours("internal/topology"), "", ""},
 	{"internal/raced", `"os"`, "", "os"},
 	{"internal/processor", `"net"`, "", "net"},
 	{"internal/processor", `"syscall"`, "", ""},
 	{"internal/garbage", `"os"`, "", "os"},
-	{"internal/bubbletest", ours("sim/bubble"), "", "sim/bubble"},
-	{"internal/misuse", ours("elector"), "", "elector"},
-	{"cmd/chaos", ours("internal/misuse"), "", ""},
+	{"sim/bubble/bubbletest", ours("sim/bubble/gate"), "", "sim/bubble/gate"},
+	{"cmd/internal/misuse", ours("elector"), "", "elector"},
+	{"cmd/chaos", ours("cmd/internal/misuse"), "", ""},
+	{"cmd/chaos", ours("cmd/elect"), "", "cmd/elect"},
 	{"elector/health", ours("internal/machine"), "", "internal/machine"},
 	{"elector/health", `"net/http"`, "", ""},
 	{"elector/internal/workbench", ours("elector/health"), "", "elector/health"},
@@ -461,13 +481,13 @@ func TestImportsAreSeen(t *testing.T) {
 	}
 }
 
-// Test files may import anything, and what the go command does not build as
-// part of this module is not read.
+// Test files may import anything, and what is no part of the workspace is not
+// read.
 func TestImportsSkipsOtherFiles(t *testing.T) {
 	source := &fstest.MapFile{Data: []byte("package p\nimport _ \"testing\"")}
 	files, err := goFiles(fstest.MapFS{
 		"checker/a_test.go": source, "checker/testdata/a.go": source, "checker/_old/a.go": source, ".git/a.go": source, "a.txt": source,
-		"bench/go.mod": {Data: []byte("module bench")}, "bench/a.go": source, "bench/below/a.go": source,
+		"bench/a.go": source, "bench/below/a.go": source,
 	})
 	if err != nil || len(files) != 0 {
 		t.Errorf("%d files, %v", len(files), err)
@@ -490,7 +510,7 @@ func goFiles(root fs.FS) ([]goFile, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (notBuilt(entry.Name()) || ownModule(root, name)):
+		case entry.IsDir() && name != "." && (notBuilt(entry.Name()) || apart(name)):
 			return fs.SkipDir
 		case entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -509,13 +529,6 @@ func goFiles(root fs.FS) ([]goFile, error) {
 // notBuilt tells whether the go command overlooks a folder of that name.
 func notBuilt(folder string) bool {
 	return folder == "testdata" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
-}
-
-// ownModule tells whether a folder is another module, which is nothing that
-// the packages of this one could import, and which may import what it wants.
-func ownModule(root fs.FS, folder string) bool {
-	_, err := fs.Stat(root, path.Join(folder, "go.mod"))
-	return err == nil
 }
 
 func parse(name string, source []byte) (goFile, error) {
@@ -597,7 +610,7 @@ func (r *row) allows(imported string) bool {
 		return false
 	}
 	if folder, ok := strings.CutPrefix(imported, module+"/"); ok {
-		return matchAny(r.ours, folder) && !match("cmd/...", folder)
+		return matchAny(r.ours, folder) && (!match("cmd/...", folder) || match("cmd/internal/...", folder))
 	}
 	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
 		return slices.ContainsFunc(r.others, func(m string) bool { return m == "..." || match(m+"/...", imported) })

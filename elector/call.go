@@ -27,8 +27,9 @@ const overtime = 2
 func (s *session) call(r machine.Request) {
 	go func() {
 		ctx, cancel := context.WithTimeout(s.calls, overtime*r.Timeout)
-		defer cancel()
-		s.deliver(s.request(ctx, r))
+		answer := s.request(ctx, r)
+		cancel()
+		s.deliver(answer)
 	}()
 }
 
@@ -46,13 +47,13 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 	if r.Call == machine.Acquire {
 		var g Grant
 		g, err = s.e.store.Acquire(ctx, Attempt{
-			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Floor: r.Floor, Priority: cfg.Priority,
+			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Floor: r.Floor, Priority: cfg.Priority,
 		})
 		in.Token, in.Waiters = g.Token, g.Waiters
 		return msg
 	}
 	lease := Lease{
-		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL,
+		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL, Longest: r.Longest,
 		Priority: cfg.Priority, To: r.To, Reserve: r.Reserve,
 	}
 	if r.Call == machine.Renew {
@@ -75,7 +76,7 @@ func outcome(in *machine.Input, call machine.Call, err error) *HeldError {
 		in.Result, in.Err = machine.Fatal, err
 	case call == machine.Acquire && errors.As(err, &held):
 		in.Result, in.Holder, in.Token = machine.Held, held.Holder, held.Token
-		in.Remaining, in.Waiters = held.Remaining, held.Waiters
+		in.Remaining, in.Waiters, in.Longest = held.Remaining, held.Waiters, held.Longest
 		return held
 	case call != machine.Acquire && errors.Is(err, ErrNotHeld):
 		in.Result = machine.NotHeld

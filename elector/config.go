@@ -22,7 +22,8 @@ import (
 //
 // All candidates of an election should have the same Lease and Drift. A
 // failover after a crash takes the rest of the lease; a shorter Lease makes it
-// faster and less patient with a slow store.
+// faster and less patient with a slow store. To change Lease while candidates run,
+// see LongestLease.
 type Config struct {
 	// Election is the name of what is to be led. ID is the human part of the
 	// candidate's identity, the host's name by default; New adds a random part,
@@ -36,6 +37,23 @@ type Config struct {
 	Retry          time.Duration // pause after a request that failed, or a term that was given up; Renew / 5 by default
 	RequestTimeout time.Duration // after which a request is given up; Renew / 2 by default
 	DrainTimeout   time.Duration // how long a resigning leader's work may take to end; 2 × Lease by default
+
+	// LongestLease is the longest Lease that any candidate of the election has, or
+	// had a lease ago, as this one counts on: Lease by default. A store that may have
+	// forgotten a lease grants none for so long.
+	//
+	// Lease may be changed while candidates run. A candidate learns from the store if
+	// others have a longer one. One whose own is longer than others count on is
+	// refused the lease (HeldError.Withheld says why) until those are gone, or were
+	// not heard of for two of their leases. So a rolling change to a longer Lease
+	// leaves the old candidates in charge as long as there are any, and then nobody
+	// for up to two of the old leases. Two steps leave no such pause: give all
+	// candidates the new Lease as LongestLease, and when all have it, as Lease.
+	//
+	// What is learned so comes from redisstore and quorumstore. Who asks for the first
+	// time when the store has just forgotten everything learns nothing: where that
+	// matters, set LongestLease for changes to a shorter Lease too.
+	LongestLease time.Duration
 
 	// Drift is by how much the rates of this machine's clock and the store's
 	// may differ, as a share: DefaultDrift if it is 0.
@@ -103,7 +121,7 @@ const DefaultDrift = 0.01
 func (c Config) withDefaults() Config {
 	m := c.machine().WithDefaults()
 	c.Lease, c.Renew, c.Retry = m.Lease, m.Renew, m.Retry
-	c.RequestTimeout, c.DrainTimeout = m.RequestTimeout, m.DrainTimeout
+	c.RequestTimeout, c.DrainTimeout, c.LongestLease = m.RequestTimeout, m.DrainTimeout, m.LongestLease
 	if c.Drift == 0 {
 		c.Drift = DefaultDrift
 	}
@@ -130,7 +148,7 @@ func hostName() string {
 // machine is the part of the settings that the machine decides by.
 func (c Config) machine() machine.Config {
 	return machine.Config{
-		Lease: c.Lease, Renew: c.Renew, Retry: c.Retry,
+		Lease: c.Lease, LongestLease: c.LongestLease, Renew: c.Renew, Retry: c.Retry,
 		RequestTimeout: c.RequestTimeout, DrainTimeout: c.DrainTimeout,
 		Drift: c.Drift, Once: c.Once,
 	}
@@ -149,7 +167,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"Lease", c.Lease}, {"Renew", c.Renew}, {"Retry", c.Retry},
-		{"RequestTimeout", c.RequestTimeout}, {"DrainTimeout", c.DrainTimeout}, {"Failback", c.Failback},
+		{"RequestTimeout", c.RequestTimeout}, {"DrainTimeout", c.DrainTimeout}, {"Failback", c.Failback}, {"LongestLease", c.LongestLease},
 	} {
 		if d.value < 0 {
 			return &ConfigError{d.field, fmt.Sprintf("is %v; it must be positive, or zero for the default", d.value)}
@@ -166,6 +184,8 @@ func (c Config) validateRelations() error {
 	switch {
 	case c.Lease%time.Millisecond != 0:
 		return &ConfigError{"Lease", fmt.Sprintf("is %v; stores count whole milliseconds, so it must be a multiple of 1ms", c.Lease)}
+	case c.LongestLease < c.Lease || c.LongestLease%time.Millisecond != 0:
+		return &ConfigError{"LongestLease", fmt.Sprintf("is %v and Lease is %v; it is the longest of all candidates' leases, in whole milliseconds: LongestLease ≥ Lease", c.LongestLease, c.Lease)}
 	case c.Failback > 0 && c.Failback < c.Lease:
 		return &ConfigError{"Failback", fmt.Sprintf("is %v and Lease is %v; candidates are heard of once a lease, so looking more often tells nothing new: Failback ≥ Lease, or 0", c.Failback, c.Lease)}
 	case c.Renew >= c.Lease:

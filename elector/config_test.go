@@ -42,7 +42,8 @@ func TestConfigIsExplained(t *testing.T) {
 		cfg := good
 		c.change(&cfg)
 		_, err := elector.New(newMemStore(), cfg)
-		bad, ok := errors.AsType[*elector.ConfigError](err)
+		bad := new(elector.ConfigError)
+		ok := errors.As(err, &bad)
 		if !ok || bad.Field != c.field {
 			t.Errorf("%s: %v, want a ConfigError of %s", name, err, c.field)
 			continue

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/recount-io/recount/internal/machine"
+	"time"
 )
 
 // Errors of the calls on an Elector.
@@ -42,12 +41,13 @@ type Elector struct {
 
 	current atomic.Pointer[Term] // the last term; the term itself knows whether it is over
 	state   atomic.Pointer[State]
-	asks    chan struct{} // bounds the calls of Leader
 
 	mu          sync.Mutex
+	asks        chan struct{} // bounds the calls of Leader; nil until there is one
 	active      *session
 	sessions    uint64
-	floor       uint64 // handed from session to session
+	floor       uint64 // handed from session to session, as the next two
+	longest     time.Duration
 	lastRequest uint64
 }
 
@@ -69,7 +69,6 @@ func New(store Store, cfg Config) (*Elector, error) {
 		cfg:   cfg,
 		id:    cfg.ID + "/" + strings.ToLower(rand.Text()[:12]),
 		seed:  binary.LittleEndian.Uint64(seed[:]),
-		asks:  make(chan struct{}, maxAsks),
 	}
 	e.setState(StateStopped)
 	return e, nil
@@ -96,7 +95,13 @@ func (e *Elector) IsLeader() bool {
 // Leader asks the store who leads. A zero Leader means nobody. It may be
 // called from anywhere, at any time, whether the elector competes or not.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) {
-	return ask(ctx, e.asks, e.cfg.RequestTimeout, func(ctx context.Context) (Leader, error) {
+	e.mu.Lock()
+	if e.asks == nil { // most never ask
+		e.asks = make(chan struct{}, maxAsks)
+	}
+	asks := e.asks
+	e.mu.Unlock()
+	return ask(ctx, asks, e.cfg.RequestTimeout, func(ctx context.Context) (Leader, error) {
 		return e.store.Leader(ctx, e.cfg.Election)
 	})
 }
@@ -114,17 +119,16 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 //
 // Without OnStarted, the elector leads until it loses the lease or is stopped.
 func (e *Elector) Run(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	s, err := e.open(ctx, callbackWork, e.cfg.Once)
-	switch {
-	case errors.Is(err, ErrActive):
+	s, err := e.start(ctx, callbackWork)
+	if s == nil {
 		return err
-	case err != nil: // ctx is done
-		return nil
 	}
-	s.run(ctx)
+	select {
+	case <-ctx.Done():
+		s.stop()
+		<-s.closed
+	case <-s.closed:
+	}
 	return s.machine.Err()
 }
 
@@ -138,19 +142,16 @@ func (e *Elector) Campaign(ctx context.Context) (*Term, error) { return e.campai
 
 // TryAcquire asks for the lease once, for one critical operation say: it returns
 // the term, as Campaign does, or a *HeldError if somebody else leads. A request
-// whose outcome is unknown is repeated until ctx is done.
+// whose outcome is unknown is repeated until ctx is done. A name that the store has
+// never seen is granted at once if the store can be sure that it has forgotten no
+// lease of it; else HeldError.Withheld says why it cannot, and Remaining until when.
 func (e *Elector) TryAcquire(ctx context.Context) (*Term, error) { return e.campaign(ctx, true) }
 
 func (e *Elector) campaign(ctx context.Context, single bool) (*Term, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s, err := e.open(ctx, noWork, true)
+	s, err := e.startCampaign(ctx, single)
 	if err != nil {
 		return nil, err
 	}
-	s.single = single
-	go s.run(context.WithoutCancel(ctx))
 	select {
 	case t := <-s.terms:
 		return t, nil
@@ -158,10 +159,15 @@ func (e *Elector) campaign(ctx context.Context, single bool) (*Term, error) {
 	case <-ctx.Done():
 		// Even if it is elected in this moment: the caller gets either a term
 		// or an error.
-		s.put(machine.Input{Kind: machine.Stop})
+		s.stop()
 		<-s.closed
 		return nil, ctx.Err()
 	}
+	return s.came()
+}
+
+// came is what a campaign has come to that is over.
+func (s *session) came() (*Term, error) {
 	select {
 	case t := <-s.terms: // elected and over already
 		return t, nil
@@ -253,18 +259,15 @@ func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.Lease+e.cfg.Req
 // Term) on a fatal error. OnStarted and OnStopped are not called.
 func (e *Elector) Terms(ctx context.Context) iter.Seq2[*Term, error] {
 	return func(yield func(*Term, error) bool) {
-		if ctx.Err() != nil {
-			return
-		}
-		s, err := e.open(ctx, bodyWork, e.cfg.Once)
+		s, err := e.start(ctx, bodyWork)
 		switch {
-		case errors.Is(err, ErrActive):
+		case err != nil:
 			yield(nil, err)
 			return
-		case err != nil: // ctx is done
+		case s == nil:
 			return
 		}
-		go s.run(ctx)
+		defer context.AfterFunc(ctx, s.stop)()
 		if s.yieldTerms(yield) {
 			if err := s.machine.Err(); err != nil {
 				yield(nil, err)
@@ -276,7 +279,7 @@ func (e *Elector) Terms(ctx context.Context) iter.Seq2[*Term, error] {
 // yieldTerms says whether the consumer wants more.
 func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 	defer func() { // also when the body panics
-		s.put(machine.Input{Kind: machine.Stop})
+		s.stop()
 		for {
 			select {
 			case t := <-s.terms: // elected meanwhile: there is no body left for it
@@ -303,10 +306,49 @@ func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
 	return yield(t, nil)
 }
 
+// start begins to compete. There is no session if ctx is done already.
+func (e *Elector) start(ctx context.Context, work workKind) (s *session, err error) {
+	apart(func() {
+		s, err = e.open(ctx, work, e.cfg.Once)
+		switch {
+		case err == nil:
+			s.begin(ctx)
+		case !errors.Is(err, ErrActive): // ctx is done
+			err = nil
+		}
+	})
+	return s, err
+}
+
+// startCampaign begins to compete for one term, which is its own.
+func (e *Elector) startCampaign(ctx context.Context, single bool) (s *session, err error) {
+	apart(func() {
+		if s, err = e.open(ctx, noWork, true); err == nil {
+			s.single = single
+			s.begin(context.WithoutCancel(ctx))
+		}
+	})
+	return s, err
+}
+
+// apart calls f on another goroutine. Its caller is about to wait, perhaps for years,
+// and would keep the stack that f has needed.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
 // open makes the session, if no other one is active; else the error is ErrActive.
 // One that is about to end is waited for, or the error is that of ctx.
 func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session, error) {
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		e.mu.Lock()
 		last := e.active
 		if last == nil {
@@ -333,5 +375,6 @@ func (e *Elector) leave(s *session) {
 	defer e.mu.Unlock()
 	e.active = nil
 	e.floor = max(e.floor, s.machine.Floor())
+	e.longest = s.machine.LongestLease()
 	e.lastRequest = s.machine.LastRequest()
 }

@@ -141,7 +141,8 @@ func Example_migrateRedislock() {
 	ctx, store := context.Background(), memstore.New(memstore.Options{})
 	err := obtained(ctx, store, func(context.Context, uint64) error {
 		err := obtained(ctx, store, func(context.Context, uint64) error { return nil })
-		held, refused := errors.AsType[*elector.HeldError](err)
+		held := new(elector.HeldError)
+		refused := errors.As(err, &held)
 		fmt.Println("a second one is refused:", refused && held.Token == 1)
 		return nil
 	})

@@ -85,7 +85,7 @@ func ExampleElector_TryAcquire() {
 			return
 		}
 		term, err := e.TryAcquire(ctx)
-		if held, ok := errors.AsType[*elector.HeldError](err); ok {
+		if held := new(elector.HeldError); errors.As(err, &held) {
 			fmt.Println(id, "lets", configured(held.Holder), "do it")
 			continue
 		}

@@ -66,7 +66,7 @@ func (s *store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		}
 	}
 	g, err := s.Store.Acquire(ctx, a)
-	if held, ok := errors.AsType[*elector.HeldError](err); ok && s.held != nil {
+	if held := new(elector.HeldError); errors.As(err, &held) && s.held != nil {
 		s.held(held)
 	}
 	if s.lose.Load() {

@@ -353,7 +353,8 @@ func TestWorkPanics(t *testing.T) {
 			cfg.OnStopped = func(_ *elector.Term, r elector.Reason) { why = r }
 		})
 		err := e.Run(b.Context())
-		p, ok := errors.AsType[*elector.PanicError](err)
+		p := new(elector.PanicError)
+		ok := errors.As(err, &p)
 		if !ok || p.Value != "oh" || !strings.Contains(err.Error(), "run_test.go") || why != elector.ReasonError {
 			t.Errorf("Run: %v; stopped because of %q", err, why)
 		}

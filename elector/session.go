@@ -3,6 +3,7 @@ package elector
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,19 +20,8 @@ const (
 	bodyWork                     // the loop over Terms
 )
 
-// minChunk is the shortest time that a leader sleeps in one piece. See sleep.
-const minChunk = 20 * time.Millisecond
-
-// message is what reaches the loop: an input for the machine, and what only
-// the shell wants to know.
-type message struct {
-	input machine.Input
-	held  *HeldError
-	sent  time.Duration // held: when the request was
-}
-
 // session is one Run, Campaign or loop over Terms: it runs a machine. All
-// fields without a remark belong to the loop's goroutine.
+// fields without a remark belong to whoever works off what has reached it; see inbox.
 type session struct {
 	e       *Elector
 	clock   Clock    // immutable
@@ -39,32 +29,32 @@ type session struct {
 	once    bool     // immutable: it has one term
 	machine *machine.Machine
 	parent  context.Context // of the terms, for its values
-	calls   context.Context // of the requests
+	calls   *lean           // of the requests
 
 	onStopped func(*Term, Reason) // nil but for Run
 
-	messages chan message  // shared
-	tick     chan struct{} // shared; buffered, one is enough
-	hints    chan Hint     // shared; buffered, full ones are lost
-	terms    chan *Term    // shared; to Campaign or Terms; buffered
-	ending   atomic.Bool   // no further term will begin
-	finished chan struct{} // shared; closed after the loop
-	closed   chan struct{} // shared; closed after everything
+	inbox  inbox         // shared
+	terms  chan *Term    // shared; to Campaign or Terms; buffered
+	ending atomic.Bool   // no further term will begin
+	closed chan struct{} // shared; closed after everything
 
 	single  bool          // stops when it is refused
 	refused *HeldError    // why it did
 	look    time.Duration // for better candidates, at the earliest
 
-	pending    []machine.Input  // made by the loop itself
-	news       []Event          // of this step
-	term       *Term            // the last one
-	unreleased map[uint64]*Term // by token
-	worked     sync.WaitGroup   // while the goroutine of a term's work lives
-	wake       time.Duration
-	rival      rival
-	callbacks  *announcer
-	log        *announcer
-	watcher    *watcher
+	pending     []machine.Input // made by a step itself
+	news        []Event         // of this step
+	term        *Term           // the last one
+	unreleased  []*Term
+	worked      sync.WaitGroup // while the goroutine of a term's work lives
+	wake, early time.Duration  // of the machine
+	roundTrip   time.Duration  // of the last request that was refused
+	alarm       *alarm
+	bell        bell
+	rival       rival
+	callbacks   announcer
+	log         announcer
+	watcher     watcher
 }
 
 func (e *Elector) newSession(work workKind, once bool) *session {
@@ -80,42 +70,99 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 	cfg.ID, cfg.Once = e.id, once
 	cfg.Seed = e.seed + e.sessions
 	cfg.Floor, cfg.FirstRequest = e.floor, e.lastRequest
+	cfg.LongestLease = max(cfg.LongestLease, e.longest)
 	s := &session{
 		e: e, clock: e.cfg.Clock, work: work, once: once, onStopped: onStopped,
-		machine:    machine.New(cfg),
-		messages:   make(chan message),
-		tick:       make(chan struct{}, 1),
-		hints:      make(chan Hint, 64),
-		terms:      make(chan *Term, 1),
-		finished:   make(chan struct{}),
-		closed:     make(chan struct{}),
-		unreleased: make(map[uint64]*Term),
+		machine: machine.New(cfg),
+		closed:  make(chan struct{}),
 	}
-	s.log = &announcer{missed: func(n int) { s.e.write(slog.LevelError, "the log hangs: lines were lost", slog.Int("lines", n)) }}
-	s.callbacks = &announcer{missed: func(n int) {
+	if work != callbackWork {
+		s.terms = make(chan *Term, 1)
+	}
+	s.log = announcer{missed: func(n int) { s.e.write(slog.LevelError, "the log hangs: lines were lost", slog.Int("lines", n)) }}
+	s.callbacks = announcer{missed: func(n int) {
 		s.logs(slog.LevelError, "OnEvent or OnLeader hangs: events were lost", slog.Int("events", n))
 	}}
-	s.watcher = newWatcher(s)
+	s.watcher.s, s.watcher.done = s, make(chan struct{})
 	return s
 }
 
-// run competes until the machine is done, and cleans up. A stop is asked for
-// by ctx.
-func (s *session) run(ctx context.Context) {
-	calls, cancel := context.WithCancel(context.Background())
-	s.parent, s.calls = ctx, calls
+// begin competes until the machine is done. The terms' contexts have the values of
+// the parent.
+func (s *session) begin(parent context.Context) {
+	s.parent = parent
+	s.calls = &lean{}
+	s.bell.ring, s.bell.look = s.ring, max(s.e.cfg.Lease/20, minLook)
+	s.alarm = joinAlarm(s.e.store, s.clock, &s.bell)
+	s.e.setState(stateOf(s.machine.Role()))
+	s.inbox.busy = true
+	s.inbox.messages = []message{{input: machine.Input{Kind: machine.Start}}}
 	if s.single {
 		close(s.watcher.done) // it never waits for the lease
 	} else {
-		go s.watcher.run(calls, s.e.cfg.Retry) // a Watch that does not return at once hangs alone
+		go s.watcher.run(s.calls, s.e.cfg.Retry) // a Watch that does not return at once hangs alone
 	}
-	s.e.setState(stateOf(s.machine.Role()))
+	go s.workOff()
+}
 
-	s.loop(ctx.Done())
+// stop asks the session to end.
+func (s *session) stop() { s.put(machine.Input{Kind: machine.Stop}) }
 
-	s.ending.Store(true)
-	close(s.finished)
-	cancel()
+// put hands an input to the machine; after the session's end it does nothing.
+func (s *session) put(in machine.Input) { s.deliver(message{input: in}) }
+
+func (s *session) deliver(msg message) {
+	if s.inbox.add(func() { s.inbox.messages = append(s.inbox.messages, msg) }) {
+		s.workOff()
+	}
+}
+
+// ring is called by the alarm.
+func (s *session) ring() {
+	if s.inbox.add(func() { s.inbox.rings = true }) {
+		s.workOff()
+	}
+}
+
+// heard takes in a hint. Its caller may hold a lock.
+func (s *session) heard(h Hint) {
+	if h.Kind != HintReleased && h.Kind != HintGranted {
+		return
+	}
+	if s.inbox.add(func() { s.inbox.merge(h) }) {
+		go s.workOff()
+	}
+}
+
+// workOff lets the machine decide on all that has reached the session. It waits for
+// nothing.
+func (s *session) workOff() {
+	for {
+		msg, hint, ok := s.inbox.take()
+		if !ok {
+			s.alarm.set(&s.bell, s.early, s.wake, s.clock.Now())
+			if s.inbox.leave() {
+				return
+			}
+			continue
+		}
+		if hint.Kind != 0 {
+			msg.input = s.hint(hint)
+		}
+		if s.step(msg) {
+			s.inbox.close()
+			s.alarm.leave(&s.bell)
+			s.ending.Store(true)
+			s.calls.cancel()
+			s.watcher.stop()
+			go s.end()
+			return
+		}
+	}
+}
+
+// end waits for what still goes on when the machine is done.
+func (s *session) end() {
 	for _, t := range s.unreleased {
 		t.releaseErr = ErrNotReleased
 		close(t.released)
@@ -129,61 +176,11 @@ func (s *session) run(ctx context.Context) {
 	close(s.closed)
 }
 
-func (s *session) loop(stop <-chan struct{}) {
-	done := s.step(message{input: machine.Input{Kind: machine.Start}})
-	for !done {
-		timer := s.sleep()
-		select {
-		case msg := <-s.messages:
-			done = s.step(msg)
-		case h := <-s.hints:
-			done = s.step(message{input: s.hint(h)})
-		case <-s.tick:
-			done = s.step(message{input: machine.Input{Kind: machine.Wake}})
-		case <-stop:
-			stop = nil
-			done = s.step(message{input: machine.Input{Kind: machine.Stop}})
-		}
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-}
-
-// sleep sets the timer for the machine's wake-up. While a term lives, no timer
-// is set for long: one that was set before the machine was suspended fires late
-// by as long as that lasted, and the context must be cancelled after it.
-func (s *session) sleep() Timer {
-	if s.wake == machine.Never {
-		return nil
-	}
-	d := max(0, s.wake-s.clock.Now())
-	if s.term != nil && !s.term.over.Load() {
-		d = min(d, max(s.e.cfg.Lease/20, minChunk))
-	}
-	return s.clock.AfterFunc(d, func() {
-		select {
-		case s.tick <- struct{}{}:
-		default:
-		}
-	})
-}
-
 // leaving says whether the session ends by itself soon. A campaign does when its term
 // is over: its caller may know that by the clock, before the loop does.
 func (s *session) leaving() bool {
 	t := s.e.current.Load()
 	return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()
-}
-
-// put hands an input to the loop; after the loop's end it does nothing.
-func (s *session) put(in machine.Input) { s.deliver(message{input: in}) }
-
-func (s *session) deliver(msg message) {
-	select {
-	case s.messages <- msg:
-	case <-s.finished:
-	}
 }
 
 func (s *session) hint(h Hint) machine.Input {
@@ -192,13 +189,14 @@ func (s *session) hint(h Hint) machine.Input {
 		kind = machine.HintGranted
 	}
 	s.watcher.heard(h.Token)
-	return machine.Input{Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters}
+	return machine.Input{Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters, RoundTrip: s.roundTrip}
 }
 
 // step lets the machine decide on one message, and on what follows from it at
 // once.
 func (s *session) step(msg message) (done bool) {
 	if msg.held != nil {
+		s.roundTrip = s.clock.Now() - msg.sent
 		s.inspect(msg.held, msg.sent)
 	}
 	s.pending = append(s.pending, msg.input)
@@ -216,7 +214,7 @@ func (s *session) step(msg message) (done bool) {
 		for _, r := range out.Requests {
 			s.call(r)
 		}
-		s.wake, done = out.Wake, out.Done
+		s.wake, s.early, done = out.Wake, out.Early, out.Done
 	}
 	s.tell()
 	return done
@@ -264,7 +262,7 @@ func (s *session) roleChanged(t machine.Transition) {
 
 func (s *session) elected(t machine.Transition) {
 	s.term = newTerm(s, s.parent, t.Token, t.Until)
-	s.unreleased[t.Token] = s.term
+	s.unreleased = append(s.unreleased, s.term)
 	s.e.current.Store(s.term)
 	s.startWork(s.term)
 	if s.work != callbackWork {
@@ -283,11 +281,12 @@ func (s *session) workless(token uint64) {
 }
 
 func (s *session) released(t machine.Transition) {
-	term := s.unreleased[t.Token]
-	if term == nil {
+	i := slices.IndexFunc(s.unreleased, func(term *Term) bool { return term.token == t.Token })
+	if i < 0 {
 		return
 	}
-	delete(s.unreleased, t.Token)
+	term := s.unreleased[i]
+	s.unreleased = slices.Delete(s.unreleased, i, i+1)
 	term.releaseErr = t.Err
 	close(term.released)
 }
@@ -303,7 +302,7 @@ func (s *session) tell() {
 		}
 		s.log.announce(func() { s.e.log(ev) })
 	}
-	s.news = s.news[:0]
+	s.news = nil // there is none between most steps
 }
 
 // logs writes to the log, and waits for nothing.

@@ -57,6 +57,7 @@ type Attempt struct {
 	Nonce    string        // unique to the attempt; repeated only to repeat it
 	Request  uint64        // number of this request, unique per elector; for audits and logs
 	TTL      time.Duration // whole milliseconds
+	Longest  time.Duration // how long any lease of the election may last, as the candidate counts on; no shorter than TTL; 0: TTL
 	Floor    uint64        // the highest token the candidate knows of, in case the store lost count
 	Priority int           // Config.Priority, for Roster
 }
@@ -68,7 +69,8 @@ type Lease struct {
 	Nonce    string
 	Token    uint64
 	Request  uint64
-	TTL      time.Duration // for Renew; whole milliseconds
+	TTL      time.Duration // for Renew; whole milliseconds; for Release, as the next two: for Roster, 0 if the candidate stops
+	Longest  time.Duration // for Renew: as Attempt.Longest
 	Priority int           // for Renew: Config.Priority, for Roster
 
 	// For Release: the candidate that the lease is handed over to, and for how
@@ -104,8 +106,8 @@ type Hint struct {
 	Kind      HintKind
 	Token     uint64        // of the term that ended or began
 	Remaining time.Duration // HintGranted: how long the lease lasts; HintReleased: how long only To gets it
-	Waiters   int           // how many were listening
-	To        string        // HintReleased: the candidate that it is handed over to; empty if it is anybody's
+	Waiters   int           // how many were listening, if the store can tell
+	To        string        // HintReleased: the candidate that it is handed over to, or that may ask first if Remaining is 0; empty if it is anybody's
 }
 
 // ErrNotHeld is the answer to a renewal or release of a lease that is over:
@@ -119,6 +121,7 @@ type HeldError struct {
 	Token     uint64
 	Remaining time.Duration // until it ends unless it is renewed; counted from the store's answer
 	Waiters   int           // how many listen for the lease's end, if the store can tell
+	Longest   time.Duration // how long any lease of the election may last, as the store knows; 0: it does not
 
 	// Repaired says what was wrong with the lease and what the store did about
 	// it: a lease without a time to live, say, would have blocked the election

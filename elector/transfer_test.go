@@ -261,7 +261,8 @@ func TestTryAcquire(t *testing.T) {
 		}
 		began := b.clock.Now()
 		_, err = other.TryAcquire(b.Context())
-		held, ok := errors.AsType[*elector.HeldError](err)
+		held := new(elector.HeldError)
+		ok := errors.As(err, &held)
 		if !ok || held.Token != term.Token() {
 			t.Fatalf("refused with %v", err)
 		}

@@ -15,14 +15,12 @@ type watcher struct {
 	done chan struct{} // closed when no Watch is under way, and none will be
 
 	mu     sync.Mutex
-	cancel context.CancelFunc // of the Watch under way
-	hinted uint64             // highest token that a hint named
-	seen   uint64             // highest token that a refusal named
-	doubt  uint64             // token of a refusal that a hint should have named before; 0: none
-	since  time.Duration      // when that refusal came
+	ctx    *lean         // of the Watch under way
+	hinted uint64        // highest token that a hint named
+	seen   uint64        // highest token that a refusal named
+	doubt  uint64        // token of a refusal that a hint should have named before; 0: none
+	since  time.Duration // when that refusal came
 }
-
-func newWatcher(s *session) *watcher { return &watcher{s: s, done: make(chan struct{})} }
 
 // run watches until ctx is done. A Watch that breaks off is begun again, after
 // a pause that grows as long as it fails at once.
@@ -50,19 +48,16 @@ func (w *watcher) brokeOff(ctx context.Context, lasted, pause time.Duration, err
 	w.run(ctx, min(2*pause, cfg.Lease))
 }
 
-func (w *watcher) watch(ctx context.Context, ended func(error)) {
-	ctx, cancel := context.WithCancel(ctx)
+func (w *watcher) watch(session context.Context, ended func(error)) {
+	ctx := &lean{}
 	w.mu.Lock()
-	w.cancel, w.seen, w.doubt = cancel, 0, 0
+	w.ctx, w.seen, w.doubt = ctx, 0, 0
 	w.mu.Unlock()
-	hint := func(h Hint) {
-		select {
-		case w.s.hints <- h:
-		default: // the loop is busy; a hint may be lost
-		}
+	if session.Err() != nil {
+		ctx.cancel()
 	}
-	watch(ctx, w.s.e.store, w.s.e.cfg.Election, hint, func(err error) {
-		cancel()
+	watch(ctx, w.s.e.store, w.s.e.cfg.Election, w.s.heard, func(err error) {
+		ctx.cancel()
 		ended(err)
 	})
 }
@@ -79,6 +74,15 @@ func watch(ctx context.Context, store Store, election string, hint func(Hint), e
 	store.Watch(ctx, election, hint, end)
 }
 
+// stop ends the Watch, as the session's end does.
+func (w *watcher) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx != nil {
+		w.ctx.cancel()
+	}
+}
+
 // heard notes that a hint arrived.
 func (w *watcher) heard(token uint64) {
 	w.mu.Lock()
@@ -93,7 +97,7 @@ func (w *watcher) missed(held *HeldError) bool {
 	cfg, now := &w.s.e.cfg, w.s.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cancel == nil || w.seen == 0 || held.Token <= max(w.seen, w.hinted) {
+	if w.ctx == nil || w.seen == 0 || held.Token <= max(w.seen, w.hinted) {
 		w.seen = max(w.seen, held.Token)
 		return false
 	}
@@ -104,7 +108,7 @@ func (w *watcher) missed(held *HeldError) bool {
 		return false // too fresh to tell
 	}
 	w.seen = held.Token
-	w.cancel()
+	w.ctx.cancel()
 	return true
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/recount-io/recount/elector/redisstore/scripts"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 )
 
 // inBubble carries out a plan in a bubble of its own. No test of live runs may run

@@ -107,7 +107,7 @@ type Plan struct {
 
 	// What only the virtual world has of an election.
 	Tokens    uint64        // that it has had before the run
-	LongLease time.Duration // that every other candidate is configured with; 0: Timings.Lease
+	LongLease time.Duration // that every other candidate is configured with, and all count on; 0: Timings.Lease
 	HandsOver bool          // a leader that resigns hands the lease over to another candidate
 
 	Promises      []string

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 )
 

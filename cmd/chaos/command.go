@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 )
 
 // Run runs the command with these arguments and returns its exit status.

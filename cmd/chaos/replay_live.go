@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/faults"
-	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim/live"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/sim/explore"
 )
 

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/recount-io/recount/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"

@@ -7,8 +7,8 @@ import (
 	"syscall"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/network"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/faults"
-	"github.com/recount-io/recount/internal/misuse"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/league"

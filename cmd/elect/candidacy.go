@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/health"
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/prommetrics"
 	"github.com/recount-io/recount/elector/settings"
-	"github.com/recount-io/recount/internal/misuse"
 )
 
 // candidacy is one candidate from its start to its end, with all that tells of

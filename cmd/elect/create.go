@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
-	"github.com/recount-io/recount/internal/misuse"
 )
 
 func (m Main) createCommand() *cobra.Command {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
-	"github.com/recount-io/recount/internal/misuse"
 )
 
 // The exit statuses, beside the job's own.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
-	"github.com/recount-io/recount/internal/misuse"
 )
 
 // runFlags are the flags of run and serve beside the settings.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
-	"github.com/recount-io/recount/internal/misuse"
 )
 
 func (m Main) serveCommand() *cobra.Command {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
-	"github.com/recount-io/recount/internal/misuse"
 )
 
 // wish is what POST /transfer is sent, and what it answers.

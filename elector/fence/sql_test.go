@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/recount-io/recount/elector/internal/guardtest"
 )
 
 // sqlite is a connection to a database in a file: a program sqlite3 that is
@@ -233,32 +235,32 @@ func TestSQLiteKeepsTransactionsInOrder(t *testing.T) {
 	write := func(db *sqlite, token uint64, resource string) {
 		db.execute(t, fmt.Sprintf("INSERT INTO ledger (resource, token) VALUES ('%s', %d)", resource, token))
 	}
-	for _, c := range overlaps {
+	for _, c := range guardtest.Overlaps {
 		resource, end := fmt.Sprint(c), "ROLLBACK"
-		if c.commit {
+		if c.Commit {
 			end = "COMMIT"
 		}
-		if c.known > 0 {
-			if err := guard.Check(t.Context(), former, c.known, resource); err != nil {
+		if c.Known > 0 {
+			if err := guard.Check(t.Context(), former, c.Known, resource); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := check(former, c.first, resource); err != nil {
+		if err := check(former, c.First, resource); err != nil {
 			t.Fatalf("%s: %v", resource, err)
 		}
-		if err := check(later, c.second, resource); err == nil || !strings.Contains(err.Error(), "database is locked") {
+		if err := check(later, c.Second, resource); err == nil || !strings.Contains(err.Error(), "database is locked") {
 			t.Errorf("%s: during a transaction: %v", resource, err)
 		}
 		later.execute(t, "ROLLBACK")
-		write(former, c.first, resource)
+		write(former, c.First, resource)
 		former.execute(t, end)
-		switch err := check(later, c.second, resource); {
-		case c.stale:
-			wantStale(t, err, c.second, c.first)
+		switch err := check(later, c.Second, resource); {
+		case c.Stale:
+			wantStale(t, err, c.Second, c.First)
 		case err != nil:
 			t.Errorf("%s: %v", resource, err)
 		default:
-			write(later, c.second, resource)
+			write(later, c.Second, resource)
 		}
 		later.execute(t, "COMMIT")
 	}
@@ -338,43 +340,6 @@ func TestAnswersOfDatabases(t *testing.T) {
 			if (got.err == nil) != (got.want == "") || got.err != nil && !strings.Contains(got.err.Error(), got.want) {
 				t.Errorf("%s, %v that answers %+v: %v, want %q", guard, c.dialect, c.answer, got.err, got.want)
 			}
-		}
-	}
-}
-
-// Rows are guarded each by its own column, also where it is a plain bigint, or
-// NULL because no token has reached the row.
-func TestColumn(t *testing.T) {
-	db, guard := openPostgres(t)
-	for _, kind := range []string{"numeric(20,0)", "bigint"} {
-		table := guard.Table + "_" + kind[:3]
-		execute(t, db, "CREATE TABLE "+table+" (id text, balance bigint NOT NULL DEFAULT 0, fence "+kind+")")
-		execute(t, db, "INSERT INTO "+table+" (id) VALUES ('a'), ('b'), ('twice'), ('twice')")
-		column := Column{Table: table, Key: "id", Dialect: PostgreSQL}
-		add := func(token uint64, id string) error {
-			return column.Update(t.Context(), db, token, id, "balance = balance + $1", 10)
-		}
-		for _, c := range []struct {
-			token uint64
-			id    string
-			stale uint64
-		}{{9, "a", 0}, {9, "a", 0}, {10, "a", 0}, {9, "a", 10}, {9, "b", 0}, {1<<53 + 1, "a", 0}, {1 << 53, "a", 1<<53 + 1}} {
-			err := add(c.token, c.id)
-			if c.stale > 0 {
-				wantStale(t, err, c.token, c.stale)
-			} else if err != nil {
-				t.Errorf("%s, token %d: %v", kind, c.token, err)
-			}
-		}
-		if err := add(9, "missing"); !errors.Is(err, ErrNoRow) {
-			t.Errorf("a missing row: %v", err)
-		}
-		if err := add(9, "twice"); err == nil || !strings.Contains(err.Error(), "unique") {
-			t.Errorf("a key of two rows: %v", err)
-		}
-		var balance int
-		if err := db.QueryRowContext(t.Context(), "SELECT balance FROM "+table+" WHERE id = 'a'").Scan(&balance); err != nil || balance != 40 {
-			t.Errorf("the balance is %d, %v: refused writes must not count", balance, err)
 		}
 	}
 }

@@ -90,7 +90,8 @@ func TestSplitVote(t *testing.T) {
 			}
 		}
 		_, err := b.try(b.store, "a", "a/1")
-		held, ok := errors.AsType[*elector.HeldError](err)
+		held := new(elector.HeldError)
+		ok := errors.As(err, &held)
 		if !ok || held.Holder != "x" && held.Holder != "y" || held.Remaining > ttl/4 {
 			b.Fatalf("error %v, want a short HeldError that names x or y", err)
 		}
@@ -119,7 +120,7 @@ func TestSplitVotesResolve(t *testing.T) {
 							won <- b.now()
 							return
 						}
-						if held, ok := errors.AsType[*elector.HeldError](err); ok {
+						if held := new(elector.HeldError); errors.As(err, &held) {
 							<-time.After(held.Remaining)
 						}
 					}
@@ -146,7 +147,8 @@ func TestRemainingIsOfAMajority(t *testing.T) {
 		b.set(up, 3, 4)
 		time.Sleep(time.Second)
 		_, err := b.try(b.open(quorumstore.Options{}), "b", "b/1")
-		held, ok := errors.AsType[*elector.HeldError](err)
+		held := new(elector.HeldError)
+		ok := errors.As(err, &held)
 		if !ok || held.Holder != "a" || held.Token != l.Token || held.Remaining != ttl-time.Second {
 			b.Errorf("error %v, want held by a, for another %v", err, ttl-time.Second)
 		}
@@ -187,7 +189,8 @@ func TestUnknownOutcome(t *testing.T) {
 			ctx, cancel := context.WithTimeout(b.Context(), 4*time.Second)
 			defer cancel()
 			_, err := b.store.Acquire(ctx, attempt("a", "a/1"))
-			undecided, ok := errors.AsType[*quorumstore.UndecidedError](err)
+			undecided := new(quorumstore.UndecidedError)
+			ok := errors.As(err, &undecided)
 			if !ok || undecided.Quorum != 3 || !strings.Contains(err.Error(), "node 2") || strings.Contains(err.Error(), "node 4") {
 				b.Fatalf("mode %d: error %v, want an UndecidedError about nodes 1, 2 and 3", m, err)
 			}
@@ -306,7 +309,8 @@ func TestFatal(t *testing.T) {
 			"leader":  second(s.Leader(b.Context(), election)),
 			"release": s.Release(b.Context(), l),
 		} {
-			f, ok := errors.AsType[*elector.FatalError](err)
+			f := new(elector.FatalError)
+			ok := errors.As(err, &f)
 			if !ok || f.Fix != "give the password (green first)" || !strings.Contains(f.Error(), "blue: NOAUTH") {
 				b.Errorf("%s: error %v, want a FatalError", what, err)
 			}
@@ -326,8 +330,8 @@ func TestUndecidedIsNothingElse(t *testing.T) {
 		b.set(fatal, 0)
 		b.set(down, 1, 2)
 		_, err := b.try(b.store, "a", "a/1")
-		_, isFatal := errors.AsType[*elector.FatalError](err)
-		_, isHeld := errors.AsType[*elector.HeldError](err)
+		isFatal := errors.As(err, new(*elector.FatalError))
+		isHeld := errors.As(err, new(*elector.HeldError))
 		if err == nil || isFatal || isHeld || !errors.Is(err, errDown) {
 			b.Errorf("error %v (fatal %v, held %v)", err, isFatal, isHeld)
 		}
@@ -342,7 +346,8 @@ func TestWithheld(t *testing.T) {
 		time.Sleep(time.Second)
 		b.nodes[2].forget()
 		_, err := b.try(b.store, "a", "a/1")
-		held, ok := errors.AsType[*elector.HeldError](err)
+		held := new(elector.HeldError)
+		ok := errors.As(err, &held)
 		if !ok || held.Withheld == "" || held.Holder != "" || held.Remaining != ttl-time.Second {
 			b.Fatalf("error %v, want it withheld for %v", err, ttl-time.Second)
 		}
@@ -516,7 +521,7 @@ func TestSlowNodeIsWaitedFor(t *testing.T) {
 			b.Errorf("tokens %d and %d after %v", l.Token, again.Token, b.now())
 		}
 		_, err = b.try(s, "b", "b/1")
-		if held, ok := errors.AsType[*elector.HeldError](err); !ok || held.Holder != "a" {
+		if held := new(elector.HeldError); !errors.As(err, &held) || held.Holder != "a" {
 			b.Errorf("error %v, want held by a: the slow node decides", err)
 		}
 	})

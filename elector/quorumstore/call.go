@@ -100,7 +100,7 @@ func (c *call) request(r *quorum.Request) (what string, do func(context.Context,
 	case quorum.AskMend:
 		l := &c.lease
 		return "mend", acquires(elector.Attempt{
-			Election: l.Election, ID: l.ID, Nonce: l.Nonce, Request: l.Request, TTL: l.TTL, Floor: r.Floor, Priority: l.Priority,
+			Election: l.Election, ID: l.ID, Nonce: l.Nonce, Request: l.Request, TTL: l.TTL, Longest: l.Longest, Floor: r.Floor, Priority: l.Priority,
 		})
 	case quorum.AskRenew:
 		l := c.lease
@@ -135,8 +135,9 @@ func answer(number uint64, a *event[elector.Grant]) quorum.Input {
 	if a.silent {
 		in.Kind = quorum.Silence
 	}
-	if h, ok := errors.AsType[*elector.HeldError](a.err); ok {
-		in.Denial = &quorum.Denial{Holder: h.Holder, Token: h.Token, Withheld: h.Withheld != "", Remaining: h.Remaining, Waiters: h.Waiters}
+	var h *elector.HeldError
+	if errors.As(a.err, &h) {
+		in.Denial = &quorum.Denial{Holder: h.Holder, Token: h.Token, Withheld: h.Withheld != "", Remaining: h.Remaining, Waiters: h.Waiters, Longest: h.Longest}
 	}
 	return in
 }

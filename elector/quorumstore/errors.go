@@ -34,10 +34,10 @@ func (s *Store) failure(ctx context.Context, call, election string, end *quorum.
 // held is the error of an attempt that was refused: it says who holds most of the
 // nodes, and when to try again.
 func (s *Store) held(end *quorum.Ending) error {
-	e := &elector.HeldError{Holder: end.Rival.Holder, Token: end.Rival.Token, Remaining: end.Remaining, Waiters: end.Waiters}
+	e := &elector.HeldError{Holder: end.Rival.Holder, Token: end.Rival.Token, Remaining: end.Remaining, Waiters: end.Waiters, Longest: end.Longest}
 	for n, err := range end.Errs {
-		h, ok := errors.AsType[*elector.HeldError](err)
-		if !ok {
+		var h *elector.HeldError
+		if !errors.As(err, &h) {
 			continue
 		}
 		if h.Repaired != "" {

@@ -61,7 +61,7 @@ func TestRollingRestart(t *testing.T) {
 			b.Errorf("leader %+v, error %v", leader, err)
 		}
 		_, err = b.try(b.open(quorumstore.Options{}), "b", "b/1")
-		if held, ok := errors.AsType[*elector.HeldError](err); !ok || held.Holder != "a" {
+		if held := new(elector.HeldError); !errors.As(err, &held) || held.Holder != "a" {
 			b.Errorf("error %v, want held by a", err)
 		}
 		if err := b.store.Release(b.Context(), l); err != nil {

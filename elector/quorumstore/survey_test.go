@@ -3,11 +3,10 @@ package quorumstore_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/quorumstore"
@@ -57,7 +56,7 @@ func TestCandidates(t *testing.T) {
 		)
 		got, err := s.Candidates(b.Context(), election)
 		want := []elector.Candidate{{ID: "a", Seen: 1}, {ID: "b", Priority: 7, Seen: 2}, {ID: "c", Seen: 9}}
-		if err != nil || !cmp.Equal(got, want) {
+		if err != nil || !slices.Equal(got, want) {
 			b.Errorf("%+v, error %v, want %+v", got, err, want)
 		}
 	})
@@ -75,7 +74,7 @@ func TestHistory(t *testing.T) {
 		)
 		want := []elector.PastTerm{{ID: "a", Token: 9, Began: at(90)}, {ID: "a", Token: 5, Began: at(50), Ended: at(60)}}
 		got, err := s.History(b.Context(), election, 2)
-		if err != nil || !cmp.Equal(got, want) {
+		if err != nil || !slices.Equal(got, want) {
 			b.Errorf("%+v, error %v, want %+v", got, err, want)
 		}
 		if got, err := s.History(b.Context(), election, 0); len(got) != 0 || err != nil {
@@ -112,7 +111,7 @@ func TestPreflight(t *testing.T) {
 func TestSurveyNeedsAMajority(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		_, err := b.survey(&informed{err: errDown}, &informed{err: errDown}, &informed{}).Candidates(b.Context(), election)
-		if _, ok := errors.AsType[*quorumstore.UndecidedError](err); !ok {
+		if !errors.As(err, new(*quorumstore.UndecidedError)) {
 			b.Errorf("error %v, want an UndecidedError", err)
 		}
 		if _, err := b.store.History(b.Context(), election, 1); !errors.Is(err, elector.ErrUnsupported) {

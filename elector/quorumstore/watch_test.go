@@ -85,7 +85,8 @@ func TestReleaseIsNoOldNews(t *testing.T) {
 		defer l.stop()
 		b.set(down, 0) // the smallest token is there
 		_, err := b.try(b.store, "b", "b/1")
-		held, ok := errors.AsType[*elector.HeldError](err)
+		held := new(elector.HeldError)
+		ok := errors.As(err, &held)
 		if !ok || held.Holder != "a" {
 			b.Fatalf("error %v, want held by a", err)
 		}

@@ -265,8 +265,8 @@ func FuzzParseAudit(f *testing.F) {
 
 // FuzzParseHint: no message makes it panic, and a hint has a kind.
 func FuzzParseHint(f *testing.F) {
-	f.Add("granted 7 1500 3")
-	f.Add("released 7 3")
+	f.Add("granted 7 1500")
+	f.Add("released 7")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		if h, ok := parseHint(text); ok && h.Kind != elector.HintGranted && h.Kind != elector.HintReleased {

@@ -1,10 +1,20 @@
 package redisstore
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
 	"strconv"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/processor"
 )
 
 func eachServerB(b *testing.B, bench func(b *testing.B, r *server)) {
@@ -80,4 +90,104 @@ func report(b *testing.B, r *server) {
 		}
 	}
 	b.ReportMetric(float64(commands(b, r)["evalsha"])/n, "cmds/renewal")
+}
+
+// slow is a connection whose peer is half a round trip away in each direction, as far as
+// who waits for an answer can tell.
+type slow struct {
+	net.Conn
+	away time.Duration
+}
+
+// Read implements net.Conn.
+func (c slow) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	<-time.After(c.away)
+	return n, err
+}
+
+// BenchmarkElections is what many elections of one process cost that nobody disturbs,
+// with a lease of 15 s: a share of a core, and memory (heap and stacks) for each.
+func BenchmarkElections(b *testing.B) {
+	for _, as := range []string{"leader", "follower"} {
+		for _, n := range []int{1000, 10000} {
+			away := time.Duration(0)
+			if n > 1000 {
+				away = time.Millisecond
+			}
+			b.Run(fmt.Sprintf("%d/%s", n, as), func(b *testing.B) { benchElections(b, n, as == "leader", away) })
+		}
+	}
+}
+
+func benchElections(b *testing.B, n int, leads bool, away time.Duration) {
+	r := startReal(b)
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err != nil || away == 0 {
+			return conn, err
+		}
+		return slow{conn, away}, nil
+	}
+	s := openAt(b, &redis.UniversalOptions{Addrs: []string{r.addr}, Dialer: dial}, Options{Unprotected: true})
+	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
+	defer cancel()
+	var electing, competing sync.WaitGroup
+	before := footprint()
+	for i := range n {
+		name := fmt.Sprint("many-", i)
+		if !leads {
+			electing.Add(1)
+			go func() {
+				defer electing.Done()
+				_, err := s.Acquire(ctx, elector.Attempt{Election: name, ID: "other", Nonce: name, TTL: time.Hour})
+				if err != nil {
+					b.Error(err)
+				}
+			}()
+		}
+	}
+	electing.Wait()
+	for i := range n {
+		started := make(chan struct{})
+		cfg := elector.Config{Election: fmt.Sprint("many-", i), Logger: slog.New(slog.DiscardHandler)}
+		var once sync.Once
+		electing.Add(1)
+		cfg.OnEvent = func(ev elector.Event) {
+			if ev.Kind == elector.EventLeader {
+				once.Do(electing.Done)
+			}
+			if ev.Kind == elector.EventDeposed && ctx.Err() == nil {
+				b.Errorf("a term ended: %s", ev.Reason)
+			}
+		}
+		e, err := elector.New(s, cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		competing.Go(func() { close(started); _ = e.Run(ctx) })
+		<-started
+	}
+	electing.Wait()
+	after := footprint()
+	began, busy := time.Now(), processor.Time()
+	for b.Loop() {
+		<-time.After(15 * time.Second)
+	}
+	b.ReportMetric(100*float64(processor.Time()-busy)/float64(time.Since(began)), "%core")
+	b.ReportMetric((after-before)/1024/float64(n), "KiB/election")
+	b.ReportMetric(0, "ns/op")
+	cancel()
+	competing.Wait()
+}
+
+// footprint is what of the memory lives.
+func footprint() float64 {
+	var m runtime.MemStats
+	for range 8 { // a stack shrinks by half each time
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	println("heap", m.HeapAlloc>>10, "stack", m.StackInuse>>10, "goroutines", runtime.NumGoroutine())
+	return float64(m.HeapAlloc + m.StackInuse)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -20,25 +21,42 @@ import (
 // pool whose connections all hang serves nobody until they time out.
 const maxFailures = 3
 
+// instant is what an older go-redis waits for after a dial that failed, even
+// after the last one. 0 would be a tenth of a second.
+const instant = time.Nanosecond
+
 // closePatience is how long Close waits for clients that were replaced.
 const closePatience = time.Second
 
 // client is a Redis client and how it fares.
 type client struct {
 	redis.UniversalClient
-	failures atomic.Int32 // calls without a reply, in a row
+	ctx      context.Context // of its batches: done when it is closed
+	cancel   context.CancelFunc
+	failures atomic.Int32 // calls and batches without a reply, in a row
+	busy     [2]int       // batches under way, by queue; guarded by the batcher
+	far      atomic.Int64 // how long it takes to open a connection; 0: not known yet
+}
+
+func newClient(c redis.UniversalClient) *client {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &client{UniversalClient: c, ctx: ctx, cancel: cancel}
+}
+
+// Close ends what is under way.
+func (c *client) Close() error {
+	c.cancel()
+	return c.UniversalClient.Close()
 }
 
 // clientOptions is o, as an elector needs it.
 func clientOptions(o redis.UniversalOptions) redis.UniversalOptions {
 	o.Addrs = append([]string(nil), o.Addrs...)
 	o.MaxRetries = -1
-	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.PipelinePoolSize = -1
 	setDefault(&o.Protocol, 2)
 	setDefault(&o.PoolSize, 4)
 	setDefault(&o.DialTimeout, 2*time.Second)
@@ -52,6 +70,7 @@ func clientOptions(o redis.UniversalOptions) redis.UniversalOptions {
 		o.Dialer = dialer(o.DialTimeout, o.TLSConfig)
 	}
 	o.Dialer = watched(o.Dialer)
+	o.OnConnect = connected(o.OnConnect)
 	return o
 }
 
@@ -82,16 +101,40 @@ func (s *Store) open() *client {
 	o := s.opts
 	switch {
 	case o.MasterName != "":
-		return &client{UniversalClient: redis.NewFailoverClient(o.Failover())}
-	case len(o.Addrs) > 1 || o.IsClusterMode:
+		fo := o.Failover()
+		fo.DialerRetries, fo.DialerRetryTimeout = 1, instant
+		setNewer(fo)
+		return newClient(redis.NewFailoverClient(fo))
+	case s.clustered():
 		co := o.Cluster()
-		co.DisableRoutingPolicies = true // else it asks for the table of all commands first
+		co.DialerRetries, co.DialerRetryTimeout = 1, instant
+		setNewer(co)
 		cluster := redis.NewClusterClient(co)
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(onceHook{}) })
-		return &client{UniversalClient: cluster}
+		return newClient(cluster)
 	default:
-		return &client{UniversalClient: redis.NewClient(o.Simple())}
+		so := o.Simple()
+		so.DialerRetries, so.DialerRetryTimeout = 1, instant
+		setNewer(so)
+		return newClient(redis.NewClient(so))
 	}
+}
+
+// setNewer sets what only some of the versions of go-redis have with which this
+// package compiles: which one runs, the program decides that links it.
+func setNewer(options any) {
+	o := reflect.ValueOf(options).Elem()
+	if f := o.FieldByName("PipelinePoolSize"); f.IsValid() { // from 9.22 on
+		f.SetInt(-1) // no second pool
+	}
+	if f := o.FieldByName("DisableRoutingPolicies"); f.IsValid() { // of a cluster, from 9.18 on
+		f.SetBool(true) // else it asks for the table of all commands first
+	}
+}
+
+// clustered tells whether the client is one of a cluster.
+func (s *Store) clustered() bool {
+	return s.opts.MasterName == "" && (len(s.opts.Addrs) > 1 || s.opts.IsClusterMode)
 }
 
 // current is the client to use now.
@@ -99,7 +142,11 @@ func (s *Store) current() (*client, error) {
 	if c := s.live.Load(); c != nil {
 		return c, nil
 	}
-	return nil, &elector.FatalError{Err: errors.New("redisstore: the store is closed"), Fix: "close it after the last elector has ended"}
+	return nil, errClosed()
+}
+
+func errClosed() error {
+	return &elector.FatalError{Err: errors.New("redisstore: the store is closed"), Fix: "close it after the last elector has ended"}
 }
 
 // account notes how a call fared, and replaces the client if too many in a row
@@ -110,6 +157,8 @@ func (s *Store) account(ctx context.Context, c *client, err error) {
 		c.failures.Store(0)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return // the caller's wish says nothing about the connection
+	case errors.Is(err, redis.ErrPoolTimeout):
+		return // nor does it that others use it: nothing was sent
 	case c.failures.Add(1) >= maxFailures:
 		s.replace(c)
 		return
@@ -129,6 +178,7 @@ func (s *Store) replace(c *client) {
 	}
 	s.live.Store(s.open())
 	s.retired.Go(func() { _ = c.Close() }) // nobody uses it any more
+	s.batches.kick()
 }
 
 // Close closes the connections. Calls and watches under way end with an error;
@@ -140,10 +190,12 @@ func (s *Store) Close() error {
 	if c == nil {
 		return nil
 	}
+	s.batches.close()
 	err := c.Close()
 	done := make(chan struct{})
 	go func() {
 		s.retired.Wait()
+		s.batches.senders.Wait()
 		close(done)
 	}()
 	patience := time.NewTimer(closePatience)

@@ -94,59 +94,84 @@ func (c confirming) tell(got confirmation) string {
 //
 // WAIT and WAITAOF count those who have everything that was written over their
 // own connection, so they must follow the script on that one. They are sent
-// along with it, which costs no round trip. In a cluster they have no key that
-// would lead them to the right node: that node is asked.
+// along with it, which costs no round trip; scripts that are sent together share
+// them. In a cluster they have no key that would lead them to the right node: that
+// node is asked.
 func (s *Store) write(ctx context.Context, sc *script, guard string, keys []string, args ...any) (any, error) {
 	if !s.confirm.any() {
 		return s.run(ctx, sc, keys, args...)
 	}
-	return s.with(ctx, func(c *client) (any, error) {
-		node, err := c.primary(ctx, keys[0])
+	done := s.confirmed(ctx, order{script: sc, keys: keys, args: args, guard: guard, confirm: true})
+	if done.err == nil && took(done.reply) && !s.confirm.met(done.got) {
+		return nil, fmt.Errorf("%w: %s", ErrUnconfirmed, s.confirm.tell(done.got))
+	}
+	return done.reply, done.err
+}
+
+func (s *Store) confirmed(ctx context.Context, o order) (done outcome) {
+	if !s.clustered() {
+		return s.batches.do(ctx, o)
+	}
+	_, done.err = s.with(ctx, func(c *client) (any, error) {
+		node, err := c.primary(ctx, o.keys[0])
 		if err != nil {
 			return nil, err
 		}
-		reply, got, err := s.follow(ctx, c, node, order{script: sc, keys: keys, args: args, guard: guard, protect: s.protect}, maxRedirections)
-		if err == nil && took(reply) && !s.confirm.met(got) {
-			return nil, fmt.Errorf("%w: %s", ErrUnconfirmed, s.confirm.tell(got))
-		}
-		return reply, err
+		done = s.follow(ctx, c, node, o, maxRedirections)
+		return nil, done.err
 	})
+	return done
+}
+
+// question is what asks who has confirmed.
+type question struct {
+	wait, waitAOF *redis.Cmd
+	knows         []*redis.Cmd // of each order
 }
 
 // ask adds to the pipeline what waits for confirmations, and then looks whether
-// those who gave them follow the server since before the script: its withholding
-// began when they had come. The function that it returns reads the answer.
-func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner, what order) func() (confirmation, error) {
-	wait, waitAOF := redis.NewCmdResult(int64(0), nil), redis.NewCmdResult([]any{int64(0), int64(0)}, nil)
+// those who gave them follow the server since before the scripts: its withholding
+// began when they had come.
+func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner, orders []*order, protect string) (q question) {
+	if !orders[0].confirm {
+		return q
+	}
+	q.wait, q.waitAOF = redis.NewCmdResult(int64(0), nil), redis.NewCmdResult([]any{int64(0), int64(0)}, nil)
 	if c.replicas > c.disks {
-		wait = pipe.Do(ctx, "WAIT", c.replicas, c.within.Milliseconds())
+		q.wait = pipe.Do(ctx, "WAIT", c.replicas, c.within.Milliseconds())
 	}
 	if c.fsync() {
 		own := 0
 		if c.own {
 			own = 1
 		}
-		waitAOF = pipe.Do(ctx, "WAITAOF", own, c.disks, c.within.Milliseconds())
+		q.waitAOF = pipe.Do(ctx, "WAITAOF", own, c.disks, c.within.Milliseconds())
 	}
-	knows := redis.NewCmdResult(int64(1), nil)
-	if what.protect == protectedByReplicas {
-		if what.asking {
-			pipe.Do(ctx, "ASKING")
+	for _, o := range orders {
+		knows := redis.NewCmdResult(int64(1), nil)
+		if protect == protectedByReplicas {
+			if o.asking {
+				pipe.Do(ctx, "ASKING")
+			}
+			knows = pipe.Eval(ctx, texts.Knows(), []string{o.guard}, protect)
 		}
-		knows = pipe.Eval(ctx, texts.Knows(), []string{what.guard}, what.protect)
+		q.knows = append(q.knows, knows)
 	}
-	return func() (confirmation, error) {
-		replicas, err := wait.Int64()
-		disks, err2 := waitAOF.Int64Slice()
-		same, err3 := knows.Int64()
-		if err := cmp.Or(err, err2, err3); err != nil {
-			return confirmation{}, err
-		}
-		if len(disks) != 2 {
-			return confirmation{}, fmt.Errorf("redisstore: WAITAOF: the reply has an unexpected shape: %.200q", fmt.Sprint(disks))
-		}
-		return confirmation{max(replicas, disks[1]), disks[0], disks[1], same != 1}, nil
+	return q
+}
+
+// answer is who has confirmed an order.
+func (q *question) answer(order int) (confirmation, error) {
+	replicas, err := q.wait.Int64()
+	disks, err2 := q.waitAOF.Int64Slice()
+	same, err3 := q.knows[order].Int64()
+	if err := cmp.Or(err, err2, err3); err != nil {
+		return confirmation{}, plain(err)
 	}
+	if len(disks) != 2 {
+		return confirmation{}, fmt.Errorf("redisstore: WAITAOF: the reply has an unexpected shape: %.200q", fmt.Sprint(disks))
+	}
+	return confirmation{max(replicas, disks[1]), disks[0], disks[1], same != 1}, nil
 }
 
 // took tells whether the script wrote a lease, by its reply.

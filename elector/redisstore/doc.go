@@ -26,17 +26,20 @@
 //
 // # The caller's duty
 //
-// Give the context of every call a deadline. The Redis client notices an
-// exceeded deadline, but not a cancelled context while it waits for a reply:
-// a caller that must not wait makes the call on a goroutine of its own. Do not
-// repeat a call whose outcome is unknown, except an Acquire with the same
+// Give the context of every call a deadline. A call returns when its context is
+// done; in a cluster, the Redis client notices an exceeded deadline, but not a
+// cancelled context while it waits for a reply: a caller that must not wait makes
+// the call on a goroutine of its own. Requests that come while all connections
+// (PoolSize) are busy wait for one, and go together; one whose caller has given up
+// before is never sent. Do not repeat a call whose outcome is unknown, except an Acquire with the same
 // nonce; and close the store after the last use.
 //
 // The Redis user needs the keys and channels that begin with Options.Prefix
 // (ACL: "~recount:* &recount:*") and the commands evalsha, eval, get, set, del,
-// incr, pexpire, pexpireat, pttl, time, hset, hget, hmget, hdel, info, publish,
+// pexpire, pexpireat, pttl, time, hset, hget, hmget, hdel, info, publish,
 // subscribe, ping, pubsub|numsub; exists for Create; hlen, hgetall, lpush, ltrim
-// and lrange for Candidates and History; wait for Options.Replicas; waitaof for
+// and lrange for Candidates and History, and hgetall to tell candidates whose
+// leases differ; wait for Options.Replicas; waitaof for
 // Options.Fsynced and FsyncedReplicas; rpush, lrange and ltrim for Audit. Without
 // publish and subscribe elections work, but nobody is woken when a lease is
 // released; without unsubscribe a watch that has ended is counted as waiting

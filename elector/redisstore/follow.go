@@ -13,26 +13,15 @@ import (
 // another one is for a slot that arrives there just now.
 const maxRedirections = 2
 
-// order is one use of a script that writes a lease. A node that takes a slot over
-// executes it only right after ASKING.
-type order struct {
-	script  *script
-	keys    []string
-	args    []any
-	guard   string // its key
-	protect string // as the script takes it
-	asking  bool
-}
-
 // follow has the order executed by the node, or where that one sends it. The node that
 // is named may be one that the cluster's client does not know yet, so it gets a
 // client of its own: it happens while slots move, and no more.
-func (s *Store) follow(ctx context.Context, c *client, node *redis.Client, what order, more int) (any, confirmation, error) {
-	reply, got, err := s.confirmed(ctx, node, what)
-	addr, asking := redirection(err)
+func (s *Store) follow(ctx context.Context, c *client, node *redis.Client, what order, more int) outcome {
+	done := s.executed(ctx, node, what)
+	addr, asking := redirection(done.err)
 	cluster, ok := c.UniversalClient.(*redis.ClusterClient)
 	if !ok || addr == "" || more == 0 {
-		return reply, got, err
+		return done
 	}
 	cluster.ReloadState(ctx) // in the background
 	next := redis.NewClient(s.elsewhere(node.Options().Addr, addr))
@@ -64,38 +53,14 @@ func (s *Store) elsewhere(from, to string) *redis.Options {
 	return o.Simple()
 }
 
-// confirmed has the order executed by the node, by the script's name or, if it does not
+// executed has the order executed by the node, by the script's name or, if it does not
 // know that, with its text.
-func (s *Store) confirmed(ctx context.Context, node *redis.Client, what order) (any, confirmation, error) {
-	reply, got, err := s.pipeline(ctx, node, what, func(pipe redis.Pipeliner) *redis.Cmd {
-		return pipe.EvalSha(ctx, what.script.sha, what.keys, what.args...)
-	})
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, got, err = s.pipeline(ctx, node, what, func(pipe redis.Pipeliner) *redis.Cmd {
-			return pipe.Eval(ctx, what.script.text, what.keys, what.args...)
-		})
+func (s *Store) executed(ctx context.Context, node *redis.Client, what order) outcome {
+	done := s.pipelined(ctx, node, []*order{&what}, byName)[0]
+	if redis.HasErrorPrefix(done.err, "NOSCRIPT") {
+		done = s.pipelined(ctx, node, []*order{&what}, byText)[0]
 	}
-	return reply, got, err
-}
-
-// pipeline sends a script, and asks who has what it wrote.
-func (s *Store) pipeline(ctx context.Context, node *redis.Client, what order, run func(redis.Pipeliner) *redis.Cmd) (any, confirmation, error) {
-	pipe := node.Pipeline()
-	if what.asking {
-		pipe.Do(ctx, "ASKING")
-	}
-	reply := run(pipe)
-	answer := s.confirm.ask(ctx, pipe, what)
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	if err := plain(reply.Err()); err != nil {
-		return nil, confirmation{}, err
-	}
-	got, err := answer()
-	if err != nil {
-		// The script was executed; how many have it, nobody said.
-		return nil, confirmation{}, plain(err)
-	}
-	return reply.Val(), got, nil
+	return done
 }
 
 // primary is the client of the node that serves the key.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -59,6 +60,7 @@ func unescape(text string) (string, error) { return url.PathUnescape(text) }
 // past terms have no time to live: the first two must outlive every lease, or
 // tokens would start again. An election therefore leaves some hundred bytes behind for good;
 // see [Store.Retire] for elections whose names are made up as the program runs.
+// Besides there is [Store.Witness].
 func (s *Store) Keys(election string) []string {
 	if election == "" {
 		return nil
@@ -99,11 +101,58 @@ func (k keys) all() []string {
 	return []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms(), k.audit()}
 }
 
+// roster are the keys that tell who competes.
+func (k keys) roster() []string { return []string{k.candidates(), k.guard()} }
+
+// others are the keys that hold nothing of the lease.
+func (k keys) others() []string {
+	return []string{k.counter(), k.candidates(), k.terms(), k.audit()}
+}
+
+// Witness is the key that all elections of the store share: a hash without a time to
+// live, by which a server shows since when it has forgotten nothing, and which
+// elections it has known since. Without it a name that is new is granted a lease
+// later. It is empty in a cluster, where elections have no key in common.
+func (s *Store) Witness() string {
+	if s.lonely.Load() {
+		return ""
+	}
+	return s.witness
+}
+
+// witnessOf is the key that all elections of the store share, by which its server
+// shows for how long it has forgotten nothing. Where the keys of a script must lie
+// in one slot there is none, and the guard stands in its place.
+func (s *Store) witnessOf(k keys) string {
+	if s.lonely.Load() {
+		return k.guard()
+	}
+	return s.witness
+}
+
 // names are the keys that the scripts of an election get, and its channel. They
 // are the same for every call, so they are made once.
 type names struct {
 	acquire, renew, release []string
 	guard, channel          string
+
+	epoch atomic.Uint64 // of the store, at the last renewal that looked, and one more; 0: none has
+	at    atomic.Int64  // when that was, in nanoseconds since began
+}
+
+// began is when the process did, about.
+var began = time.Now()
+
+// looked tells whether a renewal has looked for another server in this epoch, and
+// within a lease.
+func (n *names) looked(epoch uint64, lease time.Duration) bool {
+	return n.epoch.Load() == epoch+1 && time.Since(began)-time.Duration(n.at.Load()) < lease
+}
+
+// look notes that a renewal has looked, which began in this epoch.
+func (n *names) look(epoch uint64) {
+	n.at.Store(int64(time.Since(began)))
+	n.epoch.Store(epoch + 1)
 }
 
 // maxKnown bounds how many elections' names are kept, for programs that make
@@ -114,24 +163,30 @@ func (s *Store) names(election string) *names {
 	if n, ok := s.known.Load(election); ok {
 		return n.(*names)
 	}
-	k := s.keys(election)
-	n := &names{
-		acquire: []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms()},
-		renew:   []string{k.lease(), k.guard(), k.candidates()},
-		release: []string{k.lease(), k.guard(), k.terms()},
-		guard:   k.guard(),
-		channel: k.channel(s.opts.DB),
-	}
-	if s.audit {
-		for _, keys := range []*[]string{&n.acquire, &n.renew, &n.release} {
-			*keys = append(*keys, k.audit())
-		}
-	}
+	n := s.newNames(election)
 	if s.knownOf.Add(1) > maxKnown {
 		s.known.Clear()
 		s.knownOf.Store(1)
 	}
 	s.known.Store(election, n)
+	return n
+}
+
+// newNames makes the names as parts of one text: there may be thousands of elections.
+func (s *Store) newNames(election string) *names {
+	k := s.keys(election)
+	all := append(k.all(), k.channel(s.opts.DB))
+	text := strings.Join(all, "")
+	for i, name := range all {
+		all[i], text = text[:len(name)], text[len(name):]
+	}
+	lease, counter, guard, candidates, terms, audit := all[0], all[1], all[2], all[3], all[4], all[5]
+	witness := s.witnessOf(k)
+	lists := []string{lease, counter, guard, candidates, terms, witness, audit, lease, guard, audit, lease, guard, candidates, terms, audit}
+	n := &names{acquire: lists[:7], renew: lists[7:10], release: lists[10:], guard: guard, channel: all[6]}
+	if !s.audit {
+		n.acquire, n.renew, n.release = n.acquire[:6], n.renew[:2], n.release[:4]
+	}
 	return n
 }
 

@@ -19,6 +19,10 @@ var (
 	errNoListeners = errors.New("redisstore: nobody listens any more")
 )
 
+// lingers is how long a listener stays when its last watch has ended: whoever calls
+// for one term after another comes back within moments.
+const lingers = 5 * time.Second
+
 // listener is a connection that subscribes to the channels of watches as they
 // come and go. It connects once: whatever goes wrong with the connection ends
 // it and all its watches, and each elector decides when another try is worth it.
@@ -41,8 +45,9 @@ type listener struct {
 	writing  bool                // somebody sends what is unsent
 	open     bool                // connected: no further connection
 	over     bool
-	leavable bool       // the user may unsubscribe, as far as is known
-	conns    []net.Conn // opened for it
+	leavable bool        // the user may unsubscribe, as far as is known
+	lonely   *time.Timer // ends it when nobody has come back; nil: somebody is there
+	conns    []net.Conn  // opened for it
 	ctx      context.Context
 	cancel   context.CancelFunc
 }
@@ -81,12 +86,14 @@ func (l *listener) add(w *watch) bool {
 	if l.over {
 		return false
 	}
+	l.rest()
 	l.watches[w.channel] = append(l.watches[w.channel], w)
 	l.ask(&request{kind: "subscribe", watch: w, name: w.channel})
 	return true
 }
 
-// leave ends what the watch began. The last one closes the connection.
+// leave ends what the watch began. Some time after the last one the connection is
+// closed; at once if it is not there yet, or cannot leave its channel.
 func (l *listener) leave(w *watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,11 +101,33 @@ func (l *listener) leave(w *watch) {
 		return
 	}
 	w.end(nil)
-	switch {
-	case len(l.watches) == 0:
+	last := len(l.watches) == 0
+	if last && (!l.open || !l.leavable) {
 		l.finish(errNoListeners)
-	case l.watches[w.channel] == nil && l.leavable:
+		return
+	}
+	if l.watches[w.channel] == nil && l.leavable {
 		l.ask(&request{kind: "unsubscribe", name: w.channel})
+	}
+	if last {
+		l.lonely = time.AfterFunc(lingers, l.expire)
+	}
+}
+
+// expire ends the listener if nobody has come back.
+func (l *listener) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.watches) == 0 {
+		l.finish(errNoListeners)
+	}
+}
+
+// rest stops what would end a listener that is alone. The caller holds mu.
+func (l *listener) rest() {
+	if l.lonely != nil {
+		l.lonely.Stop()
+		l.lonely = nil
 	}
 }
 
@@ -245,8 +274,9 @@ func (l *listener) wait() time.Duration {
 	defer l.mu.Unlock()
 	wait := l.pause()
 	for _, r := range l.sent {
-		if !r.due.IsZero() {
+		if !r.due.IsZero() { // those behind it are due later
 			wait = min(wait, time.Until(r.due))
+			break
 		}
 	}
 	return max(wait, time.Millisecond)
@@ -326,6 +356,10 @@ func (l *listener) refused(err error) error {
 		return nil
 	case "unsubscribe": // messages that nobody wants cost little
 		l.leavable = false
+		if len(l.watches) == 0 {
+			l.finish(err)
+			return err
+		}
 		return nil
 	default:
 		return err
@@ -345,6 +379,7 @@ func (l *listener) finish(err error) {
 		return
 	}
 	l.over = true
+	l.rest()
 	l.cancel()
 	for _, all := range l.watches {
 		for _, w := range all {

@@ -86,10 +86,10 @@ func TestWatchesShareAConnection(t *testing.T) {
 		t.Errorf("%d connections listen", n)
 	}
 	for i := range c.names {
-		r.do(t, "PUBLISH", c.channel(i), fmt.Sprintf("released %d 1", i+1))
+		r.do(t, "PUBLISH", c.channel(i), fmt.Sprintf("released %d", i+1))
 	}
 	for i, hints := range c.hints {
-		want := elector.Hint{Kind: elector.HintReleased, Token: uint64(i/2 + 1), Waiters: 1}
+		want := elector.Hint{Kind: elector.HintReleased, Token: uint64(i/2 + 1)}
 		if h := receive(t, "hint", hints); h != want {
 			t.Errorf("%s got the hint %+v, want %+v", c.names[i/2], h, want)
 		}
@@ -110,6 +110,7 @@ func TestWatchesShareAConnection(t *testing.T) {
 		}
 	}
 	c.awaitSubscribed(t, 0)
+	_ = s.Close() // it would listen on for some seconds
 	if err := goleak.Find(before); err != nil {
 		t.Error(err)
 	}
@@ -171,11 +172,11 @@ func TestWatchesComeAndGo(t *testing.T) {
 		back, stopBack := begin("goes")
 		defer stopBack()
 		numSub("goes", 1)
-		r.do(t, "PUBLISH", "recount:{goes}:wake", "released 5 1")
+		r.do(t, "PUBLISH", "recount:{goes}:wake", "released 5")
 		if h := receive(t, "hint", back); h.Token != 5 {
 			t.Errorf("hint %+v", h)
 		}
-		r.do(t, "PUBLISH", "recount:{stays}:wake", "released 6 1")
+		r.do(t, "PUBLISH", "recount:{stays}:wake", "released 6")
 		if h := receive(t, "hint", stays); h.Token != 6 {
 			t.Errorf("hint %+v", h)
 		}
@@ -219,7 +220,7 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 func (r *server) tellUntil(t *testing.T, channel string, heard chan elector.Hint) {
 	t.Helper()
 	for {
-		r.do(t, "PUBLISH", channel, "released 9 1")
+		r.do(t, "PUBLISH", channel, "released 9")
 		select {
 		case <-heard:
 			return
@@ -278,7 +279,7 @@ func TestWatchesInDisorder(t *testing.T) {
 						leave()
 					}
 					for ctx.Err() == nil {
-						if err := r.admin.Publish(r.ctx, "recount:{"+name+"}:wake", "released 1 1").Err(); err != nil {
+						if err := r.admin.Publish(r.ctx, "recount:{"+name+"}:wake", "released 1").Err(); err != nil {
 							t.Error(err)
 							leave()
 						}

@@ -23,7 +23,7 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
-	reply, err := s.run(ctx, &s.scripts.candidates, []string{s.keys(election).candidates()})
+	reply, err := s.run(ctx, &s.scripts.candidates, s.keys(election).roster())
 	if err != nil {
 		return nil, judge("candidates of", election, err)
 	}

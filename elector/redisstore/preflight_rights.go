@@ -57,7 +57,6 @@ func (v *survey) needs() []need {
 	all := []need{
 		{"set", []string{"SET", key, "0", "PX", "10000"}, toElect},
 		{"get", []string{"GET", key}, toElect},
-		{"incr", []string{"INCR", key}, toElect},
 		{"pexpire", []string{"PEXPIRE", key, "10000"}, toElect},
 		{"pttl", []string{"PTTL", key}, toElect},
 		{"time", []string{"TIME"}, toElect},

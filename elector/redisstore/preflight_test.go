@@ -232,7 +232,7 @@ func TestPreflightOfRights(t *testing.T) {
 		options Options
 		want    finding
 	}{
-		"one command": {[]any{"-incr"}, Options{}, finding{bad, "rights", "elected without incr", "ACL SETUSER some +incr"}},
+		"one command": {[]any{"-pttl"}, Options{}, finding{bad, "rights", "elected without pttl", "ACL SETUSER some +pttl"}},
 		"several":     {[]any{"-hset", "-del", "-set"}, Options{}, finding{bad, "rights", "without del, hset, set", "+del +hset +set"}},
 		"eval":        {[]any{"-eval"}, Options{}, finding{bad, "rights", "without eval,", "+eval"}},
 		"time":        {[]any{"-time"}, Options{}, finding{bad, "rights", "without time", "+time"}},
@@ -277,7 +277,7 @@ func TestPreflightOfRights(t *testing.T) {
 func TestPreflightOfTheDocumentedRights(t *testing.T) {
 	r := startOwn(t, &redis.Options{}, durable...)
 	rules := []any{"ACL", "SETUSER", "some", "reset", "on", ">" + secret, "~recount:*", "&recount:*"}
-	for _, right := range strings.Fields("evalsha eval get set del incr pexpire pexpireat pttl time hset hget hmget hdel info publish subscribe unsubscribe ping pubsub|numsub exists hlen hgetall lpush ltrim lrange wait rpush") {
+	for _, right := range strings.Fields("evalsha eval get set del pexpire pexpireat pttl time hset hget hmget hdel info publish subscribe unsubscribe ping pubsub|numsub exists hlen hgetall lpush ltrim lrange wait rpush") {
 		rules = append(rules, "+"+right)
 	}
 	r.do(t, rules...)

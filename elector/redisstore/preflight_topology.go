@@ -79,7 +79,7 @@ func (v *survey) sentinel(ctx context.Context, addr, name string) (others int, o
 	o := v.store.opts
 	s := redis.NewSentinelClient(&redis.Options{
 		Addr: addr, Dialer: o.Dialer, TLSConfig: o.TLSConfig, Username: o.SentinelUsername, Password: o.SentinelPassword,
-		MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true, Protocol: o.Protocol,
+		MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: instant, DisableIdentity: true, ContextTimeoutEnabled: true, Protocol: o.Protocol,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		MaintNotificationsConfig: o.MaintNotificationsConfig,
 	})

@@ -43,7 +43,7 @@ func TestForgottenElectionIsWithheld(t *testing.T) {
 		for _, loss := range [][]any{{"FLUSHALL"}, {"DEL", leaseKey, "recount:{billing}:guard"}} {
 			r.do(t, loss...)
 			b := attempt("n2", "b"+loss[0].(string))
-			mustWithhold(t, r, s, b, "does not remember")
+			mustWithhold(t, r, s, b, "know")
 			if err := s.Renew(r.ctx, lease(a, first)); !errors.Is(err, elector.ErrNotHeld) {
 				t.Fatalf("renewal of a forgotten lease: %v", err)
 			}

@@ -55,7 +55,7 @@ func grantOf(election string, reply any) (elector.Grant, error) {
 		if waiters, ok := integer(fields[2]); ok {
 			return elector.Grant{Token: token, Waiters: int(waiters)}, nil
 		}
-	case ok && fine && applied == 0 && len(fields) == 6:
+	case ok && fine && applied == 0 && len(fields) == 7:
 		if held := heldOf(token, fields[2:]); held != nil {
 			return elector.Grant{}, held
 		}
@@ -69,27 +69,42 @@ const (
 	remarkLost     = 2
 	remarkEarly    = 3
 	remarkReserved = 4
+	remarkUnequal  = 5
+	remarkUnknown  = 6
 )
 
-// heldOf reads id, remaining, waiters, remark.
+// heldOf reads id, remaining, waiters, remark, longest.
 func heldOf(token uint64, fields []any) *elector.HeldError {
 	holder, ok := fields[0].(string)
 	remaining, ok2 := integer(fields[1])
 	waiters, ok3 := integer(fields[2])
 	remark, ok4 := integer(fields[3])
-	if !ok || !ok2 || !ok3 || !ok4 {
+	longest, ok5 := integer(fields[4])
+	if !ok || !ok2 || !ok3 || !ok4 || !ok5 {
 		return nil
 	}
-	held := &elector.HeldError{Holder: holder, Token: token, Remaining: remainingOf(remaining), Waiters: int(waiters)}
+	held := heldFor(remainingOf(remaining), remark)
+	held.Holder, held.Token, held.Waiters = holder, token, int(waiters)
+	held.Longest = time.Duration(longest) * time.Millisecond
+	return held
+}
+
+// heldFor says why the lease is not granted for so long.
+func heldFor(remaining time.Duration, remark int64) *elector.HeldError {
+	held := &elector.HeldError{Remaining: remaining}
 	switch remark {
 	case remarkRepaired:
 		held.Repaired = fmt.Sprintf("the lease had no time to live and would have blocked the election for ever; it now ends in %v unless it is renewed", held.Remaining)
 	case remarkLost:
-		held.Withheld = fmt.Sprintf("this server does not remember the election, or another one granted the last lease: it was restarted, flushed, replaced or is new. A lease that it does not know of may last for another %v, so nobody is granted one before", held.Remaining)
+		held.Withheld = fmt.Sprintf("this server does not remember the election, or another one granted the last lease: it was restarted, flushed, replaced or is new. A lease that it does not know of may last for another %v, so nobody is granted one before", remaining)
 	case remarkEarly:
-		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may believe in it for another %v, so nobody is granted one before", held.Remaining)
+		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may believe in it for another %v, so nobody is granted one before", remaining)
 	case remarkReserved:
-		held.Withheld = fmt.Sprintf("the last leader has handed over to another candidate, which has %v to take the lease", held.Remaining)
+		held.Withheld = fmt.Sprintf("the last leader has handed over to another candidate, which has %v to take the lease", remaining)
+	case remarkUnequal:
+		held.Withheld = fmt.Sprintf("candidates that were heard of lately have longer leases than this one counts on, which it does from now on, or count on shorter ones than its own, and may do so for another %v: if the server forgot such a lease, they would not wait for long enough. To change Lease without a pause, give all candidates the longer one as LongestLease first", remaining)
+	case remarkUnknown:
+		held.Withheld = fmt.Sprintf("this server does not know the election, and not for long enough what else it knows to be sure that it has forgotten no lease of it: it was started or flushed lately, evicts keys, or cannot tell (a cluster, a user who may not use INFO). A forgotten lease may last for another %v, so nobody is granted one before", remaining)
 	}
 	return held
 }

@@ -40,19 +40,28 @@ func newScripts() scripts {
 	}
 }
 
-// scripter executes scripts: a client, or one connection of it.
-type scripter interface {
-	EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd
-	Eval(ctx context.Context, text string, keys []string, args ...any) *redis.Cmd
-}
-
 // run executes the script in one command. A server that does not know it (new,
 // restarted, failed over, flushed) says so without executing anything, and
 // then gets the whole text within the same ctx.
 func (s *Store) run(ctx context.Context, sc *script, keys []string, args ...any) (any, error) {
-	return s.with(ctx, func(c *client) (any, error) { return evaluate(ctx, c, sc, keys, args) })
+	if !s.clustered() {
+		done := s.batches.do(ctx, order{script: sc, keys: keys, args: args})
+		return done.reply, done.err
+	}
+	// Its client repeats commands of a pipeline, and sends single ones to where they
+	// belong.
+	return s.with(ctx, func(c *client) (any, error) {
+		reply, err := c.EvalSha(ctx, sc.sha, keys, args...).Result()
+		err = plain(err)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			reply, err = c.Eval(ctx, sc.text, keys, args...).Result()
+			err = plain(err)
+		}
+		return reply, err
+	})
 }
 
+// with calls do with the client that is there, and notes how it fared.
 func (s *Store) with(ctx context.Context, do func(*client) (any, error)) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -63,15 +72,5 @@ func (s *Store) with(ctx context.Context, do func(*client) (any, error)) (any, e
 	}
 	reply, err := do(c)
 	s.account(ctx, c, err)
-	return reply, err
-}
-
-func evaluate(ctx context.Context, c scripter, sc *script, keys []string, args []any) (any, error) {
-	reply, err := c.EvalSha(ctx, sc.sha, keys, args...).Result()
-	err = plain(err)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = c.Eval(ctx, sc.text, keys, args...).Result()
-		err = plain(err)
-	}
 	return reply, err
 }

@@ -103,7 +103,7 @@ func TestTLSUserAndDatabase(t *testing.T) {
 	a := newAuthority(t)
 	r := a.startTLS(t, time.Now().Add(time.Hour), "--requirepass", secret)
 	r.do(t, "ACL", "SETUSER", "alice", "on", ">"+secret, "~recount:*", "&recount:*",
-		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl",
+		"+evalsha", "+eval", "+get", "+set", "+del", "+pexpire", "+pttl",
 		"+info", "+time", "+hset", "+hget", "+hmget", "+hdel", "+pexpireat",
 		"+publish", "+subscribe", "+ping", "+select", "+pubsub|numsub", "+rpush", "+lrange", "+ltrim")
 	opts, err := ParseURL("rediss://alice:s3cr3t-%25%2F%3F%23-word@" + r.addr + "/5")
@@ -194,7 +194,7 @@ func TestHintsAreForbidden(t *testing.T) {
 	needRedis(t)
 	r := startOwn(t, &redis.Options{Password: secret}, "--requirepass", secret)
 	r.do(t, "ACL", "SETUSER", "deaf", "on", ">"+secret, "~recount:*", "resetchannels",
-		"+evalsha", "+eval", "+get", "+set", "+del", "+incr", "+pexpire", "+pttl",
+		"+evalsha", "+eval", "+get", "+set", "+del", "+pexpire", "+pttl",
 		"+info", "+time", "+hset", "+hget", "+hmget", "+hdel", "+pexpireat")
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "deaf", Password: secret}, Options{Unprotected: true})
 	a := attempt("n1", "a")

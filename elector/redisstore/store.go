@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,6 +74,7 @@ type Options struct {
 // Store keeps the leases of elections in Redis. It is safe for concurrent use.
 type Store struct {
 	prefix  string
+	witness string // see witnessOf
 	protect string // as the scripts take it
 	audit   bool
 	confirm confirming
@@ -81,10 +83,13 @@ type Store struct {
 	opts      redis.UniversalOptions
 	pingEvery time.Duration // of Watch; a connection silent for twice as long is given up
 
-	live atomic.Pointer[client] // nil once the store is closed
+	live    atomic.Pointer[client] // nil once the store is closed
+	batches batcher
 
 	known   sync.Map // of names, by election
 	knownOf atomic.Int32
+	epoch   atomic.Uint64 // counts what may have brought another server behind the address
+	lonely  atomic.Bool   // elections have no witness in common: see witness
 
 	mu      sync.Mutex // guards changes of live, and the rest
 	retired sync.WaitGroup
@@ -134,12 +139,21 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}
+	s.witness = s.prefix + "witness"
+	dial := s.opts.Dialer
+	s.opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		s.epoch.Add(1)
+		return dial(ctx, network, addr)
+	}
+	s.lonely.Store(len(opts.Addrs) > 1 && opts.MasterName == "" || opts.IsClusterMode)
 	switch {
 	case o.Unprotected:
 		s.protect = unprotected
 	case confirm.most() > 0:
 		s.protect = protectedByReplicas
 	}
+	s.batches.store, s.batches.lanes = s, max(1, s.opts.PoolSize)
+	s.batches.opening = max(0, s.opts.DialTimeout) + max(0, s.opts.ReadTimeout)
 	s.live.Store(s.open())
 	return s, nil
 }
@@ -161,13 +175,24 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 			Fix: "find out where that token came from: elections count from 1",
 		}
 	}
-	n := s.names(a.Election)
-	reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire,
-		a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority)
+	longest, err := millis(a.Election, max(a.Longest, a.TTL))
 	if err != nil {
-		return elector.Grant{}, judge("acquire", a.Election, err)
+		return elector.Grant{}, err
 	}
-	return grantOf(a.Election, reply)
+	for {
+		n := s.names(a.Election)
+		reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire,
+			a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest)
+		if err != nil && crossSlot(err) && n.acquire[5] != n.guard {
+			s.lonely.Store(true) // nothing was executed
+			s.known.Clear()
+			continue
+		}
+		if err != nil {
+			return elector.Grant{}, judge("acquire", a.Election, err)
+		}
+		return grantOf(a.Election, reply)
+	}
 }
 
 // Renew is [elector.Store.Renew]: one command, followed by WAIT and WAITAOF as
@@ -180,12 +205,24 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if err != nil {
 		return err
 	}
-	nonce := escape(l.Nonce)
-	n := s.names(l.Election)
-	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew,
-		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.ID, l.Priority, s.protect)
+	longest, err := millis(l.Election, max(l.Longest, l.TTL))
 	if err != nil {
+		return err
+	}
+	nonce := escape(l.Nonce)
+	n, epoch := s.names(l.Election), s.epoch.Load()
+	protect := s.protect
+	if protect != protectedByReplicas && n.looked(epoch, l.TTL) {
+		protect = ""
+	}
+	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew,
+		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest)
+	if err != nil {
+		s.epoch.Add(1)
 		return judge("renew", l.Election, err)
+	}
+	if protect != "" {
+		n.look(epoch)
 	}
 	return appliedOf("renew", l.Election, reply)
 }
@@ -197,7 +234,8 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 	}
 	n, nonce := s.names(l.Election), escape(l.Nonce)
 	reply, err := s.run(ctx, &s.scripts.release, n.release,
-		leaseValue(l, nonce), n.channel, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.To, l.Reserve.Milliseconds())
+		leaseValue(l, nonce), n.channel, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.To, l.Reserve.Milliseconds(), l.ID,
+		l.TTL.Milliseconds(), l.Priority, max(l.Longest, l.TTL).Milliseconds())
 	if err != nil {
 		return judge("release", l.Election, err)
 	}
@@ -230,7 +268,7 @@ func (s *Store) Create(ctx context.Context, election string) (created bool, err 
 		return false, err
 	}
 	k := s.keys(election)
-	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard()}, s.protect)
+	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard(), s.witnessOf(k)}, s.protect)
 	if err != nil {
 		return false, judge("create", election, err)
 	}
@@ -241,8 +279,8 @@ func (s *Store) Create(ctx context.Context, election string) (created bool, err 
 	return n == 1, nil
 }
 
-// Retire removes everything of an election from Redis. While somebody holds the lease it does nothing and returns a
-// *HeldError.
+// Retire removes everything of an election from Redis. While somebody holds the
+// lease, or may believe in one, it does nothing and returns a *HeldError.
 //
 // Tokens start again afterwards, so a resource that remembers the highest one
 // would refuse every later leader: retire an election only together with the
@@ -252,7 +290,8 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 		return err
 	}
 	k := s.keys(election)
-	reply, err := s.run(ctx, &s.scripts.retire, k.all())
+	keys := append([]string{k.lease(), k.guard(), s.witnessOf(k)}, k.others()...)
+	reply, err := s.run(ctx, &s.scripts.retire, keys)
 	if err != nil {
 		return judge("retire", election, err)
 	}
@@ -261,6 +300,8 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 		return err
 	case l.ID != "":
 		return &elector.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
+	case l.Remaining > 0:
+		return heldFor(l.Remaining, remarkLost)
 	}
 	return nil
 }

@@ -204,22 +204,33 @@ func (s *stage) String() string {
 	return text
 }
 
-// prime makes the server remember an election, with leases so short that they
-// stand in nobody's way: a server that knows nothing of it grants nothing for
-// as long as an earlier lease could last.
+// prime makes the server know elections that begin: one that knows nothing of them
+// grants nothing for as long as an earlier lease could last. When a short lease was
+// granted, those follow the server who have to confirm.
 func prime(ctx context.Context, t *testing.T, s *redisstore.Store, elections ...string) {
 	t.Helper()
 	const ttl = 50 * time.Millisecond
-	for i, election := range elections {
-		a := elector.Attempt{Election: election, ID: "prime", Nonce: fmt.Sprint("prime/", i), Request: 1, TTL: ttl}
-		g, err := s.Acquire(ctx, a)
-		for ; err != nil; g, err = s.Acquire(ctx, a) {
+	insist := func(what string, do func() error) {
+		for err := do(); err != nil; err = do() {
 			if ctx.Err() != nil {
-				t.Fatalf("prime %s: %v", election, err)
+				t.Fatalf("prime: %s: %v", what, err)
 			}
 		}
-		// It may have ended by itself.
-		_ = s.Release(ctx, elector.Lease{Election: election, ID: a.ID, Nonce: a.Nonce, Token: g.Token, TTL: ttl})
+	}
+	for i, election := range elections {
+		a := elector.Attempt{Election: election, ID: "prime", Nonce: fmt.Sprint("prime/", i), Request: 1, TTL: ttl}
+		insist("acquire "+election, func() error {
+			g, err := s.Acquire(ctx, a)
+			if err == nil { // it may end by itself
+				_ = s.Release(ctx, elector.Lease{Election: election, ID: a.ID, Nonce: a.Nonce, Token: g.Token, TTL: ttl})
+			}
+			return err
+		})
+		insist("retire "+election, func() error { return s.Retire(ctx, election) })
+		insist("create "+election, func() error {
+			_, err := s.Create(ctx, election)
+			return err
+		})
 	}
 }
 

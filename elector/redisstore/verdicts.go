@@ -54,8 +54,10 @@ var remedies = [...]remedy{
 	{"invalid DB index", "choose a database number of 0 or more"},
 	{"SELECT is not allowed in cluster mode", "use database 0: a cluster has no other"},
 	{"cluster support disabled", "connect without cluster mode: give one address"},
-	{"would overflow", "set the counter key back to the highest token that the protected resource has seen"},
 }
+
+// crossSlot tells whether a cluster's node refused keys that lie in several slots.
+func crossSlot(err error) bool { return isReply(err) && hasCode(err.Error(), "CROSSSLOT ") }
 
 // isReply tells whether the error came from the server, as opposed to from the
 // way to it.
@@ -84,6 +86,11 @@ func fixOf(err error) string {
 	var reply redis.Error
 	if errors.As(err, &reply) {
 		return replyFix(reply.Error())
+	}
+	// Before version 9.18 go-redis kept nothing of the Sentinels' replies but
+	// their text.
+	if _, said, is := strings.Cut(err.Error(), "all sentinels specified in configuration are unreachable: "); is {
+		return replyFix(strings.ReplaceAll(said, "\n", " "))
 	}
 	return handshakeFix(err)
 }

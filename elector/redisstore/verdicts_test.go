@@ -60,7 +60,7 @@ func TestReplies(t *testing.T) {
 		"ERR DB index is out of range":                                    "database",
 		"ERR This instance has cluster support disabled":                  "cluster",
 		"COUNTER the key recount:{billing}:token holds no decimal number": "token",
-		"ERR increment or decrement would overflow":                       "counter",
+		"COUNTER the key k cannot be counted on: it would overflow":       "that key",
 	}
 	var says line
 	f := startFake(t, says.answer)
@@ -187,9 +187,9 @@ func TestShapes(t *testing.T) {
 	if g, err := s.Acquire(ctx, attempt("n1", "a")); err != nil || g != (elector.Grant{Token: 7, Waiters: 2}) {
 		t.Errorf("a grant in strings: %+v, %v", g, err)
 	}
-	says.set(array(bulk("0"), number(7), bulk("n2"), bulk("1500"), bulk("3"), bulk("1")))
+	says.set(array(bulk("0"), number(7), bulk("n2"), bulk("1500"), bulk("3"), bulk("1"), bulk("9000")))
 	var held *elector.HeldError
-	if _, err := s.Acquire(ctx, attempt("n1", "a")); !errors.As(err, &held) || held.Token != 7 || held.Remaining != 1500*time.Millisecond || held.Waiters != 3 || held.Repaired == "" {
+	if _, err := s.Acquire(ctx, attempt("n1", "a")); !errors.As(err, &held) || held.Token != 7 || held.Remaining != 1500*time.Millisecond || held.Waiters != 3 || held.Longest != 9*time.Second || held.Repaired == "" {
 		t.Errorf("a refusal in strings: %+v", held)
 	}
 	says.set(bulk("1"))

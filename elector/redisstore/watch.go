@@ -11,8 +11,8 @@ import (
 )
 
 // Watch is [elector.Store.Watch]. All watches of a store share one connection,
-// which is opened for the first of them and closed after the last, and one
-// goroutine. A connection that is silent is pinged; if it does not answer it is
+// which is opened for the first of them and closed some seconds after the last, or by
+// Close, and one goroutine. A connection that is silent is pinged; if it does not answer it is
 // given up, and ends every watch.
 //
 // The server counts connections, so the candidates of one process and election
@@ -79,32 +79,27 @@ func (h *hub) join(s *Store, c *client, w *watch) *listener {
 	return h.listener
 }
 
-// parseHint reads what the scripts publish: "released TOKEN WAITERS", perhaps
-// with "MILLISECONDS ID", or "granted TOKEN MILLISECONDS WAITERS". Anything else
-// is somebody else's.
+// parseHint reads what the scripts publish: "released TOKEN", perhaps with
+// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS". Anything else is somebody
+// else's.
 func parseHint(text string) (elector.Hint, bool) {
-	to := ""
-	if fields := strings.SplitN(text, " ", 5); len(fields) == 5 {
-		to, text = fields[4], strings.Join(fields[:4], " ")
-	}
-	fields := strings.Fields(text)
-	numbers := make([]uint64, 0, 3)
-	for _, field := range fields[min(1, len(fields)):] {
-		n, err := strconv.ParseUint(field, 10, 64)
+	parts := strings.SplitN(text, " ", 4)
+	var numbers [2]uint64
+	for i := range min(len(parts)-1, len(numbers)) {
+		n, err := strconv.ParseUint(parts[i+1], 10, 64)
 		if err != nil {
 			return elector.Hint{}, false
 		}
-		numbers = append(numbers, n)
+		numbers[i] = n
 	}
-	switch {
-	case len(fields) == 3 && fields[0] == "released":
-		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], Waiters: int(numbers[1])}, true
-	case len(fields) == 4 && fields[0] == "released" && to != "":
-		reserved := time.Duration(numbers[2]) * time.Millisecond
-		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], Waiters: int(numbers[1]), To: to, Remaining: reserved}, true
-	case len(fields) == 4 && fields[0] == "granted" && to == "":
-		remaining := time.Duration(numbers[1]) * time.Millisecond
-		return elector.Hint{Kind: elector.HintGranted, Token: numbers[0], Remaining: remaining, Waiters: int(numbers[2])}, true
+	span := time.Duration(numbers[1]) * time.Millisecond
+	switch kind := parts[0]; {
+	case kind == "released" && len(parts) == 2:
+		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0]}, true
+	case kind == "released" && len(parts) == 4 && parts[3] != "":
+		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], To: parts[3], Remaining: span}, true
+	case kind == "granted" && len(parts) == 3:
+		return elector.Hint{Kind: elector.HintGranted, Token: numbers[0], Remaining: span}, true
 	default:
 		return elector.Hint{}, false
 	}

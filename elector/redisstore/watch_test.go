@@ -57,8 +57,8 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
-// A grant and a release wake everybody who waits, and each hint, grant and
-// refusal says how many stores those are.
+// A grant and a release wake everybody who waits, and each grant and refusal says
+// how many stores those are. A release names who was refused last.
 func TestHints(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
@@ -76,11 +76,11 @@ func TestHints(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, hints := range []chan elector.Hint{one, two} {
-			granted := elector.Hint{Kind: elector.HintGranted, Token: 1, Remaining: time.Minute, Waiters: 2}
+			granted := elector.Hint{Kind: elector.HintGranted, Token: 1, Remaining: time.Minute}
 			if h := receive(t, "hint", hints); h != granted {
 				t.Errorf("hint %+v, want %+v", h, granted)
 			}
-			released := elector.Hint{Kind: elector.HintReleased, Token: 1, Waiters: 2}
+			released := elector.Hint{Kind: elector.HintReleased, Token: 1, To: "n2"}
 			if h := receive(t, "hint", hints); h != released {
 				t.Errorf("hint %+v, want %+v", h, released)
 			}
@@ -90,7 +90,7 @@ func TestHints(t *testing.T) {
 		}
 		r.do(t, "PUBLISH", "recount:{billing}:wake", "hello")
 		r.do(t, "PUBLISH", "recount:{billing}:wake", "released 1 x")
-		r.do(t, "PUBLISH", "recount:{billing}:wake", "released 77 0")
+		r.do(t, "PUBLISH", "recount:{billing}:wake", "released 77")
 		if h := receive(t, "hint", one); h.Token != 77 {
 			t.Errorf("a refused release or a foreign message gave the hint %+v", h)
 		}
@@ -233,4 +233,45 @@ func TestNewcomerNoticesAHungConnection(t *testing.T) {
 			t.Error("a watch of a hung connection ended without an error")
 		}
 	}
+}
+
+// Whoever watches again and again finds the connection of before. Nobody listens on it
+// meanwhile; Close ends it at once, and so does the time that it waits for somebody.
+func TestListenerStaysForAWhile(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		for _, how := range []string{"closed", "waited in vain"} {
+			var dials atomic.Int32
+			s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			}}, Options{})
+			for range 10 {
+				hints, ended, cancel := watching(t, r, s, 1)
+				r.do(t, "PUBLISH", "recount:{billing}:wake", "released 77")
+				if h := receive(t, "hint", hints); h.Token != 77 {
+					t.Errorf("hint %+v", h)
+				}
+				cancel()
+				_ = receive(t, "end", ended)
+				(&crowd{r: r, names: []string{"billing"}}).awaitSubscribed(t, 0)
+			}
+			if n := dials.Load(); n != 1 {
+				t.Errorf("ten watches, one after the other, opened %d connections", n)
+			}
+			l := s.hub.listener
+			if how == "closed" {
+				_ = s.Close()
+			} else {
+				l.expire()
+			}
+			for listenerGoroutines() > 0 {
+				runtime.Gosched()
+			}
+			l.mu.Lock()
+			if !l.over || l.lonely != nil {
+				t.Errorf("%s: the listener is over: %t, and its timer is off: %t", how, l.over, l.lonely == nil)
+			}
+			l.mu.Unlock()
+		}
+	})
 }

@@ -14,8 +14,8 @@ const perWaiter = 200 * time.Microsecond
 // average: so many that it is rarely nobody, and few for a store to bear.
 const eager = 3
 
-// headStart is what others have who try at once: about a round trip on a local
-// network.
+// headStart is what others have who try at once, besides a round trip where that is
+// known: about what one takes on a local network.
 const headStart = time.Millisecond
 
 // fewWaiters may all try at once. So many are assumed where a store cannot count.
@@ -50,7 +50,7 @@ func (m *Machine) start() {
 		return
 	}
 	m.started = true
-	m.attempt.next = m.now + m.spread(0)
+	m.attempt.next = m.now + m.spread()
 }
 
 // tryNew begins an attempt with a nonce of its own.
@@ -78,7 +78,7 @@ func (m *Machine) tryAgain() {
 func (m *Machine) acquire() {
 	m.attempt.missed = 0
 	m.attempt.lastSent = m.now
-	m.send(Request{Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Floor: m.floor, Timeout: m.cfg.RequestTimeout}, 0)
+	m.send(Request{Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Timeout: m.cfg.RequestTimeout}, 0)
 }
 
 func (m *Machine) acquireAnswered(f flight, in Input) {
@@ -133,6 +133,8 @@ func (m *Machine) decline(nonce string, token uint64, err error) {
 }
 
 func (m *Machine) refused(f flight, in Input, open bool) {
+	m.count(in.Waiters)
+	m.longest = max(m.longest, in.Longest)
 	m.learn(in.Token)
 	if m.term.live && f.nonce == m.term.nonce && in.Token > m.term.token {
 		// A repetition of the request that made us leader was refused in
@@ -153,13 +155,13 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	m.see(in)
 	switch {
 	case m.attempt.missed >= in.Token && m.attempt.missed != 0:
-		m.attempt.next = m.now + m.turn(in.Waiters)
+		m.attempt.next = m.now + m.turn(Input{})
 	case in.Remaining <= 0 && m.attempt.ended == in.Token:
 		m.attempt.next = m.now + m.cfg.Retry // a lease that ends and does not go: no reason to hurry
 	default:
 		// Nobody waits for longer than a lease, whatever the answer says: the key may be
 		// deleted meanwhile, and nobody announces it.
-		m.attempt.next = m.now + min(max(in.Remaining, 0), m.cfg.Lease) + roundUp + m.spread(in.Waiters)
+		m.attempt.next = m.now + min(max(in.Remaining, 0), m.cfg.Lease) + roundUp + m.spread()
 	}
 	m.attempt.ended = 0
 	if in.Remaining <= 0 {
@@ -186,21 +188,19 @@ func (m *Machine) hintReleased(in Input) {
 		return
 	}
 	a.freed = in.Token
-	if in.Holder != "" && in.Holder != m.cfg.ID { // handed over to somebody else
-		if m.role == Follower {
-			a.next = min(a.next, max(a.notBefore, a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters)))
-		}
-		return
-	}
-	if in.Holder == m.cfg.ID && m.role == Follower {
-		a.notBefore, a.next = 0, m.now // to us: nobody else may ask
-		return
-	}
+	m.count(in.Waiters)
+	ours := in.Holder == m.cfg.ID
 	switch {
+	case in.Holder != "" && in.Remaining > 0 && !ours: // handed over to somebody else
+		if m.role == Follower {
+			a.next = min(a.next, max(a.notBefore, a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread()))
+		}
+	case in.Remaining > 0 && ours && m.role == Follower:
+		a.notBefore, a.next = 0, m.now // to us: nobody else may ask
 	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
 		a.missed = in.Token
 	case m.role == Follower || m.role == Candidate:
-		a.next = min(a.next, max(a.notBefore, a.rest, m.now+m.turn(in.Waiters)))
+		a.next = min(a.next, max(a.notBefore, a.rest, m.now+m.turn(in)))
 	}
 }
 
@@ -209,6 +209,7 @@ func (m *Machine) hintReleased(in Input) {
 // try stays, whatever is announced.
 func (m *Machine) hintGranted(in Input) {
 	a := &m.attempt
+	m.count(in.Waiters)
 	if m.role != Follower || !m.started || in.Token <= m.floor || in.Token <= a.freed || in.Token <= a.heard {
 		return
 	}
@@ -217,7 +218,7 @@ func (m *Machine) hintGranted(in Input) {
 	// live who knows of it.
 	m.learn(in.Token)
 	a.notBefore = 0
-	a.next = max(a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread(in.Waiters))
+	a.next = max(a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread())
 }
 
 // learn notes a token that somebody else has: the next one must be larger.
@@ -227,18 +228,31 @@ func (m *Machine) learn(token uint64) {
 	}
 }
 
-// turn is when to try for a lease that was released just now. A few who wait all
-// try at once. Of many, each does with such a chance that about three of them do,
-// and else gives those a head start: most then hear of their success before their
-// own turn.
-func (m *Machine) turn(waiters int) time.Duration {
-	if waiters <= fewWaiters || m.random.next()%uint64(waiters) < eager {
+// turn is when to try for a lease that was released just now: at once for the one
+// that the store named, if it named one. The others give that one a head start of
+// the time in which the news of its success can come. Where nobody is named a few who
+// wait all try at once; of many, each does with such a chance that about three do.
+func (m *Machine) turn(in Input) time.Duration {
+	switch {
+	case in.Holder == m.cfg.ID:
 		return 0
+	case in.Holder != "":
+		return headStart + min(in.RoundTrip, m.cfg.Retry) + m.spread()
+	case m.waiters <= fewWaiters || m.random.next()%uint64(m.waiters) < eager:
+		return 0
+	default:
+		return headStart + m.spread()
 	}
-	return headStart + m.spread(waiters)
+}
+
+// count notes how many wait, if the store tells.
+func (m *Machine) count(waiters int) {
+	if waiters > 0 {
+		m.waiters = waiters
+	}
 }
 
 // spread is a random time that grows with the number of those who wait.
-func (m *Machine) spread(waiters int) time.Duration {
-	return m.jitter(min(time.Duration(max(waiters, fewWaiters))*perWaiter, m.cfg.Retry))
+func (m *Machine) spread() time.Duration {
+	return m.jitter(min(time.Duration(max(m.waiters, fewWaiters))*perWaiter, m.cfg.Retry))
 }

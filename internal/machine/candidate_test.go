@@ -49,6 +49,56 @@ func TestRefusedTriesWhenLeaseEnds(t *testing.T) {
 	}
 }
 
+// Whatever a store says is left of a lease, nobody waits for longer than a lease: the
+// key may be deleted meanwhile, and nobody announces that.
+func TestRefusedForHoursTriesAfterALease(t *testing.T) {
+	r := newRig(t)
+	q := r.next(Acquire)
+	r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: time.Hour})
+	refused := r.now
+	r.next(Acquire)
+	if d := r.now - refused - 15*sec; d < ms || d > 2*ms {
+		t.Errorf("tried %v after a lease, want 1ms to 2ms", d)
+	}
+}
+
+// Whom a release names asks at once. The others give that one a head start, of a
+// round trip where that is known, and ask then: it may be dead. What was under way
+// meanwhile may have been refused before.
+func TestNamedAsksFirst(t *testing.T) {
+	release := func(named string, roundTrip time.Duration) time.Duration {
+		r := newRig(t)
+		r.answer(r.next(Acquire), Held, 3)
+		r.wait(sec)
+		began := r.now
+		r.step(Input{Kind: HintReleased, Token: 3, Holder: named, RoundTrip: roundTrip})
+		r.next(Acquire)
+		return r.now - began
+	}
+	if d := release("n1", 40*ms); d != 0 {
+		t.Errorf("the one that is named asks %v later", d)
+	}
+	if d := release("n2", 0); d < ms || d > 2*ms {
+		t.Errorf("another one asks %v later, want 1ms to 2ms", d)
+	}
+	if d := release("n2", 40*ms); d < 41*ms || d > 42*ms {
+		t.Errorf("another one, 40ms away, asks %v later, want 41ms to 42ms", d)
+	}
+	if d := release("n2", 10*time.Hour); d > sec+2*ms {
+		t.Errorf("another one asks %v later, want no more than Retry besides", d)
+	}
+
+	r := newRig(t)
+	q := r.next(Acquire)
+	r.step(Input{Kind: HintReleased, Token: 3, Holder: "n2"})
+	r.answer(q, Held, 3)
+	refused := r.now
+	r.next(Acquire)
+	if d := r.now - refused; d > 2*ms {
+		t.Errorf("who was refused before the release asks again %v later", d)
+	}
+}
+
 // An acquisition that took longer than it is worth is released, not used: the
 // grant comes when less than a request time-out is left.
 func TestLateGrantIsReleased(t *testing.T) {
@@ -230,7 +280,9 @@ func TestLeaseThatEndsAndDoesNotGo(t *testing.T) {
 func TestTurns(t *testing.T) {
 	for waiters := range fewWaiters + 1 {
 		for seed := range uint64(100) {
-			if d := New(Config{Seed: seed, Retry: time.Second}).turn(waiters); d != 0 {
+			m := New(Config{ID: "n1", Seed: seed, Retry: time.Second})
+			m.count(waiters)
+			if d := m.turn(Input{}); d != 0 {
 				t.Fatalf("one of %d waits for %v", waiters, d)
 			}
 		}
@@ -239,7 +291,9 @@ func TestTurns(t *testing.T) {
 		const releases = 200
 		eager := 0
 		for seed := range uint64(releases * waiters) {
-			switch d := New(Config{Seed: seed, Retry: time.Second}).turn(waiters); {
+			m := New(Config{ID: "n1", Seed: seed, Retry: time.Second})
+			m.count(waiters)
+			switch d := m.turn(Input{}); {
 			case d == 0:
 				eager++
 			case d < time.Millisecond:

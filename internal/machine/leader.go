@@ -57,10 +57,13 @@ func (m *Machine) renew() {
 		return
 	}
 	m.term.lastSent = m.now
+	for m.term.tick <= m.now+m.early { // this one stands for them
+		m.term.tick += m.cfg.Renew
+	}
 	m.send(Request{
-		Call: Renew, Nonce: m.term.nonce, Token: m.term.token, TTL: m.cfg.Lease,
+		Call: Renew, Nonce: m.term.nonce, Token: m.term.token, TTL: m.cfg.Lease, Longest: m.longest,
 		Timeout: min(m.cfg.RequestTimeout, m.term.deadline-m.now),
-	}, m.now-m.term.renewAt)
+	}, max(0, m.now-m.term.renewAt))
 }
 
 func (m *Machine) renewAnswered(f flight, in Input) {

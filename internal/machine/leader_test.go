@@ -273,3 +273,62 @@ func TestOnceAndForEver(t *testing.T) {
 		}
 	}
 }
+
+// A renewal may be done up to a fiftieth of its interval early, and never earlier. It
+// stands for the one that was due, the next one keeps to the schedule, and an early
+// wake-up for anything else does nothing.
+func TestRenewalMayBeEarly(t *testing.T) {
+	const early = 100 * ms // of 5 s
+	r := newRig(t)
+	begun := r.elect(1)
+	if r.out.Wake != begun+5*sec || r.out.Early != r.out.Wake-early {
+		t.Fatalf("the leader wants to be woken from %v to %v after its begin, want from 4.9s to 5s", r.out.Early-begun, r.out.Wake-begun)
+	}
+	for n := range time.Duration(6) {
+		due := begun + (n+1)*5*sec
+		r.now = due - early - 1
+		r.step(Input{})
+		if r.sees(Renew) != 0 || r.out.Wake != due || r.out.Early != due-early {
+			t.Fatalf("a nanosecond before its time: %d renewals, and it wants to be woken from %v to %v", r.sees(Renew), r.out.Early-begun, r.out.Wake-begun)
+		}
+		r.now++
+		r.step(Input{})
+		q := r.next(Renew)
+		if r.out.Early != r.out.Wake {
+			t.Errorf("under way it wants to be woken from %v to %v", r.out.Early-begun, r.out.Wake-begun)
+		}
+		r.wait(ms)
+		r.answer(q, Done, 0)
+		if got, want := r.m.term.deadline, due-early+usable; got != want {
+			t.Errorf("extended until %v, want %v: from when it was sent", got-begun, want-begun)
+		}
+	}
+	for _, extended := range r.saw(Extended) {
+		if extended.Late != 0 {
+			t.Errorf("late by %v", extended.Late)
+		}
+	}
+	follower := newRig(t)
+	follower.answer(follower.next(Acquire), Held, 7)
+	if follower.out.Early != follower.out.Wake {
+		t.Errorf("a follower wants to be woken from %v to %v", follower.out.Early, follower.out.Wake)
+	}
+}
+
+// A renewal that failed early is repeated in its time, and the repetition stands for
+// the one of the schedule if that is due by then.
+func TestRepetitionIsOfTheSchedule(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Early = time.Second })
+	begun := r.elect(1)
+	r.now = begun + 4*sec
+	r.step(Input{})
+	r.answer(r.next(Renew), Unknown, 0)
+	r.now = begun + 5*sec
+	r.step(Input{})
+	q := r.next(Renew)
+	r.wait(10 * ms)
+	r.answer(q, Done, 0)
+	if r.out.Wake != begun+10*sec {
+		t.Errorf("woken at %v, want 10s", r.out.Wake-begun)
+	}
+}

@@ -7,7 +7,9 @@
 // Whoever runs a Machine must
 //
 //   - call Step with Start once, and then with every answer, hint and order,
-//     and with Wake at Output.Wake at the latest (earlier is harmless);
+//     and with Wake at Output.Wake at the latest. Earlier is harmless, and from
+//     Output.Early on it does what is due then: so machines of one process can be
+//     woken together;
 //   - apply Output.Transitions before it sends Output.Requests: a belief is
 //     taken back before anything else happens;
 //   - send every request after the Step that made it (the lease counts from
@@ -33,11 +35,13 @@ type Config struct {
 	Seed uint64 // of jitter and nonces
 
 	Lease          time.Duration // whole milliseconds
+	LongestLease   time.Duration // of all candidates' leases, as this one counts on; at least Lease
 	Renew          time.Duration // from one renewal to the next
 	Retry          time.Duration // pause after a request that failed
 	RequestTimeout time.Duration // after which a request is given up
 	DrainTimeout   time.Duration // for the work to end after a resignation or a stop
 	Drift          float64       // tolerated difference of clock rates, as a share
+	Early          time.Duration // by how much a renewal may be early; a fiftieth of Renew, in whole milliseconds, if it is 0; below 0: by nothing
 
 	MaxInFlight int  // requests without an answer, those given up included; 0 means 8
 	Once        bool // stop after one term
@@ -50,10 +54,12 @@ type Config struct {
 // and the other durations in proportion to it.
 func (c Config) WithDefaults() Config {
 	setDefault(&c.Lease, 15*time.Second)
+	setDefault(&c.LongestLease, c.Lease)
 	setDefault(&c.Renew, c.Lease/3)
 	setDefault(&c.Retry, c.Renew/5)
 	setDefault(&c.RequestTimeout, c.Renew/2)
 	setDefault(&c.DrainTimeout, 2*c.Lease)
+	setDefault(&c.Early, (c.Renew / 50).Truncate(time.Millisecond))
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = 8
 	}
@@ -78,6 +84,7 @@ func (c Config) Usable() time.Duration {
 type Machine struct {
 	cfg    Config
 	usable time.Duration
+	early  time.Duration // by how much a renewal may be
 	random splitmix
 	choose func(most time.Duration) time.Duration // in place of random times; see Choose
 
@@ -91,6 +98,8 @@ type Machine struct {
 	attempt attempt
 	term    term
 	leader  seen
+	waiters int           // as the store said last; 0: it has not
+	longest time.Duration // that any lease may last, as far as is known
 
 	floor      uint64 // highest token that an answer named
 	lastNumber uint64
@@ -118,8 +127,10 @@ func New(cfg Config) *Machine {
 	return &Machine{
 		cfg:        cfg,
 		usable:     cfg.Usable(),
+		early:      max(0, cfg.Early),
 		random:     splitmix(cfg.Seed),
 		floor:      cfg.Floor,
+		longest:    cfg.LongestLease,
 		lastNumber: cfg.FirstRequest,
 		hangsAt:    Never,
 	}
@@ -130,6 +141,10 @@ func (m *Machine) Role() Role { return m.role }
 
 // Floor is the highest token that the machine knows of.
 func (m *Machine) Floor() uint64 { return m.floor }
+
+// LongestLease is how long any lease of the election may last, as far as the machine
+// knows.
+func (m *Machine) LongestLease() time.Duration { return m.longest }
 
 // LastRequest is the number of the last request.
 func (m *Machine) LastRequest() uint64 { return m.lastNumber }
@@ -142,15 +157,24 @@ func (m *Machine) Err() error { return m.err }
 // last Step counts as that of the last Step.
 func (m *Machine) Step(now time.Duration, in Input) Output {
 	m.now = max(m.now, now)
-	m.requests = m.requests[:0]
-	m.transitions = m.transitions[:0]
+	m.requests, m.transitions = reused(m.requests), reused(m.transitions)
 
 	// What time has ended is ended before the input is looked at. So a reply
 	// that arrives after the deadline finds no belief that it could extend.
 	m.lapse()
 	m.take(in)
 	m.act()
-	return Output{Requests: m.requests, Transitions: m.transitions, Wake: m.wake(), Done: m.done()}
+	wake, early := m.wake()
+	return Output{Requests: m.requests, Transitions: m.transitions, Wake: wake, Early: early, Done: m.done()}
+}
+
+// reused is the room of the last step, unless that was an unusual one: there may be
+// thousands of machines, most of which wait.
+func reused[T any](last []T) []T {
+	if cap(last) > 1 {
+		return nil
+	}
+	return last[:0]
 }
 
 func (m *Machine) lapse() {
@@ -198,7 +222,7 @@ func (m *Machine) act() {
 			m.tryAgain()
 		}
 	case Leader, Draining:
-		if !m.inFlight(Renew, m.term.nonce) && m.now >= m.term.renewAt {
+		if !m.inFlight(Renew, m.term.nonce) && m.now >= m.term.renewAt-m.early {
 			m.renew()
 		}
 	}
@@ -208,7 +232,18 @@ func (m *Machine) act() {
 // term still runs.
 func (m *Machine) competes() bool { return m.started && !m.term.goesOn() }
 
-func (m *Machine) wake() time.Duration {
+// wake is when the machine wants to be woken at the latest, and from when on that
+// does what is due then: nothing but a renewal may be early.
+func (m *Machine) wake() (at, early time.Duration) {
+	at = m.fixed()
+	if !believes(m.role) || m.inFlight(Renew, m.term.nonce) {
+		return at, at
+	}
+	return min(at, m.term.renewAt), min(at, m.term.renewAt-m.early)
+}
+
+// fixed is the next moment at which something is due but a renewal.
+func (m *Machine) fixed() time.Duration {
 	if m.done() {
 		return Never
 	}
@@ -224,9 +259,6 @@ func (m *Machine) wake() time.Duration {
 		}
 	case Leader, Draining:
 		at = m.term.deadline
-		if !m.inFlight(Renew, m.term.nonce) {
-			at = min(at, m.term.renewAt)
-		}
 		if m.role == Draining {
 			at = min(at, m.term.drainBy)
 		}

@@ -174,6 +174,9 @@ func (m *Machine) sendReleases() {
 		}
 		r.sent = true
 		request := Request{Call: Release, Nonce: r.nonce, Token: r.token, Timeout: m.cfg.RequestTimeout}
+		if !m.stopping {
+			request.TTL, request.Longest = m.cfg.Lease, m.longest // it goes on to compete
+		}
 		if r.to != "" {
 			request.To, request.Reserve = r.to, m.reserve()
 		}

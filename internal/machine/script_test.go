@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,8 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
+	"github.com/recount-io/recount/internal/situation"
 )
+
+var rewrite = flag.Bool("rewrite", false, "write the files in testdata anew")
 
 // Each file in testdata is a situation, named after it: what is done to one
 // machine, and what the machine makes of it. Written anew with
@@ -56,12 +59,8 @@ func TestScripts(t *testing.T) {
 				t.Fatalf("%s does not begin with a comment that says what the situation is and what must be seen; %v", file, err)
 			}
 			s := newScript(t)
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				s.T, s.rig.T = t, t
-				line := words{T: t, place: d.Pos, args: append([]datadriven.CmdArg{{Key: d.Cmd}}, d.CmdArgs...)}
-				if d.Input != "" {
-					line.fatalf("one command at a time, and ---- below it")
-				}
+			situation.Run(t, file, *rewrite, func(d *situation.Command) string {
+				line := words{T: t, place: d.Pos, args: append([]situation.Arg{{Key: d.Cmd}}, d.CmdArgs...)}
 				text := s.command(&line)
 				line.end()
 				return text
@@ -192,7 +191,7 @@ func (s *script) input(line *words, name string) Input {
 type words struct {
 	*testing.T
 	place string
-	args  []datadriven.CmdArg
+	args  []situation.Arg
 }
 
 func (w *words) fatalf(format string, args ...any) {
@@ -212,7 +211,7 @@ func (w *words) next() string {
 
 // value takes what key= says, "" if it is not there.
 func (w *words) value(key string) string {
-	i := slices.IndexFunc(w.args, func(a datadriven.CmdArg) bool { return a.Key == key && len(a.Vals) == 1 })
+	i := slices.IndexFunc(w.args, func(a situation.Arg) bool { return a.Key == key && len(a.Vals) == 1 })
 	if i < 0 {
 		return ""
 	}
@@ -223,7 +222,7 @@ func (w *words) value(key string) string {
 
 // flag takes a word without a value from wherever it stands.
 func (w *words) flag(key string) bool {
-	i := slices.IndexFunc(w.args, func(a datadriven.CmdArg) bool { return a.Key == key && len(a.Vals) == 0 })
+	i := slices.IndexFunc(w.args, func(a situation.Arg) bool { return a.Key == key && len(a.Vals) == 0 })
 	if i >= 0 {
 		w.args = slices.Delete(w.args, i, i+1)
 	}

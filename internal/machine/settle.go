@@ -10,7 +10,10 @@ import (
 func (m *Machine) Choose(f func(most time.Duration) time.Duration) { m.choose = f }
 
 // Wake is when the machine wants to be woken, as the last step's Output said.
-func (m *Machine) Wake() time.Duration { return m.wake() }
+func (m *Machine) Wake() time.Duration {
+	at, _ := m.wake()
+	return at
+}
 
 // Clone returns an independent copy of the machine.
 func (m *Machine) Clone() *Machine {
@@ -27,7 +30,7 @@ func (m *Machine) Clone() *Machine {
 // announced, the alarms of a silent store and of what hangs, the error that ended it. now must not
 // be before the last step.
 func (m *Machine) Settle(now time.Duration) {
-	m.err, m.leader = nil, seen{}
+	m.err, m.leader, m.waiters = nil, seen{}, 0
 	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
 	m.settleFlights(now)
 	m.settleAttempt(now)

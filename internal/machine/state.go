@@ -111,7 +111,7 @@ func (r *reader) time() time.Duration { return r.now + SpanOf(r.byte()) }
 func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	r := reader{bytes: b, now: now}
 	m.now, m.err, m.doneBy, m.lastNumber = 0, nil, 0, 0
-	m.attempt, m.term, m.leader = attempt{}, term{}, seen{}
+	m.attempt, m.term, m.leader, m.waiters = attempt{}, term{}, seen{}, 0
 	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
 	m.flights, m.releases = m.flights[:0], m.releases[:0]
 	a, t := &m.attempt, &m.term

@@ -19,6 +19,7 @@ import (
 var unwritten = map[string]string{
 	"cfg":            "settings are the same in all states of a world",
 	"usable":         "it follows from the settings",
+	"early":          "it follows from the settings",
 	"random":         "Choose takes its place",
 	"choose":         "it belongs to whoever searches",
 	"now":            "times are written as seen from the present, which is no earlier",
@@ -30,6 +31,8 @@ var unwritten = map[string]string{
 	"silentSince":    "as silent",
 	"unreachable":    "as silent",
 	"hangsAt":        "as silent",
+	"longest":        "all leases of a world are alike",
+	"waiters":        "it spreads tries, and Choose takes the place of that",
 	"requests":       "they are the last step's output",
 	"transitions":    "they are the last step's output",
 	"attempt.count":  "it makes nonces differ, and those are named anew",
@@ -56,7 +59,8 @@ type sample struct {
 // from before the step.
 func walk(seed uint64, steps int, show func(before, after sample, in Input)) {
 	dice := splitmix(seed)
-	m := New(Config{ID: "n1", Lease: 9 * ms, Renew: 2 * ms, Retry: 2 * ms, RequestTimeout: 2 * ms, DrainTimeout: 5 * ms, MaxInFlight: 3})
+	early := time.Duration(dice.next()%2) * ms // of some, renewals may be early
+	m := New(Config{ID: "n1", Lease: 9 * ms, Renew: 2 * ms, Retry: 2 * ms, RequestTimeout: 2 * ms, DrainTimeout: 5 * ms, MaxInFlight: 3, Early: early})
 	now := 100 * ms
 	m.Choose(func(most time.Duration) time.Duration { return most / ms * ms })
 	m.Step(now, Input{Kind: Start})
@@ -171,7 +175,7 @@ func TestStateDecidesAlike(t *testing.T) {
 					t.Fatalf("seed %d: at %v, after %+v: one is\n%v and the other\n%v", seed, now, both[0], x, y)
 				}
 				a.silent, b.silent, a.hangsAt, b.hangsAt = false, false, Never, Never // nobody decides anything by the alarms
-				if x, y := max(a.wake(), now), max(b.wake(), now); x != y {
+				if x, y := max(a.Wake(), now), max(b.Wake(), now); x != y {
 					t.Fatalf("seed %d: at %v, after %+v: one is woken at %v and the other at %v", seed, now, both[0], x, y)
 				}
 				compared++

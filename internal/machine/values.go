@@ -13,7 +13,7 @@ const (
 	Wake         InputKind = iota // time has passed
 	Start                         // begin to compete
 	Answer                        // a request ended: Request, Result and what belongs to it
-	HintReleased                  // the store announced the end of Token's term: Waiters; Holder is who alone gets the lease for Remaining, if not empty
+	HintReleased                  // the store announced the end of Token's term: Waiters, RoundTrip; Holder, if not empty, is who alone gets the lease for Remaining, and who may ask first if that is 0
 	HintGranted                   // the store announced Token's term: Remaining, Waiters
 	Resign                        // end the term of Token; 0 means whichever there is. Holder is the successor, if there is one
 	WorkEnded                     // the work of Token's term has ended; Calling; a non-nil Err is fatal
@@ -44,7 +44,9 @@ type Input struct {
 	Holder    string
 	Remaining time.Duration
 	Waiters   int
-	Calling   bool // callbacks of the term go on: Returned follows
+	Longest   time.Duration // Held: how long leases may last, as the store knows; 0: it does not
+	RoundTrip time.Duration // of a request lately; 0: unknown
+	Calling   bool          // callbacks of the term go on: Returned follows
 	Err       error
 }
 
@@ -65,7 +67,8 @@ type Request struct {
 	Call    Call
 	Nonce   string
 	Token   uint64        // Renew, Release
-	TTL     time.Duration // Acquire, Renew
+	TTL     time.Duration // Acquire, Renew; Release: what it asks for next, 0 if it stops
+	Longest time.Duration // Acquire, Renew: how long any lease of the election may last
 	Floor   uint64        // Acquire
 	To      string        // Release: the successor; may be empty
 	Reserve time.Duration // Release: for how long nobody but To gets the lease
@@ -138,6 +141,7 @@ type Output struct {
 	Requests    []Request
 	Transitions []Transition
 	Wake        time.Duration // call Step at this time at the latest
+	Early       time.Duration // from this time on, a Step does what is due at Wake
 	Done        bool          // nothing will ever come out again
 }
 

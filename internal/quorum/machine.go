@@ -117,8 +117,9 @@ type Request struct {
 type Ending struct {
 	Call    uint64
 	Outcome Outcome
-	Token   uint64 // Done, of a call that acquires
-	Waiters int    // of a call that acquires: the sum of what the nodes said
+	Token   uint64        // Done, of a call that acquires
+	Waiters int           // of a call that acquires: the sum of what the nodes said
+	Longest time.Duration // Denied: the longest that any node knows of
 
 	// Denied, of a call that acquires: who holds the most nodes, if anybody does,
 	// and how long to wait before the next try.

@@ -42,6 +42,7 @@ func (m *Machine) deny(k *call) {
 	for _, d := range k.refused.Denials {
 		if d != nil {
 			e.Waiters += d.Waiters
+			e.Longest = max(e.Longest, d.Longest)
 		}
 	}
 	m.Tell(e.Rival.Token)

@@ -12,6 +12,7 @@ type Denial struct {
 	Withheld  bool          // the node grants nothing to anybody for a while
 	Remaining time.Duration // until the node can be free, counted from At
 	Waiters   int           // as far as it knows
+	Longest   time.Duration // how long any lease may last, as it knows
 	At        time.Duration // when it said so: the machine notes it
 }
 

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
 	"github.com/recount-io/recount/internal/quorum"
+	"github.com/recount-io/recount/internal/situation"
 )
+
+var rewrite = flag.Bool("rewrite", false, "write the files in testdata anew")
 
 // Each file in testdata is a situation, named after it: what is done to one
 // machine, and what the machine makes of it. Written anew with
@@ -47,7 +49,7 @@ func TestScripts(t *testing.T) {
 				t.Fatalf("%s does not begin with a comment that says what the situation is and what must be seen; %v", file, err)
 			}
 			s := newScript(3)
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return s.command(t, d) })
+			situation.Run(t, file, *rewrite, func(d *situation.Command) string { return s.command(t, d) })
 		})
 	}
 }
@@ -64,8 +66,8 @@ func newScript(nodes int) *script {
 	return &script{m: quorum.New(quorum.Config{Nodes: nodes}), wake: quorum.Never}
 }
 
-func (s *script) command(t *testing.T, d *datadriven.TestData) string {
-	args := append([]datadriven.CmdArg{{Key: d.Cmd}}, d.CmdArgs...)
+func (s *script) command(t *testing.T, d *situation.Command) string {
+	args := append([]situation.Arg{{Key: d.Cmd}}, d.CmdArgs...)
 	switch d.Cmd {
 	case "nodes":
 		var n int
@@ -105,7 +107,7 @@ var verdicts = map[string]quorum.Verdict{
 }
 
 // input reads an input.
-func (s *script) input(args []datadriven.CmdArg) (in quorum.Input, err error) {
+func (s *script) input(args []situation.Arg) (in quorum.Input, err error) {
 	kind, known := kinds[args[0].Key]
 	if !known || len(args) < 2 {
 		return in, fmt.Errorf("no command: %v", args)
@@ -127,7 +129,7 @@ func (s *script) input(args []datadriven.CmdArg) (in quorum.Input, err error) {
 }
 
 // detail reads one word of an input.
-func detail(in *quorum.Input, arg datadriven.CmdArg) (err error) {
+func detail(in *quorum.Input, arg situation.Arg) (err error) {
 	if v, is := verdicts[arg.Key]; is && in.Kind == quorum.Answer {
 		in.Verdict = v
 		if v > quorum.No {

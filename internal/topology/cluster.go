@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // Programs that are needed on PATH. Debian has them in the packages

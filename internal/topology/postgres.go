@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // defaultPort names the socket of a server that listens on no port.

@@ -16,8 +16,6 @@ const (
 	slowed    = "a candidate's clock runs slower than the configured drift allows for: the fence is what protects"
 	uncounted = "the store loses its count of tokens before every candidate has heard of the last one"
 	divided   = "the store is two stores for a while, or goes back to what it was: an order of its answers that one lease could have given is not owed"
-	unequal   = "the store forgets how long the longest lease lasts, and leases differ: it cannot know for how long to grant nobody a lease"
-	repaired  = "leases differ, and whoever finds one without an end gives it that of its own: it may end before its time, and nobody else gets it until then"
 	estranged = "a stranger's value stands where the lease was"
 	unowed    = "faults overlap or follow each other too soon: how long a failover has to take is not known"
 	stays     = "the leader does not change in this case"
@@ -60,13 +58,6 @@ func (c *Case) excuse(step *faults.Step) {
 		c.Waived[checker.LeaseLinearizable] = divided
 	case faults.KeyOverwritten:
 		c.Waived[checker.LeaseLinearizable] = estranged
-	case faults.TTLRemoved:
-		if c.LongLease > 0 {
-			c.Waived[checker.LeaseLinearizable] = repaired
-		}
-	}
-	if c.LongLease > 0 && forgets(step.Fault) {
-		c.Waived[checker.AtMostOneLeader] = unequal
 	}
 	if effect.Shorten > 0 && !c.Steadfast {
 		c.Waived[checker.AtMostOneLeader] = shortened

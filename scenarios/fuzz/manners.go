@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/recount-io/recount/faults"
 )
 
 // Manners are what is different about an election and its candidates beside timings
@@ -13,7 +11,7 @@ import (
 // world.
 type Manners struct {
 	Tokens    uint64        // that the election has had before
-	LongLease time.Duration // of every other candidate; 0: that of the others
+	LongLease time.Duration // of every other candidate, and what all count on; 0: that of the others
 	HandsOver bool          // a leader that resigns hands over to another candidate
 }
 
@@ -42,17 +40,6 @@ func (c *Case) reserved() time.Duration {
 		return 0
 	}
 	return 2*requestTimeout(c.Timings) + c.Timings.Retry
-}
-
-// forgets tells whether the store may forget what it knew of the last lease besides
-// the lease itself.
-func forgets(f faults.Fault) bool {
-	switch f.(type) {
-	case faults.KeyDeleted, faults.Eviction, faults.KeyOverwritten, faults.TTLRemoved:
-		return false
-	default:
-		return f.Effect().Void
-	}
 }
 
 func (m *Manners) validate(lease time.Duration) error {

@@ -70,7 +70,7 @@ func refusals() []Mutant {
 			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns},
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
 				reply := redismodel.Acquire.Run(c)
-				if len(reply.Items) == 6 {
+				if len(reply.Items) == 7 {
 					reply.Items[3] = redismodel.Integer(c.Int(c.Args[2]))
 				}
 				return reply

@@ -51,7 +51,7 @@ func texts() []Mutant {
 			Breaks: lease, Subject: reworded("local held = value == ARGV[1]", "local held = value", "release"),
 		}, {
 			Name: "text-counts-once", Where: Text, What: "acquire counts the token up where the count is new, and else hands out the last one again",
-			Breaks: tokens, Subject: reworded("  redis.call('INCR', counter)\n", "  if seed or last == '0' then redis.call('INCR', counter) end\n", "acquire"),
+			Breaks: tokens, Subject: reworded("local token = after(last)", "local token = (seed or last == '0') and after(last) or last", "acquire"),
 		}, {
 			Name: "text-clock-of-seconds", Where: Text, What: "the scripts' clock stands still within a second",
 			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
@@ -61,28 +61,28 @@ func texts() []Mutant {
 			Breaks: lease, Subject: reworded("'master_replid:(%w+)'", "'replid:(%s+)'", "acquire", "renew"),
 		}, {
 			Name: "text-quarantine-once", Where: Text, What: "a server that remembers nothing refuses once, and notes now as the end of what it may have forgotten",
-			Breaks: lease, Subject: reworded("'unsure', now + longest, 'longest'", "'unsure', now, 'longest'", "acquire"),
+			Breaks: lease, Subject: reworded("'unsure', unsure, 'longest'", "'unsure', now, 'longest'", "acquire"),
 		}, {
 			Name: "text-own-lease-again", Where: Text, What: "acquire knows a lease again by the candidate alone: one of an earlier attempt counts as granted to this one",
 			Breaks: append([]checker.Promise{checker.AtMostOneLeader}, tokens...), Subject: reworded("if held ~= nonce or holder ~= id then", "if holder ~= id then", "acquire"),
 		}, {
 			Name: "text-renews-where-granted", Where: Text, What: "a server that did not grant the lease, or has been restarted since, says yes to a renewal and does nothing",
 			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
-			Subject: reworded("    hold(lease, guard, ARGV[1], known, now + ttl, ttl)\n", "", "renew"),
+			Subject: reworded("  redis.call('PEXPIREAT', lease, now + ttl)\n", "  if not known or redis.call('HGET', guard, 'history') == known then redis.call('PEXPIREAT', lease, now + ttl) end\n", "renew"),
 		}, {
 			Name: "text-end-joined", Where: Text, What: "the end of a granted lease is the time and its length written one after the other, and not their sum",
 			Breaks:  []checker.Promise{checker.LeaderReturns, checker.LeaseLinearizable, checker.FailoverBound},
-			Subject: reworded("hold(lease, guard, value, known, now + ttl, ttl)", "hold(lease, guard, value, known, now .. ttl, ttl)", "acquire"),
+			Subject: reworded("hold(guard, value, known, now + ttl, ttl, longest)", "hold(guard, value, known, now .. ttl, ttl, longest)", "acquire"),
 		}, {
 			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a grant has its token and its length in the wrong order",
 			Breaks:  []checker.Promise{checker.Stable, checker.FailoverBound, checker.LeaderReturns},
-			Subject: reworded("'granted ' .. token .. ' ' .. ttl", "'granted ' .. ttl .. ' ' .. token", "acquire"),
+			Subject: reworded("'granted ' .. token .. ' ' .. ARGV[3]", "'granted ' .. ARGV[3] .. ' ' .. token", "acquire"),
 		}, {
 			Name: "text-repair-forgotten", Where: Text, What: "who finds a lease without a time to live leaves it so",
-			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("    redis.call('PEXPIRE', lease, usual)\n", "", "acquire"),
+			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("      redis.call('PEXPIRE', lease, most)\n", "", "acquire"),
 		}, {
 			Name: "text-release-stays-noted", Where: Text, What: "release ends the lease, and the guard still says that it lasts",
-			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns}, Subject: reworded("if over then redis.call('HSET', guard, 'until', 0) end\n", "", "release"),
+			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns}, Subject: reworded("if over then redis.call('HSET', guard, 'until', now) end\n", "", "release"),
 		},
 	}
 }

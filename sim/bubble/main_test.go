@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/recount-io/recount/internal/bubbletest"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 )
 
 func TestMain(m *testing.M) { os.Exit(bubbletest.Main(m)) }

@@ -115,7 +115,7 @@ func (s *store) create() {
 		protect = "2"
 	}
 	s.server.With(func(do Do) {
-		do("EVAL", scripts.Create(), "3", s.keys.lease, s.keys.counter, s.keys.guard, protect)
+		do("EVAL", scripts.Create(), "4", s.keys.lease, s.keys.counter, s.keys.guard, prefix+"witness", protect)
 	})
 }
 

@@ -5,10 +5,10 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 )
 
 // carryOut carries out a plan in a bubble of its own.

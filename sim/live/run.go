@@ -376,7 +376,7 @@ func (r *run) deleteKeys(prefix string) error {
 	defer cancel()
 	var errs []error
 	for _, p := range r.world.parts {
-		keys := p.store.Keys("e1")
+		keys := append(p.store.Keys("e1"), p.store.Witness()) // of this run alone, as its prefix is
 		if len(r.session.options.Command) > 0 || r.taps != nil {
 			found := p.direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
 			for found.Next(ctx) {

@@ -57,6 +57,10 @@ type command struct {
 	ttl   time.Duration
 	to    string // release: the successor, if there is one
 
+	longest time.Duration // acquire, renew: how long any lease may last; ttl if that is longer
+	protect string        // renew: see protection
+	epoch   uint64        // of the client, when it was made
+
 	reserve time.Duration // for the successor
 
 	args  []string // of a bare command
@@ -81,6 +85,20 @@ type client struct {
 	idle  int    // connections that are open and free
 	open  []*call
 	free  []*call
+
+	epoch  uint64        // counts what may have brought another server behind the address
+	looked uint64        // the epoch of the last renewal that looked for one, and one more; 0: none has
+	at     time.Duration // when it did
+}
+
+// protection is what a renewal asks the script to look at: as the production store,
+// for another server only if something has happened to a connection since it looked
+// last, or a lease ago.
+func (c *client) protection(cmd *command) string {
+	if c.store.protect != "2" && c.looked == cmd.epoch+1 && c.run.now-c.at < cmd.ttl {
+		return ""
+	}
+	return c.store.protect
 }
 
 // ask makes a call. Its owner is told the outcome after timeout at the latest.
@@ -88,6 +106,8 @@ func (c *client) ask(owner caller, cmd command, timeout time.Duration) {
 	k := c.take()
 	k.owner, k.command = owner, cmd
 	k.deadline = c.run.now + timeout
+	k.command.epoch = c.epoch
+	k.command.protect = c.protection(&k.command)
 	k.repeats = 0
 	k.op = history.Event{}
 	if !cmd.quiet {
@@ -121,6 +141,7 @@ func (k *call) begin() {
 		k.breaks()
 		return
 	}
+	c.epoch++
 	k.send(greeted)
 }
 
@@ -129,7 +150,10 @@ func (k *call) invoke() {
 	c, cmd := k.client, &k.command
 	k.op = history.Event{
 		Kind: history.Invoke, Node: c.node.name, Op: c.run.nextOp(), Call: cmd.call,
-		Nonce: cmd.nonce, Try: cmd.try, Token: cmd.token, TTL: cmd.ttl,
+		Nonce: cmd.nonce, Try: cmd.try, Token: cmd.token,
+	}
+	if cmd.call != history.Release {
+		k.op.TTL = cmd.ttl
 	}
 	c.run.add(k.op)
 }
@@ -227,6 +251,9 @@ func (k *call) settle() {
 	if !k.closed {
 		k.client.idle++
 	}
+	if cmd := &k.command; cmd.call == history.Renew && cmd.protect != "" && k.outcome.input.Result != machine.Unknown {
+		k.client.looked, k.client.at = cmd.epoch+1, k.client.run.now
+	}
 	k.finish()
 }
 
@@ -249,6 +276,7 @@ func (k *call) fail(err error) {
 	if errors.Is(err, errBroken) && k.repeat() {
 		return
 	}
+	k.client.epoch++
 	k.outcome = outcome{input: machine.Input{Result: machine.Unknown, Err: err}}
 	k.finish()
 }

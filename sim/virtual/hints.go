@@ -160,33 +160,26 @@ func (s *store) published(at *server, message string) {
 	}
 }
 
-// parseHint reads what the scripts publish: "released TOKEN WAITERS", perhaps
-// with "MILLISECONDS ID", or "granted TOKEN MILLISECONDS WAITERS".
+// parseHint reads what the scripts publish: "released TOKEN", perhaps with
+// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS".
 func parseHint(text string) (machine.Input, bool) {
-	heir := ""
-	if parts := strings.SplitN(text, " ", 5); len(parts) == 5 {
-		heir, text = parts[4], strings.Join(parts[:4], " ")
-	}
-	kind, rest, _ := strings.Cut(text, " ")
-	var numbers [3]uint64
-	n := 0
-	for field := range strings.SplitSeq(rest, " ") {
-		value, err := strconv.ParseUint(field, 10, 64)
-		if err != nil || n == len(numbers) {
+	parts := strings.SplitN(text, " ", 4)
+	var numbers [2]uint64
+	for i := range min(len(parts)-1, len(numbers)) {
+		value, err := strconv.ParseUint(parts[i+1], 10, 64)
+		if err != nil {
 			return machine.Input{}, false
 		}
-		numbers[n] = value
-		n++
+		numbers[i] = value
 	}
-	switch {
-	case kind == "released" && n == 2:
-		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Waiters: int(numbers[1])}, true
-	case kind == "released" && n == 3 && heir != "":
-		reserved := time.Duration(numbers[2]) * time.Millisecond
-		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Waiters: int(numbers[1]), Holder: heir, Remaining: reserved}, true
-	case kind == "granted" && n == 3 && heir == "":
-		remaining := time.Duration(numbers[1]) * time.Millisecond
-		return machine.Input{Kind: machine.HintGranted, Token: numbers[0], Remaining: remaining, Waiters: int(numbers[2])}, true
+	span := time.Duration(numbers[1]) * time.Millisecond
+	switch kind := parts[0]; {
+	case kind == "released" && len(parts) == 2:
+		return machine.Input{Kind: machine.HintReleased, Token: numbers[0]}, true
+	case kind == "released" && len(parts) == 4 && parts[3] != "":
+		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Holder: parts[3], Remaining: span}, true
+	case kind == "granted" && len(parts) == 3:
+		return machine.Input{Kind: machine.HintGranted, Token: numbers[0], Remaining: span}, true
 	default:
 		return machine.Input{}, false
 	}

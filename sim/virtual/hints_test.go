@@ -67,7 +67,7 @@ func TestHintsKeepTheirOrder(t *testing.T) {
 				n.subscriptions[0].breaks()
 			default:
 				sent++
-				r.store.model.Do(r.store.now(), "PUBLISH", r.store.channel, "released "+decimal(sent)+" 1")
+				r.store.model.Do(r.store.now(), "PUBLISH", r.store.channel, "released "+decimal(sent))
 			}
 			r.to(r.now + time.Duration(rapid.IntRange(0, 40).Draw(rt, "ms"))*ms)
 		}
@@ -87,14 +87,16 @@ func TestHintsKeepTheirOrder(t *testing.T) {
 // Only what the scripts publish is a hint.
 func TestParseHint(t *testing.T) {
 	for text, want := range map[string]machine.Input{
-		"released 7 3":     {Kind: machine.HintReleased, Token: 7, Waiters: 3},
-		"granted 7 3000 2": {Kind: machine.HintGranted, Token: 7, Remaining: 3 * time.Second, Waiters: 2},
+		"released 7":           {Kind: machine.HintReleased, Token: 7},
+		"released 7 0 n2":      {Kind: machine.HintReleased, Token: 7, Holder: "n2"},
+		"released 7 400 an n2": {Kind: machine.HintReleased, Token: 7, Holder: "an n2", Remaining: 400 * ms},
+		"granted 7 3000":       {Kind: machine.HintGranted, Token: 7, Remaining: 3 * time.Second},
 	} {
 		if got, ok := parseHint(text); !ok || got != want {
 			t.Errorf("%q is %+v, %t", text, got, ok)
 		}
 	}
-	for _, text := range []string{"", "released", "released 7", "released 7 3 1", "granted 7 3", "granted 7 3 2 1", "taken 7 3", "released x 3", "released -7 3"} {
+	for _, text := range []string{"", "released", "released 7 3", "released 7 3 ", "granted 7", "granted 7 3 2", "taken 7 3", "released x 3", "released -7 3"} {
 		if got, ok := parseHint(text); ok {
 			t.Errorf("%q is %+v", text, got)
 		}

@@ -279,7 +279,7 @@ type hostStore struct{ *host }
 
 func (s hostStore) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
 	s.ask(command{
-		call: history.Acquire, id: a.ID, nonce: a.Nonce, try: a.Request, ttl: a.TTL, floor: a.Floor,
+		call: history.Acquire, id: a.ID, nonce: a.Nonce, try: a.Request, ttl: a.TTL, longest: max(a.Longest, s.node.run.spec.LongLease), floor: a.Floor,
 	}, timeout)
 	in := &s.outcome.input
 	if in.Result == machine.Held {
@@ -302,7 +302,7 @@ func (s hostStore) Release(l elector.Lease, timeout time.Duration) error {
 
 func (s hostStore) own(call history.Call, l elector.Lease, timeout time.Duration) error {
 	s.ask(command{
-		call: call, id: l.ID, nonce: l.Nonce, token: l.Token, try: l.Request, ttl: l.TTL,
+		call: call, id: l.ID, nonce: l.Nonce, token: l.Token, try: l.Request, ttl: l.TTL, longest: max(l.Longest, s.node.run.spec.LongLease),
 		value: leaseValue(l.Token, l.Nonce, l.ID),
 	}, timeout)
 	return s.failure()

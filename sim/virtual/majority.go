@@ -131,7 +131,7 @@ func told(number uint64, in *machine.Input) quorum.Input {
 	if in.Result == machine.Held {
 		answer.Token, answer.Waiters = 0, 0
 		answer.Denial = &quorum.Denial{
-			Holder: in.Holder, Token: in.Token, Withheld: in.Holder == "", Remaining: in.Remaining, Waiters: in.Waiters,
+			Holder: in.Holder, Token: in.Token, Withheld: in.Holder == "", Remaining: in.Remaining, Waiters: in.Waiters, Longest: in.Longest,
 		}
 	}
 	return answer
@@ -161,7 +161,7 @@ func (m *majority) finish(k *call, end *quorum.Ending) {
 		in.Result = machine.NotHeld
 		if k.command.call == history.Acquire {
 			in.Result, in.Holder, in.Token = machine.Held, end.Rival.Holder, end.Rival.Token
-			in.Remaining, in.Waiters = end.Remaining, end.Waiters
+			in.Remaining, in.Waiters, in.Longest = end.Remaining, end.Waiters, end.Longest
 		}
 	case quorum.Lost:
 		in.Result, in.Err = machine.Fatal, errNoMajority

@@ -41,6 +41,9 @@ type shell struct {
 	exiting  bool
 	gone     bool
 
+	asked     time.Duration // when the last attempt was made
+	roundTrip time.Duration // of the last one that was refused
+
 	term    term
 	observe ticker
 }
@@ -76,7 +79,7 @@ func startShell(n *node, decide func(machine.Config) Decider) *shell {
 	t := n.timings()
 	e := &shell{node: n, id: n.id(), planned: machine.Never, due: machine.Never, wake: machine.Never}
 	cfg := machine.Config{
-		ID: e.id, Seed: n.random.number(), Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, Drift: n.run.spec.Drift,
+		ID: e.id, Seed: n.random.number(), Lease: t.Lease, LongestLease: max(t.Lease, n.run.spec.LongLease), Renew: t.Renew, Retry: t.Retry, Drift: n.run.spec.Drift,
 	}.WithDefaults()
 	e.timeout = cfg.RequestTimeout
 	e.machine = decide(cfg)
@@ -171,10 +174,11 @@ func (e *shell) act(arg uint64) {
 
 // send makes a request.
 func (e *shell) send(r *machine.Request) {
-	c := command{id: e.id, nonce: r.Nonce, token: r.Token, floor: r.Floor, try: r.Number, ttl: r.TTL}
+	c := command{id: e.id, nonce: r.Nonce, token: r.Token, floor: r.Floor, try: r.Number, ttl: r.TTL, longest: r.Longest}
 	switch r.Call {
 	case machine.Acquire:
 		c.call = history.Acquire
+		e.asked = e.node.run.now
 		e.hurries(r.Number)
 	case machine.Renew:
 		c.call, c.value = history.Renew, e.valueOf(r)
@@ -200,11 +204,17 @@ func (e *shell) called(k *call) {
 	if k.command.call == history.Acquire && k.outcome.input.Result == machine.Done {
 		e.term.nonce, e.term.value = k.command.nonce, ""
 	}
+	if k.outcome.input.Result == machine.Held {
+		e.roundTrip = e.node.run.now - e.asked
+	}
 	e.step(k.outcome.input)
 }
 
 // hint implements process.
-func (e *shell) hint(in machine.Input) { e.step(in) }
+func (e *shell) hint(in machine.Input) {
+	in.RoundTrip = e.roundTrip
+	e.step(in)
+}
 
 // stop implements process.
 func (e *shell) stop() {

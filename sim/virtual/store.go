@@ -75,11 +75,11 @@ type keys struct {
 func electionKeys(prefix string) keys {
 	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard", roster: prefix + "candidates"}
 	terms := prefix + "terms"
-	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms}
-	k.renew = []string{k.lease, k.guard, k.roster}
-	k.release = []string{k.lease, k.guard, terms}
+	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms, "recount:witness"}
+	k.renew = []string{k.lease, k.guard}
+	k.release = []string{k.lease, k.guard, k.roster, terms}
 	k.leader = k.acquire[:1]
-	k.candidates = k.acquire[3:4]
+	k.candidates = []string{k.roster, k.guard}
 	return k
 }
 
@@ -201,17 +201,17 @@ func (s *store) execute(k *call) {
 	s.args = s.args[:0]
 	switch c.call {
 	case history.Acquire:
-		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0")
+		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0", milliseconds(max(c.longest, c.ttl)))
 		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire))
 		s.audit(k, max(k.outcome.input.Token, 0))
 		s.confirm(k)
 	case history.Renew:
-		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.id, "0", s.protect)
+		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.protect, milliseconds(max(c.longest, c.ttl)))
 		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.keys.renew))
 		s.audit(k, c.token)
 		s.confirm(k)
 	case history.Release:
-		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token), c.to, milliseconds(c.reserve))
+		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token), c.to, milliseconds(c.reserve), c.id, milliseconds(c.ttl), "0", milliseconds(max(c.longest, c.ttl)))
 		k.outcome.input = changed(s.call(k, s.scripts.Release, s.keys.release))
 		s.audit(k, c.token)
 	case history.Observe:
@@ -284,10 +284,10 @@ func granted(r redismodel.Reply) machine.Input {
 	switch {
 	case r.Kind == redismodel.Array && len(r.Items) == 3 && r.Items[0].Int == 1:
 		return machine.Input{Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int)}
-	case r.Kind == redismodel.Array && len(r.Items) == 6:
+	case r.Kind == redismodel.Array && len(r.Items) == 7:
 		return machine.Input{
 			Result: machine.Held, Token: token(r.Items[1]), Holder: r.Items[2].Text,
-			Remaining: time.Duration(r.Items[3].Int) * time.Millisecond, Waiters: int(r.Items[4].Int),
+			Remaining: time.Duration(r.Items[3].Int) * time.Millisecond, Waiters: int(r.Items[4].Int), Longest: time.Duration(r.Items[6].Int) * time.Millisecond,
 		}
 	default:
 		return failed(r)

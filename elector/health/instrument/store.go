@@ -128,6 +128,10 @@ type observed struct {
 
 var _ elector.Store = (*observed)(nil)
 
+// Unwrap is the store that is observed: electors that have it in common are woken
+// together, each of them observed or not.
+func (s *observed) Unwrap() elector.Store { return s.inner }
+
 // observe runs one operation. A panic passes through: the elector knows what to
 // do about it, and the observer is told before.
 func (s *observed) observe(ctx context.Context, c Call, do func(context.Context) (elector.Leader, error)) (err error) {
@@ -136,7 +140,8 @@ func (s *observed) observe(ctx context.Context, c Call, do func(context.Context)
 	defer func() { end(a) }()
 	leader, err := do(ctx)
 	a.Outcome, a.Err = outcome(c.Operation, err), err
-	if held, ok := errors.AsType[*elector.HeldError](err); ok && a.Outcome == Held {
+	var held *elector.HeldError
+	if errors.As(err, &held) && a.Outcome == Held {
 		a.Leader = elector.Leader{ID: held.Holder, Token: held.Token, Remaining: held.Remaining}
 	} else if a.Outcome == Done {
 		a.Leader = leader

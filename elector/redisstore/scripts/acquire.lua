@@ -3,9 +3,10 @@
 -- KEYS[1]  lease       string with a time to live
 -- KEYS[2]  counter     string, the last token handed out, in decimal
 -- KEYS[3]  guard       hash, see shared.lua
--- KEYS[4]  candidates  hash
+-- KEYS[4]  candidates  hash, see shared.lua
 -- KEYS[5]  terms       list
--- KEYS[6]  audit       list; absent if there is no audit
+-- KEYS[6]  witness     hash, see witnessed; the guard again where there is none
+-- KEYS[7]  audit       list; absent if there is no audit
 -- ARGV[1]  id          the candidate
 -- ARGV[2]  nonce       of the attempt
 -- ARGV[3]  ttl         in milliseconds
@@ -15,87 +16,162 @@
 -- ARGV[7]  protect     1: nobody is granted a lease that may still be believed in;
 --                      2: also because of replicas that were another server's; 0: no
 -- ARGV[8]  priority    of the candidate, for those who look
+-- ARGV[9]  longest     how long, in milliseconds, any lease of this election may
+--                      last, as the candidate counts on
 --
 -- Returns {1, token, waiters} if the lease is the caller's, else
--- {0, token, id, remaining ms, waiters, remark}, token '0' for a value that no
--- elector wrote and where nobody holds the lease. The remark is 1 if the lease
+-- {0, token, id, remaining ms, waiters, remark, longest ms}, token '0' for a value
+-- that no elector wrote and where nobody holds the lease, longest as the caller
+-- should count on from now on, 0 if nothing is known. The remark is 1 if the lease
 -- had no time to live, or more than any lease has; and if nobody holds it, 2: the
 -- server has lost its data or was not the one that granted last, 3: the lease is
--- gone before its time, 4: it is handed over to somebody else.
+-- gone before its time, 4: it is handed over to somebody else, 5: others count on
+-- shorter leases than the caller's, or have longer ones than the caller counts on,
+-- 6: the server has not known the election for long enough to be sure that it has
+-- forgotten none.
 --
 -- Tokens are strings throughout: numbers are exact to 2^53 only here.
-local lease, counter, guard, candidates, terms, list = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local id, nonce, ttl, floor, channel, request = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local lease, counter, guard, candidates, terms = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local witness, list = KEYS[6], KEYS[7]
+local id, nonce, ttl, floor, channel, request = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local protect, longest = ARGV[7], tonumber(ARGV[9])
 local micros, now = clock()
-local listening = waiters(channel)
 
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
 end
 
-local function refuse(token, holder, remaining, remark)
+local function refuse(token, holder, remaining, remark, most)
   audit(list, 'acquire', nonce, request, token, 0)
-  heard(candidates, id, now, ttl, ARGV[8])
+  local listening = waiters(channel)
+  heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9], id)
   forget(candidates, now, listening)
-  return {0, token, holder, remaining, listening, remark}
+  if not most then
+    local counted = redis.pcall('HGET', guard, 'longest')
+    most = type(counted) == 'string' and tonumber(counted) or 0
+  end
+  return {0, token, holder, remaining, listening, remark, most}
 end
 
 local function occupied(value, token, holder)
   local remaining, repaired = redis.call('PTTL', lease), 0
-  local usual = tonumber(ttl)
-  if remaining > usual then -- as long as the leases of another candidate, or as none
-    usual = math.max(usual, tonumber(redis.call('HGET', guard, 'longest')) or token and remaining or 0)
-  end
-  if remaining < 0 or remaining > usual then
-    -- Nobody would get it for long, or ever: give it the time that a lease has.
-    redis.call('PEXPIRE', lease, usual)
-    remaining, repaired = usual, 1
+  if remaining < 0 or remaining > longest then
+    local most = math.max(longest, tonumber(redis.call('HGET', guard, 'longest')) or token and remaining or 0)
+    if remaining < 0 or remaining > most then
+      -- Nobody would get it for long, or ever: give it the time that a lease has.
+      redis.call('PEXPIRE', lease, most)
+      remaining, repaired = most, 1
+    end
   end
   return refuse(token or '0', holder or value, remaining, repaired)
 end
 
+-- witnessed is the moment from which on the server has provably forgotten nothing
+-- of what it knows by this history, and whether it did forget this election since.
+-- The witness is a key of the server's own that all elections share: what makes the
+-- server forget makes it forget the witness, too, or changes what that says of the
+-- server. It names the elections that were granted, so that one whose keys alone
+-- were deleted is not taken for a new one.
+local function witnessed(known)
+  if witness == guard or known == '' then return now end
+  local w = redis.call('HMGET', witness, 'history', 'since', 'evicted', 'of ' .. guard)
+  local stats = redis.pcall('INFO', 'stats')
+  local evicted = type(stats) == 'string' and string.match(stats, 'evicted_keys:(%d+)') or 'unknown'
+  local since = tonumber(w[2])
+  if w[1] ~= known or w[3] ~= evicted or evicted == 'unknown' or not since or since > now then
+    redis.call('HSET', witness, 'history', known, 'since', now, 'evicted', evicted)
+    since = now
+  end
+  return since, w[4]
+end
+
+-- disagreed is for how long somebody may live who counts on a shorter lease than the
+-- caller's, or has a longer one than the caller counts on, and that one's. Who
+-- counts on what the last leader did need not look: whoever does not is refused as
+-- long as that one may live, or is told, and counts on it from then on.
+local function disagreed(counted, lasted, ended, value)
+  if not counted or counted == longest then return 0 end
+  local rest, most = 0, counted
+  local function clash(theirs, lasts, at)
+    if at + 2 * theirs <= now then return end
+    if theirs < ttl then rest = math.max(rest, at + 2 * theirs - now) end
+    if lasts > longest then rest, most = math.max(rest, 1), math.max(most, lasts) end
+  end
+  local _, _, holder = parse(value or '')
+  if holder ~= id then clash(counted, lasted or counted, ended) end
+  local all = redis.pcall('HGETALL', candidates)
+  if type(all) ~= 'table' or all.err then return rest, most end
+  for i = 1, #all, 2 do
+    local at, lasts, _, theirs = line(all[i + 1])
+    if at and all[i] ~= id then clash(theirs, lasts, math.min(at, now)) end
+  end
+  return rest, most
+end
+
 -- For how long nobody may be granted the lease though its key is gone, or the
 -- caller's own of before, and why; and if for no time, what the guard says
--- besides. A server that does not
--- remember this history as the last one that granted may have forgotten a lease
--- that was granted just before: none of those lasts longer than from now on. One
--- that does remember knows when the lease ends.
+-- besides. A server that does not remember this history as the last one that
+-- granted may have forgotten a lease that was granted just before: none of those
+-- lasts longer than from the moment on that the witness names. One that does
+-- remember knows when the lease ends.
 local function withheld(known, own)
-  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed')
-  local longest = math.max(tonumber(g[4]) or 0, tonumber(ttl))
-  if ARGV[7] ~= '0' then
+  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed', 'lasts', 'value')
+  local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3] or g[5] or g[7]
+  local unsure, ends, seed = tonumber(g[3]) or 0, not own and tonumber(g[2]) or 0, g[7] == '1'
+  if protect ~= '0' then
     if g[1] ~= known then
-      redis.call('HSET', guard, 'history', known, 'until', 0, 'unsure', now + longest, 'longest', longest, 'value', '', 'seed', 1)
-      return longest, 2
+      local since, forgot = witnessed(known)
+      if own or forgot and not g[1] then since = now end
+      unsure, ends, seed, noted = since + most, 0, true, true
+      redis.call('HSET', guard, 'history', known, 'until', 0, 'unsure', unsure, 'longest', most, 'value', '', 'seed', 1)
+      if witness ~= guard then redis.call('HSET', witness, 'of ' .. guard, 1) end
+      if unsure > now then return unsure - now, (g[1] or forgot) and 2 or 6 end
     end
-    local unsure, ends = tonumber(g[3]) or 0, not own and tonumber(g[2]) or 0
     local rest = math.max(unsure, ends) - now
-    if rest > longest then -- the server's clock went back
-      rest = longest
+    if rest > most then -- the server's clock went back
+      rest = most
       redis.call('HSET', guard, 'until', math.min(ends, now + rest), 'unsure', math.min(unsure, now + rest))
     end
     if rest > 0 then return rest, unsure > ends and 2 or 3 end
   end
   if own then return 0 end
-  local rest = math.min((tonumber(g[6]) or 0) - now, longest)
+  local rest = math.min((tonumber(g[6]) or 0) - now, most)
   if g[5] and g[5] ~= id and rest > 0 then return rest, 4 end
-  return 0, 0, g[7] == '1', g[3] or g[5] or g[7]
+  if protect ~= '0' then
+    rest, most = disagreed(tonumber(g[4]), tonumber(g[8]), tonumber(g[2]) or 0, g[9])
+    if rest > 0 then return rest, 5, most end
+  end
+  return 0, 0, seed, noted
+end
+
+local largest = '9223372036854775807'
+
+local function decimal(n)
+  return n == '0' or string.match(n, '^[1-9]%d*$')
+end
+
+-- after is the decimal number that follows n.
+local function after(n)
+  local head, nines = string.match(n, '^(%d-)(9*)$')
+  return string.sub(head, 1, -2) .. (tonumber(string.sub(head, -1)) or 0) + 1 .. string.rep('0', #nines)
 end
 
 -- The next token. Everything that can fail comes before the first write.
 local function count(seed)
   local last = redis.call('GET', counter)
-  if last and last ~= '0' and not string.match(last, '^[1-9]%d*$') then
+  if last and not decimal(last) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
   end
-  if ARGV[7] ~= '0' and (not last or seed) then
-    if less(last or '0', micros) then last = micros end
-    redis.call('SET', counter, last)
+  if protect ~= '0' and (not last or seed) and less(last or '0', micros) then last = micros end
+  last = last or '0'
+  if less(last, floor) then last = floor end
+  if not decimal(last) or not less(last, largest) then
+    return nil, redis.error_reply('COUNTER the key ' .. counter .. ' cannot be counted on: it would overflow')
   end
-  if less(last or '0', floor) then redis.call('SET', counter, floor) end
-  redis.call('INCR', counter)
-  return redis.call('GET', counter)
+  local token = after(last)
+  redis.call('SET', counter, token)
+  return token
 end
 
 local value, own = redis.call('GET', lease), nil
@@ -104,24 +180,24 @@ if value then
   if held ~= nonce or holder ~= id then return occupied(value, token, holder) end
   own = token
 end
-local known = history(ARGV[7])
+local known = history(protect)
 if not known then return replica() end
 local rest, remark, seed, noted = withheld(known, own)
-if rest > 0 then return refuse('0', '', rest, remark) end
+if rest > 0 then return refuse('0', '', rest, remark, remark == 5 and seed) end
 if own then
   redis.call('PEXPIREAT', lease, now + ttl)
   redis.call('HSET', guard, 'until', now + ttl)
   audit(list, 'acquire', nonce, request, own, 1)
-  return {1, own, listening}
+  return {1, own, waiters(channel)}
 end
 local token, failure = count(seed)
 if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
-redis.call('SET', lease, value, 'PX', ttl)
-hold(lease, guard, value, known, now + ttl, ttl)
+redis.call('SET', lease, value)
+redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
+hold(guard, value, known, now + ttl, ttl, longest)
 if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
-heard(candidates, id, now, ttl, ARGV[8])
+heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)
 audit(list, 'acquire', nonce, request, token, 1)
-announce(channel, 'granted ' .. token .. ' ' .. ttl .. ' ' .. listening)
-return {1, token, listening}
+return {1, token, announce(channel, 'granted ' .. token .. ' ' .. ARGV[3])}

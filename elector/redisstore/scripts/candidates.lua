@@ -1,13 +1,17 @@
--- candidates lists who was heard of within two leases. It changes nothing.
+-- candidates lists who was heard of within two leases: when it asked, or held the
+-- lease last. It changes nothing.
 --
 -- KEYS[1]  candidates  hash
+-- KEYS[2]  guard       hash, see shared.lua
 --
 -- Returns {id, milliseconds ago, priority, ...}.
-local out = {}
+local out, _, now = {}, clock()
+local g = redis.call('HMGET', KEYS[2], 'value', 'until', 'lasts')
+local _, _, holder = parse(g[1] or '')
 local all = redis.call('HGETALL', KEYS[1])
-local _, now = clock()
 for i = 1, #all, 2 do
-  local at, lasts, priority = string.match(all[i + 1], '^(%d+) (%d+) (-?%d+)$')
+  local at, lasts, priority = line(all[i + 1])
+  if at and all[i] == holder then at = math.max(at, (tonumber(g[2]) or 0) - (tonumber(g[3]) or 0)) end
   if at and now - at <= 2 * lasts then
     out[#out + 1] = all[i]
     out[#out + 1] = math.max(now - at, 0)

@@ -4,6 +4,7 @@
 -- KEYS[1]  lease    string with a time to live
 -- KEYS[2]  counter  string, the last token handed out, in decimal
 -- KEYS[3]  guard    hash, see shared.lua
+-- KEYS[4]  witness  hash, see acquire.lua; the guard again where there is none
 -- ARGV[1]  protect  as acquire has it
 --
 -- Returns 1 if it was not known, else 0.
@@ -12,4 +13,5 @@ local known = history(ARGV[1])
 if not known then return replica() end
 redis.call('SET', KEYS[2], '0')
 redis.call('HSET', KEYS[3], 'history', known, 'until', 0)
+if KEYS[4] ~= KEYS[3] then redis.call('HSET', KEYS[4], 'of ' .. KEYS[3], 1) end
 return 1

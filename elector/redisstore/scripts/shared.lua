@@ -22,10 +22,11 @@ local function waiters(channel)
   return tonumber(reply[2]) or 0
 end
 
--- announce publishes a hint. Hints may be lost, so a server that forbids it is
--- no error.
+-- announce publishes a hint, and tells how many connections got it. Hints may be
+-- lost, so a server that forbids it is no error: 0.
 local function announce(channel, text)
-  redis.pcall('PUBLISH', channel, text)
+  local reply = redis.pcall('PUBLISH', channel, text)
+  return type(reply) == 'number' and reply or 0
 end
 
 -- parse takes a lease's value apart: "r1 TOKEN NONCE ID". The id stands last
@@ -44,40 +45,59 @@ end
 -- cannot once it is gone:
 --
 --   history   in which the lease was granted or renewed last
---   until     the end of the lease, in milliseconds of the server's time; 0 once
---             it was released
+--   until     the end of the lease, in milliseconds of the server's time: when it was
+--             released, once it was
 --   unsure    until when a lease of another history may last. No release ends it:
 --             whoever gives a lease back does not know of the other
---   longest   how long leases last, in milliseconds
+--   longest   how long, in milliseconds, any lease of the election may last, as
+--             whoever was granted it last counts on
+--   lasts     how long the last one lasts from a grant or renewal on
 --   value     of the lease
 --   seed      1: the count of tokens may be an old one
 --   to        the candidate that the lease was handed over to
 --   reserved  until when nobody else gets it
 --
--- hold notes that the lease lasts until then, and makes it so. Key and guard
--- name the same moment: a candidate that comes when the key is over must not
--- be told to wait by the guard.
-local function hold(lease, guard, value, known, ends, ttl)
-  redis.call('PEXPIREAT', lease, ends)
-  redis.call('HSET', guard, 'history', known, 'until', ends, 'longest', ttl, 'value', value)
+-- hold notes that the lease lasts until then. Key and guard name the same moment:
+-- a candidate that comes when the key is over must not be told to wait by the
+-- guard.
+local function hold(guard, value, known, ends, ttl, longest)
+  redis.call('HSET', guard, 'history', known, 'until', ends, 'longest', longest, 'lasts', ttl, 'value', value)
 end
 
--- heard notes that a candidate lives: "MILLISECONDS TTL PRIORITY". Nothing
--- depends on it.
-local function heard(candidates, id, now, ttl, priority)
-  redis.pcall('HSET', candidates, id, now .. ' ' .. ttl .. ' ' .. priority)
+-- The candidates are a hash of those who were heard of: for each id, when that was,
+-- the ttl that it asks for, its priority, and how long leases may last as it counts
+-- on, if that is not its ttl. The field without a name holds the id that was
+-- refused last.
+--
+-- heard notes that a candidate lives, and perhaps that it was refused.
+local function heard(candidates, id, now, ttl, priority, longest, refused)
+  local note = now .. ' ' .. ttl .. ' ' .. priority
+  if longest ~= ttl then note = note .. ' ' .. longest end
+  if refused then
+    redis.pcall('HSET', candidates, id, note, '', refused)
+  else
+    redis.pcall('HSET', candidates, id, note)
+  end
+end
+
+-- line reads what heard wrote; nothing for what others did.
+local function line(note)
+  local at, lasts, priority, longest = string.match(note, '^(%d+) (%d+) (-?%d+) ?(%d*)$')
+  if not at then return end
+  return tonumber(at), tonumber(lasts), priority, tonumber(longest) or tonumber(lasts)
 end
 
 -- forget removes the candidates that were not heard of for long, if there are
--- many more than listen.
+-- many more than listen. It looks in one millisecond of some.
 local function forget(candidates, now, listening)
+  if now % 16 ~= 0 then return end
   local known = redis.pcall('HLEN', candidates)
   if type(known) ~= 'number' or known <= 2 * listening + 32 then return end
   local all = redis.pcall('HGETALL', candidates)
   if type(all) ~= 'table' or all.err then return end
   for i = 1, #all, 2 do
-    local at, lasts = string.match(all[i + 1], '^(%d+) (%d+) ')
-    if not at or tonumber(at) + 4 * tonumber(lasts) < now then redis.pcall('HDEL', candidates, all[i]) end
+    local at, lasts = line(all[i + 1])
+    if all[i] ~= '' and (not at or at + 4 * lasts < now) then redis.pcall('HDEL', candidates, all[i]) end
   end
 end
 

@@ -25,13 +25,21 @@ func clientBugs() []Bug {
 			What: "an answer is waited for for a tenth of a second, however long the request may take",
 			File: file, Old: "setDefault(&o.ReadTimeout, 3*time.Second)", New: "setDefault(&o.ReadTimeout, 100*time.Millisecond)",
 		}, {
-			Name: "pool-impatient", Kind: Client, Breaks: []string{"LeaderReturns", "Stable"},
-			What: "who finds no free connection does not wait for one",
-			File: file, Old: "setDefault(&o.PoolTimeout, time.Second)", New: "setDefault(&o.PoolTimeout, time.Microsecond)",
+			Name: "one-batch", Kind: Client, Breaks: []string{"Stable", "LeaderReturns"},
+			What: "one batch is under way at a time, however many connections there are: a renewal waits for whatever hangs",
+			File: "elector/redisstore/store.go", Old: "max(1, s.opts.PoolSize)", New: "1",
+		}, {
+			Name: "batch-again", Kind: Client, Breaks: []string{"asked once", "LeaseLinearizable", "LossHeeded"},
+			What: "a batch whose connection broke is sent once more: what had taken effect comes again",
+			File: "elector/redisstore/batch.go", Old: "\tb.account(client, one, outcomes)\n", New: "\tif outcomes[0].err != nil && !isReply(outcomes[0].err) {\n\t\toutcomes = b.store.pipelined(one.ctx, client.UniversalClient, orders, as)\n\t}\n\tb.account(client, one, outcomes)\n",
+		}, {
+			Name: "one-gives-up-for-all", Kind: Client, Breaks: []string{calls, "Stable", "LeaderReturns"},
+			What: "when the most impatient caller of a batch gives up, it fails for all of them, and its connection is closed",
+			File: "elector/redisstore/joint.go", Old: "\tif at.After(j.last) {\n", New: "\tif ok && (at.Before(j.last) || caller == j.values) {\n",
 		}, {
 			Name: "replies-are-failures", Kind: Client, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "a script that the server does not know counts as a broken connection, and is not sent as text",
-			File: "elector/redisstore/scripts.go", Old: "reply, err = c.Eval(ctx, sc.text, keys, args...).Result()", New: "reply, err = c.EvalSha(ctx, sc.sha, keys, args...).Result()",
+			File: "elector/redisstore/pipeline.go", Old: "args = append(args, \"eval\", o.script.text, len(o.keys))", New: "args = append(args, \"evalsha\", o.script.sha, len(o.keys))",
 		},
 	}
 }

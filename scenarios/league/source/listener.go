@@ -15,11 +15,11 @@ func listenerBugs() []Bug {
 		}, {
 			Name: "doubts-without-deed", Kind: Listener, Breaks: []string{handOver, "FailoverBound"},
 			What: "a watch that must have missed something is noticed, and left as it is",
-			File: "elector/watcher.go", Old: "\tw.seen = held.Token\n\tw.cancel()\n", New: "\tw.seen = held.Token\n",
+			File: "elector/watcher.go", Old: "\tw.seen = held.Token\n\tw.ctx.cancel()\n", New: "\tw.seen = held.Token\n",
 		}, {
 			Name: "wrong-channel", Kind: Listener, Breaks: []string{handOver, "FailoverBound"},
 			What: "the scripts announce on another channel than the listener subscribes to",
-			File: "elector/redisstore/keys.go", Old: "channel: k.channel(s.opts.DB),", New: "channel: s.prefix + election + \":wake\",",
+			File: "elector/redisstore/keys.go", Old: "channel: all[6]}", New: "channel: s.prefix + election + \":wake\"}",
 		}, {
 			Name: "one-channel", Kind: Listener, Breaks: []string{"foreign hint", handOver, "FailoverBound", "LeaderReturns"},
 			What: "the databases of a server share an election's channel",

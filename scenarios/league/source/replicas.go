@@ -16,7 +16,7 @@ func replicaBugs() []Bug {
 		}, {
 			Name: "waits-first", Kind: Replicas, Breaks: two,
 			What: "WAIT is sent before the script, and confirms what was written before",
-			File: "elector/redisstore/follow.go", Old: "\treply := run(pipe)\n\tanswer := s.confirm.ask(ctx, pipe, what)\n", New: "\tanswer := s.confirm.ask(ctx, pipe, what)\n\treply := run(pipe)\n",
+			File: "elector/redisstore/pipeline.go", Old: "\treplies := queueAll(ctx, pipe, orders, as)\n\tasked := s.confirm.ask(ctx, pipe, orders, s.protect)\n", New: "\tasked := s.confirm.ask(ctx, pipe, orders, s.protect)\n\treplies := queueAll(ctx, pipe, orders, as)\n",
 		}, {
 			Name: "waits-no-time", Kind: Replicas, Breaks: []string{"LeaderReturns", "Stable"},
 			What: "the arguments of WAIT are swapped: it waits for a hundred replicas, for as many milliseconds as there have to be",
@@ -24,7 +24,7 @@ func replicaBugs() []Bug {
 		}, {
 			Name: "unconfirmed-is-refusal", Kind: Replicas, Breaks: []string{"LeaseLinearizable", "LeaderReturns", "Stable"},
 			What: "a grant or renewal that too few replicas confirmed counts as one that took no effect",
-			File: file, Old: "\t\t\treturn nil, fmt.Errorf(\"%w: %s\", ErrUnconfirmed, s.confirm.tell(got))\n", New: "\t\t\treturn int64(0), nil\n",
+			File: file, Old: "\t\treturn nil, fmt.Errorf(\"%w: %s\", ErrUnconfirmed, s.confirm.tell(done.got))\n", New: "\t\treturn int64(0), nil\n",
 		}, {
 			Name: "comers-confirm", Kind: Replicas, Breaks: two,
 			What: "a confirmation counts that comes from a replica which has come since the script",

@@ -13,15 +13,15 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "reserved-in-1970", Kind: Script, Breaks: []string{handOver, words},
 			What: "release notes the length of a reservation as its end, so it is over when it begins",
-			File: script("release"), Old: "'reserved', now + ARGV[7])", New: "'reserved', ARGV[7])",
+			File: script("release"), Old: "'reserved', now + reserved)", New: "'reserved', reserved)",
 		}, {
 			Name: "reserved-for-ever", Kind: Script, Breaks: []string{"FailoverBound", "LeaderReturns", handOver, words},
 			What: "release notes the end of a reservation in microseconds: if the heir does not come, nobody else gets the lease for as long as one lasts",
-			File: script("release"), Old: "'reserved', now + ARGV[7])", New: "'reserved', clock() + ARGV[7])",
+			File: script("release"), Old: "'reserved', now + reserved)", New: "'reserved', clock() + reserved)",
 		}, {
 			Name: "hand-over-garbled", Kind: Script, Breaks: []string{handOver, "FailoverBound", words},
 			What: "release announces a hand-over with the name before the time, which nobody can read",
-			File: script("release"), Old: "text .. ' ' .. ARGV[7] .. ' ' .. to", New: "text .. ' ' .. to .. ' ' .. ARGV[7]",
+			File: script("release"), Old: "text .. ' ' .. reserved .. ' ' .. to", New: "text .. ' ' .. to .. ' ' .. reserved",
 		}, {
 			Name: "tokens-as-text", Kind: Script, Breaks: []string{"TokensIncrease", "LeaseLinearizable", words},
 			What: "acquire compares tokens as text, where 9 comes after 10, so a candidate that knows the ninth token sets the count back",
@@ -29,11 +29,11 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "own-lease-is-longest", Kind: Script, Breaks: []string{"AtMostOneLeader", "LeaseLinearizable", words},
 			What: "a server that may have forgotten a lease waits as long as the asking candidate's would last, although another one's is longer",
-			File: script("acquire"), Old: "local longest = math.max(tonumber(g[4]) or 0, tonumber(ttl))", New: "local longest = tonumber(ttl)",
+			File: script("acquire"), Old: "local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3]", New: "local most, noted = ttl, g[3]",
 		}, {
 			Name: "candidates-unreadable", Kind: Script, Breaks: []string{handOver, calls},
 			What: "the note that a candidate lives has its priority before its lease, so nobody is found who could be handed over to",
-			File: script("shared"), Old: "now .. ' ' .. ttl .. ' ' .. priority)", New: "now .. ' ' .. priority .. ' ' .. ttl)",
+			File: script("shared"), Old: "now .. ' ' .. ttl .. ' ' .. priority\n", New: "now .. ' ' .. priority .. ' ' .. ttl\n",
 		}, {
 			Name: "nonce-is-leader", Kind: Script, Breaks: []string{"LeaseLinearizable", words},
 			What: "leader takes the lease's value apart wrongly, and tells the nonce in place of the candidate",
@@ -41,7 +41,7 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "renewal-adds", Kind: Script, Breaks: []string{"BeliefWithinLease", "LeaseLinearizable", "FailoverBound", words},
 			What: "renew makes the lease last from its old end on and not from now, as long as the server is the one that granted",
-			File: script("renew"), Old: "    redis.call('PEXPIREAT', lease, now + ttl)\n", New: "    redis.call('PEXPIREAT', lease, now + redis.call('PTTL', lease) + ttl)\n",
+			File: script("renew"), Old: "  redis.call('PEXPIREAT', lease, now + ttl)\n", New: "  redis.call('PEXPIREAT', lease, now + redis.call('PTTL', lease) + ttl)\n",
 		}, {
 			Name: "run-is-history", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a server is known by its run, so one that was replaced and is promoted again grants as if nothing had been between",
@@ -58,11 +58,35 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "long-leases-stay", Kind: Script, Breaks: []string{"LeaderReturns", words},
 			What: "a key whose time to live is hours keeps everybody out for hours",
-			File: script("acquire"), Old: "if remaining < 0 or remaining > usual then", New: "if remaining < 0 then",
+			File: script("acquire"), Old: "    if remaining < 0 or remaining > most then", New: "    if remaining < 0 then",
 		}, {
 			Name: "comers-uncounted", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "a replica that comes may have confirmed another primary's lease, and nobody waits for that one",
 			File: script("history"), Old: "  if protect ~= '2' then return name end\n", New: "  if protect then return name end\n",
+		},
+	}
+}
+
+// witnessBugs are in what the scripts make of what a server can say of itself, and of
+// leases of different length.
+func witnessBugs() []Bug {
+	return []Bug{
+		{
+			Name: "witness-of-a-moment", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
+			What: "a server that has known any election for a moment counts as one that has forgotten none",
+			File: script("acquire"), Old: "local since, forgot = witnessed(known)\n", New: "local since, forgot = witnessed(known)\n      if since < now then since = now - most end\n",
+		}, {
+			Name: "forgotten-is-new", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
+			What: "an election whose keys were deleted is taken for one that never was",
+			File: script("acquire"), Old: "if own or forgot and not g[1] then since = now end", New: "if own then since = now end",
+		}, {
+			Name: "evictions-unnoticed", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
+			What: "a server that gives up keys for lack of memory counts as one that forgets none",
+			File: script("acquire"), Old: " or w[3] ~= evicted or ", New: " or ",
+		}, {
+			Name: "leases-may-differ", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
+			What: "a candidate with a longer lease than the others count on is granted it: a server that forgets it does not wait for long enough",
+			File: script("acquire"), Old: "    if rest > 0 then return rest, 5, most end\n", New: "",
 		},
 	}
 }

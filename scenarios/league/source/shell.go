@@ -33,8 +33,8 @@ func shellBugs() []Bug {
 			File: "elector/call.go", Old: "context.WithTimeout(s.calls, overtime*r.Timeout)", New: "context.WithTimeout(s.calls, r.Timeout)",
 		}, {
 			Name: "answers-dropped", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
-			What: "an answer that comes while the loop is busy is dropped",
-			File: "elector/session.go", Old: "\tcase s.messages <- msg:\n\tcase <-s.finished:\n\t}\n", New: "\tcase s.messages <- msg:\n\tcase <-s.finished:\n\tdefault:\n\t}\n",
+			What: "an answer that comes while the session is busy is dropped",
+			File: "elector/inbox.go", Old: "\tif i.shut {\n", New: "\tif i.shut || i.busy {\n",
 		}, {
 			Name: "same-nonces-again", Kind: Shell, Breaks: []string{calls, "TokensIncrease"},
 			What: "each session of an elector draws the same nonces: a campaign finds the lease of the one before, and takes it for the grant of a store that has lost its count",
@@ -52,6 +52,10 @@ func shellBugs() []Bug {
 			Name: "renewals-are-news", Kind: Shell, Breaks: []string{calls},
 			What: "a lease that was renewed just now counts as granted just now: who has lost the announcements does not notice",
 			File: "elector/watcher.go", Old: "max(cfg.Lease-held.Remaining, now-w.since)", New: "cfg.Lease-held.Remaining",
+		}, {
+			Name: "alarm-forgets", Kind: Shell, Breaks: []string{"LeaderReturns", "Stable"},
+			What: "of several sessions that are woken together the alarm wakes one, and forgets the others",
+			File: "elector/alarm.go", Old: "\treturn rung\n", New: "\treturn rung[:min(1, len(rung))]\n",
 		}, {
 			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
 			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",

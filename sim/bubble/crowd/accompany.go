@@ -29,7 +29,6 @@ func (c *Case) accompany(r *rand.Rand, day day) {
 			c.refuse(r)
 		}
 	}
-	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 }
 
 // prefer makes some processes of an ordinary day preferred to others, and most of

@@ -47,6 +47,8 @@ func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
 	switch t := table[a.Kind]; {
 	case a.Kind <= CloseStore:
 		return r.strike(ctx, i, a, p)
+	case a.Kind == Job:
+		return r.lock(ctx, a, p)
 	case a.Kind <= Watch:
 		return r.call(ctx, i, a, p)
 	case t.server:
@@ -195,6 +197,6 @@ func overwrite(do func(...string) redismodel.Reply, key string, choice int) {
 
 // messages are what a stranger may send: some look as if they came from an elector.
 var messages = []string{
-	"", "hello", "granted", "granted 5", "released x y", "released 1 0", "released 99999999999 3", "granted 3 7200000 2", "granted 99999999999 7200000 1",
-	"released 3 1 600000 p0/nobody", "released 18446744073709551615 1", "granted 0 0 0",
+	"", "hello", "granted", "granted 5", "released x y", "released 1", "released 99999999999", "granted 3 7200000", "granted 99999999999 7200000",
+	"released 3 600000 p0/nobody", "released 18446744073709551615", "granted 0 0",
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/processor"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
 

@@ -38,6 +38,9 @@ func newCandidate(l *life, e int) *candidate {
 		Drift: m.Drift, Priority: m.Priority, Once: m.Call == Once,
 		Clock: l.clock, Logger: quiet, OnEvent: c.onEvent, OnLeader: c.onLeader,
 	}
+	if !p.run.Untold {
+		c.config.LongestLease = p.run.longest()
+	}
 	if m.Failback {
 		c.config.Failback = 2 * lease
 	}

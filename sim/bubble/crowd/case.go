@@ -11,6 +11,7 @@ import (
 type Case struct {
 	Number    uint64
 	Lease     time.Duration // of the candidates that have no other one
+	Untold    bool          // where leases differ: each counts on its own, and not on the longest
 	RoundTrip time.Duration
 	Elections int // in each process
 	Databases int // of the server
@@ -105,6 +106,18 @@ func (c Case) longest() time.Duration {
 	}
 	return longest
 }
+
+// shortest is the shortest lease of all.
+func (c Case) shortest() time.Duration {
+	shortest := c.Lease
+	for i := range c.Processes {
+		shortest = min(shortest, c.lease(i))
+	}
+	return shortest
+}
+
+// uneven tells whether a candidate has a longer lease than another counts on.
+func (c Case) uneven() bool { return c.Untold && c.longest() > c.shortest() }
 
 // Has tells whether an act of one of the kinds is among the case's.
 func (c Case) Has(kinds ...Kind) bool {

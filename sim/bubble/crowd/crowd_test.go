@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/bubbletest"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/bubble/crowd"
 )
 

@@ -3,6 +3,7 @@ package crowd
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,8 @@ func Draw(number uint64) Case {
 	c.drawProcesses(r, day)
 	c.drawActs(r, day)
 	c.accompany(rand.New(rand.NewPCG(number, 1)), day)
+	c.jobs(rand.New(rand.NewPCG(number, 2)))
+	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c
 }
 
@@ -75,6 +78,7 @@ func (c *Case) drawProcesses(r *rand.Rand, day day) {
 		n = 2
 	}
 	rolling := day >= broken && r.IntN(4) == 0
+	c.Untold = rolling && c.Number%4 == 0
 	pool := 0
 	if r.IntN(2) == 0 {
 		pool = 1 + r.IntN(16)

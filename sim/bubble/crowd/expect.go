@@ -13,7 +13,7 @@ import (
 // world, from so long before the act to so long after it, and all processes of that
 // world are plain and have what they need.
 func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool {
-	if r.Crowded() {
+	if r.far() {
 		return false
 	}
 	for j, p := range r.processes {
@@ -52,7 +52,7 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 	if a.Kind == Kill {
 		obligation, bound = slowFailover, r.Lease+r.Lease/10+6*r.RoundTrip
 	}
-	if !r.others(p) {
+	if !r.others(p) || r.uneven() {
 		return
 	}
 	for _, c := range led {
@@ -141,7 +141,7 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	age := heir.age()
 	sleep(ctx, bound)
 	next := r.nextIn(from.name, began, given+bound)
-	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || next == to.name {
+	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || next == to.name || r.uneven() {
 		return
 	}
 	if !r.quietAround(i, a, to.world(), r.Lease/10, given-began+bound) {
@@ -162,7 +162,7 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 // lookAround looks, in the calm at the end, whether everybody knows what everybody
 // may know.
 func (r *run) lookAround(ctx context.Context) {
-	if r.Crowded() || len(r.Acts) > 0 && r.hasOf(func(t trait) bool { return t.data || t.server }) {
+	if r.far() || len(r.Acts) > 0 && r.hasOf(func(t trait) bool { return t.data || t.server }) {
 		return
 	}
 	for e := range min(r.Elections, 3) {

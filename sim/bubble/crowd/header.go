@@ -48,7 +48,7 @@ func (r *run) promises() []string {
 	if !r.hasOf(func(t trait) bool { return t.data }) && r.Elections <= few {
 		all = append(all, "LeaseLinearizable")
 	}
-	if len(r.Acts) == 0 && !r.Crowded() && !r.anyone(func(m Manners) bool { return !m.plain() || m.Failback }) {
+	if len(r.Acts) == 0 && !r.far() && !r.anyone(func(m Manners) bool { return !m.plain() || m.Failback }) {
 		all = append(all, "Stable")
 	}
 	return all
@@ -56,8 +56,8 @@ func (r *run) promises() []string {
 
 // endsLeases tells whether the server may end a lease before its time, which no
 // elector survives: its clock is set forward, another one granted leases of which it
-// has not heard, or its record of leases is lost and nobody knows how long the longest
-// lasts.
+// has not heard, or its record of leases is lost and somebody may ask who was never told
+// how long the longest lasts.
 func (r *run) endsLeases() bool {
 	forward := func(a Act) bool { return a.Kind == StepClock && a.By > 0 }
 	for _, a := range r.Acts {
@@ -65,7 +65,7 @@ func (r *run) endsLeases() bool {
 			return true
 		}
 	}
-	return r.untold() || r.longest() > r.shortest() && r.Has(Forget, Overwrite, Restart, Failback)
+	return r.untold() || r.uneven() && r.Has(Forget, Overwrite, Restart, Failback)
 }
 
 // losesCount tells whether the count of tokens may go down: somebody wrote it, or it
@@ -79,26 +79,21 @@ func (r *run) untold() bool {
 	return slices.ContainsFunc(r.Acts, func(a Act) bool { return a.Kind == Failback && !a.told() })
 }
 
-func (r *run) shortest() time.Duration {
-	shortest := r.Lease
-	for i := range r.Processes {
-		shortest = min(shortest, r.lease(i))
-	}
-	return shortest
-}
-
-// Crowded tells whether the renewals of a process alone keep a fifth of its
-// connections busy, or requests are hardly answered in time.
+// Crowded tells whether the renewals of a process alone would keep a fifth of its
+// connections busy, were they sent one by one.
 func (c Case) Crowded() bool {
 	for i, m := range c.Processes {
 		pool := cmp.Or(m.Pool, 4)
-		lease := c.lease(i).Seconds()
-		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*lease/3/5 || c.RoundTrip.Seconds()*3 > lease/6 {
+		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*c.lease(i).Seconds()/3/5 {
 			return true
 		}
 	}
 	return false
 }
+
+// far tells whether the server is so far away that requests are hardly answered in
+// time: then somebody leads, and nothing more is owed.
+func (c Case) far() bool { return 3*c.RoundTrip > c.shortest()/6 }
 
 // bound is how long an election may be without a leader that works once nothing
 // happens any more: two leases, half of one, and some round trips (what is owed in
@@ -112,6 +107,9 @@ func (r *run) bound() time.Duration {
 	}
 	if r.hasOf(func(t trait) bool { return t.way || t.server }) || r.Has(Hangup, HangupOne, StrandOne, Pause, CloseStore, Stop) {
 		bound += 2*lease + 4*time.Second
+	}
+	if r.uneven() {
+		bound += 2 * lease // until those count as gone who count on shorter leases
 	}
 	if r.anyone(func(m Manners) bool { return !m.plain() }) {
 		bound += 3 * lease // work may hold on to its lease for so long (DrainTimeout)

@@ -107,7 +107,7 @@ func (c *candidate) expectListening(h hearing, token uint64, granted time.Durati
 
 // hampered tells whether announcements of that time may be on their way still.
 func (r *run) hampered(c *candidate, from, to time.Duration) bool {
-	if r.Crowded() || !c.manners.plain() || r.losesCount() {
+	if r.far() || !c.manners.plain() || r.losesCount() {
 		return true
 	}
 	for _, a := range r.Acts {
@@ -133,7 +133,7 @@ func (r *run) grantOf(election string, token uint64) (at time.Duration, ok bool)
 
 // listen expects, in the calm at the end, that whoever competes listens.
 func (r *run) listen() {
-	if r.Crowded() {
+	if r.far() {
 		return
 	}
 	for i, p := range r.processes {

@@ -87,10 +87,10 @@ func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 
 // executed looks at what a server was told, and how often.
 func (r *run) executed(args []string, reply redismodel.Reply) {
-	if args[0] != "EVAL" && args[0] != "EVALSHA" || len(args) < 3 {
+	if args[0] != "EVAL" && args[0] != "EVALSHA" || len(args) < 4 {
 		return
 	}
-	if args[2] == "1" || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
+	if args[2] == "1" || strings.HasSuffix(args[3], ":candidates") || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
 		return // a question, which may be repeated; or it is sent again as text
 	}
 	r.mu.Lock()

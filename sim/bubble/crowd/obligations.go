@@ -46,6 +46,8 @@ var Obligations = []Obligation{
 	{wrongHeir, "Transfer hands over to the candidate that it names"},
 	{slowFailover, "who crashed is replaced within about one lease"},
 	{foreignHint, "stores never see each other's elections"},
+	{jobAlone, "TryAcquire locks a name for one at a time, each with a larger token than the last"},
+	{jobAtOnce, "TryAcquire on a name that was never seen is granted at once by a server that is known for a lease"},
 	{slowResignation, "who resigned or stopped is replaced within milliseconds"},
 }
 
@@ -83,6 +85,8 @@ const (
 	wrongHeir        = "wrong heir"
 	slowFailover     = "slow failover"
 	foreignHint      = "foreign hint"
+	jobAlone         = "job alone"
+	jobAtOnce        = "job at once"
 	slowResignation  = "slow resignation"
 )
 

@@ -12,7 +12,7 @@ import (
 // undisturbed tells whether nothing in the case makes anybody see late, or not at all, what
 // others do.
 func (r *run) undisturbed() bool {
-	return !r.Crowded() && !r.Has(Pause, Hangup, HangupOne, StrandOne) && !r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
+	return !r.far() && !r.Has(Pause, Hangup, HangupOne, StrandOne) && !r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
 }
 
 // told notes to whom the candidate was told to hand over.
@@ -90,7 +90,7 @@ func (l *life) deadFor() (dead bool, since time.Duration) {
 // preferred expects, in the calm at the end, that the leader is nobody who looks for a
 // better one while there has been one for long.
 func (r *run) preferred(c *candidate) {
-	if !c.manners.Failback || r.Crowded() {
+	if !c.manners.Failback || r.far() {
 		return
 	}
 	long := c.config.Failback + 2*r.longest() + 10*r.RoundTrip

@@ -38,6 +38,7 @@ type run struct {
 	grants map[string][]grant  // by election
 	lived  []*life             // all of them, in the order of their births
 
+	jobLocks   jobLocks
 	executions map[string]bool // of scripts that change something
 	calm       bool            // all is healed
 	found      []Found
@@ -60,7 +61,7 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
@@ -206,7 +207,7 @@ func (r *run) create() {
 		p := r.processes[i]
 		r.data(p, func(do func(...string) redismodel.Reply) {
 			for e := range r.Elections {
-				do("EVAL", scripts.Create(), "3", p.key(e, "lease"), p.key(e, "token"), p.key(e, "guard"), "1")
+				do("EVAL", scripts.Create(), "4", p.key(e, "lease"), p.key(e, "token"), p.key(e, "guard"), p.prefix()+"witness", "1")
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/elector/storetest"
-	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
 	"github.com/recount-io/recount/sim/virtual/redismodel"

@@ -16,10 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/bubbletest"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim/bubble"
+	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/bubble/walk"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )

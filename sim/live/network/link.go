@@ -13,7 +13,7 @@ import (
 
 	client "github.com/Shopify/toxiproxy/v2/client"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // Cut says what of a link is lost.

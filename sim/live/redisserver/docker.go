@@ -19,7 +19,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // loading is what Redis says until it has read its data.

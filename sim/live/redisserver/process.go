@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 

@@ -26,7 +26,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/recount-io/recount/sim/live/loopback"
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 

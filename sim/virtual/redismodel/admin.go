@@ -49,7 +49,7 @@ func (s *Server) doInfo(args []string) Reply {
 		sections = append(sections, "# Replication\r\n"+s.replication())
 	}
 	if wanted(args, "STATS") {
-		sections = append(sections, fmt.Sprintf("# Stats\r\nsync_full:%d\r\nsync_partial_ok:%d\r\n", s.copies, s.goneOn))
+		sections = append(sections, fmt.Sprintf("# Stats\r\nsync_full:%d\r\nsync_partial_ok:%d\r\nevicted_keys:%d\r\n", s.copies, s.goneOn, s.evicted))
 	}
 	return Text(strings.Join(sections, "\r\n"))
 }

@@ -166,6 +166,7 @@ func (s *Server) before(a, b *entry) bool {
 func (s *Server) Evict(key string) bool {
 	e := s.data.entries[key]
 	if e != nil {
+		s.evicted++
 		s.change(e, effect{op: opDel, key: key})
 	}
 	return e != nil

@@ -40,7 +40,6 @@ func compiled(name, text string) *Script {
 func acquire(c *Call) Reply {
 	lease, guard, id, nonce, ttl, channel := c.Keys[0], c.Keys[2], c.Args[0], c.Args[1], c.Int(c.Args[2]), c.Args[4]
 	now := milliTime(c)
-	listening := c.Subscribers(channel)
 	value, found := c.Get(lease)
 	var own string
 	if found {
@@ -57,27 +56,31 @@ func acquire(c *Call) Reply {
 	if !primary {
 		return notPrimary
 	}
-	if rest, remark := withheld(c, known, found, now, ttl); rest > 0 {
-		return refuseAcquire(c, "0", "", rest, remark)
+	w := withheld(c, known, found, now)
+	if w.rest > 0 {
+		return refuseAcquire(c, "0", "", w.rest, w.remark, w.most)
 	}
 	if found {
 		c.PExpireAt(lease, now+ttl)
 		c.HSet(guard, "until", number(now+ttl))
-		auditCall(c, 5, "acquire", nonce, c.Args[5], own, true)
-		return c.Array(Integer(1), Text(own), Integer(listening))
+		auditCall(c, 6, "acquire", nonce, c.Args[5], own, true)
+		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)))
 	}
-	token, failure := nextToken(c)
+	token, failure := nextToken(c, w.seed)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
 	value = "r1 " + token + " " + nonce + " " + id
-	c.SetPX(lease, value, ttl)
-	hold(c, lease, guard, value, known, now+ttl, ttl)
-	c.HDel(guard, "unsure", "seed", "to", "reserved")
-	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7])
-	auditCall(c, 5, "acquire", nonce, c.Args[5], token, true)
+	c.SetPXAt(lease, value, now+ttl)
+	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8])
+	if w.noted {
+		c.HDel(guard, "unsure", "seed", "to", "reserved")
+	}
+	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8], false)
+	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
+	listening := c.Subscribers(channel)
 	if listening > 0 { // else nobody would get it
-		c.Publish(channel, "granted "+token+" "+c.Args[2]+" "+number(listening))
+		c.Publish(channel, "granted "+token+" "+c.Args[2])
 	}
 	return c.Array(Integer(1), Text(token), Integer(listening))
 }
@@ -99,69 +102,167 @@ func (s *Server) Knowledge(protect string) (name string, primary bool) {
 
 // occupied refuses because of what the lease's key holds.
 func occupied(c *Call, token, holder string, ours bool) Reply {
-	lease, repaired, usual := c.Keys[0], int64(0), c.Int(c.Args[2])
+	lease, repaired, most := c.Keys[0], int64(0), c.Int(c.Args[8])
 	remaining := c.PTTL(lease)
-	if remaining > usual {
-		text, _ := c.HGet(c.Keys[2], "longest")
-		if longest, known := parseInt(text); known {
-			usual = max(usual, longest)
+	if remaining < 0 || remaining > most {
+		if longest, known := c.countedOn(); known {
+			most = max(most, longest)
 		} else if ours {
-			usual = remaining
+			most = max(most, remaining)
 		}
 	}
-	if remaining < 0 || remaining > usual {
-		remaining, repaired = usual, 1
+	if remaining < 0 || remaining > most {
+		remaining, repaired = most, 1
 		c.PExpire(lease, remaining)
 	}
-	return refuseAcquire(c, token, holder, remaining, repaired)
+	return refuseAcquire(c, token, holder, remaining, repaired, 0)
 }
 
-func refuseAcquire(c *Call, token, holder string, remaining, remark int64) Reply {
-	auditCall(c, 5, "acquire", c.Args[1], c.Args[5], token, false)
+func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64) Reply {
+	auditCall(c, 6, "acquire", c.Args[1], c.Args[5], token, false)
 	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
-	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7])
+	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], c.Args[8], true)
 	forget(c, roster, now, listening)
-	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark))
+	if remark != 5 {
+		c.pcall(func() { most, _ = c.countedOn() })
+	}
+	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark), Integer(most))
 }
 
-// withheld is for how long nobody may be granted the lease, and why.
-func withheld(c *Call, known string, own bool, now, ttl int64) (rest, remark int64) {
-	guard := c.Keys[2]
-	longest := max(field(c, guard, "longest"), ttl)
-	if c.Args[6] != "0" {
+// witnessed is since when the server has provably forgotten nothing of what it knows
+// by this history, and whether it did forget this election since.
+func witnessed(c *Call, known string, now int64) (since int64, forgot bool) {
+	witness, guard := c.Keys[5], c.Keys[2]
+	if witness == guard {
+		return now, false
+	}
+	history, _ := c.HGet(witness, "history")
+	evicted, _ := c.HGet(witness, "evicted")
+	_, forgot = c.HGet(witness, "of "+guard)
+	text, found := c.HGet(witness, "since")
+	since, fine := parseInt(text)
+	if count := number(c.s.evicted); history != known || evicted != count || !found || !fine || since > now {
+		c.HSet(witness, "history", known, "since", number(now), "evicted", count)
+		since = now
+	}
+	return since, forgot
+}
+
+// withholding is what the guard says: for how long nobody is granted the lease and
+// why, or how to grant it.
+type withholding struct {
+	rest, remark int64
+	most         int64 // that the caller should count on, where leases differ
+	seed, noted  bool
+}
+
+func withheld(c *Call, known string, own bool, now int64) withholding {
+	guard, protected := c.Keys[2], c.Args[6] != "0"
+	counted, remembered := c.HGet(guard, "longest")
+	to, reserved := c.HGet(guard, "to")
+	unsureText, noted := c.HGet(guard, "unsure")
+	seedText, seeded := c.HGet(guard, "seed")
+	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded}
+	longest := c.Int(c.Args[8])
+	most := max(field(c, guard, "longest"), longest)
+	unsure, _ := parseInt(unsureText)
+	until := field(c, guard, "until")
+	lasted, value := field(c, guard, "lasts"), ""
+	if text, found := c.HGet(guard, "value"); found {
+		value = text
+	}
+	ends := until
+	if own {
+		ends = 0
+	}
+	if protected {
 		if history, found := c.HGet(guard, "history"); !found || history != known {
-			c.HSet(guard, "history", known, "until", "0", "unsure", number(now+longest), "longest", number(longest), "value", "", "seed", "1")
-			return longest, 2
+			since, forgot := witnessed(c, known, now)
+			if own || forgot && !found {
+				since = now
+			}
+			unsure, ends, w.seed, w.noted = since+most, 0, true, true
+			c.HSet(guard, "history", known, "until", "0", "unsure", number(unsure), "longest", number(most), "value", "", "seed", "1")
+			if c.Keys[5] != guard {
+				c.HSet(c.Keys[5], "of "+guard, "1")
+			}
+			if unsure > now {
+				w.rest, w.remark = unsure-now, 6
+				if found || forgot {
+					w.remark = 2
+				}
+				return w
+			}
 		}
-		unsure, ends := field(c, guard, "unsure"), field(c, guard, "until")
-		if own {
-			ends = 0
-		}
-		if rest = max(unsure, ends) - now; rest > longest { // the server's clock went back
-			rest = longest
+		rest := max(unsure, ends) - now
+		if rest > most { // the server's clock went back
+			rest = most
 			c.HSet(guard, "until", number(min(ends, now+rest)), "unsure", number(min(unsure, now+rest)))
 		}
-		switch {
-		case rest > 0 && unsure > ends:
-			return rest, 2
-		case rest > 0:
-			return rest, 3
+		if rest > 0 {
+			w.rest, w.remark = rest, 3
+			if unsure > ends {
+				w.remark = 2
+			}
+			return w
 		}
 	}
 	if own {
-		return 0, 0
+		return w
 	}
-	rest = min(field(c, guard, "reserved")-now, longest)
-	if to, found := c.HGet(guard, "to"); found && to != c.Args[0] && rest > 0 {
-		return rest, 4
+	if rest := min(field(c, guard, "reserved")-now, most); reserved && to != c.Args[0] && rest > 0 {
+		w.rest, w.remark = rest, 4
+		return w
 	}
-	return 0, 0
+	if n, fine := parseInt(counted); protected && remembered && fine && n != longest {
+		if lasted == 0 {
+			lasted = n
+		}
+		if rest, most := disagreed(c, n, lasted, until, value, now); rest > 0 {
+			w.rest, w.remark, w.most = rest, 5, most
+		}
+	}
+	return w
 }
 
-// hold makes the lease and the guard last until then.
-func hold(c *Call, lease, guard, value, known string, ends, ttl int64) {
-	c.PExpireAt(lease, ends)
-	c.HSet(guard, "history", known, "until", number(ends), "longest", number(ttl), "value", value)
+// countedOn is how long any lease may last, as whoever was granted it last counts on.
+func (c *Call) countedOn() (longest int64, known bool) {
+	text, _ := c.HGet(c.Keys[2], "longest")
+	return parseInt(text)
+}
+
+// disagreed is for how long somebody may live who counts on a shorter lease than the
+// caller's, or has a longer one than the caller counts on, and that one's.
+func disagreed(c *Call, counted, lasted, ended int64, value string, now int64) (rest, most int64) {
+	id, ttl, longest := c.Args[0], c.Int(c.Args[2]), c.Int(c.Args[8])
+	most = counted
+	clash := func(theirs, lasts, at int64) {
+		if at+2*theirs <= now {
+			return
+		}
+		if theirs < ttl {
+			rest = max(rest, at+2*theirs-now)
+		}
+		if lasts > longest {
+			rest, most = max(rest, 1), max(most, lasts)
+		}
+	}
+	if _, _, holder, _ := parseLease(value); holder != id {
+		clash(counted, lasted, ended)
+	}
+	c.pcall(func() {
+		for other, text := range c.fields(c.Keys[3]) {
+			if n, fine := parseNote(text); fine && other != id {
+				clash(n.longest, n.lasts, min(n.at, now))
+			}
+		}
+	})
+	return rest, most
+}
+
+// hold makes the guard say that the lease lasts until then.
+func hold(c *Call, guard, value, known string, ends int64, ttl, longest string) {
+	c.HSet(guard, "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
 }
 
 // field is a number of the guard, 0 if there is none.
@@ -179,7 +280,10 @@ func milliTime(c *Call) int64 {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-func nextToken(c *Call) (string, Reply) {
+// largest is the largest number that a counter may hold.
+const largest = "9223372036854775807"
+
+func nextToken(c *Call, seed bool) (string, Reply) {
 	counter, floor := c.Keys[1], c.Args[3]
 	last, found := c.Get(counter)
 	if found && last != "0" && !decimal(last) {
@@ -188,68 +292,89 @@ func nextToken(c *Call) (string, Reply) {
 	if !found {
 		last = "0"
 	}
-	if seed, _ := c.HGet(c.Keys[2], "seed"); c.Args[6] != "0" && (!found || seed == "1") {
+	if c.Args[6] != "0" && (!found || seed) {
 		if micros := string(appendMicroTime(c, nil)); less(last, micros) {
 			last = micros
 		}
-		c.Set(counter, last)
 	}
 	if less(last, floor) {
-		c.Set(counter, floor)
+		last = floor
 	}
-	c.Incr(counter)
-	token, _ := c.Get(counter)
+	if last != "0" && !decimal(last) || !less(last, largest) {
+		return "", Fail("COUNTER the key " + counter + " cannot be counted on: it would overflow")
+	}
+	n, _ := strconv.ParseUint(last, 10, 64) // decimal, and smaller than the largest
+	token := strconv.FormatUint(n+1, 10)
+	c.Set(counter, token)
 	return token, Reply{}
 }
 
 func renew(c *Call) Reply {
-	lease, guard := c.Keys[0], c.Keys[1]
+	lease, guard, protect := c.Keys[0], c.Keys[1], c.Args[5]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	if held {
-		known, primary := c.Knowledge(c.Args[7])
-		if !primary {
-			return notPrimary
+		var known string
+		if protect != "" {
+			var primary bool
+			if known, primary = c.Knowledge(protect); !primary {
+				return notPrimary
+			}
 		}
 		now, ttl := milliTime(c), c.Int(c.Args[1])
-		if history, _ := c.HGet(guard, "history"); history == known {
-			c.PExpireAt(lease, now+ttl)
+		c.PExpireAt(lease, now+ttl)
+		if history, _ := c.HGet(guard, "history"); protect == "" || history == known {
 			c.HSet(guard, "until", number(now+ttl))
 		} else {
-			longest := max(field(c, guard, "longest"), ttl)
-			hold(c, lease, guard, value, known, now+ttl, ttl)
+			longest := max(field(c, guard, "longest"), c.Int(c.Args[6]))
+			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest))
 			c.HSet(guard, "unsure", number(now+longest), "seed", "1")
 		}
-		heard(c, c.Keys[2], c.Args[5], now, c.Args[1], c.Args[6])
 	}
-	auditCall(c, 3, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	return truth(held)
 }
 
 func release(c *Call) Reply {
-	lease, guard, channel, to := c.Keys[0], c.Keys[1], c.Args[1], c.Args[5]
+	lease, guard, channel, to, reserved := c.Keys[0], c.Keys[1], c.Args[1], c.Args[5], c.Args[6]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	known, _ := c.HGet(guard, "value")
-	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > milliTime(c))
+	now := milliTime(c)
+	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
 	if held {
 		c.Del(lease)
 	}
 	if over {
-		c.HSet(guard, "until", "0")
+		c.HSet(guard, "until", number(now))
 	}
 	if held && to != "" {
-		c.HSet(guard, "to", to, "reserved", number(milliTime(c)+c.Int(c.Args[6])))
+		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))
 	}
-	auditCall(c, 3, "release", c.Args[2], c.Args[3], c.Args[4], held)
-	if n := c.Subscribers(channel); (held || over) && n > 0 { // else nobody would get it
-		text := "released " + c.Args[4] + " " + number(n)
+	auditCall(c, 4, "release", c.Args[2], c.Args[3], c.Args[4], held)
+	if held && c.Args[8] != "0" {
+		heard(c, c.Keys[2], c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], false)
+	}
+	if (held || over) && c.Subscribers(channel) > 0 { // else nobody would get it
+		if to == "" {
+			to, reserved = nextOf(c, c.Keys[2]), "0"
+		}
+		text := "released " + c.Args[4]
 		if to != "" {
-			text += " " + c.Args[6] + " " + to
+			text += " " + reserved + " " + to
 		}
 		c.Publish(channel, text)
 	}
 	return truth(held)
+}
+
+// nextOf is who was refused last, if that is not the caller of a release.
+func nextOf(c *Call, roster string) (id string) {
+	c.pcall(func() { id, _ = c.HGet(roster, "") })
+	if id == c.Args[7] {
+		return ""
+	}
+	return id
 }
 
 func leader(c *Call) Reply {

@@ -5,20 +5,32 @@ import (
 	"strings"
 )
 
-// heard notes that a candidate lives, as far as the server lets it.
-func heard(c *Call, roster, id string, now int64, ttl, priority string) {
-	c.pcall(func() { c.HSet(roster, id, number(now)+" "+ttl+" "+priority) })
+// heard notes that a candidate lives, and perhaps that it was refused, as far as the
+// server lets it.
+func heard(c *Call, roster, id string, now int64, ttl, priority, longest string, refused bool) {
+	note := number(now) + " " + ttl + " " + priority
+	if longest != ttl {
+		note += " " + longest
+	}
+	fields := append(make([]string, 0, 4), id, note)
+	if refused {
+		fields = append(fields, "", id)
+	}
+	c.pcall(func() { c.HSet(roster, fields...) })
 }
 
 // forget removes the candidates that were not heard of for long, if there are many
 // more than listen.
 func forget(c *Call, roster string, now, listening int64) {
+	if now%16 != 0 {
+		return
+	}
 	c.pcall(func() {
 		if known := c.Do("HLEN", roster); known.Kind != Int || known.Int <= 2*listening+32 {
 			return
 		}
-		for id, note := range c.fields(roster) {
-			if at, lasts, _, ours := parseHeard(note); !ours || at+4*lasts < now {
+		for id, text := range c.fields(roster) {
+			if n, ours := parseNote(text); id != "" && (!ours || n.at+4*n.lasts < now) {
 				c.HDel(roster, id)
 			}
 		}
@@ -28,9 +40,16 @@ func forget(c *Call, roster string, now, listening int64) {
 func candidates(c *Call) Reply {
 	var live []Reply
 	now := milliTime(c)
-	for id, note := range c.fields(c.Keys[0]) {
-		if at, lasts, priority, ours := parseHeard(note); ours && now-at <= 2*lasts {
-			live = append(live, Text(id), Integer(max(now-at, 0)), Text(priority))
+	value, _ := c.HGet(c.Keys[1], "value")
+	_, _, holder, _ := parseLease(value)
+	renewed := field(c, c.Keys[1], "until") - field(c, c.Keys[1], "lasts")
+	for id, text := range c.fields(c.Keys[0]) {
+		n, ours := parseNote(text)
+		if ours && id == holder {
+			n.at = max(n.at, renewed)
+		}
+		if ours && now-n.at <= 2*n.lasts {
+			live = append(live, Text(id), Integer(max(now-n.at, 0)), Text(n.priority))
 		}
 	}
 	return c.Array(live...)
@@ -46,15 +65,30 @@ func (c *Call) fields(key string) func(yield func(field, value string) bool) {
 	}
 }
 
-// parseHeard is Lua's '^(%d+) (%d+) (-?%d+)$', for what the scripts write.
-func parseHeard(note string) (at, lasts int64, priority string, matches bool) {
-	parts := strings.Split(note, " ")
-	if len(parts) != 3 || !natural(parts[0]) || !natural(parts[1]) || !natural(strings.TrimPrefix(parts[2], "-")) {
-		return 0, 0, "", false
+// note is what heard writes of a candidate.
+type note struct {
+	at, lasts, longest int64
+	priority           string
+}
+
+// parseNote is Lua's '^(%d+) (%d+) (-?%d+) ?(%d*)$', for what the scripts write.
+func parseNote(text string) (n note, matches bool) {
+	parts := strings.Split(text, " ")
+	if len(parts) != 3 && len(parts) != 4 || !natural(parts[0]) || !natural(parts[1]) || !natural(strings.TrimPrefix(parts[2], "-")) {
+		return note{}, false
 	}
-	at, _ = strconv.ParseInt(parts[0], 10, 64)    // they are digits
-	lasts, _ = strconv.ParseInt(parts[1], 10, 64) // likewise
-	return at, lasts, parts[2], true
+	n.at, _ = strconv.ParseInt(parts[0], 10, 64)    // they are digits
+	n.lasts, _ = strconv.ParseInt(parts[1], 10, 64) // likewise
+	n.longest, n.priority = n.lasts, parts[2]
+	if len(parts) == 4 {
+		if !digits(parts[3]) {
+			return note{}, false
+		}
+		if longest, fine := parseInt(parts[3]); fine {
+			n.longest = longest
+		}
+	}
+	return n, true
 }
 
 func natural(text string) bool { return text != "" && digits(text) }

@@ -146,14 +146,23 @@ func (c *Call) Set(key, value string) {
 
 // SetPX makes the key hold the value for so many milliseconds.
 func (c *Call) SetPX(key, value string, ms int64) {
-	if !c.writes(true) {
-		return
-	}
-	if ms <= 0 || ms+c.s.ms <= 0 {
+	if ms <= 0 && c.writes(true) {
 		c.fail(badExpiry("set"))
 		return
 	}
-	c.s.set(key, value, setting{expires: c.s.ms + ms})
+	c.SetPXAt(key, value, c.s.ms+ms)
+}
+
+// SetPXAt sets the key, to end at a moment of the server's time in milliseconds.
+func (c *Call) SetPXAt(key, value string, ends int64) {
+	if !c.writes(true) {
+		return
+	}
+	if ends <= 0 {
+		c.fail(badExpiry("set"))
+		return
+	}
+	c.s.set(key, value, setting{expires: ends})
 }
 
 // PExpire makes the key last for so many milliseconds, and deletes it if they

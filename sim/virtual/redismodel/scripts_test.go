@@ -10,10 +10,11 @@ const (
 	leaseKey, counterKey, guardKey, auditKey, channel = "{e}:lease", "{e}:token", "{e}:guard", "{e}:audit", "{e}:wake"
 	rosterKey                                         = "{e}:candidates"
 	termsKey                                          = "{e}:terms" // what is noted there, the ports leave out
+	witnessKey                                        = "witness"
 )
 
 // electionKeys are the keys of acquire.
-var electionKeys = []string{leaseKey, counterKey, guardKey, rosterKey, termsKey, auditKey}
+var electionKeys = []string{leaseKey, counterKey, guardKey, rosterKey, termsKey, witnessKey, auditKey}
 
 var (
 	someIDs    = []string{"n1", "n2", "", "id with spaces\n"}
@@ -25,8 +26,9 @@ var (
 		"", "foreign", "r1", "r1 ", "r1 1", "r1 1 x", "r1  x n1", "r1 1  n1", "r1 a x n1", "r1 1x x n1", "r2 1 x n1", "r1 1 x\ty n1", "r1 1 x\vn1 n2", "r1 1 x\n n1", "r1 1 x\fy n1", "r1 1 x\ry n1", "r1 1 x\x00y n1", "r1 1 x\ny", "r1 01 x n1", "r1 1 x  ", "r1 -1 x n1", "R1 1 x n1", " r1 1 x n1",
 	}
 	someCounters   = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
+	someLongest    = []string{"3000", "3000", "3000", "1500", "5000"}
 	someProtection = []string{"0", "1", "1", "2"}
-	someNotes      = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
+	someNotes      = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "9000000000000 3000 0 5000", "1 2 3 ", "1 2 3x", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
 )
 
 // drawScript draws a call of a script, or a command that leaves something odd
@@ -45,15 +47,15 @@ func drawScript(t *rapid.T) step {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "script") {
 	case 0, 1, 2, 3:
-		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0"}
-		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey), args: args}
+		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0", pick(t, someLongest)}
+		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey, pick(t, []string{witnessKey, witnessKey, guardKey})), args: args}
 	case 4, 5:
-		return step{script: Renew, keys: keys(lease[0], guardKey, rosterKey), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), "n1", "0", pick(t, someProtection)}}
+		return step{script: Renew, keys: keys(lease[0], guardKey), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, append(someProtection, "", "")), pick(t, someLongest)}}
 	case 6:
-		return step{script: Release, keys: keys(lease[0], guardKey, termsKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400"}}
+		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest)}}
 	case 7:
 		if rapid.Bool().Draw(t, "who lives") {
-			return step{script: Candidates, keys: []string{rosterKey}}
+			return step{script: Candidates, keys: []string{rosterKey, guardKey}}
 		}
 		return step{script: Leader, keys: lease}
 	default:
@@ -63,7 +65,7 @@ func drawScript(t *rapid.T) step {
 
 // drawState draws a command of somebody who is not an elector.
 func drawState(t *rapid.T) []string {
-	switch pick(t, []string{"lease", "lease", "guard", "counter", "expire", "persist", "del", "hash", "roster", "list", "no list"}) {
+	switch pick(t, []string{"lease", "lease", "guard", "counter", "witness", "expire", "persist", "del", "hash", "roster", "list", "no list"}) {
 	case "lease":
 		args := []string{"SET", leaseKey, pick(t, someLeases)}
 		if rapid.Bool().Draw(t, "with a time to live") {
@@ -71,21 +73,23 @@ func drawState(t *rapid.T) []string {
 		}
 		return args
 	case "guard":
-		return []string{"HSET", guardKey, pick(t, []string{"history", "value", "to", "longest"}), pick(t, []string{"another", "n1", "r1 1 x n1", "700"})}
+		return []string{"HSET", guardKey, pick(t, []string{"history", "value", "to", "longest", "lasts", "until", "unsure", "reserved"}), pick(t, []string{"another", "n1", "r1 1 x n1", "700", "1700"})}
 	case "counter":
 		return []string{"SET", counterKey, pick(t, someCounters)}
+	case "witness":
+		return []string{"HSET", witnessKey, pick(t, []string{"history", "since", "evicted", "of " + guardKey}), pick(t, []string{"another", "0", "1", "1700"})}
 	case "expire":
 		return []string{"PEXPIRE", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "700"}
 	case "persist":
 		return []string{"PERSIST", leaseKey}
 	case "del":
-		return []string{"DEL", pick(t, []string{leaseKey, counterKey, guardKey, auditKey})}
+		return []string{"DEL", pick(t, []string{leaseKey, counterKey, guardKey, witnessKey, auditKey})}
 	case "hash":
 		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, rosterKey, auditKey}), "f", "v"}
 	case "roster":
 		return []string{"HSET", rosterKey, pick(t, someIDs), pick(t, someNotes)}
 	case "list":
-		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "line"}
+		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, guardKey, rosterKey, auditKey}), "line"}
 	default:
 		return []string{"SET", auditKey, "no list"}
 	}
@@ -100,7 +104,7 @@ func drawScripts(t *rapid.T, back bool) []step {
 		}
 		steps = append(steps, drawScript(t))
 	}
-	return append(steps, look([]string{leaseKey, counterKey, guardKey, rosterKey, auditKey})...)
+	return append(steps, look([]string{leaseKey, counterKey, guardKey, rosterKey, witnessKey, auditKey})...)
 }
 
 // The ports of the scripts answer as their Lua texts do on a real server, and

@@ -53,7 +53,7 @@ const shift = `
 local function sooner(key, field)
   if redis.call('TYPE', key).ok ~= 'hash' then return end
   local at = tonumber(redis.call('HGET', key, field) or 0)
-  if at and at > 0 then redis.call('HINCRBY', key, field, -ARGV[1]) end
+  if at and at > 1000000000 and at < 2000000000000 then redis.call('HINCRBY', key, field, -ARGV[1]) end
 end
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local at = redis.call('PEXPIRETIME', key)
@@ -62,6 +62,7 @@ end
 sooner('{e}:guard', 'until')
 sooner('{e}:guard', 'unsure')
 sooner('{e}:guard', 'reserved')
+sooner('witness', 'since')
 local roster = '{e}:candidates'
 if redis.call('TYPE', roster).ok == 'hash' then
   local all = redis.call('HGETALL', roster)
@@ -173,6 +174,7 @@ func (m modelSubject) pass(now time.Duration) {
 			m.Evict(key)
 		}
 	}
+	m.evicted = 0 // nothing is: it is how keys end on time
 }
 
 func (m modelSubject) step(_ tester, now time.Duration, s step, args []string) Reply {

@@ -75,6 +75,7 @@ type Server struct {
 	replicas []*Server     // that get what it writes
 	copies   int           // that replicas have made of its data, and how often
 	goneOn   int           // one went on from where it was
+	evicted  int64         // how many keys it has given up for lack of memory
 }
 
 // New returns a server without any key.

@@ -2,6 +2,7 @@ package redismodel
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -9,26 +10,32 @@ import (
 
 // scripts' arguments, as redisstore gives them.
 func acquireBy(id, nonce, floor, protect string) step {
-	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0"}}
+	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0", "3000"}}
 }
 
 func renewOf(value string) step {
-	return step{script: Renew, keys: []string{leaseKey, guardKey, rosterKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "n1", "0", "0"}}
+	return step{script: Renew, keys: []string{leaseKey, guardKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "0", "3000"}}
 }
 
 func renewProtected() step {
 	s := renewOf(protectedLease)
-	s.args[len(s.args)-1] = "1"
+	s.args[5] = "1"
 	return s
 }
 
 func releaseOf(value string) step {
-	return step{script: Release, keys: []string{leaseKey, guardKey, termsKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0"}}
+	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000"}}
 }
 
 // longer is an acquisition of a lease that is three times as long.
 func longer(s step) step {
-	s.args[2] = "9000"
+	s.args[2], s.args[8] = "9000", "9000"
+	return s
+}
+
+// counting is an acquisition by who counts on leases that last as long as that.
+func counting(longest string, s step) step {
+	s.args[8] = longest
 	return s
 }
 
@@ -49,7 +56,7 @@ func protected(more ...step) []step {
 
 func handOver(to string) step {
 	s := releaseOf(protectedLease)
-	s.args = []string{protectedLease, channel, "x", "3", "1", to, "400"}
+	s.args = []string{protectedLease, channel, "x", "3", "1", to, "400", "n1", "3000", "0", "3000"}
 	return s
 }
 
@@ -78,13 +85,13 @@ var situations = []struct {
 	{"a counter at 0", []step{told("SET", counterKey, "0"), acquireBy("n1", "x", "0", "0")}, `[1 "1" 0]`},
 	{"a counter of another kind", []step{told("HSET", counterKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
 	{"a counter that is no number", []step{told("SET", counterKey, "many"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
-	{"a counter that cannot count on", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0")}, "ERR"},
+	{"a counter that cannot count on", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
 	{"no lease is granted without a token", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0"), whoLeads}, "[]"},
 	{"a floor above the counter", []step{told("SET", counterKey, "8"), acquireBy("n1", "x", "41", "0")}, `[1 "42" 0]`},
 	{"a floor of more digits", []step{told("SET", counterKey, "9"), acquireBy("n1", "x", "10", "0")}, `[1 "11" 0]`},
 	{"a floor below the counter", []step{told("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
 	{"tokens beyond what Lua's numbers hold", []step{told("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
-	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 2]`},
+	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 6]`},
 	{"for as long as a lease lasts", []step{acquireBy("n1", "x", "0", "1"), later(2), acquireBy("n2", "y", "0", "1")}, `[0 "0" "" 1000 0 2]`},
 	{"and then counts from where it was", protected(), `[1 "9007199254740993" 0]`},
 	{"a server that remembers grants at once", protected(releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
@@ -92,18 +99,23 @@ var situations = []struct {
 	{"one that is gone before is not", protected(told("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
 	{"but for its holder", protected(told("DEL", leaseKey), releaseOf(protectedLease)), "0"},
 	{"who gives it back", protected(told("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"another server's lease is waited for", protected(told("HSET", guardKey, "history", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"another server's lease is waited for", protected(told("HSET", guardKey, "history", "other"), told("DEL", witnessKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
 	{"also one that was renewed here and given back", protected(told("HSET", guardKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
 	{"for a lease from that renewal on", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
 	{"and then granted", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"the same attempt again, where the server knows something else", protected(told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
 	{"a lease that lasts too long is cut", protected(told("PEXPIRE", leaseKey, "9000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
 	{"and so is what no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
-	{"but a lease of another candidate is as long as that one's are", protected(later(4), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0]`},
+	{"but a lease of another candidate is as long as that one's are", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0]`},
 	{"also where nothing tells how long those are", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 9000 0 0]`},
 	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"who must come in time", protected(handOver("n3"), later(1), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"a longer lease than those who live count on is not granted", protected(later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5]`},
+	{"nor a shorter one to who does not count on theirs", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(10), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1 0 5]`},
+	{"who counts on what the last one did need not look", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(5), acquireBy("n2", "y", "0", "1"), later(5), longer(acquireBy("n4", "w", "0", "1"))), `[1 "9007199254740995" 0]`},
+	{"but one to who does", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(10), counting("9000", acquireBy("n2", "y", "0", "1"))), `[1 "9007199254740995" 0]`},
+	{"and a longer one than the last where that was counted on", protected(later(10), counting("9000", acquireBy("n2", "y", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[1 "9007199254740995" 0]`},
 	{"a server without protection grants at once", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey, leaseKey), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
 	{"renewed", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1")}, "1"},
 	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000]`},
@@ -119,6 +131,56 @@ var situations = []struct {
 	{"and stands", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n2"), whoLeads}, `["1" "n1" 3000]`},
 	{"an audit of another kind", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
 	{"comes after the grant", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000]`},
+}
+
+// remembered are situations in which the server can say for how long it has forgotten
+// nothing, which miniredis cannot: another election, which has been granted for
+// longer than a lease, comes first.
+var remembered = []struct {
+	what  string
+	steps []step
+	want  string
+}{
+	{"a name that was never seen is granted at once", known(acquireBy("n1", "x", "0", "1")), `[1 "9007199254740993" 0]`},
+	{"and then as any other", known(acquireBy("n1", "x", "0", "1"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"not for a lease longer than the server is known", known(longer(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 5000 0 6]`},
+	{"nor if it may have forgotten keys", known(told("HSET", witnessKey, "evicted", "1"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 6]`},
+	{"nor if it is another one", known(told("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 6]`},
+	{"nor if its clock was set back", known(told("HSET", witnessKey, "since", "1999999999999"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 6]`},
+	{"nor if the name was forgotten", known(acquireBy("n1", "x", "0", "1"), told("DEL", leaseKey, guardKey), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor without the key in common", known(alone(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 3000 0 6]`},
+	{"a lease that another server granted is not waited for when it must be over", known(told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[1 "9007199254740993" 0]`},
+	{"but the same attempt again is", known(acquireBy("n1", "x", "0", "1"), told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+}
+
+// known are steps of which the first make a server known for 4 s.
+func known(more ...step) []step {
+	another := acquireBy("n9", "w", "0", "1")
+	another.keys = []string{"{f}:lease", "{f}:token", "{f}:guard", "{f}:candidates", "{f}:terms", witnessKey}
+	return append([]step{another, later(4), told("SET", counterKey, "9007199254740992")}, more...)
+}
+
+// alone is an acquisition where elections have no key in common.
+func alone(s step) step {
+	s.keys = slices.Clone(s.keys)
+	s.keys[5] = guardKey
+	return s
+}
+
+// In each of these situations the port and a real server give the same replies, and
+// leave the same keys.
+func TestWitnessed(t *testing.T) {
+	real := startReal(t)
+	for _, test := range remembered {
+		t.Run(test.what, func(t *testing.T) {
+			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, guardKey, witnessKey, auditKey})...)
+			base, seen := observe(t, real, steps)
+			same(t, "the port", modelSubject{New(Options{})}, base, steps, seen, false)
+			if got := outcome(seen[len(test.steps)-1].reply); got != test.want {
+				t.Errorf("both say %s, want %s", got, test.want)
+			}
+		})
+	}
 }
 
 // In each situation of an election the port, a real server and miniredis give
@@ -155,7 +217,11 @@ func outcome(r Reply) string {
 		return code
 	case Array:
 		text := "["
-		for i, item := range r.Items {
+		items := r.Items
+		if len(items) == 7 {
+			items = items[:6] // how long leases may last is compared, and not told
+		}
+		for i, item := range items {
 			if i > 0 {
 				text += " "
 			}
@@ -205,7 +271,7 @@ func TestHints(t *testing.T) {
 	if got := run(acquireBy("n2", "y", "0", "0")); got != `[1 "2" 1]` {
 		t.Errorf("with one listening: %s", got)
 	}
-	want := fmt.Sprintf("[%[1]s released 1 1 %[1]s granted 2 3000 1]", channel)
+	want := fmt.Sprintf("[%[1]s released 1 0 n2 %[1]s granted 2 3000]", channel)
 	if got := fmt.Sprint(hints); got != want {
 		t.Errorf("hints %s, want %s", got, want)
 	}

@@ -1,4 +1,6 @@
-package instrument_test
+// Package observed_test shows an elector with health checks, metrics and traces,
+// each of which is a module of its own.
+package observed_test
 
 import (
 	"context"

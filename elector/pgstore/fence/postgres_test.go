@@ -1,4 +1,6 @@
-package fence
+// Package fence_test has the tests of elector/fence that need PostgreSQL and its
+// drivers, which the module of that package must not.
+package fence_test
 
 import (
 	"context"
@@ -16,14 +18,12 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
+	"github.com/recount-io/recount/elector/fence"
+	"github.com/recount-io/recount/elector/internal/guardtest"
 	"github.com/recount-io/recount/internal/topology"
 )
 
-// TestMain is also the child that the crash tests kill.
 func TestMain(m *testing.M) {
-	if os.Getenv("RECOUNT_FENCE_CHILD") != "" {
-		child(os.Args[1:])
-	}
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.Stop()
@@ -58,7 +58,7 @@ func postgresURL(t testing.TB) string {
 }
 
 // openPostgres is a database, and a guard with a table of its own in it.
-func openPostgres(t testing.TB) (*sql.DB, SQL) {
+func openPostgres(t testing.TB) (*sql.DB, fence.SQL) {
 	t.Helper()
 	db, err := sql.Open("pgx", postgresURL(t))
 	if err != nil {
@@ -66,7 +66,7 @@ func openPostgres(t testing.TB) (*sql.DB, SQL) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	shared.tables++
-	guard := SQL{Table: fmt.Sprintf("fence_%d", shared.tables), Dialect: PostgreSQL}
+	guard := fence.SQL{Table: fmt.Sprintf("fence_%d", shared.tables), Dialect: fence.PostgreSQL}
 	schema, err := guard.Schema()
 	if err != nil {
 		t.Fatal(err)
@@ -94,9 +94,17 @@ func openPool(t testing.TB) *pgxpool.Pool {
 	return pool
 }
 
+func wantStale(t *testing.T, err error, token, highest uint64) {
+	t.Helper()
+	var stale *fence.StaleError
+	if !errors.As(err, &stale) || *stale != (fence.StaleError{Token: token, Highest: highest}) {
+		t.Errorf("%v, want token %d refused for %d", err, token, highest)
+	}
+}
+
 // ledger is a table that records in which order transactions wrote: a serial
 // number is drawn behind the check.
-func ledger(t *testing.T, db *sql.DB, guard SQL) string {
+func ledger(t *testing.T, db *sql.DB, guard fence.SQL) string {
 	t.Helper()
 	name := guard.Table + "_ledger"
 	execute(t, db, "CREATE TABLE "+name+" (n bigserial PRIMARY KEY, resource text NOT NULL DEFAULT 'r', token numeric(20,0) NOT NULL)")
@@ -122,7 +130,7 @@ type transaction struct {
 }
 
 // drivers begin transactions that the guard keeps in order.
-func drivers(t *testing.T, db *sql.DB, guard SQL, ledger string) map[string]func() transaction {
+func drivers(t *testing.T, db *sql.DB, guard fence.SQL, ledger string) map[string]func() transaction {
 	pool := openPool(t)
 	insert := "INSERT INTO " + ledger + " (token, resource) VALUES ($1, $2)"
 	return map[string]func() transaction{
@@ -154,7 +162,7 @@ func drivers(t *testing.T, db *sql.DB, guard SQL, ledger string) map[string]func
 			t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // as above
 			return transaction{
 				check: func(token uint64, resource string) error {
-					return guard.Check(t.Context(), PgxTx(tx), token, resource)
+					return guard.Check(t.Context(), fence.PgxTx(tx), token, resource)
 				},
 				write: func(token uint64, resource string) error {
 					_, err := tx.Exec(t.Context(), insert, token, resource)
@@ -200,18 +208,6 @@ func blocked(t *testing.T, db *sql.DB, ended <-chan error) {
 	}
 }
 
-// overlaps are two transactions, the second of which is checked between the
-// first one's check and its write, and what becomes of the second.
-var overlaps = []struct {
-	known         uint64 // to the resource before; 0: it has no row yet
-	first, second uint64
-	commit        bool // the first is committed
-	stale         bool // the second is refused
-}{
-	{0, 5, 6, true, false}, {0, 6, 5, true, true}, {0, 6, 5, false, false}, {0, 5, 5, true, false},
-	{5, 5, 6, true, false}, {5, 5, 5, true, false}, {5, 5, 4, true, true}, {5, 7, 6, true, true}, {5, 7, 6, false, false}, {9, 9, 10, true, false}, {9, 10, 9, true, true},
-}
-
 // Of two transactions that overlap, whatever driver they use, the one that was
 // checked later waits for the other, whether the token that is checked first is
 // new or known; it then writes behind it, or is refused; and what was rolled
@@ -222,32 +218,32 @@ func TestSQLKeepsTransactionsInOrder(t *testing.T) {
 	all := drivers(t, db, guard, table)
 	for one, first := range all {
 		for other, second := range all {
-			for _, c := range overlaps {
+			for _, c := range guardtest.Overlaps {
 				resource := fmt.Sprint(one, " before ", other, ": ", c)
-				if c.known > 0 {
-					if err := guard.Check(t.Context(), db, c.known, resource); err != nil {
+				if c.Known > 0 {
+					if err := guard.Check(t.Context(), db, c.Known, resource); err != nil {
 						t.Fatal(err)
 					}
 				}
 				former, ended := first(), make(chan error, 1)
-				if err := former.check(c.first, resource); err != nil {
+				if err := former.check(c.First, resource); err != nil {
 					t.Fatalf("%s: %v", resource, err)
 				}
 				later := second()
-				go func() { ended <- later.finish(c.second, resource) }()
+				go func() { ended <- later.finish(c.Second, resource) }()
 				blocked(t, db, ended)
-				if err := errors.Join(former.write(c.first, resource), former.end(c.commit)); err != nil {
+				if err := errors.Join(former.write(c.First, resource), former.end(c.Commit)); err != nil {
 					t.Fatalf("%s: %v", resource, err)
 				}
-				if err := <-ended; c.stale {
-					wantStale(t, err, c.second, c.first)
+				if err := <-ended; c.Stale {
+					wantStale(t, err, c.Second, c.First)
 				} else if err != nil {
 					t.Errorf("%s: %v", resource, err)
 				}
 			}
 		}
 	}
-	wantOrder(t, db, table, 4*len(overlaps))
+	wantOrder(t, db, table, 4*len(guardtest.Overlaps))
 }
 
 // Many transactions that are all open before the first of them is checked: in
@@ -266,7 +262,7 @@ func TestSQLManyLeadersAtOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for worker, tx := range open {
 			group.Go(func() {
-				var stale *StaleError
+				var stale *fence.StaleError
 				token := uint64(10*round + worker + 1)
 				if err := tx.finish(token, resource); err != nil && (!errors.As(err, &stale) || worker == 5) {
 					t.Errorf("token %d: %v", token, err)

@@ -1,0 +1,258 @@
+package redisstore
+
+import (
+	linked "container/list"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maxBatch is how many requests go in one pipeline at the most. A server works one off
+// in some milliseconds, so no answer waits for long for those of others; and
+// docs/operations.md computes with it.
+const maxBatch = 100
+
+// batcher sends the requests of a store in pipelines. As long as a connection is
+// free, a request is sent at once. Those that come while all connections are busy wait
+// for one, and what waits then goes together. So how many elections a store can bear
+// is a matter of its server, not of the way there.
+//
+// A request is sent once, or never if its caller has given up before. Each caller
+// waits for its own answer, or its own context: that one of them leaves is nothing to
+// the others.
+type batcher struct {
+	store   *Store
+	lanes   int           // how many batches are under way at once
+	opening time.Duration // how long it may take to open a connection
+
+	mu      sync.Mutex // never held while anything waits
+	queues  [2]queue
+	closed  bool
+	senders sync.WaitGroup
+}
+
+// The queues. Who waits for confirmations holds up everybody behind him on his
+// connection, so such requests go by themselves.
+const (
+	queuePlain = iota
+	queueConfirmed
+)
+
+// queue has requests that wait for a connection, the oldest first.
+type queue struct {
+	linked.List
+	starting int // senders that have not taken anything yet
+}
+
+// call is a request that somebody waits for.
+type call struct {
+	ctx   context.Context
+	order order
+	place *linked.Element // nil: it does not wait for a connection
+
+	// Set before answered is closed.
+	outcome
+	answered chan struct{}
+}
+
+// batch is calls that are sent together.
+type batch struct {
+	calls  []*call
+	ctx    *joint
+	cancel context.CancelFunc
+}
+
+// outcome is what became of an order.
+type outcome struct {
+	reply any
+	got   confirmation
+	err   error
+}
+
+var (
+	errNotSent  = errors.New("redisstore: all connections were busy, and the request was not sent")
+	errNoAnswer = errors.New("redisstore: no answer in time")
+)
+
+// do has an order carried out, and waits until it is or ctx is done.
+func (b *batcher) do(ctx context.Context, o order) outcome {
+	c := &call{ctx: ctx, order: o, answered: make(chan struct{})}
+	if err := b.add(c); err != nil {
+		return outcome{err: err}
+	}
+	select {
+	case <-c.answered:
+		return c.outcome
+	case <-ctx.Done():
+	}
+	waited := b.leave(c)
+	select {
+	case <-c.answered:
+		return c.outcome
+	default:
+	}
+	if waited {
+		return outcome{err: fmt.Errorf("%w: %w", errNotSent, ctx.Err())}
+	}
+	return outcome{err: fmt.Errorf("%w: %w", errNoAnswer, ctx.Err())}
+}
+
+func (b *batcher) add(c *call) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errClosed()
+	}
+	q := &b.queues[c.order.queue()]
+	c.place = q.PushBack(c)
+	b.start()
+	return nil
+}
+
+// leave takes a call back that was not sent yet, and tells whether it was not.
+func (b *batcher) leave(c *call) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.place == nil {
+		return false
+	}
+	b.queues[c.order.queue()].Remove(c.place)
+	c.place = nil
+	return true
+}
+
+// start has what waits sent, as far as connections are free. The caller holds mu.
+func (b *batcher) start() {
+	client := b.store.live.Load()
+	if client == nil {
+		return
+	}
+	for kind := range b.queues {
+		q := &b.queues[kind]
+		for q.Len() > q.starting*maxBatch && client.busy[queuePlain]+client.busy[queueConfirmed] < b.lanes && client.busy[kind] < b.most(kind) {
+			client.busy[kind]++
+			q.starting++
+			b.senders.Go(func() { b.send(client, kind) })
+		}
+	}
+}
+
+// most is how many batches of a kind may be under way. Confirmations may take seconds:
+// a connection is kept free of them.
+func (b *batcher) most(kind int) int {
+	if kind == queueConfirmed && b.lanes > 2 {
+		return b.lanes - 1
+	}
+	return b.lanes
+}
+
+// send sends batches as long as anything waits.
+func (b *batcher) send(client *client, kind int) {
+	runtime.Gosched() // whoever asks at this moment goes along
+	for next := b.take(client, kind, true); next != nil; next = b.take(client, kind, false) {
+		b.carryOut(client, next, byName)
+	}
+}
+
+// take is the next batch of a client. If there is none, its connection is free.
+func (b *batcher) take(client *client, kind int, first bool) *batch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := &b.queues[kind]
+	if first {
+		q.starting--
+	}
+	var calls []*call
+	var next *linked.Element
+	for e := q.Front(); e != nil && len(calls) < maxBatch && b.store.live.Load() == client; e = next {
+		next = e.Next()
+		c := e.Value.(*call)
+		if c.ctx.Err() != nil {
+			continue // it leaves by itself
+		}
+		q.Remove(e)
+		c.place = nil
+		calls = append(calls, c)
+	}
+	if len(calls) == 0 {
+		client.busy[kind]--
+		b.start()
+		return nil
+	}
+	return b.join(client, calls)
+}
+
+// kick has what waits sent by the client that is there now, or ends it if there is
+// none any more.
+func (b *batcher) kick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.start()
+}
+
+// close ends what waits. Nothing is sent any more.
+func (b *batcher) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for kind := range b.queues {
+		for q := &b.queues[kind]; q.Len() > 0; {
+			c := q.Remove(q.Front()).(*call)
+			c.place = nil
+			c.answer(outcome{err: errClosed()})
+		}
+	}
+}
+
+// carryOut sends a batch, and tells each caller what became of his request. Scripts
+// that the server does not know have done nothing, so they are sent again as text, if
+// they are waited for still.
+func (b *batcher) carryOut(client *client, one *batch, as naming) {
+	defer one.cancel()
+	orders := make([]*order, len(one.calls))
+	for i, c := range one.calls {
+		orders[i] = &c.order
+		orders[i].sent = func() bool { return one.ctx.admit(c.ctx) }
+	}
+	outcomes := b.store.pipelined(one.ctx, client.UniversalClient, orders, as)
+	b.account(client, one, outcomes)
+	var unknown []*call
+	for i, c := range one.calls {
+		if as == byName && redis.HasErrorPrefix(outcomes[i].err, "NOSCRIPT") && c.ctx.Err() == nil {
+			unknown = append(unknown, c)
+			continue
+		}
+		c.answer(outcomes[i])
+	}
+	if len(unknown) > 0 {
+		b.carryOut(client, b.join(client, unknown), byText)
+	}
+}
+
+func (c *call) answer(o outcome) {
+	c.outcome = o
+	close(c.answered)
+}
+
+// account notes how a batch fared: as one call.
+func (b *batcher) account(client *client, one *batch, outcomes []outcome) {
+	ctx, err := one.calls[0].ctx, outcomes[0].err
+	for i, o := range outcomes {
+		if o.err == nil || isReply(o.err) {
+			err = o.err
+			break
+		}
+		if c := one.calls[i]; !errors.Is(c.ctx.Err(), context.Canceled) {
+			ctx = c.ctx // somebody has waited in vain
+		}
+	}
+	b.store.account(ctx, client, err)
+}

@@ -131,16 +131,21 @@ func (b *batcher) leave(c *call) bool {
 
 // start has what waits sent, as far as connections are free. The caller holds mu.
 func (b *batcher) start() {
-	client := b.store.live.Load()
-	if client == nil {
+	client, err := b.store.use()
+	if err != nil {
 		return
 	}
+	defer b.store.done(client)
 	for kind := range b.queues {
 		q := &b.queues[kind]
 		for q.Len() > q.starting*maxBatch && client.busy[queuePlain]+client.busy[queueConfirmed] < b.lanes && client.busy[kind] < b.most(kind) {
 			client.busy[kind]++
 			q.starting++
-			b.senders.Go(func() { b.send(client, kind) })
+			b.store.again(client)
+			b.senders.Go(func() {
+				defer b.store.done(client)
+				b.send(client, kind)
+			})
 		}
 	}
 }
@@ -254,5 +259,5 @@ func (b *batcher) account(client *client, one *batch, outcomes []outcome) {
 			ctx = c.ctx // somebody has waited in vain
 		}
 	}
-	b.store.account(ctx, client, err)
+	b.store.account(ctx, client, one.ctx.begun, err)
 }

@@ -31,11 +31,15 @@ const closePatience = time.Second
 // client is a Redis client and how it fares.
 type client struct {
 	redis.UniversalClient
-	ctx      context.Context // of its batches: done when it is closed
-	cancel   context.CancelFunc
-	failures atomic.Int32 // calls and batches without a reply, in a row
-	busy     [2]int       // batches under way, by queue; guarded by the batcher
-	far      atomic.Int64 // how long it takes to open a connection; 0: not known yet
+	ctx    context.Context // of its batches: done when it is closed
+	cancel context.CancelFunc
+	busy   [2]int       // batches under way, by queue; guarded by the batcher
+	far    atomic.Int64 // how long it takes to open a connection; 0: not known yet
+
+	// Guarded by the store.
+	uses     int       // calls and senders of batches that have it
+	replied  time.Time // the last reply
+	failures int       // calls and batches without a reply, in a row since then
 }
 
 func newClient(c redis.UniversalClient) *client {
@@ -145,22 +149,58 @@ func (s *Store) current() (*client, error) {
 	return nil, errClosed()
 }
 
+// use is the client to use now. It is not closed before done, except by Close.
+func (s *Store) use() (*client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.current()
+	if err == nil {
+		c.uses++
+	}
+	return c, err
+}
+
+// again is one use more of a client that is used.
+func (s *Store) again(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.uses++
+}
+
+// done ends a use.
+func (s *Store) done(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.uses--
+	if c.uses == 0 {
+		s.retire(c)
+	}
+}
+
+// retire closes a client if it was replaced and is not closed yet. The caller holds mu.
+func (s *Store) retire(c *client) {
+	if s.replaced[c] {
+		delete(s.replaced, c)
+		s.retired.Go(func() { _ = c.Close() }) // nobody would learn of an error
+	}
+}
+
 func errClosed() error {
 	return &elector.FatalError{Err: errors.New("redisstore: the store is closed"), Fix: "close it after the last elector has ended"}
 }
 
-// account notes how a call fared, and replaces the client if too many in a row
-// had no reply.
-func (s *Store) account(ctx context.Context, c *client, err error) {
+// account notes how a call fared that began at some moment, and replaces the client
+// if too many in a row had no reply.
+func (s *Store) account(ctx context.Context, c *client, began time.Time, err error) {
 	switch {
 	case err == nil || isReply(err):
-		c.failures.Store(0)
+		s.succeed(c)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return // the caller's wish says nothing about the connection
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return // nor does it that others use it: nothing was sent
-	case c.failures.Add(1) >= maxFailures:
-		s.replace(c)
+	case s.fail(c, began):
+		s.batches.kick()
 		return
 	}
 	if cluster, ok := c.UniversalClient.(*redis.ClusterClient); ok && err != nil {
@@ -168,17 +208,29 @@ func (s *Store) account(ctx context.Context, c *client, err error) {
 	}
 }
 
-// replace puts a fresh client in c's place. Calls and watches that still use c
-// end with an error.
-func (s *Store) replace(c *client) {
+// succeed notes a reply.
+func (s *Store) succeed(c *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live.Load() != c {
-		return // closed, or replaced already
+	c.replied, c.failures = time.Now(), 0
+}
+
+// fail notes a call without a reply. After too many it puts a fresh client in c's
+// place, and says so. What began before a reply came says nothing about now. Calls
+// that still use c go on; its watches end with an error when they are over.
+func (s *Store) fail(c *client, began time.Time) (replaced bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if began.Before(c.replied) {
+		return false
+	}
+	c.failures++
+	if c.failures < maxFailures || s.live.Load() != c {
+		return false // it may be closed, or replaced already
 	}
 	s.live.Store(s.open())
-	s.retired.Go(func() { _ = c.Close() }) // nobody uses it any more
-	s.batches.kick()
+	s.replaced[c] = true // whoever tells of the failure uses it
+	return true
 }
 
 // Close closes the connections. Calls and watches under way end with an error;
@@ -186,6 +238,9 @@ func (s *Store) replace(c *client) {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	c := s.live.Swap(nil)
+	for old := range s.replaced {
+		s.retire(old)
+	}
 	s.mu.Unlock()
 	if c == nil {
 		return nil

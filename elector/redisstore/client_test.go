@@ -58,6 +58,93 @@ func TestPoisonedPool(t *testing.T) {
 	}
 }
 
+// gate is a way on which the first dials wait until the test lets them fail.
+type gate struct {
+	addr   string // where later dials lead
+	fail   chan struct{}
+	waits  chan struct{} // each dial that waits, as it begins
+	places atomic.Int32
+}
+
+func newGate(addr string, places int) *gate {
+	g := &gate{addr: addr, fail: make(chan struct{}), waits: make(chan struct{}, places)}
+	g.places.Store(int32(places))
+	return g
+}
+
+func (g *gate) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	if g.places.Add(-1) >= 0 {
+		g.waits <- struct{}{}
+		<-g.fail
+		return nil, errors.New("no way")
+	}
+	return new(net.Dialer).DialContext(ctx, network, g.addr)
+}
+
+// stuck is a store with requests whose connections do not open yet, as many as
+// replace a client when they fail.
+func stuck(t *testing.T, k *keeper) (s *Store, g *gate, failed []chan error) {
+	g = newGate(k.addr, maxFailures)
+	s = k.open(t, func(o *redis.UniversalOptions) { o.PoolSize, o.Dialer = maxFailures+1, g.dial })
+	for range maxFailures {
+		failed = append(failed, renewing(t.Context(), s, "stuck"))
+		receive(t, "dial", g.waits)
+	}
+	return s, g, failed
+}
+
+// What is under way while others' failures replace the client gets its answer.
+func TestReplacedClientAnswers(t *testing.T) {
+	k := startKeeper(t)
+	s, g, failed := stuck(t, k)
+	first := s.live.Load()
+	under := renewing(t.Context(), s, "under way")
+	receive(t, "request", k.asked)
+	close(g.fail)
+	for _, ended := range failed {
+		if err := receive(t, "end", ended); err == nil {
+			t.Error("renewed on no connection")
+		}
+	}
+	for s.live.Load() == first {
+		<-time.After(time.Millisecond)
+	}
+	select {
+	case err := <-under:
+		t.Fatalf("ended without an answer: %v", err)
+	case <-time.After(20 * time.Millisecond): // whoever ends it does so at once
+	}
+	k.free <- struct{}{}
+	if err := receive(t, "answer", under); err != nil {
+		t.Errorf("renew: %v", err)
+	}
+	for used := 1; used > 0; <-time.After(time.Millisecond) {
+		s.mu.Lock()
+		used = len(s.replaced)
+		s.mu.Unlock()
+	}
+}
+
+// Failures of what began before the last answer do not replace the client.
+func TestLateFailuresKeepTheClient(t *testing.T) {
+	k := startKeeper(t)
+	s, g, failed := stuck(t, k)
+	first := s.live.Load()
+	k.free <- struct{}{}
+	if err := receive(t, "answer", renewing(t.Context(), s, "fine")); err != nil {
+		t.Fatalf("renew: %v", err)
+	}
+	close(g.fail)
+	for _, ended := range failed {
+		if err := receive(t, "end", ended); err == nil {
+			t.Error("renewed on no connection")
+		}
+	}
+	if s.live.Load() != first {
+		t.Error("the client was replaced")
+	}
+}
+
 // Failures that are not in a row, answers of the server, and callers who
 // change their minds do not replace the client.
 func TestClientIsKept(t *testing.T) {

@@ -51,15 +51,13 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
-	c, err := s.current()
-	if err != nil {
-		return nil, err
-	}
-	lines, err := c.LRange(ctx, s.keys(election).terms(), 0, -1).Result()
-	s.account(ctx, c, err)
+	reply, err := s.with(ctx, func(c *client) (any, error) {
+		return c.LRange(ctx, s.keys(election).terms(), 0, -1).Result()
+	})
 	if err != nil {
 		return nil, judge("history of", election, plain(err))
 	}
+	lines, _ := reply.([]string)
 	var terms []elector.PastTerm
 	ended := map[uint64]time.Time{}
 	for _, line := range lines { // the latest first: an end comes before its begin

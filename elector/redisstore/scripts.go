@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
 	"encoding/hex"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -66,11 +67,13 @@ func (s *Store) with(ctx context.Context, do func(*client) (any, error)) (any, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c, err := s.current()
+	c, err := s.use()
 	if err != nil {
 		return nil, err
 	}
+	defer s.done(c)
+	began := time.Now()
 	reply, err := do(c)
-	s.account(ctx, c, err)
+	s.account(ctx, c, began, err)
 	return reply, err
 }

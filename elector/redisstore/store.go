@@ -91,9 +91,10 @@ type Store struct {
 	epoch   atomic.Uint64 // counts what may have brought another server behind the address
 	lonely  atomic.Bool   // elections have no witness in common: see witness
 
-	mu      sync.Mutex // guards changes of live, and the rest
-	retired sync.WaitGroup
-	hub     hub // of Watch
+	mu       sync.Mutex       // guards changes of live, and the rest
+	replaced map[*client]bool // and still used
+	retired  sync.WaitGroup
+	hub      hub // of Watch
 }
 
 // What protects an election, as the scripts take it.
@@ -134,6 +135,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		confirm:   confirm,
 		scripts:   newScripts(),
 		opts:      clientOptions(*opts),
+		replaced:  map[*client]bool{},
 		pingEvery: 10 * time.Minute, // TCP notices a dead peer before, and electors have doubts of their own
 	}
 	if s.prefix == "" {

@@ -91,6 +91,39 @@ func TestLeaseGoneBeforeItsTime(t *testing.T) {
 	})
 }
 
+// What a lease that was deleted or evicted leaves behind is not retired as long as
+// somebody may believe in it: a new election of the name would grant at once.
+func TestRetireWaitsForBelief(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a := attempt("n1", "a")
+		refused := func(why string) {
+			t.Helper()
+			var held *elector.HeldError
+			err := s.Retire(r.ctx, "billing")
+			if !errors.As(err, &held) || held.Holder != "" || held.Withheld == "" || held.Remaining <= 0 || held.Remaining > a.TTL {
+				t.Errorf("retire of an election whose lease is %s: %v", why, err)
+			}
+			if token := r.do(t, "GET", counterKey); token != "1" {
+				t.Errorf("the count of tokens is %v", token)
+			}
+		}
+		l := lease(a, mustAcquire(t, r, s, a).Token)
+		r.do(t, "DEL", leaseKey)
+		refused("gone before its time")
+		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+			t.Fatalf("release of a deleted lease: %v", err)
+		}
+		now := r.do(t, "TIME").([]any)[0].(string)
+		r.do(t, "HSET", "recount:{billing}:guard", "unsure", now+"999")
+		refused("over, and perhaps not the last one")
+		r.advance(t, a.TTL)
+		if err := s.Retire(r.ctx, "billing"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Another run of the server, or another server, does not know whether what it
 // has is all that was granted. Nor does it after a renewal, which may be an old one.
 func TestReplacedServerWithholds(t *testing.T) {

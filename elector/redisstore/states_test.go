@@ -373,7 +373,7 @@ func commands(t testing.TB, r *server) map[string]int {
 	return counts
 }
 
-// A renewal is one command, which executes six more on the server; a refused
+// A renewal is one command, which executes four more on the server; a refused
 // attempt is one command too, and an audit costs nothing when it is off.
 func TestCommandsPerCall(t *testing.T) {
 	r := startReal(t)

@@ -108,7 +108,7 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 		if longest, known := c.countedOn(); known {
 			most = max(most, longest)
 		} else if ours {
-			most = max(most, remaining)
+			most = max(most, c.lastsFor(holder, remaining))
 		}
 	}
 	if remaining < 0 || remaining > most {
@@ -210,7 +210,11 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 	if own {
 		return w
 	}
-	if rest := min(field(c, guard, "reserved")-now, most); reserved && to != c.Args[0] && rest > 0 {
+	left := field(c, guard, "reserved") - now
+	if rest := min(left, most); reserved && to != c.Args[0] && rest > 0 {
+		if left > most {
+			c.HSet(guard, "reserved", number(now+most))
+		}
 		w.rest, w.remark = rest, 4
 		return w
 	}
@@ -229,6 +233,19 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 func (c *Call) countedOn() (longest int64, known bool) {
 	text, _ := c.HGet(c.Keys[2], "longest")
 	return parseInt(text)
+}
+
+// lastsFor is how long leases may last as the holder of one counts on, and if nobody
+// knows, what remains of it.
+func (c *Call) lastsFor(holder string, remaining int64) (most int64) {
+	most = remaining
+	c.pcall(func() {
+		text, _ := c.HGet(c.Keys[3], holder)
+		if n, fine := parseNote(text); fine {
+			most = n.longest
+		}
+	})
+	return most
 }
 
 // disagreed is for how long somebody may live who counts on a shorter lease than the

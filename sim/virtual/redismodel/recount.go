@@ -159,7 +159,7 @@ type withholding struct {
 func withheld(c *Call, known string, own bool, now int64) withholding {
 	guard, protected := c.Keys[2], c.Args[6] != "0"
 	counted, remembered := c.HGet(guard, "longest")
-	to, reserved := c.HGet(guard, "to")
+	_, reserved := c.HGet(guard, "to")
 	unsureText, noted := c.HGet(guard, "unsure")
 	seedText, seeded := c.HGet(guard, "seed")
 	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded}
@@ -210,11 +210,7 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 	if own {
 		return w
 	}
-	left := field(c, guard, "reserved") - now
-	if rest := min(left, most); reserved && to != c.Args[0] && rest > 0 {
-		if left > most {
-			c.HSet(guard, "reserved", number(now+most))
-		}
+	if rest := reservedFor(c, guard, now, most); reserved && rest > 0 {
 		w.rest, w.remark = rest, 4
 		return w
 	}
@@ -227,6 +223,19 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 		}
 	}
 	return w
+}
+
+// reservedFor is for how long the lease is reserved for another one: for no longer than
+// one may last.
+func reservedFor(c *Call, guard string, now, most int64) int64 {
+	left := field(c, guard, "reserved") - now
+	if to, _ := c.HGet(guard, "to"); to == c.Args[0] {
+		return 0
+	}
+	if left > most { // the server's clock went back
+		c.HSet(guard, "reserved", number(now+most))
+	}
+	return min(left, most)
 }
 
 // countedOn is how long any lease may last, as whoever was granted it last counts on.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
@@ -77,6 +79,7 @@ type process struct {
 }
 
 func compete(c config) error {
+	redis.SetLogger(Silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	options, err := redisstore.ParseURL(c.URL)
@@ -106,6 +109,12 @@ func compete(c config) error {
 	out.tell(message{}, true)
 	return store.Close()
 }
+
+// Silent is a logger for package redis: that servers are away is what a soak is for.
+type Silent struct{}
+
+// Printf says nothing.
+func (Silent) Printf(context.Context, string, ...any) {}
 
 // obey takes in what the resource decided. When that ends the harness is gone, and
 // so is this process.

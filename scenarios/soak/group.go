@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +33,7 @@ type group struct {
 	direct  *redis.Client
 	store   *redisstore.Store // to ask for keys
 	leaders *stage.Leadership
+	turns   map[string]*sync.Mutex // by place: see alone
 
 	mu        sync.Mutex
 	common    *history.Recorder // what concerns all elections, of this round
@@ -51,13 +53,15 @@ func (s span) meets(from, to time.Duration) bool {
 // openGroup starts everything of a group but its processes.
 func (s *soak) openGroup(ctx context.Context, place, elections int) (g *group, err error) {
 	g = &group{
-		soak: s, name: fmt.Sprintf("g%d", place), place: place, elections: map[string]*election{}, windows: map[string][]span{},
+		soak: s, name: fmt.Sprintf("g%d", place), place: place, elections: map[string]*election{}, windows: map[string][]span{}, turns: map[string]*sync.Mutex{},
 	}
 	s.groups = append(s.groups, g)
-	if g.server, err = redisserver.Open(ctx, "process", redisserver.Options{Warden: s.warden}); err != nil {
+	if g.server, err = redisserver.Open(ctx, "process", redisserver.Options{Warden: s.warden, Timeout: time.Minute}); err != nil {
 		return g, err
 	}
-	g.direct = redis.NewClient(g.server.Options())
+	options := g.server.Options()
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = actTime, actTime, actTime
+	g.direct = redis.NewClient(options)
 	if g.store, err = redisstore.New(&redis.UniversalOptions{Addrs: []string{g.server.Addr()}}, redisstore.Options{}); err != nil {
 		return g, err
 	}
@@ -172,7 +176,9 @@ func (g *group) stalled(targets []string, from, to time.Duration, machine bool) 
 			continue
 		}
 		g.stalls++
-		g.soak.stalls.count(target, to-from)
+		if !machine {
+			g.soak.stalls.count(target, to-from)
+		}
 		on := history.Event{
 			Kind: history.Fault, ID: fmt.Sprintf("s%d", g.stalls), Fault: history.StallFault, Phase: history.On, At: max(from, 0), Targets: []string{target},
 		}
@@ -216,26 +222,41 @@ func (g *group) round(ctx context.Context, n int) error {
 		World: &ground{group: g}, Recorder: record, Leaders: g.leaders, Seed: g.soak.Seed, Patience: time.Second,
 		Report: func(step faults.Step, targets []string, on bool) { g.marked(step, targets, on) },
 	}
-	err := d.Drive(ctx, g.draw(n))
-	g.stamp(history.Event{Kind: history.Healed})
+	failed := d.Drive(ctx, g.draw(n))
 	if ctx.Err() != nil {
 		return nil
 	}
-	if err == nil {
-		err = g.sound()
+	if failed != nil {
+		g.soak.doubt("a fault could not be carried out: " + failed.Error())
 	}
-	if err != nil || !stage.Sleep(ctx, returnBound*g.soak.Lease+slack+quiet) {
+	if err := g.restore(ctx); err != nil {
 		return err
+	}
+	g.stamp(history.Event{Kind: history.Healed})
+	if !stage.Sleep(ctx, returnBound*g.soak.Lease+slack+quiet) {
+		return nil
 	}
 	return g.cut(ctx, n)
 }
 
-// sound says that every process runs that should.
-func (g *group) sound() error {
+// restore makes everything whole that is not, as where a busy machine took too long
+// to take a fault off: that, or that a process ended by itself, is noted.
+func (g *group) restore(ctx context.Context) error {
 	var errs []error
+	if err := g.direct.Ping(ctx).Err(); err != nil {
+		g.soak.doubt("redis-server did not answer after healing: " + err.Error())
+		_ = g.server.Resume(ctx)        // if it was paused
+		_ = g.server.Restart(ctx, true) // if it was crashed
+		errs = append(errs, g.direct.Ping(ctx).Err())
+	}
 	for _, m := range g.members {
-		_, err := m.present()
-		errs = append(errs, err)
+		errs = append(errs, m.link.Heal())
+		if r, err := m.present(); err == nil {
+			_ = r.system.Signal(syscall.SIGCONT) // it may have ended this moment
+		} else {
+			g.soak.doubt("a process had ended: " + m.name)
+			errs = append(errs, m.start())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -295,7 +316,7 @@ func (g *group) cut(ctx context.Context, round int) error {
 		if h := of.cut(g.header(name), end); h != nil {
 			links = append(links, h)
 		} else if of.without++; of.without > carried {
-			g.soak.missed(name)
+			g.soak.doubt("no calm moment to cut the history of an election at: " + name)
 			of.forget(end)
 		}
 	}
@@ -303,7 +324,7 @@ func (g *group) cut(ctx context.Context, round int) error {
 	g.late = 0
 	g.mu.Unlock()
 	if late > 0 {
-		g.soak.lost(late)
+		g.soak.doubts("an event was told too late to be judged", late)
 	}
 	for _, h := range links {
 		if err := g.soak.judge(ctx, h); err != nil {

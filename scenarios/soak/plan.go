@@ -1,7 +1,9 @@
 package soak
 
 import (
+	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/recount-io/recount/faults"
@@ -20,11 +22,38 @@ func (g *group) draw(round int) faults.Schedule {
 		at := time.Duration(random.Int64N(int64(window)))
 		long := g.soak.Lease/10 + time.Duration(random.Int64N(int64(4*g.soak.Lease)))
 		target, place, fault := g.drawFault(random, long)
-		step := faults.Step{At: max(at, busy[place]), For: long, Fault: fault, Target: target}
+		step := faults.Step{At: max(at, busy[place]), For: long, Fault: alone{fault, g.turn(place)}, Target: target}
 		busy[place] = step.At + long + g.soak.Lease/2
 		plan = append(plan, step)
 	}
 	return plan
+}
+
+// alone is a fault that waits until the one before, in the same place, is over: on a
+// busy machine it may take long to take one off.
+type alone struct {
+	faults.Fault
+	turn *sync.Mutex
+}
+
+// Apply implements faults.Fault.
+func (a alone) Apply(ctx context.Context, w faults.World, targets []string) (string, error) {
+	a.turn.Lock()
+	return a.Fault.Apply(ctx, w, targets)
+}
+
+// Heal implements faults.Fault. It is called after every Apply.
+func (a alone) Heal(ctx context.Context, w faults.World, targets []string) (string, error) {
+	defer a.turn.Unlock()
+	return a.Fault.Heal(ctx, w, targets)
+}
+
+// turn is whose turn it is in a place.
+func (g *group) turn(place string) *sync.Mutex {
+	if g.turns[place] == nil {
+		g.turns[place] = &sync.Mutex{}
+	}
+	return g.turns[place]
 }
 
 // drawFault draws a fault, whom it hits, and what of that is busy with it.

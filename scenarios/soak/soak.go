@@ -116,6 +116,7 @@ func (s *soak) live(ctx context.Context) error {
 func (s *soak) watchSelf(ctx context.Context) {
 	protocol.Stalls(ctx, s.Lease/protocol.StallShare, func(lasted time.Duration) {
 		now := s.now()
+		s.stalls.count("the machine", lasted)
 		for _, g := range s.groups {
 			g.mu.Lock()
 			targets := []string{history.StoreTarget}
@@ -161,18 +162,13 @@ func (s *soak) judgeAll() {
 	s.report.Summary = chain.Summary() // nobody else writes any more
 }
 
-// missed notes an election that had no calm moment for many rounds.
-func (s *soak) missed(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report.Unknown["no calm moment to cut the history of an election at: "+name]++
-}
+// doubt notes what was not judged, or not as it should have been.
+func (s *soak) doubt(what string) { s.doubts(what, 1) }
 
-// lost notes events that came when their history was judged already.
-func (s *soak) lost(n int) {
+func (s *soak) doubts(what string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.report.Unknown["events that were told too late to be judged"] += n
+	s.report.Unknown[what] += n
 }
 
 // keep writes the history that breaks a promise.

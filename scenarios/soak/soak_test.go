@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios/soak"
 	"github.com/recount-io/recount/sim/live/warden"
@@ -18,6 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	warden.Main()
 	soak.Main()
+	redis.SetLogger(soak.Silent{})
 	os.Exit(m.Run())
 }
 

@@ -432,6 +432,8 @@ var importCases = []struct {
 	{"sim/bubble/guards", ours("elector"), "", "guards must"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
+	{"scenarios/soak", ours("elector/redisstore"), "", ""},
+	{"scenarios/soak", ours("internal/machine"), "", "internal/machine"},
 	{"scenarios", ours("elector"), "", "elector"},
 	{"scenarios", ours("reports"), "", "reports"},
 	{"scenarios", `"testing/synctest"`, "", "testing/synctest"},

@@ -29,7 +29,6 @@ const environment = "RECOUNT_SOAK_CANDIDATE"
 
 const (
 	beatEvery  = 100 * time.Millisecond
-	usageEvery = 10 * time.Second
 	writeEvery = time.Second
 )
 
@@ -43,6 +42,7 @@ type config struct {
 	Epoch     time.Duration
 	FirstOp   int64
 	Seed      uint64
+	Usage     time.Duration // how often to say what the process consumes
 	Leak      string
 }
 
@@ -141,7 +141,7 @@ func (p *process) beat() {
 	for range time.Tick(beatEvery) {
 		m := message{}
 		if now := time.Now(); now.After(next) {
-			next = now.Add(usageEvery)
+			next = now.Add(p.Usage)
 			goroutines, heap := protocol.OwnUsage()
 			m.Usage, m.Leads = &history.Usage{Goroutines: goroutines, Heap: heap}, int(p.leads.Load())
 		}

@@ -157,13 +157,12 @@ func (c *calm) see(e *history.Event, bound time.Duration) {
 	case history.Healed:
 		c.owed, c.healed = true, e.At+bound
 	case history.Fault:
-		switch {
-		case e.Phase == history.On:
-			c.faults++
-			c.owed = c.owed && e.Fault == history.StallFault
-		default:
+		if e.Phase == history.Off {
 			c.faults--
+			return
 		}
+		c.faults++
+		c.owed = c.owed && e.Fault == history.StallFault
 	}
 }
 

@@ -99,7 +99,7 @@ func (g *group) member(name string) *member {
 func (g *group) config(m *member) config {
 	c := config{
 		Node: m.name, URL: g.server.CandidateURL(m.link.Addr()), Lease: g.soak.Lease, Epoch: g.soak.epoch,
-		FirstOp: m.place<<56 | m.starts<<36, Seed: g.soak.Seed ^ uint64(m.starts)<<40 ^ uint64(g.place)<<8 ^ uint64(m.place), Leak: g.soak.Leak,
+		FirstOp: m.place<<56 | m.starts<<36, Seed: g.soak.Seed ^ uint64(m.starts)<<40 ^ uint64(g.place)<<8 ^ uint64(m.place), Leak: g.soak.Leak, Usage: g.soak.usage.every,
 	}
 	for i, name := range g.names {
 		if i%2 == 0 || int64(i/2%candidates) != m.place-1 {
@@ -243,10 +243,12 @@ func (g *group) round(ctx context.Context, n int) error {
 // to take a fault off: that, or that a process ended by itself, is noted.
 func (g *group) restore(ctx context.Context) error {
 	var errs []error
+	g.awaitServer(ctx)
 	if err := g.direct.Ping(ctx).Err(); err != nil {
 		g.soak.doubt("redis-server did not answer after healing: " + err.Error())
 		_ = g.server.Resume(ctx)        // if it was paused
 		_ = g.server.Restart(ctx, true) // if it was crashed
+		g.awaitServer(ctx)
 		errs = append(errs, g.direct.Ping(ctx).Err())
 	}
 	for _, m := range g.members {
@@ -259,6 +261,15 @@ func (g *group) restore(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// awaitServer waits until the harness's client reaches the server: one that could not
+// answers with its last error for up to a second.
+func (g *group) awaitServer(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	for g.direct.Ping(ctx).Err() != nil && stage.Sleep(ctx, beatEvery) {
+	}
 }
 
 // marked follows what faults are on.

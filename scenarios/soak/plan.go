@@ -22,7 +22,7 @@ func (g *group) draw(round int) faults.Schedule {
 		at := time.Duration(random.Int64N(int64(window)))
 		long := g.soak.Lease/10 + time.Duration(random.Int64N(int64(4*g.soak.Lease)))
 		target, place, fault := g.drawFault(random, long)
-		step := faults.Step{At: max(at, busy[place]), For: long, Fault: alone{fault, g.turn(place)}, Target: target}
+		step := faults.Step{At: max(at, busy[place]), For: long, Fault: alone{fault, g.turn(place), g}, Target: target}
 		busy[place] = step.At + long + g.soak.Lease/2
 		plan = append(plan, step)
 	}
@@ -33,12 +33,16 @@ func (g *group) draw(round int) faults.Schedule {
 // busy machine it may take long to take one off.
 type alone struct {
 	faults.Fault
-	turn *sync.Mutex
+	turn  *sync.Mutex
+	group *group
 }
 
 // Apply implements faults.Fault.
 func (a alone) Apply(ctx context.Context, w faults.World, targets []string) (string, error) {
 	a.turn.Lock()
+	if a.Effect().Store {
+		a.group.awaitServer(ctx)
+	}
 	return a.Fault.Apply(ctx, w, targets)
 }
 

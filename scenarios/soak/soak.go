@@ -1,11 +1,13 @@
 package soak
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"sync"
 	"time"
 
@@ -42,7 +44,7 @@ var errBroken = errors.New("soak: a promise is broken")
 // about the harness, not about the electors.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	s := &soak{Options: o.filled(), epoch: protocol.Monotonic(), judging: make(chan *history.History, 64)}
-	s.usage = &usages{now: s.now}
+	s.usage = &usages{now: s.now, every: min(max(s.Duration/360, time.Second), 10*time.Second)}
 	s.stalls.all = map[string]*stalled{}
 	s.report = Report{Options: s.Options, Unknown: map[string]int{}}
 	ctx, s.stop = context.WithCancelCause(ctx)
@@ -50,7 +52,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("soak: %w", err)
 	}
-	err := errors.Join(s.open(ctx), s.live(ctx), s.close())
+	err := errors.Join(s.open(ctx), s.live(ctx), s.trace(), s.close())
 	if errors.Is(context.Cause(ctx), errBroken) {
 		err = s.keep()
 	} else if err == nil {
@@ -179,6 +181,15 @@ func (s *soak) keep() error {
 	}
 	s.report.Kept = f.Name()
 	return errors.Join(s.report.Summary.Guilty.Write(f), f.Close())
+}
+
+// trace writes which goroutines the harness has at the end.
+func (s *soak) trace() error {
+	var text bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	return os.WriteFile(s.file("goroutines.txt"), text.Bytes(), 0o600)
 }
 
 func (s *soak) close() error {

@@ -17,7 +17,8 @@ import (
 
 // usages is what processes consume, sample by sample.
 type usages struct {
-	now func() time.Duration
+	now   func() time.Duration
+	every time.Duration
 
 	mu  sync.Mutex
 	all map[string][]sample // by process: those that live as long as the soak
@@ -56,7 +57,7 @@ func (u *usages) take(process, folder string, own history.Usage, leads int) {
 
 // watch samples the harness itself.
 func (u *usages) watch(ctx context.Context) {
-	for stage.Sleep(ctx, usageEvery) {
+	for stage.Sleep(ctx, u.every) {
 		goroutines, heap := protocol.OwnUsage()
 		u.take("harness", "/proc/self", history.Usage{Goroutines: goroutines, Heap: heap}, 0)
 	}
@@ -101,7 +102,7 @@ var things = []struct {
 }
 
 // leastSamples is with how many samples one can speak of a slope.
-const leastSamples = 6
+const leastSamples = 30
 
 // growths judges all processes.
 func (u *usages) growths() (all []Growth) {

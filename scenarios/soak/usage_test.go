@@ -28,7 +28,7 @@ func TestGrowth(t *testing.T) {
 	} {
 		var samples []sample
 		for i := range 180 {
-			samples = append(samples, sample{at: time.Duration(i) * usageEvery, Usage: history.Usage{Goroutines: int64(test.of(i))}})
+			samples = append(samples, sample{at: time.Duration(i) * 10 * time.Second, Usage: history.Usage{Goroutines: int64(test.of(i))}})
 		}
 		g := growth(samples, things[0].of, things[0].share, things[0].least)
 		if g.Flat != test.flat {

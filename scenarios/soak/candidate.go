@@ -91,7 +91,7 @@ func compete(c config) error {
 		return err
 	}
 	out := newTeller(os.Stdout, c)
-	p := &process{config: c, store: &recorded{Store: store, node: c.Node, out: out}, out: out, writes: map[int64]chan reply{}}
+	p := &process{config: c, store: &recorded{Store: store, node: c.Node, out: out, terms: map[term]chan struct{}{}}, out: out, writes: map[int64]chan reply{}}
 	go p.obey(os.Stdin)
 	go p.beat()
 	go protocol.Stalls(context.Background(), c.Lease/protocol.StallShare, func(lasted time.Duration) { out.tell(message{Stalled: lasted}, true) })
@@ -232,7 +232,13 @@ func (p *process) transition(name string, e elector.Event) {
 	default:
 		return
 	}
-	p.out.tell(message{Event: &told}, false)
+	p.out.tell(message{Event: &told}, told.Kind == history.Deposed)
+	switch told.Kind {
+	case history.Elected:
+		p.store.began(term{name, e.Token})
+	case history.Deposed:
+		p.store.over(term{name, e.Token})
+	}
 }
 
 // leak does what Options.Leak asks for.

@@ -168,7 +168,7 @@ func TestDraw(t *testing.T) {
 		}
 		return text
 	}
-	if plan(1) != plan(1) {
+	if once, again := plan(1), plan(1); once != again {
 		t.Error("seed 1 draws two plans")
 	}
 	if plan(1) == plan(2) {

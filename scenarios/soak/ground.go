@@ -133,11 +133,16 @@ func (g *ground) deleteKeys(ctx context.Context, name string) (string, error) {
 			}
 		}
 	}
-	n, err := g.direct.Del(ctx, keys...).Result()
-	if err == nil && n == 0 {
-		err = faults.NoEffect("there was no key to delete")
+	for within := g.soak.now() + actTime; ; {
+		n, err := g.direct.Del(ctx, keys...).Result()
+		if n > 0 || err != nil {
+			return fmt.Sprintf("%d keys were deleted", n), err
+		}
+		// The fault before may have left none.
+		if g.soak.now() > within || !stage.Sleep(ctx, beatEvery) {
+			return "", faults.NoEffect("there was no key to delete")
+		}
 	}
-	return fmt.Sprintf("%d keys were deleted", n), err
 }
 
 // clientPause makes the server answer nobody for so long, by CLIENT PAUSE.

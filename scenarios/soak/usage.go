@@ -95,7 +95,7 @@ var things = []struct {
 	share float64
 	least float64
 }{
-	{"goroutines", func(s sample) int64 { return s.Goroutines }, 0.10, 30},
+	{"goroutines", func(s sample) int64 { return s.Goroutines - int64(s.leads) }, 0.20, 60}, // a leader has one more
 	{"descriptors", func(s sample) int64 { return s.Descriptors }, 0.10, 8},
 	{"heap", func(s sample) int64 { return s.Heap }, 0.15, 4 << 20},
 	{"resident", func(s sample) int64 { return s.Resident }, 0.15, 16 << 20},

@@ -22,9 +22,9 @@ func TestGrowth(t *testing.T) {
 		{"spikes", func(i int) float64 { return 800 + 5000*float64((i%20)/19) }, true},
 		{"late spike", func(i int) float64 { return 800 + 5000*float64(i/175) }, true},
 		{"shrinks", func(i int) float64 { return 1200 - 2*float64(i) }, true},
-		{"leaks", func(i int) float64 { return 800 + float64(i) }, false},
-		{"leaks in noise", func(i int) float64 { return 700 + 300*random.Float64() + float64(i) }, false},
-		{"leaks in steps", func(i int) float64 { return 800 + 30*float64(i/30) }, false},
+		{"leaks", func(i int) float64 { return 800 + 2*float64(i) }, false},
+		{"leaks in noise", func(i int) float64 { return 700 + 300*random.Float64() + 2*float64(i) }, false},
+		{"leaks in steps", func(i int) float64 { return 800 + 60*float64(i/30) }, false},
 	} {
 		var samples []sample
 		for i := range 180 {

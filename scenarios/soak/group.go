@@ -288,6 +288,7 @@ func (g *group) marked(step faults.Step, targets []string, on bool) {
 		}
 	}
 	if on {
+		g.soak.injected(step.Fault.Name())
 		g.soak.say("%s %v: %s on %v", g.name, now.Round(time.Millisecond), step.Fault.Name(), targets)
 	}
 }

@@ -18,7 +18,8 @@ type Report struct {
 	Took    time.Duration
 	Summary *checker.Summary
 	Kept    string // the file with the history that breaks a promise, if one does
-	Unknown map[string]int
+	Unknown map[string]int // what is undecided, and how often
+	Faults  map[string]int // how often each was put on
 
 	Terms, HandOvers int
 	Gaps             int // without a leader, outside faults
@@ -110,7 +111,7 @@ func (r *Report) Write(w io.Writer) error {
 		say("terms: %d, handed over to another candidate: %d", r.Terms, r.HandOvers)
 		say("failovers: %d, excess p50 %v p99 %v max %v", s.Failovers.Count, s.Failovers.Excess.P50, s.Failovers.Excess.P99, s.Failovers.Excess.Max)
 		for _, f := range s.Faults {
-			say("  fault %-20s %6d put on elections, %6d effective", f.Name, f.Injected, f.Effective)
+			say("  fault %-20s put on %5d times; of %6d histories with it, %6d show its effect", f.Name, r.Faults[f.Name], f.Injected, f.Effective)
 		}
 	}
 	say("without a leader outside faults: %d times, p50 %v p99 %v max %v", r.Gaps, r.P50, r.P99, r.Max)

@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	s := &soak{Options: o.filled(), epoch: protocol.Monotonic(), judging: make(chan *history.History, 64)}
 	s.usage = &usages{now: s.now, every: min(max(s.Duration/360, time.Second), 10*time.Second)}
 	s.stalls.all = map[string]*stalled{}
-	s.report = Report{Options: s.Options, Unknown: map[string]int{}}
+	s.report = Report{Options: s.Options, Unknown: map[string]int{}, Faults: map[string]int{}}
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
@@ -162,6 +162,13 @@ func (s *soak) judgeAll() {
 		}
 	}
 	s.report.Summary = chain.Summary() // nobody else writes any more
+}
+
+// injected counts a fault.
+func (s *soak) injected(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Faults[name]++
 }
 
 // doubt notes what was not judged, or not as it should have been.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -316,7 +317,7 @@ func (g *group) cut(ctx context.Context, round int) error {
 	}
 	common = slices.DeleteFunc(common, func(e history.Event) bool { return e.At > end })
 	for i := range common {
-		if common[i].ID != "" {
+		if strings.HasPrefix(common[i].ID, "f") { // numbered anew in each round; a stall may last from one to the next
 			common[i].ID = fmt.Sprintf("%d-%s", round, common[i].ID)
 		}
 	}

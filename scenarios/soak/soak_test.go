@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios/soak"
 	"github.com/recount-io/recount/sim/live/warden"
 )
@@ -64,7 +63,7 @@ func options(t *testing.T) soak.Options {
 // what its processes consume does not grow. It is short unless RECOUNT_SOAK asks for
 // more: make soak does, for an hour.
 func TestSoak(t *testing.T) {
-	if testing.Short() || raced.Enabled {
+	if testing.Short() {
 		t.Skip("half a minute of real time")
 	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -89,7 +88,9 @@ func TestSoak(t *testing.T) {
 			t.Error("nothing was judged")
 		}
 	}
-	if err != nil && context.Cause(ctx) == nil {
+	if context.Cause(ctx) != nil {
+		t.Error("it was stopped before its time")
+	} else if err != nil {
 		t.Error(err)
 	}
 }

@@ -278,7 +278,11 @@ func (g *group) marked(step faults.Step, targets []string, on bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.soak.now()
+	effect := step.Fault.Effect()
 	for _, target := range targets {
+		if !effect.Store && !effect.Holds {
+			continue // it holds up nobody: a stall meanwhile is the machine's
+		}
 		list := g.windows[target]
 		if on {
 			g.windows[target] = append(list, span{from: now})

@@ -70,19 +70,6 @@ func (s *soak) finish() *Report {
 	return r
 }
 
-// Broken is the sentence about the first broken promise, "" if none is.
-func (r *Report) Broken() string {
-	if r.Summary == nil {
-		return ""
-	}
-	for _, f := range r.Summary.Asked {
-		if f.Verdict == checker.Fail {
-			return string(f.Promise) + ": " + f.Reason
-		}
-	}
-	return ""
-}
-
 // Growing are the things that are not flat.
 func (r *Report) Growing() (all []string) {
 	for _, g := range r.Growths {
@@ -98,11 +85,13 @@ func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("soak: seed %d, %d elections in %d groups, lease %v, %v", r.Options.Seed, r.Options.Elections, r.Options.Groups, r.Options.Lease, r.Took.Round(time.Second))
-	if text := r.Broken(); text != "" {
+	for _, text := range r.Broken {
 		say("BROKEN: %s", text)
-		say("  kept: %s; the same faults again: RECOUNT_SOAK_SEED=%d make soak", r.Kept, r.Options.Seed)
-	} else {
+	}
+	if len(r.Broken) == 0 {
 		say("no promise was broken")
+	} else {
+		say("  the same faults again: RECOUNT_SOAK_SEED=%d make soak", r.Options.Seed)
 	}
 	if s := r.Summary; s != nil {
 		say("histories judged: %d, events: %d, the longest of %d", s.Links, s.Events, s.Longest)

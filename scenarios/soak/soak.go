@@ -35,10 +35,10 @@ type soak struct {
 	gaps   []time.Duration // without a leader, outside faults
 }
 
-// errBroken ends a soak as soon as a promise is broken.
-var errBroken = errors.New("soak: a promise is broken")
+// errBroken ends a soak in which nothing more is to be learned.
+var errBroken = errors.New("soak: many promises are broken")
 
-// Run soaks until the time is over, ctx is done, or a promise is broken, and says
+// Run soaks until the time is over, ctx is done, or many promises are broken, and says
 // what came of it. The program must call warden.Main and Main first of all. Nothing
 // that it started is left when it returns, but what is in the folder. An error is
 // about the harness, not about the electors.
@@ -53,10 +53,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, fmt.Errorf("soak: %w", err)
 	}
 	err := errors.Join(s.open(ctx), s.live(ctx), s.trace(), s.close())
-	if errors.Is(context.Cause(ctx), errBroken) {
-		err = s.keep()
-	} else if err == nil {
-		err = context.Cause(ctx)
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, errBroken) {
+		err = cause
 	}
 	return s.finish(), err
 }
@@ -157,8 +155,13 @@ func (s *soak) judgeAll() {
 			}
 		}
 		s.mu.Unlock()
+		for _, f := range result.Measured {
+			if f.Verdict == checker.Fail && f.Promise == checker.WriteWithinTerm {
+				s.doubt("measured, not asked for: a write after the end of its term")
+			}
+		}
 		if result.Verdict == checker.Fail {
-			s.stop(errBroken)
+			s.keep(h, result)
 		}
 	}
 	s.report.Summary = chain.Summary() // nobody else writes any more
@@ -180,14 +183,33 @@ func (s *soak) doubts(what string, n int) {
 	s.report.Unknown[what] += n
 }
 
-// keep writes the history that breaks a promise.
-func (s *soak) keep() error {
-	f, err := os.Create(s.file("history.jsonl"))
-	if err != nil {
-		return fmt.Errorf("soak: %w", err)
+// mostBroken is how many broken promises end a soak: the first says the most, and
+// the others whether it was the only one.
+const mostBroken = 10
+
+// keep writes a history that breaks a promise.
+func (s *soak) keep(h *history.History, of *checker.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := s.file(fmt.Sprintf("history-%d.jsonl", len(s.report.Broken)+1))
+	var text bytes.Buffer
+	err := h.Write(&text)
+	if err == nil {
+		err = os.WriteFile(path, text.Bytes(), 0o600)
 	}
-	s.report.Kept = f.Name()
-	return errors.Join(s.report.Summary.Guilty.Write(f), f.Close())
+	for _, f := range of.Asked {
+		if f.Verdict == checker.Fail {
+			s.report.Broken = append(s.report.Broken, fmt.Sprintf("%s: %s; see %s", f.Promise, f.Reason, path))
+			s.say("BROKEN: %s: %s; see %s", f.Promise, f.Reason, path)
+			break
+		}
+	}
+	if err != nil {
+		s.stop(fmt.Errorf("soak: keep a history: %w", err))
+	}
+	if len(s.report.Broken) == mostBroken {
+		s.stop(errBroken)
+	}
 }
 
 // trace writes which goroutines the harness has at the end.

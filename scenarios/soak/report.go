@@ -17,7 +17,7 @@ type Report struct {
 	Options Options
 	Took    time.Duration
 	Summary *checker.Summary
-	Kept    string         // the file with the history that breaks a promise, if one does
+	Broken  []string       // the promises that were, each in a sentence with the file that shows it
 	Unknown map[string]int // what is undecided, and how often
 	Faults  map[string]int // how often each was put on
 

@@ -142,6 +142,7 @@ func (s *soak) judge(ctx context.Context, h *history.History) error {
 // judgeAll judges histories until there are no more.
 func (s *soak) judgeAll() {
 	var chain checker.Chain
+	first := map[checker.Promise]string{}
 	for h := range s.judging {
 		result := chain.Add(h)
 		gaps, terms, handed := gapsOf(h, returnBound*s.Lease+slack)
@@ -151,7 +152,10 @@ func (s *soak) judgeAll() {
 		s.report.HandOvers += handed
 		for _, f := range result.Asked {
 			if f.Verdict == checker.Unknown && !f.Moot {
-				s.report.Unknown[string(f.Promise)+": "+f.Reason]++
+				if first[f.Promise] == "" {
+					first[f.Promise] = f.Reason // of thousands one is enough
+				}
+				s.report.Unknown[string(f.Promise)+", the first time: "+first[f.Promise]]++
 			}
 		}
 		s.mu.Unlock()

@@ -183,8 +183,11 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	}
 	for {
 		n := s.names(a.Election)
-		reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire,
-			a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest)
+		args := []any{a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest}
+		if a.Version > 0 {
+			args = append(args, a.Version, a.Value)
+		}
+		reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire, args...)
 		if err != nil && crossSlot(err) && n.acquire[5] != n.guard {
 			s.lonely.Store(true) // nothing was executed
 			s.known.Clear()
@@ -198,7 +201,8 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 }
 
 // Renew is [elector.Store.Renew]: one command, followed by WAIT and WAITAOF as
-// far as Options ask for confirmations.
+// far as Options ask for confirmations. A value that the server has acknowledged goes
+// along again only when the renewal looks whether its server is another one.
 func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
@@ -213,17 +217,20 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	}
 	nonce := escape(l.Nonce)
 	n, epoch := s.names(l.Election), s.epoch.Load()
-	protect := s.protect
-	if protect != protectedByReplicas && n.looked(epoch, l.TTL) {
+	looked, protect := n.looked(epoch, l.TTL), s.protect
+	if protect != protectedByReplicas && looked {
 		protect = ""
 	}
-	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew,
-		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest)
+	args := []any{leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest}
+	if l.Version > 0 && !(l.Shown && looked) {
+		args = append(args, l.Version, l.Value, n.channel)
+	}
+	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew, args...)
 	if err != nil {
 		s.epoch.Add(1)
 		return judge("renew", l.Election, err)
 	}
-	if protect != "" {
+	if !looked {
 		n.look(epoch)
 	}
 	return appliedOf("renew", l.Election, reply)
@@ -250,7 +257,8 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	if err := checkNames(election, "-", "-"); err != nil {
 		return elector.Leader{}, err
 	}
-	reply, err := s.run(ctx, &s.scripts.leader, []string{s.keys(election).lease()})
+	k := s.keys(election)
+	reply, err := s.run(ctx, &s.scripts.leader, []string{k.lease(), k.guard()})
 	if err != nil {
 		return elector.Leader{}, judge("observe", election, err)
 	}

@@ -78,7 +78,7 @@ func electionKeys(prefix string) keys {
 	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms, "recount:witness"}
 	k.renew = []string{k.lease, k.guard}
 	k.release = []string{k.lease, k.guard, k.roster, terms}
-	k.leader = k.acquire[:1]
+	k.leader = k.renew
 	k.candidates = []string{k.roster, k.guard}
 	return k
 }

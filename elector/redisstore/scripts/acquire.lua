@@ -18,6 +18,9 @@
 -- ARGV[8]  priority    of the candidate, for those who look
 -- ARGV[9]  longest     how long, in milliseconds, any lease of this election may
 --                      last, as the candidate counts on
+-- ARGV[10] version     of the value that it publishes; absent, as is the next one, if
+--                      it publishes nothing
+-- ARGV[11] value
 --
 -- Returns {1, token, waiters} if the lease is the caller's, else
 -- {0, token, id, remaining ms, waiters, remark, longest ms}, token '0' for a value
@@ -116,8 +119,8 @@ end
 -- lasts longer than from the moment on that the witness names. One that does
 -- remember knows when the lease ends.
 local function withheld(known, own)
-  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed', 'lasts', 'value')
-  local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3] or g[5] or g[7]
+  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed', 'lasts', 'value', 'published')
+  local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3] or g[5] or g[7] or g[10]
   local unsure, ends, seed = tonumber(g[3]) or 0, not own and tonumber(g[2]) or 0, g[7] == '1'
   if protect ~= '0' then
     if g[1] ~= known then
@@ -195,8 +198,8 @@ if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 redis.call('SET', lease, value)
 redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-hold(guard, value, known, now + ttl, ttl, longest)
-if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
+if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved', 'published') end
+hold(guard, value, known, now + ttl, ttl, longest, ARGV[10] and publication(token, nonce, ARGV[10], ARGV[11]))
 heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)
 audit(list, 'acquire', nonce, request, token, 1)

@@ -72,10 +72,14 @@ func acquire(c *Call) Reply {
 	}
 	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPXAt(lease, value, now+ttl)
-	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8])
 	if w.noted {
-		c.HDel(guard, "unsure", "seed", "to", "reserved")
+		c.HDel(guard, "unsure", "seed", "to", "reserved", "published")
 	}
+	note := ""
+	if len(c.Args) > 9 {
+		note = publication(token, nonce, c.Args[9], c.Args[10])
+	}
+	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8], note)
 	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8], false)
 	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
 	listening := c.Subscribers(channel)
@@ -162,7 +166,8 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 	to, reserved := c.HGet(guard, "to")
 	unsureText, noted := c.HGet(guard, "unsure")
 	seedText, seeded := c.HGet(guard, "seed")
-	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded}
+	_, shown := c.HGet(guard, "published")
+	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded || shown}
 	longest := c.Int(c.Args[8])
 	most := max(field(c, guard, "longest"), longest)
 	unsure, _ := parseInt(unsureText)
@@ -260,9 +265,14 @@ func disagreed(c *Call, counted, lasted, ended int64, value string, now int64) (
 	return rest, most
 }
 
-// hold makes the guard say that the lease lasts until then.
-func hold(c *Call, guard, value, known string, ends int64, ttl, longest string) {
-	c.HSet(guard, "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+// hold makes the guard say that the lease lasts until then, and perhaps what its holder
+// publishes.
+func hold(c *Call, guard, value, known string, ends int64, ttl, longest, note string) {
+	fields := append(make([]string, 0, 12), "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+	if note != "" {
+		fields = append(fields, "published", note)
+	}
+	c.HSet(guard, fields...)
 }
 
 // field is a number of the guard, 0 if there is none.
@@ -323,16 +333,50 @@ func renew(c *Call) Reply {
 		}
 		now, ttl := milliTime(c), c.Int(c.Args[1])
 		c.PExpireAt(lease, now+ttl)
-		if history, _ := c.HGet(guard, "history"); protect == "" || history == known {
-			c.HSet(guard, "until", number(now+ttl))
-		} else {
+		note := news(c)
+		switch history, _ := c.HGet(guard, "history"); {
+		case protect != "" && history != known:
 			longest := max(field(c, guard, "longest"), c.Int(c.Args[6]))
-			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest))
+			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest), note)
 			c.HSet(guard, "unsure", number(now+longest), "seed", "1")
+		case note != "":
+			c.HSet(guard, "until", number(now+ttl), "published", note)
+		default:
+			c.HSet(guard, "until", number(now+ttl))
+		}
+		if note != "" && c.Subscribers(c.Args[9]) > 0 { // else nobody would get it
+			c.Publish(c.Args[9], "published "+c.Args[4])
 		}
 	}
 	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	return truth(held)
+}
+
+// news is what a renewal notes of the value that it carries, "" if that is nothing new.
+func news(c *Call) string {
+	if len(c.Args) < 8 {
+		return ""
+	}
+	note, _ := c.HGet(c.Keys[1], "published")
+	version, err := strconv.ParseUint(c.Args[7], 10, 64)
+	if noted, _, ours := published(note, c.Args[4], c.Args[2]); err != nil || ours && noted >= version {
+		return ""
+	}
+	return publication(c.Args[4], c.Args[2], c.Args[7], c.Args[8])
+}
+
+func publication(token, nonce, version, value string) string {
+	return token + " " + nonce + " " + version + " " + value
+}
+
+// published is the version and the value of what is noted, if it is of that lease.
+func published(note, token, nonce string) (version uint64, value string, ours bool) {
+	fields := strings.SplitN(note, " ", 4)
+	if len(fields) != 4 || fields[0] != token || fields[1] != nonce {
+		return 0, "", false
+	}
+	version, err := strconv.ParseUint(fields[2], 10, 64)
+	return version, fields[3], err == nil
 }
 
 func release(c *Call) Reply {
@@ -340,6 +384,7 @@ func release(c *Call) Reply {
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	known, _ := c.HGet(guard, "value")
+	_, shown := c.HGet(guard, "published")
 	now := milliTime(c)
 	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
 	if held {
@@ -347,6 +392,9 @@ func release(c *Call) Reply {
 	}
 	if over {
 		c.HSet(guard, "until", number(now))
+		if shown {
+			c.HDel(guard, "published")
+		}
 	}
 	if held && to != "" {
 		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))
@@ -382,11 +430,14 @@ func leader(c *Call) Reply {
 	if !found {
 		return c.Array()
 	}
-	token, _, id, ours := parseLease(value)
+	token, nonce, id, ours := parseLease(value)
 	if !ours {
-		token, id = "0", value
+		return c.Array(Text("0"), Text(value), Integer(c.PTTL(c.Keys[0])), Text(""), Integer(0))
 	}
-	return c.Array(Text(token), Text(id), Integer(c.PTTL(c.Keys[0])))
+	note := ""
+	c.pcall(func() { note, _ = c.HGet(c.Keys[1], "published") })
+	version, text, _ := published(note, token, nonce)
+	return c.Array(Text(token), Text(id), Integer(c.PTTL(c.Keys[0])), Text(text), Integer(int64(version)))
 }
 
 // auditCall appends a line to the list that is the key of this number, if the

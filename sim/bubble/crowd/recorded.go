@@ -60,9 +60,13 @@ func (s recorded) Release(ctx context.Context, l elector.Lease) error {
 // Leader implements elector.Store.
 func (s recorded) Leader(ctx context.Context, election string) (elector.Leader, error) {
 	op := s.life.invoke(election, history.Event{Call: history.Observe})
+	asked := s.life.process.run.recorder.Now()
 	leader, err := s.Store.Leader(ctx, election)
 	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
 	s.life.complete(op, err)
+	if err == nil {
+		s.life.told(election, leader, asked)
+	}
 	return leader, err
 }
 

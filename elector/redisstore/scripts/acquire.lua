@@ -119,8 +119,8 @@ end
 -- lasts longer than from the moment on that the witness names. One that does
 -- remember knows when the lease ends.
 local function withheld(known, own)
-  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed', 'lasts', 'value', 'published')
-  local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3] or g[5] or g[7] or g[10]
+  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed', 'lasts', 'value')
+  local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3] or g[5] or g[7]
   local unsure, ends, seed = tonumber(g[3]) or 0, not own and tonumber(g[2]) or 0, g[7] == '1'
   if protect ~= '0' then
     if g[1] ~= known then
@@ -198,8 +198,8 @@ if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 redis.call('SET', lease, value)
 redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved', 'published') end
 hold(guard, value, known, now + ttl, ttl, longest, ARGV[10] and publication(token, nonce, ARGV[10], ARGV[11]))
+if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
 heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)
 audit(list, 'acquire', nonce, request, token, 1)

@@ -25,12 +25,11 @@ local lease, guard, to, reserved = KEYS[1], KEYS[2], ARGV[6], ARGV[7]
 local value = redis.call('GET', lease)
 local held = value == ARGV[1]
 local applied = held and 1 or 0
-local known = redis.call('HMGET', guard, 'value', 'until', 'published')
+local known = redis.call('HMGET', guard, 'value', 'until')
 local _, now = clock()
 local over = known[1] == ARGV[1] and (held or not value and (tonumber(known[2]) or 0) > now)
 if held then redis.call('DEL', lease) end
 if over then redis.call('HSET', guard, 'until', now) end
-if over and known[3] then redis.call('HDEL', guard, 'published') end
 if held and to ~= '' then redis.call('HSET', guard, 'to', to, 'reserved', now + reserved) end
 audit(KEYS[5], 'release', ARGV[3], ARGV[4], ARGV[5], applied)
 if held then

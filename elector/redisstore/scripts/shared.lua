@@ -70,7 +70,7 @@ local function hold(guard, value, known, ends, ttl, longest, note)
 end
 
 -- publication is what the guard notes of a value that a leader publishes: "TOKEN NONCE
--- VERSION VALUE". Token and nonce are the lease's, so it is nobody else's.
+-- VERSION VALUE". Token and nonce are the lease's: when that is over, it is nobody's.
 local function publication(token, nonce, version, value)
   return table.concat({token, nonce, version, value}, ' ')
 end

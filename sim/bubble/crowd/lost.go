@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,7 +91,8 @@ func (r *run) executed(args []string, reply redismodel.Reply) {
 	if args[0] != "EVAL" && args[0] != "EVALSHA" || len(args) < 4 {
 		return
 	}
-	if args[2] == "1" || strings.HasSuffix(args[3], ":candidates") || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
+	keys, err := strconv.Atoi(args[2])
+	if err != nil || keys == 1 || len(args) == 3+keys || strings.HasSuffix(args[3], ":candidates") || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
 		return // a question, which may be repeated; or it is sent again as text
 	}
 	r.mu.Lock()

@@ -72,14 +72,14 @@ func acquire(c *Call) Reply {
 	}
 	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPXAt(lease, value, now+ttl)
-	if w.noted {
-		c.HDel(guard, "unsure", "seed", "to", "reserved", "published")
-	}
 	note := ""
 	if len(c.Args) > 9 {
 		note = publication(token, nonce, c.Args[9], c.Args[10])
 	}
 	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8], note)
+	if w.noted {
+		c.HDel(guard, "unsure", "seed", "to", "reserved")
+	}
 	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8], false)
 	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
 	listening := c.Subscribers(channel)
@@ -166,8 +166,7 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 	to, reserved := c.HGet(guard, "to")
 	unsureText, noted := c.HGet(guard, "unsure")
 	seedText, seeded := c.HGet(guard, "seed")
-	_, shown := c.HGet(guard, "published")
-	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded || shown}
+	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded}
 	longest := c.Int(c.Args[8])
 	most := max(field(c, guard, "longest"), longest)
 	unsure, _ := parseInt(unsureText)
@@ -384,7 +383,6 @@ func release(c *Call) Reply {
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	known, _ := c.HGet(guard, "value")
-	_, shown := c.HGet(guard, "published")
 	now := milliTime(c)
 	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
 	if held {
@@ -392,9 +390,6 @@ func release(c *Call) Reply {
 	}
 	if over {
 		c.HSet(guard, "until", number(now))
-		if shown {
-			c.HDel(guard, "published")
-		}
 	}
 	if held && to != "" {
 		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))

@@ -225,8 +225,8 @@ func (s *Store) fail(c *client, began time.Time) (replaced bool) {
 		return false
 	}
 	c.failures++
-	if c.failures < maxFailures || s.live.Load() != c {
-		return false // it may be closed, or replaced already
+	if c.failures < maxFailures || s.live.Load() != c || s.foreign {
+		return false // it may be closed, replaced already, or not the store's to replace
 	}
 	s.live.Store(s.open())
 	s.replaced[c] = true // whoever tells of the failure uses it
@@ -246,7 +246,13 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.batches.close()
-	err := c.Close()
+	var err error
+	if s.foreign {
+		c.cancel()
+		s.hub.end()
+	} else {
+		err = c.Close()
+	}
 	done := make(chan struct{})
 	go func() {
 		s.retired.Wait()

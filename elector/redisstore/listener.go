@@ -32,6 +32,7 @@ const lingers = 5 * time.Second
 // nothing, and neither the reader nor a caller who wants to leave may.
 type listener struct {
 	client    *client
+	foreign   bool // the client is somebody else's
 	sub       *redis.PubSub
 	current   func() bool   // is client still the store's?
 	pingEvery time.Duration // a silent connection is asked so often
@@ -65,7 +66,7 @@ type listenerKey struct{}
 
 func newListener(s *Store, c *client) *listener {
 	l := &listener{
-		client: c, current: func() bool { return s.live.Load() == c },
+		client: c, foreign: s.foreign, current: func() bool { return s.live.Load() == c },
 		pingEvery: s.pingEvery, patience: s.opts.ReadTimeout,
 		watches: make(map[string][]*watch), writing: true, leavable: true,
 	}
@@ -395,6 +396,9 @@ func (l *listener) finish(err error) {
 		_ = conn.Close() // nobody reads from it any more
 	}
 	l.conns = nil
+	if l.foreign {
+		go func() { _ = l.sub.Close() }() // somebody else's connections are not known
+	}
 }
 
 // watched makes the connections that are opened for a listener known to it.

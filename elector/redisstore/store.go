@@ -78,6 +78,7 @@ type Store struct {
 	protect string // as the scripts take it
 	audit   bool
 	confirm confirming
+	foreign bool // the client is somebody else's
 
 	scripts   scripts
 	opts      redis.UniversalOptions
@@ -121,6 +122,21 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if opts == nil {
 		return nil, errors.New("redisstore: no options for the connection: give &redis.UniversalOptions{Addrs: …} or use ParseURL")
 	}
+	s, err := newStore(clientOptions(*opts), o)
+	if err != nil {
+		return nil, err
+	}
+	dial := s.opts.Dialer
+	s.opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		s.epoch.Add(1)
+		return dial(ctx, network, addr)
+	}
+	s.live.Store(s.open())
+	return s, nil
+}
+
+// newStore is a Store that has no client yet.
+func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: prefix %q: braces would move the hash tag that keeps an election's keys together: choose a prefix without them", o.Prefix)
 	}
@@ -134,7 +150,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		audit:     o.Audit,
 		confirm:   confirm,
 		scripts:   newScripts(),
-		opts:      clientOptions(*opts),
+		opts:      opts,
 		replaced:  map[*client]bool{},
 		pingEvery: 10 * time.Minute, // TCP notices a dead peer before, and electors have doubts of their own
 	}
@@ -142,11 +158,6 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		s.prefix = DefaultPrefix
 	}
 	s.witness = s.prefix + "witness"
-	dial := s.opts.Dialer
-	s.opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		s.epoch.Add(1)
-		return dial(ctx, network, addr)
-	}
 	s.lonely.Store(len(opts.Addrs) > 1 && opts.MasterName == "" || opts.IsClusterMode)
 	switch {
 	case o.Unprotected:
@@ -156,7 +167,6 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	}
 	s.batches.store, s.batches.lanes = s, max(1, s.opts.PoolSize)
 	s.batches.opening = max(0, s.opts.DialTimeout) + max(0, s.opts.ReadTimeout)
-	s.live.Store(s.open())
 	return s, nil
 }
 
@@ -218,7 +228,7 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	nonce := escape(l.Nonce)
 	n, epoch := s.names(l.Election), s.epoch.Load()
 	looked, protect := n.looked(epoch, l.TTL), s.protect
-	if protect != protectedByReplicas && looked {
+	if protect != protectedByReplicas && looked && !s.foreign { // whose connections are not known
 		protect = ""
 	}
 	args := []any{leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest}

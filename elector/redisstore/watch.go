@@ -79,6 +79,15 @@ func (h *hub) join(s *Store, c *client, w *watch) *listener {
 	return h.listener
 }
 
+// end ends the listener, whose client is not closed.
+func (h *hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listener != nil {
+		h.listener.end(errClosed())
+	}
+}
+
 // parseHint reads what the scripts publish: "released TOKEN", perhaps with
 // "MILLISECONDS ID", "granted TOKEN MILLISECONDS" or "published TOKEN". Anything else
 // is somebody else's.

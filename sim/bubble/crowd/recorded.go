@@ -33,6 +33,10 @@ func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant
 	if c := s.life.in(a.Election); c != nil {
 		c.refusedBy(err)
 	}
+	if err == nil && a.Version > 0 {
+		r := s.life.process.run
+		r.board.shows(term{s.life.process.named(a.Election), a.ID, grant.Token}, 0, r.recorder.Now())
+	}
 	return grant, err
 }
 

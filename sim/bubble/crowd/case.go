@@ -27,6 +27,7 @@ type Case struct {
 // ends when it must.
 type Manners struct {
 	Call      Call
+	Foreign   bool          // its store is on a client that the process has already
 	Pool      int           // connections; 0: the store's default
 	Lease     time.Duration // another one than the case's
 	Drift     float64       // that is tolerated; 0: the default
@@ -84,7 +85,7 @@ func (c Case) world(process int) int { return process % c.worlds() }
 
 // plain tells whether the manners are of the kind that nobody has to wait for.
 func (m Manners) plain() bool {
-	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes} && m.Call != Once && m.Call != TryAcquire
+	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign} && m.Call != Once && m.Call != TryAcquire
 }
 
 // hangs tells whether something of the process never returns.
@@ -144,6 +145,7 @@ func (m Manners) String() string {
 	}
 	add(m.Call != Run, "%v", m.Call)
 	add(m.Pool != 0, "pool %d", m.Pool)
+	add(m.Foreign, "foreign")
 	add(m.Lease != 0, "lease %v", m.Lease)
 	add(m.Drift != 0, "drift %v", m.Drift)
 	add(m.Skew != 0, "skew %.3f", m.Skew)

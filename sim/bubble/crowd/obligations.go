@@ -277,7 +277,7 @@ func (c *candidate) awaitEnd(t *elector.Term) {
 func (c *candidate) leading() {
 	m := c.manners
 	for what, differs := range map[string]bool{
-		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "pool": m.Pool != 0,
+		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "foreign": m.Foreign, "pool": m.Pool != 0,
 	} {
 		if differs {
 			c.run.bite(what)

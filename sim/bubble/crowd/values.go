@@ -202,6 +202,10 @@ func (r *run) publish(ctx context.Context, i int, a Act, p *process) bool {
 	began, of := r.recorder.Now(), term{c.name, c.elector.ID(), t.Token()}
 	limited, stop := context.WithTimeout(ctx, bound)
 	defer stop()
+	if a.Choice%8 == 0 { // one is under way when the next one comes
+		go func() { _, _ = c.publishes(limited, t) }()
+		time.Sleep(r.RoundTrip / 4)
+	}
 	number, err := c.publishes(limited, t)
 	if err != nil {
 		if quiet && t.Check(0) == nil && !r.ending() {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/recount-io/recount/elector/redisstore"
 )
@@ -32,6 +33,7 @@ func (l *life) open() (closing func()) {
 	} else {
 		client := redis.NewClient(&redis.Options{
 			Addr: "store:6379", DB: p.database(), PoolSize: m.Pool, Dialer: l.dial, ContextTimeoutEnabled: p.index%2 == 0,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // they would look names up
 		})
 		l.store, err = redisstore.FromClient(client, o)
 		closing = func() { _ = client.Close() } // nobody uses it any more

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -121,3 +122,33 @@ var saysOnce = func() bool {
 // NoRetry is what go-redis asks from version 9.20 on: a script may have been executed
 // although its answer is missing, and only the elector knows what to make of that.
 func (timely) NoRetry() bool { return true }
+
+// inTime calls f, and leaves it behind when ctx is done: somebody else's client may not
+// look at that.
+func inTime[T any](ctx context.Context, foreign bool, f func() (T, error)) (T, error) {
+	if !foreign {
+		return f()
+	}
+	type outcome struct {
+		value T
+		err   error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if v := recover(); v != nil { // a hook's; nobody else would take it
+				o.err = fmt.Errorf("redisstore: the Redis client panicked: %v", v)
+			}
+			ended <- o
+		}()
+		o.value, o.err = f()
+	}()
+	select {
+	case o := <-ended:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}

@@ -66,13 +66,15 @@ func (s *Store) with(ctx context.Context, do func(*client) (any, error)) (any, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c, err := s.use()
-	if err != nil {
-		return nil, err
-	}
-	defer s.done(c)
-	began := time.Now()
-	reply, err := do(c)
-	s.account(ctx, c, began, err)
-	return reply, err
+	return inTime(ctx, s.foreign, func() (any, error) {
+		c, err := s.use()
+		if err != nil {
+			return nil, err
+		}
+		defer s.done(c)
+		began := time.Now()
+		reply, err := do(c)
+		s.account(ctx, c, began, err)
+		return reply, err
+	})
 }

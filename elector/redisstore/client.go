@@ -225,8 +225,11 @@ func (s *Store) fail(c *client, began time.Time) (replaced bool) {
 		return false
 	}
 	c.failures++
-	if c.failures < maxFailures || s.live.Load() != c || s.foreign {
-		return false // it may be closed, replaced already, or not the store's to replace
+	if s.foreign {
+		return false // it is not the store's to replace
+	}
+	if c.failures < maxFailures || s.live.Load() != c {
+		return false // it may be closed, or replaced already
 	}
 	s.live.Store(s.open())
 	s.replaced[c] = true // whoever tells of the failure uses it

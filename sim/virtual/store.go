@@ -311,7 +311,7 @@ func observed(r redismodel.Reply) machine.Input {
 	switch {
 	case r.Kind == redismodel.Array && len(r.Items) == 0:
 		return machine.Input{Result: machine.Done}
-	case r.Kind == redismodel.Array && len(r.Items) == 3:
+	case r.Kind == redismodel.Array && len(r.Items) == 5:
 		return machine.Input{Result: machine.Done, Token: token(r.Items[0]), Holder: r.Items[1].Text}
 	default:
 		return failed(r)

@@ -37,7 +37,7 @@ func ExampleFromClient() {
 		MaxRetries:            -1, // before go-redis 9.20; later ones are told of each command
 		ContextTimeoutEnabled: true,
 	})
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	hook := counting{new(atomic.Int32)}
 	client.AddHook(hook)
 
@@ -45,7 +45,7 @@ func ExampleFromClient() {
 	if err != nil {
 		panic(err)
 	}
-	defer store.Close() // the client goes on
+	defer func() { _ = store.Close() }() // the client goes on
 	ctx := context.Background()
 	if _, err := store.Create(ctx, "billing"); err != nil { // once, when the election is set up
 		panic(err)

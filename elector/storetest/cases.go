@@ -209,7 +209,7 @@ func contextDone(b *bench) {
 var values = []string{"here", "a b", "\x00\xff\r\n{%1}", "", "9 9 9", strings.Repeat("long ", elector.MaxValue/5)}
 
 func published(b *bench) {
-	lease := b.publishes("a", "a/1", values[0])
+	lease := b.publishes(values[0])
 	b.shows(lease, values[0], 1)
 	for i, value := range values[1:] {
 		lease.Value, lease.Version = value, uint64(i+2)
@@ -225,14 +225,14 @@ func published(b *bench) {
 }
 
 func publishedLate(b *bench) {
-	lease := b.publishes("a", "a/1", "one")
+	lease := b.publishes("one")
 	late := lease
 	lease.Value, lease.Version = "ten", 10
 	b.must("renewal", b.renew(lease))
 	late.Value, late.Version = "nine", 9
 	b.must("renewal that is late", b.renew(late))
 	b.shows(lease, "ten", 10)
-	again := b.publishes("a", "a/1", "one")
+	again := b.publishes("one")
 	if again.Token != lease.Token {
 		b.Errorf("%s: tokens %d and %d for one nonce", b.name, lease.Token, again.Token)
 	}
@@ -240,7 +240,7 @@ func publishedLate(b *bench) {
 }
 
 func publishedInTerm(b *bench) {
-	first := b.publishes("a", "a/1", "first")
+	first := b.publishes("first")
 	wrong := first
 	wrong.Nonce, wrong.Value, wrong.Version = "a/9", "wrong", 7
 	b.notHeld("renewal of another lease", b.renew(wrong))

@@ -106,15 +106,15 @@ func (b *bench) acquire(election, id, nonce string, floor uint64) elector.Lease 
 	return elector.Lease{Election: election, ID: id, Nonce: nonce, Token: grant.Token, TTL: ttl}
 }
 
-// publishes demands a grant to who publishes a value.
-func (b *bench) publishes(id, nonce, value string) elector.Lease {
+// publishes demands a grant to the candidate a, who publishes a value.
+func (b *bench) publishes(value string) elector.Lease {
 	b.Helper()
 	b.request++
 	grant, err := b.store.Acquire(b.ctx, elector.Attempt{
-		Election: election, ID: id, Nonce: nonce, Request: b.request, TTL: ttl, Value: value, Version: 1,
+		Election: election, ID: "a", Nonce: "a/1", Request: b.request, TTL: ttl, Value: value, Version: 1,
 	})
-	b.must("acquire by "+id, err)
-	return elector.Lease{Election: election, ID: id, Nonce: nonce, Token: grant.Token, TTL: ttl, Value: value, Version: 1}
+	b.must("acquire by a", err)
+	return elector.Lease{Election: election, ID: "a", Nonce: "a/1", Token: grant.Token, TTL: ttl, Value: value, Version: 1}
 }
 
 // shows demands that the lease is held, and a value told beside it.

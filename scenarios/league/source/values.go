@@ -1,6 +1,7 @@
 package source
 
-// valueBugs are in what a leader publishes: in the scripts, the shell and the client.
+// valueBugs are in what a leader publishes, in the scripts, the shell and the client,
+// and in what a store does with somebody else's client.
 func valueBugs() []Bug {
 	return []Bug{
 		{
@@ -40,6 +41,10 @@ func valueBugs() []Bug {
 			Name: "values-wait-their-turn", Kind: Shell, Breaks: []string{calls},
 			What: "what is published waits for the next renewal by schedule if one is under way",
 			File: "internal/machine/leader.go", Old: "\tif m.term.shown < m.term.version {\n\t\tm.term.renewAt = m.now\n\t}\n", New: "",
+		}, {
+			Name: "foreign-retries", Kind: Client, Breaks: []string{calls},
+			What: "somebody else's client is not told that it must not repeat scripts",
+			File: "elector/redisstore/foreign.go", Old: "func (timely) NoRetry() bool { return true }", New: "func (timely) NoRetry() bool { return false }",
 		},
 	}
 }

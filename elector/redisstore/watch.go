@@ -79,9 +79,18 @@ func (h *hub) join(s *Store, c *client, w *watch) *listener {
 	return h.listener
 }
 
+// end ends the listener, whose client is not closed.
+func (h *hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listener != nil {
+		h.listener.end(errClosed())
+	}
+}
+
 // parseHint reads what the scripts publish: "released TOKEN", perhaps with
-// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS". Anything else is somebody
-// else's.
+// "MILLISECONDS ID", "granted TOKEN MILLISECONDS" or "published TOKEN". Anything else
+// is somebody else's.
 func parseHint(text string) (elector.Hint, bool) {
 	parts := strings.SplitN(text, " ", 4)
 	var numbers [2]uint64
@@ -98,6 +107,8 @@ func parseHint(text string) (elector.Hint, bool) {
 		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0]}, true
 	case kind == "released" && len(parts) == 4 && parts[3] != "":
 		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], To: parts[3], Remaining: span}, true
+	case kind == "published" && len(parts) == 2:
+		return elector.Hint{Kind: elector.HintPublished, Token: numbers[0]}, true
 	case kind == "granted" && len(parts) == 3:
 		return elector.Hint{Kind: elector.HintGranted, Token: numbers[0], Remaining: span}, true
 	default:

@@ -78,7 +78,10 @@ func (m *Machine) tryAgain() {
 func (m *Machine) acquire() {
 	m.attempt.missed = 0
 	m.attempt.lastSent = m.now
-	m.send(Request{Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Timeout: m.cfg.RequestTimeout}, 0)
+	m.send(Request{
+		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor,
+		Value: m.cfg.Value, Version: m.cfg.version(), Timeout: m.cfg.RequestTimeout,
+	}, 0)
 }
 
 func (m *Machine) acquireAnswered(f flight, in Input) {

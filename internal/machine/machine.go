@@ -46,6 +46,8 @@ type Config struct {
 	MaxInFlight int  // requests without an answer, those given up included; 0 means 8
 	Once        bool // stop after one term
 
+	Value string // that each term begins with; may be empty
+
 	Floor        uint64 // highest token known from before
 	FirstRequest uint64 // requests are numbered from FirstRequest + 1
 }
@@ -77,6 +79,14 @@ func setDefault(d *time.Duration, to time.Duration) {
 // a store may lose by rounding.
 func (c Config) Usable() time.Duration {
 	return c.Lease - time.Duration(math.Ceil(float64(c.Lease)*c.Drift)) - time.Millisecond
+}
+
+// version is that of the value that a term begins with.
+func (c Config) version() uint64 {
+	if c.Value == "" {
+		return 0
+	}
+	return 1
 }
 
 // Machine decides for one candidate in one election. It is not safe for
@@ -206,6 +216,8 @@ func (m *Machine) take(in Input) {
 		m.stop()
 	case Fenced:
 		m.fenced(in)
+	case Publish:
+		m.publish(in)
 	}
 }
 

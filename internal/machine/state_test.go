@@ -38,6 +38,11 @@ var unwritten = map[string]string{
 	"attempt.count":  "it makes nonces differ, and those are named anew",
 	"flights.number": "requests are named by their places",
 	"flights.late":   "it is told",
+
+	"term.value":      "nobody publishes anything in a world that is searched",
+	"term.version":    "as term.value",
+	"term.shown":      "as term.value",
+	"flights.version": "as term.value",
 }
 
 // walks is how many random walks there are: the race detector would see one

@@ -18,6 +18,9 @@
 -- ARGV[8]  priority    of the candidate, for those who look
 -- ARGV[9]  longest     how long, in milliseconds, any lease of this election may
 --                      last, as the candidate counts on
+-- ARGV[10] version     of the value that it publishes; absent, as is the next one, if
+--                      it publishes nothing
+-- ARGV[11] value
 --
 -- Returns {1, token, waiters} if the lease is the caller's, else
 -- {0, token, id, remaining ms, waiters, remark, longest ms}, token '0' for a value
@@ -205,7 +208,7 @@ if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 redis.call('SET', lease, value)
 redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-hold(guard, value, known, now + ttl, ttl, longest)
+hold(guard, value, known, now + ttl, ttl, longest, ARGV[10] and publication(token, nonce, ARGV[10], ARGV[11]))
 if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
 heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)

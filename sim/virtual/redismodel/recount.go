@@ -72,7 +72,11 @@ func acquire(c *Call) Reply {
 	}
 	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPXAt(lease, value, now+ttl)
-	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8])
+	note := ""
+	if len(c.Args) > 9 {
+		note = publication(token, nonce, c.Args[9], c.Args[10])
+	}
+	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8], note)
 	if w.noted {
 		c.HDel(guard, "unsure", "seed", "to", "reserved")
 	}
@@ -286,9 +290,14 @@ func disagreed(c *Call, counted, lasted, ended int64, value string, now int64) (
 	return rest, most
 }
 
-// hold makes the guard say that the lease lasts until then.
-func hold(c *Call, guard, value, known string, ends int64, ttl, longest string) {
-	c.HSet(guard, "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+// hold makes the guard say that the lease lasts until then, and perhaps what its holder
+// publishes.
+func hold(c *Call, guard, value, known string, ends int64, ttl, longest, note string) {
+	fields := append(make([]string, 0, 12), "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+	if note != "" {
+		fields = append(fields, "published", note)
+	}
+	c.HSet(guard, fields...)
 }
 
 // field is a number of the guard, 0 if there is none.
@@ -349,12 +358,19 @@ func renew(c *Call) Reply {
 		}
 		now, ttl := milliTime(c), c.Int(c.Args[1])
 		c.PExpireAt(lease, now+ttl)
-		if history, _ := c.HGet(guard, "history"); protect == "" || history == known {
-			c.HSet(guard, "until", number(now+ttl))
-		} else {
+		note := news(c)
+		switch history, _ := c.HGet(guard, "history"); {
+		case protect != "" && history != known:
 			longest := max(field(c, guard, "longest"), c.Int(c.Args[6]))
-			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest))
+			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest), note)
 			c.HSet(guard, "unsure", number(now+longest), "seed", "1")
+		case note != "":
+			c.HSet(guard, "until", number(now+ttl), "published", note)
+		default:
+			c.HSet(guard, "until", number(now+ttl))
+		}
+		if note != "" && c.Subscribers(c.Args[9]) > 0 { // else nobody would get it
+			c.Publish(c.Args[9], "published "+c.Args[4])
 		}
 	}
 	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
@@ -408,11 +424,14 @@ func leader(c *Call) Reply {
 	if !found {
 		return c.Array()
 	}
-	token, _, id, ours := parseLease(value)
+	token, nonce, id, ours := parseLease(value)
 	if !ours {
-		token, id = "0", value
+		return c.Array(Text("0"), Text(value), Integer(c.PTTL(c.Keys[0])), Text(""), Integer(0))
 	}
-	return c.Array(Text(token), Text(id), Integer(c.PTTL(c.Keys[0])))
+	note := ""
+	c.pcall(func() { note, _ = c.HGet(c.Keys[1], "published") })
+	version, text, _ := published(note, token, nonce)
+	return c.Array(Text(token), Text(id), Integer(c.PTTL(c.Keys[0])), Text(text), Integer(int64(version)))
 }
 
 // auditCall appends a line to the list that is the key of this number, if the

@@ -66,7 +66,9 @@ func TestIsolatedUnconfirmed(t *testing.T) {
 	needServers(t, s)
 	s.Replicas = 0
 	for seed := range uint64(4) { // on a busy machine the old leader may resign before the new one is elected
-		for _, f := range run(t, s, scenarios.Settings{Subject: "recount", Seed: seed + 1}).Result.Asked {
+		o := run(t, s, scenarios.Settings{Subject: "recount", Seed: seed + 1})
+		whole(t, o)
+		for _, f := range o.Result.Asked {
 			if f.Promise == checker.AtMostOneLeader && f.Verdict == checker.Fail {
 				return
 			}
@@ -82,7 +84,9 @@ func TestQuorumNeedsDelayedRestart(t *testing.T) {
 	needServers(t, s)
 	broken := map[checker.Promise]bool{}
 	for tries := 0; len(broken) < 2 && tries < 5; tries++ { // the new process may be late on a busy machine
-		for _, f := range run(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: 1}).Result.Asked {
+		o := run(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: 1})
+		whole(t, o)
+		for _, f := range o.Result.Asked {
 			if f.Verdict == checker.Fail && (f.Promise == checker.AtMostOneLeader || f.Promise == checker.TokensIncrease) {
 				broken[f.Promise] = true
 			}

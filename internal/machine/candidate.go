@@ -78,7 +78,9 @@ func (m *Machine) tryAgain() {
 func (m *Machine) acquire() {
 	m.attempt.missed = 0
 	m.attempt.lastSent = m.now
-	m.send(Request{Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Timeout: m.cfg.RequestTimeout}, 0)
+	m.send(Request{
+		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Stands: m.cfg.Bids, Timeout: m.cfg.RequestTimeout,
+	}, 0)
 }
 
 func (m *Machine) acquireAnswered(f flight, in Input) {
@@ -147,6 +149,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 		return // news of yesterday: a later request will tell
 	}
 	m.attempt.nonce = ""
+	m.stand(f)
 	if m.stopping {
 		m.become(Stopped)
 		return

@@ -15,6 +15,7 @@ var (
 	Acquire    = &Script{Name: "acquire", Run: acquire}
 	Renew      = &Script{Name: "renew", Run: renew}
 	Release    = &Script{Name: "release", Run: release}
+	Withdraw   = &Script{Name: "withdraw", Run: withdraw}
 	Leader     = &Script{Name: "leader", Run: leader}
 	Candidates = &Script{Name: "candidates", Run: candidates}
 )
@@ -24,6 +25,7 @@ var (
 	AcquireText    = compiled("acquire", scripts.Acquire())
 	RenewText      = compiled("renew", scripts.Renew())
 	ReleaseText    = compiled("release", scripts.Release())
+	WithdrawText   = compiled("withdraw", scripts.Withdraw())
 	LeaderText     = compiled("leader", scripts.Leader())
 	CandidatesText = compiled("candidates", scripts.Candidates())
 )
@@ -66,7 +68,7 @@ func acquire(c *Call) Reply {
 		auditCall(c, 6, "acquire", nonce, c.Args[5], own, true)
 		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)))
 	}
-	token, failure := nextToken(c, w.seed)
+	token, failure := nextToken(c, c.Keys[1], c.Args[6], c.Args[3], w.seed)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
@@ -76,7 +78,7 @@ func acquire(c *Call) Reply {
 	if w.noted {
 		c.HDel(guard, "unsure", "seed", "to", "reserved")
 	}
-	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8], false)
+	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8])
 	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
 	listening := c.Subscribers(channel)
 	if listening > 0 { // else nobody would get it
@@ -121,7 +123,12 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64) Reply {
 	auditCall(c, 6, "acquire", c.Args[1], c.Args[5], token, false)
 	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
-	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], c.Args[8], true)
+	stands := "-"
+	if remark == 0 && token != "0" && c.Args[9] != "" {
+		stands = c.Args[9]
+	}
+	last := strings.Join([]string{number(now), c.Args[2], c.Args[8], c.Args[3], c.Args[5], stands, c.Args[1], c.Args[0]}, " ")
+	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], c.Args[8], "", last)
 	forget(c, roster, now, listening)
 	if remark != 5 {
 		c.pcall(func() { most, _ = c.countedOn() })
@@ -283,8 +290,7 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 // largest is the largest number that a counter may hold.
 const largest = "9223372036854775807"
 
-func nextToken(c *Call, seed bool) (string, Reply) {
-	counter, floor := c.Keys[1], c.Args[3]
+func nextToken(c *Call, counter, protect, floor string, seed bool) (string, Reply) {
 	last, found := c.Get(counter)
 	if found && last != "0" && !decimal(last) {
 		return "", Fail("COUNTER the key " + counter + " holds no decimal number")
@@ -292,7 +298,7 @@ func nextToken(c *Call, seed bool) (string, Reply) {
 	if !found {
 		last = "0"
 	}
-	if c.Args[6] != "0" && (!found || seed) {
+	if protect != "0" && (!found || seed) {
 		if micros := string(appendMicroTime(c, nil)); less(last, micros) {
 			last = micros
 		}
@@ -336,12 +342,20 @@ func renew(c *Call) Reply {
 }
 
 func release(c *Call) Reply {
-	lease, guard, channel, to, reserved := c.Keys[0], c.Keys[1], c.Args[1], c.Args[5], c.Args[6]
+	lease, guard, roster, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[1], c.Args[5], c.Args[6]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	known, _ := c.HGet(guard, "value")
 	now := milliTime(c)
 	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
+	next := ""
+	if held || over {
+		if b, stands := refusedLast(c, roster); stands && b.id != c.Args[7] {
+			if next = b.id; held && over && passed(c, b, now) {
+				return truth(true)
+			}
+		}
+	}
 	if held {
 		c.Del(lease)
 	}
@@ -351,13 +365,13 @@ func release(c *Call) Reply {
 	if held && to != "" {
 		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))
 	}
-	auditCall(c, 4, "release", c.Args[2], c.Args[3], c.Args[4], held)
+	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], held)
 	if held && c.Args[8] != "0" {
-		heard(c, c.Keys[2], c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], false)
+		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
 	}
 	if (held || over) && c.Subscribers(channel) > 0 { // else nobody would get it
 		if to == "" {
-			to, reserved = nextOf(c, c.Keys[2]), "0"
+			to, reserved = next, "0"
 		}
 		text := "released " + c.Args[4]
 		if to != "" {
@@ -368,13 +382,61 @@ func release(c *Call) Reply {
 	return truth(held)
 }
 
-// nextOf is who was refused last, if that is not the caller of a release.
-func nextOf(c *Call, roster string) (id string) {
-	c.pcall(func() { id, _ = c.HGet(roster, "") })
-	if id == c.Args[7] {
-		return ""
+// passed grants the lease to who was refused last, if that is sure to be no less safe
+// than a grant that it asks for.
+func passed(c *Call, b bid, now int64) bool {
+	lease, guard, roster, to, protect := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[5], c.Args[11]
+	longest, _ := c.HGet(guard, "longest")
+	seed, _ := c.HGet(guard, "seed")
+	_, unsure := c.HGet(guard, "unsure")
+	_, reserved := c.HGet(guard, "reserved")
+	age := now - b.at
+	switch {
+	case b.beacon == "-" || protect == "2" || to != "" && to != b.id:
+		return false
+	case age < 0 || 4*age > 3*b.ttl || b.longest != longest || seed == "1":
+		return false
+	case field(c, guard, "unsure") > now || field(c, guard, "reserved") > now:
+		return false
 	}
-	return id
+	history, _ := c.HGet(guard, "history")
+	if protect != "0" {
+		if known, primary := c.Knowledge(protect); !primary || known != history {
+			return false
+		}
+	}
+	if c.Subscribers(b.beacon) == 0 {
+		return false
+	}
+	token, failure := nextToken(c, c.Keys[4], protect, b.floor, false)
+	if failure.Failed() {
+		return false
+	}
+	value := "r1 " + token + " " + b.nonce + " " + b.id
+	c.SetPXAt(lease, value, now+b.ttl)
+	hold(c, guard, value, history, now+b.ttl, number(b.ttl), b.longest)
+	if unsure || reserved {
+		c.HDel(guard, "unsure", "to", "reserved")
+	}
+	c.pcall(func() { c.HDel(roster, "") })
+	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], true)
+	auditCall(c, 5, "bid", b.nonce, b.request, token, true)
+	if c.Args[8] != "0" {
+		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
+	}
+	c.Publish(c.Args[1], strings.Join([]string{"granted", token, number(b.ttl), b.request, b.nonce, b.id}, " "))
+	return true
+}
+
+func withdraw(c *Call) Reply {
+	value, _ := c.Get(c.Keys[0])
+	if token, nonce, id, _ := parseLease(value); nonce == c.Args[1] && id == c.Args[0] {
+		return Text(token)
+	}
+	if b, known := refusedLast(c, c.Keys[1]); known && b.nonce == c.Args[1] && b.id == c.Args[0] {
+		c.pcall(func() { c.HDel(c.Keys[1], "") })
+	}
+	return Text("0")
 }
 
 func leader(c *Call) Reply {

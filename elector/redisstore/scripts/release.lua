@@ -51,7 +51,7 @@ local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   if g[4] or g[7] then redis.call('HDEL', guard, 'unsure', 'to', 'reserved') end
   redis.pcall('HDEL', candidates, '')
   audit(list, 'release', ARGV[3], ARGV[4], token, 1)
-  audit(list, 'bid', nonce, request, new, 1)
+  audit(list, 'acquire', nonce, request, new, 1)
   remember(terms, 'e ' .. token .. ' ' .. now)
   remember(terms, 'b ' .. new .. ' ' .. now .. ' ' .. next)
   if ARGV[9] ~= '0' then heard(candidates, id, now, ARGV[9], ARGV[10], ARGV[11]) end

@@ -420,7 +420,7 @@ func passed(c *Call, b bid, now int64) bool {
 	}
 	c.pcall(func() { c.HDel(roster, "") })
 	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], true)
-	auditCall(c, 5, "bid", b.nonce, b.request, token, true)
+	auditCall(c, 5, "acquire", b.nonce, b.request, token, true)
 	if c.Args[8] != "0" {
 		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
 	}

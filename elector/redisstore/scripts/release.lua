@@ -25,12 +25,12 @@
 --
 -- Returns 1 if the lease was ended, else 0.
 local lease, guard, candidates, terms, list = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
-local mine, channel, token, to, reserved, id, protect = ARGV[1], ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[12]
+local channel, token, to, reserved, id, protect = ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[12]
 local micros, now = clock()
 local value = redis.call('GET', lease)
-local held = value == mine
+local held = value == ARGV[1]
 local g = redis.call('HMGET', guard, 'value', 'until', 'history', 'unsure', 'longest', 'seed', 'reserved')
-local over = g[1] == mine and (held or not value and (tonumber(g[2]) or 0) > now)
+local over = g[1] == ARGV[1] and (held or not value and (tonumber(g[2]) or 0) > now)
 
 -- passed grants the lease to who was refused last, if that is as sure as a grant that
 -- it asks for now: this is the server that granted, it has forgotten nothing that is

@@ -17,9 +17,9 @@ type bid struct {
 	sent   time.Duration
 }
 
-// stand makes a bid of a request that was refused.
-func (m *Machine) stand(f flight) {
-	if m.cfg.Bids {
+// stand makes a bid of a request that was refused, if the store did.
+func (m *Machine) stand(f flight, in Input) {
+	if m.cfg.Bids && in.Stands {
 		m.bid = bid{f.nonce, f.number, f.sent}
 	}
 }

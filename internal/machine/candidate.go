@@ -149,7 +149,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 		return // news of yesterday: a later request will tell
 	}
 	m.attempt.nonce = ""
-	m.stand(f)
+	m.stand(f, in)
 	if m.stopping {
 		m.become(Stopped)
 		return

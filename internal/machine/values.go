@@ -47,6 +47,7 @@ type Input struct {
 	Remaining time.Duration
 	Waiters   int
 	Longest   time.Duration // Held: how long leases may last, as the store knows; 0: it does not
+	Stands    bool          // Held: the attempt is a bid
 	RoundTrip time.Duration // of a request lately; 0: unknown
 	Calling   bool          // callbacks of the term go on: Returned follows
 	Err       error
@@ -73,7 +74,7 @@ type Request struct {
 	TTL     time.Duration // Acquire, Renew; Release: what it asks for next, 0 if it stops
 	Longest time.Duration // Acquire, Renew: how long any lease of the election may last
 	Floor   uint64        // Acquire
-	Stands  bool          // Acquire: if it is refused it is a bid
+	Stands  bool          // Acquire: if it is refused it may be a bid
 	To      string        // Release: the successor; may be empty
 	Reserve time.Duration // Release: for how long nobody but To gets the lease
 	Timeout time.Duration

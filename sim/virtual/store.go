@@ -207,7 +207,7 @@ func (s *store) execute(k *call) {
 	switch c.call {
 	case history.Acquire:
 		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0", milliseconds(max(c.longest, c.ttl)), c.beacon)
-		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire))
+		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire), c.beacon)
 		s.audit(k, max(k.outcome.input.Token, 0))
 		s.confirm(k)
 	case history.Renew:
@@ -297,7 +297,7 @@ func (s *store) audits(k *call) bool {
 var yes, no = true, false
 
 // granted reads the answer of acquire.
-func granted(r redismodel.Reply) machine.Input {
+func granted(r redismodel.Reply, beacon string) machine.Input {
 	switch {
 	case r.Kind == redismodel.Array && len(r.Items) == 3 && r.Items[0].Int == 1:
 		return machine.Input{Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int)}
@@ -305,6 +305,7 @@ func granted(r redismodel.Reply) machine.Input {
 		return machine.Input{
 			Result: machine.Held, Token: token(r.Items[1]), Holder: r.Items[2].Text,
 			Remaining: time.Duration(r.Items[3].Int) * time.Millisecond, Waiters: int(r.Items[4].Int), Longest: time.Duration(r.Items[6].Int) * time.Millisecond,
+			Stands: beacon != "" && r.Items[5].Int == 0 && token(r.Items[1]) != 0,
 		}
 	default:
 		return failed(r)

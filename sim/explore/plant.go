@@ -50,7 +50,8 @@ type Situation struct {
 	Set     *Settings
 	Now     time.Duration // that the machine is told
 	In      machine.Input
-	Call    machine.Call // that In answers
+	Call    machine.Call  // that In answers
+	Sent    time.Duration // when the machine's bid was, before the step
 }
 
 // Usable is how long after it was sent a granted request may be believed in.

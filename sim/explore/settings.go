@@ -46,7 +46,7 @@ const (
 )
 
 var limitNames = [limits]string{
-	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds", "repeated hints", "clock jumps",
+	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds", "echoes", "jumps",
 }
 
 func (l Limit) String() string { return limitNames[l] }

@@ -291,7 +291,7 @@ func (n *node) tidy(w *world) {
 func (w *world) tidyMessages() {
 	kept := w.ghosts[:0]
 	for i := range w.ghosts {
-		if g := w.ghosts[i]; g.call == machine.Acquire || g.call == machine.Withdraw || w.store.is(w.now, g.nonce, g.token) {
+		if g := w.ghosts[i]; g.call == machine.Acquire || g.call == machine.Withdraw || w.store.is(w.now, g.nonce, g.token) || w.store.saved.is(w.now, g.nonce, g.token) {
 			g.age = 0
 			g.floor = w.tidyFloor(g.floor)
 			kept = append(kept, g)

@@ -157,13 +157,14 @@ func (m *Machine) settleBid(now time.Duration) {
 }
 
 // Forget drops, before the state is settled, what is compared with nothing but the news of
-// leases that were passed on, if no such news will name the nonce any more. A bid
-// stays where it may be taken back yet, if the machine may be stopped.
-func (m *Machine) Forget(now time.Duration, named func(nonce string) bool, stops bool) {
-	if b := &m.bid; b.nonce != "" && !named(b.nonce) && (!stops || now >= b.sent+m.cfg.Lease) {
+// leases that were passed on: a bid that is named in none, and a term that is over and
+// that none will tell of. A bid stays where it may be taken back yet, if the machine
+// may be stopped.
+func (m *Machine) Forget(now time.Duration, named func(nonce string, number uint64) bool, told func(nonce string, token uint64) bool, stops bool) {
+	if b := &m.bid; b.nonce != "" && !named(b.nonce, b.number) && (!stops || now >= b.sent+m.cfg.Lease) {
 		*b = bid{}
 	}
-	if t := &m.term; t.nonce != "" && !t.live && !t.working && !named(t.nonce) {
+	if t := &m.term; t.nonce != "" && !t.live && !t.working && !told(t.nonce, t.token) {
 		t.nonce, t.token = "", 0
 	}
 }

@@ -15,6 +15,8 @@ type bid struct {
 	arrived      time.Duration // by the store's clock
 }
 
+func (b *bid) is(nonce string, number uint64) bool { return b.nonce == nonce && b.number == number }
+
 // stand makes a bid of a request that is refused because somebody else holds the
 // lease. A bid whose process is gone is as good as none, for nobody listens there.
 func (w *world) stand(r *message) {
@@ -147,11 +149,16 @@ func (w *world) reference(g *message) byte {
 	return w.node(g.owner).m.Reference(g.number)
 }
 
-// names says whether something that is on its way to a candidate, or may be yet,
-// names a nonce of its.
-func (w *world) names(n *node, nonce string) bool {
-	return w.store.bid.nonce == nonce || w.store.saved.bid.nonce == nonce ||
-		slices.ContainsFunc(n.hints, func(h hint) bool { return h.nonce == nonce }) ||
-		slices.ContainsFunc(n.messages, func(m message) bool { return m.call == machine.Withdraw && m.nonce == nonce }) ||
-		slices.ContainsFunc(w.ghosts, func(g message) bool { return g.nonce == nonce })
+// forget makes a machine forget what nothing that is on its way to it, or may be
+// yet, can name.
+func (w *world) forget(n *node) {
+	named := func(nonce string, number uint64) bool {
+		return w.store.bid.is(nonce, number) || w.store.saved.bid.is(nonce, number) ||
+			slices.ContainsFunc(n.hints, func(h hint) bool { return h.nonce == nonce && h.number == number }) ||
+			slices.ContainsFunc(w.ghosts, func(g message) bool { return g.nonce == nonce && g.number == number })
+	}
+	told := func(nonce string, token uint64) bool {
+		return slices.ContainsFunc(n.hints, func(h hint) bool { return h.nonce == nonce && h.token == token })
+	}
+	n.m.Forget(n.now, named, told, w.left[Stops]+w.left[Refusals] > 0 || w.set.Once)
 }

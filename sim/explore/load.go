@@ -270,7 +270,7 @@ func (n *node) tidy(w *world) {
 		return
 	}
 	if w.set.Bids {
-		n.m.Forget(n.now, func(nonce string) bool { return w.names(n, nonce) }, w.left[Stops]+w.left[Refusals] > 0 || w.set.Once)
+		w.forget(n)
 	}
 	n.m.Settle(n.now)
 	if !n.belief.live {

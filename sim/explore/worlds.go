@@ -58,6 +58,12 @@ func small() []Settings {
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Handovers: 1}
 			s.Sights = append(s.Sights, SawResigned, SawHandedOver)
 		}),
+		two("bids", "two candidates whose bids stand while they wait; messages lost, one resignation, one hand-over, one crash", func(s *Settings) {
+			s.short()
+			s.Hints, s.Delay, s.Leads, s.Bids = 1, 0, true, true
+			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Resignations: 1, Handovers: 1}
+			s.Sights = append(s.Sights, SawResigned, SawHandedOver, SawPassed, SawPassedBack)
+		}),
 		two("restart", "a store that loses its data, and notices", func(s *Settings) {
 			s.short()
 			s.Delay = 1

@@ -152,6 +152,7 @@ func (w *world) deliver(n *node, index int, kind Kind) {
 	switch kind {
 	case Answered:
 		in.Result, in.Token, in.Remaining, in.Holder, in.Waiters = m.result, m.token, m.remaining, w.holder(&m), len(w.nodes)
+		in.Stands = w.set.Bids && m.result == machine.Held && m.token != 0
 		if m.call == machine.Withdraw {
 			if m.result == machine.Held {
 				w.sights |= SawWithdrawn

@@ -26,10 +26,10 @@ func plantedInBids() []Plant {
 			Before: namesBid,
 		}, {
 			Name: "bid-from-last-refused-unchecked", What: "and it is believed in though its token is not larger than one seen before",
-			Before: namesBid, After: believesSeenTokens,
+			Before: func(s *Situation) { namesBid(s); unlearns(s) },
 		}, {
 			Name: "bid-tokens-unchecked", What: "a lease that was passed on is believed in though its token is not larger than one seen before",
-			Before: notesBid, After: believesSeenTokens,
+			Before: unlearns,
 		}, {
 			Name: "bid-of-others", What: "a lease that was passed on is believed in whatever it was asked for with",
 			After: believesStrays,
@@ -66,7 +66,6 @@ func notesBid(s *Situation) { _, _, s.Sent = s.Machine.Bid() }
 // namesBid makes what was passed on to any request of a nonce passed on to the one
 // that was refused last.
 func namesBid(s *Situation) {
-	notesBid(s)
 	if nonce, number, _ := s.Machine.Bid(); s.In.Kind == machine.HintPassed && nonce == s.In.Nonce {
 		s.In.Request = number
 	}
@@ -88,15 +87,10 @@ func believesOn(out *machine.Output) {
 	})
 }
 
-func believesSeenTokens(s *Situation, out *machine.Output) {
-	if s.In.Kind != machine.HintPassed {
-		return
-	}
-	useDeclined(s, out, machine.ErrTokenSeen)
-	for i := range out.Transitions {
-		if t := &out.Transitions[i]; t.Kind == machine.Elected {
-			t.Until = min(t.Until, s.Sent+s.Usable())
-		}
+// unlearns makes the token of what was passed on larger than all that were seen.
+func unlearns(s *Situation) {
+	if s.In.Kind == machine.HintPassed {
+		s.Machine.Unlearn(s.In.Token)
 	}
 }
 

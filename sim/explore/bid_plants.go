@@ -25,9 +25,6 @@ func plantedInBids() []Plant {
 			Name: "bid-from-last-refused", What: "a lease that is passed on counts from the request of its nonce that was refused last",
 			Before: namesBid,
 		}, {
-			Name: "bid-from-last-refused-unchecked", What: "and it is believed in though its token is not larger than one seen before",
-			Before: func(s *Situation) { namesBid(s); unlearns(s) },
-		}, {
 			Name: "bid-tokens-unchecked", What: "a lease that was passed on is believed in though its token is not larger than one seen before",
 			Before: unlearns,
 		}, {

@@ -180,6 +180,10 @@ func (m *Machine) SetBid(nonce string, number uint64, sent time.Duration) {
 	m.bid = bid{nonce, number, sent}
 }
 
+// Unlearn is for planted bugs: it makes a token larger than all that the machine
+// knows of.
+func (m *Machine) Unlearn(token uint64) { m.floor = min(m.floor, token-1) }
+
 // LastOf is the number of the last request of a nonce that has no answer, 0 if there
 // is none.
 func (m *Machine) LastOf(nonce string) (number uint64) {

@@ -25,11 +25,8 @@ func plantedInBids() []Plant {
 			Name: "bid-from-last-refused", What: "a lease that is passed on counts from the request of its nonce that was refused last",
 			Before: namesBid,
 		}, {
-			Name: "bid-from-last-refused-unchecked", What: "and it is believed in though its token is not larger than one seen before",
-			Before: namesBid, After: believesSeenTokens,
-		}, {
 			Name: "bid-tokens-unchecked", What: "a lease that was passed on is believed in though its token is not larger than one seen before",
-			Before: notesBid, After: believesSeenTokens,
+			Before: unlearns,
 		}, {
 			Name: "bid-of-others", What: "a lease that was passed on is believed in whatever it was asked for with",
 			After: believesStrays,
@@ -66,7 +63,6 @@ func notesBid(s *Situation) { _, _, s.Sent = s.Machine.Bid() }
 // namesBid makes what was passed on to any request of a nonce passed on to the one
 // that was refused last.
 func namesBid(s *Situation) {
-	notesBid(s)
 	if nonce, number, _ := s.Machine.Bid(); s.In.Kind == machine.HintPassed && nonce == s.In.Nonce {
 		s.In.Request = number
 	}
@@ -88,15 +84,10 @@ func believesOn(out *machine.Output) {
 	})
 }
 
-func believesSeenTokens(s *Situation, out *machine.Output) {
-	if s.In.Kind != machine.HintPassed {
-		return
-	}
-	useDeclined(s, out, machine.ErrTokenSeen)
-	for i := range out.Transitions {
-		if t := &out.Transitions[i]; t.Kind == machine.Elected {
-			t.Until = min(t.Until, s.Sent+s.Usable())
-		}
+// unlearns makes the token of what was passed on larger than all that were seen.
+func unlearns(s *Situation) {
+	if s.In.Kind == machine.HintPassed {
+		s.Machine.Unlearn(s.In.Token)
 	}
 }
 

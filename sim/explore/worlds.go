@@ -4,7 +4,7 @@ import "slices"
 
 // Worlds are those with a name, the small ones first.
 func Worlds() []Settings {
-	return slices.Concat(small(), majorities(), large())
+	return slices.Concat(small(), bids(), majorities(), large())
 }
 
 // Find is the world with a name, nil if there is none.
@@ -58,12 +58,6 @@ func small() []Settings {
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Handovers: 1}
 			s.Sights = append(s.Sights, SawResigned, SawHandedOver)
 		}),
-		two("bids", "two candidates whose bids stand while they wait; messages lost, one resignation, one hand-over, one crash", func(s *Settings) {
-			s.short()
-			s.Hints, s.Delay, s.Leads, s.Bids = 1, 0, true, true
-			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Resignations: 1, Handovers: 1}
-			s.Sights = append(s.Sights, SawResigned, SawHandedOver, SawPassed, SawPassedBack)
-		}),
 		two("restart", "a store that loses its data, and notices", func(s *Settings) {
 			s.short()
 			s.Delay = 1
@@ -100,7 +94,7 @@ func small() []Settings {
 }
 
 func large() []Settings {
-	list := []Settings{
+	list := append(largeBids(),
 		two("loss", "two candidates, messages lost", func(s *Settings) {
 			s.Limits = [limits]int{Losses: Endless}
 		}),
@@ -134,7 +128,7 @@ func large() []Settings {
 			s.Candidates = 3
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1}
 		}),
-	}
+	)
 	for i := range list {
 		list[i].Large = true
 	}

@@ -16,7 +16,7 @@ APART   := bench examples/candidates/go
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate explore planted walks candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate explore planted walks soak candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -64,6 +64,9 @@ planted: ## bugs in the text of the source that ships, hunted in every world; so
 
 walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
 	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk
+
+soak: ## 1,000 elections on real servers under drawn faults, judged as they go, and what it takes, for an hour
+	RECOUNT_SOAK=$${RECOUNT_SOAK:-1h} $(GO) test -count=1 -timeout 24h -v -run '^TestSoak$$' ./scenarios/soak
 
 candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./...

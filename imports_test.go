@@ -244,6 +244,12 @@ var table = []row{
 		why: "the fuzzer runs what it draws in virtual time, and nothing of it reaches out",
 	},
 	{
+		folders: []string{"scenarios/soak"},
+		ours:    []string{"elector", "elector/redisstore", "elector/fence", "sim/...", "faults", "checker", "history"},
+		others:  []string{"github.com/redis/go-redis/v9", "golang.org/x/sys"},
+		why:     "a soak is a world and its judge in one: what is recorded is judged and forgotten while it goes on",
+	},
+	{
 		folders: []string{"scenarios/league"},
 		ours:    []string{"elector", "elector/redisstore/scripts", "internal/machine", "internal/quorum", "sim/...", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
 		never:   []string{"net/...", "os/exec"},
@@ -426,6 +432,8 @@ var importCases = []struct {
 	{"sim/bubble/guards", ours("elector"), "", "guards must"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
+	{"scenarios/soak", ours("elector/redisstore"), "", ""},
+	{"scenarios/soak", ours("internal/machine"), "", "internal/machine"},
 	{"scenarios", ours("elector"), "", "elector"},
 	{"scenarios", ours("reports"), "", "reports"},
 	{"scenarios", `"testing/synctest"`, "", "testing/synctest"},

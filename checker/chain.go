@@ -71,8 +71,9 @@ type FailoverSummary struct {
 	Total  Quantiles
 }
 
-// Add judges the next history of the chain. It does not keep h.
-func (c *Chain) Add(h *history.History) {
+// Add judges the next history of the chain, and returns what came of it alone. It
+// does not keep h.
+func (c *Chain) Add(h *history.History) *Result {
 	v := Check(h, c.Options)
 	c.asked = worst(c.asked, v.Asked)
 	c.measured = worst(c.measured, v.Measured)
@@ -83,6 +84,7 @@ func (c *Chain) Add(h *history.History) {
 		c.sum.Guilty, c.shown = &history.History{Header: h.Header, Events: slices.Clone(h.Events)}, v
 	}
 	c.count(h, v)
+	return v
 }
 
 // worst is, promise by promise, the finding that outweighs. All links of a chain

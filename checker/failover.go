@@ -128,7 +128,7 @@ func failover(x *index.Index, e *index.Election, old, next *index.Belief, served
 	over := c.at
 	if c.name != resignCause {
 		over = max(over, leaseEnd(x, e, old, c.at))
-		over = unblocked(x, old.By.Name, over, sent)
+		over = unblocked(x, old.By.Name, over, replied)
 	}
 	over = min(over, max(replied, c.at))
 	sent = max(sent, over)
@@ -279,9 +279,9 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 }
 
 // unblocked is the first time from t on at which somebody else than the old
-// leader could reach the store, but not after the request that was granted was
-// sent.
-func unblocked(x *index.Index, old string, t, sent time.Duration) time.Duration {
+// leader could reach the store and hear of it, but not after the request that was
+// granted was answered.
+func unblocked(x *index.Index, old string, t, replied time.Duration) time.Duration {
 	for range x.Faults {
 		blocked := t
 		open := false
@@ -303,7 +303,7 @@ func unblocked(x *index.Index, old string, t, sent time.Duration) time.Duration 
 				blocked = until
 			}
 		}
-		if open || blocked == t || blocked > sent {
+		if open || blocked == t || blocked > replied {
 			return t
 		}
 		t = blocked

@@ -51,6 +51,11 @@ var failoverStories = []struct {
 		s.fault("partition", 2000*ms, 5000*ms, nil, "n2", "n3")
 		s.acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
 	}, "crash", 1000, 4000, 10, 2, 3, 15},
+	{"an answer that comes when the others are not cut off any more, to a request before that", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.fault("replies-lost", 2000*ms, 5000*ms, nil, "n2", "n3")
+		s.acquire("n2", "b", 4900*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 4000, 0, 12, 3, 15},
 	{"the store lost the lease", func(s *story) {
 		s.fault("key-deleted", 1000*ms, 1001*ms, func(e *history.Event) { e.Void = true }, "store")
 		s.renew("n1", 1100*ms, 1101*ms, history.Fail, 1).deposed("n1", 1101*ms, 1, history.Superseded)

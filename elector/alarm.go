@@ -1,6 +1,7 @@
 package elector
 
 import (
+	"container/heap"
 	"math"
 	"reflect"
 	"slices"
@@ -28,7 +29,7 @@ type alarm struct {
 	users int      // guarded by alarms
 
 	mu    sync.Mutex // never held while the clock is read, or a bell rings
-	bells []*bell    // a heap by latest
+	bells bells
 	early time.Duration
 	looks []time.Duration // of its users, the smallest first
 	timer Timer           // nil: none is set
@@ -139,11 +140,10 @@ func (a *alarm) set(b *bell, earliest, latest, now time.Duration) {
 	a.early = max(a.early, latest-earliest)
 	b.earliest, b.latest = earliest, latest
 	if b.place == 0 {
-		a.bells = append(a.bells, b)
-		b.place = len(a.bells)
+		heap.Push(&a.bells, b)
+	} else {
+		heap.Fix(&a.bells, b.place-1)
 	}
-	a.down(b.place)
-	a.up(b.place)
 	a.arm(now)
 }
 
@@ -186,7 +186,7 @@ func (a *alarm) fire() {
 // take removes the bells whose time has come, and returns them, the most urgent
 // first.
 func (a *alarm) take(now time.Duration) []*bell {
-	rung := a.ripe(nil, 1, now)
+	rung := a.ripe(nil, 0, now)
 	for _, b := range rung {
 		a.remove(b)
 	}
@@ -194,60 +194,46 @@ func (a *alarm) take(now time.Duration) []*bell {
 	return rung
 }
 
-// ripe adds those from a place of the heap on whose earliest time has come. Below a
+// ripe adds those from an index of the heap on whose earliest time has come. Below a
 // bell there are none that are due before it.
-func (a *alarm) ripe(list []*bell, place int, now time.Duration) []*bell {
-	if place > len(a.bells) || a.at(place).latest-a.early > now {
+func (a *alarm) ripe(list []*bell, i int, now time.Duration) []*bell {
+	if i >= len(a.bells) || a.bells[i].latest-a.early > now {
 		return list
 	}
-	if b := a.at(place); b.earliest <= now {
+	if b := a.bells[i]; b.earliest <= now {
 		list = append(list, b)
 	}
-	return a.ripe(a.ripe(list, 2*place, now), 2*place+1, now)
+	return a.ripe(a.ripe(list, 2*i+1, now), 2*i+2, now)
 }
-
-func (a *alarm) at(place int) *bell { return a.bells[place-1] }
 
 // remove takes a bell out of the heap, if it is in.
 func (a *alarm) remove(b *bell) {
-	if b.place == 0 {
-		return
+	if b.place > 0 {
+		heap.Remove(&a.bells, b.place-1)
 	}
-	last := a.at(len(a.bells))
-	a.put(last, b.place)
-	a.bells[len(a.bells)-1] = nil
-	a.bells = a.bells[:len(a.bells)-1]
+}
+
+// bells are a heap by latest, as package heap has it.
+type bells []*bell
+
+func (h bells) Len() int           { return len(h) }
+func (h bells) Less(i, j int) bool { return h[i].latest < h[j].latest }
+
+func (h bells) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i+1, j+1
+}
+
+func (h *bells) Push(b any) {
+	*h = append(*h, b.(*bell))
+	(*h)[len(*h)-1].place = len(*h)
+}
+
+func (h *bells) Pop() any {
+	last := len(*h) - 1
+	b := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
 	b.place = 0
-	if last != b {
-		a.down(last.place)
-		a.up(last.place)
-	}
-}
-
-func (a *alarm) put(b *bell, place int) {
-	a.bells[place-1] = b
-	b.place = place
-}
-
-// up brings a bell above those that are due later, down below those due before.
-func (a *alarm) up(place int) {
-	for b := a.at(place); place > 1 && a.at(place/2).latest > b.latest; place /= 2 {
-		a.put(a.at(place/2), place)
-		a.put(b, place/2)
-	}
-}
-
-func (a *alarm) down(place int) {
-	for b := a.at(place); ; {
-		next := 2 * place
-		if next < len(a.bells) && a.at(next+1).latest < a.at(next).latest {
-			next++
-		}
-		if next > len(a.bells) || a.at(next).latest >= b.latest {
-			return
-		}
-		a.put(a.at(next), place)
-		a.put(b, next)
-		place = next
-	}
+	return b
 }

@@ -3,6 +3,7 @@ package elector_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -46,6 +47,57 @@ func TestCampaignsShareNothingButTheFloor(t *testing.T) {
 				t.Errorf("%+v after %+v", now, before)
 			}
 		}
+	})
+}
+
+// How long leases may last, which a refusal has told, an elector knows in its next
+// campaign too.
+func TestCampaignsShareTheLongestLease(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		first := b.campaign(b.elector("a"))
+		b.store.held = func(held *elector.HeldError) { held.Longest = time.Minute }
+		e := b.elector("b")
+		for range 2 {
+			if term, err := e.TryAcquire(b.Context()); term != nil || err == nil {
+				t.Fatalf("two lead: %v, %v", term, err)
+			}
+		}
+		b.resign(first)
+		b.resign(b.campaign(e))
+		var got []time.Duration
+		for _, a := range b.store.attempts {
+			got = append(got, a.Longest)
+		}
+		if want := []time.Duration{15 * time.Second, 15 * time.Second, time.Minute, time.Minute}; !slices.Equal(got, want) {
+			t.Errorf("leases of up to %v were counted on, want %v", got, want)
+		}
+	})
+}
+
+// How far away the store is, the last refusal has shown: whom a release does not name
+// gives the one that it names a head start of as much.
+func TestNamedHasAHeadStart(t *testing.T) {
+	const away = 40 * time.Millisecond
+	inBubble(t, func(b *bench) {
+		term := b.campaign(b.elector("a"))
+		b.store.acquire = func(context.Context) error { time.Sleep(away); return nil }
+		stop := b.run(b.elector("b"))
+		time.Sleep(3 * time.Second)
+		b.store.mu.Lock()
+		hint := b.store.hint
+		b.store.mu.Unlock()
+		before, began := b.store.acquires.Load(), b.clock.Now()
+		hint(elector.Hint{Kind: elector.HintReleased, Token: term.Token(), To: "c"})
+		for b.store.acquires.Load() == before && b.clock.Now()-began < 5*time.Second {
+			time.Sleep(time.Millisecond / 2)
+		}
+		if d := b.clock.Now() - began; d < away+time.Millisecond || d > away+3*time.Millisecond {
+			t.Errorf("asked %v after the release that named another one, want a round trip and about a millisecond", d)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		b.resign(term)
 	})
 }
 

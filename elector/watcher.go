@@ -91,8 +91,9 @@ func (w *watcher) heard(token uint64) {
 }
 
 // missed begins the Watch again if it hangs: if a lease was granted since it
-// began, and so long ago that the hint of it should have arrived. How long ago, the
-// refusal tells as long as the lease was not renewed; and a refusal before this one.
+// began, and so long ago that the hint of it should have arrived. How long ago, a
+// refusal before this one tells; what remains of the lease does not, since the
+// holder's may last shorter than ours.
 func (w *watcher) missed(held *HeldError) bool {
 	cfg, now := &w.s.e.cfg, w.s.clock.Now()
 	w.mu.Lock()
@@ -104,7 +105,7 @@ func (w *watcher) missed(held *HeldError) bool {
 	if w.doubt <= w.hinted {
 		w.doubt, w.since = held.Token, now
 	}
-	if max(cfg.Lease-held.Remaining, now-w.since) < cfg.RequestTimeout {
+	if now-w.since < cfg.RequestTimeout {
 		return false // too fresh to tell
 	}
 	w.seen = held.Token

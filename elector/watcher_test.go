@@ -146,3 +146,49 @@ func TestDeafWatchIsNoticedInSpiteOfRenewals(t *testing.T) {
 		}
 	})
 }
+
+// tardy delivers its hints late.
+type tardy struct {
+	elector.Store
+	by time.Duration
+}
+
+func (s tardy) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	s.Store.Watch(ctx, election, func(h elector.Hint) { time.AfterFunc(s.by, func() { hint(h) }) }, ended)
+}
+
+// A refusal that comes before the hint of a grant says nothing of the announcements,
+// also if the other one's lease is shorter: how long ago it was granted, what remains
+// of it does not tell.
+func TestRefusalBeforeTheHint(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		const short = 5 * time.Second
+		var lease elector.Lease
+		grant := func(nonce string) {
+			g, err := b.store.Store.Acquire(b.Context(), elector.Attempt{Election: "billing", ID: "other", Nonce: nonce, TTL: short})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease = elector.Lease{Election: "billing", ID: "other", Nonce: nonce, Token: g.Token, TTL: short}
+		}
+		grant("first")
+		var events log
+		stop := b.run(b.on(tardy{b.store, 50 * time.Millisecond}, "waits", events.into))
+		time.Sleep(short - 10*time.Millisecond)
+		if err := b.store.Store.Release(b.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+		grant("second")
+		before := b.store.acquires.Load()
+		time.Sleep(time.Second)
+		if b.store.acquires.Load() == before {
+			t.Error("it was not refused meanwhile")
+		}
+		if n := b.store.watches.Load(); n != 1 || events.troubles(elector.ErrNoHints) != 0 {
+			t.Errorf("watched %d times, told %d times", n, events.troubles(elector.ErrNoHints))
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

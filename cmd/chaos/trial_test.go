@@ -272,7 +272,7 @@ func TestTrialLive(t *testing.T) {
 	}
 	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, "trial", "recount", "stranger", "--exec-dir", commands, "--redis", "embedded", "--scenario", "steady",
-		"--virtual-runs", "2", "--lease", "800ms", "--seed", "1", "--json", "--out", dir)
+		"--virtual-runs", "2", "--lease", "2s", "--seed", "1", "--json", "--out", dir)
 	if r.status != statusKept {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
 	}

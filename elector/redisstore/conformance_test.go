@@ -44,7 +44,7 @@ const shorten = `
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local left = redis.call('PTTL', key)
   if left >= 0 then redis.call('PEXPIRE', key, left - tonumber(ARGV[1])) end
-  for _, field in ipairs({'until', 'unsure'}) do
+  for _, field in ipairs({'until', 'unsure', 'reserved'}) do
     if string.find(key, ':guard$') and tonumber(redis.call('HGET', key, field) or 0) > 0 then
       redis.call('HINCRBY', key, field, -tonumber(ARGV[1]))
     end

@@ -31,8 +31,8 @@
 // cancelled context while it waits for a reply: a caller that must not wait makes
 // the call on a goroutine of its own. Requests that come while all connections
 // (PoolSize) are busy wait for one, and go together; one whose caller has given up
-// before is never sent. Do not repeat a call whose outcome is unknown, except an Acquire with the same
-// nonce; and close the store after the last use.
+// before is never sent. Do not repeat a call whose outcome is unknown, except an
+// Acquire with the same nonce; and close the store after the last use.
 //
 // The Redis user needs the keys and channels that begin with Options.Prefix
 // (ACL: "~recount:* &recount:*") and the commands evalsha, eval, get, set, del,

@@ -130,6 +130,17 @@ func (s *Store) witnessOf(k keys) string {
 	return s.witness
 }
 
+// parted tells whether the request is to be sent again without the witness, which it
+// had: a cluster's node has refused keys of several slots, and executed nothing.
+func (s *Store) parted(err error, witnessed bool) bool {
+	if !witnessed || !crossSlot(err) {
+		return false
+	}
+	s.lonely.Store(true)
+	s.known.Clear()
+	return true
+}
+
 // names are the keys that the scripts of an election get, and its channel. They
 // are the same for every call, so they are made once.
 type names struct {

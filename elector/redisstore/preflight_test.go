@@ -313,16 +313,7 @@ func TestPreflightOfACluster(t *testing.T) {
 	r := startOwn(t, &redis.Options{}, append(clusterSettings(t), durable...)...)
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, IsClusterMode: true}, Options{})
 	finding{elector.SeverityError, "cluster_state", "is fail", "CLUSTER NODES"}.demand(t, inspect(t, r.ctx, s))
-	r.do(t, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-	for {
-		info, err := r.admin.ClusterInfo(r.ctx).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(info, "cluster_state:ok") {
-			break
-		}
-	}
+	r.serveSlots(t)
 	s = openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, IsClusterMode: true}, Options{})
 	p := inspect(t, r.ctx, s)
 	finding{elector.SeverityWarning, "cluster-replicas", r.addr, "replica"}.demand(t, p)

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,39 @@ func TestLeaseGoneBeforeItsTime(t *testing.T) {
 	})
 }
 
+// What a lease that was deleted or evicted leaves behind is not retired as long as
+// somebody may believe in it: a new election of the name would grant at once.
+func TestRetireWaitsForBelief(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a := attempt("n1", "a")
+		refused := func(why string) {
+			t.Helper()
+			var held *elector.HeldError
+			err := s.Retire(r.ctx, "billing")
+			if !errors.As(err, &held) || held.Holder != "" || held.Withheld == "" || held.Remaining <= 0 || held.Remaining > a.TTL {
+				t.Errorf("retire of an election whose lease is %s: %v", why, err)
+			}
+			if token := r.do(t, "GET", counterKey); token != "1" {
+				t.Errorf("the count of tokens is %v", token)
+			}
+		}
+		l := lease(a, mustAcquire(t, r, s, a).Token)
+		r.do(t, "DEL", leaseKey)
+		refused("gone before its time")
+		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+			t.Fatalf("release of a deleted lease: %v", err)
+		}
+		now := r.do(t, "TIME").([]any)[0].(string)
+		r.do(t, "HSET", "recount:{billing}:guard", "unsure", now+"999")
+		refused("over, and perhaps not the last one")
+		r.advance(t, a.TTL)
+		if err := s.Retire(r.ctx, "billing"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Another run of the server, or another server, does not know whether what it
 // has is all that was granted. Nor does it after a renewal, which may be an old one.
 func TestReplacedServerWithholds(t *testing.T) {
@@ -149,6 +183,53 @@ func TestHandOver(t *testing.T) {
 		l = lease(b, mustAcquire(t, r, s, b).Token)
 		mustRelease(t, r, s, l)
 		mustAcquire(t, r, s, attempt("n3", "d")) // the reservation ended with the successor's grant
+	})
+}
+
+// A hand-over whose time the server's clock has left behind, since it went back, lasts
+// for a lease from when somebody asks, and not until the clock is there again.
+func TestHandOverAfterTheClockWentBack(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		a, b := attempt("n1", "a"), attempt("n3", "b")
+		l := lease(a, mustAcquire(t, r, s, a).Token)
+		l.To, l.Reserve = "n2", time.Second
+		mustRelease(t, r, s, l)
+		later, err := strconv.ParseInt(r.do(t, "TIME").([]any)[0].(string), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.do(t, "HSET", "recount:{billing}:guard", "reserved", (later+3600)*1000)
+		mustWithhold(t, r, s, b, "handed over")
+		r.advance(t, b.TTL)
+		mustAcquire(t, r, s, b)
+	})
+}
+
+// How long a lease may last, where the guard is lost too, its holder has said when it
+// was heard of.
+func TestOverlongLeaseWithoutAGuard(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		for _, lasts := range []time.Duration{time.Minute, 3 * time.Minute} {
+			r.do(t, "FLUSHALL")
+			s := r.open(t, Options{})
+			a := attempt("n1", "a")
+			a.TTL = lasts
+			mustAcquire(t, r, s, a)
+			r.do(t, "DEL", "recount:{billing}:guard")
+			if held := mustRefuse(t, r, s, attempt("n2", "b")); held.Repaired != "" || held.Remaining < lasts*9/10 {
+				t.Errorf("a lease of %v: %+v", lasts, held)
+			}
+			r.do(t, "PEXPIRE", leaseKey, time.Hour.Milliseconds())
+			if held := mustRefuse(t, r, s, attempt("n2", "c")); held.Repaired == "" || held.Remaining != lasts {
+				t.Errorf("a lease of %v that lasts an hour: %+v", lasts, held)
+			}
+			r.do(t, "PEXPIRE", leaseKey, time.Hour.Milliseconds())
+			r.do(t, "DEL", "recount:{billing}:candidates") // now nobody knows
+			if held := mustRefuse(t, r, s, attempt("n2", "d")); held.Repaired != "" || held.Remaining < 59*time.Minute {
+				t.Errorf("a lease of which nothing is known: %+v", held)
+			}
+		}
 	})
 }
 

@@ -1,10 +1,12 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,10 +165,9 @@ func clusterSettings(t *testing.T) []string {
 	return []string{"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-announce-ip", "127.0.0.1"}
 }
 
-// A term in a real cluster, with hints: all keys of an election are on one
-// node.
-func TestCluster(t *testing.T) {
-	r := startOwn(t, &redis.Options{}, clusterSettings(t)...)
+// serveSlots makes the server a cluster of its own, and waits until it is one.
+func (r *server) serveSlots(t *testing.T) {
+	t.Helper()
 	r.do(t, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
 	for {
 		info, err := r.admin.ClusterInfo(r.ctx).Result()
@@ -174,9 +175,104 @@ func TestCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(info, "cluster_state:ok") {
-			break
+			return
 		}
 	}
+}
+
+// A cluster's node is used by its address alone, as if it were a single server: the
+// first answer tells that elections have no key in common there. Then names that are
+// new wait for a lease, all calls work, and what is forgotten is waited for.
+func TestClusterByOneAddress(t *testing.T) {
+	r := startOwn(t, &redis.Options{}, clusterSettings(t)...)
+	r.serveSlots(t)
+	for first, call := range map[string]func(t *testing.T, s *Store, a elector.Attempt) error{
+		"create": func(_ *testing.T, s *Store, a elector.Attempt) error {
+			_, err := s.Create(r.ctx, a.Election)
+			return err
+		},
+		"retire": func(_ *testing.T, s *Store, a elector.Attempt) error { return s.Retire(r.ctx, a.Election) },
+		"acquire": func(t *testing.T, s *Store, a elector.Attempt) error {
+			mustWithhold(t, r, s, a, "know")
+			r.advance(t, a.TTL)
+			return nil
+		},
+	} {
+		t.Run(first, func(t *testing.T) {
+			r.do(t, "FLUSHALL")
+			s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}}, Options{})
+			a := attempt("n1", "a")
+			a.Election = first
+			if err := call(t, s, a); err != nil {
+				t.Fatal(err)
+			}
+			if w := s.Witness(); w != "" {
+				t.Errorf("the witness is %q, want none", w)
+			}
+			if first == "retire" {
+				mustWithhold(t, r, s, a, "know")
+				r.advance(t, a.TTL)
+			}
+			g := mustAcquire(t, r, s, a)
+			if err := s.Renew(r.ctx, lease(a, g.Token)); err != nil {
+				t.Error(err)
+			}
+			r.do(t, "DEL", s.Keys(first)[0])
+			b := a
+			b.ID, b.Nonce = "n2", "b"
+			mustWithhold(t, r, s, b, "before its time")
+			r.do(t, "FLUSHALL")
+			mustWithhold(t, r, s, b, "know")
+			r.advance(t, b.TTL)
+			l := lease(b, mustAcquire(t, r, s, b).Token)
+			if l.Token <= g.Token {
+				t.Errorf("token %d after %d", l.Token, g.Token)
+			}
+			mustRelease(t, r, s, l)
+			if err := s.Retire(r.ctx, first); err != nil {
+				t.Error(err)
+			}
+			if n := r.do(t, "DBSIZE"); n != int64(0) {
+				t.Errorf("%v keys are left", n)
+			}
+		})
+	}
+}
+
+// The witness is the one key that a store's elections share, and nobody else's.
+func TestWitness(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		for prefix, want := range map[string]string{"": "recount:witness", "app:": "app:witness"} {
+			s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}}, Options{Prefix: prefix})
+			if s.Witness() != want {
+				t.Errorf("prefix %q: the witness is %q, want %q", prefix, s.Witness(), want)
+			}
+			if _, err := s.Create(r.ctx, "billing"); err != nil {
+				t.Fatal(err)
+			}
+			if kind := r.do(t, "TYPE", s.Witness()); kind != "hash" {
+				t.Errorf("the key is a %v", kind)
+			}
+			if slices.Contains(s.Keys("witness"), want) || slices.Contains(s.Keys(""), want) {
+				t.Errorf("an election has the key %q", want)
+			}
+		}
+	})
+	for name, opts := range map[string]*redis.UniversalOptions{
+		"several": {Addrs: []string{"127.0.0.1:1", "127.0.0.1:2"}},
+		"said":    {Addrs: []string{"127.0.0.1:1"}, IsClusterMode: true},
+	} {
+		if s := openAt(t, opts, Options{}); s.Witness() != "" {
+			t.Errorf("%s addresses of a cluster: the witness is %q", name, s.Witness())
+		}
+	}
+}
+
+// A term in a real cluster, with hints: all keys of an election are on one
+// node.
+func TestCluster(t *testing.T) {
+	r := startOwn(t, &redis.Options{}, clusterSettings(t)...)
+	r.serveSlots(t)
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, IsClusterMode: true}, Options{Audit: true, Unprotected: true})
 	hints, _, _ := watching(t, r, s, 1)
 	a := attempt("n1", "a")
@@ -277,7 +373,7 @@ func commands(t testing.TB, r *server) map[string]int {
 	return counts
 }
 
-// A renewal is one command, which executes six more on the server; a refused
+// A renewal is one command, which executes four more on the server; a refused
 // attempt is one command too, and an audit costs nothing when it is off.
 func TestCommandsPerCall(t *testing.T) {
 	r := startReal(t)
@@ -313,6 +409,50 @@ func TestCommandsPerCall(t *testing.T) {
 				t.Errorf("ten renewals and five refused attempts executed %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// A renewal looks for another server at its address once a lease, and after whatever
+// may have brought one: a connection that was lost, an error. Else it does not.
+func TestRenewalLooksWhenItHasTo(t *testing.T) {
+	r := startReal(t)
+	s := r.open(t, Options{})
+	a := attempt("n1", "a")
+	l := lease(a, mustAcquire(t, r, s, a).Token)
+	gone, give := context.WithCancel(r.ctx)
+	give()
+	pass := func(d time.Duration) { s.names("billing").at.Add(int64(-d)) }
+	for _, c := range []struct {
+		after  string
+		happen func()
+		looks  int
+	}{
+		{"the grant", func() {}, 1},
+		{"a renewal that looked", func() {}, 0},
+		{"an error", func() {
+			if err := s.Renew(gone, l); err == nil {
+				t.Fatal("renewed although nobody waits for it")
+			}
+		}, 1},
+		{"half a lease", func() { pass(l.TTL / 2) }, 0},
+		{"a lease", func() { pass(l.TTL / 2) }, 1},
+		{"a lost connection", func() { r.do(t, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }, 1},
+		{"all that", func() {}, 0},
+	} {
+		c.happen()
+		r.do(t, "CONFIG", "RESETSTAT")
+		for done := 0; done < 5; {
+			err := s.Renew(r.ctx, l)
+			switch {
+			case err == nil:
+				done++
+			case c.after != "a lost connection": // which a request may be the first to notice
+				t.Fatal(err)
+			}
+		}
+		if n := r.calls(t, "info"); n != c.looks {
+			t.Errorf("five renewals after %s looked %d times, want %d", c.after, n, c.looks)
+		}
 	}
 }
 

@@ -189,9 +189,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		}
 		reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire,
 			a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest, beacon)
-		if err != nil && crossSlot(err) && n.acquire[5] != n.guard {
-			s.lonely.Store(true) // nothing was executed
-			s.known.Clear()
+		if s.parted(err, n.acquire[5] != n.guard) {
 			continue
 		}
 		if err != nil {
@@ -293,7 +291,11 @@ func (s *Store) Create(ctx context.Context, election string) (created bool, err 
 		return false, err
 	}
 	k := s.keys(election)
-	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard(), s.witnessOf(k)}, s.protect)
+	witness := s.witnessOf(k)
+	reply, err := s.run(ctx, &s.scripts.create, []string{k.lease(), k.counter(), k.guard(), witness}, s.protect)
+	if s.parted(err, witness != k.guard()) {
+		return s.Create(ctx, election)
+	}
 	if err != nil {
 		return false, judge("create", election, err)
 	}
@@ -315,8 +317,12 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 		return err
 	}
 	k := s.keys(election)
-	keys := append([]string{k.lease(), k.guard(), s.witnessOf(k)}, k.others()...)
+	witness := s.witnessOf(k)
+	keys := append([]string{k.lease(), k.guard(), witness}, k.others()...)
 	reply, err := s.run(ctx, &s.scripts.retire, keys)
+	if s.parted(err, witness != k.guard()) {
+		return s.Retire(ctx, election)
+	}
 	if err != nil {
 		return judge("retire", election, err)
 	}

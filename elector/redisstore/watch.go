@@ -12,8 +12,8 @@ import (
 
 // Watch is [elector.Store.Watch]. All watches of a store share one connection,
 // which is opened for the first of them and closed some seconds after the last, or by
-// Close, and one goroutine. A connection that is silent is pinged; if it does not answer it is
-// given up, and ends every watch.
+// Close, and one goroutine. A connection that is silent is pinged; if it does not
+// answer it is given up, and ends every watch.
 //
 // The server counts connections, so the candidates of one process and election
 // count as one of those who wait (Grant.Waiters and its like), and in a cluster

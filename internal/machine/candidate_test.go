@@ -99,6 +99,29 @@ func TestNamedAsksFirst(t *testing.T) {
 	}
 }
 
+// How long leases may last a candidate learns from refusals, and never forgets: it
+// asks, and renews, with the longest that it has heard of.
+func TestLearnsLongestLease(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.LongestLease = 20 * sec })
+	counts := func(call Call, longest time.Duration) Request {
+		t.Helper()
+		q := r.next(call)
+		if q.Longest != longest || r.m.LongestLease() != longest {
+			t.Errorf("request %d asks for leases of up to %v, the machine counts on %v, want %v", call, q.Longest, r.m.LongestLease(), longest)
+		}
+		return q
+	}
+	counted := 20 * sec
+	for _, told := range []time.Duration{0, 30 * sec, 25 * sec} {
+		q := counts(Acquire, counted)
+		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: told})
+		counted = max(counted, told)
+	}
+	r.answer(counts(Acquire, 30*sec), Done, 4)
+	r.is(Leader)
+	counts(Renew, 30*sec)
+}
+
 // An acquisition that took longer than it is worth is released, not used: the
 // grant comes when less than a request time-out is left.
 func TestLateGrantIsReleased(t *testing.T) {

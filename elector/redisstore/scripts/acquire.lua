@@ -57,7 +57,13 @@ end
 local function occupied(value, token, holder)
   local remaining, repaired = redis.call('PTTL', lease), 0
   if remaining < 0 or remaining > longest then
-    local most = math.max(longest, tonumber(redis.call('HGET', guard, 'longest')) or token and remaining or 0)
+    local most = tonumber(redis.call('HGET', guard, 'longest'))
+    if not most and token then -- the holder has said how long
+      local note = redis.pcall('HGET', candidates, holder)
+      local _, _, _, counted = line(type(note) == 'string' and note or '')
+      most = counted or remaining
+    end
+    most = math.max(longest, most or 0)
     if remaining < 0 or remaining > most then
       -- Nobody would get it for long, or ever: give it the time that a lease has.
       redis.call('PEXPIRE', lease, most)
@@ -136,8 +142,12 @@ local function withheld(known, own)
     if rest > 0 then return rest, unsure > ends and 2 or 3 end
   end
   if own then return 0 end
-  local rest = math.min((tonumber(g[6]) or 0) - now, most)
-  if g[5] and g[5] ~= id and rest > 0 then return rest, 4 end
+  local reserved = (tonumber(g[6]) or 0) - now
+  local rest = math.min(reserved, most)
+  if g[5] and g[5] ~= id and rest > 0 then
+    if reserved > most then redis.call('HSET', guard, 'reserved', now + most) end -- as above
+    return rest, 4
+  end
   if protect ~= '0' then
     rest, most = disagreed(tonumber(g[4]), tonumber(g[8]), tonumber(g[2]) or 0, g[9])
     if rest > 0 then return rest, 5, most end

@@ -19,7 +19,7 @@ func clientBugs() []Bug {
 		}, {
 			Name: "never-replaced", Kind: Client, Breaks: []string{"LeaderReturns", "FailoverBound"},
 			What: "a client whose calls all fail is never replaced",
-			File: file, Old: "case c.failures.Add(1) >= maxFailures:", New: "case c.failures.Add(1) < 0:",
+			File: file, Old: "if c.failures < maxFailures || s.live.Load() != c {", New: "if c.failures > 0 {",
 		}, {
 			Name: "reads-impatient", Kind: Client, Breaks: []string{"LeaderReturns", "Stable"},
 			What: "an answer is waited for for a tenth of a second, however long the request may take",

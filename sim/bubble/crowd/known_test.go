@@ -59,6 +59,10 @@ var mended = map[string]uint64{
 	"a leader that was alone for four leases was not listed until it renewed":                   56977875265017,
 	"a log that hung when OnStopped panicked: the candidate was elected again, and did no work": 6406237688386271,
 	"many elections on few connections, far away: nobody ever led":                              321,
+	"a dead leader's lease with a time of minutes, and no guard: nobody tried to shorten it":    6222082361012144,
+	"a hand-over to one who died, before the server's clock went back: it lasted as long":       3945037896528746,
+	"released: to a server that was replaced by the one before, which has kept the lease":       4314954496549961,
+	"fails back: a leader that gives its lease back was not heard of":                           7611747178988791,
 	"a server far away: each connection was given up before it was open, and nobody ever led":   236,
 }
 

@@ -19,6 +19,8 @@ type hearing struct {
 	since   time.Duration // when the last one began
 	hinted  uint64        // highest token that was announced
 	refused uint64        // highest token of a refusal since the last one began
+	doubt   uint64        // token of a refusal that should have been announced before; 0: none
+	doubted time.Duration // when that refusal came
 }
 
 // Watch implements elector.Store.
@@ -31,7 +33,7 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(elector.
 	c.mu.Lock()
 	c.hearing.watches++
 	c.hearing.begun++
-	c.hearing.since, c.hearing.refused = c.run.recorder.Now(), 0
+	c.hearing.since, c.hearing.refused, c.hearing.doubt = c.run.recorder.Now(), 0, 0
 	c.mu.Unlock()
 	s.Store.Watch(ctx, election, func(h elector.Hint) {
 		c.mu.Lock()
@@ -56,27 +58,34 @@ func (l *life) in(name string) *candidate {
 }
 
 // refusedBy looks at a refusal: it may be for a term that must have been announced to
-// who listens. Who was told nothing of it listens anew.
+// who listens. Who was told nothing of it listens anew when it is refused for the second
+// time: from the first refusal it cannot know how long ago the term began.
 func (c *candidate) refusedBy(err error) {
 	var held *elector.HeldError
 	if !errors.As(err, &held) || held.Token == 0 {
 		return
 	}
+	now := c.run.recorder.Now()
 	c.mu.Lock()
-	h := c.hearing
+	before := c.hearing
 	c.mu.Unlock()
-	now, fresh := c.run.recorder.Now(), held.Remaining > c.config.Lease-c.config.RequestTimeout
-	granted, missed := c.missed(h, held.Token, now)
-	if missed && fresh && now-granted < 3*c.run.longest() {
-		return // it may be told in a moment, as far as it knows
-	}
+	granted, missed := c.missed(before, held.Token, now)
 	c.mu.Lock()
-	c.hearing.refused = max(h.refused, held.Token)
-	c.mu.Unlock()
-	if missed {
-		go c.expectListening(h, held.Token, granted, fresh)
+	defer c.mu.Unlock()
+	h := &c.hearing
+	switch {
+	case !missed:
+		h.refused = max(h.refused, held.Token)
+	case h.doubt <= h.hinted:
+		h.doubt, h.doubted = held.Token, now
+	case now-h.doubted > c.late():
+		h.refused = max(h.refused, held.Token)
+		go c.expectListening(*h, held.Token, granted)
 	}
 }
+
+// late is how long after a grant, at the most, it is announced.
+func (c *candidate) late() time.Duration { return c.config.RequestTimeout + 4*c.run.RoundTrip }
 
 // missed tells whether a term must have been announced to who listened, and was not;
 // and when that was granted.
@@ -85,11 +94,10 @@ func (c *candidate) missed(h hearing, token uint64, now time.Duration) (granted 
 		return 0, false
 	}
 	granted, ok := c.run.grantOf(c.name, token)
-	late := c.config.RequestTimeout + 4*c.run.RoundTrip
-	return granted, ok && granted > h.since+late && now-granted > late && !c.run.hampered(c, granted, now)
+	return granted, ok && granted > h.since+c.late() && now-granted > c.late() && !c.run.hampered(c, granted, now)
 }
 
-func (c *candidate) expectListening(h hearing, token uint64, granted time.Duration, fresh bool) {
+func (c *candidate) expectListening(h hearing, token uint64, granted time.Duration) {
 	stood := c.life.gate.Stood()
 	time.Sleep(c.config.Lease / 10)
 	c.mu.Lock()
@@ -98,11 +106,8 @@ func (c *candidate) expectListening(h hearing, token uint64, granted time.Durati
 	if anew || c.life.gate.Stood() != stood || c.elector.State() == elector.StateStopped {
 		return
 	}
-	how := "some time before"
-	if fresh {
-		how = "just before"
-	}
-	c.find(listensAnew, "term %d began at %v, nobody told of it, it was renewed %s it refused this one, and this one listens on as it did", token, granted, how)
+	c.find(listensAnew, "term %d began at %v, nobody told of it, it refused this one at %v and %v, and this one listens on as it did",
+		token, granted, h.doubted, c.run.recorder.Now())
 }
 
 // hampered tells whether announcements of that time may be on their way still.

@@ -3,6 +3,7 @@ package crowd
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -132,13 +133,22 @@ func (c *candidate) resignedAsSaid(ctx context.Context, t *elector.Term, err err
 	var fatal *elector.FatalError
 	switch {
 	case err == nil:
-		if c.holds(t.Token()) {
+		if c.holds(t.Token()) && !c.run.tookTurns() {
 			c.find(released, "term %d was resigned, and the store keeps its lease", t.Token())
 		}
 	case errors.As(err, &fatal), errors.Is(err, elector.ErrNotReleased), ctx.Err() != nil && errors.Is(err, ctx.Err()):
 	default:
 		c.find(released, "Resign returned %v", err)
 	}
+}
+
+// tookTurns tells whether another server answered within a lease: what that said of a
+// lease is not true of the one that came back with its own data.
+func (r *run) tookTurns() bool {
+	now := r.recorder.Now()
+	return slices.ContainsFunc(r.Acts, func(a Act) bool {
+		return a.Kind == Failback && a.At < now && now < a.end()+r.longest()
+	})
 }
 
 // holds tells whether the store keeps the candidate's lease of that token.

@@ -110,7 +110,7 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 		if longest, known := c.countedOn(); known {
 			most = max(most, longest)
 		} else if ours {
-			most = max(most, remaining)
+			most = max(most, c.lastsFor(holder, remaining))
 		}
 	}
 	if remaining < 0 || remaining > most {
@@ -166,7 +166,7 @@ type withholding struct {
 func withheld(c *Call, known string, own bool, now int64) withholding {
 	guard, protected := c.Keys[2], c.Args[6] != "0"
 	counted, remembered := c.HGet(guard, "longest")
-	to, reserved := c.HGet(guard, "to")
+	_, reserved := c.HGet(guard, "to")
 	unsureText, noted := c.HGet(guard, "unsure")
 	seedText, seeded := c.HGet(guard, "seed")
 	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded}
@@ -217,7 +217,7 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 	if own {
 		return w
 	}
-	if rest := min(field(c, guard, "reserved")-now, most); reserved && to != c.Args[0] && rest > 0 {
+	if rest := reservedFor(c, guard, now, most); reserved && rest > 0 {
 		w.rest, w.remark = rest, 4
 		return w
 	}
@@ -232,10 +232,36 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 	return w
 }
 
+// reservedFor is for how long the lease is reserved for another one: for no longer than
+// one may last.
+func reservedFor(c *Call, guard string, now, most int64) int64 {
+	left := field(c, guard, "reserved") - now
+	if to, _ := c.HGet(guard, "to"); to == c.Args[0] {
+		return 0
+	}
+	if left > most { // the server's clock went back
+		c.HSet(guard, "reserved", number(now+most))
+	}
+	return min(left, most)
+}
+
 // countedOn is how long any lease may last, as whoever was granted it last counts on.
 func (c *Call) countedOn() (longest int64, known bool) {
 	text, _ := c.HGet(c.Keys[2], "longest")
 	return parseInt(text)
+}
+
+// lastsFor is how long leases may last as the holder of one counts on, and if nobody
+// knows, what remains of it.
+func (c *Call) lastsFor(holder string, remaining int64) (most int64) {
+	most = remaining
+	c.pcall(func() {
+		text, _ := c.HGet(c.Keys[3], holder)
+		if n, fine := parseNote(text); fine {
+			most = n.longest
+		}
+	})
+	return most
 }
 
 // disagreed is for how long somebody may live who counts on a shorter lease than the

@@ -23,10 +23,15 @@ type pairs struct {
 	real  []*topology.Server
 }
 
+// silent are the settings of servers that send their replicas nothing but what is
+// written: a ping counts in their history as a write does, and who is pinged after
+// another one was promoted has more than that one.
+var silent = []string{"--repl-ping-replica-period", "3600", "--repl-timeout", "7200"}
+
 func newPairs(t *testing.T, n int) *pairs {
 	t.Helper()
 	ctx, l := topology.For(t, topology.ServerProgram)
-	p := &pairs{t: t, ctx: ctx, now: benchNow, real: topology.Must[[]*topology.Server](t)(l.Independent(ctx, n, topology.Config{}))}
+	p := &pairs{t: t, ctx: ctx, now: benchNow, real: topology.Must[[]*topology.Server](t)(l.Independent(ctx, n, topology.Config{Settings: silent}))}
 	for i := range n {
 		p.model = append(p.model, named(fmt.Sprint("server", i)))
 	}
@@ -77,6 +82,21 @@ func (p *pairs) inStep(i, replicas int) {
 	p.receive()
 	p.ok(p.real[i].InStep(p.ctx, replicas))
 	p.await("replicas are not counted", func() bool { return p.info(i)["connected_slaves"] == fmt.Sprint(replicas) })
+	p.await("replicas lack something", func() bool { return p.level(i) == replicas })
+}
+
+// level is how many replicas of a real server have all that it sent. What is asked of
+// them, WAIT's question too, is sent as writes are: who has answered it may have done
+// so before it came.
+func (p *pairs) level(i int) (n int) {
+	p.t.Helper()
+	sent := p.info(i)["master_repl_offset"]
+	for j := range p.real {
+		if fields := p.info(j); j != i && fields["master_port"] == fmt.Sprint(p.real[i].Port()) && fields["slave_repl_offset"] == sent {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *pairs) receive() {

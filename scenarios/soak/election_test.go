@@ -1,0 +1,204 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+)
+
+// script records an election in which one candidate leads calmly.
+type script struct {
+	*election
+	at time.Duration
+	op int64
+}
+
+func (s *script) call(node string, call history.Call, kind history.Kind, token uint64) {
+	s.op++
+	begun := history.Event{At: s.at, Kind: history.Invoke, Election: s.name, Node: node, Call: call, Op: s.op, Nonce: node, Try: uint64(s.op)}
+	if call != history.Write {
+		begun.TTL = time.Second
+	}
+	if call != history.Acquire {
+		begun.Token = token
+	}
+	s.add(begun)
+	begun.At, begun.Kind, begun.Token = s.at+time.Millisecond, kind, token
+	s.add(begun)
+	s.at += 2 * time.Millisecond
+}
+
+func (s *script) believe(kind history.Kind, node string, token uint64) {
+	s.add(history.Event{At: s.at, Kind: kind, Election: s.name, Node: node, Token: token, Until: history.At(s.at + 900*time.Millisecond)})
+	s.at += time.Millisecond
+}
+
+// leads lets the node lead for so many renewals, with a write after each.
+func (s *script) leads(node string, token uint64, renewals int) {
+	for range renewals {
+		s.at += 300 * time.Millisecond
+		s.call(node, history.Renew, history.Ok, token)
+		s.believe(history.Extended, node, token)
+		s.call(node, history.Write, history.Ok, token)
+	}
+}
+
+func (s *script) takes(node string, token uint64) {
+	s.call(node, history.Acquire, history.Ok, token)
+	s.believe(history.Elected, node, token)
+	s.call(node, history.Write, history.Ok, token)
+}
+
+var header = func() history.Header {
+	h := history.Header{
+		Version: history.Version, Nodes: []string{"n1", "n2"}, Lease: time.Second, ClockError: clockError,
+		DriftPPM: 10_000, Margin: time.Millisecond, ReturnBound: 2 * time.Second,
+	}
+	for _, p := range promises {
+		h.Promises = append(h.Promises, string(p))
+	}
+	return h
+}()
+
+// A history is cut where all is calm, the next one goes on from there, and each is
+// judged alone; what two of them promise together is broken in the second one if it
+// is broken there.
+func TestCut(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		s := &script{election: newElection("e"), at: time.Second}
+		s.add(history.Event{At: s.at, Kind: history.Start, Node: "n1"})
+		s.add(history.Event{At: s.at, Kind: history.Start, Node: "n2"})
+		s.takes("n1", 7)
+		s.add(history.Event{At: s.at, Kind: history.Healed})
+		s.leads("n1", 7, 12)
+		var chain checker.Chain
+		first := s.cut(header, s.at)
+		if first == nil {
+			t.Fatal("there is no calm moment")
+		}
+		if r := chain.Add(first); r.Verdict != checker.Pass {
+			t.Fatalf("the first history: %v", r.Asked)
+		}
+		s.leads("n1", 7, 2)
+		if broken {
+			s.takes("n2", 8)
+		}
+		s.add(history.Event{At: s.at, Kind: history.Healed})
+		s.leads("n1", 7, 12)
+		second := s.cut(header, s.at)
+		if second == nil && broken {
+			second = &history.History{Header: header, Events: numbered(s.events)}
+		}
+		if second == nil || !second.Events[0].Restated {
+			t.Fatalf("the second history does not restate: %v", second)
+		}
+		r := chain.Add(second)
+		if got := r.Verdict == checker.Fail; got != broken {
+			t.Errorf("broken: %v; judged: %v", broken, r.Asked)
+		}
+		if len(s.events) > 20 && !broken {
+			t.Errorf("%d events are kept of what is judged", len(s.events))
+		}
+	}
+}
+
+func numbered(events []history.Event) []history.Event {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Seq = int64(i + 1)
+	}
+	return events
+}
+
+// Nothing is cut while a fault is on, a request is under way, or before the bound
+// after healing has passed.
+func TestNotCalm(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		disturb func(s *script)
+	}{
+		{"fault", func(s *script) {
+			s.add(history.Event{At: s.at, Kind: history.Fault, Phase: history.On, ID: "f", Fault: "partition", Targets: []string{"n2"}})
+		}},
+		{"request", func(s *script) {
+			s.add(history.Event{At: s.at, Kind: history.Invoke, Node: "n2", Call: history.Acquire, Op: 999})
+		}},
+		{"healed just now", func(s *script) { s.events[len(s.events)-1].At += 3 * time.Second }},
+		{"another leader", func(s *script) { s.believe(history.Elected, "n2", 9) }},
+	} {
+		s := &script{election: newElection("e"), at: time.Second}
+		s.takes("n1", 7)
+		s.add(history.Event{At: s.at, Kind: history.Healed})
+		test.disturb(s)
+		s.leads("n1", 7, 12)
+		if h := s.cut(header, s.at); h != nil {
+			t.Errorf("%s: cut after %d events", test.name, len(h.Events))
+		}
+	}
+}
+
+// The protected resource refuses a token smaller than one that it has seen.
+func TestDecide(t *testing.T) {
+	e := newElection("e")
+	for _, test := range []struct {
+		token    uint64
+		accepted bool
+	}{{7, true}, {7, true}, {9, true}, {8, false}, {9, true}} {
+		r, done := e.decide(history.Event{Op: 1, Token: test.token}, time.Second)
+		if r.Accepted != test.accepted || done.Kind == history.Ok != test.accepted || !r.Accepted && r.Fence != 9 {
+			t.Errorf("token %d: %+v, %+v", test.token, r, done)
+		}
+	}
+}
+
+// One seed draws the same faults, in the same order, and another one others.
+func TestDraw(t *testing.T) {
+	plan := func(seed uint64) (text string) {
+		s := &soak{Options: Options{Seed: seed}.filled()}
+		g := &group{soak: s, members: []*member{{name: "n1"}, {name: "n2"}, {name: "n3"}}, turns: map[string]*sync.Mutex{}}
+		for round := range 50 {
+			for _, step := range g.draw(round) {
+				text += fmt.Sprintln(round, step.At, step.For, step.Fault.Name(), step.Fault.Params(), step.Target)
+			}
+		}
+		return text
+	}
+	if once, again := plan(1), plan(1); once != again {
+		t.Error("seed 1 draws two plans")
+	}
+	if plan(1) == plan(2) {
+		t.Error("two seeds draw one plan")
+	}
+}
+
+// Gaps between leaders are counted where no fault was near.
+func TestGapsOf(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	elected := func(at int, node string) history.Event {
+		return history.Event{At: ms(at), Kind: history.Elected, Node: node, Until: history.At(ms(at + 1000))}
+	}
+	deposed := func(at int, node string) history.Event {
+		return history.Event{At: ms(at), Kind: history.Deposed, Node: node}
+	}
+	fault := func(at int, phase history.Phase) history.Event {
+		return history.Event{At: ms(at), Kind: history.Fault, Phase: phase, ID: "f"}
+	}
+	events := []history.Event{
+		elected(0, "n1"), deposed(500, "n1"), elected(510, "n2"), deposed(900, "n2"), // 10 ms
+		fault(950, history.On), fault(1000, history.Off), elected(1100, "n1"), // beside a fault
+		elected(9000, "n1"), // it expired at 2100
+	}
+	gaps, terms, handed := gapsOf(&history.History{Events: events}, ms(1500))
+	if fmt.Sprint(gaps) != "[10ms]" || terms != 4 || handed != 2 {
+		t.Errorf("gaps %v, %d terms, %d handed over", gaps, terms, handed)
+	}
+	gaps, _, _ = gapsOf(&history.History{Events: events}, 0)
+	if fmt.Sprint(gaps) != "[10ms 6.9s]" {
+		t.Errorf("gaps %v", gaps)
+	}
+}

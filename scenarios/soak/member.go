@@ -1,0 +1,151 @@
+package soak
+
+import (
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/live/network"
+	"github.com/recount-io/recount/sim/live/warden"
+)
+
+// member is one candidate of a group: a process, started again after it ended, with
+// a way to the store of its own.
+type member struct {
+	group *group
+	name  string
+	place int64
+	link  *network.Link
+
+	mu      sync.Mutex
+	running *running // nil while none runs
+	starts  int64
+}
+
+// running is one incarnation of a member.
+type running struct {
+	system *warden.Process
+	done   chan struct{} // closed when it has ended and all that it said is recorded
+	why    history.Why   // guarded by the member
+	beat   time.Duration // guarded by the group: what came before was told
+}
+
+var errNotRunning = errors.New("soak: the candidate does not run")
+
+// start starts a new incarnation.
+func (m *member) start() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running != nil {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("soak: find this program: %w", err)
+	}
+	m.starts++
+	text, err := json.Marshal(m.group.config(m))
+	if err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	log, err := os.OpenFile(m.group.soak.file(m.label()+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	defer func() { _ = log.Close() }() // the process has its own descriptor of it
+	cmd := exec.Command(self)
+	cmd.Env, cmd.Stderr = append(plain(os.Environ()), environment+"="+string(text)), log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	roomy(stdout)
+	system, err := m.group.soak.warden.Start(cmd)
+	if err != nil {
+		return fmt.Errorf("soak: start %s: %w", m.label(), err)
+	}
+	r := &running{system: system, done: make(chan struct{}), why: history.ByItself}
+	m.running = r
+	m.group.stamp(history.Event{Kind: history.Start, Node: m.name})
+	go m.follow(r, cmd, stdin, stdout)
+	return nil
+}
+
+// plain is an environment without our own settings.
+func plain(all []string) (kept []string) {
+	for _, variable := range all {
+		if !strings.HasPrefix(variable, "RECOUNT_") {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}
+
+func (m *member) label() string { return fmt.Sprintf("%s-%s", m.group.name, m.name) }
+
+// follow takes in what a process says, until it ends.
+func (m *member) follow(r *running, cmd *exec.Cmd, stdin io.WriteCloser, stdout io.Reader) {
+	replies := gob.NewEncoder(stdin)
+	for messages := gob.NewDecoder(stdout); ; {
+		var told message
+		if messages.Decode(&told) != nil {
+			break
+		}
+		m.group.hear(m, r, told, func(answer reply) { _ = replies.Encode(answer) }) // it may have ended
+	}
+	_ = r.system.Wait() // its state says more than the error
+	m.mu.Lock()
+	why, text := r.why, cmd.ProcessState.String()
+	if why == history.ByItself && cmd.ProcessState.ExitCode() == 2 {
+		why, text = history.Panicked, "see "+m.label()+".log"
+	}
+	m.running = nil
+	m.mu.Unlock()
+	m.group.ended(m)
+	m.group.stamp(history.Event{Kind: history.Exit, Node: m.name, Why: why, Text: text})
+	close(r.done)
+}
+
+// present is the incarnation that runs.
+func (m *member) present() (*running, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running == nil {
+		return nil, fmt.Errorf("%w: %s", errNotRunning, m.label())
+	}
+	return m.running, nil
+}
+
+// end ends the process by a signal, for a reason, and waits for it.
+func (m *member) end(ctx context.Context, s syscall.Signal, why history.Why) error {
+	r, err := m.present()
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	r.why = why
+	m.mu.Unlock()
+	if err := r.system.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("soak: end %s: %w", m.label(), err)
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("soak: %s does not end: %w", m.label(), context.Cause(ctx))
+	}
+}

@@ -47,14 +47,15 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 	if r.Call == machine.Acquire {
 		var g Grant
 		g, err = s.e.store.Acquire(ctx, Attempt{
-			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Floor: r.Floor, Stands: r.Stands, Priority: cfg.Priority,
+			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Floor: r.Floor, Stands: r.Stands,
+			Priority: cfg.Priority, Value: r.Value, Version: r.Version,
 		})
 		in.Token, in.Waiters = g.Token, g.Waiters
 		return msg
 	}
 	lease := Lease{
 		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL, Longest: r.Longest,
-		Priority: cfg.Priority, To: r.To, Reserve: r.Reserve,
+		Priority: cfg.Priority, To: r.To, Reserve: r.Reserve, Value: r.Value, Version: r.Version, Shown: r.Shown,
 	}
 	if r.Call == machine.Renew {
 		err = s.e.store.Renew(ctx, lease)

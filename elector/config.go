@@ -69,6 +69,12 @@ type Config struct {
 	// Term.Transfer). Never if it is 0. The store must be a Roster.
 	Failback time.Duration
 
+	// Value is what the leader publishes from the beginning of each of its terms on,
+	// its address, say: any bytes, at most MaxValue of them. Leader and Observe tell
+	// it to everybody who may read from the store, so it is no place for secrets. See
+	// Term.Publish.
+	Value string
+
 	// Once makes Run and Terms end after one term.
 	Once bool
 
@@ -104,6 +110,17 @@ type Config struct {
 	OnEvent  func(Event)
 
 	_ struct{}
+}
+
+// MaxValue is how many bytes a leader may publish.
+const MaxValue = 4096
+
+// checkValue refuses a value that is too long.
+func checkValue(value string) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("elector: the value has %d bytes, and a leader publishes at most %d: publish where to find the rest", len(value), MaxValue)
+	}
+	return nil
 }
 
 // ConfigError says which relation a Config breaks.
@@ -150,7 +167,7 @@ func (c Config) machine() machine.Config {
 	return machine.Config{
 		Lease: c.Lease, LongestLease: c.LongestLease, Renew: c.Renew, Retry: c.Retry,
 		RequestTimeout: c.RequestTimeout, DrainTimeout: c.DrainTimeout,
-		Drift: c.Drift, Once: c.Once,
+		Drift: c.Drift, Once: c.Once, Value: c.Value,
 	}
 }
 
@@ -172,6 +189,9 @@ func (c Config) validate() error {
 		if d.value < 0 {
 			return &ConfigError{d.field, fmt.Sprintf("is %v; it must be positive, or zero for the default", d.value)}
 		}
+	}
+	if len(c.Value) > MaxValue {
+		return &ConfigError{"Value", fmt.Sprintf("has %d bytes; a leader publishes at most %d: publish where to find the rest", len(c.Value), MaxValue)}
 	}
 	if !(c.Drift >= 0 && c.Drift < 1) {
 		return &ConfigError{"Drift", fmt.Sprintf("is %v; it is a share of time and must be at least 0 and below 1 (1 %% is 0.01)", c.Drift)}

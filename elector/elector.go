@@ -92,7 +92,8 @@ func (e *Elector) IsLeader() bool {
 	return t != nil && t.leads()
 }
 
-// Leader asks the store who leads. A zero Leader means nobody. It may be
+// Leader asks the store who leads, and what that one publishes. A zero Leader means
+// nobody. It may be
 // called from anywhere, at any time, whether the elector competes or not.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	e.mu.Lock()

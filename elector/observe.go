@@ -32,11 +32,11 @@ func (o ObserveOptions) withDefaults() ObserveOptions {
 	return o
 }
 
-// Observe yields who leads the election: first as it is, then whenever it
-// changes; a zero Leader means nobody. It never competes. A question that fails
+// Observe yields who leads the election, and what that one publishes: first as it is,
+// then whenever it changes; a zero Leader means nobody. It never competes. A question that fails
 // is yielded as an error and asked again; after a *FatalError the sequence ends.
 // It also ends when ctx is done. What is yielded was true a moment ago, and very
-// short terms may be missed.
+// short terms, and values that are changed again at once, may be missed.
 func Observe(ctx context.Context, store Store, election string, o ObserveOptions) iter.Seq2[Leader, error] {
 	o = o.withDefaults()
 	return func(yield func(Leader, error) bool) {
@@ -71,7 +71,7 @@ func observe(ctx context.Context, store Store, election string, o ObserveOptions
 				return
 			}
 			pause = o.Retry
-		case first || now.ID != last.ID || now.Token != last.Token:
+		case first || now.ID != last.ID || now.Token != last.Token || now.Value != last.Value:
 			if !yield(now, nil) {
 				return
 			}

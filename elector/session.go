@@ -249,6 +249,8 @@ func (s *session) apply(t machine.Transition) {
 		s.workless(t.Token)
 	case machine.Released:
 		s.released(t)
+	case machine.Shown:
+		s.term.published.acknowledge(t.Version)
 	}
 	if ev, ok := s.e.event(t); ok {
 		s.announce(ev)

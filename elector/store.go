@@ -42,7 +42,8 @@ type Store interface {
 	Release(ctx context.Context, l Lease) error
 
 	// Leader tells who holds the lease of the election, for those who do not
-	// compete. A zero Leader (no ID) means that nobody does.
+	// compete, and what that one publishes, both as of one moment. A zero Leader
+	// (no ID) means that nobody does.
 	Leader(ctx context.Context, election string) (Leader, error)
 
 	// Watch returns at once. From then on it calls hint for every change of the
@@ -56,6 +57,13 @@ type Store interface {
 	Watch(ctx context.Context, election string, hint func(Hint), ended func(error))
 }
 
+// What a leader publishes (Attempt.Value, Lease.Value) belongs to its term: a Store
+// tells it only together with that term's holder and token. It is any bytes, at most
+// MaxValue of them. Version counts what was published in the term, and 0 means
+// nothing. A Store keeps the value of the largest Version that it has got, also if
+// requests reach it in another order than they were sent in. One that cannot keep
+// values leaves Leader.Value empty.
+
 // Attempt is one attempt to acquire a lease.
 type Attempt struct {
 	Election string
@@ -67,6 +75,8 @@ type Attempt struct {
 	Floor    uint64        // the highest token the candidate knows of, in case the store lost count
 	Stands   bool          // if it is refused it may be kept as a bid
 	Priority int           // Config.Priority, for Roster
+	Value    string        // what the leader publishes from the grant on
+	Version  uint64        // of Value
 }
 
 // Lease identifies one term's holding of a lease.
@@ -79,6 +89,9 @@ type Lease struct {
 	TTL      time.Duration // for Renew; whole milliseconds; for Release, as the next two: for Roster, 0 if the candidate stops
 	Longest  time.Duration // for Renew: as Attempt.Longest
 	Priority int           // for Renew: Config.Priority, for Roster
+	Value    string        // for Renew: what the leader publishes
+	Version  uint64        // for Renew: of Value
+	Shown    bool          // for Renew: this Version was sent before and acknowledged, so it need not be sent again, unless the store may have lost it
 
 	// For Release: the candidate that the lease is handed over to, and for how
 	// long nobody else gets it. A store that cannot reserve releases it for all.
@@ -97,6 +110,8 @@ type Leader struct {
 	ID        string
 	Token     uint64
 	Remaining time.Duration // until the lease ends unless it is renewed
+	Value     string        // what it publishes; empty if that is nothing
+	Version   uint64        // of Value: larger for every later one of the term
 }
 
 // HintKind says what a Hint announces.
@@ -104,14 +119,15 @@ type HintKind int
 
 // The kinds of hints.
 const (
-	HintReleased HintKind = iota + 1 // the lease is free now
-	HintGranted                      // the lease was granted to somebody, for Hint.Remaining
+	HintReleased  HintKind = iota + 1 // the lease is free now
+	HintGranted                       // the lease was granted to somebody, for Hint.Remaining
+	HintPublished                     // the leader publishes another value
 )
 
 // Hint is the announcement of a change. See Store.Watch.
 type Hint struct {
 	Kind      HintKind
-	Token     uint64        // of the term that ended or began
+	Token     uint64        // of the term that ended or began, or in which something was published
 	Remaining time.Duration // HintGranted: how long the lease lasts; HintReleased: how long only To gets it
 	Waiters   int           // how many were listening, if the store can tell
 	To        string        // HintReleased: the candidate that it is handed over to, or that may ask first if Remaining is 0; empty if it is anybody's. HintGranted: as Nonce

@@ -29,6 +29,8 @@ type Term struct {
 	draining atomic.Bool  // gives up: works off what it began, leads no more
 	over     atomic.Bool
 
+	published published
+
 	// why is set before ended is closed, released before it is closed.
 	ended      chan struct{}
 	why        Reason
@@ -39,6 +41,9 @@ type Term struct {
 func newTerm(s *session, parent context.Context, token uint64, deadline time.Duration) *Term {
 	t := &Term{session: s, token: token, ended: make(chan struct{}), released: make(chan struct{})}
 	t.deadline.Store(int64(deadline))
+	if s.e.cfg.Value != "" {
+		t.published.last, t.published.shown = 1, 1 // it came with the grant
+	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 	t.ctx, t.cancel = &termContext{ctx, t}, cancel
 	return t

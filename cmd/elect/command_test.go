@@ -296,13 +296,13 @@ func TestQuestions(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &now); err != nil || got.status != statusDone {
 		t.Fatalf("%v in %+v", err, got)
 	}
-	if now.Leader == nil || now.Leader.ID != "me/1" || now.Leader.Token != grant.Token || now.Leader.RemainingMS <= 0 {
+	if now.Leader == nil || now.Leader.ID != "me/1" || now.Leader.Value != "http://me:8080" || now.Leader.Token != grant.Token || now.Leader.RemainingMS <= 0 {
 		t.Errorf("%s", got.out)
 	}
 	if now.Candidates == nil || len(*now.Candidates) != 1 || (*now.Candidates)[0].ID != "me/1" {
 		t.Errorf("candidates: %s", got.out)
 	}
-	if got := ask("status"); !strings.Contains(got.out, "billing: me/1 leads, token ") || !strings.Contains(got.out, "candidate me/1") {
+	if got := ask("status"); !strings.Contains(got.out, "billing: me/1 leads, token ") || !strings.Contains(got.out, `publishes "http://me:8080"`) || !strings.Contains(got.out, "candidate me/1") {
 		t.Errorf("%+v", got)
 	}
 	var terms []termEntry
@@ -327,7 +327,7 @@ func lead(t *testing.T, address string) elector.Grant {
 	defer func() { _ = store.Close() }() // of no use any more
 	var grant elector.Grant
 	eventually(t, "a lease is granted", func() bool {
-		grant, err = store.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
+		grant, err = store.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second, Value: "http://me:8080", Version: 1})
 		return err == nil
 	})
 	if err := store.Renew(t.Context(), elector.Lease{Election: "billing", ID: "me/1", Nonce: "n", Token: grant.Token, Request: 2, TTL: time.Minute}); err != nil {

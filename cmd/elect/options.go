@@ -63,7 +63,7 @@ func (w *word) Type() string           { return "value" }
 // What means nothing to who does not compete, and to who does not write to the
 // store at all.
 var (
-	competing = []string{"id", "preset", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "priority", "failback", "once"}
+	competing = []string{"id", "preset", "lease", "renew", "retry", "request-timeout", "drain-timeout", "drift", "priority", "failback", "value", "once"}
 	writing   = []string{"replicas", "fsynced", "fsynced-replicas", "confirm", "unprotected"}
 )
 

@@ -25,6 +25,7 @@ type leaderEntry struct {
 	ID          string `json:"id"`
 	Token       uint64 `json:"token,string"`
 	RemainingMS int64  `json:"remaining_ms"`
+	Value       string `json:"value,omitempty"` // that it publishes
 }
 
 type candidateEntry struct {
@@ -37,7 +38,15 @@ func entryOf(l elector.Leader) *leaderEntry {
 	if l.ID == "" {
 		return nil
 	}
-	return &leaderEntry{l.ID, l.Token, l.Remaining.Milliseconds()}
+	return &leaderEntry{l.ID, l.Token, l.Remaining.Milliseconds(), l.Value}
+}
+
+// shows is what the leader publishes, in words.
+func (l *leaderEntry) shows() string {
+	if l.Value == "" {
+		return ""
+	}
+	return fmt.Sprintf(", and publishes %q", l.Value)
 }
 
 func (m Main) statusCommand() *cobra.Command {
@@ -45,7 +54,7 @@ func (m Main) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Tell who leads, and who competes",
 		Long: `status asks the store who leads the election, for how long the lease lasts unless
-it is renewed, and who competes, as far as the store keeps that. It ends with 0
+it is renewed, what the leader publishes (--value), and who competes, as far as the store keeps that. It ends with 0
 if somebody leads, and with 1 if nobody does.`,
 		Example: "  elect status --store redis://db --name billing\n  elect status --name billing --json | jq -r .leader.id",
 		Args:    misuse.NoArguments,
@@ -97,7 +106,7 @@ func (a statusAnswer) print(w io.Writer) {
 	if a.Leader == nil {
 		fmt.Fprintf(w, "%s: nobody leads\n", a.Election)
 	} else {
-		fmt.Fprintf(w, "%s: %s leads, token %d, the lease lasts for another %v\n", a.Election, a.Leader.ID, a.Leader.Token, millis(a.Leader.RemainingMS))
+		fmt.Fprintf(w, "%s: %s leads, token %d, the lease lasts for another %v%s\n", a.Election, a.Leader.ID, a.Leader.Token, millis(a.Leader.RemainingMS), a.Leader.shows())
 	}
 	if a.Candidates == nil {
 		return
@@ -121,8 +130,8 @@ func (m Main) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Print a line whenever the leader changes",
-		Long: `watch prints who leads, first as it is and then whenever it changes, until it is
-interrupted. It does not compete. Very short terms may be missed; elect history
+		Long: `watch prints who leads and what that one publishes, first as it is and then
+whenever it changes, until it is interrupted. It does not compete. Very short terms may be missed; elect history
 has them all.`,
 		Example: "  elect watch --store redis://db --name billing --json",
 		Args:    misuse.NoArguments,
@@ -179,7 +188,7 @@ func (a watchAnswer) print(w io.Writer) (err error) {
 	case a.Leader == nil:
 		_, err = fmt.Fprintf(w, "%s %s: nobody leads\n", at, a.Election)
 	default:
-		_, err = fmt.Fprintf(w, "%s %s: %s leads, token %d\n", at, a.Election, a.Leader.ID, a.Leader.Token)
+		_, err = fmt.Fprintf(w, "%s %s: %s leads, token %d%s\n", at, a.Election, a.Leader.ID, a.Leader.Token, a.Leader.shows())
 	}
 	return err
 }

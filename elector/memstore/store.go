@@ -42,6 +42,8 @@ type record struct {
 	lease    elector.Lease // of the last term
 	until    time.Duration // it is held before
 	last     uint64        // highest token
+	value    string        // that is published in it
+	version  uint64        // of value
 	watchers map[*watcher]struct{}
 
 	to       string        // gets the lease alone
@@ -116,6 +118,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	r.last = max(r.last, a.Floor) + 1
 	r.lease = elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: r.last}
 	r.until, r.to = now+a.TTL, ""
+	r.value, r.version = a.Value, a.Version
 	r.terms = append(r.terms[max(0, len(r.terms)-maxTerms+1):], elector.PastTerm{ID: a.ID, Token: r.last, Began: wall(now)})
 	grant := elector.Grant{Token: r.last, Waiters: waiters}
 	tell := r.listeners()
@@ -130,13 +133,21 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	r, now := s.record(l.Election), s.now()
 	if !r.holds(l, now) {
+		s.mu.Unlock()
 		return elector.ErrNotHeld
 	}
 	r.until = now + l.TTL
 	r.seen[l.ID] = sign{now, l.TTL, l.Priority}
+	if l.Version <= r.version {
+		s.mu.Unlock()
+		return nil
+	}
+	r.value, r.version = l.Value, l.Version
+	tell := r.listeners()
+	s.mu.Unlock()
+	tell(elector.Hint{Kind: elector.HintPublished, Token: l.Token})
 	return nil
 }
 
@@ -174,7 +185,7 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	if now >= r.until {
 		return elector.Leader{}, nil
 	}
-	return elector.Leader{ID: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now}, nil
+	return elector.Leader{ID: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now, Value: r.value, Version: r.version}, nil
 }
 
 // Candidates implements elector.Roster.

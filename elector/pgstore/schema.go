@@ -7,15 +7,9 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/recount-io/recount/elector"
 )
-
-// execer is a connection, or a pool of them.
-type execer interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
 
 // Migrate creates the tables where they are missing, and their schema. It may
 // be run at any time, by any number of processes at once; where everything is
@@ -42,15 +36,17 @@ func (s *Store) migrate(ctx context.Context, schema string) error {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('recount migrate', 0))", plain); err != nil {
 			return err
 		}
-		var found bool
+		var found, whole bool
 		var comment *string
-		err := tx.QueryRow(ctx, "select to_regclass($1::text) is not null, obj_description(to_regclass($1::text), 'pg_class')",
-			plain, s.sql.names[0]).Scan(&found, &comment)
+		err := tx.QueryRow(ctx, "select to_regclass($1::text) is not null, obj_description(to_regclass($1::text), 'pg_class'), "+
+			"exists (select from pg_attribute where attrelid = to_regclass($1::text) and attname = 'value_version')",
+			plain, s.sql.names[0]).Scan(&found, &comment, &whole)
 		switch {
 		case err != nil:
 			return err
-		case comment != nil && *comment == version:
+		case comment != nil && *comment == version && whole:
 			return nil
+		case comment != nil && *comment == version: // made before there were values
 		case found:
 			return foreign(s.sql.names[0], comment)
 		}
@@ -153,6 +149,7 @@ type relation struct {
 	persistence string
 	server      int64
 	user        string
+	whole       bool // no column is missing
 }
 
 func (s *Store) complaints(ctx context.Context) ([]complaint, error) {
@@ -173,6 +170,8 @@ func (s *Store) complaints(ctx context.Context) ([]complaint, error) {
 			if errors.As(foreign(r.name, &r.comment), &foreignErr) {
 				list = append(list, complaint{r.name, foreignErr.Err, foreignErr.Fix})
 			}
+		case i == 0 && !r.whole:
+			list = append(list, complaint{r.name, fmt.Errorf("the table %s was made before leaders could publish values, and has no columns for them", r.name), migrateFix})
 		case len(r.missing) > 0:
 			list = append(list, complaint{
 				r.name, fmt.Errorf("the role %q lacks %s on the table %s", r.user, strings.Join(r.missing, ", "), r.name),
@@ -194,7 +193,7 @@ func (s *Store) relations(ctx context.Context) ([]relation, error) {
 		return nil, err
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r relation, err error) {
-		err = row.Scan(&r.name, &r.found, &r.missing, &r.comment, &r.persistence, &r.server, &r.user)
+		err = row.Scan(&r.name, &r.found, &r.missing, &r.comment, &r.persistence, &r.server, &r.user, &r.whole)
 		return r, err
 	})
 	if err == nil && len(list) != len(rights) {

@@ -132,6 +132,34 @@ func TestForeignTable(t *testing.T) {
 	isFatal(t, "an unlogged table", tryAcquire(d, s), "SET LOGGED")
 }
 
+// Tables that were made before leaders could publish values get their columns by a
+// migration, and programs of that time go on with them: a value is nobody else's.
+func TestTablesWithoutValues(t *testing.T) {
+	d := open(t)
+	s, err := New(d.admin, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(d.ctx); err != nil {
+		t.Fatal(err)
+	}
+	d.do(t, "alter table recount_lease drop value, drop value_of, drop value_version")
+	isFatal(t, "tables without values", tryAcquire(d, s), "Migrate")
+	if err := s.Migrate(d.ctx); err != nil {
+		t.Fatal(err)
+	}
+	a := attemptOf("n1", "1")
+	a.Value, a.Version = "here", 1
+	d.acquire(t, s, a)
+	if l, err := s.Leader(d.ctx, a.Election); err != nil || l.Value != "here" {
+		t.Errorf("the leader is %+v, %v", l, err)
+	}
+	d.do(t, "update recount_lease set id = 'n2', nonce = '2', token = token + 1 where election = $1", a.Election) // as such a program grants
+	if l, err := s.Leader(d.ctx, a.Election); err != nil || l.ID != "n2" || l.Value != "" {
+		t.Errorf("the next leader is %+v, %v", l, err)
+	}
+}
+
 // A server that cannot be used at all is a fatal error at the first call.
 func TestRefusedConnections(t *testing.T) {
 	d := open(t)

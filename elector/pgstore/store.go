@@ -142,8 +142,9 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 		return elector.Leader{}, err
 	}
 	var l elector.Leader
-	var token, micros int64
-	err := s.pool.QueryRow(ctx, s.sql.leader, plain, election).Scan(&l.ID, &token, &micros)
+	var token, micros, version int64
+	var value []byte
+	err := s.pool.QueryRow(ctx, s.sql.leader, plain, election).Scan(&l.ID, &token, &micros, &value, &version)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return elector.Leader{}, nil
 	}
@@ -151,6 +152,7 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 		return elector.Leader{}, judge("observe", election, err)
 	}
 	l.Token, l.Remaining = uint64(token), time.Duration(micros)*time.Microsecond
+	l.Value, l.Version = string(value), uint64(version)
 	return l, nil
 }
 
@@ -210,12 +212,13 @@ func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t ter
 		text = s.sql.nameless.acquire
 	}
 	var r answer
+	value, version := published(a.Value, a.Version)
 	for range attempts {
 		r = answer{}
 		var announced int64
 		err := q.QueryRow(ctx, text, plain,
 			a.Election, a.ID, a.Nonce, a.TTL.Milliseconds(), int64(a.Floor), int64(a.Priority),
-			int64(s.history), t.grant, t.session, t.orphans, channelOf(a.Election),
+			int64(s.history), t.grant, t.session, t.orphans, channelOf(a.Election), value, version,
 		).Scan(&r.granted, &r.state, &r.holder, &r.token, &r.tied, &r.micros, &r.waiters, &r.repaired, &announced)
 		if err != nil {
 			return nil, judge("acquire", a.Election, err)
@@ -260,16 +263,30 @@ func (r *answer) outcome() (elector.Grant, error) {
 	return elector.Grant{}, refusal
 }
 
-func (s *Store) renew(ctx context.Context, q execer, l elector.Lease, session *string) error {
+// published are a value and its version as parameters.
+func published(value string, version uint64) ([]byte, *int64) {
+	if version == 0 {
+		return nil, nil
+	}
+	n := int64(version)
+	return []byte(value), &n
+}
+
+func (s *Store) renew(ctx context.Context, q querier, l elector.Lease, session *string) error {
 	token, ok := tokenOf(l)
 	if !ok {
 		return elector.ErrNotHeld
 	}
-	tag, err := q.Exec(ctx, s.sql.renew, plain, l.Election, l.ID, l.Nonce, token, l.TTL.Milliseconds(), session)
+	value, version := published(l.Value, l.Version)
+	var applied bool
+	var announced int64
+	err := q.QueryRow(ctx, s.sql.renew, plain,
+		l.Election, l.ID, l.Nonce, token, l.TTL.Milliseconds(), session, value, version, channelOf(l.Election),
+	).Scan(&applied, &announced)
 	if err != nil {
 		return judge("renew", l.Election, err)
 	}
-	if tag.RowsAffected() == 0 {
+	if !applied {
 		return elector.ErrNotHeld
 	}
 	return nil

@@ -131,8 +131,8 @@ func (s *Store) subscribe(ctx context.Context, conn *pgx.Conn, election string) 
 }
 
 // parseHint reads what the statements announce: "granted TOKEN MILLISECONDS
-// WAITERS ELECTION" or "released TOKEN MILLISECONDS WAITERS ELECTION HEIR".
-// Anything else is somebody else's, or of an election with the same hash.
+// WAITERS ELECTION", "released TOKEN MILLISECONDS WAITERS ELECTION HEIR" or "published
+// TOKEN 0 0 ELECTION". Anything else is somebody else's, or of an election with the same hash.
 func parseHint(text, election string) (elector.Hint, bool) {
 	fields := strings.SplitN(text, " ", 5)
 	if len(fields) != 5 {
@@ -148,6 +148,9 @@ func parseHint(text, election string) (elector.Hint, bool) {
 	switch {
 	case fields[0] == "granted" && fields[4] == election:
 		h.Kind = elector.HintGranted
+		return h, true
+	case fields[0] == "published" && fields[4] == election:
+		h.Kind = elector.HintPublished
 		return h, true
 	case fields[0] == "released" && strings.HasPrefix(fields[4], election+" "):
 		h.Kind, h.To = elector.HintReleased, strings.TrimPrefix(fields[4], election+" ")

@@ -101,6 +101,7 @@ func (c *call) request(r *quorum.Request) (what string, do func(context.Context,
 		l := &c.lease
 		return "mend", acquires(elector.Attempt{
 			Election: l.Election, ID: l.ID, Nonce: l.Nonce, Request: l.Request, TTL: l.TTL, Longest: l.Longest, Floor: r.Floor, Priority: l.Priority,
+			Value: l.Value, Version: l.Version,
 		})
 	case quorum.AskRenew:
 		l := c.lease

@@ -11,7 +11,9 @@ import (
 
 // Leader is [elector.Store.Leader]: whom a majority of the nodes names. The
 // token is the term's own unless most nodes have lost their data since it began;
-// then it is a larger one.
+// then it is a larger one. The value is the latest that one of these nodes has: that
+// which a Publish that has returned has published, or a later one. One that is on its
+// way to the nodes may be told, and then the one before once more.
 func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
 	var leader elector.Leader
 	p, err := poll(ctx, s, "leader", func(ctx context.Context, store elector.Store) (elector.Leader, error) {
@@ -92,8 +94,14 @@ func (p *polled[V]) majority(size int) (leader elector.Leader, most int) {
 		for _, l := range all {
 			tokens, left = append(tokens, l.Token), append(left, l.Remaining)
 		}
+		token := quorum.Usual(tokens)
 		slices.Sort(left) // a majority holds it until the size-th of the longest ends
-		leader = elector.Leader{ID: id, Token: quorum.Usual(tokens), Remaining: left[len(left)-size]}
+		leader = elector.Leader{ID: id, Token: token, Remaining: left[len(left)-size]}
+		for _, l := range all {
+			if l.Token == token && l.Version > leader.Version {
+				leader.Value, leader.Version = l.Value, l.Version
+			}
+		}
 	}
 	return leader, most
 }

@@ -225,6 +225,9 @@ func (s *Store) fail(c *client, began time.Time) (replaced bool) {
 		return false
 	}
 	c.failures++
+	if s.foreign {
+		return false // it is not the store's to replace
+	}
 	if c.failures < maxFailures || s.live.Load() != c {
 		return false // it may be closed, or replaced already
 	}
@@ -246,7 +249,13 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.batches.close()
-	err := c.Close()
+	var err error
+	if s.foreign {
+		c.cancel()
+		s.hub.end()
+	} else {
+		err = c.Close()
+	}
 	done := make(chan struct{})
 	go func() {
 		s.retired.Wait()

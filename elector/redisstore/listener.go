@@ -33,6 +33,7 @@ const lingers = 5 * time.Second
 // nothing, and neither the reader nor a caller who wants to leave may.
 type listener struct {
 	client    *client
+	foreign   bool // the client is somebody else's
 	sub       *redis.PubSub
 	current   func() bool   // is client still the store's?
 	pingEvery time.Duration // a silent connection is asked so often
@@ -69,7 +70,7 @@ type listenerKey struct{}
 
 func newListener(s *Store, c *client) *listener {
 	l := &listener{
-		client: c, current: func() bool { return s.live.Load() == c },
+		client: c, foreign: s.foreign, current: func() bool { return s.live.Load() == c },
 		pingEvery: s.pingEvery, patience: s.opts.ReadTimeout,
 		watches: make(map[string][]*watch), writing: true, leavable: true,
 	}
@@ -213,14 +214,34 @@ func (l *listener) take() *request {
 }
 
 func (l *listener) send(r *request) error {
+	ctx := l.connected()
 	switch r.kind {
 	case "subscribe":
-		return l.sub.Subscribe(l.ctx, r.name)
+		return l.sub.Subscribe(ctx, r.name)
 	case "unsubscribe":
-		return l.sub.Unsubscribe(l.ctx, r.name)
+		return l.sub.Unsubscribe(ctx, r.name)
 	default:
-		return l.sub.Ping(l.ctx)
+		return l.sub.Ping(ctx)
 	}
+}
+
+// done is a context that is done.
+var done = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// connected is the context of what is read and written. On a connection that is open
+// nobody looks at it. If that breaks, go-redis would connect again before it says so:
+// watched prevents that, and on somebody else's client a context that is done.
+func (l *listener) connected() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.foreign && l.open {
+		return done
+	}
+	return l.ctx
 }
 
 // run connects and passes hints on until something breaks or nobody is left.
@@ -239,7 +260,7 @@ func (l *listener) listen() (err error) {
 		return err
 	}
 	for {
-		message, err := l.sub.ReceiveTimeout(l.ctx, l.wait())
+		message, err := l.sub.ReceiveTimeout(l.connected(), l.wait())
 		switch {
 		case err == nil:
 			l.mu.Lock()
@@ -306,6 +327,9 @@ func (l *listener) wait() time.Duration {
 func (l *listener) silent(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.over {
+		return errNoListeners // on somebody else's client, whose connection is not known
+	}
 	asked := false
 	for _, r := range l.sent {
 		asked = asked || r.kind == "pong"

@@ -105,6 +105,13 @@ func (o *order) command(ctx context.Context, text bool) *redis.Cmd {
 	return redis.NewCmd(ctx, append(args, o.args...)...)
 }
 
+// alone has the order carried out as a command of its own.
+func (o *order) alone(ctx context.Context, c *client, text bool) (any, error) {
+	cmd := o.command(ctx, text)
+	err := c.Process(ctx, timely{Cmd: cmd})
+	return cmd.Val(), plain(cmp.Or(cmd.Err(), err))
+}
+
 // timely is a command that is not sent if nobody waits for it any more when the
 // connection is there, which may take its time to open. Then the connection is tried
 // with something harmless.

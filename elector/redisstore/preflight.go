@@ -24,6 +24,10 @@ var _ elector.Inspector = (*Store)(nil)
 // It takes some hundred round trips, more if there are many keys: it is for the
 // start of a program, or for people.
 func (s *Store) Preflight(ctx context.Context) (elector.Preflight, error) {
+	return inTime(ctx, s.foreign, func() (elector.Preflight, error) { return s.preflight(ctx) })
+}
+
+func (s *Store) preflight(ctx context.Context) (elector.Preflight, error) {
 	c, err := s.current()
 	if err != nil {
 		return elector.Preflight{}, err

@@ -116,10 +116,10 @@ func remainingOf(ms int64) time.Duration {
 	return max(time.Duration(ms)*time.Millisecond, time.Millisecond)
 }
 
-// leaderOf reads leader's and retire's reply.
+// leaderOf reads leader's reply, and retire's, which says nothing of a value.
 func leaderOf(call, election string, reply any) (elector.Leader, error) {
 	fields, ok := reply.([]any)
-	if !ok || (len(fields) != 0 && len(fields) != 3) {
+	if !ok || (len(fields) != 0 && len(fields) != 3 && len(fields) != 5) {
 		return elector.Leader{}, shapeError(call, election, reply)
 	}
 	if len(fields) == 0 {
@@ -132,6 +132,14 @@ func leaderOf(call, election string, reply any) (elector.Leader, error) {
 		return elector.Leader{}, shapeError(call, election, reply)
 	}
 	l := elector.Leader{ID: id, Token: token}
+	if len(fields) == 5 {
+		value, ok := fields[3].(string)
+		version, ok2 := tokenOf(fields[4])
+		if !ok || !ok2 {
+			return elector.Leader{}, shapeError(call, election, reply)
+		}
+		l.Value, l.Version = value, version
+	}
 	if remaining >= 0 {
 		l.Remaining = remainingOf(remaining)
 	}

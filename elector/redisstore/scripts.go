@@ -53,11 +53,10 @@ func (s *Store) run(ctx context.Context, sc *script, keys []string, args ...any)
 	// Its client repeats commands of a pipeline, and sends single ones to where they
 	// belong.
 	return s.with(ctx, func(c *client) (any, error) {
-		reply, err := c.EvalSha(ctx, sc.sha, keys, args...).Result()
-		err = plain(err)
+		o := order{script: sc, keys: keys, args: args}
+		reply, err := o.alone(ctx, c, false)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			reply, err = c.Eval(ctx, sc.text, keys, args...).Result()
-			err = plain(err)
+			reply, err = o.alone(ctx, c, true)
 		}
 		return reply, err
 	})
@@ -68,13 +67,15 @@ func (s *Store) with(ctx context.Context, do func(*client) (any, error)) (any, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c, err := s.use()
-	if err != nil {
-		return nil, err
-	}
-	defer s.done(c)
-	began := time.Now()
-	reply, err := do(c)
-	s.account(ctx, c, began, err)
-	return reply, err
+	return inTime(ctx, s.foreign, func() (any, error) {
+		c, err := s.use()
+		if err != nil {
+			return nil, err
+		}
+		defer s.done(c)
+		began := time.Now()
+		reply, err := do(c)
+		s.account(ctx, c, began, err)
+		return reply, err
+	})
 }

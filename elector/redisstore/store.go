@@ -78,6 +78,7 @@ type Store struct {
 	protect string // as the scripts take it
 	audit   bool
 	confirm confirming
+	foreign bool // the client is somebody else's
 
 	scripts   scripts
 	opts      redis.UniversalOptions
@@ -121,6 +122,21 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if opts == nil {
 		return nil, errors.New("redisstore: no options for the connection: give &redis.UniversalOptions{Addrs: …} or use ParseURL")
 	}
+	s, err := newStore(clientOptions(*opts), o)
+	if err != nil {
+		return nil, err
+	}
+	dial := s.opts.Dialer
+	s.opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		s.epoch.Add(1)
+		return dial(ctx, network, addr)
+	}
+	s.live.Store(s.open())
+	return s, nil
+}
+
+// newStore is a Store that has no client yet.
+func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: prefix %q: braces would move the hash tag that keeps an election's keys together: choose a prefix without them", o.Prefix)
 	}
@@ -134,7 +150,7 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		audit:     o.Audit,
 		confirm:   confirm,
 		scripts:   newScripts(),
-		opts:      clientOptions(*opts),
+		opts:      opts,
 		replaced:  map[*client]bool{},
 		pingEvery: 10 * time.Minute, // TCP notices a dead peer before, and electors have doubts of their own
 	}
@@ -142,11 +158,6 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 		s.prefix = DefaultPrefix
 	}
 	s.witness = s.prefix + "witness"
-	dial := s.opts.Dialer
-	s.opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		s.epoch.Add(1)
-		return dial(ctx, network, addr)
-	}
 	s.lonely.Store(len(opts.Addrs) > 1 && opts.MasterName == "" || opts.IsClusterMode)
 	switch {
 	case o.Unprotected:
@@ -156,7 +167,6 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	}
 	s.batches.store, s.batches.lanes = s, max(1, s.opts.PoolSize)
 	s.batches.opening = max(0, s.opts.DialTimeout) + max(0, s.opts.ReadTimeout)
-	s.live.Store(s.open())
 	return s, nil
 }
 
@@ -187,8 +197,11 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		if a.Stands {
 			beacon = s.hub.beacon(n.channel)
 		}
-		reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire,
-			a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest, beacon)
+		args := []any{a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest, beacon}
+		if a.Version > 0 {
+			args = append(args, a.Version, a.Value)
+		}
+		reply, err := s.write(ctx, &s.scripts.acquire, n.guard, n.acquire, args...)
 		if s.parted(err, n.acquire[5] != n.guard) {
 			continue
 		}
@@ -200,7 +213,8 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 }
 
 // Renew is [elector.Store.Renew]: one command, followed by WAIT and WAITAOF as
-// far as Options ask for confirmations.
+// far as Options ask for confirmations. A value that the server has acknowledged goes
+// along again only when the renewal looks whether its server is another one.
 func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
@@ -215,17 +229,20 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	}
 	nonce := escape(l.Nonce)
 	n, epoch := s.names(l.Election), s.epoch.Load()
-	protect := s.protect
-	if protect != protectedByReplicas && n.looked(epoch, l.TTL) {
+	looked, protect := n.looked(epoch, l.TTL), s.protect
+	if protect != protectedByReplicas && looked && !s.foreign { // whose connections are not known
 		protect = ""
 	}
-	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew,
-		leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest)
+	args := []any{leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest}
+	if l.Version > 0 && !(l.Shown && looked) {
+		args = append(args, l.Version, l.Value, n.channel)
+	}
+	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew, args...)
 	if err != nil {
 		s.epoch.Add(1)
 		return judge("renew", l.Election, err)
 	}
-	if protect != "" {
+	if !looked {
 		n.look(epoch)
 	}
 	return appliedOf("renew", l.Election, reply)
@@ -271,7 +288,8 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	if err := checkNames(election, "-", "-"); err != nil {
 		return elector.Leader{}, err
 	}
-	reply, err := s.run(ctx, &s.scripts.leader, []string{s.keys(election).lease()})
+	k := s.keys(election)
+	reply, err := s.run(ctx, &s.scripts.leader, []string{k.lease(), k.guard()})
 	if err != nil {
 		return elector.Leader{}, judge("observe", election, err)
 	}

@@ -93,9 +93,18 @@ func (h *hub) join(s *Store, c *client, w *watch) *listener {
 	return h.listener
 }
 
+// end ends the listener, whose client is not closed.
+func (h *hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listener != nil {
+		h.listener.end(errClosed())
+	}
+}
+
 // parseHint reads what the scripts publish: "released TOKEN", perhaps with
-// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS", with "REQUEST NONCE ID" if the
-// lease was passed on to a bid. Anything else is somebody else's.
+// "MILLISECONDS ID", "granted TOKEN MILLISECONDS", with "REQUEST NONCE ID" if the lease
+// was passed on to a bid, or "published TOKEN". Anything else is somebody else's.
 func parseHint(text string) (elector.Hint, bool) {
 	kind, rest, _ := strings.Cut(text, " ")
 	fields := 3
@@ -124,6 +133,8 @@ func parseHint(text string) (elector.Hint, bool) {
 			return elector.Hint{}, false
 		}
 		h.Kind, h.Request, h.Nonce, h.To = elector.HintGranted, numbers[2], nonce, parts[4]
+	case kind == "published" && len(parts) == 1:
+		h.Kind = elector.HintPublished
 	default:
 		return elector.Hint{}, false
 	}

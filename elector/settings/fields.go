@@ -92,6 +92,7 @@ var fields = []field{
 	},
 	number("priority", "Priority", "how much this candidate is preferred, with --failback", func(s *Settings) *int { return &s.Priority }),
 	duration("failback", "Failback", "how often a leader looks for a candidate of higher priority, to hand over to it (default never)", func(s *Settings) *time.Duration { return &s.Failback }),
+	text("value", "Value", "what the leader publishes, such as its address: status, watch and other programs tell it", func(s *Settings) *string { return &s.Value }),
 	truth("once", "Once", "compete for one term only", func(s *Settings) *bool { return &s.Once }),
 }
 

@@ -36,6 +36,7 @@ type Settings struct {
 	DrainTimeout   time.Duration
 	Drift          float64
 	Priority       int
+	Value          string
 	Failback       time.Duration
 	Once           bool // one term at most
 
@@ -66,7 +67,7 @@ func (s Settings) Config() elector.Config {
 		Election: s.Election, ID: s.ID,
 		Lease: s.Lease, Renew: s.Renew, Retry: s.Retry,
 		RequestTimeout: s.RequestTimeout, DrainTimeout: s.DrainTimeout,
-		Drift: s.Drift, Priority: s.Priority, Failback: s.Failback, Once: s.Once,
+		Drift: s.Drift, Priority: s.Priority, Failback: s.Failback, Once: s.Once, Value: s.Value,
 	}
 }
 

@@ -47,6 +47,7 @@ request_timeout: 2s
 drain_timeout: 1m30s
 drift: 0.02
 priority: 3
+value: http://host:8080
 failback: 1m
 replicas: 1
 fsynced: true
@@ -76,7 +77,7 @@ once: true
 		Election: "billing", ID: "from-env", Store: []string{"redis://file:1"}, Prefix: "file:",
 		Lease: 20 * time.Second, Renew: 6 * time.Second, Retry: time.Second,
 		RequestTimeout: 2 * time.Second, DrainTimeout: 90 * time.Second, Drift: 0.02,
-		Priority: 3, Failback: time.Minute, Replicas: 1, Fsynced: true, FsyncedReplicas: 2, Confirm: 50 * time.Millisecond, Unprotected: true, Table: "t",
+		Priority: 3, Value: "http://host:8080", Failback: time.Minute, Replicas: 1, Fsynced: true, FsyncedReplicas: 2, Confirm: 50 * time.Millisecond, Unprotected: true, Table: "t",
 	}
 	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
 		t.Error(diff)
@@ -92,11 +93,11 @@ once: true
 func TestConfig(t *testing.T) {
 	s := Settings{
 		Election: "x", ID: "me", Lease: 1, Renew: 2, Retry: 3, RequestTimeout: 4, DrainTimeout: 5,
-		Drift: 0.1, Priority: 6, Failback: 7, Once: true,
+		Drift: 0.1, Priority: 6, Failback: 7, Once: true, Value: "here",
 	}
 	want := elector.Config{
 		Election: "x", ID: "me", Lease: 1, Renew: 2, Retry: 3, RequestTimeout: 4, DrainTimeout: 5,
-		Drift: 0.1, Priority: 6, Failback: 7, Once: true,
+		Drift: 0.1, Priority: 6, Failback: 7, Once: true, Value: "here",
 	}
 	if got := s.Config(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -202,4 +203,68 @@ func contextDone(b *bench) {
 		b.Errorf("%s: acquired with a context that is done", b.name)
 	}
 	b.acquire(election, "b", "b/1", 0)
+}
+
+// values are what may be published: any bytes.
+var values = []string{"here", "a b", "\x00\xff\r\n{%1}", "", "9 9 9", strings.Repeat("long ", elector.MaxValue/5)}
+
+func published(b *bench) {
+	lease := b.publishes(values[0])
+	b.shows(lease, values[0], 1)
+	for i, value := range values[1:] {
+		lease.Value, lease.Version = value, uint64(i+2)
+		b.must("renewal", b.renew(lease))
+		b.shows(lease, value, lease.Version)
+	}
+	lease.Shown = true
+	b.must("renewal", b.renew(lease))
+	b.shows(lease, lease.Value, lease.Version)
+	lease.Value, lease.Version = "", 0 // of an elector that knows nothing of values
+	b.must("renewal", b.renew(lease))
+	b.shows(lease, values[len(values)-1], uint64(len(values)))
+}
+
+func publishedLate(b *bench) {
+	lease := b.publishes("one")
+	late := lease
+	lease.Value, lease.Version = "ten", 10
+	b.must("renewal", b.renew(lease))
+	late.Value, late.Version = "nine", 9
+	b.must("renewal that is late", b.renew(late))
+	b.shows(lease, "ten", 10)
+	again := b.publishes("one")
+	if again.Token != lease.Token {
+		b.Errorf("%s: tokens %d and %d for one nonce", b.name, lease.Token, again.Token)
+	}
+	b.shows(lease, "ten", 10)
+}
+
+func publishedInTerm(b *bench) {
+	first := b.publishes("first")
+	wrong := first
+	wrong.Nonce, wrong.Value, wrong.Version = "a/9", "wrong", 7
+	b.notHeld("renewal of another lease", b.renew(wrong))
+	b.shows(first, "first", 1)
+	b.must("release", b.release(first))
+	b.leads(election, "", 0)
+	second := b.acquire(election, "a", "a/2", 0)
+	b.shows(second, "", 0)
+	first.Version, first.Value = 2, "late"
+	b.notHeld("renewal of an earlier term", b.renew(first))
+	b.shows(second, "", 0)
+	second.Value, second.Version = "second", 1
+	b.must("renewal", b.renew(second))
+	b.shows(second, "second", 1)
+	b.advance(ttl + slack)
+	b.leads(election, "", 0)
+	b.shows(b.acquire(election, "a", "a/2", 0), "", 0) // the attempt again is another term
+}
+
+func publishedIsAnnounced(b *bench) {
+	l := b.watch()
+	lease := b.primed(l)
+	lease.Value, lease.Version = "here", 1
+	b.must("renewal", b.renew(lease))
+	l.await(elector.HintPublished, lease.Token)
+	_ = l.end() // see announced
 }

@@ -47,6 +47,10 @@ func Cases() []Case {
 		{"elections are independent", independent},
 		{"grants and releases are announced", announced},
 		{"a watch ends with its context", watchEnds},
+		{"a leader publishes what it likes", published},
+		{"what was published last is shown", publishedLate},
+		{"what a leader publishes is shown in its term only", publishedInTerm},
+		{"what is published is announced", publishedIsAnnounced},
 		{"a context that is done takes no effect", contextDone},
 	}
 }
@@ -100,6 +104,27 @@ func (b *bench) acquire(election, id, nonce string, floor uint64) elector.Lease 
 		b.Fatalf("%s: acquire by %s, nonce %s: %v", b.name, id, nonce, err)
 	}
 	return elector.Lease{Election: election, ID: id, Nonce: nonce, Token: grant.Token, TTL: ttl}
+}
+
+// publishes demands a grant to the candidate a, who publishes a value.
+func (b *bench) publishes(value string) elector.Lease {
+	b.Helper()
+	b.request++
+	grant, err := b.store.Acquire(b.ctx, elector.Attempt{
+		Election: election, ID: "a", Nonce: "a/1", Request: b.request, TTL: ttl, Value: value, Version: 1,
+	})
+	b.must("acquire by a", err)
+	return elector.Lease{Election: election, ID: "a", Nonce: "a/1", Token: grant.Token, TTL: ttl, Value: value, Version: 1}
+}
+
+// shows demands that the lease is held, and a value told beside it.
+func (b *bench) shows(l elector.Lease, value string, version uint64) {
+	b.Helper()
+	leader, err := b.store.Leader(b.ctx, l.Election)
+	b.must("leader", err)
+	if leader.ID != l.ID || leader.Token != l.Token || leader.Value != value || leader.Version != version {
+		b.Fatalf("%s: %q leads with token %d and shows %.20q, version %d; want %q with %d, %.20q, %d", b.name, leader.ID, leader.Token, leader.Value, leader.Version, l.ID, l.Token, value, version)
+	}
 }
 
 // refused demands that the lease is held by somebody else.

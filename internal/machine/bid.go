@@ -44,8 +44,9 @@ func (m *Machine) passed(in Input) {
 	default:
 		m.attempt.nonce = ""
 		m.elect(f, in.Token)
-		m.term.lastSent = m.now // the lease was passed on at some time before
-		m.term.renewAt = m.now  // what is left of the belief may be short
+		m.term.lastSent = m.now                           // the lease was passed on at some time before
+		m.term.version, m.term.shown = m.cfg.version(), 0 // nobody has published anything with it
+		m.term.renewAt = m.now                            // what is left of the belief may be short
 	}
 }
 

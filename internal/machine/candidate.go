@@ -79,7 +79,8 @@ func (m *Machine) acquire() {
 	m.attempt.missed = 0
 	m.attempt.lastSent = m.now
 	m.send(Request{
-		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Stands: m.cfg.Bids, Timeout: m.cfg.RequestTimeout,
+		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Stands: m.cfg.Bids,
+		Value: m.cfg.Value, Version: m.cfg.version(), Timeout: m.cfg.RequestTimeout,
 	}, 0)
 }
 

@@ -14,6 +14,10 @@ type term struct {
 	lastSent time.Duration // of the last request that may have made the lease longer
 	given    bool          // a release was queued
 
+	value   string // that is published
+	version uint64 // of value
+	shown   uint64 // the latest version that the store has acknowledged
+
 	tick    time.Duration // the next renewal by schedule
 	renewAt time.Duration // the next renewal, retries included
 
@@ -34,6 +38,7 @@ func (m *Machine) elect(f flight, token uint64) {
 		nonce: f.nonce, token: token, live: true, working: true, begun: m.now,
 		deadline: f.sent + m.usable,
 		lastSent: m.attempt.lastSent, // a repetition may have taken effect later
+		value:    m.cfg.Value, version: f.version, shown: f.version,
 	}
 	m.term.tick = f.sent
 	m.schedule()
@@ -44,12 +49,34 @@ func (m *Machine) elect(f flight, token uint64) {
 }
 
 // schedule sets the next renewal. The schedule counts from the beginning of
-// the term, not from the last renewal, so that late timers do not add up.
+// the term, not from the last renewal, so that late timers do not add up. What the
+// store does not show yet is not kept waiting for it.
 func (m *Machine) schedule() {
 	for m.term.tick <= m.now {
 		m.term.tick += m.cfg.Renew
 	}
 	m.term.renewAt = m.term.tick
+	if m.term.shown < m.term.version {
+		m.term.renewAt = m.now
+	}
+}
+
+// publish takes a value that is to be shown beside the term. The next renewal carries
+// it, and is due now.
+func (m *Machine) publish(in Input) {
+	t := &m.term
+	if t.live && in.Token == t.token && in.Version > t.version {
+		t.value, t.version = in.Value, in.Version
+		t.renewAt = m.now
+	}
+}
+
+// acknowledged notes which version of the value the store has.
+func (m *Machine) acknowledged(version uint64) {
+	if version > m.term.shown {
+		m.term.shown = version
+		m.emit(Transition{Kind: Shown, Token: m.term.token, Version: version})
+	}
 }
 
 func (m *Machine) renew() {
@@ -63,6 +90,7 @@ func (m *Machine) renew() {
 	}
 	m.send(Request{
 		Call: Renew, Nonce: m.term.nonce, Token: m.term.token, TTL: m.cfg.Lease, Longest: m.longest,
+		Value: m.term.value, Version: m.term.version, Shown: m.term.shown == m.term.version,
 		Timeout: min(m.cfg.RequestTimeout, m.term.deadline-m.now),
 	}, max(0, m.now-m.term.renewAt))
 }
@@ -72,6 +100,7 @@ func (m *Machine) renewAnswered(f flight, in Input) {
 	switch in.Result {
 	case Done:
 		if ours {
+			m.acknowledged(f.version)
 			m.extend(f)
 		}
 	case NotHeld:

@@ -47,6 +47,8 @@ type Config struct {
 	Once        bool // stop after one term
 	Bids        bool // a refused attempt stands as a bid; see bid
 
+	Value string // that each term begins with; may be empty
+
 	Floor        uint64 // highest token known from before
 	FirstRequest uint64 // requests are numbered from FirstRequest + 1
 }
@@ -78,6 +80,14 @@ func setDefault(d *time.Duration, to time.Duration) {
 // a store may lose by rounding.
 func (c Config) Usable() time.Duration {
 	return c.Lease - time.Duration(math.Ceil(float64(c.Lease)*c.Drift)) - time.Millisecond
+}
+
+// version is that of the value that a term begins with.
+func (c Config) version() uint64 {
+	if c.Value == "" {
+		return 0
+	}
+	return 1
 }
 
 // Machine decides for one candidate in one election. It is not safe for
@@ -210,6 +220,8 @@ func (m *Machine) take(in Input) {
 		m.stop()
 	case Fenced:
 		m.fenced(in)
+	case Publish:
+		m.publish(in)
 	}
 }
 

@@ -69,6 +69,8 @@ func transitionText(t Transition) string {
 		b.WriteString("unreachable")
 	case Reachable:
 		b.WriteString("reachable")
+	case Shown:
+		fmt.Fprintf(&b, "shown token=%d version=%d", t.Token, t.Version)
 	default:
 		fmt.Fprintf(&b, "unknown transition %d", t.Kind)
 	}
@@ -90,6 +92,9 @@ func (s *script) requestText(q Request) string {
 	}
 	if q.To != "" {
 		text += fmt.Sprintf(" to=%s reserve=%v", q.To, q.Reserve)
+	}
+	if q.Version != 0 && !q.Shown {
+		text += fmt.Sprintf(" value=%s version=%d", q.Value, q.Version)
 	}
 	return text + fmt.Sprintf(" timeout=%v", q.Timeout)
 }

@@ -14,7 +14,8 @@ type flight struct {
 	sent      time.Duration
 	giveUp    time.Duration
 	late      time.Duration
-	abandoned bool // given up, but it hangs somewhere and may be answered yet
+	version   uint64 // of the value that it carries
+	abandoned bool   // given up, but it hangs somewhere and may be answered yet
 }
 
 // release is a lease to be given back.
@@ -42,7 +43,7 @@ func (m *Machine) send(r Request, late time.Duration) {
 	r.Number = m.lastNumber
 	m.flights = append(m.flights, flight{
 		number: r.Number, call: r.Call, nonce: r.Nonce, token: r.Token,
-		sent: m.now, giveUp: m.now + r.Timeout, late: late,
+		sent: m.now, giveUp: m.now + r.Timeout, late: late, version: r.Version,
 	})
 	m.requests = append(m.requests, r)
 	if !m.silent {

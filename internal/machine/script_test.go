@@ -27,7 +27,7 @@ var rewrite = flag.Bool("rewrite", false, "write the files in testdata anew")
 // unless the script says otherwise: lease 15s, renew 5s, retry 1s, time-out
 // 2.5s, drain 30s, drift 0.01. The commands:
 //
-//	config lease=3s renew=1s retry=200ms timeout=500ms drain=6s drift=0.01 in-flight=8 floor=0 once
+//	config lease=3s renew=1s retry=200ms timeout=500ms drain=6s drift=0.01 in-flight=8 floor=0 once value=a
 //	start
 //	wake                    time goes on to the moment at which the machine wants to be woken
 //	at 1.2s [input]         time goes on to 1.2s, the machine is woken whenever it wants to be, then comes the input
@@ -44,6 +44,7 @@ var rewrite = flag.Bool("rewrite", false, "write the files in testdata anew")
 //	work-ended token=7 [calling] [err=(it panicked)]
 //	returned
 //	stop
+//	publish token=7 value=b version=2
 //
 // An input by itself comes at the present time. Nonces are printed as letters,
 // in the order in which they turn up.
@@ -143,7 +144,7 @@ func (s *script) reach(line *words, at time.Duration) {
 func (s *script) input(line *words, name string) Input {
 	in := Input{
 		Token: line.number("token"), Holder: line.value("by"), Remaining: line.duration(line.value("remaining")),
-		Waiters: int(line.number("waiters")), Calling: line.flag("calling"),
+		Waiters: int(line.number("waiters")), Calling: line.flag("calling"), Value: line.value("value"), Version: line.number("version"),
 	}
 	if text := line.value("err"); text != "" {
 		in.Err = errors.New(text)
@@ -181,6 +182,8 @@ func (s *script) input(line *words, name string) Input {
 		in.Kind = Stop
 	case "fenced":
 		in.Kind = Fenced
+	case "publish":
+		in.Kind = Publish
 	default:
 		line.fatalf("no command is called %q", name)
 	}
@@ -266,7 +269,7 @@ func (w *words) config() Config {
 	return Config{
 		Lease: w.duration(w.value("lease")), Renew: w.duration(w.value("renew")), Retry: w.duration(w.value("retry")),
 		RequestTimeout: w.duration(w.value("timeout")), DrainTimeout: w.duration(w.value("drain")), Drift: drift,
-		MaxInFlight: int(w.number("in-flight")), Floor: w.number("floor"), Once: w.flag("once"),
+		MaxInFlight: int(w.number("in-flight")), Floor: w.number("floor"), Once: w.flag("once"), Value: w.value("value"),
 	}
 }
 

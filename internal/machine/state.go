@@ -33,7 +33,7 @@ const (
 
 // AppendState appends a settled state but for its names, which AppendNames
 // appends: times count from now. Two machines that append the same bytes decide
-// alike, but for names, if their settings are the same.
+// alike, but for names and for what they publish, if their settings are the same.
 func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	a, t := &m.attempt, &m.term
 	b = append(b,

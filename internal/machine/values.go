@@ -21,6 +21,7 @@ const (
 	Returned                      // the last callback of the last term has returned
 	Stop                          // end for good, gracefully
 	Fenced                        // a protected resource has seen Token, and refuses smaller ones
+	Publish                       // show Value in Token's term, unless a later Version was given
 )
 
 // Result is the outcome of a request.
@@ -50,6 +51,8 @@ type Input struct {
 	Stands    bool          // Held: the attempt is a bid
 	RoundTrip time.Duration // of a request lately; 0: unknown
 	Calling   bool          // callbacks of the term go on: Returned follows
+	Value     string
+	Version   uint64 // of Value: counts those of the term
 	Err       error
 }
 
@@ -77,6 +80,9 @@ type Request struct {
 	Stands  bool          // Acquire: if it is refused it may be a bid
 	To      string        // Release: the successor; may be empty
 	Reserve time.Duration // Release: for how long nobody but To gets the lease
+	Value   string        // Acquire, Renew: what the leader publishes
+	Version uint64        // of Value; 0: there is none
+	Shown   bool          // Renew: the store has acknowledged this Version
 	Timeout time.Duration
 }
 
@@ -94,6 +100,7 @@ const (
 	Released                              // the lease of Token was given back (or Err says why not)
 	Unreachable                           // no answer for longer than a lease
 	Reachable                             // the first answer after that
+	Shown                                 // the store shows what is published in Token's term: Version
 )
 
 // Transition is one change that others may want to know of.
@@ -103,6 +110,7 @@ type Transition struct {
 	Role      Role // after the change
 	Call      Call
 	Token     uint64
+	Version   uint64
 	Until     time.Duration
 	Late      time.Duration // how long after its time the renewal was sent
 	Why       Why

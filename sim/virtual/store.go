@@ -83,7 +83,7 @@ func electionKeys(prefix string) keys {
 	k.renew = []string{k.lease, k.guard}
 	k.release = []string{k.lease, k.guard, k.roster, terms, k.counter}
 	k.withdraw = []string{k.lease, k.roster}
-	k.leader = k.acquire[:1]
+	k.leader = k.renew
 	k.candidates = []string{k.roster, k.guard}
 	return k
 }
@@ -341,7 +341,7 @@ func observed(r redismodel.Reply) machine.Input {
 	switch {
 	case r.Kind == redismodel.Array && len(r.Items) == 0:
 		return machine.Input{Result: machine.Done}
-	case r.Kind == redismodel.Array && len(r.Items) == 3:
+	case r.Kind == redismodel.Array && len(r.Items) == 5:
 		return machine.Input{Result: machine.Done, Token: token(r.Items[0]), Holder: r.Items[1].Text}
 	default:
 		return failed(r)

@@ -7,6 +7,7 @@
 -- $10 whether leases of other sessions are over: the caller has the lock that
 --     each of them must have
 -- $11 the channel for hints, but for the table's number
+-- $12 what the leader publishes, and $13 its version; null if that is nothing
 --
 -- Returns granted, the token, or null. Then state is 'held', 'unsure' (a lease may
 -- have been granted that this server does not know of), 'reserved' (for an heir),
@@ -70,10 +71,11 @@ repaired as (
   returning l.until
 ),
 taken as (
-  insert into {lease} as l (election, id, nonce, token, ttl, renewed, until, session)
+  insert into {lease} as l (election, id, nonce, token, ttl, renewed, until, session, value, value_of, value_version)
   select $1::text, $2::text, $3::text,
     greatest($5::bigint, p.token, (select max(t.token) from {term} t where t.election = $1::text)) + 1,
-    $4::bigint, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 millisecond', $9::text
+    $4::bigint, clock_timestamp(), clock_timestamp() + $4::bigint * interval '1 millisecond', $9::text,
+    $12::bytea, case when $13::bigint is not null then $3::text end, $13::bigint
   from place p, seen s
   where $8::boolean and s.state in ('own', 'free')
   on conflict (election) do update
@@ -83,7 +85,10 @@ taken as (
       end,
       id = excluded.id, nonce = excluded.nonce, ttl = excluded.ttl, session = excluded.session,
       renewed = clock_timestamp(), until = clock_timestamp() + excluded.ttl * interval '1 millisecond',
-      heir = null, reserved = null
+      heir = null, reserved = null,
+      value = case when l.value_of = excluded.nonce and l.until > clock_timestamp() then l.value else excluded.value end,
+      value_of = case when l.value_of = excluded.nonce and l.until > clock_timestamp() then l.value_of else excluded.value_of end,
+      value_version = case when l.value_of = excluded.nonce and l.until > clock_timestamp() then l.value_version else excluded.value_version end
   where l.id = excluded.id and l.nonce = excluded.nonce and l.until > clock_timestamp()
     or (l.until <= clock_timestamp() or $10::boolean and l.session is not null)
       and (l.heir is null or l.heir = excluded.id or not clock_timestamp() between l.renewed and l.reserved)

@@ -14,8 +14,16 @@ create table if not exists {lease} (
   until    timestamptz not null,      -- -infinity once it was released
   session  text,                      -- that the lease ends with; null if with none
   heir     text collate "C",          -- the candidate that it was handed over to
-  reserved timestamptz                -- until when nobody else gets it
+  reserved timestamptz,               -- until when nobody else gets it
+  value    bytea,                     -- that the leader publishes
+  value_of text collate "C",          -- the nonce of the lease in which it did; the value is nobody else's
+  value_version bigint                -- counts those of the lease
 ) with (fillfactor = 50);             -- so that a renewal touches no index
+
+-- Tables of before there were values. Programs of that time go on with the columns.
+alter table {lease} add column if not exists value bytea,
+  add column if not exists value_of text collate "C",
+  add column if not exists value_version bigint;
 
 -- When a candidate last tried to acquire. The holder is heard of by renewals.
 create table if not exists {candidate} (

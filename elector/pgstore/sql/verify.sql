@@ -9,5 +9,6 @@ select t.name, to_regclass(t.name) is not null,
   coalesce(obj_description(to_regclass(t.name), 'pg_class'), ''),
   coalesce((select relpersistence::text from pg_class where oid = to_regclass(t.name)), ''),
   current_setting('server_version_num')::bigint,
-  current_user::text
+  current_user::text,
+  exists (select from pg_attribute where attrelid = to_regclass(t.name) and attname = 'value_version')
 from unnest($1::text[], $2::text[]) with ordinality as t(name, rights, position) order by position

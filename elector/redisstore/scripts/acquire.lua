@@ -20,6 +20,9 @@
 --                      last, as the candidate counts on
 -- ARGV[10] beacon      a channel on which the candidate's connection listens as long as
 --                      it hears of hints: a refusal leaves a bid. Empty: it does not
+-- ARGV[11] version     of the value that it publishes; absent, as is the next one, if
+--                      it publishes nothing
+-- ARGV[12] value
 --
 -- Returns {1, token, waiters} if the lease is the caller's, else
 -- {0, token, id, remaining ms, waiters, remark, longest ms}, token '0' for a value
@@ -176,7 +179,7 @@ if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 redis.call('SET', lease, value)
 redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-hold(guard, value, known, now + ttl, ttl, longest)
+hold(guard, value, known, now + ttl, ttl, longest, ARGV[11] and publication(token, nonce, ARGV[11], ARGV[12]))
 if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
 heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)

@@ -13,6 +13,10 @@
 --                    granted need not be looked at, since nothing has happened to
 --                    the connections to it. If it is not, the next grant waits
 -- ARGV[7]  longest   as acquire has it
+-- ARGV[8]  version   of the value that the leader publishes; absent, as are the next
+--                    ones, if there is none, or if the server has it
+-- ARGV[9]  value
+-- ARGV[10] channel   for hints
 --
 -- Returns 1 if the lease was extended, else 0.
 local lease, guard, ttl, protect = KEYS[1], KEYS[2], ARGV[2], ARGV[6]
@@ -25,16 +29,27 @@ if held then
     if not known then return replica() end
   end
   redis.call('PEXPIREAT', lease, now + ttl)
+  local note
+  if ARGV[8] then
+    -- Renewals may arrive in another order than they were sent in.
+    local noted = published(redis.call('HGET', guard, 'published'), ARGV[5], ARGV[3])
+    if not noted or noted < tonumber(ARGV[8]) then note = publication(ARGV[5], ARGV[3], ARGV[8], ARGV[9]) end
+  end
   if not known or redis.call('HGET', guard, 'history') == known then
-    redis.call('HSET', guard, 'until', now + ttl)
+    if note then
+      redis.call('HSET', guard, 'until', now + ttl, 'published', note)
+    else
+      redis.call('HSET', guard, 'until', now + ttl)
+    end
   else
     -- A server that took over from another one may answer for the lease from now
     -- on. But the renewal may be an old one, and the server may have forgotten who
     -- was granted a lease since: when that one is over, the next may be granted.
     local longest = math.max(tonumber(redis.call('HGET', guard, 'longest')) or 0, tonumber(ARGV[7]))
-    hold(guard, ARGV[1], known, now + ttl, ttl, longest)
+    hold(guard, ARGV[1], known, now + ttl, ttl, longest, note)
     redis.call('HSET', guard, 'unsure', now + longest, 'seed', 1)
   end
+  if note then announce(ARGV[10], 'published ' .. ARGV[5]) end
 end
 local applied = held and 1 or 0
 audit(KEYS[3], 'renew', ARGV[3], ARGV[4], ARGV[5], applied)

@@ -56,12 +56,30 @@ end
 --   seed      1: the count of tokens may be an old one
 --   to        the candidate that the lease was handed over to
 --   reserved  until when nobody else gets it
+--   published what the leader publishes, see publication
 --
 -- hold notes that the lease lasts until then. Key and guard name the same moment:
 -- a candidate that comes when the key is over must not be told to wait by the
--- guard.
-local function hold(guard, value, known, ends, ttl, longest)
-  redis.call('HSET', guard, 'history', known, 'until', ends, 'longest', longest, 'lasts', ttl, 'value', value)
+-- guard. It may note a publication as well.
+local function hold(guard, value, known, ends, ttl, longest, note)
+  local fields = {'history', known, 'until', ends, 'longest', longest, 'lasts', ttl, 'value', value}
+  if note then
+    fields[11], fields[12] = 'published', note
+  end
+  redis.call('HSET', guard, unpack(fields))
+end
+
+-- publication is what the guard notes of a value that a leader publishes: "TOKEN NONCE
+-- VERSION VALUE". Token and nonce are the lease's: when that is over, it is nobody's.
+local function publication(token, nonce, version, value)
+  return table.concat({token, nonce, version, value}, ' ')
+end
+
+-- published is the version and the value of what is noted, if it is of that lease.
+local function published(note, token, nonce)
+  if type(note) ~= 'string' then return end
+  local t, n, version, value = string.match(note, '^(%d+) (%S+) (%d+) (.*)$')
+  if t == token and n == nonce then return tonumber(version), value end
 end
 
 -- The candidates are a hash of those who were heard of: for each id, when that was,

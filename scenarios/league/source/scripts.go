@@ -37,7 +37,7 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "nonce-is-leader", Kind: Script, Breaks: []string{"LeaseLinearizable", words},
 			What: "leader takes the lease's value apart wrongly, and tells the nonce in place of the candidate",
-			File: script("leader"), Old: "local token, _, id = parse(value)", New: "local token, id = parse(value)",
+			File: script("leader"), Old: "local token, nonce, id = parse(value)", New: "local token, id, nonce = parse(value)",
 		}, {
 			Name: "renewal-adds", Kind: Script, Breaks: []string{"BeliefWithinLease", "LeaseLinearizable", "FailoverBound", words},
 			What: "renew makes the lease last from its old end on and not from now, as long as the server is the one that granted",

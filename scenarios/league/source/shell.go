@@ -51,7 +51,7 @@ func shellBugs() []Bug {
 		}, {
 			Name: "renewals-are-news", Kind: Shell, Breaks: []string{calls},
 			What: "a lease that was renewed just now counts as granted just now: who has lost the announcements does not notice",
-			File: "elector/watcher.go", Old: "max(cfg.Lease-held.Remaining, now-w.since)", New: "cfg.Lease-held.Remaining",
+			File: "elector/watcher.go", Old: "now-w.since < cfg.RequestTimeout", New: "cfg.Lease-held.Remaining < cfg.RequestTimeout",
 		}, {
 			Name: "alarm-forgets", Kind: Shell, Breaks: []string{"LeaderReturns", "Stable"},
 			What: "of several sessions that are woken together the alarm wakes one, and forgets the others",

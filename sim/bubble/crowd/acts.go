@@ -49,6 +49,8 @@ func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
 		return r.strike(ctx, i, a, p)
 	case a.Kind == Job:
 		return r.lock(ctx, a, p)
+	case a.Kind == Publish:
+		return r.publish(ctx, i, a, p)
 	case a.Kind <= Watch:
 		return r.call(ctx, i, a, p)
 	case t.server:

@@ -181,7 +181,7 @@ func watch(ctx context.Context, a Act, c *candidate) bool {
 		if err != nil {
 			continue
 		}
-		if seen > 0 && leader.ID == last.ID && leader.Token == last.Token {
+		if seen > 0 && leader.ID == last.ID && leader.Token == last.Token && leader.Value == last.Value {
 			c.find(observes, "%s with token %d was yielded twice", leader.ID, leader.Token)
 		}
 		seen++

@@ -113,6 +113,7 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 		if t.Check(0) != nil {
 			break
 		}
+		c.publishing(t, n)
 		if fence, ok := c.write(ctx, t, n); !ok {
 			t.Refused(fence)
 			c.run.bite("refused")

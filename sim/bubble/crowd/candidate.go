@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -41,6 +42,9 @@ func newCandidate(l *life, e int) *candidate {
 	if !p.run.Untold {
 		c.config.LongestLease = p.run.longest()
 	}
+	if m.Begins {
+		c.config.Value = fmt.Sprintf("%s begins %s at %v", p.name, c.name, l.began.Sub(p.run.began))
+	}
 	if m.Failback {
 		c.config.Failback = 2 * lease
 	}
@@ -54,6 +58,7 @@ func newCandidate(l *life, e int) *candidate {
 	if c.elector, err = elector.New(recorded{Store: l.store, life: l}, c.config); err != nil {
 		panic("crowd: " + err.Error()) // the settings are derived from a valid lease
 	}
+	c.run.board.began(c.name, c.elector.ID(), c.config.Value)
 	return c
 }
 

@@ -26,18 +26,21 @@ type Case struct {
 // is that of a process that leaves all settings to their defaults, and whose work
 // ends when it must.
 type Manners struct {
-	Call     Call
-	Pool     int           // connections; 0: the store's default
-	Lease    time.Duration // another one than the case's
-	Drift    float64       // that is tolerated; 0: the default
-	Skew     float64       // of the clock's rate, as a share of that drift
-	Priority int
-	Failback bool          // it looks for a better candidate
-	Works    Manner        // OnStarted, or what stands in for it, once its context is done
-	Ends     time.Duration // when it ends by itself; 0: it does not
-	Stops    Manner        // OnStopped
-	Tells    Manner        // OnEvent and OnLeader
-	Logs     Manner        // the logger
+	Call      Call
+	Foreign   bool          // its store is on a client that the process has already
+	Pool      int           // connections; 0: the store's default
+	Lease     time.Duration // another one than the case's
+	Drift     float64       // that is tolerated; 0: the default
+	Skew      float64       // of the clock's rate, as a share of that drift
+	Priority  int
+	Failback  bool          // it looks for a better candidate
+	Works     Manner        // OnStarted, or what stands in for it, once its context is done
+	Begins    bool          // its terms begin with a value
+	Publishes int           // its work publishes another one after so many writes; 0: it does not
+	Ends      time.Duration // when it ends by itself; 0: it does not
+	Stops     Manner        // OnStopped
+	Tells     Manner        // OnEvent and OnLeader
+	Logs      Manner        // the logger
 }
 
 // Call is how a process competes.
@@ -82,7 +85,7 @@ func (c Case) world(process int) int { return process % c.worlds() }
 
 // plain tells whether the manners are of the kind that nobody has to wait for.
 func (m Manners) plain() bool {
-	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback} && m.Call != Once && m.Call != TryAcquire
+	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign} && m.Call != Once && m.Call != TryAcquire
 }
 
 // hangs tells whether something of the process never returns.
@@ -142,11 +145,14 @@ func (m Manners) String() string {
 	}
 	add(m.Call != Run, "%v", m.Call)
 	add(m.Pool != 0, "pool %d", m.Pool)
+	add(m.Foreign, "foreign")
 	add(m.Lease != 0, "lease %v", m.Lease)
 	add(m.Drift != 0, "drift %v", m.Drift)
 	add(m.Skew != 0, "skew %.3f", m.Skew)
 	add(m.Priority != 0, "priority %d", m.Priority)
 	add(m.Failback, "failback")
+	add(m.Begins, "begins")
+	add(m.Publishes != 0, "publishes %d", m.Publishes)
 	add(m.Works != AtOnce, "works %v", m.Works)
 	add(m.Ends != 0, "ends %v", m.Ends)
 	add(m.Stops != AtOnce, "stops %v", m.Stops)

@@ -46,6 +46,7 @@ func (m Manners) features(tell func(string)) {
 		{"ends", m.Ends > 0},
 		{"lease", m.Lease > 0}, {"drift", m.Drift > 0}, {"skew", m.Skew != 0}, {"pool", m.Pool > 0},
 		{"priority", m.Priority > 0}, {"failback", m.Failback},
+		{"foreign", m.Foreign}, {"begins", m.Begins}, {"publishes", m.Publishes > 0},
 	} {
 		if f.has {
 			tell(f.name)

@@ -30,6 +30,8 @@ func Draw(number uint64) Case {
 	c.drawActs(r, day)
 	c.accompany(rand.New(rand.NewPCG(number, 1)), day)
 	c.jobs(rand.New(rand.NewPCG(number, 2)))
+	c.values(rand.New(rand.NewPCG(number, 3)))
+	c.foreign(rand.New(rand.NewPCG(number, 4)))
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c
 }

@@ -21,6 +21,7 @@ const (
 	CallTwice                // a candidate is told to compete that does so already
 	Ask                      // a candidate is asked who leads, who competes, what was and what it is worth
 	Watch                    // somebody observes an election for Act.For
+	Publish                  // whoever leads an election publishes a value, and a process watches
 	Job                      // a process locks a job by one of a few names, once, for Act.By
 
 	// What operators and neighbours do to the data.
@@ -92,6 +93,7 @@ var table = [Kinds]trait{
 	CallTwice:    {name: "call twice", weight: 1, ordinary: true},
 	Ask:          {name: "ask", weight: 2, ordinary: true},
 	Watch:        {name: "watch", weight: 2, ordinary: true},
+	Publish:      {name: "publish"},
 	Job:          {name: "job"},
 	Delete:       {name: "delete", weight: 3, reach: one, data: true},
 	Persist:      {name: "persist", weight: 2, reach: one, data: true},

@@ -17,8 +17,15 @@ type cause struct {
 	is     func(c crowd.Case, w wrong) bool
 }
 
-// causes are those. The first that fits is taken. There are none at present.
-var causes []cause
+// causes are those. The first that fits is taken.
+var causes = []cause{
+	{
+		"on somebody else's client, a connection that was half open slows a hand-over down some leases later", 2043117366944899,
+		func(c crowd.Case, w wrong) bool {
+			return w.short == "slow hand-over" && c.Has(crowd.StrandOne) && slices.ContainsFunc(c.Processes, func(m crowd.Manners) bool { return m.Foreign })
+		},
+	},
+}
 
 // known is the cause of something that is wrong, "" if it is none that is known.
 func known(c crowd.Case, w wrong) string {

@@ -48,6 +48,10 @@ var Obligations = []Obligation{
 	{foreignHint, "stores never see each other's elections"},
 	{jobAlone, "TryAcquire locks a name for one at a time, each with a larger token than the last"},
 	{jobAtOnce, "TryAcquire on a name that was never seen is granted at once by a server that is known for a lease"},
+	{valueOfTerm, "Leader and Observe tell a value beside the term in which it was published, and beside no other one"},
+	{valueIsLatest, "what Publish has returned for is told from then on, or a later value; no answer is older than one before"},
+	{valueComesBack, "what the leader publishes is told again, when the store has lost it"},
+	{publishReturns, "Publish returns nil when the store has the value"},
 	{slowResignation, "who resigned or stopped is replaced within milliseconds"},
 }
 
@@ -87,6 +91,10 @@ const (
 	foreignHint      = "foreign hint"
 	jobAlone         = "job alone"
 	jobAtOnce        = "job at once"
+	valueOfTerm      = "value of the term"
+	valueIsLatest    = "value is latest"
+	valueComesBack   = "value comes back"
+	publishReturns   = "publish returns"
 	slowResignation  = "slow resignation"
 )
 
@@ -269,7 +277,7 @@ func (c *candidate) awaitEnd(t *elector.Term) {
 func (c *candidate) leading() {
 	m := c.manners
 	for what, differs := range map[string]bool{
-		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "pool": m.Pool != 0,
+		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "foreign": m.Foreign, "pool": m.Pool != 0,
 	} {
 		if differs {
 			c.run.bite(what)

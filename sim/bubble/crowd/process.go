@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/bubble/gate"
@@ -181,13 +179,7 @@ func (p *process) start(after time.Duration) {
 	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
 	l.clock = clock{clocks.NewClock(r.recorder.Now, r.rate(p.index)), &l.gate, r.Number + uint64(p.index)<<56}
 	p.life = l
-	var err error
-	l.store, err = redisstore.New(&redis.UniversalOptions{
-		Addrs: []string{"store:6379"}, DB: p.database(), PoolSize: p.manners().Pool, Dialer: l.dial,
-	}, redisstore.Options{Prefix: p.prefix()})
-	if err != nil {
-		panic("crowd: " + err.Error()) // the options are constants
-	}
+	closing := l.open()
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	var candidates sync.WaitGroup
@@ -206,6 +198,7 @@ func (p *process) start(after time.Duration) {
 	r.lives.Go(func() {
 		candidates.Wait()
 		_ = l.store.Close() // nobody uses it any more
+		closing()
 		close(l.ended)
 	})
 }

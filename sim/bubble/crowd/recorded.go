@@ -33,6 +33,10 @@ func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant
 	if c := s.life.in(a.Election); c != nil {
 		c.refusedBy(err)
 	}
+	if err == nil && a.Version > 0 {
+		r := s.life.process.run
+		r.board.shows(term{s.life.process.named(a.Election), a.ID, grant.Token}, 0, r.recorder.Now())
+	}
 	return grant, err
 }
 
@@ -60,9 +64,13 @@ func (s recorded) Release(ctx context.Context, l elector.Lease) error {
 // Leader implements elector.Store.
 func (s recorded) Leader(ctx context.Context, election string) (elector.Leader, error) {
 	op := s.life.invoke(election, history.Event{Call: history.Observe})
+	asked := s.life.process.run.recorder.Now()
 	leader, err := s.Store.Leader(ctx, election)
 	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
 	s.life.complete(op, err)
+	if err == nil {
+		s.life.told(election, leader, asked)
+	}
 	return leader, err
 }
 

@@ -39,6 +39,7 @@ type run struct {
 	lived  []*life             // all of them, in the order of their births
 
 	jobLocks   jobLocks
+	board      board
 	executions map[string]bool // of scripts that change something
 	calm       bool            // all is healed
 	found      []Found
@@ -61,7 +62,7 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
@@ -102,6 +103,7 @@ func (r *run) live(ctx context.Context, begin time.Time) {
 	sleep(ctx, r.bound()+r.longest())
 	r.listen()
 	r.lookAround(ctx)
+	r.shown(ctx)
 	r.recorder.Stamp(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	r.end()
 }

@@ -74,7 +74,11 @@ func acquire(c *Call) Reply {
 	}
 	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPXAt(lease, value, now+ttl)
-	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8])
+	note := ""
+	if len(c.Args) > 10 {
+		note = publication(token, nonce, c.Args[10], c.Args[11])
+	}
+	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8], note)
 	if w.noted {
 		c.HDel(guard, "unsure", "seed", "to", "reserved")
 	}
@@ -293,9 +297,14 @@ func disagreed(c *Call, counted, lasted, ended int64, value string, now int64) (
 	return rest, most
 }
 
-// hold makes the guard say that the lease lasts until then.
-func hold(c *Call, guard, value, known string, ends int64, ttl, longest string) {
-	c.HSet(guard, "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+// hold makes the guard say that the lease lasts until then, and perhaps what its holder
+// publishes.
+func hold(c *Call, guard, value, known string, ends int64, ttl, longest, note string) {
+	fields := append(make([]string, 0, 12), "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+	if note != "" {
+		fields = append(fields, "published", note)
+	}
+	c.HSet(guard, fields...)
 }
 
 // field is a number of the guard, 0 if there is none.
@@ -355,114 +364,23 @@ func renew(c *Call) Reply {
 		}
 		now, ttl := milliTime(c), c.Int(c.Args[1])
 		c.PExpireAt(lease, now+ttl)
-		if history, _ := c.HGet(guard, "history"); protect == "" || history == known {
-			c.HSet(guard, "until", number(now+ttl))
-		} else {
+		note := news(c)
+		switch history, _ := c.HGet(guard, "history"); {
+		case protect != "" && history != known:
 			longest := max(field(c, guard, "longest"), c.Int(c.Args[6]))
-			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest))
+			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest), note)
 			c.HSet(guard, "unsure", number(now+longest), "seed", "1")
+		case note != "":
+			c.HSet(guard, "until", number(now+ttl), "published", note)
+		default:
+			c.HSet(guard, "until", number(now+ttl))
+		}
+		if note != "" && c.Subscribers(c.Args[9]) > 0 { // else nobody would get it
+			c.Publish(c.Args[9], "published "+c.Args[4])
 		}
 	}
 	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	return truth(held)
-}
-
-func release(c *Call) Reply {
-	lease, guard, roster, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[1], c.Args[5], c.Args[6]
-	value, found := c.Get(lease)
-	held := found && value == c.Args[0]
-	known, _ := c.HGet(guard, "value")
-	now := milliTime(c)
-	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
-	next := ""
-	if held || over {
-		if b, stands := refusedLast(c, roster); stands && b.id != c.Args[7] {
-			if next = b.id; held && over && passed(c, b, now) {
-				return truth(true)
-			}
-		}
-	}
-	if held {
-		c.Del(lease)
-	}
-	if over {
-		c.HSet(guard, "until", number(now))
-	}
-	if held && to != "" {
-		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))
-	}
-	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], held)
-	if held && c.Args[8] != "0" {
-		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
-	}
-	if (held || over) && c.Subscribers(channel) > 0 { // else nobody would get it
-		if to == "" {
-			to, reserved = next, "0"
-		}
-		text := "released " + c.Args[4]
-		if to != "" {
-			text += " " + reserved + " " + to
-		}
-		c.Publish(channel, text)
-	}
-	return truth(held)
-}
-
-// passed grants the lease to who was refused last, if that is sure to be no less safe
-// than a grant that it asks for.
-func passed(c *Call, b bid, now int64) bool {
-	lease, guard, roster, to, protect := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[5], c.Args[11]
-	longest, _ := c.HGet(guard, "longest")
-	seed, _ := c.HGet(guard, "seed")
-	_, unsure := c.HGet(guard, "unsure")
-	_, reserved := c.HGet(guard, "reserved")
-	age := now - b.at
-	switch {
-	case b.beacon == "-" || protect == "2" || to != "" && to != b.id:
-		return false
-	case age < 0 || 4*age > 3*b.ttl || b.longest != longest || seed == "1":
-		return false
-	case field(c, guard, "unsure") > now || field(c, guard, "reserved") > now:
-		return false
-	}
-	history, _ := c.HGet(guard, "history")
-	if protect != "0" {
-		if known, primary := c.Knowledge(protect); !primary || known != history {
-			return false
-		}
-	}
-	if c.Subscribers(b.beacon) == 0 {
-		return false
-	}
-	token, failure := nextToken(c, c.Keys[4], protect, b.floor, false)
-	if failure.Failed() {
-		return false
-	}
-	value := "r1 " + token + " " + b.nonce + " " + b.id
-	c.SetPXAt(lease, value, now+b.ttl)
-	hold(c, guard, value, history, now+b.ttl, number(b.ttl), b.longest)
-	if unsure || reserved {
-		c.HDel(guard, "unsure", "to", "reserved")
-	}
-	c.pcall(func() { c.HDel(roster, "") })
-	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], true)
-	auditCall(c, 5, "acquire", b.nonce, b.request, token, true)
-	if c.Args[8] != "0" {
-		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
-	}
-	c.Publish(c.Args[1], strings.Join([]string{"granted", token, number(b.ttl), b.request, b.nonce, b.id}, " "))
-	return true
-}
-
-func withdraw(c *Call) Reply {
-	value, _ := c.Get(c.Keys[0])
-	if token, nonce, id, _ := parseLease(value); nonce == c.Args[1] && id == c.Args[0] {
-		return Text(token)
-	}
-	if b, known := refusedLast(c, c.Keys[1]); known && b.nonce == c.Args[1] && b.id == c.Args[0] {
-		c.pcall(func() { c.HDel(c.Keys[1], "") })
-	}
-	return Text("0")
 }
 
 func leader(c *Call) Reply {
@@ -470,11 +388,14 @@ func leader(c *Call) Reply {
 	if !found {
 		return c.Array()
 	}
-	token, _, id, ours := parseLease(value)
+	token, nonce, id, ours := parseLease(value)
 	if !ours {
-		token, id = "0", value
+		return c.Array(Text("0"), Text(value), Integer(c.PTTL(c.Keys[0])), Text(""), Integer(0))
 	}
-	return c.Array(Text(token), Text(id), Integer(c.PTTL(c.Keys[0])))
+	note := ""
+	c.pcall(func() { note, _ = c.HGet(c.Keys[1], "published") })
+	version, text, _ := published(note, token, nonce)
+	return c.Array(Text(token), Text(id), Integer(c.PTTL(c.Keys[0])), Text(text), Integer(int64(version)))
 }
 
 // auditCall appends a line to the list that is the key of this number, if the
@@ -504,41 +425,4 @@ func appendMicroTime(c *Call, b []byte) []byte {
 		b = append(b, byte('0'+micros/unit%10))
 	}
 	return b
-}
-
-// parseLease is Lua's '^r1 (%d+) (%S+) (.*)$'.
-func parseLease(value string) (token, nonce, id string, matches bool) {
-	rest, matches := strings.CutPrefix(value, "r1 ")
-	if !matches {
-		return "", "", "", false
-	}
-	token, rest, matches = strings.Cut(rest, " ")
-	if !matches || token == "" || !digits(token) {
-		return "", "", "", false
-	}
-	nonce, id, matches = strings.Cut(rest, " ")
-	if !matches || nonce == "" || strings.ContainsAny(nonce, "\t\n\v\f\r") {
-		return "", "", "", false
-	}
-	return token, nonce, id, true
-}
-
-// decimal is Lua's '^[1-9]%d*$'.
-func decimal(text string) bool { return text != "" && text[0] != '0' && digits(text) }
-
-func digits(text string) bool {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
-
-// less compares decimal numbers of any length.
-func less(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
 }

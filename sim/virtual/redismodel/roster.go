@@ -17,9 +17,9 @@ func heard(c *Call, roster, id string, now int64, ttl, priority, longest string,
 
 // bid is the attempt that was refused last.
 type bid struct {
-	at, ttl                                   int64
+	at, ttl                            int64
 	longest, floor, request, nonce, id string
-	beacon                                    string // "-": it does not stand
+	beacon                             string // "-": it does not stand
 }
 
 // refusedLast is Lua's '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$', of what the

@@ -28,6 +28,7 @@ var (
 	}
 	someCounters   = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
 	someLongest    = []string{"3000", "3000", "3000", "1500", "5000"}
+	someThings     = []string{"", "here", "a b\nc\x00 d", "12"}
 	someProtection = []string{"0", "1", "1", "2"}
 	someNotes      = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "9000000000000 3000 0 5000", "1 2 3 ", "1 2 3x", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
 )
@@ -57,9 +58,16 @@ func drawScript(t *rapid.T) step {
 	switch rapid.IntRange(0, 9).Draw(t, "script") {
 	case 0, 1, 2, 3:
 		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0", pick(t, someLongest), pick(t, []string{"", beacon, beacon, "dark"})}
+		if rapid.IntRange(0, 3).Draw(t, "publishes") == 0 {
+			args = append(args, "1", pick(t, someThings))
+		}
 		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey, pick(t, []string{witnessKey, witnessKey, guardKey})), args: args}
 	case 4, 5:
-		return step{script: Renew, keys: keys(lease[0], guardKey), args: []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, append(someProtection, "", "")), pick(t, someLongest)}}
+		args := []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, append(someProtection, "", "")), pick(t, someLongest)}
+		if rapid.Bool().Draw(t, "publishes") {
+			args = append(args, pick(t, []string{"1", "2", "10"}), pick(t, someThings), channel)
+		}
+		return step{script: Renew, keys: keys(lease[0], guardKey), args: args}
 	case 6:
 		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey, counterKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest), pick(t, someProtection)}}
 	case 7:
@@ -69,7 +77,7 @@ func drawScript(t *rapid.T) step {
 		case 1:
 			return step{script: Withdraw, keys: []string{lease[0], rosterKey}, args: []string{pick(t, someIDs), pick(t, someNonces)}}
 		}
-		return step{script: Leader, keys: lease}
+		return step{script: Leader, keys: append(lease, guardKey)}
 	default:
 		return step{args: drawState(t)}
 	}
@@ -85,7 +93,7 @@ func drawState(t *rapid.T) []string {
 		}
 		return args
 	case "guard":
-		return []string{"HSET", guardKey, pick(t, []string{"history", "value", "to", "longest", "lasts", "until", "unsure", "reserved"}), pick(t, []string{"another", "n1", "r1 1 x n1", "700", "1700"})}
+		return []string{"HSET", guardKey, pick(t, []string{"history", "value", "to", "longest", "lasts", "until", "unsure", "reserved", "published"}), pick(t, []string{"another", "n1", "r1 1 x n1", "700", "1700", "1 x 1 here", "1 x 9 "})}
 	case "counter":
 		return []string{"SET", counterKey, pick(t, someCounters)}
 	case "witness":

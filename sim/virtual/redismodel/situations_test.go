@@ -19,9 +19,12 @@ func renewOf(value string) step {
 
 func renewProtected() step {
 	s := renewOf(protectedLease)
-	s.args[5] = "1"
+	s.args[4], s.args[5] = "9007199254740993", "1"
 	return s
 }
+
+// renewOne is a renewal of the first lease that a server without protection grants.
+func renewOne() step { return renewOf("r1 1 x n1") }
 
 func releaseOf(value string) step {
 	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, counterKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000", "0"}}
@@ -60,7 +63,16 @@ func handOver(to string) step {
 	return s
 }
 
-var whoLeads = step{script: Leader, keys: []string{leaseKey}}
+var whoLeads = step{script: Leader, keys: []string{leaseKey, guardKey}}
+
+// publishing is an acquisition or a renewal that carries a value.
+func publishing(version, value string, s step) step {
+	s.args = append(slices.Clone(s.args), version, value)
+	if s.script == Renew {
+		s.args = append(s.args, channel)
+	}
+	return s
+}
 
 // situations are what an election comes to, with the last step's reply. Some
 // begin 2 s after the lease was granted for 3 s, so that what is left of it
@@ -76,11 +88,11 @@ var situations = []struct {
 	{"refused to the same candidate's next attempt", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n1", "y", "0", "0")}, `[0 "1" "n1" 3000 0 0]`},
 	{"the same nonce of another candidate", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n2", "x", "0", "0")}, `[0 "1" "n1" 3000 0 0]`},
 	{"the same attempt again has the same token", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n1", "x", "9", "0")}, `[1 "1" 0]`},
-	{"and the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), acquireBy("n1", "x", "0", "0"), later(2), whoLeads}, `["1" "n1" 1000]`},
+	{"and the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), acquireBy("n1", "x", "0", "0"), later(2), whoLeads}, `["1" "n1" 1000 "" 0]`},
 	{"a lease without end is repaired", []step{told("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0")}, `[0 "7" "n2" 3000 0 1]`},
 	{"and then ends", []step{told("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0"), later(4), acquireBy("n1", "x", "7", "0")}, `[1 "8" 0]`},
 	{"a value that no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "2000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 2000 0 0]`},
-	{"its leader", []step{told("SET", leaseKey, "somebody"), whoLeads}, `["0" "somebody" -1]`},
+	{"its leader", []step{told("SET", leaseKey, "somebody"), whoLeads}, `["0" "somebody" -1 "" 0]`},
 	{"a lease of another kind", []step{told("HSET", leaseKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
 	{"a counter at 0", []step{told("SET", counterKey, "0"), acquireBy("n1", "x", "0", "0")}, `[1 "1" 0]`},
 	{"a counter of another kind", []step{told("HSET", counterKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
@@ -120,19 +132,30 @@ var situations = []struct {
 	{"and a longer one than the last where that was counted on", protected(later(10), counting("9000", acquireBy("n2", "y", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[1 "9007199254740995" 0]`},
 	{"a server without protection grants at once", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey, leaseKey), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
 	{"renewed", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1")}, "1"},
-	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000]`},
+	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000 "" 0]`},
 	{"renewed after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1")}, "0"},
 	{"which does not bring it back", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1"), whoLeads}, "[]"},
 	{"another's lease is not renewed", []step{acquireBy("n1", "x", "0", "0"), renewOf("r1 1 y n2")}, "0"},
-	{"nor does it last longer", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 y n2"), whoLeads}, `["1" "n1" 1000]`},
+	{"nor does it last longer", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 y n2"), whoLeads}, `["1" "n1" 1000 "" 0]`},
 	{"an earlier token is not renewed", []step{told("SET", counterKey, "1"), acquireBy("n1", "x", "0", "0"), renewOf("r1 1 x n1")}, "0"},
 	{"released", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1")}, "1"},
 	{"and gone", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, "[]"},
 	{"released after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), releaseOf("r1 1 x n1")}, "0"},
 	{"another's lease is not released", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n2")}, "0"},
-	{"and stands", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n2"), whoLeads}, `["1" "n1" 3000]`},
+	{"and stands", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n2"), whoLeads}, `["1" "n1" 3000 "" 0]`},
+	{"a value that comes with the grant", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), whoLeads}, `["1" "n1" 3000 "here" 1]`},
+	{"and is changed", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), publishing("2", "there now", renewOne()), whoLeads}, `["1" "n1" 3000 "there now" 2]`},
+	{"but not by a renewal that is late", []step{acquireBy("n1", "x", "0", "0"), publishing("10", "there", renewOne()), publishing("9", "here", renewOne()), whoLeads}, `["1" "n1" 3000 "there" 10]`},
+	{"nor by the attempt again", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), publishing("2", "there", renewOne()), publishing("1", "here", acquireBy("n1", "x", "0", "0")), whoLeads}, `["1" "n1" 3000 "there" 2]`},
+	{"a renewal without it leaves it", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), renewOne(), whoLeads}, `["1" "n1" 3000 "here" 1]`},
+	{"it is not the next one's", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), later(4), acquireBy("n2", "y", "0", "0"), whoLeads}, `["2" "n2" 3000 "" 0]`},
+	{"nor after a release", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), releaseOf("r1 1 x n1"), acquireBy("n1", "y", "0", "0"), whoLeads}, `["2" "n1" 3000 "" 0]`},
+	{"nor another's of that token", []step{told("HSET", guardKey, "published", "1 w 1 there"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
+	{"what is lost is shown again", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), told("DEL", guardKey), publishing("1", "here", renewOne()), whoLeads}, `["1" "n1" 3000 "here" 1]`},
+	{"also on a server that takes over", protected(told("HSET", guardKey, "history", "other"), publishing("3", "here", renewProtected()), whoLeads), `["9007199254740993" "n1" 3000 "here" 3]`},
+	{"a guard of another kind hides it", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey), told("SET", guardKey, "x"), whoLeads}, `["1" "n1" 3000 "" 0]`},
 	{"an audit of another kind", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
-	{"comes after the grant", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000]`},
+	{"comes after the grant", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
 }
 
 // remembered are situations in which the server can say for how long it has forgotten

@@ -226,7 +226,7 @@ func remembering() virtual.Subject {
 		if f := fields(c); f == nil {
 			if value, found := c.Get(copied(c)); found {
 				f = strings.SplitN(value, " ", 4)
-				return c.Array(redismodel.Text(f[1]), redismodel.Text(f[3]), redismodel.Integer(1))
+				return c.Array(redismodel.Text(f[1]), redismodel.Text(f[3]), redismodel.Integer(1), redismodel.Text(""), redismodel.Text("0"))
 			}
 		}
 		return redismodel.Leader.Run(c)

@@ -72,7 +72,7 @@ func texts() []Mutant {
 		}, {
 			Name: "text-end-joined", Where: Text, What: "the end of a granted lease is the time and its length written one after the other, and not their sum",
 			Breaks:  []checker.Promise{checker.LeaderReturns, checker.LeaseLinearizable, checker.FailoverBound},
-			Subject: reworded("hold(guard, value, known, now + ttl, ttl, longest)", "hold(guard, value, known, now .. ttl, ttl, longest)", "acquire"),
+			Subject: reworded("hold(guard, value, known, now + ttl, ttl, longest,", "hold(guard, value, known, now .. ttl, ttl, longest,", "acquire"),
 		}, {
 			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a grant has its token and its length in the wrong order",
 			Breaks:  []checker.Promise{checker.Stable, checker.FailoverBound, checker.LeaderReturns},

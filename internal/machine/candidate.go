@@ -107,6 +107,9 @@ func (m *Machine) granted(f flight, in Input, open bool) {
 	larger := in.Token > m.floor
 	m.floor = max(m.floor, in.Token)
 	if !open {
+		if m.bid.nonce == f.nonce {
+			m.bid = bid{} // it was granted, and is given back
+		}
 		m.giveBack(f.nonce, in.Token, m.now+m.cfg.Lease)
 		m.trouble(Acquire, ErrStray)
 		return

@@ -87,7 +87,7 @@ func randomInput(dice *splitmix, m *Machine, token *uint64) Input {
 	switch roll := dice.next() % 40; {
 	case roll < 10 && len(m.flights) > 0:
 		f := m.flights[dice.next()%uint64(len(m.flights))]
-		in = Input{Kind: Answer, Request: f.number, Result: []Result{Unknown, Done, Done, Done, Held, NotHeld}[dice.next()%6], Token: *token, Remaining: time.Duration(dice.next()%7) * ms}
+		in = Input{Kind: Answer, Request: f.number, Result: []Result{Unknown, Done, Done, Done, Held, NotHeld}[dice.next()%6], Token: *token, Stands: true, Remaining: time.Duration(dice.next()%7) * ms}
 		if in.Result == Done && f.call == Acquire && dice.next()%4 > 0 {
 			*token++
 			in.Token = *token

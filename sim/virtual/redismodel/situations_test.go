@@ -195,21 +195,21 @@ var passedOn = []struct {
 	steps []step
 	want  string
 }{
-	{"who was refused gets it", protected(bidBy("n2", "y", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n2" 3000]`},
-	{"its lease is renewed", protected(bidBy("n2", "y", "0", "1"), passing(""), later(2), renewOf("r1 9007199254740994 y n2"), whoLeads), `["9007199254740994" "n2" 3000]`},
+	{"who was refused gets it", protected(bidBy("n2", "y", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
+	{"its lease is renewed", protected(bidBy("n2", "y", "0", "1"), passing(""), later(2), renewOf("r1 9007199254740994 y n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"and given back", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740995" 0]`},
-	{"the last one that was", protected(bidBy("n2", "y", "0", "1"), bidBy("n3", "z", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n3" 3000]`},
+	{"the last one that was", protected(bidBy("n2", "y", "0", "1"), bidBy("n3", "z", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n3" 3000 "" 0]`},
 	{"not who has the lease", protected(bidBy("n1", "y", "0", "1"), passing(""), whoLeads), `[]`},
-	{"with a token above its floor", protected(bidBy("n2", "y", "9007199254740999", "1"), passing(""), whoLeads), `["9007199254741000" "n2" 3000]`},
-	{"asked two seconds ago", protected(bidBy("n2", "y", "0", "1"), later(2), passing(""), whoLeads), `["9007199254740994" "n2" 3000]`},
+	{"with a token above its floor", protected(bidBy("n2", "y", "9007199254740999", "1"), passing(""), whoLeads), `["9007199254741000" "n2" 3000 "" 0]`},
+	{"asked two seconds ago", protected(bidBy("n2", "y", "0", "1"), later(2), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"not if it asked long ago", protected(bidBy("n2", "y", "0", "1"), later(1), renewOf(protectedLease), later(2), passing(""), whoLeads), `[]`},
 	{"nor if it asked in the future", protected(bidBy("n2", "y", "0", "1"), told("HSET", rosterKey, "", nowMS+"9000 3000 3000 0 1 "+beacon+" y n2"), passing(""), whoLeads), `[]`},
 	{"nor if it does not stand", protected(acquireBy("n2", "y", "0", "1"), passing(""), whoLeads), `[]`},
 	{"nor if nobody is there", protected(dark(bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
 	{"nor if it was withdrawn", protected(bidBy("n2", "y", "0", "1"), withdrawn("n2", "y"), passing(""), whoLeads), `[]`},
-	{"but by nobody else", protected(bidBy("n2", "y", "0", "1"), withdrawn("n3", "y"), withdrawn("n2", "z"), passing(""), whoLeads), `["9007199254740994" "n2" 3000]`},
+	{"but by nobody else", protected(bidBy("n2", "y", "0", "1"), withdrawn("n3", "y"), withdrawn("n2", "z"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"who withdraws too late is told", protected(bidBy("n2", "y", "0", "1"), passing(""), withdrawn("n2", "y")), `"9007199254740994"`},
-	{"a successor that was refused last gets it", protected(bidBy("n2", "y", "0", "1"), passing("n2"), whoLeads), `["9007199254740994" "n2" 3000]`},
+	{"a successor that was refused last gets it", protected(bidBy("n2", "y", "0", "1"), passing("n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"another one is waited for", protected(bidBy("n2", "y", "0", "1"), passing("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "history", "other"), passing(""), whoLeads), `[]`},
 	{"nor where the guard names another lease", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "value", "other"), passing(""), whoLeads), `[]`},
@@ -219,7 +219,7 @@ var passedOn = []struct {
 	{"nor by who has lost the lease", protected(bidBy("n2", "y", "0", "1"), told("DEL", leaseKey), passing(""), whoLeads), `[]`},
 	{"nor where there is no token", protected(bidBy("n2", "y", "0", "1"), told("SET", counterKey, "many"), passing(""), whoLeads), `[]`},
 	{"and once only", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), whoLeads), `[]`},
-	{"without protection, too", []step{acquireBy("n1", "x", "0", "0"), bidBy("n2", "y", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, `["2" "n2" 3000]`},
+	{"without protection, too", []step{acquireBy("n1", "x", "0", "0"), bidBy("n2", "y", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, `["2" "n2" 3000 "" 0]`},
 }
 
 // dark is a bid of who is not there any more.

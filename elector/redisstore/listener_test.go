@@ -197,7 +197,7 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 	for range 2 { // the second one subscribes after the first one's refused farewell
 		ctx, leave := context.WithCancel(r.ctx)
 		gone, heard := make(chan error, 1), make(chan elector.Hint, 10)
-		s.Watch(ctx, "goes", func(h elector.Hint) { heard <- h }, func(err error) { gone <- err })
+		s.Watch(ctx, "goes", noting(heard), func(err error) { gone <- err })
 		r.tellUntil(t, "recount:{goes}:wake", heard)
 		leave()
 		if err := receive(t, "end", gone); !errors.Is(err, context.Canceled) {
@@ -216,7 +216,17 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 	}
 }
 
-// tellUntil publishes until somebody has heard it.
+// noting passes hints on as long as there is room for them: it must not block.
+func noting(hints chan elector.Hint) func(elector.Hint) {
+	return func(h elector.Hint) {
+		select {
+		case hints <- h:
+		default:
+		}
+	}
+}
+
+// tellUntil publishes until somebody has heard it, who may be told often.
 func (r *server) tellUntil(t *testing.T, channel string, heard chan elector.Hint) {
 	t.Helper()
 	for {

@@ -21,7 +21,7 @@ func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hi
 	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(r.ctx)
 	t.Cleanup(cancel)
-	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
+	s.Watch(ctx, "billing", noting(hints), func(err error) { ended <- err })
 	channel := s.names("billing").channel
 	for {
 		count, err := r.admin.PubSubNumSub(r.ctx, channel).Result()

@@ -87,21 +87,22 @@ func (e *embedded) Crash(ctx context.Context) error {
 	}, running, paused)
 }
 
-// stop closes the port and all connections first, so that no reply of a
-// command that runs after the lock is free again gets out.
+// stop closes the port and all connections first, so that no reply of a command that
+// runs after the lock is free again gets out. It closes miniredis when no command is
+// under way any more: INFO would panic there.
 func (e *embedded) stop(was state) {
+	down := make(chan struct{})
+	go func() {
+		e.listener.Close()
+		close(down)
+	}()
 	if was == paused {
-		down := make(chan struct{})
-		go func() {
-			e.listener.Close() // waits for the commands that wait for the lock
-			close(down)
-		}()
 		for e.listener.Addr() != nil {
 			time.Sleep(100 * time.Microsecond)
 		}
 		e.redis.Unlock()
-		<-down
 	}
+	<-down
 	e.redis.Close()
 }
 

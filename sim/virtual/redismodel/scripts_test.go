@@ -105,7 +105,7 @@ func drawState(t *rapid.T) []string {
 
 func drawScripts(t *rapid.T, back bool) []step {
 	var steps []step
-	for range rapid.IntRange(1, 30).Draw(t, "steps") {
+	for range rapid.IntRange(1, 20).Draw(t, "steps") {
 		if rapid.IntRange(0, 5).Draw(t, "what") == 0 {
 			steps = append(steps, drawJump(t, back))
 			continue

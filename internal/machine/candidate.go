@@ -79,7 +79,7 @@ func (m *Machine) acquire() {
 	m.attempt.missed = 0
 	m.attempt.lastSent = m.now
 	m.send(Request{
-		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor,
+		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Stands: m.cfg.Bids,
 		Value: m.cfg.Value, Version: m.cfg.version(), Timeout: m.cfg.RequestTimeout,
 	}, 0)
 }
@@ -107,6 +107,9 @@ func (m *Machine) granted(f flight, in Input, open bool) {
 	larger := in.Token > m.floor
 	m.floor = max(m.floor, in.Token)
 	if !open {
+		if m.bid.nonce == f.nonce {
+			m.bid = bid{} // it was granted, and is given back
+		}
 		m.giveBack(f.nonce, in.Token, m.now+m.cfg.Lease)
 		m.trouble(Acquire, ErrStray)
 		return
@@ -150,6 +153,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 		return // news of yesterday: a later request will tell
 	}
 	m.attempt.nonce = ""
+	m.stand(f, in)
 	if m.stopping {
 		m.become(Stopped)
 		return

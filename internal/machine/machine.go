@@ -45,6 +45,7 @@ type Config struct {
 
 	MaxInFlight int  // requests without an answer, those given up included; 0 means 8
 	Once        bool // stop after one term
+	Bids        bool // a refused attempt stands as a bid; see bid
 
 	Value string // that each term begins with; may be empty
 
@@ -106,6 +107,7 @@ type Machine struct {
 	doneBy   time.Duration
 
 	attempt attempt
+	bid     bid
 	term    term
 	leader  seen
 	waiters int           // as the store said last; 0: it has not
@@ -206,6 +208,8 @@ func (m *Machine) take(in Input) {
 		m.hintReleased(in)
 	case HintGranted:
 		m.hintGranted(in)
+	case HintPassed:
+		m.passed(in)
 	case Resign:
 		m.resign(in)
 	case WorkEnded:

@@ -247,8 +247,8 @@ func TestRecordedErrors(t *testing.T) {
 		store := r.Recorded(&brokenStore{rig: r, err: err, t: t})
 		calls := map[string]func() error{
 			"acquire": func() error { _, err := store.Acquire(t.Context(), elector.Attempt{}); return err },
-			"renew":   func() error { return store.Renew(t.Context(), elector.Lease{}) },
-			"release": func() error { return store.Release(t.Context(), elector.Lease{}) },
+			"renew":   func() error { return store.Renew(t.Context(), elector.Lease{Token: 1}) },
+			"release": func() error { return store.Release(t.Context(), elector.Lease{Token: 1}) },
 			"observe": func() error { _, err := store.Leader(t.Context(), "e1"); return err },
 		}
 		for call, do := range calls {

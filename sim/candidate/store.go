@@ -2,6 +2,9 @@ package candidate
 
 import (
 	"context"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/history"
@@ -14,9 +17,26 @@ type recordedStore struct {
 	node    string
 	out     teller
 	several bool // it is several servers: see sim.OfMajority
+
+	mu   sync.Mutex
+	bids []bid // the last attempts that may stand
 }
 
+// bid is an attempt that may be granted after it was refused.
+type bid struct {
+	nonce   string
+	request uint64
+	ttl     time.Duration
+	sent    time.Duration // on the run's clock
+}
+
+// maxBids is how many attempts are remembered: more than can be under way.
+const maxBids = 16
+
 func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	if a.Stands {
+		s.stands(bid{a.Nonce, a.Request, a.TTL, s.out.time()})
+	}
 	op := s.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
 	op.Token = grant.Token
@@ -32,6 +52,9 @@ func (s *recordedStore) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 func (s *recordedStore) Release(ctx context.Context, l elector.Lease) error {
+	if l.Token == 0 { // a bid that is taken back: nothing of a lease
+		return s.Store.Release(ctx, l)
+	}
 	op := s.invoke(history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	err := s.Store.Release(ctx, l)
 	s.complete(op, err)
@@ -44,6 +67,40 @@ func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Le
 	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
 	s.complete(op, err)
 	return leader, err
+}
+
+// Watch prints what the store grants to an attempt that it had refused.
+func (s *recordedStore) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	s.Store.Watch(ctx, election, func(h elector.Hint) {
+		if b, ok := s.passed(h); ok {
+			op := s.invoke(history.Event{Call: history.Acquire, Nonce: b.nonce, Try: b.request, TTL: b.ttl, Since: history.At(b.sent)})
+			op.Since, op.Token = nil, h.Token
+			s.complete(op, nil)
+		}
+		hint(h)
+	}, ended)
+}
+
+func (s *recordedStore) stands(b bid) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.bids) == maxBids {
+		s.bids = slices.Delete(s.bids, 0, 1)
+	}
+	s.bids = append(s.bids, b)
+}
+
+// passed is the bid that the hint says was granted, once.
+func (s *recordedStore) passed(h elector.Hint) (b bid, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.bids, func(b bid) bool { return h.Nonce == b.nonce && h.Request == b.request })
+	if i < 0 || h.Nonce == "" {
+		return b, false
+	}
+	b = s.bids[i]
+	s.bids = slices.Delete(s.bids, i, i+1)
+	return b, true
 }
 
 // invoke prints the invocation and returns the event for its completion.

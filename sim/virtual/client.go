@@ -58,6 +58,7 @@ type command struct {
 	to    string // release: the successor, if there is one
 
 	longest time.Duration // acquire, renew: how long any lease may last; ttl if that is longer
+	beacon  string        // acquire: it stands if it is refused, as long as somebody listens there
 	protect string        // renew: see protection
 	epoch   uint64        // of the client, when it was made
 

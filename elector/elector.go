@@ -62,16 +62,21 @@ func New(store Store, cfg Config) (*Elector, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	var seed [8]byte
-	_, _ = rand.Read(seed[:]) // never fails: it ends the program instead
 	e := &Elector{
 		store: store,
 		cfg:   cfg,
 		id:    cfg.ID + "/" + strings.ToLower(rand.Text()[:12]),
-		seed:  binary.LittleEndian.Uint64(seed[:]),
+		seed:  unforeseen(),
 	}
 	e.setState(StateStopped)
 	return e, nil
+}
+
+// unforeseen is a number that nobody can foresee.
+func unforeseen() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // ID is the candidate's whole identity: Config.ID, a slash and a random part

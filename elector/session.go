@@ -76,6 +76,7 @@ func (e *Elector) newSession(work workKind, once, single bool) *session {
 		machine: machine.New(cfg),
 		closed:  make(chan struct{}),
 	}
+	s.machine.Unforeseen(unforeseen)
 	if work != callbackWork {
 		s.terms = make(chan *Term, 1)
 	}

@@ -67,27 +67,15 @@ var guards = []struct {
 }
 
 func checked(t *testing.T, guard Checker, highest func(string) (uint64, error)) func() guardtest.Resource {
-	n := 0
-	return func() guardtest.Resource {
-		n++
-		resource := fmt.Sprint("resource", n)
-		return guardtest.Resource{
-			Write:   func(token uint64) error { return guard.Check(t.Context(), token, resource) },
-			Highest: func() (uint64, error) { return highest(resource) },
-		}
-	}
+	return guardtest.Checked(t.Context(), guard.Check, highest)
 }
 
 func columned(t *testing.T, db SQLTx, column Column) func() guardtest.Resource {
-	n := 0
-	return func() guardtest.Resource {
-		n++
-		key := n
+	return guardtest.Columned(func(key int) {
 		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO %s (id) VALUES (%d)", column.Table, key)); err != nil {
 			t.Fatal(err)
 		}
-		return guardtest.Resource{Write: func(token uint64) error { return column.Update(t.Context(), db, token, key, "x = 1") }}
-	}
+	}, func(token uint64, key int) error { return column.Update(t.Context(), db, token, key, "x = 1") })
 }
 
 func filed(write func(File, context.Context, uint64) error) func(*testing.T) func() guardtest.Resource {

@@ -104,29 +104,45 @@ func (c counted) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A caller who gives up is told so at once. What it asked for is not sent any more if
-// it was not yet, and the others' requests are.
-func TestGivenUpIsNotSent(t *testing.T) {
-	k := startKeeper(t)
+// inLine is one renewal that is under way, on the only connection, and two that wait for it.
+type inLine struct {
+	first, left, stays chan error
+	leave              func() // by the caller of left
+}
+
+func startLine(t *testing.T) (k *keeper, q inLine) {
+	k = startKeeper(t)
 	s := k.open(t, func(o *redis.UniversalOptions) { o.PoolSize = 1 })
-	first := renewing(t.Context(), s, "first")
+	q.first = renewing(t.Context(), s, "first")
 	receive(t, "request", k.asked)
 	leaving, leave := context.WithCancel(t.Context())
-	left := renewing(leaving, s, "leaves")
+	q.leave, q.left = leave, renewing(leaving, s, "leaves")
 	queued(s, 1)
-	stays := renewing(t.Context(), s, "stays")
+	q.stays = renewing(t.Context(), s, "stays")
 	queued(s, 2)
-	leave()
-	if err := receive(t, "end", left); !errors.Is(err, context.Canceled) || !errors.Is(err, errNotSent) {
-		t.Errorf("who left before anything was sent: %v", err)
-	}
+	return k, q
+}
+
+// rest has the two that stay answered.
+func (q *inLine) rest(t *testing.T, k *keeper) {
 	k.free <- struct{}{}
 	k.free <- struct{}{}
-	for name, ended := range map[string]chan error{"first": first, "stays": stays} {
+	for name, ended := range map[string]chan error{"first": q.first, "stays": q.stays} {
 		if err := receive(t, "answer", ended); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A caller who gives up is told so at once. What it asked for is not sent any more if
+// it was not yet, and the others' requests are.
+func TestGivenUpIsNotSent(t *testing.T) {
+	k, q := startLine(t)
+	q.leave()
+	if err := receive(t, "end", q.left); !errors.Is(err, context.Canceled) || !errors.Is(err, errNotSent) {
+		t.Errorf("who left before anything was sent: %v", err)
+	}
+	q.rest(t, k)
 	if key := receive(t, "request", k.asked); !strings.Contains(key, "stays") || len(k.asked) > 0 {
 		t.Errorf("asked for %s, and %d more", key, len(k.asked))
 	}
@@ -134,28 +150,14 @@ func TestGivenUpIsNotSent(t *testing.T) {
 
 // Who leaves a batch that is under way disturbs nobody else in it.
 func TestOneLeavesTheOthersStay(t *testing.T) {
-	k := startKeeper(t)
-	s := k.open(t, func(o *redis.UniversalOptions) { o.PoolSize = 1 })
-	first := renewing(t.Context(), s, "first")
-	receive(t, "request", k.asked)
-	leaving, leave := context.WithCancel(t.Context())
-	left := renewing(leaving, s, "leaves")
-	queued(s, 1)
-	stays := renewing(t.Context(), s, "stays")
-	queued(s, 2)
+	k, q := startLine(t)
 	k.free <- struct{}{}
 	receive(t, "request", k.asked)
-	leave()
-	if err := receive(t, "end", left); !errors.Is(err, context.Canceled) || !errors.Is(err, errNoAnswer) {
+	q.leave()
+	if err := receive(t, "end", q.left); !errors.Is(err, context.Canceled) || !errors.Is(err, errNoAnswer) {
 		t.Errorf("who left: %v", err)
 	}
-	k.free <- struct{}{}
-	k.free <- struct{}{}
-	for name, ended := range map[string]chan error{"first": first, "stays": stays} {
-		if err := receive(t, "answer", ended); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	q.rest(t, k)
 }
 
 // A connection that hangs holds up what was sent on it, and nothing else.

@@ -41,10 +41,10 @@ const foreignFar = 500 * time.Millisecond
 // server is still the one that granted (INFO, some microseconds at the server). A client
 // that fails is never replaced: go-redis may go on for up to a second after the server
 // has come back, and after Close a call under way ends at its deadline or the client's
-// time-outs, and the connection for announcements within ReadTimeout. The store uses up to 4 connections at a time, and one for
-// announcements; a pool that others have emptied makes requests wait, so give a busy
-// program's elector a client of its own. A Limiter or a hook that refuses a request is
-// an outage to the elector.
+// time-outs, and the connection for announcements within ReadTimeout. The store uses
+// up to 4 connections at a time, and one for announcements; a pool that others have
+// emptied makes requests wait, so give a busy program's elector a client of its own. A
+// Limiter or a hook that refuses a request is an outage to the elector.
 func FromClient(c redis.UniversalClient, o Options) (*Store, error) {
 	opts, err := foreignOptions(c)
 	if err != nil {

@@ -35,6 +35,9 @@ func (m *Machine) passed(in Input) {
 	m.learn(in.Token)
 	switch {
 	case !stands || m.stopping || !m.competes() || believes(m.role):
+		if len(m.releases) >= m.cfg.MaxInFlight {
+			return // whatever somebody announces, no more than that is given back at a time
+		}
 		m.giveBack(in.Nonce, in.Token, m.now+m.cfg.Lease)
 		m.trouble(Acquire, ErrStray)
 	case !larger:

@@ -60,9 +60,22 @@ func (m *Machine) tryNew() {
 		return
 	}
 	m.attempt.count++
-	m.attempt.nonce = m.cfg.ID + "/" + strconv.FormatUint(m.attempt.count, 10) + "/" + strconv.FormatUint(m.random.next(), 36)
+	m.attempt.nonce = m.cfg.ID + "/" + strconv.FormatUint(m.attempt.count, 10) + "/" + strconv.FormatUint(m.another(), 36)
 	m.become(Candidate)
 	m.acquire()
+}
+
+// Unforeseen makes the machine ask f for what makes its nonces differ. Where others can
+// announce, too, nobody may foresee it: who knows a bid's nonce can forge the news that
+// the lease was passed on to it.
+func (m *Machine) Unforeseen(f func() uint64) { m.secret = f }
+
+// another is a number for a nonce.
+func (m *Machine) another() uint64 {
+	if m.secret != nil {
+		return m.secret()
+	}
+	return m.random.next()
 }
 
 // tryAgain repeats an attempt whose outcome is open. It keeps the nonce: if an

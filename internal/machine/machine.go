@@ -32,7 +32,7 @@ const Never = time.Duration(math.MaxInt64)
 // relations between the durations are the business of elector.Config.
 type Config struct {
 	ID   string // the candidate; must differ from every other candidate's
-	Seed uint64 // of jitter and nonces
+	Seed uint64 // of jitter and nonces; see Unforeseen
 
 	Lease          time.Duration // whole milliseconds
 	LongestLease   time.Duration // of all candidates' leases, as this one counts on; at least Lease
@@ -98,6 +98,7 @@ type Machine struct {
 	early  time.Duration // by how much a renewal may be
 	random splitmix
 	choose func(most time.Duration) time.Duration // in place of random times; see Choose
+	secret func() uint64                          // in place of random numbers in nonces; see Unforeseen
 
 	now      time.Duration
 	role     Role

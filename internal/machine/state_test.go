@@ -21,6 +21,7 @@ var unwritten = map[string]string{
 	"usable":         "it follows from the settings",
 	"early":          "it follows from the settings",
 	"random":         "Choose takes its place",
+	"secret":         "nonces are named anew",
 	"choose":         "it belongs to whoever searches",
 	"now":            "times are written as seen from the present, which is no earlier",
 	"err":            "it is told, and decides nothing once it has stopped the machine",

@@ -2,9 +2,6 @@ package candidate
 
 import (
 	"context"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/history"
@@ -17,26 +14,11 @@ type recordedStore struct {
 	node    string
 	out     teller
 	several bool // it is several servers: see sim.OfMajority
-
-	mu   sync.Mutex
-	bids []bid // the last attempts that may stand
+	bids    sim.Bids
 }
-
-// bid is an attempt that may be granted after it was refused.
-type bid struct {
-	nonce   string
-	request uint64
-	ttl     time.Duration
-	sent    time.Duration // on the run's clock
-}
-
-// maxBids is how many attempts are remembered: more than can be under way.
-const maxBids = 16
 
 func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	if a.Stands {
-		s.stands(bid{a.Nonce, a.Request, a.TTL, s.out.time()})
-	}
+	s.bids.Stands(a, s.out.time())
 	op := s.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
 	op.Token = grant.Token
@@ -52,8 +34,8 @@ func (s *recordedStore) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 func (s *recordedStore) Release(ctx context.Context, l elector.Lease) error {
-	if l.Token == 0 { // a bid that is taken back: nothing of a lease
-		return s.Store.Release(ctx, l)
+	if l.Token == 0 {
+		return s.bids.Withdraw(ctx, s.Store, l, s.passed)
 	}
 	op := s.invoke(history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	err := s.Store.Release(ctx, l)
@@ -69,38 +51,16 @@ func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Le
 	return leader, err
 }
 
-// Watch prints what the store grants to an attempt that it had refused.
+// Watch implements elector.Store.
 func (s *recordedStore) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
-	s.Store.Watch(ctx, election, func(h elector.Hint) {
-		if b, ok := s.passed(h); ok {
-			op := s.invoke(history.Event{Call: history.Acquire, Nonce: b.nonce, Try: b.request, TTL: b.ttl, Since: history.At(b.sent)})
-			op.Since, op.Token = nil, h.Token
-			s.complete(op, nil)
-		}
-		hint(h)
-	}, ended)
+	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed), ended)
 }
 
-func (s *recordedStore) stands(b bid) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.bids) == maxBids {
-		s.bids = slices.Delete(s.bids, 0, 1)
-	}
-	s.bids = append(s.bids, b)
-}
-
-// passed is the bid that the hint says was granted, once.
-func (s *recordedStore) passed(h elector.Hint) (b bid, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.bids, func(b bid) bool { return h.Nonce == b.nonce && h.Request == b.request })
-	if i < 0 || h.Nonce == "" {
-		return b, false
-	}
-	b = s.bids[i]
-	s.bids = slices.Delete(s.bids, i, i+1)
-	return b, true
+// passed prints what the store granted to an attempt that it had refused.
+func (s *recordedStore) passed(e history.Event, token uint64) {
+	op := s.invoke(e)
+	op.Since, op.Token = nil, token
+	s.complete(op, nil)
 }
 
 // invoke prints the invocation and returns the event for its completion.

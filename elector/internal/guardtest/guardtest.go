@@ -5,7 +5,9 @@
 package guardtest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
 )
 
@@ -13,6 +15,32 @@ import (
 type Resource struct {
 	Write   func(token uint64) error
 	Highest func() (uint64, error) // nil if the guard does not tell
+}
+
+// Checked makes resources of a guard that is asked with check, and that tells the
+// largest token with highest.
+func Checked(ctx context.Context, check func(ctx context.Context, token uint64, resource string) error, highest func(resource string) (uint64, error)) func() Resource {
+	n := 0
+	return func() Resource {
+		n++
+		resource := fmt.Sprint("resource", n)
+		return Resource{
+			Write:   func(token uint64) error { return check(ctx, token, resource) },
+			Highest: func() (uint64, error) { return highest(resource) },
+		}
+	}
+}
+
+// Columned makes rows, each the resource of a guard in one of its columns: update is
+// asked to write to the row with that key, which insert made.
+func Columned(insert func(key int), update func(token uint64, key int) error) func() Resource {
+	n := 0
+	return func() Resource {
+		n++
+		key := n
+		insert(key)
+		return Resource{Write: func(token uint64) error { return update(token, key) }}
+	}
 }
 
 // T is the part of a *testing.T or a *rapid.T that is needed.

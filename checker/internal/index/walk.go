@@ -189,7 +189,7 @@ func (w *walk) complete(e *history.Event) {
 	if o == nil {
 		return
 	}
-	o.Kind, o.Completed, o.Got, o.Holder, o.Fence, o.Err = e.Kind, e.Seq, e.Token, e.Holder, e.Fence, e.Error
+	o.Kind, o.Completed, o.Got, o.Holder, o.Fence, o.Err, o.Stands = e.Kind, e.Seq, e.Token, e.Holder, e.Fence, e.Error, e.Stands
 	o.Returned = e.At + w.Slack()
 	if e.Value != "" {
 		o.Value = e.Value

@@ -148,20 +148,8 @@ func TestForgedNewsOfAGrant(t *testing.T) {
 				t.Fatalf("it believes news of %s: %+v", what, h)
 			}
 		}
-		before := s.releases.Load()
-		for i := range uint64(1000) {
-			h := news
-			h.Request += 1 + i
-			h.Token += i
-			hint(h)
-		}
-		synctest.Wait()
-		if n := s.releases.Load() - before; n > 20 {
-			t.Errorf("a thousand forged announcements made it release %d times", n)
-		}
-
 		all := asked()
-		news.Nonce, news.Request, news.Token = all[len(all)-1].Nonce, all[len(all)-1].Request, news.Token+1000
+		news.Nonce, news.Request, news.Token = all[len(all)-1].Nonce, all[len(all)-1].Request, news.Token+1
 		hint(news)
 		synctest.Wait()
 		if !e.IsLeader() {

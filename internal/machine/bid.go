@@ -17,6 +17,10 @@ type bid struct {
 	sent   time.Duration
 }
 
+// maxStray is how many leases wait to be given back, at the most, before another one
+// that nobody asked for is left to end by itself: anybody may announce one.
+const maxStray = 8
+
 // stand makes a bid of a request that was refused, if the store did.
 func (m *Machine) stand(f flight, in Input) {
 	if m.cfg.Bids && in.Stands {
@@ -35,8 +39,8 @@ func (m *Machine) passed(in Input) {
 	m.learn(in.Token)
 	switch {
 	case !stands || m.stopping || !m.competes() || believes(m.role):
-		if len(m.releases) >= m.cfg.MaxInFlight {
-			return // whatever somebody announces, no more than that is given back at a time
+		if len(m.releases) >= maxStray {
+			return
 		}
 		m.giveBack(in.Nonce, in.Token, m.now+m.cfg.Lease)
 		m.trouble(Acquire, ErrStray)

@@ -333,7 +333,7 @@ func (k *call) complete() {
 			e.Token, e.Holder = in.Token, sim.NodeOf(in.Holder)
 		}
 	case machine.Held:
-		e.Kind, e.Token, e.Holder = history.Fail, in.Token, sim.NodeOf(in.Holder)
+		e.Kind, e.Token, e.Holder, e.Stands = history.Fail, in.Token, sim.NodeOf(in.Holder), in.Stands
 		if in.Holder == "" {
 			e.Error = sim.Withheld
 		}

@@ -75,13 +75,21 @@ func (e *Election) joinEntries(x *Index) {
 			}
 		}
 	}
+	if len(e.Ops) > len(ops) {
+		e.sort()
+	}
+}
+
+// sort puts the operations on the lease in the order of their calls.
+func (e *Election) sort() {
+	slices.SortStableFunc(e.Ops, func(a, b *Op) int { return cmp.Compare(a.From, b.From) })
 }
 
 // late is a request to acquire that the store refused and granted after all, of which
 // its caller has not heard; nil if the entry is about none.
 func (x *Index) late(e *Election, ops []*Op, a *Entry) *Op {
 	for _, o := range ops {
-		if a.Call == history.Acquire && o.named(a) && o.Entry != nil && !o.Entry.Applied {
+		if a.Call == history.Acquire && o.named(a) && o.Kind == history.Fail {
 			late := x.lost(e, a)
 			late.By, late.Node, late.From, late.TTL = o.By, o.Node, o.From, o.TTL
 			return late

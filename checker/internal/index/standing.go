@@ -36,7 +36,7 @@ func (e *Election) findGranted() {
 		}
 	}
 	e.Ops = append(e.Ops, found...)
-	slices.SortStableFunc(e.Ops, func(a, b *Op) int { return cmp.Compare(a.From, b.From) })
+	e.sort()
 }
 
 // again is the same request, of which nobody knows whether it was granted later.

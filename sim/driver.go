@@ -129,6 +129,17 @@ func (d *Driver) Miss(s Stage, i int, step faults.Step, why error) {
 
 func faultID(i int) string { return fmt.Sprintf("f%d", i+1) }
 
+// Length is how long the fault with this ID should be on; false if the schedule has no
+// such fault, or one that is over at once.
+func (p Plan) Length(id string) (time.Duration, bool) {
+	for i, step := range p.Schedule {
+		if faultID(i) == id {
+			return step.For, !step.Fault.Effect().Instant
+		}
+	}
+	return 0, false
+}
+
 // broken is err unless it only says that a fault took no effect: that is for
 // the checkers to judge.
 func broken(step faults.Step, err error) error {

@@ -351,6 +351,7 @@ func (r *run) end() {
 	}
 	r.world.audit.drain(context.Background())
 	injected := r.recorder.Faults()
+	r.stalls.overruns(injected, r.plan.Length)
 	r.stalls.record(injected)
 	r.loads.record(injected)
 	r.tell("done")

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -61,16 +62,26 @@ func (s *stalls) watchStore(ctx context.Context, ping func(context.Context) erro
 	}
 }
 
-// record puts the stalls into the history, but for those of one target that a
-// fault of the schedule explains: a suspended process is held up too.
+// record puts the stalls into the history, but for what a fault of the schedule
+// explains: a suspended process is held up too.
 func (s *stalls) record(injected []history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	over := windows(injected)
-	for i, st := range s.all {
-		if !st.machine && slices.ContainsFunc(over[st.target], st.explained) {
-			continue
+	var all []stall
+	for _, st := range s.all {
+		switch {
+		case st.machine:
+			all = append(all, st)
+		case st.target == history.StoreTarget: // it may take its time to recover, too
+			if !slices.ContainsFunc(over[st.target], st.explained) {
+				all = append(all, st)
+			}
+		default:
+			all = append(all, st.beside(over[st.target], s.least)...)
 		}
+	}
+	for i, st := range all {
 		on := history.Event{
 			Kind: history.Fault, ID: fmt.Sprintf("s%d", i+1), Fault: history.StallFault, Phase: history.On,
 			At: st.from, Targets: []string{st.target}, Params: map[string]any{"lasted_ms": (st.to - st.from).Milliseconds()},
@@ -117,6 +128,48 @@ func windows(injected []history.Event) map[string][]window {
 
 // explained tells whether the stall began while the fault was on.
 func (st stall) explained(w window) bool { return st.from < w.to && w.from < st.to }
+
+// beside are the parts of the stall in which none of the faults was on, but for those
+// that are not worth a word.
+func (st stall) beside(over []window, least time.Duration) (parts []stall) {
+	slices.SortFunc(over, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	part := func(from, to time.Duration) {
+		if to > from && to-from >= least {
+			parts = append(parts, stall{target: st.target, from: from, to: to})
+		}
+	}
+	from := st.from
+	for _, w := range over {
+		part(from, min(w.from, st.to))
+		from = max(from, w.to)
+	}
+	part(from, st.to)
+	return parts
+}
+
+// overruns notes what held up a process for longer than the schedule wanted: the rest
+// was the machine's.
+func (s *stalls) overruns(injected []history.Event, planned func(id string) (time.Duration, bool)) {
+	began := map[string]history.Event{}
+	for _, e := range injected {
+		if e.Phase == history.On {
+			began[e.ID] = e
+			continue
+		}
+		on := began[e.ID]
+		length, known := planned(e.ID)
+		if !known || on.Effect == nil || !on.Effect.Holds {
+			continue
+		}
+		if rest := e.At - on.At - length; rest >= s.least {
+			s.mu.Lock()
+			for _, target := range on.Targets {
+				s.all = append(s.all, stall{target: target, from: e.At - rest, to: e.At, machine: true})
+			}
+			s.mu.Unlock()
+		}
+	}
+}
 
 // watchSelf looks whether the harness itself is held up, until ctx is done.
 func (s *stalls) watchSelf(ctx context.Context, nodes []string) {

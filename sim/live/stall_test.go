@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,7 @@ func TestStallsAreRecorded(t *testing.T) {
 	s.machine("n3", 200*time.Millisecond) // of everything: no fault on one of them explains it
 	on := history.Event{Kind: history.Fault, ID: "f1", Fault: "pause", Phase: history.On, At: time.Second, Targets: []string{"n1"}}
 	off := on
-	off.Phase, off.At = history.Off, 1900*time.Millisecond
+	off.Phase, off.At = history.Off, 1950*time.Millisecond
 	cut, mend := on, off
 	cut.ID, cut.Fault, cut.Targets, mend.ID, mend.At = "f2", "partition", []string{"n3"}, "f2", 10*time.Second
 	s.record([]history.Event{on, off, cut, mend})
@@ -41,6 +42,40 @@ func TestStallsAreRecorded(t *testing.T) {
 		}
 	}
 	want := []string{"on n2 1.7s", "off n2 2s", "on n1 8s", "on n3 8.8s", "off n1 9s", "off n3 9s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %v, want %v", got, want)
+	}
+}
+
+// A process that gets no processor when its suspension ends is held up by the machine
+// from there on, and so is one that the harness resumed late.
+func TestStallsGoOnAfterAFault(t *testing.T) {
+	const second = time.Second
+	now := 2 * second
+	recorder := history.NewRecorder(func() time.Duration { return now })
+	s := &stalls{least: second / 8, recorder: recorder}
+	s.add("n1", second+second/16) // it was resumed at 2 s, but for the time that anybody may take
+	now = 5 * second
+	s.add("n1", 2*second) // from 3 s, suspended until 4.5 s
+	var injected []history.Event
+	for i, w := range []window{{second, 2 * second}, {3 * second, 9 * second / 2}, {6 * second, 8 * second}} {
+		on := history.Event{
+			Kind: history.Fault, ID: "f" + strconv.Itoa(i+1), Fault: "pause", Phase: history.On, At: w.from,
+			Targets: []string{"n1"}, Effect: &history.Effect{Holds: true},
+		}
+		off := on
+		off.Phase, off.At, off.Effect = history.Off, w.to, nil
+		injected = append(injected, on, off)
+	}
+	planned := map[string]time.Duration{"f1": second, "f2": 3 * second / 2, "f3": second}
+	s.overruns(injected, func(id string) (time.Duration, bool) { length, ok := planned[id]; return length, ok })
+	s.record(injected)
+
+	var got []string
+	for _, e := range recorder.History(history.Header{}).Events {
+		got = append(got, string(e.Phase)+" "+e.At.String())
+	}
+	want := []string{"on 4.5s", "off 5s", "on 7s", "off 8s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}

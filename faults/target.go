@@ -53,6 +53,12 @@ func StoreNode(n int) Target { return Target{node: storeNode + strconv.Itoa(n)} 
 // IsStoreNode tells whether a target is called as one of the servers is.
 func IsStoreNode(target string) bool { return strings.HasPrefix(target, storeNode) }
 
+// Meets tells whether the two targets are called the same, or both are of the store.
+func (t Target) Meets(other Target) bool {
+	ofStore := func(t Target) bool { return t.role == roleStore || t.role == roleNode && IsStoreNode(t.node) }
+	return t == other || ofStore(t) && ofStore(other)
+}
+
 // StoreNodes are the servers, counted from 0, that the targets of a fault mean,
 // if the store has so many of them.
 func StoreNodes(targets []string, of int) ([]int, error) {

@@ -30,20 +30,31 @@ type Driver struct {
 var _ sim.Stage = (*Driver)(nil)
 
 // Drive returns once every fault of the schedule is off again. After ctx is
-// done nothing more is put on. The error is that of a world which could not do
-// what it was asked to.
+// done nothing more is put on. A step waits for those before it on the same target
+// that should be over by then: where a world is slow to heal, faults that follow each
+// other still do. The error is that of a world which could not do what it was asked to.
 func (d *Driver) Drive(ctx context.Context, s faults.Schedule) error {
 	begin := time.Now()
 	errs := make([]error, len(s))
 	one := sim.Driver{Seed: d.Seed, Patience: d.Patience, Report: d.Report}
 	var steps sync.WaitGroup
-	for i, step := range s.Sorted() {
+	sorted := s.Sorted()
+	over := make([]chan struct{}, len(s))
+	for i, step := range sorted {
 		at := begin.Add(step.At)
 		if d.Late != nil {
 			at = at.Add(d.Late())
 		}
+		over[i] = make(chan struct{})
 		steps.Go(func() {
-			if Sleep(ctx, time.Until(at)) {
+			defer close(over[i])
+			due := Sleep(ctx, time.Until(at))
+			for j, before := range sorted[:i] {
+				if before.End() <= step.At && before.Target.Meets(step.Target) {
+					<-over[j]
+				}
+			}
+			if due && ctx.Err() == nil {
 				errs[i] = one.Step(ctx, d, i, step)
 			} else {
 				one.Miss(d, i, step, sim.ErrStopped)

@@ -193,6 +193,27 @@ func TestDriverStampsAndHolds(t *testing.T) {
 	})
 }
 
+// Where a world is slow to heal, a fault does not begin before the one before it on the
+// same target is over; one that should begin during it does, and so does one elsewhere.
+func TestDriverKeepsTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage("n1")
+		s.fake.take["launch"] = 12 * sec
+		err := s.Drive(t.Context(), faults.Schedule{
+			crash(sec, 3*sec, faults.Node("n2")), cut(2*sec, sec, faults.Node("n2")),
+			crash(10*sec, 3*sec, faults.Node("n2")), cut(11*sec, sec, faults.Node("n3")),
+		})
+		s.expect(t, err, "", []string{
+			"1s kill n2", "2s cut n2", "4s mend n2", "5s launch n2", "11s cut n3", "13s mend n3", "17s kill n2", "21s launch n2",
+		}, []string{
+			"1s f1 crash on [n2]", "2s f2 partition on [n2]", "4s f2 partition off [n2] since 3s effective true: n2 cut",
+			"11s f4 partition on [n3]", "13s f4 partition off [n3] since 12s effective true: n3 cut",
+			"17s f1 crash off [n2] since 2s effective true: n2 kill",
+			"17s f3 crash on [n2]", "33s f3 crash off [n2] since 18s effective true: n2 kill",
+		})
+	})
+}
+
 // What is over at once is not held and not healed; its event off comes after
 // the act.
 func TestDriverInstantFault(t *testing.T) {

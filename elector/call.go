@@ -47,8 +47,8 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 	if r.Call == machine.Acquire {
 		var g Grant
 		g, err = s.e.store.Acquire(ctx, Attempt{
-			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Floor: r.Floor, Priority: cfg.Priority,
-			Value: r.Value, Version: r.Version,
+			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Floor: r.Floor, Stands: r.Stands,
+			Priority: cfg.Priority, Value: r.Value, Version: r.Version,
 		})
 		in.Token, in.Waiters = g.Token, g.Waiters
 		return msg
@@ -59,7 +59,7 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 	}
 	if r.Call == machine.Renew {
 		err = s.e.store.Renew(ctx, lease)
-	} else {
+	} else { // a bid, too: it has no token
 		err = s.e.store.Release(ctx, lease)
 	}
 	return msg
@@ -77,8 +77,10 @@ func outcome(in *machine.Input, call machine.Call, err error) *HeldError {
 		in.Result, in.Err = machine.Fatal, err
 	case call == machine.Acquire && errors.As(err, &held):
 		in.Result, in.Holder, in.Token = machine.Held, held.Holder, held.Token
-		in.Remaining, in.Waiters, in.Longest = held.Remaining, held.Waiters, held.Longest
+		in.Remaining, in.Waiters, in.Longest, in.Stands = held.Remaining, held.Waiters, held.Longest, held.Stands
 		return held
+	case call == machine.Withdraw && errors.As(err, &held):
+		in.Result, in.Token = machine.Held, held.Token
 	case call != machine.Acquire && errors.Is(err, ErrNotHeld):
 		in.Result = machine.NotHeld
 	default:

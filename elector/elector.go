@@ -62,16 +62,21 @@ func New(store Store, cfg Config) (*Elector, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	var seed [8]byte
-	_, _ = rand.Read(seed[:]) // never fails: it ends the program instead
 	e := &Elector{
 		store: store,
 		cfg:   cfg,
 		id:    cfg.ID + "/" + strings.ToLower(rand.Text()[:12]),
-		seed:  binary.LittleEndian.Uint64(seed[:]),
+		seed:  unforeseen(),
 	}
 	e.setState(StateStopped)
 	return e, nil
+}
+
+// unforeseen is a number that nobody can foresee.
+func unforeseen() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // ID is the candidate's whole identity: Config.ID, a slash and a random part
@@ -310,7 +315,7 @@ func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
 // start begins to compete. There is no session if ctx is done already.
 func (e *Elector) start(ctx context.Context, work workKind) (s *session, err error) {
 	apart(func() {
-		s, err = e.open(ctx, work, e.cfg.Once)
+		s, err = e.open(ctx, work, e.cfg.Once, false)
 		switch {
 		case err == nil:
 			s.begin(ctx)
@@ -324,8 +329,7 @@ func (e *Elector) start(ctx context.Context, work workKind) (s *session, err err
 // startCampaign begins to compete for one term, which is its own.
 func (e *Elector) startCampaign(ctx context.Context, single bool) (s *session, err error) {
 	apart(func() {
-		if s, err = e.open(ctx, noWork, true); err == nil {
-			s.single = single
+		if s, err = e.open(ctx, noWork, true, single); err == nil {
 			s.begin(context.WithoutCancel(ctx))
 		}
 	})
@@ -345,7 +349,7 @@ func apart(f func()) {
 
 // open makes the session, if no other one is active; else the error is ErrActive.
 // One that is about to end is waited for, or the error is that of ctx.
-func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session, error) {
+func (e *Elector) open(ctx context.Context, work workKind, once, single bool) (*session, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -353,7 +357,7 @@ func (e *Elector) open(ctx context.Context, work workKind, once bool) (*session,
 		e.mu.Lock()
 		last := e.active
 		if last == nil {
-			s := e.newSession(work, once)
+			s := e.newSession(work, once, single)
 			e.active = s
 			e.mu.Unlock()
 			return s, nil

@@ -38,7 +38,7 @@ type session struct {
 	ending atomic.Bool   // no further term will begin
 	closed chan struct{} // shared; closed after everything
 
-	single  bool          // stops when it is refused
+	single  bool          // immutable: it stops when it is refused
 	refused *HeldError    // why it did
 	look    time.Duration // for better candidates, at the earliest
 
@@ -57,7 +57,7 @@ type session struct {
 	watcher     watcher
 }
 
-func (e *Elector) newSession(work workKind, once bool) *session {
+func (e *Elector) newSession(work workKind, once, single bool) *session {
 	var onStopped func(*Term, Reason)
 	if work == callbackWork {
 		onStopped = e.cfg.OnStopped
@@ -67,15 +67,16 @@ func (e *Elector) newSession(work workKind, once bool) *session {
 	}
 	e.sessions++
 	cfg := e.cfg.machine()
-	cfg.ID, cfg.Once = e.id, once
+	cfg.ID, cfg.Once, cfg.Bids = e.id, once, !single
 	cfg.Seed = e.seed + e.sessions
 	cfg.Floor, cfg.FirstRequest = e.floor, e.lastRequest
 	cfg.LongestLease = max(cfg.LongestLease, e.longest)
 	s := &session{
-		e: e, clock: e.cfg.Clock, work: work, once: once, onStopped: onStopped,
+		e: e, clock: e.cfg.Clock, work: work, once: once, single: single, onStopped: onStopped,
 		machine: machine.New(cfg),
 		closed:  make(chan struct{}),
 	}
+	s.machine.Unforeseen(unforeseen)
 	if work != callbackWork {
 		s.terms = make(chan *Term, 1)
 	}
@@ -185,11 +186,17 @@ func (s *session) leaving() bool {
 
 func (s *session) hint(h Hint) machine.Input {
 	kind := machine.HintReleased
-	if h.Kind == HintGranted {
+	switch {
+	case h.Kind == HintGranted && h.Nonce != "" && h.To == s.e.id:
+		kind = machine.HintPassed
+	case h.Kind == HintGranted:
 		kind = machine.HintGranted
 	}
 	s.watcher.heard(h.Token)
-	return machine.Input{Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters, RoundTrip: s.roundTrip}
+	return machine.Input{
+		Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters, RoundTrip: s.roundTrip,
+		Nonce: h.Nonce, Request: h.Request,
+	}
 }
 
 // step lets the machine decide on one message, and on what follows from it at

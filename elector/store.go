@@ -24,6 +24,10 @@ type Store interface {
 	// held with that nonce, the same call returns the same token and the lease
 	// lasts a.TTL again from then on. If somebody else holds the lease the
 	// error is a *HeldError.
+	//
+	// A store may keep a refused attempt with a.Stands as a bid, and says so in
+	// HeldError.Stands. As long as the candidate watches the election, a release may
+	// grant the lease to it, as if a had been sent once more; it is told with a hint.
 	Acquire(ctx context.Context, a Attempt) (Grant, error)
 
 	// Renew makes the lease last l.TTL from now on, if it is still exactly
@@ -32,7 +36,9 @@ type Store interface {
 	Renew(ctx context.Context, l Lease) error
 
 	// Release ends the lease if it is still exactly this one, and wakes those
-	// who wait for it. Otherwise the error is ErrNotHeld.
+	// who wait for it. Otherwise the error is ErrNotHeld. Where l.Token is 0 it takes
+	// the bid of l.Nonce back; if the lease was granted to it before, the error is a
+	// *HeldError with its token.
 	Release(ctx context.Context, l Lease) error
 
 	// Leader tells who holds the lease of the election, for those who do not
@@ -67,6 +73,7 @@ type Attempt struct {
 	TTL      time.Duration // whole milliseconds
 	Longest  time.Duration // how long any lease of the election may last, as the candidate counts on; no shorter than TTL; 0: TTL
 	Floor    uint64        // the highest token the candidate knows of, in case the store lost count
+	Stands   bool          // if it is refused it may be kept as a bid
 	Priority int           // Config.Priority, for Roster
 	Value    string        // what the leader publishes from the grant on
 	Version  uint64        // of Value
@@ -123,7 +130,9 @@ type Hint struct {
 	Token     uint64        // of the term that ended or began, or in which something was published
 	Remaining time.Duration // HintGranted: how long the lease lasts; HintReleased: how long only To gets it
 	Waiters   int           // how many were listening, if the store can tell
-	To        string        // HintReleased: the candidate that it is handed over to, or that may ask first if Remaining is 0; empty if it is anybody's
+	To        string        // HintReleased: the candidate that it is handed over to, or that may ask first if Remaining is 0; empty if it is anybody's. HintGranted: as Nonce
+	Nonce     string        // HintGranted: of the bid of To that it was granted to; empty if it was asked for
+	Request   uint64        // HintGranted: of that bid
 }
 
 // ErrNotHeld is the answer to a renewal or release of a lease that is over:
@@ -138,6 +147,7 @@ type HeldError struct {
 	Remaining time.Duration // until it ends unless it is renewed; counted from the store's answer
 	Waiters   int           // how many listen for the lease's end, if the store can tell
 	Longest   time.Duration // how long any lease of the election may last, as the store knows; 0: it does not
+	Stands    bool          // the attempt is kept as a bid
 
 	// Repaired says what was wrong with the lease and what the store did about
 	// it: a lease without a time to live, say, would have blocked the election

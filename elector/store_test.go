@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -99,6 +101,90 @@ func TestNamedHasAHeadStart(t *testing.T) {
 		}
 		b.resign(term)
 	})
+}
+
+// News of a grant counts if it names the very request that was refused last, which
+// nobody can foresee; and until a renewal is refused at the latest.
+func TestForgedNewsOfAGrant(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		term := b.campaign(b.elector("a"))
+		s, gate := &store{Store: b.store.Store}, make(chan struct{})
+		s.held = func(held *elector.HeldError) { held.Stands = true }
+		s.renew = func(context.Context) error {
+			<-gate
+			return nil
+		}
+		e := b.on(s, "b", func(cfg *elector.Config) { cfg.OnStarted = untilDone })
+		stop := b.run(e)
+		time.Sleep(40 * time.Second) // refused several times
+		asked := func() []elector.Attempt {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return slices.Clone(s.attempts)
+		}
+		hint, attempts := s.hint, asked()
+		if len(attempts) < 3 {
+			t.Fatalf("%d attempts", len(attempts))
+		}
+		last := attempts[len(attempts)-1]
+		if foreseen(t, attempts[0].Nonce, attempts[1].Nonce) {
+			t.Errorf("nonce %s was to be foreseen from %s", attempts[1].Nonce, attempts[0].Nonce)
+		}
+		news := elector.Hint{Kind: elector.HintGranted, Token: term.Token() + 1, Remaining: 15 * time.Second, To: e.ID(), Nonce: last.Nonce, Request: last.Request}
+		for what, forge := range map[string]func(h *elector.Hint){
+			"an attempt of before":   func(h *elector.Hint) { h.Nonce, h.Request = attempts[0].Nonce, attempts[0].Request },
+			"a request of before":    func(h *elector.Hint) { h.Request = attempts[0].Request },
+			"a request to come":      func(h *elector.Hint) { h.Request++ },
+			"another nonce":          func(h *elector.Hint) { h.Nonce = attempts[0].Nonce },
+			"somebody else":          func(h *elector.Hint) { h.To = "b" },
+			"no nonce":               func(h *elector.Hint) { h.Nonce = "" },
+			"a release, not a grant": func(h *elector.Hint) { h.Kind = elector.HintReleased },
+		} {
+			h := news
+			forge(&h)
+			hint(h)
+			synctest.Wait()
+			if e.IsLeader() {
+				t.Fatalf("it believes news of %s: %+v", what, h)
+			}
+		}
+		all := asked()
+		news.Nonce, news.Request, news.Token = all[len(all)-1].Nonce, all[len(all)-1].Request, news.Token+1
+		hint(news)
+		synctest.Wait()
+		if !e.IsLeader() {
+			t.Error("it does not believe the news of its own request")
+		}
+		close(gate)
+		synctest.Wait()
+		if e.IsLeader() {
+			t.Error("it believes although its renewal was refused")
+		}
+		b.resign(term)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// foreseen tells whether a nonce is one of the next numbers of SplitMix64, which shows
+// its whole state in each.
+func foreseen(t *testing.T, nonce, next string) bool {
+	t.Helper()
+	number := func(nonce string) uint64 {
+		n, err := strconv.ParseUint(nonce[strings.LastIndexByte(nonce, '/')+1:], 36, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	state := func(z uint64) uint64 {
+		z = (z ^ z>>31 ^ z>>62) * 0x319642b2d24d8ec3
+		z = (z ^ z>>27 ^ z>>54) * 0x96de1b173f119089
+		return z ^ z>>30 ^ z>>60
+	}
+	steps := (state(number(next)) - state(number(nonce))) * 0xf1de83e19937733d // by the generator's step
+	return steps < 1000
 }
 
 // Calls that hang in the library in spite of their contexts hang alone: the

@@ -130,6 +130,7 @@ type Event struct {
 	Holder string        `json:"holder,omitempty"`
 	Value  string        `json:"value,omitempty"`
 	Fence  uint64        `json:"fence,omitempty"`
+	Stands bool          `json:"stands,omitempty"` // it was refused, and may be granted yet
 	Error  string        `json:"error,omitempty"`
 
 	// Applied is set on audit events: did the call change the lease?
@@ -142,7 +143,8 @@ type Event struct {
 
 	// Faults. Effective is set with phase off: did the fault demonstrably take
 	// effect, and by what Evidence? Between Since and At of that event it was
-	// certainly in force. Shorten is set where the fault shortened the time to
+	// certainly in force; that of an invocation is when it was sent, if it was refused
+	// then and is granted now. Shorten is set where the fault shortened the time to
 	// live of every lease in the store by so much; Void where it may have
 	// removed leases from the store. Params is for people.
 	ID        string         `json:"id,omitempty"`

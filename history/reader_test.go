@@ -33,7 +33,7 @@ func full() *history.History {
 			{Seq: 5, At: 7, Kind: history.Extended, Node: "n1", Token: 3, Until: history.At(9)},
 			{Seq: 6, At: 8, Kind: history.Deposed, Node: "n1", Token: 3, Why: history.Expired},
 			{Seq: 7, At: 9, Kind: history.Invoke, Node: "n1", Op: 2, Call: history.Write, Value: "<v>\u2028\n", Token: 3},
-			{Seq: 8, At: 9, Kind: history.Fail, Node: "n1", Op: 2, Call: history.Write, Fence: 4, Holder: "n2"},
+			{Seq: 8, At: 9, Kind: history.Fail, Node: "n1", Op: 2, Call: history.Write, Fence: 4, Holder: "n2", Stands: true},
 			{Seq: 9, At: 9, Kind: history.Info, Node: "n1", Op: 3, Error: "time-out"},
 			{Seq: 10, At: 9, Kind: history.Audit, Call: history.Renew, Nonce: "x", Applied: history.Bool(false)},
 			{Seq: 11, At: 9, Kind: history.Fault, ID: "f1", Fault: "store-clock-jump", Phase: history.On, Targets: []string{history.StoreTarget},

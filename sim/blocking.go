@@ -95,7 +95,7 @@ func Completion(op history.Event, err error) history.Event {
 	switch {
 	case err == nil:
 	case errors.As(err, &held):
-		op.Kind, op.Holder, op.Token = history.Fail, NodeOf(held.Holder), held.Token
+		op.Kind, op.Holder, op.Token, op.Stands = history.Fail, NodeOf(held.Holder), held.Token, held.Stands
 		if held.Withheld != "" {
 			op.Error = Withheld
 		}

@@ -117,6 +117,8 @@ type recordKey struct {
 	call  history.Call
 	nonce string
 	try   uint64
+
+	applied bool
 }
 
 func indexed(h *history.History) *index {
@@ -259,7 +261,7 @@ func (x *index) join() {
 	x.entry, x.called = map[recordKey]int{}, map[int]*call{}
 	for i := range x.h.Events {
 		e := &x.h.Events[i]
-		k := recordKey{e.Call, e.Nonce, e.Try}
+		k := recordKey{e.Call, e.Nonce, e.Try, e.Applied != nil && *e.Applied}
 		if _, ok := x.entry[k]; e.Kind == history.Audit && e.Nonce != "" && !ok {
 			x.entry[k] = i
 		}
@@ -274,10 +276,17 @@ func (x *index) join() {
 // entryOf is the place of the call's entry in the store's own record; -1 if
 // there is none.
 func (x *index) entryOf(c *call) int {
-	if n, ok := x.entry[recordKey{c.in.Call, c.in.Nonce, c.in.Try}]; ok {
-		return n
+	for _, applied := range []bool{true, false} { // of one that stood there may be both
+		if n, ok := x.entry[recordKey{c.in.Call, c.in.Nonce, c.in.Try, applied}]; ok && c.mayHave(applied) {
+			return n
+		}
 	}
 	return -1
+}
+
+// mayHave tells whether the call may be one that changed the lease, or did not.
+func (c *call) mayHave(applied bool) bool {
+	return c.out.Kind == history.Info || applied == (c.out.Kind == history.Ok)
 }
 
 // callOf is the call of an entry, if its caller knows that it took effect.
@@ -286,6 +295,6 @@ func (x *index) callOf(entry int) *call { return x.called[entry] }
 // without drops a call and its entry.
 func (e *edit) without(c *call) {
 	e.drop(func(y *history.Event) bool {
-		return y.Op == c.in.Op || y.Kind == history.Audit && y.Call == c.in.Call && y.Nonce == c.in.Nonce && y.Try == c.in.Try
+		return y.Op == c.in.Op || y.Kind == history.Audit && y.Call == c.in.Call && y.Nonce == c.in.Nonce && y.Try == c.in.Try && c.mayHave(y.Applied != nil && *y.Applied)
 	})
 }

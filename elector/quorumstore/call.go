@@ -95,7 +95,7 @@ func (c *call) request(r *quorum.Request) (what string, do func(context.Context,
 	switch r.Ask {
 	case quorum.AskGrant:
 		in := c.attempt
-		in.Floor = r.Floor
+		in.Floor, in.Stands = r.Floor, false // what one node says is no grant
 		return "acquire", acquires(in)
 	case quorum.AskMend:
 		l := &c.lease

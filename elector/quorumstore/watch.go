@@ -119,6 +119,7 @@ func (w *watch) heard(n int, h elector.Hint) {
 		return
 	}
 	h.Waiters = w.nodes.Waiters(h.Waiters)
+	h.Nonce = "" // one node has granted it
 	news := false
 	switch h.Kind {
 	case elector.HintReleased:

@@ -10,6 +10,12 @@
 // and a late renewal or release of an earlier term does nothing, because the
 // lease's value names id, nonce and token. No command carries a client's time.
 //
+// The attempt that was refused last stands as a bid: Release passes the lease on to
+// it, in the same script, if it is young enough and its candidate listens, and
+// announces that. So a user who may read the keys of an election and publish on its
+// channel can make a waiting candidate believe that it leads, until its first renewal
+// is refused.
+//
 // # What it does not guarantee
 //
 // Redis replicates asynchronously, and its lease is only as durable as its

@@ -144,8 +144,8 @@ func (s *Store) parted(err error, witnessed bool) bool {
 // names are the keys that the scripts of an election get, and its channel. They
 // are the same for every call, so they are made once.
 type names struct {
-	acquire, renew, release []string
-	guard, channel          string
+	acquire, renew, release, withdraw []string
+	guard, channel                    string
 
 	epoch atomic.Uint64 // of the store, at the last renewal that looked, and one more; 0: none has
 	at    atomic.Int64  // when that was, in nanoseconds since began
@@ -193,10 +193,12 @@ func (s *Store) newNames(election string) *names {
 	}
 	lease, counter, guard, candidates, terms, audit := all[0], all[1], all[2], all[3], all[4], all[5]
 	witness := s.witnessOf(k)
-	lists := []string{lease, counter, guard, candidates, terms, witness, audit, lease, guard, audit, lease, guard, candidates, terms, audit}
-	n := &names{acquire: lists[:7], renew: lists[7:10], release: lists[10:], guard: guard, channel: all[6]}
+	lists := []string{
+		lease, counter, guard, candidates, terms, witness, audit, lease, guard, audit, lease, guard, candidates, terms, counter, audit, lease, candidates,
+	}
+	n := &names{acquire: lists[:7], renew: lists[7:10], release: lists[10:16], withdraw: lists[16:], guard: guard, channel: all[6]}
 	if !s.audit {
-		n.acquire, n.renew, n.release = n.acquire[:6], n.renew[:2], n.release[:4]
+		n.acquire, n.renew, n.release = n.acquire[:6], n.renew[:2], n.release[:5]
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -47,6 +48,9 @@ type listener struct {
 	open     bool                // connected: no further connection
 	over     bool
 	leavable bool        // the user may unsubscribe, as far as is known
+	beacon   string      // a channel of its own, on which nobody publishes anything
+	bids     bool        // it was asked to listen there
+	lit      bool        // the server has said that it listens there
 	lonely   *time.Timer // ends it when nobody has come back; nil: somebody is there
 	conns    []net.Conn  // opened for it
 	ctx      context.Context
@@ -70,6 +74,7 @@ func newListener(s *Store, c *client) *listener {
 		pingEvery: s.pingEvery, patience: s.opts.ReadTimeout,
 		watches: make(map[string][]*watch), writing: true, leavable: true,
 	}
+	l.beacon = s.prefix + "here:" + rand.Text()
 	// It ends with its last watch, not with the one that came first.
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(context.Background(), listenerKey{}, l))
 	l.sub = c.Subscribe(l.ctx) // no channel yet: no I/O
@@ -90,7 +95,22 @@ func (l *listener) add(w *watch) bool {
 	l.rest()
 	l.watches[w.channel] = append(l.watches[w.channel], w)
 	l.ask(&request{kind: "subscribe", watch: w, name: w.channel})
+	if !l.bids { // second: a cluster's client connects to the node of the first one's election
+		l.bids = true
+		l.ask(&request{kind: "subscribe", name: l.beacon})
+	}
 	return true
+}
+
+// shines is the beacon, if the server knows that the connection listens there and to
+// the channel.
+func (l *listener) shines(channel string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || !l.lit || !slices.ContainsFunc(l.watches[channel], func(w *watch) bool { return w.there }) {
+		return ""
+	}
+	return l.beacon
 }
 
 // leave ends what the watch began. Some time after the last one the connection is
@@ -355,6 +375,13 @@ func (l *listener) answered(kind, name string) error {
 	if len(l.sent) == 0 || l.sent[0].kind != kind || l.sent[0].name != name {
 		return fmt.Errorf("redisstore: the answer to %s %q came unasked", kind, name)
 	}
+	if r := l.sent[0]; kind == "subscribe" {
+		if r.watch != nil {
+			r.watch.there = true
+		} else {
+			l.lit = true
+		}
+	}
 	l.sent = l.sent[1:]
 	return nil
 }
@@ -370,6 +397,9 @@ func (l *listener) refused(err error) error {
 	l.sent = l.sent[1:]
 	switch r.kind {
 	case "subscribe": // it is refused to this one
+		if r.watch == nil { // nobody bids, then
+			return nil
+		}
 		if l.remove(r.watch) {
 			r.watch.end(err)
 		}

@@ -42,8 +42,8 @@ func tokenOf(v any) (uint64, bool) {
 	}
 }
 
-// grantOf reads acquire's reply.
-func grantOf(election string, reply any) (elector.Grant, error) {
+// grantOf reads acquire's reply. A refused attempt with a beacon stands.
+func grantOf(election string, reply any, beacon bool) (elector.Grant, error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) < 3 {
 		return elector.Grant{}, shapeError("acquire", election, reply)
@@ -57,6 +57,7 @@ func grantOf(election string, reply any) (elector.Grant, error) {
 		}
 	case ok && fine && applied == 0 && len(fields) == 7:
 		if held := heldOf(token, fields[2:]); held != nil {
+			held.Stands = beacon && token > 0 && held.Repaired == "" && held.Withheld == ""
 			return elector.Grant{}, held
 		}
 	}

@@ -24,15 +24,16 @@ func newScript(text string) script {
 
 // scripts are the scripts of one store.
 type scripts struct {
-	acquire, renew, release, leader, candidates, create, retire, drain script
+	acquire, renew, release, withdraw, leader, candidates, create, retire, drain script
 }
 
 func newScripts() scripts {
 	return scripts{
-		acquire: newScript(texts.Acquire()),
-		renew:   newScript(texts.Renew()),
-		release: newScript(texts.Release()),
-		leader:  newScript(texts.Leader()),
+		acquire:  newScript(texts.Acquire()),
+		renew:    newScript(texts.Renew()),
+		release:  newScript(texts.Release()),
+		withdraw: newScript(texts.Withdraw()),
+		leader:   newScript(texts.Leader()),
 
 		candidates: newScript(texts.Candidates()),
 		create:     newScript(texts.Create()),

@@ -193,7 +193,11 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	}
 	for {
 		n := s.names(a.Election)
-		args := []any{a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest}
+		beacon := ""
+		if a.Stands {
+			beacon = s.hub.beacon(n.channel)
+		}
+		args := []any{a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest, beacon}
 		if a.Version > 0 {
 			args = append(args, a.Version, a.Value)
 		}
@@ -204,7 +208,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		if err != nil {
 			return elector.Grant{}, judge("acquire", a.Election, err)
 		}
-		return grantOf(a.Election, reply)
+		return grantOf(a.Election, reply, beacon != "")
 	}
 }
 
@@ -250,13 +254,32 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 		return err
 	}
 	n, nonce := s.names(l.Election), escape(l.Nonce)
+	if l.Token == 0 {
+		return s.withdraw(ctx, n, l, nonce)
+	}
 	reply, err := s.run(ctx, &s.scripts.release, n.release,
 		leaseValue(l, nonce), n.channel, nonce, l.Request, strconv.FormatUint(l.Token, 10), l.To, l.Reserve.Milliseconds(), l.ID,
-		l.TTL.Milliseconds(), l.Priority, max(l.Longest, l.TTL).Milliseconds())
+		l.TTL.Milliseconds(), l.Priority, max(l.Longest, l.TTL).Milliseconds(), s.protect)
 	if err != nil {
 		return judge("release", l.Election, err)
 	}
 	return appliedOf("release", l.Election, reply)
+}
+
+// withdraw takes a bid back.
+func (s *Store) withdraw(ctx context.Context, n *names, l elector.Lease, nonce string) error {
+	reply, err := s.run(ctx, &s.scripts.withdraw, n.withdraw, l.ID, nonce)
+	if err != nil {
+		return judge("withdraw", l.Election, err)
+	}
+	switch token, ok := tokenOf(reply); {
+	case !ok:
+		return shapeError("withdraw", l.Election, reply)
+	case token > 0:
+		return &elector.HeldError{Holder: l.ID, Token: token}
+	default:
+		return elector.ErrNotHeld
+	}
 }
 
 // Leader is [elector.Store.Leader]. Remaining is 0 for a lease without a time

@@ -40,6 +40,19 @@ func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hi
 	context.AfterFunc(ctx, func() { l.leave(w) })
 }
 
+// beacon is the channel by whose listeners a server knows that a watch of the channel
+// lives. It is empty if there is none, or if it is not known whether the server knows
+// of both.
+func (h *hub) beacon(channel string) string {
+	h.mu.Lock()
+	l := h.listener
+	h.mu.Unlock()
+	if l == nil {
+		return ""
+	}
+	return l.shines(channel)
+}
+
 // watch is one call of Watch.
 type watch struct {
 	ctx      context.Context
@@ -47,6 +60,7 @@ type watch struct {
 	channel  string
 	hint     func(elector.Hint) // called by the listener, with its lock
 	ended    func(error)
+	there    bool // the server has said so; guarded by the listener
 }
 
 // end tells why the watch has ended. The listener does not know it any more.
@@ -89,29 +103,40 @@ func (h *hub) end() {
 }
 
 // parseHint reads what the scripts publish: "released TOKEN", perhaps with
-// "MILLISECONDS ID", "granted TOKEN MILLISECONDS" or "published TOKEN". Anything else
-// is somebody else's.
+// "MILLISECONDS ID", "granted TOKEN MILLISECONDS", with "REQUEST NONCE ID" if the lease
+// was passed on to a bid, or "published TOKEN". Anything else is somebody else's.
 func parseHint(text string) (elector.Hint, bool) {
-	parts := strings.SplitN(text, " ", 4)
-	var numbers [2]uint64
-	for i := range min(len(parts)-1, len(numbers)) {
-		n, err := strconv.ParseUint(parts[i+1], 10, 64)
+	kind, rest, _ := strings.Cut(text, " ")
+	fields := 3
+	if kind == "granted" {
+		fields = 5
+	}
+	parts := strings.SplitN(rest, " ", fields)
+	var numbers [3]uint64
+	for i := range min(len(parts), fields/2+1) {
+		n, err := strconv.ParseUint(parts[i], 10, 64)
 		if err != nil {
 			return elector.Hint{}, false
 		}
 		numbers[i] = n
 	}
-	span := time.Duration(numbers[1]) * time.Millisecond
-	switch kind := parts[0]; {
-	case kind == "released" && len(parts) == 2:
-		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0]}, true
-	case kind == "released" && len(parts) == 4 && parts[3] != "":
-		return elector.Hint{Kind: elector.HintReleased, Token: numbers[0], To: parts[3], Remaining: span}, true
-	case kind == "published" && len(parts) == 2:
-		return elector.Hint{Kind: elector.HintPublished, Token: numbers[0]}, true
-	case kind == "granted" && len(parts) == 3:
-		return elector.Hint{Kind: elector.HintGranted, Token: numbers[0], Remaining: span}, true
+	h := elector.Hint{Kind: elector.HintReleased, Token: numbers[0], Remaining: time.Duration(numbers[1]) * time.Millisecond}
+	switch {
+	case kind == "released" && len(parts) == 1:
+	case kind == "released" && len(parts) == 3 && parts[2] != "":
+		h.To = parts[2]
+	case kind == "granted" && len(parts) == 2:
+		h.Kind = elector.HintGranted
+	case kind == "granted" && len(parts) == 5 && parts[4] != "":
+		nonce, err := unescape(parts[3])
+		if err != nil || nonce == "" {
+			return elector.Hint{}, false
+		}
+		h.Kind, h.Request, h.Nonce, h.To = elector.HintGranted, numbers[2], nonce, parts[4]
+	case kind == "published" && len(parts) == 1:
+		h.Kind = elector.HintPublished
 	default:
 		return elector.Hint{}, false
 	}
+	return h, true
 }

@@ -60,9 +60,22 @@ func (m *Machine) tryNew() {
 		return
 	}
 	m.attempt.count++
-	m.attempt.nonce = m.cfg.ID + "/" + strconv.FormatUint(m.attempt.count, 10) + "/" + strconv.FormatUint(m.random.next(), 36)
+	m.attempt.nonce = m.cfg.ID + "/" + strconv.FormatUint(m.attempt.count, 10) + "/" + strconv.FormatUint(m.another(), 36)
 	m.become(Candidate)
 	m.acquire()
+}
+
+// Unforeseen makes the machine ask f for what makes its nonces differ. Where others can
+// announce, too, nobody may foresee it: who knows a bid's nonce can forge the news that
+// the lease was passed on to it.
+func (m *Machine) Unforeseen(f func() uint64) { m.secret = f }
+
+// another is a number for a nonce.
+func (m *Machine) another() uint64 {
+	if m.secret != nil {
+		return m.secret()
+	}
+	return m.random.next()
 }
 
 // tryAgain repeats an attempt whose outcome is open. It keeps the nonce: if an
@@ -79,7 +92,7 @@ func (m *Machine) acquire() {
 	m.attempt.missed = 0
 	m.attempt.lastSent = m.now
 	m.send(Request{
-		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor,
+		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Stands: m.cfg.Bids,
 		Value: m.cfg.Value, Version: m.cfg.version(), Timeout: m.cfg.RequestTimeout,
 	}, 0)
 }
@@ -107,6 +120,9 @@ func (m *Machine) granted(f flight, in Input, open bool) {
 	larger := in.Token > m.floor
 	m.floor = max(m.floor, in.Token)
 	if !open {
+		if m.bid.nonce == f.nonce {
+			m.bid = bid{} // it was granted, and is given back
+		}
 		m.giveBack(f.nonce, in.Token, m.now+m.cfg.Lease)
 		m.trouble(Acquire, ErrStray)
 		return
@@ -150,6 +166,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 		return // news of yesterday: a later request will tell
 	}
 	m.attempt.nonce = ""
+	m.stand(f, in)
 	if m.stopping {
 		m.become(Stopped)
 		return

@@ -328,3 +328,15 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+// However many leases somebody announces that nobody asked for, only some are given back.
+func TestStrayNewsIsBounded(t *testing.T) {
+	m := New(Config{ID: "n1", Bids: true}.WithDefaults())
+	m.Step(0, Input{Kind: Start})
+	for i := range uint64(1000) {
+		m.Step(time.Millisecond, Input{Kind: HintPassed, Nonce: "n1/1/x", Request: i, Token: i + 1})
+	}
+	if n := len(m.releases); n != maxStray {
+		t.Errorf("%d are given back, want %d", n, maxStray)
+	}
+}

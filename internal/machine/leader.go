@@ -42,6 +42,7 @@ func (m *Machine) elect(f flight, token uint64) {
 	}
 	m.term.tick = f.sent
 	m.schedule()
+	m.bid = bid{}
 	m.become(Leader)
 	m.emit(Transition{Kind: Elected, Token: token, Until: m.term.deadline})
 	m.see(Input{Holder: m.cfg.ID, Token: token, Remaining: m.term.deadline - m.now})

@@ -32,7 +32,7 @@ const Never = time.Duration(math.MaxInt64)
 // relations between the durations are the business of elector.Config.
 type Config struct {
 	ID   string // the candidate; must differ from every other candidate's
-	Seed uint64 // of jitter and nonces
+	Seed uint64 // of jitter and nonces; see Unforeseen
 
 	Lease          time.Duration // whole milliseconds
 	LongestLease   time.Duration // of all candidates' leases, as this one counts on; at least Lease
@@ -45,6 +45,7 @@ type Config struct {
 
 	MaxInFlight int  // requests without an answer, those given up included; 0 means 8
 	Once        bool // stop after one term
+	Bids        bool // a refused attempt stands as a bid; see bid
 
 	Value string // that each term begins with; may be empty
 
@@ -97,6 +98,7 @@ type Machine struct {
 	early  time.Duration // by how much a renewal may be
 	random splitmix
 	choose func(most time.Duration) time.Duration // in place of random times; see Choose
+	secret func() uint64                          // in place of random numbers in nonces; see Unforeseen
 
 	now      time.Duration
 	role     Role
@@ -106,6 +108,7 @@ type Machine struct {
 	doneBy   time.Duration
 
 	attempt attempt
+	bid     bid
 	term    term
 	leader  seen
 	waiters int           // as the store said last; 0: it has not
@@ -206,6 +209,8 @@ func (m *Machine) take(in Input) {
 		m.hintReleased(in)
 	case HintGranted:
 		m.hintGranted(in)
+	case HintPassed:
+		m.passed(in)
 	case Resign:
 		m.resign(in)
 	case WorkEnded:

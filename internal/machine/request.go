@@ -73,7 +73,7 @@ func (m *Machine) answer(in Input) {
 	if in.Result != Unknown {
 		m.hear()
 	}
-	if in.Result == Fatal && f.call != Release {
+	if in.Result == Fatal && f.call != Release && f.call != Withdraw {
 		m.fail(in.Err)
 		return
 	}
@@ -84,6 +84,8 @@ func (m *Machine) answer(in Input) {
 		m.renewAnswered(f, in)
 	case Release:
 		m.releaseAnswered(f, in)
+	case Withdraw:
+		m.withdrawn(f, in)
 	}
 }
 

@@ -49,6 +49,7 @@ func (m *Machine) become(to Role) {
 	m.role = to
 	if to == Stopped {
 		m.doneBy = m.now + m.cfg.RequestTimeout
+		m.withdraw()
 	}
 	change := Transition{Kind: RoleChanged, Err: m.err}
 	if to == Draining {
@@ -60,7 +61,7 @@ func (m *Machine) become(to Role) {
 func may(from, to Role) bool {
 	switch from {
 	case Follower:
-		return to == Candidate || to == Stopped
+		return to == Candidate || to == Leader || to == Stopped
 	case Candidate:
 		return to == Follower || to == Leader || to == Stopped
 	case Leader:

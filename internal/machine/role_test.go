@@ -82,7 +82,7 @@ func TestEveryRoleMeetsEveryInput(t *testing.T) {
 // The one place where the role changes panics where only a bug can lead.
 func TestImpossibleRolesPanic(t *testing.T) {
 	possible := map[Role][]Role{
-		Follower:  {Candidate, Stopped},
+		Follower:  {Candidate, Leader, Stopped},
 		Candidate: {Follower, Leader, Stopped},
 		Leader:    {Draining, Follower, Stopped},
 		Draining:  {Follower, Stopped},
@@ -101,7 +101,7 @@ func TestImpossibleRolesPanic(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(r *rig){
-		"follower to leader":           func(r *rig) { r.m.become(Leader) },
+		"leader to candidate":          func(r *rig) { r.elect(1); r.m.become(Candidate) },
 		"leader without a live term":   func(r *rig) { r.next(Acquire); r.m.attempt.nonce = ""; r.m.become(Leader) },
 		"candidate without an attempt": func(r *rig) { r.m.become(Candidate) },
 		"follower with a live term":    func(r *rig) { r.elect(1); r.m.become(Follower) },

@@ -32,6 +32,7 @@ func (m *Machine) Clone() *Machine {
 func (m *Machine) Settle(now time.Duration) {
 	m.err, m.leader, m.waiters = nil, seen{}, 0
 	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
+	m.settleBid(now)
 	m.settleFlights(now)
 	m.settleAttempt(now)
 	m.settleTerm(now)
@@ -51,6 +52,10 @@ func (m *Machine) Settle(now time.Duration) {
 // settleFlights: a request of a term or an attempt that is over needs no time-out,
 // and the moment of its sending counts no more.
 func (m *Machine) settleFlights(now time.Duration) {
+	kept := m.usable
+	if m.cfg.Bids {
+		kept = m.cfg.Lease // it may become a bid's: see withdraw
+	}
 	for i := range m.flights {
 		f := &m.flights[i]
 		f.late = 0
@@ -58,7 +63,7 @@ func (m *Machine) settleFlights(now time.Duration) {
 		switch f.call {
 		case Acquire:
 			open = m.role == Candidate && f.nonce == m.attempt.nonce
-			if !open && !(m.term.live && f.nonce == m.term.nonce) {
+			if !open && !(m.term.live && f.nonce == m.term.nonce) && !(m.bid.nonce != "" && f.nonce == m.bid.nonce) {
 				f.sent = now
 			}
 		case Renew:
@@ -66,11 +71,13 @@ func (m *Machine) settleFlights(now time.Duration) {
 			if !open {
 				f.nonce, f.token, f.sent = "", 0, now
 			}
+		case Withdraw:
+			f.sent = now
 		default:
 			open, f.sent = true, now // a release may be queued once more
 		}
 		f.abandoned = f.abandoned || !open
-		f.sent = max(f.sent, now-m.usable)
+		f.sent = max(f.sent, now-kept)
 		f.giveUp = max(f.giveUp, now)
 		if f.abandoned {
 			f.giveUp = now
@@ -111,7 +118,11 @@ func (m *Machine) claim() time.Duration { return m.cfg.Lease + (m.cfg.Lease - m.
 func (m *Machine) settleTerm(now time.Duration) {
 	t := &m.term
 	if !t.live && !t.working {
-		*t = term{calling: t.calling}
+		over := term{calling: t.calling}
+		if m.cfg.Bids { // it may be told of again: see Forget
+			over.nonce, over.token = t.nonce, t.token
+		}
+		*t = over
 	}
 	if t.given || !t.live && !t.working {
 		t.lastSent, t.heir = now, ""
@@ -133,4 +144,53 @@ func (m *Machine) settleTerm(now time.Duration) {
 	for t.tick <= now {
 		t.tick += m.cfg.Renew
 	}
+}
+
+// settleBid: a bid is compared with what is passed on, and taken back unless it is
+// older than a lease.
+func (m *Machine) settleBid(now time.Duration) {
+	if m.role == Stopped || m.bid.nonce == "" {
+		m.bid = bid{}
+		return
+	}
+	m.bid.sent = max(m.bid.sent, now-m.cfg.Lease)
+}
+
+// Forget drops, before the state is settled, what is compared with nothing but the news of
+// leases that were passed on: a bid that is named in none, and a term that is over and
+// that none will tell of. A bid stays where it may be taken back yet, if the machine
+// may be stopped.
+func (m *Machine) Forget(now time.Duration, named func(nonce string, number uint64) bool, told func(nonce string, token uint64) bool, stops bool) {
+	if b := &m.bid; b.nonce != "" && !named(b.nonce, b.number) && (!stops || now >= b.sent+m.cfg.Lease) {
+		*b = bid{}
+	}
+	if t := &m.term; t.nonce != "" && !t.live && !t.working && !told(t.nonce, t.token) {
+		t.nonce, t.token = "", 0
+	}
+}
+
+// Bid is the last request of an attempt, if that was refused: its nonce, its number,
+// and when it was sent. The nonce is empty if there is none.
+func (m *Machine) Bid() (nonce string, number uint64, sent time.Duration) {
+	return m.bid.nonce, m.bid.number, m.bid.sent
+}
+
+// SetBid is for planted bugs: it makes a request the machine's bid.
+func (m *Machine) SetBid(nonce string, number uint64, sent time.Duration) {
+	m.bid = bid{nonce, number, sent}
+}
+
+// Unlearn is for planted bugs: it makes a token larger than all that the machine
+// knows of.
+func (m *Machine) Unlearn(token uint64) { m.floor = min(m.floor, token-1) }
+
+// LastOf is the number of the last request of a nonce that has no answer, 0 if there
+// is none.
+func (m *Machine) LastOf(nonce string) (number uint64) {
+	for i := range m.flights {
+		if f := &m.flights[i]; f.call == Acquire && f.nonce == nonce {
+			number = f.number
+		}
+	}
+	return number
 }

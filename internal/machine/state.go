@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MentionTokens mentions every token of a settled state.
 func (m *Machine) MentionTokens(n *Notation) {
@@ -49,6 +52,16 @@ func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	if t.live {
 		b = append(b, Span(t.begun-now), Span(t.deadline-now), Span(t.tick-now), Span(t.renewAt-now), byte(t.ending), Span(t.drainBy-now))
 	}
+	if m.cfg.Bids {
+		over := t.nonce != "" && !t.live && !t.working
+		b = append(b, bit(m.bid.nonce != "", bitBid)|bit(over, bitOver))
+		if m.bid.nonce != "" {
+			b = append(b, Span(m.bid.sent-now))
+		}
+		if over {
+			b = append(b, n.Token(t.token))
+		}
+	}
 	for i := range m.flights {
 		f := &m.flights[i]
 		b = append(b, byte(f.call)|bit(f.abandoned, bitAbandoned), n.Token(f.token), Span(f.sent-now), Span(f.giveUp-now))
@@ -59,6 +72,12 @@ func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	}
 	return b
 }
+
+// The bits of a byte of those who leave bids.
+const (
+	bitBid  = 1 << iota // there is one
+	bitOver             // the last term is over, and may be told of again
+)
 
 const (
 	bitAbandoned = 1 << 7 // beside a call
@@ -79,6 +98,11 @@ func (m *Machine) AppendNames(b []byte, n *Notation) []byte {
 	}
 	if m.term.live || m.term.working {
 		b = append(b, n.Nonce(m.term.nonce), n.ID(m.term.heir))
+	} else if m.term.nonce != "" {
+		b = append(b, n.Nonce(m.term.nonce))
+	}
+	if m.bid.nonce != "" {
+		b = append(b, n.Nonce(m.bid.nonce))
 	}
 	for i := range m.flights {
 		b = append(b, n.Nonce(m.flights[i].nonce))
@@ -111,7 +135,7 @@ func (r *reader) time() time.Duration { return r.now + SpanOf(r.byte()) }
 func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	r := reader{bytes: b, now: now}
 	m.now, m.err, m.doneBy, m.lastNumber = 0, nil, 0, 0
-	m.attempt, m.term, m.leader, m.waiters = attempt{}, term{}, seen{}, 0
+	m.attempt, m.bid, m.term, m.leader, m.waiters = attempt{}, bid{}, term{}, seen{}, 0
 	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
 	m.flights, m.releases = m.flights[:0], m.releases[:0]
 	a, t := &m.attempt, &m.term
@@ -132,6 +156,7 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	if t.live {
 		t.begun, t.deadline, t.tick, t.renewAt, t.ending, t.drainBy = r.time(), r.time(), r.time(), r.time(), Why(r.byte()), r.time()
 	}
+	m.loadBid(&r)
 	for range counts >> 4 {
 		m.lastNumber++
 		call := r.byte()
@@ -140,11 +165,54 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 			token: r.token(), sent: r.time(), giveUp: r.time(),
 		})
 	}
+	if m.bid.nonce != "" {
+		m.lastNumber++
+		m.bid.number = m.lastNumber
+	}
 	for range counts & 15 {
 		token := r.byte()
 		m.releases = append(m.releases, release{token: uint64(token &^ bitSent), sent: token&bitSent != 0, until: r.time(), at: r.time()})
 	}
 	return r.bytes[r.at:]
+}
+
+// loadBid reads what those who leave bids have besides. The nonces stand for those
+// that LoadNames reads.
+func (m *Machine) loadBid(r *reader) {
+	if !m.cfg.Bids {
+		return
+	}
+	flags := r.byte()
+	if flags&bitBid != 0 {
+		m.bid = bid{nonce: unread, sent: r.time()}
+	}
+	if flags&bitOver != 0 {
+		m.term.nonce, m.term.token = unread, r.token()
+	}
+}
+
+// unread is a nonce that LoadNames will read.
+const unread = "#"
+
+// bidReference is how a settled state names the request that is the bid.
+const bidReference = 15
+
+// Reference is how a settled state names a request: by its place among those that
+// have no answer, or as the bid; 0 is one that is neither, which nothing that is
+// passed on can be believed for.
+func (m *Machine) Reference(number uint64) byte {
+	if m.bid.nonce != "" && m.bid.number == number {
+		return bidReference
+	}
+	return byte(slices.IndexFunc(m.flights, func(f flight) bool { return f.number == number }) + 1)
+}
+
+// NumberOf is the number of the request that was named so.
+func (m *Machine) NumberOf(reference byte) uint64 {
+	if reference == bidReference {
+		return m.bid.number
+	}
+	return uint64(reference)
 }
 
 // LoadNames reads what AppendNames wrote, of candidates that are called ids now,
@@ -156,6 +224,11 @@ func (m *Machine) LoadNames(b []byte, ids []string) (rest []byte) {
 	}
 	if m.term.live || m.term.working {
 		m.term.nonce, m.term.heir = NonceOf(r.byte()), IDOf(r.byte(), ids)
+	} else if m.term.nonce != "" {
+		m.term.nonce = NonceOf(r.byte())
+	}
+	if m.bid.nonce != "" {
+		m.bid.nonce = NonceOf(r.byte())
 	}
 	for i := range m.flights {
 		m.flights[i].nonce = NonceOf(r.byte())

@@ -21,6 +21,7 @@ var unwritten = map[string]string{
 	"usable":         "it follows from the settings",
 	"early":          "it follows from the settings",
 	"random":         "Choose takes its place",
+	"secret":         "nonces are named anew",
 	"choose":         "it belongs to whoever searches",
 	"now":            "times are written as seen from the present, which is no earlier",
 	"err":            "it is told, and decides nothing once it has stopped the machine",
@@ -37,6 +38,7 @@ var unwritten = map[string]string{
 	"transitions":    "they are the last step's output",
 	"attempt.count":  "it makes nonces differ, and those are named anew",
 	"flights.number": "requests are named by their places",
+	"bid.number":     "it is another one than those of the requests that have no answer",
 	"flights.late":   "it is told",
 
 	"term.value":      "nobody publishes anything in a world that is searched",
@@ -65,7 +67,7 @@ type sample struct {
 func walk(seed uint64, steps int, show func(before, after sample, in Input)) {
 	dice := splitmix(seed)
 	early := time.Duration(dice.next()%2) * ms // of some, renewals may be early
-	m := New(Config{ID: "n1", Lease: 9 * ms, Renew: 2 * ms, Retry: 2 * ms, RequestTimeout: 2 * ms, DrainTimeout: 5 * ms, MaxInFlight: 3, Early: early})
+	m := New(Config{ID: "n1", Lease: 9 * ms, Renew: 2 * ms, Retry: 2 * ms, RequestTimeout: 2 * ms, DrainTimeout: 5 * ms, MaxInFlight: 3, Early: early, Bids: dice.next()%2 == 0})
 	now := 100 * ms
 	m.Choose(func(most time.Duration) time.Duration { return most / ms * ms })
 	m.Step(now, Input{Kind: Start})
@@ -86,7 +88,7 @@ func randomInput(dice *splitmix, m *Machine, token *uint64) Input {
 	switch roll := dice.next() % 40; {
 	case roll < 10 && len(m.flights) > 0:
 		f := m.flights[dice.next()%uint64(len(m.flights))]
-		in = Input{Kind: Answer, Request: f.number, Result: []Result{Unknown, Done, Done, Done, Held, NotHeld}[dice.next()%6], Token: *token, Remaining: time.Duration(dice.next()%7) * ms}
+		in = Input{Kind: Answer, Request: f.number, Result: []Result{Unknown, Done, Done, Done, Held, NotHeld}[dice.next()%6], Token: *token, Stands: true, Remaining: time.Duration(dice.next()%7) * ms}
 		if in.Result == Done && f.call == Acquire && dice.next()%4 > 0 {
 			*token++
 			in.Token = *token
@@ -105,6 +107,16 @@ func randomInput(dice *splitmix, m *Machine, token *uint64) Input {
 		in = Input{Kind: Stop}
 	case roll == 30:
 		in = Input{Kind: Fenced, Token: *token + 1}
+	case roll < 33 && m.bid.nonce != "":
+		in = Input{Kind: HintPassed, Nonce: m.bid.nonce, Request: m.bid.number, Token: *token + 1}
+		if dice.next()%4 > 0 {
+			*token++
+		}
+	case roll < 35 && m.cfg.Bids && len(m.flights) > 0:
+		f := m.flights[dice.next()%uint64(len(m.flights))]
+		in = Input{Kind: HintPassed, Nonce: f.nonce, Request: f.number, Token: *token + dice.next()%2}
+	case roll == 35 && m.cfg.Bids && m.term.nonce != "":
+		in = Input{Kind: HintPassed, Nonce: m.term.nonce, Request: 1000, Token: m.term.token}
 	}
 	return in
 }
@@ -196,6 +208,16 @@ func TestStateDecidesAlike(t *testing.T) {
 // A token that the machine does not hold is larger than all, or has no name.
 func translate(one, other *Machine, in Input) (both [2]Input, known bool) {
 	both = [2]Input{in, in}
+	if in.Kind == HintPassed {
+		settled := one.Clone()
+		settled.Settle(one.now)
+		both[1].Request = other.NumberOf(settled.Reference(in.Request))
+		var names Notation
+		settled.AppendNames(nil, &names)
+		if both[1].Nonce = NonceOf(names.Nonce(in.Nonce)); in.Nonce == "" {
+			return both, false
+		}
+	}
 	if in.Kind == Answer {
 		i := slices.IndexFunc(one.flights, func(f flight) bool { return f.number == in.Request })
 		if i < 0 {

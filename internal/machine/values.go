@@ -15,6 +15,7 @@ const (
 	Answer                        // a request ended: Request, Result and what belongs to it
 	HintReleased                  // the store announced the end of Token's term: Waiters, RoundTrip; Holder, if not empty, is who alone gets the lease for Remaining, and who may ask first if that is 0
 	HintGranted                   // the store announced Token's term: Remaining, Waiters
+	HintPassed                    // the store passed the lease on to the bid of Nonce and Request, as Token: Waiters
 	Resign                        // end the term of Token; 0 means whichever there is. Holder is the successor, if there is one
 	WorkEnded                     // the work of Token's term has ended; Calling; a non-nil Err is fatal
 	Returned                      // the last callback of the last term has returned
@@ -30,8 +31,8 @@ type Result uint8
 const (
 	Unknown Result = iota // may have taken effect, may do so yet, or never: Err
 	Done                  // took effect; Acquire: Token, Waiters
-	Held                  // Acquire: somebody else holds the lease (or it is withheld, without a Holder): Holder, Token, Remaining, Waiters
-	NotHeld               // Renew, Release: the lease is over, nothing was changed
+	Held                  // Acquire: somebody else holds the lease (or it is withheld, without a Holder): Holder, Token, Remaining, Waiters; Withdraw: the lease was passed on to the bid, as Token
+	NotHeld               // Renew, Release: the lease is over, nothing was changed; Withdraw: nothing stands, and nothing was granted to it
 	Fatal                 // no repetition will help: Err
 )
 
@@ -41,11 +42,13 @@ type Input struct {
 	Kind      InputKind
 	Result    Result
 	Request   uint64
+	Nonce     string // HintPassed
 	Token     uint64
 	Holder    string
 	Remaining time.Duration
 	Waiters   int
 	Longest   time.Duration // Held: how long leases may last, as the store knows; 0: it does not
+	Stands    bool          // Held: the attempt is a bid
 	RoundTrip time.Duration // of a request lately; 0: unknown
 	Calling   bool          // callbacks of the term go on: Returned follows
 	Value     string
@@ -62,6 +65,7 @@ const (
 	Acquire
 	Renew
 	Release
+	Withdraw // a bid
 )
 
 // Request is a call to make.
@@ -73,6 +77,7 @@ type Request struct {
 	TTL     time.Duration // Acquire, Renew; Release: what it asks for next, 0 if it stops
 	Longest time.Duration // Acquire, Renew: how long any lease of the election may last
 	Floor   uint64        // Acquire
+	Stands  bool          // Acquire: if it is refused it may be a bid
 	To      string        // Release: the successor; may be empty
 	Reserve time.Duration // Release: for how long nobody but To gets the lease
 	Value   string        // Acquire, Renew: what the leader publishes

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/elector/fence"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 )
 
 // election is what was recorded of one election since its history was cut last, and
@@ -79,7 +80,7 @@ func (e *election) cut(h history.Header, end time.Duration) *history.History {
 			continue
 		}
 		if led := c.leader(e.events[i].At); led != nil {
-			place, rest = i, led.restated(rest[:0])
+			place, rest = i, c.bids.Restate(led.restated(rest[:0]), e.events[i].At-2*h.Lease)
 		}
 	}
 	if place < 0 {
@@ -126,6 +127,7 @@ type standing struct {
 type calm struct {
 	nodes  map[string]*standing
 	begun  []history.Event // requests under way
+	bids   sim.Standing
 	faults int
 	healed time.Duration // from when on nothing is left of the faults
 	owed   bool          // healing was declared since the last fault
@@ -173,6 +175,7 @@ func (c *calm) complete(e *history.Event) {
 	}
 	begun := c.begun[i]
 	c.begun = slices.Delete(c.begun, i, i+1)
+	c.bids.See(&begun, e)
 	if e.Kind != history.Ok {
 		return
 	}

@@ -21,6 +21,7 @@ type recorded struct {
 	node string
 	out  *teller
 
+	bids  sim.Bids
 	mu    sync.Mutex
 	terms map[term]chan struct{} // closed when the term's end was told
 }
@@ -69,6 +70,7 @@ var _ elector.Roster = (*recorded)(nil)
 
 // Acquire implements elector.Store.
 func (s *recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	s.bids.Stands(a, s.out.now())
 	op := s.out.invoke(history.Event{Node: s.node, Election: a.Election, Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
 	op.Token = grant.Token
@@ -86,9 +88,27 @@ func (s *recorded) Renew(ctx context.Context, l elector.Lease) error {
 
 // Release implements elector.Store.
 func (s *recorded) Release(ctx context.Context, l elector.Lease) error {
+	if l.Token == 0 {
+		return s.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
+	}
 	s.awaitTold(ctx, term{l.Election, l.Token})
 	op := s.out.invoke(history.Event{Node: s.node, Election: l.Election, Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	err := s.Store.Release(ctx, l)
 	s.out.stamp(sim.Completion(op, err))
 	return err
+}
+
+// Watch implements elector.Store.
+func (s *recorded) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed(election)), ended)
+}
+
+// passed tells what the store granted to an attempt that it had refused.
+func (s *recorded) passed(election string) func(e history.Event, token uint64) {
+	return func(e history.Event, token uint64) {
+		e.Node, e.Election = s.node, election
+		op := s.out.invoke(e)
+		op.Since, op.Token = nil, token
+		s.out.stamp(sim.Completion(op, nil))
+	}
 }

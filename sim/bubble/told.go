@@ -21,13 +21,17 @@ const milliseconds = 3 * time.Millisecond
 // told looks at what a candidate was told of the operation that it asked for.
 func (p *process) told(asked, e history.Event) {
 	r := p.node.run
-	if r.untrue == nil || asked.Op == 0 || r.touched.Load() >= int64(asked.At) {
+	since := asked.At
+	if asked.Since != nil { // it was refused then, and granted at some time since
+		since = *asked.Since
+	}
+	if r.untrue == nil || asked.Op == 0 || r.touched.Load() >= int64(since) {
 		return // whoever changes the servers meanwhile changes what they hold
 	}
 	now := r.recorder.Now()
 	switch {
 	case e.Kind == history.Ok && (e.Call == history.Acquire || e.Call == history.Renew):
-		left := asked.TTL - (now - asked.At) - milliseconds
+		left := asked.TTL - (now - since) - milliseconds
 		if left <= 0 {
 			return // it may be over by now
 		}

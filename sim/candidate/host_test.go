@@ -247,8 +247,8 @@ func TestRecordedErrors(t *testing.T) {
 		store := r.Recorded(&brokenStore{rig: r, err: err, t: t})
 		calls := map[string]func() error{
 			"acquire": func() error { _, err := store.Acquire(t.Context(), elector.Attempt{}); return err },
-			"renew":   func() error { return store.Renew(t.Context(), elector.Lease{}) },
-			"release": func() error { return store.Release(t.Context(), elector.Lease{}) },
+			"renew":   func() error { return store.Renew(t.Context(), elector.Lease{Token: 1}) },
+			"release": func() error { return store.Release(t.Context(), elector.Lease{Token: 1}) },
 			"observe": func() error { _, err := store.Leader(t.Context(), "e1"); return err },
 		}
 		for call, do := range calls {
@@ -257,7 +257,11 @@ func TestRecordedErrors(t *testing.T) {
 			}
 			kind, rest, _ := strings.Cut(want, " ")
 			lines := r.lines(t)
-			end := fmt.Sprintf(" %s /0 ttl 0s %s", call, rest)
+			token := ""
+			if (call == "renew" || call == "release") && !strings.HasPrefix(rest, "t") {
+				token = " t1"
+			}
+			end := fmt.Sprintf(" %s /0 ttl 0s%s %s", call, token, rest)
 			if len(lines) != 2 || !strings.Contains(lines[1], " n1 "+kind+" ") || !strings.HasSuffix(lines[1]+" ", strings.TrimRight(end, " ")+" ") {
 				t.Errorf("%s, %v: printed %q, want %q", call, err, lines, want)
 			}

@@ -24,6 +24,8 @@ type teller interface {
 	line(l protocol.Line)
 	// nextOp is a number for an operation.
 	nextOp() int64
+	// time is the run's.
+	time() time.Duration
 }
 
 // Surroundings are what a Host has around it that is no process of its own, but
@@ -97,3 +99,5 @@ func (i inside) at(t time.Duration, e history.Event) {
 func (i inside) line(protocol.Line) {}
 
 func (i inside) nextOp() int64 { return i.NextOp() }
+
+func (i inside) time() time.Duration { return i.Real() }

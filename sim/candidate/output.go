@@ -27,6 +27,8 @@ func (o *output) wait() {}
 
 func (o *output) nextOp() int64 { return o.lastOp.Add(1) }
 
+func (o *output) time() time.Duration { return o.now() }
+
 // at prints an event that happened at t on the run's clock.
 func (o *output) at(t time.Duration, e history.Event) {
 	o.line(protocol.Line{Name: string(e.Kind), At: &t, Event: e})

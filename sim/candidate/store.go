@@ -14,9 +14,11 @@ type recordedStore struct {
 	node    string
 	out     teller
 	several bool // it is several servers: see sim.OfMajority
+	bids    sim.Bids
 }
 
 func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	s.bids.Stands(a, s.out.time())
 	op := s.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
 	op.Token = grant.Token
@@ -32,6 +34,9 @@ func (s *recordedStore) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 func (s *recordedStore) Release(ctx context.Context, l elector.Lease) error {
+	if l.Token == 0 {
+		return s.bids.Withdraw(ctx, s.Store, l, s.passed)
+	}
 	op := s.invoke(history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	err := s.Store.Release(ctx, l)
 	s.complete(op, err)
@@ -44,6 +49,18 @@ func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Le
 	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
 	s.complete(op, err)
 	return leader, err
+}
+
+// Watch implements elector.Store.
+func (s *recordedStore) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed), ended)
+}
+
+// passed prints what the store granted to an attempt that it had refused.
+func (s *recordedStore) passed(e history.Event, token uint64) {
+	op := s.invoke(e)
+	op.Since, op.Token = nil, token
+	s.complete(op, nil)
 }
 
 // invoke prints the invocation and returns the event for its completion.

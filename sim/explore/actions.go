@@ -41,12 +41,14 @@ const (
 	Mute    // a request takes effect, and its answer is lost
 	Silence // a machine is told that a request found no answer in time
 	GiveUp  // nobody waits for a call any more
+	Echo    // a hint reaches its machine, and goes on
+	Jump    // the store's clock is set: forth, or back if Index is 1
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"tick", "wake", "begin", "arrive", "answered", "lose", "haunt", "appear", "repeat", "crash", "crash-haunt", "hear", "miss", "finish", "end",
-	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget", "save", "rewind", "try", "prolong", "mute", "silence", "give-up",
+	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget", "save", "rewind", "try", "prolong", "mute", "silence", "give-up", "echo", "jump",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -103,6 +105,9 @@ func (w *world) actions(list []Action) []Action {
 		list = append(list, Action{Kind: Rewind})
 	default:
 		list = append(list, Action{Kind: Save})
+	}
+	if w.left[Jumps] > 0 && w.mayJump() {
+		list = append(list, Action{Kind: Jump}, Action{Kind: Jump, Index: 1})
 	}
 	if w.left[Forgettings] > 0 && w.mayForget() {
 		list = append(list, Action{Kind: Forget})
@@ -181,6 +186,9 @@ func (w *world) messageActions(list []Action, i uint8) []Action {
 		list = append(list, Action{Hear, i, uint8(k)})
 		if w.left[Losses] > 0 {
 			list = append(list, Action{Miss, i, uint8(k)})
+		}
+		if w.left[Echoes] > 0 {
+			list = append(list, Action{Echo, i, uint8(k)})
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -34,14 +35,9 @@ func (w *world) apply(a Action) {
 	case Appear:
 		w.execute(&w.ghosts[a.Index])
 		w.ghosts = slices.Delete(w.ghosts, int(a.Index), int(a.Index)+1)
-	case Hear, Miss:
-		h := n.hints[a.Index]
-		n.hints = slices.Delete(n.hints, int(a.Index), int(a.Index)+1)
-		if a.Kind == Miss {
-			w.spend(Losses)
-			break
-		}
-		w.step(n, machine.Input{Kind: h.kind, Token: h.token, Holder: h.to, Remaining: h.remaining, Waiters: len(w.nodes)}, 0)
+		w.origin.touchAll() // it may have been the last to name a nonce
+	case Hear, Miss, Echo:
+		w.hear(n, a)
 	case Restart:
 		w.spend(Restarts)
 		w.restart()
@@ -50,6 +46,8 @@ func (w *world) apply(a Action) {
 	case Rewind:
 		w.spend(Rewinds)
 		w.store.rewind()
+	case Jump:
+		w.jump(machine.Tick * time.Duration(1-2*int(a.Index)))
 	case Forget:
 		w.spend(Forgettings)
 		w.store = store{}
@@ -60,6 +58,23 @@ func (w *world) apply(a Action) {
 		w.origin.touchAll()
 	}
 	w.check()
+}
+
+// hear deals with a hint.
+func (w *world) hear(n *node, a Action) {
+	h := n.hints[a.Index]
+	if a.Kind == Echo {
+		w.spend(Echoes)
+	} else {
+		n.hints = slices.Delete(n.hints, int(a.Index), int(a.Index)+1)
+	}
+	if a.Kind == Miss {
+		w.spend(Losses)
+		return
+	}
+	w.step(n, machine.Input{
+		Kind: h.kind, Token: h.token, Holder: h.to, Remaining: h.remaining, Waiters: len(w.nodes), Nonce: h.nonce, Request: h.number,
+	}, 0)
 }
 
 // tick lets time go on for everybody but one clock.
@@ -105,6 +120,7 @@ func (w *world) crash(n *node, haunt bool) {
 
 // end takes a process away.
 func (w *world) end(n *node) {
+	w.leave(n.id)
 	*n = node{id: n.id, m: n.m, now: n.now, messages: n.messages[:0], hints: n.hints[:0]}
 }
 
@@ -136,7 +152,13 @@ func (w *world) deliver(n *node, index int, kind Kind) {
 	switch kind {
 	case Answered:
 		in.Result, in.Token, in.Remaining, in.Holder, in.Waiters = m.result, m.token, m.remaining, w.holder(&m), len(w.nodes)
-		if m.call != machine.Acquire {
+		in.Stands = w.set.Bids && m.result == machine.Held && m.token != 0
+		if m.call == machine.Withdraw {
+			if m.result == machine.Held {
+				w.sights |= SawWithdrawn
+			}
+			in.Remaining, in.Holder, in.Waiters = 0, "", 0
+		} else if m.call != machine.Acquire {
 			in.Token, in.Remaining, in.Holder, in.Waiters = 0, 0, "", 0
 		}
 	case Refuse:

@@ -110,12 +110,27 @@ func (c *codec) appendWorld(b []byte, w *world) []byte {
 			b = append(b, w.left[l])
 		}
 	}
+	if w.set.Bids {
+		b = c.appendBid(b, w, &s.bid)
+		if w.set.Limits[Rewinds] > 0 {
+			b = c.appendBid(b, w, &s.saved.bid)
+		}
+	}
 	b = append(b, byte(len(w.ghosts)))
 	for i := range w.ghosts {
 		g := &w.ghosts[i]
-		b = append(b, byte(g.call), c.notation.Token(g.token), c.notation.Token(g.floor))
+		b = append(b, byte(g.call)|flag(g.orphan, ghostOrphan), c.notation.Token(g.token), c.notation.Token(g.floor))
 	}
 	return b
+}
+
+const ghostOrphan = 1 << 7 // beside a call
+
+func (c *codec) appendBid(b []byte, w *world, bid *bid) []byte {
+	if bid.nonce == "" {
+		return append(b, 0)
+	}
+	return append(b, 1, machine.Span(bid.arrived-w.now), c.notation.Token(bid.floor), w.node(bid.owner).m.Reference(bid.number))
 }
 
 func flag(is bool, value byte) byte {
@@ -156,12 +171,15 @@ func (c *codec) appendNode(b []byte, n *node) []byte {
 	}
 	for i := range n.messages {
 		m := &n.messages[i]
-		b = append(b, byte(m.stage)|byte(m.call)<<2|byte(m.result)<<4, m.age,
+		b = append(b, byte(m.stage)|byte(m.call)<<2|byte(m.result)<<5, m.age,
 			c.notation.Token(m.token), c.notation.Token(m.floor), machine.Span(m.remaining))
 	}
 	for i := range n.hints {
 		h := &n.hints[i]
 		b = append(b, byte(h.kind), h.age, c.notation.Token(h.token), machine.Span(h.remaining))
+		if h.kind == machine.HintPassed {
+			b = append(b, n.m.Reference(h.number))
+		}
 	}
 	return n.m.AppendState(b, n.now, &c.notation)
 }
@@ -177,9 +195,18 @@ func (c *codec) appendNames(b []byte, w *world) []byte {
 	if w.set.Limits[Rewinds] > 0 {
 		b = append(b, n.ID(w.store.saved.holder), n.Nonce(w.store.saved.nonce))
 	}
+	if w.set.Bids {
+		b = append(b, n.ID(w.store.bid.owner), n.Nonce(w.store.bid.nonce))
+		if w.set.Limits[Rewinds] > 0 {
+			b = append(b, n.ID(w.store.saved.bid.owner), n.Nonce(w.store.saved.bid.nonce))
+		}
+	}
 	for i := range w.ghosts {
 		g := &w.ghosts[i]
 		b = append(b, n.ID(g.owner), n.Nonce(g.nonce), n.ID(g.to))
+		if w.set.Bids {
+			b = append(b, w.reference(g))
+		}
 	}
 	for _, i := range c.order {
 		node := &w.nodes[i]
@@ -191,6 +218,9 @@ func (c *codec) appendNames(b []byte, w *world) []byte {
 		}
 		for k := range node.hints {
 			b = append(b, n.ID(node.hints[k].to))
+			if node.hints[k].kind == machine.HintPassed {
+				b = append(b, n.Nonce(node.hints[k].nonce))
+			}
 		}
 		b = node.m.AppendNames(b, n)
 	}

@@ -99,7 +99,7 @@ func renamed(a Action, order []int) Action {
 	case a.Kind == Tick && a.Index > 0:
 		a.Index = uint8(slices.Index(order, int(a.Index)-1)) + 1
 	}
-	if a.Kind == Tick || a.Kind == Appear || a.Kind == Restart || a.Kind == Forget || a.Kind == Save || a.Kind == Rewind {
+	if a.Kind == Tick || a.Kind == Appear || a.Kind == Restart || a.Kind == Forget || a.Kind == Save || a.Kind == Rewind || a.Kind == Jump {
 		a.Node = 0
 	}
 	return a

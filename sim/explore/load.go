@@ -64,12 +64,41 @@ func (w *world) loadNames(b []byte) (rest []byte) {
 		w.store.saved.holder, w.store.saved.nonce = machine.IDOf(b[0], ids), machine.NonceOf(b[1])
 		b = b[2:]
 	}
+	if w.set.Bids {
+		b = w.loadBidNames(b, &w.store.bid)
+		if w.set.Limits[Rewinds] > 0 {
+			b = w.loadBidNames(b, &w.store.saved.bid)
+		}
+	}
 	for i := range w.ghosts {
 		g := &w.ghosts[i]
 		g.owner, g.nonce, g.to = machine.IDOf(b[0], ids), machine.NonceOf(b[1]), machine.IDOf(b[2], ids)
 		b = b[3:]
+		if w.set.Bids {
+			if !g.orphan {
+				g.number = w.node(g.owner).m.NumberOf(b[0])
+			}
+			b = b[1:]
+		}
 	}
 	return b
+}
+
+func (w *world) loadBidNames(b []byte, bid *bid) (rest []byte) {
+	bid.owner, bid.nonce = machine.IDOf(b[0], names[:len(w.nodes)]), machine.NonceOf(b[1])
+	if bid.nonce != "" {
+		bid.number = w.node(bid.owner).m.NumberOf(byte(bid.number))
+	}
+	return b[2:]
+}
+
+// loadBid reads a bid. Its number is the reference until its names are read.
+func loadBid(b []byte, to *bid) (rest []byte) {
+	if b[0] == 0 {
+		return b[1:]
+	}
+	*to = bid{arrived: epoch + machine.SpanOf(b[1]), floor: uint64(b[2]), number: uint64(b[3])}
+	return b[4:]
 }
 
 func (n *node) loadNames(b []byte, ids []string) (rest []byte) {
@@ -82,8 +111,13 @@ func (n *node) loadNames(b []byte, ids []string) (rest []byte) {
 		b = b[2:]
 	}
 	for k := range n.hints {
-		n.hints[k].to = machine.IDOf(b[0], ids)
+		h := &n.hints[k]
+		h.to = machine.IDOf(b[0], ids)
 		b = b[1:]
+		if h.kind == machine.HintPassed {
+			h.nonce = machine.NonceOf(b[0])
+			b = b[1:]
+		}
 	}
 	return n.m.LoadNames(b, ids)
 }
@@ -105,11 +139,17 @@ func (w *world) loadWorld(b []byte) (rest []byte) {
 			w.left[l], b = b[0], b[1:]
 		}
 	}
+	if w.set.Bids {
+		b = loadBid(b, &w.store.bid)
+		if w.set.Limits[Rewinds] > 0 {
+			b = loadBid(b, &w.store.saved.bid)
+		}
+	}
 	count := b[0]
 	b = b[1:]
 	w.ghosts = w.ghosts[:0]
 	for range count {
-		w.ghosts = append(w.ghosts, message{call: machine.Call(b[0]), token: uint64(b[1]), floor: uint64(b[2])})
+		w.ghosts = append(w.ghosts, message{call: machine.Call(b[0] &^ ghostOrphan), orphan: b[0]&ghostOrphan != 0, token: uint64(b[1]), floor: uint64(b[2])})
 		b = b[3:]
 	}
 	return b
@@ -133,7 +173,7 @@ func (n *node) load(b []byte) (rest []byte) {
 	}
 	for i := range counts >> 4 {
 		n.messages = append(n.messages, message{
-			stage: stage(b[0] & 3), call: machine.Call(b[0] >> 2 & 3), result: machine.Result(b[0] >> 4), age: b[1], number: uint64(i) + 1,
+			stage: stage(b[0] & 3), call: machine.Call(b[0] >> 2 & 7), result: machine.Result(b[0] >> 5), age: b[1], number: uint64(i) + 1,
 			token: uint64(b[2]), floor: uint64(b[3]), remaining: machine.SpanOf(b[4]), owner: n.id,
 		})
 		b = b[5:]
@@ -141,8 +181,18 @@ func (n *node) load(b []byte) (rest []byte) {
 	for range counts & 15 {
 		n.hints = append(n.hints, hint{kind: machine.InputKind(b[0]), age: b[1], token: uint64(b[2]), remaining: machine.SpanOf(b[3])})
 		b = b[4:]
+		if h := &n.hints[len(n.hints)-1]; h.kind == machine.HintPassed {
+			h.number = uint64(b[0]) // the reference yet
+			b = b[1:]
+		}
 	}
-	return n.m.LoadState(b, epoch)
+	rest = n.m.LoadState(b, epoch)
+	for k := range n.hints {
+		if h := &n.hints[k]; h.kind == machine.HintPassed {
+			h.number = n.m.NumberOf(byte(h.number))
+		}
+	}
+	return rest
 }
 
 // mention mentions every token of a tidy world.
@@ -151,6 +201,8 @@ func (w *world) mention(all *machine.Notation) {
 	all.Mention(w.top)
 	all.Mention(w.store.saved.token)
 	all.Mention(w.store.handed)
+	all.Mention(w.store.bid.floor)
+	all.Mention(w.store.saved.bid.floor)
 	for i := range w.ghosts {
 		all.Mention(w.ghosts[i].token)
 		all.Mention(w.ghosts[i].floor)
@@ -183,6 +235,8 @@ func (w *world) tidy() {
 	}
 	s.withheld = max(s.withheld, w.now)
 	w.tidyBackup()
+	w.tidyBid(&s.bid)
+	w.tidyBid(&s.saved.bid)
 	if s.reserved <= w.now {
 		s.reserved, s.to = w.now, ""
 	}
@@ -215,6 +269,9 @@ func (n *node) tidy(w *world) {
 	if !n.up {
 		return
 	}
+	if w.set.Bids {
+		w.forget(n)
+	}
 	n.m.Settle(n.now)
 	if !n.belief.live {
 		n.belief = belief{}
@@ -234,7 +291,7 @@ func (n *node) tidy(w *world) {
 func (w *world) tidyMessages() {
 	kept := w.ghosts[:0]
 	for i := range w.ghosts {
-		if g := w.ghosts[i]; g.call == machine.Acquire || w.store.is(w.now, g.nonce, g.token) {
+		if g := w.ghosts[i]; g.call == machine.Acquire || g.call == machine.Withdraw || w.store.is(w.now, g.nonce, g.token) || w.store.saved.is(w.now, g.nonce, g.token) {
 			g.age = 0
 			g.floor = w.tidyFloor(g.floor)
 			kept = append(kept, g)
@@ -255,7 +312,7 @@ func (w *world) tidyMessages() {
 			if w.set.Delay == Endless {
 				h.age = 0
 			}
-			if known := n.m.Floor(); h.token > known || h.token == known && h.kind == machine.HintReleased {
+			if known := n.m.Floor(); h.token > known || h.token == known && h.kind == machine.HintReleased || h.kind == machine.HintPassed {
 				kept = append(kept, h)
 			}
 		}
@@ -280,7 +337,7 @@ func (w *world) tidyMessage(n *node, m *message) {
 		m.age = 0
 	}
 	switch {
-	case m.stage == going && (m.call == machine.Acquire || w.store.is(w.now, m.nonce, m.token) || w.store.saved.is(w.now, m.nonce, m.token)):
+	case m.stage == going && (m.call == machine.Acquire || m.call == machine.Withdraw || w.store.is(w.now, m.nonce, m.token) || w.store.saved.is(w.now, m.nonce, m.token)):
 		return
 	case m.stage == going:
 		m.stage, m.result = coming, machine.NotHeld

@@ -14,7 +14,13 @@ type Plant struct {
 	Name string
 	What string
 
-	Sure   bool // around the store: who renews is the only one that believes
+	// Around the store.
+	Sure        bool // who renews is the only one that believes
+	Trusts      bool // a lease is passed on though the store may have forgotten what happened last
+	FromArrival bool // a lease that is passed on lasts from the bid's arrival on
+	ToReleaser  bool // a lease is passed on to whoever gives it back
+
+	// Around the machine.
 	Config func(*machine.Config)
 	Before func(*Situation)
 	After  func(*Situation, *machine.Output)
@@ -44,7 +50,8 @@ type Situation struct {
 	Set     *Settings
 	Now     time.Duration // that the machine is told
 	In      machine.Input
-	Call    machine.Call // that In answers
+	Call    machine.Call  // that In answers
+	Sent    time.Duration // when the machine's bid was, before the step
 }
 
 // Usable is how long after it was sent a granted request may be believed in.

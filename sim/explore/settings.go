@@ -40,11 +40,13 @@ const (
 	Restarts                  // the store loses its data, and knows that it may have
 	Forgettings               // the store loses its data, once everybody knows the last token
 	Rewinds                   // the store goes back to what it was, and knows that it may have
+	Echoes                    // a hint arrives, and once more later
+	Jumps                     // the store's clock is set forth or back by a tick, while nobody can believe in its lease
 	limits
 )
 
 var limitNames = [limits]string{
-	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds",
+	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds", "echoes", "jumps",
 }
 
 func (l Limit) String() string { return limitNames[l] }
@@ -69,6 +71,7 @@ type Settings struct {
 	Once  bool // a candidate stops after one term
 	Late  bool // wake-ups may be late by any time; of several stores: terms may be renewed when their belief has ended
 	Hints int  // announcements under way to a candidate; one more is lost; 0: nobody listens
+	Bids  bool // refused attempts stand as bids, and leases are passed on to them
 
 	Limits [limits]int // how often; 0: never; Endless
 	Calm   bool        // no term may expire, and none be lost
@@ -89,8 +92,10 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("explore: no time may be longer than the lease, and lease and drain not than %d ticks", longest)
 	case s.Drift < 0 || s.Drift > s.Lease-2:
 		return errors.New("explore: the drift must leave something of the lease")
-	case s.Stores != 0 && (s.Stores < 3 || s.Stores > 5 || s.Hints > 0 || s.Calm || s.Leads || s.Once || s.Drift > 0):
+	case s.Stores != 0 && (s.Stores < 3 || s.Stores > 5 || s.Hints > 0 || s.Calm || s.Leads || s.Once || s.Bids || s.Drift > 0):
 		return errors.New("explore: of several stores there can be 3 to 5, and only time, losses, crashes, ghosts, repeats, resignations and restarts with them")
+	case s.Bids && s.Hints < 1:
+		return errors.New("explore: a lease is passed on to those only who listen")
 	case s.InFlight < 1 || s.InFlight > 4:
 		return errors.New("explore: a candidate may have 1 to 4 requests under way")
 	}
@@ -118,6 +123,9 @@ func (s *Settings) Text() string {
 	}
 	if s.Hints > 0 {
 		text += fmt.Sprintf(", hints %d", s.Hints)
+	}
+	if s.Bids {
+		text += ", bids"
 	}
 	return s.limitText(text)
 }
@@ -159,6 +167,6 @@ func (s *Settings) config(id string) machine.Config {
 	return machine.Config{
 		ID: id, Lease: ticks(s.Lease), Renew: ticks(s.Renew), Retry: ticks(s.Retry), RequestTimeout: ticks(s.Timeout),
 		DrainTimeout: ticks(s.Drain), Drift: float64(s.Drift) / float64(s.Lease), MaxInFlight: s.InFlight,
-		Once: s.Once,
+		Once: s.Once, Bids: s.Bids,
 	}
 }

@@ -26,12 +26,16 @@ const (
 	SawRefused                      // an attempt was refused by a majority of the stores
 	SawGivenBack                    // what single stores granted was given back
 	SawMended                       // a store came to hold a lease again
+	SawPassed                       // a term began with a lease that was passed on
+	SawPassedBack                   // a lease was passed on to somebody who could not use it, and given back
+	SawWithdrawn                    // a bid was taken back to which the lease was passed on
 	sights        = iota
 )
 
 var sightNames = [sights]string{
 	"elected", "renewed", "expired", "superseded", "resigned", "draining", "drain capped", "released", "stray grant", "late grant",
 	"token seen before", "too many requests", "stopped", "failover", "failover and back", "handed over", "refused", "given back", "mended",
+	"passed on", "passed on and given back", "withdrawn too late",
 }
 
 // AllSights is the set of all.

@@ -24,6 +24,9 @@ func (w *world) step(n *node, in machine.Input, call machine.Call) {
 	for i := range out.Requests {
 		w.request(n, &out.Requests[i])
 	}
+	if in.Kind == machine.HintPassed {
+		w.passed(&out)
+	}
 	if out.Wake <= n.now {
 		w.fail("a machine wants to be woken in the past")
 	}
@@ -63,6 +66,18 @@ func (w *world) transition(n *node, t *machine.Transition) {
 		}
 	case machine.Trouble:
 		w.trouble(n, t)
+	}
+}
+
+// passed is what comes of a lease that was passed on.
+func (w *world) passed(out *machine.Output) {
+	for i := range out.Transitions {
+		switch out.Transitions[i].Kind {
+		case machine.Elected:
+			w.sights |= SawPassed
+		case machine.Trouble:
+			w.sights |= SawPassedBack
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type store struct {
 	reserved      time.Duration // until then
 	withheld      time.Duration // until when nobody gets the lease, which a lease may not have outlasted that was forgotten
 
+	bid    bid
 	saved  backup
 	behind bool   // it may have forgotten what happened last, and has not asked itself yet
 	seed   bool   // the count of tokens may be an old one
@@ -29,19 +30,20 @@ type backup struct {
 	holder, nonce string
 	until         time.Duration
 	token         uint64
+	bid           bid
 }
 
 func (b *backup) is(now time.Duration, nonce string, token uint64) bool {
 	return b.until > now && b.nonce == nonce && b.token == token
 }
 
-func (s *store) save() { s.saved = backup{true, s.holder, s.nonce, s.until, s.token} }
+func (s *store) save() { s.saved = backup{true, s.holder, s.nonce, s.until, s.token, s.bid} }
 
 // rewind makes the store what it was when it was saved. It notices when it is asked
 // for something: see doubt.
 func (s *store) rewind() {
 	b := s.saved
-	*s = store{holder: b.holder, nonce: b.nonce, until: b.until, token: b.token, behind: true, handed: s.handed}
+	*s = store{holder: b.holder, nonce: b.nonce, until: b.until, token: b.token, bid: b.bid, behind: true, handed: s.handed}
 }
 
 // doubt withholds the lease for as long as one may last that the store has
@@ -81,6 +83,8 @@ func (w *world) execute(r *message) {
 		}
 	case machine.Release:
 		w.release(r)
+	case machine.Withdraw:
+		w.withdraw(r)
 	}
 	r.stage = coming
 }
@@ -91,6 +95,7 @@ func (w *world) acquire(r *message) {
 	s := &w.store
 	if s.held(w.now) && s.nonce != r.nonce {
 		r.result, r.token, r.remaining = machine.Held, s.token, s.until-w.now
+		w.stand(r)
 		return
 	}
 	w.doubt()
@@ -109,13 +114,19 @@ func (w *world) acquire(r *message) {
 		if s.seed {
 			s.token, s.seed = s.handed, false
 		}
-		s.token = max(s.token, r.floor) + 1
-		s.handed = max(s.handed, s.token)
-		s.holder, s.nonce, s.until = r.owner, r.nonce, w.now+w.lease()-rounding
-		s.to, s.reserved = "", 0
+		w.grant(r.owner, r.nonce, r.floor)
 		r.result, r.token = machine.Done, s.token
 		w.announce(hint{kind: machine.HintGranted, token: s.token, remaining: w.lease()})
 	}
+}
+
+// grant counts the token and gives the lease to somebody.
+func (w *world) grant(owner, nonce string, floor uint64) {
+	s := &w.store
+	s.token = max(s.token, floor) + 1
+	s.handed = max(s.handed, s.token)
+	s.holder, s.nonce, s.until = owner, nonce, w.now+w.lease()-rounding
+	s.to, s.reserved = "", 0
 }
 
 func (w *world) release(r *message) {
@@ -125,6 +136,9 @@ func (w *world) release(r *message) {
 		return
 	}
 	r.result = machine.Done
+	if w.pass(r) {
+		return
+	}
 	s.until = w.now
 	h := hint{kind: machine.HintReleased, token: r.token}
 	if r.to != "" {
@@ -147,8 +161,21 @@ func (w *world) reserve() time.Duration { return ticks(2*w.set.Timeout + w.set.R
 // announce sends a hint to everybody who listens.
 func (w *world) announce(h hint) {
 	for i := range w.nodes {
-		if n := &w.nodes[i]; n.up && len(n.hints) < w.set.Hints {
-			n.hints = append(n.hints, h)
+		if n := &w.nodes[i]; n.up {
+			n.hint(h, w.set.Hints)
 		}
+	}
+}
+
+// hint sends a hint, unless as many are under way already as may be: of a lease that
+// is passed on the candidate hears on a channel of its own.
+func (n *node) hint(h hint, most int) {
+	for i := range n.hints {
+		if (n.hints[i].kind == machine.HintPassed) == (h.kind == machine.HintPassed) {
+			most--
+		}
+	}
+	if most > 0 {
+		n.hints = append(n.hints, h)
 	}
 }

@@ -33,6 +33,10 @@ func (w *world) describe(a Action) string {
 		return id + map[Kind]string{Crash: " crashes", CrashHaunt: " crashes, and its requests go on"}[a.Kind]
 	case HandOver:
 		return fmt.Sprintf("%s is told to hand over to %s", id, w.nodes[a.Index].id)
+	case Echo:
+		return id + " hears an announcement that will come once more"
+	case Jump:
+		return "the store's clock is set " + []string{"forth", "back"}[a.Index]
 	case Save:
 		return "what the store has now is what it may go back to"
 	case Rewind:
@@ -67,7 +71,7 @@ func (w *world) arrived(a Action) string {
 
 func tickOf(t time.Duration) int { return int((t - epoch) / machine.Tick) }
 
-var callNames = [...]string{"nothing", "the lease", "a renewal", "a release"}
+var callNames = [...]string{"nothing", "the lease", "a renewal", "a release", "its bid back"}
 
 // tell notes what a machine has said.
 func (w *world) tell(n *node, out *machine.Output) {

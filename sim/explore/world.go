@@ -86,11 +86,14 @@ type message struct {
 	nonce     string
 	owner, to string
 	remaining time.Duration
+	orphan    bool // the process that sent it is gone
 }
 
 // hint is an announcement on its way to one candidate.
 type hint struct {
 	kind      machine.InputKind
+	nonce     string // of the bid that the lease was passed on to
+	number    uint64 // and of its request
 	age       uint8
 	token     uint64
 	to        string

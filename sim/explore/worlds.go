@@ -4,7 +4,7 @@ import "slices"
 
 // Worlds are those with a name, the small ones first.
 func Worlds() []Settings {
-	return slices.Concat(small(), majorities(), large())
+	return slices.Concat(small(), bids(), majorities(), large())
 }
 
 // Find is the world with a name, nil if there is none.
@@ -94,7 +94,7 @@ func small() []Settings {
 }
 
 func large() []Settings {
-	list := []Settings{
+	list := append(largeBids(),
 		two("loss", "two candidates, messages lost", func(s *Settings) {
 			s.Limits = [limits]int{Losses: Endless}
 		}),
@@ -128,7 +128,7 @@ func large() []Settings {
 			s.Candidates = 3
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1}
 		}),
-	}
+	)
 	for i := range list {
 		list[i].Large = true
 	}

@@ -21,7 +21,7 @@ func TestHandOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile(`announces "released \d+ 1200 (n\d)/`).FindStringSubmatch(strings.Join(did.all, "\n"))
+	named := regexp.MustCompile(`announces "(?:released \d+ 1200|granted \d+ \d+ \d+ \S+) (n\d)/`).FindStringSubmatch(strings.Join(did.all, "\n"))
 	if named == nil {
 		t.Fatalf("no hand-over is announced:\n%s", strings.Join(did.all, "\n"))
 	}

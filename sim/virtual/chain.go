@@ -23,6 +23,7 @@ type chain struct {
 	pending []request     // that are under way
 	entry   int           // the store's last record of a lease that was written; -1 if there is none
 	nodes   []standing    // that did something
+	bids    sim.Standing
 	room    []history.Event
 }
 
@@ -62,13 +63,14 @@ func (c *chain) node(name string) *standing {
 	return &c.nodes[len(c.nodes)-1]
 }
 
-// see takes in the next event, at its place.
-func (c *chain) see(e *history.Event, place int) {
+// see takes in the next event, which comes behind these.
+func (c *chain) see(e *history.Event, events []history.Event) {
+	place := len(events)
 	switch e.Kind {
 	case history.Invoke:
 		c.pending = append(c.pending, request{e.Op, place, e.Node, e.Call})
 	case history.Ok, history.Fail, history.Info:
-		c.complete(e, place)
+		c.complete(e, events)
 	case history.Audit:
 		if e.Applied != nil && *e.Applied && (e.Call == history.Acquire || e.Call == history.Renew) {
 			c.entry = place
@@ -92,7 +94,8 @@ func (c *chain) see(e *history.Event, place int) {
 	}
 }
 
-func (c *chain) complete(e *history.Event, place int) {
+func (c *chain) complete(e *history.Event, events []history.Event) {
+	place := len(events)
 	for i := range c.pending {
 		p := c.pending[i]
 		if p.op != e.Op {
@@ -100,6 +103,7 @@ func (c *chain) complete(e *history.Event, place int) {
 		}
 		c.pending[i] = c.pending[len(c.pending)-1]
 		c.pending = c.pending[:len(c.pending)-1]
+		c.bids.See(&events[p.invoke], e)
 		switch {
 		case e.Kind != history.Ok:
 		case p.call == history.Acquire, p.call == history.Renew:
@@ -197,13 +201,13 @@ func (r *record) cut(t time.Duration) {
 		c.next = len(r.events) + 1 + len(r.events)/1024
 		return
 	}
-	c.room = c.restated(c.room[:0], r.events, leader)
+	c.room = c.bids.Restate(c.restated(c.room[:0], r.events, leader), t-2*c.spec.Timings.Lease)
 	r.number()
 	c.failure = errors.Join(c.failure, c.take(&history.History{Header: header(c.spec), Events: r.events}))
 	c.next, c.entry, c.nodes = c.least, -1, c.nodes[:0]
 	r.events = r.events[:0]
 	for i := range c.room {
-		c.see(&c.room[i], len(r.events))
+		c.see(&c.room[i], r.events)
 		r.events = append(r.events, c.room[i])
 	}
 }

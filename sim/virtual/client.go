@@ -58,6 +58,7 @@ type command struct {
 	to    string // release: the successor, if there is one
 
 	longest time.Duration // acquire, renew: how long any lease may last; ttl if that is longer
+	beacon  string        // acquire: it stands if it is refused, as long as somebody listens there
 	protect string        // renew: see protection
 	epoch   uint64        // of the client, when it was made
 
@@ -332,7 +333,7 @@ func (k *call) complete() {
 			e.Token, e.Holder = in.Token, sim.NodeOf(in.Holder)
 		}
 	case machine.Held:
-		e.Kind, e.Token, e.Holder = history.Fail, in.Token, sim.NodeOf(in.Holder)
+		e.Kind, e.Token, e.Holder, e.Stands = history.Fail, in.Token, sim.NodeOf(in.Holder), in.Stands
 		if in.Holder == "" {
 			e.Error = sim.Withheld
 		}

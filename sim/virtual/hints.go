@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -21,6 +22,7 @@ type subscription struct {
 	pausing bool          // there is no connection until then
 	began   time.Duration
 	arrives time.Duration // of the last hint: they keep their order
+	lit     string        // the beacon, while it stands
 	hints   []hint        // on their way, and those that have arrived
 	taken   int           // how many of them have arrived
 }
@@ -89,6 +91,7 @@ func (s *subscription) act(arg uint64) {
 		s.stands = store.of(n)
 		s.stands.watchers = append(s.stands.watchers, s)
 		s.stands.model.Subscribe(store.channel)
+		s.stands.model.Subscribe(s.beacon())
 	case resubscribe:
 		if !n.defers(s, arg) {
 			s.subscribe()
@@ -110,6 +113,22 @@ func (s *subscription) deliver(arg uint64) {
 	if current && h.uses == s.uses {
 		s.node.heard(s.store.index, h.input)
 	}
+}
+
+// beacon makes a channel of the connection's own: whoever counts its listeners knows
+// whether the connection lives.
+func (s *subscription) beacon() string {
+	s.lit = "recount:here:" + s.node.name + ":" + strconv.FormatUint(s.uses, 10)
+	return s.lit
+}
+
+// bids is the beacon of an attempt that stands if it is refused; empty if nobody would
+// hear that it was granted after all.
+func (s *subscription) bids() string {
+	if s.stands == nil {
+		return ""
+	}
+	return s.lit
 }
 
 // close ends the connection, as seen from both sides.
@@ -136,6 +155,7 @@ func (s *subscription) forget() {
 		return
 	}
 	s.stands.model.Unsubscribe(s.store.channel)
+	s.stands.model.Unsubscribe(s.lit)
 	s.stands.watchers = slices.DeleteFunc(s.stands.watchers, func(w *subscription) bool { return w == s })
 	s.stands = nil
 }
@@ -149,6 +169,9 @@ func (s *store) published(at *server, message string) {
 	if !ok {
 		return
 	}
+	if in.Nonce != "" {
+		s.passed = history.Event{Kind: history.Audit, Call: history.Acquire, Nonce: in.Nonce, Try: in.Request, Token: in.Token, Applied: &yes}
+	}
 	for _, sub := range at.watchers {
 		link := sub.node.link
 		if !link.passes(down) {
@@ -161,26 +184,33 @@ func (s *store) published(at *server, message string) {
 }
 
 // parseHint reads what the scripts publish: "released TOKEN", perhaps with
-// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS".
+// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS", with "REQUEST NONCE ID" if the
+// lease was passed on.
 func parseHint(text string) (machine.Input, bool) {
-	parts := strings.SplitN(text, " ", 4)
-	var numbers [2]uint64
-	for i := range min(len(parts)-1, len(numbers)) {
-		value, err := strconv.ParseUint(parts[i+1], 10, 64)
+	kind, rest, _ := strings.Cut(text, " ")
+	most, numbers := 3, [3]uint64{}
+	if kind == "granted" {
+		most = 5
+	}
+	parts := strings.SplitN(rest, " ", most)
+	for i := range min(len(parts), most/2+1) {
+		value, err := strconv.ParseUint(parts[i], 10, 64)
 		if err != nil {
 			return machine.Input{}, false
 		}
 		numbers[i] = value
 	}
-	span := time.Duration(numbers[1]) * time.Millisecond
-	switch kind := parts[0]; {
-	case kind == "released" && len(parts) == 2:
-		return machine.Input{Kind: machine.HintReleased, Token: numbers[0]}, true
-	case kind == "released" && len(parts) == 4 && parts[3] != "":
-		return machine.Input{Kind: machine.HintReleased, Token: numbers[0], Holder: parts[3], Remaining: span}, true
-	case kind == "granted" && len(parts) == 3:
-		return machine.Input{Kind: machine.HintGranted, Token: numbers[0], Remaining: span}, true
+	in := machine.Input{Kind: machine.HintReleased, Token: numbers[0], Remaining: time.Duration(numbers[1]) * time.Millisecond}
+	switch {
+	case kind == "released" && len(parts) == 1:
+	case kind == "released" && len(parts) == 3 && parts[2] != "":
+		in.Holder = parts[2]
+	case kind == "granted" && len(parts) == 2:
+		in.Kind = machine.HintGranted
+	case kind == "granted" && len(parts) == 5 && parts[3] != "" && parts[4] != "":
+		in.Kind, in.Request, in.Nonce, in.Holder = machine.HintGranted, numbers[2], parts[3], parts[4]
 	default:
 		return machine.Input{}, false
 	}
+	return in, true
 }

@@ -32,7 +32,7 @@ func (r *record) append(e *history.Event) {
 		if len(r.events) >= r.chain.next && r.busy == 0 {
 			r.cut(e.At)
 		}
-		r.chain.see(e, len(r.events))
+		r.chain.see(e, r.events)
 	}
 	e.Clip()
 	r.events = append(r.events, *e)

@@ -41,6 +41,7 @@ type shell struct {
 	exiting  bool
 	gone     bool
 
+	bids      []bid         // the last attempts that may stand
 	asked     time.Duration // when the last attempt was made
 	roundTrip time.Duration // of the last one that was refused
 
@@ -80,6 +81,7 @@ func startShell(n *node, decide func(machine.Config) Decider) *shell {
 	e := &shell{node: n, id: n.id(), planned: machine.Never, due: machine.Never, wake: machine.Never}
 	cfg := machine.Config{
 		ID: e.id, Seed: n.random.number(), Lease: t.Lease, LongestLease: max(t.Lease, n.run.spec.LongLease), Renew: t.Renew, Retry: t.Retry, Drift: n.run.spec.Drift,
+		Bids: n.majority == nil,
 	}.WithDefaults()
 	e.timeout = cfg.RequestTimeout
 	e.machine = decide(cfg)
@@ -179,9 +181,15 @@ func (e *shell) send(r *machine.Request) {
 	case machine.Acquire:
 		c.call = history.Acquire
 		e.asked = e.node.run.now
+		if r.Stands {
+			c.beacon = e.node.subscriptions[0].bids()
+			e.stands(r)
+		}
 		e.hurries(r.Number)
 	case machine.Renew:
 		c.call, c.value = history.Renew, e.valueOf(r)
+	case machine.Withdraw:
+		c.call, c.quiet = withdraw, true
 	default:
 		c.call, c.value, c.to, c.reserve = history.Release, e.valueOf(r), r.To, r.Reserve
 	}
@@ -213,6 +221,10 @@ func (e *shell) called(k *call) {
 // hint implements process.
 func (e *shell) hint(in machine.Input) {
 	in.RoundTrip = e.roundTrip
+	if in.Nonce != "" && in.Holder == e.id {
+		in.Kind = machine.HintPassed
+		e.passed(in)
+	}
 	e.step(in)
 }
 

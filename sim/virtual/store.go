@@ -30,7 +30,9 @@ const (
 )
 
 // Scripts are what the candidates of a subject run on the store.
-type Scripts struct{ Acquire, Renew, Release, Leader, Candidates *redismodel.Script }
+type Scripts struct {
+	Acquire, Renew, Release, Withdraw, Leader, Candidates *redismodel.Script
+}
 
 // server is one process of Redis.
 type server struct {
@@ -64,12 +66,14 @@ type store struct {
 	keys    keys
 	channel string
 	args    []string // of the script's call in the making
+
+	passed history.Event // what the release under way notes of whom it granted the lease to
 }
 
 // keys are the keys that the scripts get.
 type keys struct {
-	lease, counter, guard, roster               string
-	acquire, renew, release, leader, candidates []string
+	lease, counter, guard, roster                         string
+	acquire, renew, release, withdraw, leader, candidates []string
 }
 
 func electionKeys(prefix string) keys {
@@ -77,7 +81,8 @@ func electionKeys(prefix string) keys {
 	terms := prefix + "terms"
 	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms, "recount:witness"}
 	k.renew = []string{k.lease, k.guard}
-	k.release = []string{k.lease, k.guard, k.roster, terms}
+	k.release = []string{k.lease, k.guard, k.roster, terms, k.counter}
+	k.withdraw = []string{k.lease, k.roster}
 	k.leader = k.renew
 	k.candidates = []string{k.roster, k.guard}
 	return k
@@ -201,8 +206,8 @@ func (s *store) execute(k *call) {
 	s.args = s.args[:0]
 	switch c.call {
 	case history.Acquire:
-		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0", milliseconds(max(c.longest, c.ttl)))
-		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire))
+		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0", milliseconds(max(c.longest, c.ttl)), c.beacon)
+		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire), c.beacon)
 		s.audit(k, max(k.outcome.input.Token, 0))
 		s.confirm(k)
 	case history.Renew:
@@ -211,9 +216,16 @@ func (s *store) execute(k *call) {
 		s.audit(k, c.token)
 		s.confirm(k)
 	case history.Release:
-		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token), c.to, milliseconds(c.reserve), c.id, milliseconds(c.ttl), "0", milliseconds(max(c.longest, c.ttl)))
+		s.args = append(s.args, c.value, s.channel, c.nonce, decimal(c.try), decimal(c.token), c.to, milliseconds(c.reserve), c.id, milliseconds(c.ttl), "0", milliseconds(max(c.longest, c.ttl)), s.protect)
+		s.passed = history.Event{}
 		k.outcome.input = changed(s.call(k, s.scripts.Release, s.keys.release))
 		s.audit(k, c.token)
+		if s.passed.Kind != "" && s.audits(k) {
+			s.run.add(s.passed)
+		}
+	case withdraw:
+		s.args = append(s.args, c.id, c.nonce)
+		k.outcome.input = withdrawn(s.call(k, s.scripts.Withdraw, s.keys.withdraw))
 	case history.Observe:
 		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
 	case roster:
@@ -261,7 +273,7 @@ func (s *store) call(k *call, script *redismodel.Script, keys []string) redismod
 // confirm, the record of an isolated primary is lost with it. Several stores have
 // no order that is that of the whole.
 func (s *store) audit(k *call, token uint64) {
-	if !s.alone || s.run.spec.Replicas > 0 && s.of(k.client.node) == s.old {
+	if !s.audits(k) {
 		return
 	}
 	applied := &no
@@ -277,10 +289,15 @@ func (s *store) audit(k *call, token uint64) {
 	})
 }
 
+// audits tells whether the record of the server that executes the call is kept.
+func (s *store) audits(k *call) bool {
+	return s.alone && (s.run.spec.Replicas == 0 || s.of(k.client.node) != s.old)
+}
+
 var yes, no = true, false
 
 // granted reads the answer of acquire.
-func granted(r redismodel.Reply) machine.Input {
+func granted(r redismodel.Reply, beacon string) machine.Input {
 	switch {
 	case r.Kind == redismodel.Array && len(r.Items) == 3 && r.Items[0].Int == 1:
 		return machine.Input{Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int)}
@@ -288,6 +305,7 @@ func granted(r redismodel.Reply) machine.Input {
 		return machine.Input{
 			Result: machine.Held, Token: token(r.Items[1]), Holder: r.Items[2].Text,
 			Remaining: time.Duration(r.Items[3].Int) * time.Millisecond, Waiters: int(r.Items[4].Int), Longest: time.Duration(r.Items[6].Int) * time.Millisecond,
+			Stands: beacon != "" && r.Items[5].Int == 0 && token(r.Items[1]) != 0,
 		}
 	default:
 		return failed(r)
@@ -301,6 +319,18 @@ func changed(r redismodel.Reply) machine.Input {
 		return machine.Input{Result: machine.Done}
 	case r.Kind == redismodel.Int:
 		return machine.Input{Result: machine.NotHeld}
+	default:
+		return failed(r)
+	}
+}
+
+// withdrawn reads the answer of withdraw.
+func withdrawn(r redismodel.Reply) machine.Input {
+	switch {
+	case r.Kind == redismodel.Bulk && r.Text == "0":
+		return machine.Input{Result: machine.NotHeld}
+	case r.Kind == redismodel.Bulk:
+		return machine.Input{Result: machine.Held, Token: token(r)}
 	default:
 		return failed(r)
 	}

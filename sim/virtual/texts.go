@@ -89,13 +89,14 @@ func (w *World) interpreter() *redismodel.Interpreter {
 
 // scripts are those of the subject.
 func (s Subject) scripts(texts bool) Scripts {
-	all := Scripts{redismodel.Acquire, redismodel.Renew, redismodel.Release, redismodel.Leader, redismodel.Candidates}
+	all := Scripts{redismodel.Acquire, redismodel.Renew, redismodel.Release, redismodel.Withdraw, redismodel.Leader, redismodel.Candidates}
 	if texts {
-		all = Scripts{redismodel.AcquireText, redismodel.RenewText, redismodel.ReleaseText, redismodel.LeaderText, redismodel.CandidatesText}
+		all = Scripts{redismodel.AcquireText, redismodel.RenewText, redismodel.ReleaseText, redismodel.WithdrawText, redismodel.LeaderText, redismodel.CandidatesText}
 	}
 	own := s.Scripts
 	for _, script := range []struct{ of, own **redismodel.Script }{
-		{&all.Acquire, &own.Acquire}, {&all.Renew, &own.Renew}, {&all.Release, &own.Release}, {&all.Leader, &own.Leader},
+		{&all.Acquire, &own.Acquire}, {&all.Renew, &own.Renew}, {&all.Release, &own.Release},
+		{&all.Withdraw, &own.Withdraw}, {&all.Leader, &own.Leader},
 		{&all.Candidates, &own.Candidates},
 	} {
 		if *script.own != nil {

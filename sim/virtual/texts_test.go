@@ -100,10 +100,10 @@ func TestEffectsAreCompared(t *testing.T) {
 func TestScriptsOfASubject(t *testing.T) {
 	own := &redismodel.Script{Name: "own"}
 	s := Subject{Scripts: Scripts{Renew: own}}
-	if got, want := s.scripts(true), (Scripts{redismodel.AcquireText, own, redismodel.ReleaseText, redismodel.LeaderText, redismodel.CandidatesText}); got != want {
+	if got, want := s.scripts(true), (Scripts{redismodel.AcquireText, own, redismodel.ReleaseText, redismodel.WithdrawText, redismodel.LeaderText, redismodel.CandidatesText}); got != want {
 		t.Errorf("by text: %v", got)
 	}
-	if got, want := s.scripts(false), (Scripts{redismodel.Acquire, own, redismodel.Release, redismodel.Leader, redismodel.Candidates}); got != want {
+	if got, want := s.scripts(false), (Scripts{redismodel.Acquire, own, redismodel.Release, redismodel.Withdraw, redismodel.Leader, redismodel.Candidates}); got != want {
 		t.Errorf("by port: %v", got)
 	}
 	w, compared := &World{Scripts: Sampled}, 0

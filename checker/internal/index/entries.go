@@ -66,11 +66,36 @@ func (e *Election) joinEntries(x *Index) {
 			}
 			all = newUnclaimed(ops)
 		}
-		if a.Op = all.claim(a); a.Op == nil && a.Applied && x.ended(a.Node) {
-			a.Op = x.lost(e, a)
-			e.Ops = append(e.Ops, a.Op)
+		if a.Op = all.claim(a); a.Op == nil && a.Applied {
+			if a.Op = x.late(e, ops, a); a.Op == nil && x.ended(a.Node) {
+				a.Op = x.lost(e, a)
+			}
+			if a.Op != nil {
+				e.Ops = append(e.Ops, a.Op)
+			}
 		}
 	}
+	if len(e.Ops) > len(ops) {
+		e.sort()
+	}
+}
+
+// sort puts the operations on the lease in the order of their calls.
+func (e *Election) sort() {
+	slices.SortStableFunc(e.Ops, func(a, b *Op) int { return cmp.Compare(a.From, b.From) })
+}
+
+// late is a request to acquire that the store refused and granted after all, of which
+// its caller has not heard; nil if the entry is about none.
+func (x *Index) late(e *Election, ops []*Op, a *Entry) *Op {
+	for _, o := range ops {
+		if a.Call == history.Acquire && o.named(a) && o.Kind == history.Fail {
+			late := x.lost(e, a)
+			late.By, late.Node, late.From, late.TTL = o.By, o.Node, o.From, o.TTL
+			return late
+		}
+	}
+	return nil
 }
 
 // maxWaiting is how many operations may wait for their entries before it is

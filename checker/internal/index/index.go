@@ -112,6 +112,7 @@ type Op struct {
 	Completed int64 // seq; 0 if it never completed
 	At        *Election
 	Wire      bool // read on its way to the store, and not told by its caller
+	Stands    bool // an acquire that was refused, and may be granted yet
 	Restated  bool // it belongs to an earlier history of the chain
 
 	// Asked is the earliest call that may have brought what an acquire got: an
@@ -216,6 +217,7 @@ func Build(h *history.History) *Index {
 	x.closeBeliefs()
 	x.findCurtain()
 	for _, e := range x.Elections {
+		e.findGranted()
 		e.findAsked()
 		e.joinEntries(x)
 		e.boundEntries(x.End + x.Slack())

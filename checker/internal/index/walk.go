@@ -153,6 +153,9 @@ func (w *walk) invoke(e *history.Event) {
 	if o.TTL == 0 {
 		o.TTL = w.Header.Lease
 	}
+	if e.Since != nil { // it was asked for then, and refused, and is granted now
+		o.From = *e.Since - slack
+	}
 	w.ops.put(e.Op, o)
 	w.Calls = append(w.Calls, o)
 	switch el := o.At; {
@@ -162,6 +165,9 @@ func (w *walk) invoke(e *history.Event) {
 		el.Reads = append(el.Reads, o)
 	case o.Call.OnLease():
 		el.Ops = append(el.Ops, o)
+		for i := len(el.Ops) - 1; i > 0 && el.Ops[i-1].From > o.From; i-- { // by call
+			el.Ops[i-1], el.Ops[i] = el.Ops[i], el.Ops[i-1]
+		}
 		if o.Call == history.Acquire {
 			o.By.out = false
 		}
@@ -183,7 +189,7 @@ func (w *walk) complete(e *history.Event) {
 	if o == nil {
 		return
 	}
-	o.Kind, o.Completed, o.Got, o.Holder, o.Fence, o.Err = e.Kind, e.Seq, e.Token, e.Holder, e.Fence, e.Error
+	o.Kind, o.Completed, o.Got, o.Holder, o.Fence, o.Err, o.Stands = e.Kind, e.Seq, e.Token, e.Holder, e.Fence, e.Error, e.Stands
 	o.Returned = e.At + w.Slack()
 	if e.Value != "" {
 		o.Value = e.Value

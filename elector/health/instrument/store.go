@@ -184,6 +184,9 @@ func (s *observed) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 func (s *observed) Release(ctx context.Context, l elector.Lease) error {
+	if l.Token == 0 { // a bid that is taken back
+		return s.inner.Release(ctx, l)
+	}
 	return s.observe(ctx, call(Release, l), func(ctx context.Context) (elector.Leader, error) {
 		return elector.Leader{}, s.inner.Release(ctx, l)
 	})

@@ -18,9 +18,11 @@
 -- ARGV[8]  priority    of the candidate, for those who look
 -- ARGV[9]  longest     how long, in milliseconds, any lease of this election may
 --                      last, as the candidate counts on
--- ARGV[10] version     of the value that it publishes; absent, as is the next one, if
+-- ARGV[10] beacon      a channel on which the candidate's connection listens as long as
+--                      it hears of hints: a refusal leaves a bid. Empty: it does not
+-- ARGV[11] version     of the value that it publishes; absent, as is the next one, if
 --                      it publishes nothing
--- ARGV[11] value
+-- ARGV[12] value
 --
 -- Returns {1, token, waiters} if the lease is the caller's, else
 -- {0, token, id, remaining ms, waiters, remark, longest ms}, token '0' for a value
@@ -38,17 +40,15 @@ local lease, counter, guard, candidates, terms = KEYS[1], KEYS[2], KEYS[3], KEYS
 local witness, list = KEYS[6], KEYS[7]
 local id, nonce, ttl, floor, channel, request = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local protect, longest = ARGV[7], tonumber(ARGV[9])
+local beacon = ARGV[10] ~= '' and ARGV[10] or '-'
 local micros, now = clock()
-
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
 
 local function refuse(token, holder, remaining, remark, most)
   audit(list, 'acquire', nonce, request, token, 0)
   local listening = waiters(channel)
-  heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9], id)
+  local stands = remark == 0 and token ~= '0' and beacon or '-'
+  redis.pcall('HSET', candidates, id, noted(now, ARGV[3], ARGV[8], ARGV[9]),
+    '', table.concat({now, ARGV[3], ARGV[9], floor, request, stands, nonce, id}, ' '))
   forget(candidates, now, listening)
   if not most then
     local counted = redis.pcall('HGET', guard, 'longest')
@@ -158,35 +158,6 @@ local function withheld(known, own)
   return 0, 0, seed, noted
 end
 
-local largest = '9223372036854775807'
-
-local function decimal(n)
-  return n == '0' or string.match(n, '^[1-9]%d*$')
-end
-
--- after is the decimal number that follows n.
-local function after(n)
-  local head, nines = string.match(n, '^(%d-)(9*)$')
-  return string.sub(head, 1, -2) .. (tonumber(string.sub(head, -1)) or 0) + 1 .. string.rep('0', #nines)
-end
-
--- The next token. Everything that can fail comes before the first write.
-local function count(seed)
-  local last = redis.call('GET', counter)
-  if last and not decimal(last) then
-    return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
-  end
-  if protect ~= '0' and (not last or seed) and less(last or '0', micros) then last = micros end
-  last = last or '0'
-  if less(last, floor) then last = floor end
-  if not decimal(last) or not less(last, largest) then
-    return nil, redis.error_reply('COUNTER the key ' .. counter .. ' cannot be counted on: it would overflow')
-  end
-  local token = after(last)
-  redis.call('SET', counter, token)
-  return token
-end
-
 local value, own = redis.call('GET', lease), nil
 if value then
   local token, held, holder = parse(value)
@@ -203,12 +174,12 @@ if own then
   audit(list, 'acquire', nonce, request, own, 1)
   return {1, own, waiters(channel)}
 end
-local token, failure = count(seed)
+local token, failure = count(counter, protect, micros, floor, seed)
 if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 redis.call('SET', lease, value)
 redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-hold(guard, value, known, now + ttl, ttl, longest, ARGV[10] and publication(token, nonce, ARGV[10], ARGV[11]))
+hold(guard, value, known, now + ttl, ttl, longest, ARGV[11] and publication(token, nonce, ARGV[11], ARGV[12]))
 if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
 heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
 remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)

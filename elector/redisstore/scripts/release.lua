@@ -1,13 +1,15 @@
--- release ends the lease, if it is still exactly this one, and wakes those who
--- wait for it: the one that was refused last asks at once, and the others a little
--- later. If the lease's key is gone already (deleted, evicted), its holder says
--- here that nobody believes in it any more: it need not be waited for.
+-- release ends the lease, if it is still exactly this one. If who was refused last
+-- made a bid and hears of it, the lease is passed on; else those who wait are woken:
+-- the one that was refused last asks at once, and the others a little later. If the
+-- lease's key is gone already (deleted, evicted), its holder says here that nobody
+-- believes in it any more: it need not be waited for.
 --
 -- KEYS[1]  lease       string with a time to live
 -- KEYS[2]  guard       hash, see shared.lua
 -- KEYS[3]  candidates  hash, see shared.lua
 -- KEYS[4]  terms       list
--- KEYS[5]  audit       list; absent if there is no audit
+-- KEYS[5]  counter     string, the last token handed out, in decimal
+-- KEYS[6]  audit       list; absent if there is no audit
 -- ARGV[1]  value       the lease's whole value: id, nonce and token
 -- ARGV[2]  channel     for hints
 -- ARGV[3]  nonce       for the audit, as are the next two
@@ -19,30 +21,65 @@
 -- ARGV[9]  ttl         that it asks for, in milliseconds; 0: nobody need know it
 -- ARGV[10] priority
 -- ARGV[11] longest     as acquire has it
+-- ARGV[12] protect     as acquire has it
 --
 -- Returns 1 if the lease was ended, else 0.
-local lease, guard, to, reserved = KEYS[1], KEYS[2], ARGV[6], ARGV[7]
+local lease, guard, candidates, terms, list = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
+local channel, token, to, reserved, id, protect = ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[12]
+local micros, now = clock()
 local value = redis.call('GET', lease)
 local held = value == ARGV[1]
+local g = redis.call('HMGET', guard, 'value', 'until', 'history', 'unsure', 'longest', 'seed', 'reserved')
+local over = g[1] == ARGV[1] and (held or not value and (tonumber(g[2]) or 0) > now)
+
+-- passed grants the lease to who was refused last, if that is as sure as a grant that
+-- it asks for now: this is the server that granted, it has forgotten nothing that is
+-- still believed in, all count on the same leases, and the candidate can hear of it.
+-- It must have asked lately: its belief counts from then.
+local function passed(at, ttl, most, floor, request, beacon, nonce, next)
+  local age = now - at
+  if beacon == '-' or not held or not over or protect == '2' or to ~= '' and to ~= next then return end
+  if age < 0 or 4 * age > 3 * ttl or most ~= g[5] or g[6] == '1' then return end
+  if (tonumber(g[4]) or 0) > now or (tonumber(g[7]) or 0) > now then return end
+  if protect ~= '0' and history(protect) ~= g[3] or waiters(beacon) == 0 then return end
+  local new = count(KEYS[5], protect, micros, floor)
+  if not new then return end -- who asks is told why
+  local theirs = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next
+  redis.call('SET', lease, theirs)
+  redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
+  hold(guard, theirs, g[3], now + ttl, ttl, most)
+  if g[4] or g[7] then redis.call('HDEL', guard, 'unsure', 'to', 'reserved') end
+  redis.pcall('HDEL', candidates, '')
+  audit(list, 'release', ARGV[3], ARGV[4], token, 1)
+  audit(list, 'acquire', nonce, request, new, 1)
+  remember(terms, 'e ' .. token .. ' ' .. now)
+  remember(terms, 'b ' .. new .. ' ' .. now .. ' ' .. next)
+  if ARGV[9] ~= '0' then heard(candidates, id, now, ARGV[9], ARGV[10], ARGV[11]) end
+  announce(channel, table.concat({'granted', new, ttl, request, nonce, next}, ' '))
+  return true
+end
+
+local next
+if held or over then
+  local last = redis.pcall('HGET', candidates, '')
+  local at, ttl, most, floor, request, beacon, nonce, other = refusedLast(type(last) == 'string' and last or '')
+  if other ~= id then next = other end
+  if next and passed(tonumber(at), tonumber(ttl), most, floor, request, beacon, nonce, next) then return 1 end
+end
+
 local applied = held and 1 or 0
-local known = redis.call('HMGET', guard, 'value', 'until')
-local _, now = clock()
-local over = known[1] == ARGV[1] and (held or not value and (tonumber(known[2]) or 0) > now)
 if held then redis.call('DEL', lease) end
 if over then redis.call('HSET', guard, 'until', now) end
 if held and to ~= '' then redis.call('HSET', guard, 'to', to, 'reserved', now + reserved) end
-audit(KEYS[5], 'release', ARGV[3], ARGV[4], ARGV[5], applied)
+audit(list, 'release', ARGV[3], ARGV[4], token, applied)
 if held then
-  remember(KEYS[4], 'e ' .. ARGV[5] .. ' ' .. now)
-  if ARGV[9] ~= '0' then heard(KEYS[3], ARGV[8], now, ARGV[9], ARGV[10], ARGV[11]) end
+  remember(terms, 'e ' .. token .. ' ' .. now)
+  if ARGV[9] ~= '0' then heard(candidates, id, now, ARGV[9], ARGV[10], ARGV[11]) end
 end
 if held or over then
-  if to == '' then
-    local next = redis.pcall('HGET', KEYS[3], '')
-    if type(next) == 'string' and next ~= ARGV[8] then to, reserved = next, 0 end
-  end
-  local text = 'released ' .. ARGV[5]
+  if to == '' and next then to, reserved = next, 0 end
+  local text = 'released ' .. token
   if to ~= '' then text = text .. ' ' .. reserved .. ' ' .. to end
-  announce(ARGV[2], text)
+  announce(channel, text)
 end
 return applied

@@ -15,6 +15,9 @@ var shared string
 //go:embed knows.lua
 var knows string
 
+//go:embed counting.lua
+var counting string
+
 //go:embed acquire.lua
 var acquire string
 
@@ -23,6 +26,9 @@ var renew string
 
 //go:embed release.lua
 var release string
+
+//go:embed withdraw.lua
+var withdraw string
 
 //go:embed leader.lua
 var leader string
@@ -40,13 +46,16 @@ var create string
 var drain string
 
 // Acquire takes the lease if nobody holds it.
-func Acquire() string { return history + shared + acquire }
+func Acquire() string { return history + shared + counting + acquire }
 
 // Renew makes the lease last again.
 func Renew() string { return history + shared + renew }
 
-// Release ends the lease.
-func Release() string { return history + shared + release }
+// Release ends the lease, or passes it on.
+func Release() string { return history + shared + counting + release }
+
+// Withdraw takes a bid back.
+func Withdraw() string { return history + shared + withdraw }
 
 // Leader tells who holds the lease.
 func Leader() string { return history + shared + leader }

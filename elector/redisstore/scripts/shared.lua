@@ -84,18 +84,21 @@ end
 
 -- The candidates are a hash of those who were heard of: for each id, when that was,
 -- the ttl that it asks for, its priority, and how long leases may last as it counts
--- on, if that is not its ttl. The field without a name holds the id that was
--- refused last.
+-- on, if that is not its ttl. The field without a name holds the attempt that was
+-- refused last, "AT TTL LONGEST FLOOR REQUEST BEACON NONCE ID". It is a bid if the
+-- beacon is not "-": as long as somebody listens there, the candidate hears of it if
+-- the lease is passed on to this attempt.
 --
--- heard notes that a candidate lives, and perhaps that it was refused.
-local function heard(candidates, id, now, ttl, priority, longest, refused)
+-- noted is what the candidates say of one.
+local function noted(now, ttl, priority, longest)
   local note = now .. ' ' .. ttl .. ' ' .. priority
   if longest ~= ttl then note = note .. ' ' .. longest end
-  if refused then
-    redis.pcall('HSET', candidates, id, note, '', refused)
-  else
-    redis.pcall('HSET', candidates, id, note)
-  end
+  return note
+end
+
+-- heard notes that a candidate lives.
+local function heard(candidates, id, now, ttl, priority, longest)
+  redis.pcall('HSET', candidates, id, noted(now, ttl, priority, longest))
 end
 
 -- line reads what heard wrote; nothing for what others did.
@@ -103,6 +106,12 @@ local function line(note)
   local at, lasts, priority, longest = string.match(note, '^(%d+) (%d+) (-?%d+) ?(%d*)$')
   if not at then return end
   return tonumber(at), tonumber(lasts), priority, tonumber(longest) or tonumber(lasts)
+end
+
+-- refusedLast takes the text of the attempt that was refused last apart; nothing if it
+-- is none.
+local function refusedLast(text)
+  return string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
 end
 
 -- forget removes the candidates that were not heard of for long, if there are

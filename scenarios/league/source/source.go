@@ -61,7 +61,7 @@ const (
 
 // Bugs are all of them, in the order of the table.
 func Bugs() []Bug {
-	return slices.Concat(scriptBugs(), witnessBugs(), shellBugs(), turnBugs(), valueBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs())
+	return slices.Concat(scriptBugs(), bidBugs(), witnessBugs(), shellBugs(), turnBugs(), valueBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs())
 }
 
 // Apply is the content of the bug's file with the bug in it. The root is the

@@ -24,7 +24,7 @@ func valueBugs() []Bug {
 		}, {
 			Name: "grant-without-value", Kind: Script, Breaks: []string{calls, words},
 			What: "acquire does not note what the term begins with",
-			File: script("acquire"), Old: ", ARGV[10] and publication(token, nonce, ARGV[10], ARGV[11]))", New: ")",
+			File: script("acquire"), Old: ", ARGV[11] and publication(token, nonce, ARGV[11], ARGV[12]))", New: ")",
 		}, {
 			Name: "value-lost-for-good", Kind: Client, Breaks: []string{calls},
 			What: "what a server has acknowledged is never sent again, although the server may have lost it",

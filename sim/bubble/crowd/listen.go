@@ -35,12 +35,12 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(elector.
 	c.hearing.begun++
 	c.hearing.since, c.hearing.refused, c.hearing.doubt = c.run.recorder.Now(), 0, 0
 	c.mu.Unlock()
-	s.Store.Watch(ctx, election, func(h elector.Hint) {
+	s.Store.Watch(ctx, election, s.life.bids.Told(func(h elector.Hint) {
 		c.mu.Lock()
 		c.hearing.hinted = max(c.hearing.hinted, h.Token)
 		c.mu.Unlock()
 		hint(h)
-	}, func(err error) {
+	}, s.passed(election)), func(err error) {
 		c.mu.Lock()
 		c.hearing.watches--
 		c.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/gate"
 	"github.com/recount-io/recount/sim/bubble/network"
 	clocks "github.com/recount-io/recount/sim/candidate"
@@ -37,6 +38,7 @@ type life struct {
 	clock      clock
 	endpoint   *network.Endpoint
 	store      *redisstore.Store
+	bids       sim.Bids
 	stop       context.CancelFunc
 	candidates []*candidate
 	ended      chan struct{} // closed when all candidates have ended

@@ -25,6 +25,7 @@ var (
 
 // Acquire implements elector.Store.
 func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	s.life.bids.Stands(a, s.life.process.run.recorder.Now())
 	op := s.life.invoke(a.Election, history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
 	op.Token = grant.Token
@@ -51,6 +52,9 @@ func (s recorded) Renew(ctx context.Context, l elector.Lease) error {
 
 // Release implements elector.Store.
 func (s recorded) Release(ctx context.Context, l elector.Lease) error {
+	if l.Token == 0 {
+		return s.life.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
+	}
 	op := s.life.invoke(l.Election, history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	if c := s.life.in(l.Election); c != nil && l.To != "" {
 		c.handsOver(l)
@@ -59,6 +63,16 @@ func (s recorded) Release(ctx context.Context, l elector.Lease) error {
 	s.life.complete(op, err)
 	s.answered(l.Election, err)
 	return err
+}
+
+// passed records what the store granted to an attempt that it had refused.
+func (s recorded) passed(election string) func(e history.Event, token uint64) {
+	return func(e history.Event, token uint64) {
+		op := s.life.invoke(election, e)
+		op.Since, op.Token = nil, token
+		s.life.complete(op, nil)
+		s.answered(election, nil)
+	}
 }
 
 // Leader implements elector.Store.

@@ -2,6 +2,7 @@ package redismodel
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/recount-io/recount/elector/redisstore/scripts"
 )
@@ -14,6 +15,7 @@ var (
 	Acquire    = &Script{Name: "acquire", Run: acquire}
 	Renew      = &Script{Name: "renew", Run: renew}
 	Release    = &Script{Name: "release", Run: release}
+	Withdraw   = &Script{Name: "withdraw", Run: withdraw}
 	Leader     = &Script{Name: "leader", Run: leader}
 	Candidates = &Script{Name: "candidates", Run: candidates}
 )
@@ -23,6 +25,7 @@ var (
 	AcquireText    = compiled("acquire", scripts.Acquire())
 	RenewText      = compiled("renew", scripts.Renew())
 	ReleaseText    = compiled("release", scripts.Release())
+	WithdrawText   = compiled("withdraw", scripts.Withdraw())
 	LeaderText     = compiled("leader", scripts.Leader())
 	CandidatesText = compiled("candidates", scripts.Candidates())
 )
@@ -65,21 +68,21 @@ func acquire(c *Call) Reply {
 		auditCall(c, 6, "acquire", nonce, c.Args[5], own, true)
 		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)))
 	}
-	token, failure := nextToken(c, w.seed)
+	token, failure := nextToken(c, c.Keys[1], c.Args[6], c.Args[3], w.seed)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
 	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPXAt(lease, value, now+ttl)
 	note := ""
-	if len(c.Args) > 9 {
-		note = publication(token, nonce, c.Args[9], c.Args[10])
+	if len(c.Args) > 10 {
+		note = publication(token, nonce, c.Args[10], c.Args[11])
 	}
 	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8], note)
 	if w.noted {
 		c.HDel(guard, "unsure", "seed", "to", "reserved")
 	}
-	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8], false)
+	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8])
 	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
 	listening := c.Subscribers(channel)
 	if listening > 0 { // else nobody would get it
@@ -124,7 +127,12 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64) Reply {
 	auditCall(c, 6, "acquire", c.Args[1], c.Args[5], token, false)
 	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
-	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], c.Args[8], true)
+	stands := "-"
+	if remark == 0 && token != "0" && c.Args[9] != "" {
+		stands = c.Args[9]
+	}
+	last := strings.Join([]string{number(now), c.Args[2], c.Args[8], c.Args[3], c.Args[5], stands, c.Args[1], c.Args[0]}, " ")
+	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], c.Args[8], "", last)
 	forget(c, roster, now, listening)
 	if remark != 5 {
 		c.pcall(func() { most, _ = c.countedOn() })
@@ -317,8 +325,7 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 // largest is the largest number that a counter may hold.
 const largest = "9223372036854775807"
 
-func nextToken(c *Call, seed bool) (string, Reply) {
-	counter, floor := c.Keys[1], c.Args[3]
+func nextToken(c *Call, counter, protect, floor string, seed bool) (string, Reply) {
 	last, found := c.Get(counter)
 	if found && last != "0" && !decimal(last) {
 		return "", Fail("COUNTER the key " + counter + " holds no decimal number")
@@ -326,7 +333,7 @@ func nextToken(c *Call, seed bool) (string, Reply) {
 	if !found {
 		last = "0"
 	}
-	if c.Args[6] != "0" && (!found || seed) {
+	if protect != "0" && (!found || seed) {
 		if micros := string(appendMicroTime(c, nil)); less(last, micros) {
 			last = micros
 		}
@@ -374,48 +381,6 @@ func renew(c *Call) Reply {
 	}
 	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	return truth(held)
-}
-
-func release(c *Call) Reply {
-	lease, guard, channel, to, reserved := c.Keys[0], c.Keys[1], c.Args[1], c.Args[5], c.Args[6]
-	value, found := c.Get(lease)
-	held := found && value == c.Args[0]
-	known, _ := c.HGet(guard, "value")
-	now := milliTime(c)
-	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
-	if held {
-		c.Del(lease)
-	}
-	if over {
-		c.HSet(guard, "until", number(now))
-	}
-	if held && to != "" {
-		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))
-	}
-	auditCall(c, 4, "release", c.Args[2], c.Args[3], c.Args[4], held)
-	if held && c.Args[8] != "0" {
-		heard(c, c.Keys[2], c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], false)
-	}
-	if (held || over) && c.Subscribers(channel) > 0 { // else nobody would get it
-		if to == "" {
-			to, reserved = nextOf(c, c.Keys[2]), "0"
-		}
-		text := "released " + c.Args[4]
-		if to != "" {
-			text += " " + reserved + " " + to
-		}
-		c.Publish(channel, text)
-	}
-	return truth(held)
-}
-
-// nextOf is who was refused last, if that is not the caller of a release.
-func nextOf(c *Call, roster string) (id string) {
-	c.pcall(func() { id, _ = c.HGet(roster, "") })
-	if id == c.Args[7] {
-		return ""
-	}
-	return id
 }
 
 func leader(c *Call) Reply {

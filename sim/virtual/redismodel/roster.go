@@ -5,18 +5,41 @@ import (
 	"strings"
 )
 
-// heard notes that a candidate lives, and perhaps that it was refused, as far as the
-// server lets it.
-func heard(c *Call, roster, id string, now int64, ttl, priority, longest string, refused bool) {
+// heard notes that a candidate lives, as far as the server lets it. With more fields
+// it notes these as well.
+func heard(c *Call, roster, id string, now int64, ttl, priority, longest string, more ...string) {
 	note := number(now) + " " + ttl + " " + priority
 	if longest != ttl {
 		note += " " + longest
 	}
-	fields := append(make([]string, 0, 4), id, note)
-	if refused {
-		fields = append(fields, "", id)
+	c.pcall(func() { c.HSet(roster, append([]string{id, note}, more...)...) })
+}
+
+// bid is the attempt that was refused last.
+type bid struct {
+	at, ttl                            int64
+	longest, floor, request, nonce, id string
+	beacon                             string // "-": it does not stand
+}
+
+// refusedLast is Lua's '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$', of what the
+// candidates say of the attempt that was refused last.
+func refusedLast(c *Call, roster string) (b bid, known bool) {
+	text := ""
+	c.pcall(func() { text, _ = c.HGet(roster, "") })
+	parts := strings.SplitN(text, " ", 8)
+	if len(parts) < 8 || parts[5] == "" || parts[6] == "" || strings.ContainsAny(parts[5]+parts[6], "\t\n\v\f\r") {
+		return b, false
 	}
-	c.pcall(func() { c.HSet(roster, fields...) })
+	for _, n := range parts[:5] {
+		if !natural(n) {
+			return b, false
+		}
+	}
+	b = bid{longest: parts[2], floor: parts[3], request: parts[4], beacon: parts[5], nonce: parts[6], id: parts[7]}
+	b.at, _ = strconv.ParseInt(parts[0], 10, 64)  // they are digits
+	b.ttl, _ = strconv.ParseInt(parts[1], 10, 64) // likewise
+	return b, true
 }
 
 // forget removes the candidates that were not heard of for long, if there are many

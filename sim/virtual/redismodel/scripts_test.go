@@ -11,6 +11,7 @@ const (
 	rosterKey                                         = "{e}:candidates"
 	termsKey                                          = "{e}:terms" // what is noted there, the ports leave out
 	witnessKey                                        = "witness"
+	beacon                                            = "here" // somebody listens there
 )
 
 // electionKeys are the keys of acquire.
@@ -32,6 +33,14 @@ var (
 	someNotes      = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "9000000000000 3000 0 5000", "1 2 3 ", "1 2 3x", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
 )
 
+// someBids are what the candidates may say of the attempt that was refused last.
+var someBids = []string{
+	nowMS + " 3000 3000 0 7 " + beacon + " x n1", nowMS + " 3000 3000 5 7 " + beacon + " y n2", nowMS + " 03000 3000 0 7 " + beacon + " x n1",
+	nowMS + "-2250 3000 3000 0 7 " + beacon + " x n1", nowMS + "-2600 3000 3000 0 7 " + beacon + " x n1", nowMS + "5000 3000 3000 0 7 " + beacon + " x n1",
+	nowMS + " 3000 3000 0 7 - x n1", "1 3000 3000 0 7 " + beacon + " x n1", "n1", "", "1 2 3 4 5 6 7", nowMS + " 3000 3000 x 7 " + beacon + " x n1",
+	nowMS + " 3000 3000 0 7  x n1", nowMS + " 3000 3000 0 7 " + beacon + " x\tx n1", nowMS + " 3000 3000 0 7 " + beacon + " x ",
+}
+
 // drawScript draws a call of a script, or a command that leaves something odd
 // where the scripts look.
 func drawScript(t *rapid.T) step {
@@ -48,7 +57,7 @@ func drawScript(t *rapid.T) step {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "script") {
 	case 0, 1, 2, 3:
-		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0", pick(t, someLongest)}
+		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0", pick(t, someLongest), pick(t, []string{"", beacon, beacon, "dark"})}
 		if rapid.IntRange(0, 3).Draw(t, "publishes") == 0 {
 			args = append(args, "1", pick(t, someThings))
 		}
@@ -60,10 +69,13 @@ func drawScript(t *rapid.T) step {
 		}
 		return step{script: Renew, keys: keys(lease[0], guardKey), args: args}
 	case 6:
-		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest)}}
+		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey, counterKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest), pick(t, someProtection)}}
 	case 7:
-		if rapid.Bool().Draw(t, "who lives") {
+		switch rapid.IntRange(0, 2).Draw(t, "who lives") {
+		case 0:
 			return step{script: Candidates, keys: []string{rosterKey, guardKey}}
+		case 1:
+			return step{script: Withdraw, keys: []string{lease[0], rosterKey}, args: []string{pick(t, someIDs), pick(t, someNonces)}}
 		}
 		return step{script: Leader, keys: append(lease, guardKey)}
 	default:
@@ -73,7 +85,7 @@ func drawScript(t *rapid.T) step {
 
 // drawState draws a command of somebody who is not an elector.
 func drawState(t *rapid.T) []string {
-	switch pick(t, []string{"lease", "lease", "guard", "counter", "witness", "expire", "persist", "del", "hash", "roster", "list", "no list"}) {
+	switch pick(t, []string{"lease", "lease", "guard", "counter", "witness", "expire", "persist", "del", "hash", "roster", "bid", "bid", "list", "no list"}) {
 	case "lease":
 		args := []string{"SET", leaseKey, pick(t, someLeases)}
 		if rapid.Bool().Draw(t, "with a time to live") {
@@ -94,6 +106,8 @@ func drawState(t *rapid.T) []string {
 		return []string{"DEL", pick(t, []string{leaseKey, counterKey, guardKey, witnessKey, auditKey})}
 	case "hash":
 		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, rosterKey, auditKey}), "f", "v"}
+	case "bid":
+		return []string{"HSET", rosterKey, "", pick(t, someBids)}
 	case "roster":
 		return []string{"HSET", rosterKey, pick(t, someIDs), pick(t, someNotes)}
 	case "list":
@@ -121,10 +135,11 @@ func drawScripts(t *rapid.T, back bool) []step {
 // there; keys of another kind; times and tokens that make no sense.
 func TestScripts(t *testing.T) {
 	real := startReal(t)
+	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon)
 	rapid.Check(t, func(t *rapid.T) {
 		steps := drawScripts(t, true)
 		base, seen := observe(t, real, steps)
-		same(t, "the port", modelSubject{New(Options{})}, base, steps, seen, false)
+		same(t, "the port", listening(), base, steps, seen, false)
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 
 // scripts' arguments, as redisstore gives them.
 func acquireBy(id, nonce, floor, protect string) step {
-	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0", "3000"}}
+	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0", "3000", ""}}
 }
 
 func renewOf(value string) step {
@@ -27,7 +27,7 @@ func renewProtected() step {
 func renewOne() step { return renewOf("r1 1 x n1") }
 
 func releaseOf(value string) step {
-	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000"}}
+	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, counterKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000", "0"}}
 }
 
 // longer is an acquisition of a lease that is three times as long.
@@ -59,7 +59,7 @@ func protected(more ...step) []step {
 
 func handOver(to string) step {
 	s := releaseOf(protectedLease)
-	s.args = []string{protectedLease, channel, "x", "3", "1", to, "400", "n1", "3000", "0", "3000"}
+	s.args = []string{protectedLease, channel, "x", "3", "1", to, "400", "n1", "3000", "0", "3000", "1"}
 	return s
 }
 
@@ -176,6 +176,77 @@ var remembered = []struct {
 	{"nor without the key in common", known(alone(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 3000 0 6]`},
 	{"a lease that another server granted is not waited for when it must be over", known(told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[1 "9007199254740993" 0]`},
 	{"but the same attempt again is", known(acquireBy("n1", "x", "0", "1"), told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+}
+
+// bidBy is an attempt that stands if it is refused.
+func bidBy(id, nonce, floor, protect string) step {
+	s := acquireBy(id, nonce, floor, protect)
+	s.args[9] = beacon
+	return s
+}
+
+// passing is a release by who holds the lease that protected ends with.
+func passing(to string) step { return handOver(to) }
+
+// passedOn are situations in which a lease may be passed on: somebody listens to the
+// beacon.
+var passedOn = []struct {
+	what  string
+	steps []step
+	want  string
+}{
+	{"who was refused gets it", protected(bidBy("n2", "y", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
+	{"its lease is renewed", protected(bidBy("n2", "y", "0", "1"), passing(""), later(2), renewOf("r1 9007199254740994 y n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
+	{"and given back", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740995" 0]`},
+	{"the last one that was", protected(bidBy("n2", "y", "0", "1"), bidBy("n3", "z", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n3" 3000 "" 0]`},
+	{"not who has the lease", protected(bidBy("n1", "y", "0", "1"), passing(""), whoLeads), `[]`},
+	{"with a token above its floor", protected(bidBy("n2", "y", "9007199254740999", "1"), passing(""), whoLeads), `["9007199254741000" "n2" 3000 "" 0]`},
+	{"asked two seconds ago", protected(bidBy("n2", "y", "0", "1"), later(2), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
+	{"not if it asked long ago", protected(bidBy("n2", "y", "0", "1"), later(1), renewOf(protectedLease), later(2), passing(""), whoLeads), `[]`},
+	{"nor if it asked in the future", protected(bidBy("n2", "y", "0", "1"), told("HSET", rosterKey, "", nowMS+"9000 3000 3000 0 1 "+beacon+" y n2"), passing(""), whoLeads), `[]`},
+	{"nor if it does not stand", protected(acquireBy("n2", "y", "0", "1"), passing(""), whoLeads), `[]`},
+	{"nor if nobody is there", protected(dark(bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
+	{"nor if it was withdrawn", protected(bidBy("n2", "y", "0", "1"), withdrawn("n2", "y"), passing(""), whoLeads), `[]`},
+	{"but by nobody else", protected(bidBy("n2", "y", "0", "1"), withdrawn("n3", "y"), withdrawn("n2", "z"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
+	{"who withdraws too late is told", protected(bidBy("n2", "y", "0", "1"), passing(""), withdrawn("n2", "y")), `"9007199254740994"`},
+	{"a successor that was refused last gets it", protected(bidBy("n2", "y", "0", "1"), passing("n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
+	{"another one is waited for", protected(bidBy("n2", "y", "0", "1"), passing("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
+	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "history", "other"), passing(""), whoLeads), `[]`},
+	{"nor where the guard names another lease", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "value", "other"), passing(""), whoLeads), `[]`},
+	{"nor while another lease may be believed in", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "unsure", nowMS+"900"), passing(""), whoLeads), `[]`},
+	{"nor where the count may be an old one", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "seed", "1"), passing(""), whoLeads), `[]`},
+	{"nor where leases differ", protected(counting("9000", bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
+	{"nor by who has lost the lease", protected(bidBy("n2", "y", "0", "1"), told("DEL", leaseKey), passing(""), whoLeads), `[]`},
+	{"nor where there is no token", protected(bidBy("n2", "y", "0", "1"), told("SET", counterKey, "many"), passing(""), whoLeads), `[]`},
+	{"and once only", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), whoLeads), `[]`},
+	{"without protection, too", []step{acquireBy("n1", "x", "0", "0"), bidBy("n2", "y", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, `["2" "n2" 3000 "" 0]`},
+}
+
+// dark is a bid of who is not there any more.
+func dark(s step) step {
+	s.args[9] = "dark"
+	return s
+}
+
+func withdrawn(id, nonce string) step {
+	return step{script: Withdraw, keys: []string{leaseKey, rosterKey}, args: []string{id, nonce}}
+}
+
+// In each of these situations the port and a real server give the same replies, and
+// leave the same keys.
+func TestPassedOn(t *testing.T) {
+	real := startReal(t)
+	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon)
+	for _, test := range passedOn {
+		t.Run(test.what, func(t *testing.T) {
+			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, guardKey, rosterKey, auditKey})...)
+			base, seen := observe(t, real, steps)
+			same(t, "the port", listening(), base, steps, seen, false)
+			if got := outcome(seen[len(test.steps)-1].reply); got != test.want {
+				t.Errorf("both say %s, want %s", got, test.want)
+			}
+		})
+	}
 }
 
 // known are steps of which the first make a server known for 4 s.

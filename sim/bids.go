@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+)
+
+// Bids are the attempts that a store may have kept as bids, for who records what a
+// store does: such an attempt was refused, and may be granted all the same. The zero
+// value is empty. It may be used by several goroutines.
+type Bids struct {
+	mu  sync.Mutex
+	all map[string][]bid // by the candidate's ID, the last ones
+}
+
+// bid is one request of an attempt.
+type bid struct {
+	nonce   string
+	request uint64
+	ttl     time.Duration
+	sent    time.Duration // on the run's clock
+}
+
+// maxBids is how many requests of a candidate are remembered: more than can be under
+// way.
+const maxBids = 16
+
+// Stands notes that an attempt is sent at that time, and may be kept as a bid.
+func (b *Bids) Stands(a elector.Attempt, now time.Duration) {
+	if !a.Stands {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all = map[string][]bid{}
+	}
+	list := b.all[a.ID]
+	if len(list) == maxBids {
+		list = slices.Delete(list, 0, 1)
+	}
+	b.all[a.ID] = append(list, bid{a.Nonce, a.Request, a.TTL, now})
+}
+
+// Told is a receiver of hints which tells, before it hands a hint on, the acquisition
+// that this one tells of, if it does: the invocation, without node and election, and
+// the token.
+func (b *Bids) Told(hint func(elector.Hint), tell func(e history.Event, token uint64)) func(elector.Hint) {
+	return func(h elector.Hint) {
+		if h.Kind == elector.HintGranted && h.Nonce != "" {
+			b.take(h.To, h.Token, tell, func(p bid) bool { return p.nonce == h.Nonce && p.request == h.Request })
+		}
+		hint(h)
+	}
+}
+
+// Withdraw takes a bid back, and tells the acquisition that the answer tells of, as
+// Told does.
+func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l elector.Lease, tell func(e history.Event, token uint64)) error {
+	err := store.Release(ctx, l)
+	if held := new(elector.HeldError); errors.As(err, &held) {
+		b.take(l.ID, held.Token, tell, func(p bid) bool { return p.nonce == l.Nonce })
+	}
+	return err
+}
+
+// take tells the first acquisition that is meant, once.
+func (b *Bids) take(id string, token uint64, tell func(e history.Event, token uint64), is func(bid) bool) {
+	b.mu.Lock()
+	i := slices.IndexFunc(b.all[id], is)
+	if i < 0 {
+		b.mu.Unlock()
+		return
+	}
+	p := b.all[id][i]
+	b.all[id] = slices.Delete(b.all[id], i, i+1)
+	b.mu.Unlock()
+	tell(history.Event{Call: history.Acquire, Nonce: p.nonce, Try: p.request, TTL: p.ttl, Since: history.At(p.sent)}, token)
+}

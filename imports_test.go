@@ -54,7 +54,7 @@ var table = []row{
 	{
 		folders: []string{"elector/redisstore/scripts"},
 		never:   []string{"os/...", "net/...", "sync/..."}, timeless: true,
-		why: "texts and nothing else: virtual time runs the very ones that production sends, and must get nothing beside them",
+		why: "texts, and how to read what they announce: virtual time runs the very ones that production sends, and must get nothing beside them",
 	},
 	{
 		folders: []string{"internal/topology"},

@@ -2,12 +2,10 @@ package redisstore
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/recount-io/recount/elector"
+	texts "github.com/recount-io/recount/elector/redisstore/scripts"
 )
 
 // Watch is [elector.Store.Watch]. All watches of a store share one connection,
@@ -102,41 +100,17 @@ func (h *hub) end() {
 	}
 }
 
-// parseHint reads what the scripts publish: "released TOKEN", perhaps with
-// "MILLISECONDS ID", "granted TOKEN MILLISECONDS", with "REQUEST NONCE ID" if the lease
-// was passed on to a bid, or "published TOKEN". Anything else is somebody else's.
+// parseHint reads what the scripts publish. Anything else is somebody else's.
 func parseHint(text string) (elector.Hint, bool) {
-	kind, rest, _ := strings.Cut(text, " ")
-	fields := 3
-	if kind == "granted" {
-		fields = 5
-	}
-	parts := strings.SplitN(rest, " ", fields)
-	var numbers [3]uint64
-	for i := range min(len(parts), fields/2+1) {
-		n, err := strconv.ParseUint(parts[i], 10, 64)
-		if err != nil {
-			return elector.Hint{}, false
-		}
-		numbers[i] = n
-	}
-	h := elector.Hint{Kind: elector.HintReleased, Token: numbers[0], Remaining: time.Duration(numbers[1]) * time.Millisecond}
-	switch {
-	case kind == "released" && len(parts) == 1:
-	case kind == "released" && len(parts) == 3 && parts[2] != "":
-		h.To = parts[2]
-	case kind == "granted" && len(parts) == 2:
-		h.Kind = elector.HintGranted
-	case kind == "granted" && len(parts) == 5 && parts[4] != "":
-		nonce, err := unescape(parts[3])
-		if err != nil || nonce == "" {
-			return elector.Hint{}, false
-		}
-		h.Kind, h.Request, h.Nonce, h.To = elector.HintGranted, numbers[2], nonce, parts[4]
-	case kind == "published" && len(parts) == 1:
-		h.Kind = elector.HintPublished
-	default:
+	a, ours := texts.ParseAnnouncement(text)
+	h := elector.Hint{Kind: kinds[a.Kind], Token: a.Token, Remaining: a.Remaining, To: a.To, Request: a.Request}
+	var err error
+	if h.Nonce, err = unescape(a.Nonce); err != nil || !ours {
 		return elector.Hint{}, false
 	}
 	return h, true
+}
+
+var kinds = map[texts.Kind]elector.HintKind{
+	texts.Released: elector.HintReleased, texts.Granted: elector.HintGranted, texts.Published: elector.HintPublished,
 }

@@ -43,6 +43,8 @@ type attempt struct {
 	missed uint64 // announced while a request was under way that may have been refused before
 	heard  uint64 // highest token whose grant was announced
 	ended  uint64 // token last refused with no time remaining
+
+	rejoins bool // it led, and has not asked since: see bid
 }
 
 func (m *Machine) start() {
@@ -59,6 +61,7 @@ func (m *Machine) tryNew() {
 		m.attempt.next = m.now + m.cfg.Retry
 		return
 	}
+	m.attempt.rejoins = false
 	m.attempt.count++
 	m.attempt.nonce = m.cfg.ID + "/" + strconv.FormatUint(m.attempt.count, 10) + "/" + strconv.FormatUint(m.another(), 36)
 	m.become(Candidate)
@@ -239,6 +242,9 @@ func (m *Machine) hintGranted(in Input) {
 	m.learn(in.Token)
 	a.notBefore = 0
 	a.next = max(a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread())
+	if a.rejoins {
+		a.next = max(a.rest, m.now)
+	}
 }
 
 // learn notes a token that somebody else has: the next one must be larger.

@@ -140,6 +140,7 @@ func (m *Machine) depose(why Why, err error) {
 	m.emit(Transition{Kind: Deposed, Token: m.term.token, Until: m.term.deadline, Why: why, Err: err})
 	m.attempt.notBefore = 0
 	m.attempt.next = m.now + m.jitter(m.cfg.Retry)
+	m.attempt.rejoins = m.cfg.Bids
 	if why == Resigned {
 		m.stepBack()
 		if m.term.heir != "" {

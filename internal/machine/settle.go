@@ -95,7 +95,7 @@ func (m *Machine) settleAttempt(now time.Duration) {
 	case m.role != Candidate:
 		a.lastSent, a.missed = now, 0
 		if m.role != Follower {
-			a.next, a.notBefore = now, now
+			a.next, a.notBefore, a.rejoins = now, now, false
 		}
 	case m.inFlight(Acquire, a.nonce):
 		a.next = now

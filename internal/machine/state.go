@@ -54,7 +54,7 @@ func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	}
 	if m.cfg.Bids {
 		over := t.nonce != "" && !t.live && !t.working
-		b = append(b, bit(m.bid.nonce != "", bitBid)|bit(over, bitOver))
+		b = append(b, bit(m.bid.nonce != "", bitBid)|bit(over, bitOver)|bit(a.rejoins, bitRejoins))
 		if m.bid.nonce != "" {
 			b = append(b, Span(m.bid.sent-now))
 		}
@@ -75,8 +75,9 @@ func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 
 // The bits of a byte of those who leave bids.
 const (
-	bitBid  = 1 << iota // there is one
-	bitOver             // the last term is over, and may be told of again
+	bitBid     = 1 << iota // there is one
+	bitOver                // the last term is over, and may be told of again
+	bitRejoins             // no request since
 )
 
 const (
@@ -183,6 +184,7 @@ func (m *Machine) loadBid(r *reader) {
 		return
 	}
 	flags := r.byte()
+	m.attempt.rejoins = flags&bitRejoins != 0
 	if flags&bitBid != 0 {
 		m.bid = bid{nonce: unread, sent: r.time()}
 	}

@@ -3,9 +3,9 @@ package virtual
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/recount-io/recount/elector/redisstore/scripts"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -183,34 +183,12 @@ func (s *store) published(at *server, message string) {
 	}
 }
 
-// parseHint reads what the scripts publish: "released TOKEN", perhaps with
-// "MILLISECONDS ID", or "granted TOKEN MILLISECONDS", with "REQUEST NONCE ID" if the
-// lease was passed on.
+// parseHint reads what the scripts publish.
 func parseHint(text string) (machine.Input, bool) {
-	kind, rest, _ := strings.Cut(text, " ")
-	most, numbers := 3, [3]uint64{}
-	if kind == "granted" {
-		most = 5
-	}
-	parts := strings.SplitN(rest, " ", most)
-	for i := range min(len(parts), most/2+1) {
-		value, err := strconv.ParseUint(parts[i], 10, 64)
-		if err != nil {
-			return machine.Input{}, false
-		}
-		numbers[i] = value
-	}
-	in := machine.Input{Kind: machine.HintReleased, Token: numbers[0], Remaining: time.Duration(numbers[1]) * time.Millisecond}
-	switch {
-	case kind == "released" && len(parts) == 1:
-	case kind == "released" && len(parts) == 3 && parts[2] != "":
-		in.Holder = parts[2]
-	case kind == "granted" && len(parts) == 2:
+	a, ours := scripts.ParseAnnouncement(text)
+	in := machine.Input{Kind: machine.HintReleased, Token: a.Token, Remaining: a.Remaining, Holder: a.To, Request: a.Request, Nonce: a.Nonce}
+	if a.Kind == scripts.Granted {
 		in.Kind = machine.HintGranted
-	case kind == "granted" && len(parts) == 5 && parts[3] != "" && parts[4] != "":
-		in.Kind, in.Request, in.Nonce, in.Holder = machine.HintGranted, numbers[2], parts[3], parts[4]
-	default:
-		return machine.Input{}, false
 	}
-	return in, true
+	return in, ours && a.Kind != scripts.Published
 }

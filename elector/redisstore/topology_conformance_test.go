@@ -19,7 +19,15 @@ import (
 func TestConformanceBehindSentinels(t *testing.T) {
 	ctx, l := launcher(t)
 	r := topology.Must[*topology.Sentinels](t)(l.Sentinels(ctx, topology.SentinelConfig{}))
-	conform(ctx, t, r.URL(), func(do func(*redis.Client)) { do(r.Primary.Client()) })
+	opened := func(t *testing.T, o redisstore.Options) *redisstore.Store { return openURL(t, r.URL(), o) }
+	conform(ctx, t, everyWay, opened, func(do func(*redis.Client)) { do(r.Primary.Client()) })
+}
+
+// So does one on a client that the program already has.
+func TestClientOfSentinelsThatIsThere(t *testing.T) {
+	ctx, l := launcher(t)
+	r := topology.Must[*topology.Sentinels](t)(l.Sentinels(ctx, topology.SentinelConfig{}))
+	conform(ctx, t, everyWay, theirs(t, r.URL()), func(do func(*redis.Client)) { do(r.Primary.Client()) })
 }
 
 // The store keeps the contract of every store in a cluster, with clients that
@@ -27,27 +35,74 @@ func TestConformanceBehindSentinels(t *testing.T) {
 func TestConformanceInACluster(t *testing.T) {
 	ctx, l := launcher(t)
 	r := topology.Must[*topology.Cluster](t)(l.Cluster(ctx, topology.ClusterConfig{}))
-	conform(ctx, t, "redis://"+r.Nodes[5].Addr+"?cluster=true", func(do func(*redis.Client)) {
+	opened := func(t *testing.T, o redisstore.Options) *redisstore.Store { return openURL(t, inCluster(r), o) }
+	conform(ctx, t, everyWay, opened, primaries(r))
+}
+
+// So does one on a cluster's client that the program already has; nobody confirms there.
+func TestClientOfAClusterThatIsThere(t *testing.T) {
+	ctx, l := launcher(t)
+	r := topology.Must[*topology.Cluster](t)(l.Cluster(ctx, topology.ClusterConfig{}))
+	conform(ctx, t, everyWay[:2], theirs(t, inCluster(r)), primaries(r))
+}
+
+func inCluster(r *topology.Cluster) string { return "redis://" + r.Nodes[5].Addr + "?cluster=true" }
+
+// primaries calls do for every primary.
+func primaries(r *topology.Cluster) func(do func(*redis.Client)) {
+	return func(do func(*redis.Client)) {
 		for _, s := range r.Nodes[:3] {
 			do(s.Client())
 		}
-	})
+	}
+}
+
+// theirs makes stores on one client, as the program that has it would have made it.
+func theirs(t *testing.T, url string) func(t *testing.T, o redisstore.Options) *redisstore.Store {
+	t.Helper()
+	opts, err := redisstore.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.ContextTimeoutEnabled, opts.MaxRetries = true, -1
+	client := redis.NewUniversalClient(opts)
+	t.Cleanup(func() { _ = client.Close() }) // its servers may be gone
+	return func(t *testing.T, o redisstore.Options) *redisstore.Store {
+		t.Helper()
+		s, err := redisstore.FromClient(client, o)
+		if err != nil && strings.Contains(err.Error(), "9.20") {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() }) // as above
+		return s
+	}
 }
 
 // prefix gives every case elections of its own.
 func prefix(i int) string { return fmt.Sprintf("case-%d:", i) }
 
-// conform runs the suite with every kind of protection. each calls do for every
+// way is a kind of protection.
+type way struct {
+	name string
+	o    redisstore.Options
+}
+
+// everyWay has the one that needs connections of the store's own in a cluster last.
+var everyWay = []way{{"protected", redisstore.Options{}}, {"unprotected", redisstore.Options{Unprotected: true}}, {"confirmed", redisstore.Options{Replicas: 1}}}
+
+// conform runs the suite with some kinds of protection. each calls do for every
 // primary.
-func conform(ctx context.Context, t *testing.T, url string, each func(do func(*redis.Client))) {
+func conform(ctx context.Context, t *testing.T, ways []way, opened func(*testing.T, redisstore.Options) *redisstore.Store, each func(do func(*redis.Client))) {
 	t.Helper()
-	for name, o := range map[string]redisstore.Options{
-		"protected": {}, "unprotected": {Unprotected: true}, "confirmed": {Replicas: 1},
-	} {
+	for _, w := range ways {
 		for i, c := range storetest.Cases() {
-			t.Run(name+"/"+c.Name, func(t *testing.T) {
-				o.Prefix = name + prefix(i)
-				s := openURL(t, url, o)
+			t.Run(w.name+"/"+c.Name, func(t *testing.T) {
+				o := w.o
+				o.Prefix = w.name + prefix(i)
+				s := opened(t, o)
 				prime(ctx, t, s, "storetest", "storetest-2")
 				c.Run(t, s, func(d time.Duration) {
 					each(func(client *redis.Client) {

@@ -25,7 +25,7 @@ type ground struct {
 	*group
 }
 
-func (g *ground) way(node string) *network.Link { return g.member(node).link }
+func (g *ground) way(node string) *network.Link { return g.member(node).way() }
 
 // Each implements faults.World.
 func (g *ground) Each(n int, act func(i int)) { stage.Each(n, act) }

@@ -15,6 +15,7 @@ import (
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/stage"
@@ -74,11 +75,11 @@ func (s *soak) openGroup(ctx context.Context, place, elections int) (g *group, e
 	var nodes []string
 	for i := range candidates {
 		m := &member{group: g, name: fmt.Sprintf("n%d", i+1), place: int64(i + 1)}
-		if m.link, err = s.network.Link(m.label(), g.server.Addr()); err != nil {
-			return g, err
-		}
 		nodes = append(nodes, m.name)
 		g.members = append(g.members, m)
+		if err := m.lead(ctx); err != nil {
+			return g, err
+		}
 	}
 	g.leaders = stage.NewLeadership(nodes)
 	g.renew()
@@ -96,7 +97,7 @@ func (g *group) member(name string) *member {
 }
 
 // config is what the next incarnation of a member is told. In half of the elections
-// all compete, in the others all but one.
+// all compete, in the others all but one. m.mu is held.
 func (g *group) config(m *member) config {
 	c := config{
 		Node: m.name, URL: g.server.CandidateURL(m.link.Addr()), Lease: g.soak.Lease, Epoch: g.soak.epoch,
@@ -253,7 +254,12 @@ func (g *group) restore(ctx context.Context) error {
 		errs = append(errs, g.direct.Ping(ctx).Err())
 	}
 	for _, m := range g.members {
-		errs = append(errs, m.link.Heal())
+		err := m.way().Heal()
+		if errors.Is(err, network.ErrHung) {
+			g.soak.doubt("a toxiproxy hung, and was replaced together with the candidate behind it: " + err.Error())
+			err = m.replace(ctx)
+		}
+		errs = append(errs, err)
 		if r, err := m.present(); err == nil {
 			_ = r.system.Signal(syscall.SIGCONT) // it may have ended this moment
 		} else {
@@ -413,6 +419,9 @@ func (g *group) close() error {
 			errs = append(errs, err)
 		}
 		cancel()
+		if err := m.close(); !errors.Is(err, network.ErrHung) { // which is about a toxiproxy that nobody uses any more
+			errs = append(errs, err)
+		}
 	}
 	if g.store != nil {
 		errs = append(errs, g.store.Close())

@@ -25,9 +25,10 @@ type member struct {
 	group *group
 	name  string
 	place int64
-	link  *network.Link
 
 	mu      sync.Mutex
+	network *network.Network // of this member alone: a toxiproxy that hangs is in nobody else's way
+	link    *network.Link
 	running *running // nil while none runs
 	starts  int64
 }
@@ -41,6 +42,51 @@ type running struct {
 }
 
 var errNotRunning = errors.New("soak: the candidate does not run")
+
+// lead makes the member's way to the server.
+func (m *member) lead(ctx context.Context) error {
+	n, err := network.Start(ctx, network.Options{})
+	if err != nil {
+		return err
+	}
+	link, err := n.Link(m.label(), m.group.server.Addr())
+	if err != nil {
+		return errors.Join(err, n.Close())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.network, m.link = n, link
+	return nil
+}
+
+// way is the member's way to the server.
+func (m *member) way() *network.Link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.link
+}
+
+// replace ends the process, with whatever it has on its way, and makes it another way.
+// What hangs stays, and nobody uses it.
+func (m *member) replace(ctx context.Context) error {
+	if err := m.end(ctx, syscall.SIGKILL, history.Killed); err != nil && !errors.Is(err, errNotRunning) {
+		return err
+	}
+	if err := m.close(); err != nil && !errors.Is(err, network.ErrHung) {
+		return err
+	}
+	return errors.Join(m.lead(ctx), m.start())
+}
+
+// close ends the member's way.
+func (m *member) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.network == nil {
+		return nil
+	}
+	return m.network.Close()
+}
 
 // start starts a new incarnation.
 func (m *member) start() error {

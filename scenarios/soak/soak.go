@@ -13,7 +13,6 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/warden"
 	"github.com/recount-io/recount/sim/protocol"
 )
@@ -23,7 +22,6 @@ type soak struct {
 	Options
 	epoch   time.Duration
 	warden  *warden.Warden
-	network *network.Network
 	groups  []*group
 	usage   *usages
 	stalls  counts
@@ -68,9 +66,6 @@ func (s *soak) file(name string) string { return filepath.Join(s.Folder, name) }
 
 func (s *soak) open(ctx context.Context) (err error) {
 	if s.warden, err = warden.Start(); err != nil {
-		return err
-	}
-	if s.network, err = network.Start(ctx, network.Options{}); err != nil {
 		return err
 	}
 	for i := range s.Groups {
@@ -229,9 +224,6 @@ func (s *soak) close() error {
 	var errs []error
 	for _, g := range s.groups {
 		errs = append(errs, g.close())
-	}
-	if s.network != nil {
-		errs = append(errs, s.network.Close())
 	}
 	if s.warden != nil {
 		errs = append(errs, s.warden.Close())

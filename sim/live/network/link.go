@@ -53,6 +53,7 @@ type Link struct {
 	mu     sync.Mutex
 	api    *client.Proxy
 	shape  shape
+	torn   bool // a change failed in the middle: shape is not what is there
 	closed bool
 }
 
@@ -127,22 +128,27 @@ func (l *Link) change(edit func(*shape)) error {
 	}
 	next := l.shape
 	edit(&next)
-	if next == l.shape {
+	if next == l.shape && !l.torn {
 		return nil
 	}
 	err := errReset
-	if next.cut != Reset {
+	if l.torn {
+		err = errTorn
+	} else if next.cut != Reset {
 		err = l.step(next)
 	}
 	if err != nil {
 		err = l.rebuild(next, err)
 	}
-	if err != nil {
+	if l.torn = err != nil; l.torn {
 		return fmt.Errorf("network: %s: %w", l.name, err)
 	}
 	l.shape = next
 	return nil
 }
+
+// errTorn is why a link is made anew after a change that failed.
+var errTorn = errors.New("the change before it failed")
 
 // errReset is why a Reset makes the proxy anew: only so do the connections that
 // are open already end.

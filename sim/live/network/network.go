@@ -206,8 +206,10 @@ func Sweep(ctx context.Context, addr string) (int, error) {
 	return swept, nil
 }
 
-// errHung is what call returns when time is up.
-var errHung = errors.New("toxiproxy does not answer")
+// ErrHung says that toxiproxy did not answer in time. One that does not delete a proxy
+// either hangs for good, and with it every link of its network: what is on them stays
+// as it is. Close the network, and whatever still uses its links, and start another.
+var ErrHung = errors.New("network: toxiproxy does not answer")
 
 // call bounds one request to toxiproxy. The one that hangs ends by itself
 // after half a minute, or with the server.
@@ -228,7 +230,7 @@ func call[T any](ctx context.Context, timeout time.Duration, f func() (T, error)
 	case a := <-answers:
 		return a.value, a.err
 	case <-timer.C:
-		return none, fmt.Errorf("%w for %v", errHung, timeout)
+		return none, fmt.Errorf("%w for %v", ErrHung, timeout)
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}

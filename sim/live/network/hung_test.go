@@ -1,0 +1,50 @@
+package network
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+// hanging is a toxiproxy outside that does not answer requests while hangs says so.
+func hanging(t *testing.T, hangs func(*http.Request) bool) (addr string) {
+	t.Helper()
+	routes := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop()).Routes()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hangs(r) {
+			<-r.Context().Done()
+			return
+		}
+		routes.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// A link knows that a change of its failed in the middle: the next one, whatever it
+// is, makes the proxy anew.
+func TestChangeThatHangs(t *testing.T) {
+	var on atomic.Bool
+	toxics := 0
+	m, l := redisBehind(t, Options{Timeout: 200 * time.Millisecond, Addr: hanging(t, func(r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/toxics") {
+			toxics++
+		}
+		return on.Load() && toxics > 1
+	})})
+	on.Store(true)
+	if err := l.Cut(Both); !errors.Is(err, ErrHung) {
+		t.Fatalf("a cut that hangs: %v", err)
+	}
+	on.Store(false)
+	ok(t, l.Heal())
+	healed(t, m, l)
+}

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/recount-io/recount/internal/raced"
 )
 
 // oldest is the Go that who elects needs at least, and newest the one of whoever
@@ -354,6 +356,9 @@ const heaviest = 15
 // modules that the oldest Go compiles; and a project that has others already
 // keeps all their versions.
 func TestImportingChangesNothingElse(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("it runs the go command, and does so without the race detector")
+	}
 	fresh := newConsumer(t, "elector", "elector/redisstore")
 	list := fresh.list(t)
 	t.Logf("a fresh module: %d modules, built by %s", len(list), strings.TrimSpace(fresh.run(t, "version")))

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/recount-io/recount/internal/raced"
 )
 
 const (
@@ -37,6 +39,9 @@ var rootFiles = []string{
 
 // The house rules that a machine can check hold for every file.
 func TestStyle(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("it reads files, and does so without the race detector")
+	}
 	h := house{root: os.DirFS("."), exceptions: exceptions, machine: machinePaths(t)}
 	complaints, err := h.inspect()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	// Live runs mostly wait: more of them than cores may be under way at once.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = f.Value.Set("4") // a number is always accepted
+		_ = f.Value.Set("6") // a number is always accepted
 	}
 	goleak.VerifyTestMain(m,
 		// What hangs inside toxiproxy when a link is cut stays: nothing can reach it.

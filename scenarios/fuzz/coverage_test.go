@@ -89,6 +89,9 @@ func TestReachable(t *testing.T) {
 // What a run meets is on the map, with hardly an exception: else the reasons
 // for what is not reachable are wrong.
 func TestUnreachableIsNotReached(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("a thousand schedules, which are run without the race detector")
+	}
 	r := Run(t.Context(), production(3, 1024))
 	met, strange := 0, 0
 	for i, n := range r.Coverage.counts {

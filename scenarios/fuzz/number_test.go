@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
 // Seeds share no case, neighbours neither: not one of thousands of each.
 func TestNeighboursShareNoCase(t *testing.T) {
-	const each = 4000
+	each := schedules(4000, 400)
 	seen := map[uint64]uint64{} // by a case's number, the seed that tried it
 	drawn := map[string]uint64{}
 	for seed := range uint64(4) {
@@ -41,6 +42,9 @@ func TestNeighboursShareNoCase(t *testing.T) {
 // The number that a failure names repeats it: a run with that seed tries the
 // very case first. So it is deep in a run, too, where the map steers.
 func TestNumberRepeatsTheCase(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("some thousand schedules, which are run without the race detector")
+	}
 	o := production(13, 20_000)
 	o.Failures, o.Pins.Subject, o.Shrink = 1, "seldom-heeds-nothing", time.Nanosecond
 	o.Subjects = map[string]virtual.Subject{"seldom-heeds-nothing": {Decide: func(cfg machine.Config) virtual.Decider {

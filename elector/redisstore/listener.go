@@ -20,8 +20,8 @@ var (
 	errNoListeners = errors.New("redisstore: nobody listens any more")
 )
 
-// lingers is how long a listener stays when its last watch has ended: whoever calls
-// for one term after another comes back within moments.
+// lingers is how long a listener stays on a channel when its last watch has ended, and
+// there at all: whoever calls for one term after another comes back within moments.
 const lingers = 5 * time.Second
 
 // listener is a connection that subscribes to the channels of watches as they
@@ -47,12 +47,15 @@ type listener struct {
 	writing  bool                // somebody sends what is unsent
 	open     bool                // connected: no further connection
 	over     bool
-	leavable bool        // the user may unsubscribe, as far as is known
-	beacon   string      // a channel of its own, on which nobody publishes anything
-	bids     bool        // it was asked to listen there
-	lit      bool        // the server has said that it listens there
-	lonely   *time.Timer // ends it when nobody has come back; nil: somebody is there
-	conns    []net.Conn  // opened for it
+	leavable bool   // the user may unsubscribe, as far as is known
+	beacon   string // a channel of its own, on which nobody publishes anything
+	bids     bool   // it was asked to listen there
+	lit      bool   // the server has said that it listens there
+	lingers  time.Duration
+	idle     map[string]time.Time // the channels that it hears in vain, and since when
+	left     time.Time            // when a watch ended last
+	tidy     *time.Timer          // ends what nobody has come back to; nil: there is nothing of that kind
+	conns    []net.Conn           // opened for it
 	ctx      context.Context
 	cancel   context.CancelFunc
 }
@@ -72,7 +75,7 @@ func newListener(s *Store, c *client) *listener {
 	l := &listener{
 		client: c, foreign: s.foreign, current: func() bool { return s.live.Load() == c },
 		pingEvery: s.pingEvery, patience: s.opts.ReadTimeout,
-		watches: make(map[string][]*watch), writing: true, leavable: true,
+		watches: make(map[string][]*watch), idle: map[string]time.Time{}, lingers: lingers, writing: true, leavable: true,
 	}
 	l.beacon = s.prefix + "here:" + rand.Text()
 	// It ends with its last watch, not with the one that came first.
@@ -92,7 +95,10 @@ func (l *listener) add(w *watch) bool {
 	if l.over {
 		return false
 	}
-	l.rest()
+	if _, heard := l.idle[w.channel]; heard {
+		w.there = true
+		delete(l.idle, w.channel)
+	}
 	l.watches[w.channel] = append(l.watches[w.channel], w)
 	l.ask(&request{kind: "subscribe", watch: w, name: w.channel})
 	if !l.bids { // second: a cluster's client connects to the node of the first one's election
@@ -128,27 +134,51 @@ func (l *listener) leave(w *watch) {
 		return
 	}
 	if l.watches[w.channel] == nil && l.leavable {
-		l.ask(&request{kind: "unsubscribe", name: w.channel})
+		if w.there {
+			l.idle[w.channel] = time.Now()
+		} else { // the next one's begin would be taken for confirmed
+			l.ask(&request{kind: "unsubscribe", name: w.channel})
+		}
 	}
-	if last {
-		l.lonely = time.AfterFunc(lingers, l.expire)
+	if l.left = time.Now(); l.tidy == nil && (last || len(l.idle) > 0) {
+		l.tidy = time.AfterFunc(l.lingers, l.expire)
 	}
 }
 
-// expire ends the listener if nobody has come back.
+// expire ends the listener if nobody has come back, or leaves the channels to which
+// nobody has.
 func (l *listener) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.tidy = nil
+	if l.over {
+		return
+	}
+	next := l.lingers
 	if len(l.watches) == 0 {
-		l.finish(errNoListeners)
+		if next = l.lingers - time.Since(l.left); next <= 0 {
+			l.finish(errNoListeners)
+			return
+		}
+	}
+	for channel, since := range l.idle {
+		if rest := l.lingers - time.Since(since); rest > 0 {
+			next = min(next, rest)
+			continue
+		}
+		delete(l.idle, channel)
+		l.ask(&request{kind: "unsubscribe", name: channel})
+	}
+	if len(l.watches) == 0 || len(l.idle) > 0 {
+		l.tidy = time.AfterFunc(next, l.expire)
 	}
 }
 
-// rest stops what would end a listener that is alone. The caller holds mu.
+// rest stops what would tidy up. The caller holds mu.
 func (l *listener) rest() {
-	if l.lonely != nil {
-		l.lonely.Stop()
-		l.lonely = nil
+	if l.tidy != nil {
+		l.tidy.Stop()
+		l.tidy = nil
 	}
 }
 

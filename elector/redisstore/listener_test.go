@@ -109,7 +109,6 @@ func TestWatchesShareAConnection(t *testing.T) {
 			t.Errorf("a watch ended with %v", err)
 		}
 	}
-	c.awaitSubscribed(t, 0)
 	_ = s.Close() // it would listen on for some seconds
 	if err := goleak.Find(before); err != nil {
 		t.Error(err)
@@ -140,6 +139,44 @@ func TestKilledConnectionEndsAllWatches(t *testing.T) {
 	}
 }
 
+// hurry makes the listener stay nowhere for longer than it is needed.
+func (l *listener) hurry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lingers = 0
+}
+
+// A channel is kept for a while when its last watch has ended. Who comes back meanwhile
+// can be told of a grant at once, which the server knows by the beacon.
+func TestChannelIsKeptForAWhile(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		_, _, cancel := watching(t, r, s, 1)
+		channel := s.names("billing").channel
+		for s.hub.beacon(channel) == "" {
+			runtime.Gosched()
+		}
+		cancel()
+		for l := s.hub.listener; ; runtime.Gosched() {
+			l.mu.Lock()
+			gone := len(l.watches) == 0
+			l.mu.Unlock()
+			if gone {
+				break
+			}
+		}
+		if s.hub.beacon(channel) != "" {
+			t.Error("nobody listens, and there is a beacon")
+		}
+		ctx, leave := context.WithCancel(r.ctx)
+		defer leave()
+		s.Watch(ctx, "billing", func(elector.Hint) {}, func(error) {})
+		if s.hub.beacon(channel) == "" {
+			t.Error("who comes back has to wait for its beacon")
+		}
+	})
+}
+
 // A watch that ends leaves its channel and disturbs nobody; another one of the
 // same election goes on, and one that comes back hears again.
 func TestWatchesComeAndGo(t *testing.T) {
@@ -161,6 +198,7 @@ func TestWatchesComeAndGo(t *testing.T) {
 		}
 		stays, stop := begin("stays")
 		defer stop()
+		s.hub.listener.hurry()
 		numSub("stays", 1)
 		_, leave := begin("stays")
 		_, leaveOther := begin("goes")
@@ -190,6 +228,7 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 	r.do(t, "ACL", "SETUSER", "half", "on", ">"+secret, "~*", "resetchannels", "&recount:{billing}:*", "&recount:{goes}:*", "+subscribe", "+ping")
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "half", Password: secret}, Options{})
 	hints, ended, cancel := watching(t, r, s, 1)
+	s.hub.listener.hurry()
 	var fatal *elector.FatalError
 	if err := watchEnd(r.ctx, s, "other"); !errors.As(err, &fatal) {
 		t.Errorf("the forbidden watch ended with %v", err)

@@ -35,7 +35,7 @@ func TestClientOfSentinelsThatIsThere(t *testing.T) {
 func TestConformanceInACluster(t *testing.T) {
 	ctx, l := launcher(t)
 	r := topology.Must[*topology.Cluster](t)(l.Cluster(ctx, topology.ClusterConfig{}))
-	opened := func(t *testing.T, o redisstore.Options) *redisstore.Store { return openURL(t, inCluster(r), o) }
+	opened := func(t *testing.T, o redisstore.Options) *redisstore.Store { return openURL(t, byOneNode(r), o) }
 	conform(ctx, t, everyWay, opened, primaries(r))
 }
 
@@ -43,10 +43,10 @@ func TestConformanceInACluster(t *testing.T) {
 func TestClientOfAClusterThatIsThere(t *testing.T) {
 	ctx, l := launcher(t)
 	r := topology.Must[*topology.Cluster](t)(l.Cluster(ctx, topology.ClusterConfig{}))
-	conform(ctx, t, everyWay[:2], theirs(t, inCluster(r)), primaries(r))
+	conform(ctx, t, everyWay[:2], theirs(t, byOneNode(r)), primaries(r))
 }
 
-func inCluster(r *topology.Cluster) string { return "redis://" + r.Nodes[5].Addr + "?cluster=true" }
+func byOneNode(r *topology.Cluster) string { return "redis://" + r.Nodes[5].Addr + "?cluster=true" }
 
 // primaries calls do for every primary.
 func primaries(r *topology.Cluster) func(do func(*redis.Client)) {

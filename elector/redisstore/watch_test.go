@@ -253,7 +253,6 @@ func TestListenerStaysForAWhile(t *testing.T) {
 				}
 				cancel()
 				_ = receive(t, "end", ended)
-				(&crowd{r: r, names: []string{"billing"}}).awaitSubscribed(t, 0)
 			}
 			if n := dials.Load(); n != 1 {
 				t.Errorf("ten watches, one after the other, opened %d connections", n)
@@ -262,14 +261,15 @@ func TestListenerStaysForAWhile(t *testing.T) {
 			if how == "closed" {
 				_ = s.Close()
 			} else {
+				l.hurry()
 				l.expire()
 			}
 			for listenerGoroutines() > 0 {
 				runtime.Gosched()
 			}
 			l.mu.Lock()
-			if !l.over || l.lonely != nil {
-				t.Errorf("%s: the listener is over: %t, and its timer is off: %t", how, l.over, l.lonely == nil)
+			if !l.over || l.tidy != nil {
+				t.Errorf("%s: the listener is over: %t, and its timer is off: %t", how, l.over, l.tidy == nil)
 			}
 			l.mu.Unlock()
 		}

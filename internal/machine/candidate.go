@@ -44,7 +44,7 @@ type attempt struct {
 	heard  uint64 // highest token whose grant was announced
 	ended  uint64 // token last refused with no time remaining
 
-	rejoins bool // it led, and has not asked since: see bid
+	rejoins bool // it has not asked since it led, or began: see bid
 }
 
 func (m *Machine) start() {
@@ -53,6 +53,7 @@ func (m *Machine) start() {
 	}
 	m.started = true
 	m.attempt.next = m.now + m.spread()
+	m.attempt.rejoins = m.cfg.Bids
 }
 
 // tryNew begins an attempt with a nonce of its own.

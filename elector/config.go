@@ -71,8 +71,9 @@ type Config struct {
 
 	// Value is what the leader publishes from the beginning of each of its terms on,
 	// its address, say: any bytes, at most MaxValue of them. Leader and Observe tell
-	// it to everybody who may read from the store, so it is no place for secrets. See
-	// Term.Publish.
+	// it to everybody who may read from the store, so it is no place for secrets. A term
+	// whose lease was passed on shows it with its first renewal, which is sent at once.
+	// See Term.Publish.
 	Value string
 
 	// Once makes Run and Terms end after one term.

@@ -151,6 +151,12 @@ var handmadeRecords = []handmade{
 		s.acquire("n1", "a", 0, 2*ms, 1).acquire("n2", "b", 3000*ms, 3002*ms, 2).acquire("n3", "c", 6000*ms, 6002*ms, 3)
 		s.audit(history.Acquire, "n1", "a", 1, 7000*ms, true).audit(history.Acquire, "n3", "c", 3, 7000*ms, true)
 	}, nil, nil},
+	{"a record of a grant to a request for longer that was refused before, and whose caller heard of neither", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, ms, true)
+		s.lasting("n2", history.Acquire, "b", 100*ms, 300*ms, 5000*ms, history.Info).audit(history.Acquire, "n2", "b", 1, 101*ms, false)
+		s.release("n1", 150*ms, 160*ms, history.Ok, 1).audit(history.Release, "n1", "", 1, 155*ms, true).audit(history.Acquire, "n2", "b", 2, 155*ms, true)
+		s.refused("n3", "c", 4000*ms, 4002*ms, "n2", 2).audit(history.Acquire, "n3", "c", 2, 4001*ms, false)
+	}, nil, linear},
 	{"a record that ends before the run", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).audit(history.Acquire, "n1", "a", 1, 3*ms, true).acquire("n2", "b", 3000*ms, 3002*ms, 2).elected("n2", 3002*ms, 2, 5000*ms)
 	}, nil, nil},

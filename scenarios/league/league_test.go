@@ -58,7 +58,6 @@ var lucky = map[string]uint64{
 	"renewal-creates":            4_021_073_547_033_169,
 	"release-unannounced":        1_327_425_157_755_295,
 	"counts-from-last-try":       3_594_031_449_220_541,
-	"text-hint-mixed-up":         5_279_813_950_348,
 	"answers-shift":              3_594_031_449_220_541,
 	"number-before-lock":         7_216_289_293_079_140,
 	"loss-after-error":           7_216_289_293_079_140,

@@ -74,9 +74,9 @@ func texts() []Mutant {
 			Breaks:  []checker.Promise{checker.LeaderReturns, checker.LeaseLinearizable, checker.FailoverBound},
 			Subject: reworded("hold(guard, value, known, now + ttl, ttl, longest,", "hold(guard, value, known, now .. ttl, ttl, longest,", "acquire"),
 		}, {
-			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a grant has its token and its length in the wrong order",
-			Breaks:  []checker.Promise{checker.Stable, checker.FailoverBound, checker.LeaderReturns},
-			Subject: reworded("'granted ' .. token .. ' ' .. ARGV[3]", "'granted ' .. ARGV[3] .. ' ' .. token", "acquire"),
+			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a lease that is passed on has its token and its length in the wrong order",
+			Breaks:  append(tokens, checker.LeaseLinearizable, checker.LeaderReturns, checker.FailoverBound),
+			Subject: reworded("{'granted', new, ttl,", "{'granted', ttl, new,", "release"),
 		}, {
 			Name: "text-repair-forgotten", Where: Text, What: "who finds a lease without a time to live leaves it so",
 			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("      redis.call('PEXPIRE', lease, most)\n", "", "acquire"),

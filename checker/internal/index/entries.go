@@ -86,10 +86,11 @@ func (e *Election) sort() {
 }
 
 // late is a request to acquire that the store refused and granted after all, of which
-// its caller has not heard; nil if the entry is about none.
+// its caller has not heard, and perhaps of the refusal neither; nil if the entry is
+// about none.
 func (x *Index) late(e *Election, ops []*Op, a *Entry) *Op {
 	for _, o := range ops {
-		if a.Call == history.Acquire && o.named(a) && o.Kind == history.Fail {
+		if a.Call == history.Acquire && o.named(a) && o.Kind != history.Ok {
 			late := x.lost(e, a)
 			late.By, late.Node, late.From, late.TTL = o.By, o.Node, o.From, o.TTL
 			return late

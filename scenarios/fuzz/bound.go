@@ -152,9 +152,9 @@ func share(d time.Duration, s float64) time.Duration {
 // and else. It is above zero for every schedule that docs/guarantees.md does not
 // exclude: beliefs never overlap. docs/bounds.md derives it.
 func (l Limits) GapLimit(released bool) time.Duration {
-	least := 2*l.Least + l.Service
+	least := 2 * l.Least // the release, and the news that the lease was passed on, which leaves with it
 	if !released {
-		least += time.Duration(float64(tick) / (1 - l.Drift))
+		least += l.Service + time.Duration(float64(tick)/(1-l.Drift))
 	}
 	return least - 10 // what clocks round
 }

@@ -196,7 +196,7 @@ func TestPlantedElectorsExceedTheBound(t *testing.T) {
 		promise checker.Promise
 		again   bool // the checkers say so too: no promise is broken by a margin that is smaller than it should be
 	}{
-		{"anchored", DualBelief, "the margin of safety", checker.AtMostOneLeader, false},
+		{"anchored", DualBelief, "believed", checker.AtMostOneLeader, false},
 		{"sure", DualBelief, "both believed", checker.AtMostOneLeader, true},
 		{"patient", LongestFailover, "need not wait for", checker.FailoverBound, true},
 	} {

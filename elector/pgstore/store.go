@@ -203,6 +203,10 @@ type answer struct {
 // than, between its look and its insert. The next look sees who it was.
 const attempts = 4
 
+// errRestless says that each time somebody else was quicker. The next attempt may do
+// better.
+var errRestless = errors.New("the lease changed hands while it was looked at")
+
 func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t terms) (*answer, error) {
 	if err := checkAttempt(a); err != nil {
 		return nil, err
@@ -227,7 +231,7 @@ func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t ter
 			return &r, nil
 		}
 	}
-	return nil, fmt.Errorf("pgstore: acquire %q: the lease changed hands %d times while it was looked at", a.Election, attempts)
+	return nil, fmt.Errorf("pgstore: acquire %q: %w, %d times", a.Election, errRestless, attempts)
 }
 
 // The states of a lease that is not granted.

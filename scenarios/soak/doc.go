@@ -6,7 +6,8 @@
 // in all of the group's elections with one store. A group lives in rounds: faults
 // are drawn from the seed and carried out, then all is healed, and it is quiet until
 // every election has had the time to be calm. There the histories of the elections
-// are cut, judged as links of a [checker.Chain], and forgotten.
+// are cut, judged as links of a [checker.Chain], and forgotten. A toxiproxy that hangs
+// is replaced, together with the candidate behind it, and the report says so.
 package soak
 
 import (

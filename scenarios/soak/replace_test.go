@@ -24,7 +24,7 @@ func TestHangingToxiproxyIsReplaced(t *testing.T) {
 	}
 	s := &soak{Options: Options{Folder: t.TempDir(), Groups: 1}.filled(), epoch: protocol.Monotonic()}
 	s.usage = &usages{now: s.now, every: time.Minute}
-	s.report.Unknown = map[string]int{}
+	s.report.Unknown, s.stalls.all = map[string]int{}, map[string]*stalled{}
 	var err error
 	if s.warden, err = warden.Start(); err != nil {
 		t.Fatal(err)
@@ -78,11 +78,12 @@ func TestHangingToxiproxyIsReplaced(t *testing.T) {
 func hang(t *testing.T, m *member) *network.Link {
 	t.Helper()
 	var made atomic.Bool
+	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var proxy struct{ Listen string }
 		switch {
 		case made.Load():
-			<-r.Context().Done()
+			<-over // not the request's context: nobody notices that a client left while its body is unread
 		case r.Method != http.MethodPost:
 			_, _ = w.Write([]byte(`{"version": "2"}`))
 		case json.NewDecoder(r.Body).Decode(&proxy) == nil:
@@ -98,7 +99,7 @@ func hang(t *testing.T, m *member) *network.Link {
 		}
 	}))
 	t.Cleanup(func() {
-		server.CloseClientConnections()
+		close(over)
 		server.Close()
 	})
 	n, err := network.Start(t.Context(), network.Options{Addr: strings.TrimPrefix(server.URL, "http://"), Timeout: 100 * time.Millisecond})

@@ -18,14 +18,18 @@ import (
 func hanging(t *testing.T, hangs func(*http.Request) bool) (addr string) {
 	t.Helper()
 	routes := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop()).Routes()
+	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hangs(r) {
-			<-r.Context().Done()
+			<-over // not the request's context: nobody notices that a client left while its body is unread
 			return
 		}
 		routes.ServeHTTP(w, r)
 	}))
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		close(over)
+		server.Close()
+	})
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
@@ -33,12 +37,12 @@ func hanging(t *testing.T, hangs func(*http.Request) bool) (addr string) {
 // is, makes the proxy anew.
 func TestChangeThatHangs(t *testing.T) {
 	var on atomic.Bool
-	toxics := 0
+	var toxics atomic.Int64
 	m, l := redisBehind(t, Options{Timeout: 200 * time.Millisecond, Addr: hanging(t, func(r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/toxics") {
-			toxics++
+			toxics.Add(1)
 		}
-		return on.Load() && toxics > 1
+		return on.Load() && toxics.Load() > 1
 	})})
 	on.Store(true)
 	if err := l.Cut(Both); !errors.Is(err, ErrHung) {

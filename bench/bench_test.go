@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestEveryLibraryElects(t *testing.T) {
 	for _, l := range libraries {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			g, err := assemble(t.Context(), l, s, 3, time.Second)
+			g, err := assemble(t.Context(), l, s, 3, time.Second, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ func TestEveryLibraryElects(t *testing.T) {
 // Commands are counted for whom they came from.
 func TestTallyIsOfALink(t *testing.T) {
 	s := testServer(t)
-	g, err := assemble(t.Context(), libraries[0], s, 3, 30*time.Second)
+	g, err := assemble(t.Context(), libraries[0], s, 3, 30*time.Second, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,42 @@ func TestTallyIsOfALink(t *testing.T) {
 	if n, names := seen.of(leader.link); n == 0 || names["evalsha"]+names["eval"] == 0 {
 		t.Errorf("the old leader's release is not among %v", names)
 	}
-	if n, names := seen.of(newLink()); n != 0 {
+	if n, names := seen.of(newLink(0)); n != 0 {
 		t.Errorf("a link that nobody used sent %v", names)
+	}
+}
+
+// A server that is far away answers after there and back, and to each of two
+// requests that follow each other; a link that is cut is cut at both ends.
+func TestFarLink(t *testing.T) {
+	s := testServer(t)
+	const way = 20 * time.Millisecond
+	l := newLink(way)
+	conn, err := l.dial(t.Context(), "tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(n int) time.Duration {
+		began := time.Now()
+		for range n {
+			if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.ReadFull(conn, make([]byte, n*len("+PONG\r\n"))); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	if took := ask(1); took < 2*way {
+		t.Errorf("one request took %v", took)
+	}
+	if took := ask(50); took < 2*way || took > 20*way {
+		t.Errorf("fifty requests sent together took %v", took)
+	}
+	l.sever()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("a link that was cut still answers")
 	}
 }
 

@@ -42,8 +42,16 @@ func figure(x float64) string {
 
 // table is one in Markdown.
 type table struct {
-	b strings.Builder
+	b     strings.Builder
+	goals []string
 }
+
+// goal adds a line below the table.
+func (t *table) goal(format string, arguments ...any) {
+	t.goals = append(t.goals, "- "+fmt.Sprintf(format, arguments...)+"\n")
+}
+
+func (t *table) String() string { return t.b.String() + "\n" + strings.Join(t.goals, "") }
 
 func (t *table) head(title, explanation string, columns ...string) {
 	fmt.Fprintf(&t.b, "### %s\n\n%s\n\n", title, explanation)

@@ -35,6 +35,7 @@ type group struct {
 	server   *server
 	election string
 	lease    time.Duration
+	way      time.Duration // of a message to the server
 	seats    []*seat
 	news     chan led
 	leader   led
@@ -46,8 +47,8 @@ var elections atomic.Int64
 
 // assemble makes so many candidates compete, and returns when one leads and
 // the others have had time to begin to wait.
-func assemble(ctx context.Context, l *library, s *server, candidates int, lease time.Duration) (*group, error) {
-	g := &group{library: l, server: s, election: "bench-" + strconv.FormatInt(elections.Add(1), 10), lease: lease, news: make(chan led, candidates)}
+func assemble(ctx context.Context, l *library, s *server, candidates int, lease, way time.Duration) (*group, error) {
+	g := &group{library: l, server: s, election: "bench-" + strconv.FormatInt(elections.Add(1), 10), lease: lease, way: way, news: make(chan led, candidates)}
 	for range candidates {
 		if err := g.seat(ctx); err != nil {
 			g.dissolve()
@@ -63,7 +64,7 @@ func assemble(ctx context.Context, l *library, s *server, candidates int, lease 
 
 // seat adds a candidate with a client of its own.
 func (g *group) seat(ctx context.Context) error {
-	link := newLink()
+	link := newLink(g.way)
 	c, err := g.library.open(g.server, link, g.lease)
 	if err != nil {
 		return err

@@ -96,15 +96,11 @@ func openRecount(s *server, l *link, lease time.Duration) (client, error) {
 	return recount{store, lease, s}, err
 }
 
-// creator is a store that withholds the first lease of an election that the
-// server knows nothing of, unless it is told that the election is new.
-type creator interface {
-	Create(ctx context.Context, election string) (bool, error)
-}
-
 func (c recount) candidate(election string) (candidate, error) {
-	if store, ok := any(c.store).(creator); ok && c.s.isNew(election) {
-		if _, err := store.Create(context.Background(), election); err != nil {
+	// The first lease of an election that the server knows nothing of is withheld,
+	// unless somebody says that it is new.
+	if c.s.isNew(election) {
+		if _, err := c.store.Create(context.Background(), election); err != nil {
 			return nil, err
 		}
 	}

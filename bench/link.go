@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
 var errCut = errors.New("the link of this candidate was cut: it has crashed")
@@ -13,13 +14,16 @@ var errCut = errors.New("the link of this candidate was cut: it has crashed")
 // killing the candidate's process: the kernel closes the connections of a
 // process that dies, nothing more comes from it, and nobody is told.
 type link struct {
+	way   time.Duration // that a message takes, besides what it takes on this machine
 	mu    sync.Mutex
 	conns map[net.Conn]string // and their own addresses
 	seen  map[string]bool     // every address there ever was
 	cut   bool
 }
 
-func newLink() *link { return &link{conns: map[net.Conn]string{}, seen: map[string]bool{}} }
+func newLink(way time.Duration) *link {
+	return &link{way: way, conns: map[net.Conn]string{}, seen: map[string]bool{}}
+}
 
 // dial opens a connection that breaks when the link is cut.
 func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -34,6 +38,9 @@ func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error)
 		return nil, errCut
 	}
 	own := conn.LocalAddr().String()
+	if l.way > 0 {
+		conn = far(conn, l.way)
+	}
 	l.conns[conn], l.seen[own] = own, true
 	return &linked{Conn: conn, link: l}, nil
 }

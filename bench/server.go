@@ -124,6 +124,23 @@ func (s *server) expiry(ctx context.Context, key string) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
+// scriptTime is for how long the server has executed scripts until now.
+func (s *server) scriptTime(ctx context.Context) (time.Duration, error) {
+	info, err := s.admin.InfoMap(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, err
+	}
+	said := info["Commandstats"]["cmdstat_evalsha"]
+	if said == "" {
+		return 0, nil // none yet
+	}
+	var calls, us int64
+	if _, err := fmt.Sscanf(said, "calls=%d,usec=%d,", &calls, &us); err != nil {
+		return 0, fmt.Errorf("evalsha's statistics, %q: %w", said, err)
+	}
+	return time.Duration(us) * time.Microsecond, nil
+}
+
 // command is one that the server got from a client, as MONITOR tells. Those
 // that scripts call are none.
 type command struct {

@@ -73,7 +73,7 @@ func steady(ctx context.Context, s *server, e effort) (string, error) {
 		}
 	}()
 	for _, l := range libraries {
-		g, err := assemble(ctx, l, s, 1+steadyFollowers, steadyLease)
+		g, err := assemble(ctx, l, s, 1+steadyFollowers, steadyLease, 0)
 		if err != nil {
 			return "", err
 		}
@@ -121,14 +121,14 @@ func steady(ctx context.Context, s *server, e effort) (string, error) {
 		}
 		t.row(append(rows[i], figure(n))...)
 	}
-	fmt.Fprintf(&t.b, "\nGoals: 1 a renewal, at most 2 a follower and minute, at most 10 after a release.\n")
-	return t.b.String(), nil
+	t.goal("1 a renewal, at most 2 a follower and minute, at most 2 after a release.")
+	return t.String(), nil
 }
 
 // afterRelease is how many commands all candidates but the one that releases
 // send in the second that begins with the release.
 func afterRelease(ctx context.Context, s *server, l *library, releases int) (float64, error) {
-	g, err := assemble(ctx, l, s, 1+herd, steadyLease)
+	g, err := assemble(ctx, l, s, 1+herd, steadyLease, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -75,11 +75,10 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 	if err := mutex.LockContext(ctx); err != nil {
 		return nil, closeAll, err
 	}
-	hands := elector.Attempt{Election: "calls-turns", ID: "bench/1", TTL: callsLease}
-	if _, err := store.Create(ctx, hands.Election); err != nil {
+	turns, err := turnsOf(ctx, store)
+	if err != nil {
 		return nil, closeAll, err
 	}
-	turn := 0
 	const a, r = "go-redis, the script of recount's acquire", "go-redis, the script of recount's renew"
 	return []call{
 		{a, a, bareAcquire},
@@ -92,15 +91,7 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 		{"recount, renew", r, renew},
 		{"redislock, Refresh", r, func(ctx context.Context) error { return lock.Refresh(ctx, callsLease, nil) }},
 		{"redsync, Extend", r, func(ctx context.Context) error { _, err := mutex.ExtendContext(ctx); return err }},
-		{turnOfOurs, turnOfOurs, func(ctx context.Context) error {
-			turn++
-			hands.Nonce = strconv.Itoa(turn)
-			grant, err := store.Acquire(ctx, hands)
-			if err != nil {
-				return err
-			}
-			return store.Release(ctx, elector.Lease{Election: hands.Election, ID: hands.ID, Nonce: hands.Nonce, Token: grant.Token, TTL: hands.TTL})
-		}},
+		{turnOfOurs, turnOfOurs, turns},
 		{"redislock, Obtain and Release", turnOfOurs, func(ctx context.Context) error {
 			lock, err := redislock.New(bare).Obtain(ctx, "calls-turns-redislock", callsLease, nil)
 			if err != nil {
@@ -109,6 +100,22 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 			return lock.Release(ctx)
 		}},
 	}, closeAll, nil
+}
+
+// turnsOf makes a call of a grant and its release, each time by another attempt.
+func turnsOf(ctx context.Context, store *redisstore.Store) (func(context.Context) error, error) {
+	a := elector.Attempt{Election: "calls-turns", ID: "bench/1", TTL: callsLease}
+	turn := 0
+	_, err := store.Create(ctx, a.Election)
+	return func(ctx context.Context) error {
+		turn++
+		a.Nonce = strconv.Itoa(turn)
+		grant, err := store.Acquire(ctx, a)
+		if err != nil {
+			return err
+		}
+		return store.Release(ctx, elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: grant.Token, TTL: a.TTL})
+	}, err
 }
 
 // replay makes a call of go-redis alone of what a call of the store sends.

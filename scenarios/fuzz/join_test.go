@@ -54,26 +54,21 @@ func joined(t *testing.T, o Options, parts ...*Kept) *Kept {
 	return through(t, kept)
 }
 
-// short is the length of blocks in tests, which need several: a batch that nothing
-// steers, and some cases that are steered.
-const short = batch + 64
-
 // The shards of a campaign come to what one run of it comes to, in whatever order
 // and however many there are, and with any number of workers: the same schedules,
-// map and failures, which are shrunk to the same. That is what a run without
-// shards draws, too.
+// map and failures, which are shrunk to the same.
 func TestShardsAreTheWhole(t *testing.T) {
-	const blocks = 3
+	const blocks = 5
 	if raced.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
-	o := production(11, blocks*short-100)
-	o.block, o.Subjects, o.Pins.Subject = short, planted(), "forgets-margin"
+	o := production(11, blocks*batch-100)
+	o.Subjects, o.Pins.Subject = planted(), "forgets-margin"
 	whole := shardOf(t, o, campaign.Shard{Index: 1, Of: 1})
 	if whole.Schedules != o.Schedules || len(whole.Failures) == 0 {
 		t.Fatalf("of no use: %d schedules, %d failures", whole.Schedules, len(whole.Failures))
 	}
-	for _, of := range []int{2, 5} {
+	for _, of := range []int{2, 8} {
 		var parts []*Kept
 		for i := of; i > 0; i-- {
 			o.Workers = i % 3
@@ -86,22 +81,23 @@ func TestShardsAreTheWhole(t *testing.T) {
 			t.Errorf("shard %d of %d has %d schedules of %d blocks", of, of, parts[0].Schedules, blocks)
 		}
 	}
-	o.Workers, o.Failures = 0, len(whole.Failures)+1
-	r := Run(t.Context(), o)
-	plain, err := r.Keep()
-	if err != nil || r.Err != nil {
-		t.Fatal(err, r.Err)
-	}
-	if !reflect.DeepEqual(plain.Coverage, whole.Coverage) || plain.Faults != whole.Faults || plain.Failures[0].Seed != whole.Failures[0].Seed {
-		t.Error("a run without shards draws something else")
+}
+
+// The blocks of a campaign are a 128th of it, but no shorter than a batch and no
+// longer than 64 of them: more is not gained by steering.
+func TestBlocks(t *testing.T) {
+	for schedules, want := range map[int]int{1: batch, 20_000: batch, 1 << 17: 4 * batch, 1_000_000: 30 * batch, 1 << 21: 64 * batch, 3_000_000_000: 64 * batch} {
+		if got := blockOf(schedules); got != want {
+			t.Errorf("%d schedules are divided by %d, want %d", schedules, got, want)
+		}
 	}
 }
 
 // The schedules of a shard that is joined once more only for what it found do not
 // count again, and neither does what was found before.
 func TestJoinCountsOnce(t *testing.T) {
-	o := production(11, schedules(short, 100))
-	o.block, o.Subjects, o.Pins.Subject = short, planted(), "forgets-margin"
+	o := production(11, schedules(batch, 100))
+	o.Subjects, o.Pins.Subject = planted(), "forgets-margin"
 	once := shardOf(t, o, campaign.Shard{Index: 1, Of: 1})
 	r := Empty(o.Pins)
 	for _, counted := range []bool{true, false} {

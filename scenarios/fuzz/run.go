@@ -33,8 +33,7 @@ type Options struct {
 	Texts    bool                       // the scripts' Lua text runs in all schedules, and not in a share of them
 	Progress func(Progress)             // told now and then, one call at a time; may be nil
 
-	block int // how many cases one map steers; 0: perBlock
-	_     struct{}
+	_ struct{}
 }
 
 // DefaultShrink is how long rapid may shrink one failure.
@@ -44,10 +43,14 @@ const DefaultShrink = 4 * time.Second
 // part of what a seed means.
 const batch = 256
 
-// perBlock is how many cases are steered by one map, which is empty when the
-// block begins. So a block is drawn alike whoever draws it, and whatever was drawn
-// before. It is part of what a seed means, too.
-const perBlock = 16 * batch
+// blockOf is how many cases of a campaign are steered by one map, which is empty
+// when the block begins: so a block is drawn alike whoever draws it, and whatever
+// was drawn before. Longer blocks steer better, and many can be divided evenly. It
+// follows from the length of the campaign alone, and is part of what a seed means.
+func blockOf(schedules int) int {
+	const blocks, most = 128, 64 // blocks of a campaign; batches of a block
+	return batch * min(max(schedules/(blocks*batch), 1), most)
+}
 
 // Progress is how far a fuzz run has got.
 type Progress struct {
@@ -83,13 +86,13 @@ type Failure struct {
 // seed gives the same cases and the same failures, however many workers there
 // are; only where it stops depends on the time, if For says so.
 //
-// A shard has every so manyth block of the cases that a run without one draws.
-// Of each block it keeps the first failure of each promise, shrunk by a number
+// A campaign is drawn in blocks, and a shard has every so manyth of them. Of each
+// block it keeps the first failure of each promise, shrunk by a number
 // of runs and not by the clock, and of several that are shrunk to the same case
 // the first. So what comes of it depends on nothing but the seed, the number of
 // schedules, the pins and the shard.
 func Run(ctx context.Context, o Options) Result {
-	f := &fuzzer{Options: o, begun: time.Now(), known: map[checker.Promise]bool{}}
+	f := &fuzzer{Options: o, begun: time.Now(), block: math.MaxInt, known: map[checker.Promise]bool{}}
 	f.result.Coverage = newCoverage(o.Pins)
 	f.beginBlock()
 	if o.Workers <= 0 {
@@ -99,11 +102,9 @@ func Run(ctx context.Context, o Options) Result {
 	if o.Shrink == 0 {
 		f.Shrink = DefaultShrink
 	}
-	if o.block == 0 {
-		f.block = perBlock
-	}
 	if o.Shard.Given() {
 		f.Failures = math.MaxInt
+		f.block = blockOf(o.Schedules)
 		f.next = (o.Shard.Index - 1) * f.block
 	}
 	for f.wants(ctx) {
@@ -117,6 +118,7 @@ func Run(ctx context.Context, o Options) Result {
 type fuzzer struct {
 	Options
 	begun   time.Time
+	block   int                      // how many cases one map steers
 	next    int                      // the place of the next case
 	met     *Coverage                // in this block: it steers
 	weights *Weights                 // that the next batch is drawn by

@@ -65,7 +65,7 @@ planted: ## bugs in the text of the source that ships, hunted in every world; so
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt clean -update docs/planted.md
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt all -units -update docs/planted.md
 
-campaign: ## eight shards of one run of chaos fuzz on this machine, merged: make campaign SEED=7 SCHEDULES=1000000
+campaign: ## a campaign of eight shards on this machine, merged: make campaign SEED=7 SCHEDULES=1000000
 	$(GO) build -o bin/ ./cmd/chaos
 	rm -rf recount-runs/campaign
 	seq 8 | xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I SHARD bin/chaos fuzz --seed $(SEED) --schedules $(SCHEDULES) --workers 1 --shard SHARD/8 --out recount-runs/campaign

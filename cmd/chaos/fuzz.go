@@ -45,9 +45,9 @@ faults that still break it, and saved as a file that "chaos replay" repeats
 exactly. What the faults have met is drawn as a map, and steers what is drawn
 next.
 
---shard i/n runs one of n parts of what the same command without it draws, to
-its end, and writes one file, which "chaos merge" puts together with the others.
-Its exit status is 0 when that file is written, whatever was found.
+--shard i/n runs the i-th of n parts of a campaign, to its end, and writes one
+file, which "chaos merge" puts together with those of the others. --shard 1/1 is
+the whole campaign. The exit status is 0 when that file is written, whatever was found.
 
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because too
 little of the map was reached; 3 stopped early; 64 wrong use or bad input; 70
@@ -184,7 +184,7 @@ func (f *fuzzFlags) save(out *output, r *fuzz.Result) error {
 		files[name] = text
 		f.traces = append(f.traces, fuzzreport.Trace{File: filepath.Join(out.dir, name), Command: f.draws(r.Failures[i].Seed)})
 	}
-	page, err := fuzzreport.HTML(r, f.traces, f.repro())
+	page, err := fuzzreport.HTML(r, f.traces, f.again())
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func hyphened(name string) string {
 	return b.String()
 }
 
-// repro is the command that repeats the run.
+// repro is the command that repeats the run; a campaign's without --shard.
 func (f *fuzzFlags) repro() string {
 	o := &f.options
 	text := fmt.Sprintf("chaos fuzz --subject %s --seed %d", o.Pins.Subject, o.Seed)
@@ -225,6 +225,14 @@ func (f *fuzzFlags) repro() string {
 	add(o.Pins.Timings.Retry > 0, "--retry %v", o.Pins.Timings.Retry)
 	add(o.Pins.Drift > 0, "--drift %g", o.Pins.Drift)
 	return text
+}
+
+// again is the command that repeats the run, or the campaign as a whole.
+func (f *fuzzFlags) again() string {
+	if f.options.Shard.Given() {
+		return f.repro() + " --shard 1/1"
+	}
+	return f.repro()
 }
 
 // draws is the command that tries the case of that number alone.
@@ -252,7 +260,7 @@ func (f *fuzzFlags) sentence(r *fuzz.Result) string {
 	case checker.Unknown:
 		return fmt.Sprintf("Undecided: %.0f %% of the map was reached, and --cover asks for %.0f %%: run longer", 100*r.Coverage.Share(), 100*f.cover)
 	default:
-		return "Again: " + f.repro()
+		return "Again: " + f.again()
 	}
 }
 

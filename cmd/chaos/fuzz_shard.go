@@ -114,7 +114,7 @@ func (r *mergeRun) fuzz() error {
 	if err != nil {
 		return r.wrong(err)
 	}
-	f.cover, f.asJSON = r.flags.cover, r.flags.asJSON
+	f.cover, f.asJSON, f.options.Shard = r.flags.cover, r.flags.asJSON, campaign.Shard{Index: 1, Of: 1}
 	result := fuzz.Empty(f.options.Pins)
 	for i := range r.file.Shards {
 		var kept fuzz.Kept

@@ -58,12 +58,12 @@ func joined(t *testing.T, o Options, parts ...*Kept) *Kept {
 // and however many there are, and with any number of workers: the same schedules,
 // map and failures, which are shrunk to the same.
 func TestShardsAreTheWhole(t *testing.T) {
-	const blocks = 5
+	const blocks, block = 3, 2 * batch // the second batch is steered
 	if raced.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
-	o := production(11, blocks*batch-100)
-	o.Subjects, o.Pins.Subject = planted(), "forgets-margin"
+	o := production(11, blocks*block-100)
+	o.block, o.Subjects, o.Pins.Subject = block, planted(), "forgets-margin"
 	whole := shardOf(t, o, campaign.Shard{Index: 1, Of: 1})
 	if whole.Schedules != o.Schedules || len(whole.Failures) == 0 {
 		t.Fatalf("of no use: %d schedules, %d failures", whole.Schedules, len(whole.Failures))

@@ -33,7 +33,8 @@ type Options struct {
 	Texts    bool                       // the scripts' Lua text runs in all schedules, and not in a share of them
 	Progress func(Progress)             // told now and then, one call at a time; may be nil
 
-	_ struct{}
+	block int // of a campaign; 0: blockOf(Schedules)
+	_     struct{}
 }
 
 // DefaultShrink is how long rapid may shrink one failure.
@@ -92,7 +93,7 @@ type Failure struct {
 // the first. So what comes of it depends on nothing but the seed, the number of
 // schedules, the pins and the shard.
 func Run(ctx context.Context, o Options) Result {
-	f := &fuzzer{Options: o, begun: time.Now(), block: math.MaxInt, known: map[checker.Promise]bool{}}
+	f := &fuzzer{Options: o, begun: time.Now(), known: map[checker.Promise]bool{}}
 	f.result.Coverage = newCoverage(o.Pins)
 	f.beginBlock()
 	if o.Workers <= 0 {
@@ -102,9 +103,14 @@ func Run(ctx context.Context, o Options) Result {
 	if o.Shrink == 0 {
 		f.Shrink = DefaultShrink
 	}
+	switch {
+	case !o.Shard.Given():
+		f.block = math.MaxInt
+	case o.block == 0:
+		f.block = blockOf(o.Schedules)
+	}
 	if o.Shard.Given() {
 		f.Failures = math.MaxInt
-		f.block = blockOf(o.Schedules)
 		f.next = (o.Shard.Index - 1) * f.block
 	}
 	for f.wants(ctx) {
@@ -118,7 +124,6 @@ func Run(ctx context.Context, o Options) Result {
 type fuzzer struct {
 	Options
 	begun   time.Time
-	block   int                      // how many cases one map steers
 	next    int                      // the place of the next case
 	met     *Coverage                // in this block: it steers
 	weights *Weights                 // that the next batch is drawn by

@@ -7,6 +7,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/recount-io/recount/scenarios/campaign"
+	"github.com/recount-io/recount/scenarios/league/source"
 )
 
 // campaignSummary says what chaos merge --json tells of shards.
@@ -141,6 +144,41 @@ func TestMergeOfLeague(t *testing.T) {
 	}
 	if r := chaos(t, t.Context(), nil, "merge", filepath.Join(dir, "shard-1-of-2.json"), "--out", filepath.Join(dir, "half")); r.status != statusUndecided {
 		t.Errorf("status %d with a shard missing\n%s%s", r.status, r.out, r.errors)
+	}
+}
+
+// TestMergeOfHunts shows that the shards of hunts for bugs in the source come to a
+// table, and that a bug which ought to be found and was not breaks it.
+func TestMergeOfHunts(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"guard-keeps-first", "memory-has-one-fence"}
+	for i, name := range names {
+		shard := campaign.Shard{Index: i + 1, Of: 2}
+		plan := campaign.Plan{Kind: campaign.Planted, Command: "go test", Program: "v1"}
+		measured := map[string]source.Measured{name: {World: "guards", Promise: "FencedWrites", Cases: 7, Seconds: 0.5}}
+		file, err := campaign.New(plan, shard, nil, []source.Kept{{Name: name, Found: i == 0}}, measured, 0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := saveCampaign(dir, shard.Name(), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := filepath.Join(dir, "planted.md")
+	if err := os.WriteFile(page, []byte("<!-- planted -->\n<!-- end -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := chaos(t, t.Context(), nil, "merge", filepath.Join(dir, "shard-1-of-2.json"), "--out", filepath.Join(dir, "half"))
+	if r.status != statusUndecided || !strings.Contains(r.out, "found by guards, FencedWrites after 7 cases") || !strings.Contains(r.out, "Missing: 2") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+	r = chaos(t, t.Context(), nil, "merge", dir, "--update", page, "--out", filepath.Join(dir, "whole"))
+	if r.status != statusBroken || !strings.Contains(r.out, "memory-has-one-fence       NOT FOUND") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(text), "| guards | FencedWrites | 7 | 0.5 |") {
+		t.Errorf("%v: %.500s", err, text)
 	}
 }
 

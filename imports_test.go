@@ -203,7 +203,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/bubble", "sim/bubble/crowd", "sim/bubble/walk"},
-		ours:    []string{"elector", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/bubble/..."},
+		ours:    []string{"elector", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/wire", "sim/bubble/..."},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec", "net/http"},
 		why:     "what runs in fake time reaches nothing outside: no process, no socket but its own, and no judge",
@@ -242,6 +242,14 @@ var table = []row{
 		// flags: the fuzzer's one file that drives it must set them up.
 		but: []string{"testing"},
 		why: "the fuzzer runs what it draws in virtual time, and nothing of it reaches out",
+	},
+	{
+		folders: []string{"scenarios/chaostest"},
+		ours:    []string{"elector", "sim/...", "faults", "checker", "history", "reports", "scenarios", "scenarios/fuzz"},
+		others:  []string{"github.com/redis/go-redis/v9", "golang.org/x/sys"},
+		// It is called by tests, as nothing else can be: no program links it.
+		but: []string{"testing"},
+		why: "somebody's test is one call here: what it runs, judges and reports is wired together for it as a command does",
 	},
 	{
 		folders: []string{"scenarios/soak"},
@@ -432,6 +440,9 @@ var importCases = []struct {
 	{"sim/bubble/guards", ours("elector"), "", "guards must"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
+	{"scenarios/chaostest", ours("elector/redisstore"), "", "elector/redisstore"},
+	{"scenarios/chaostest", `"testing"`, "", ""},
+	{"scenarios/chaostest", `"testing/synctest"`, "", "testing/synctest"},
 	{"scenarios/soak", ours("elector/redisstore"), "", ""},
 	{"scenarios/soak", ours("internal/machine"), "", "internal/machine"},
 	{"scenarios", ours("elector"), "", "elector"},

@@ -178,7 +178,7 @@ func (s *store) audit(of Server, do Do) {
 // of calls what with the election's data in a server.
 func (s *store) of(server Server, what func(tamper.Election)) {
 	server.With(func(do Do) {
-		what(tamper.Election{Do: do, Lease: s.keys.lease, Counter: s.keys.counter, Guard: s.keys.guard})
+		what(tamper.Election{Do: do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard})
 	})
 }
 

@@ -164,7 +164,7 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("live: find this program: %w", err)
 		}
-		command, steered = []string{self}, true
+		command, steered = append([]string{self}, r.session.options.Self...), true
 		env = append(env, protocol.EnvSubject+"="+r.plan.Subject)
 	}
 	r.world.candidates[node] = &candidate{
@@ -378,7 +378,7 @@ func (r *run) deleteKeys(prefix string) error {
 	var errs []error
 	for _, p := range r.world.parts {
 		keys := append(p.store.Keys("e1"), p.store.Witness()) // of this run alone, as its prefix is
-		if len(r.session.options.Command) > 0 || r.taps != nil {
+		if r.session.options.strange() || r.taps != nil {
 			found := p.direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
 			for found.Next(ctx) {
 				keys = append(keys, found.Val())

@@ -34,7 +34,7 @@ type taps struct {
 // newTaps returns the run's taps, nil if nothing is to be read, or can be: then
 // a note says why.
 func (r *run) newTaps() *taps {
-	command := len(r.session.options.Command) > 0
+	command := r.session.options.strange()
 	if !command && (r.session.options.Tapped == nil || !r.session.options.Tapped(r.plan.Subject)) {
 		return nil
 	}

@@ -28,7 +28,7 @@ import (
 // neither is what the test or others in this process do.
 type bubblePlace struct {
 	settings *settings
-	test     string    // the name of the test that called Run
+	test     string     // the name of the test that called Run
 	drawn    *fuzz.Case // the plan to run; nil: that of the scenario
 }
 
@@ -100,7 +100,7 @@ func (b *bubblePlace) start(ctx context.Context, j job, file string) (*history.H
 		return nil, fmt.Errorf("chaostest: %w", err)
 	}
 	defer func() { _ = alive.Close() }() // it has ended by then
-	cmd.WaitDelay = 5 * time.Second // for whoever else has its output
+	cmd.WaitDelay = 5 * time.Second      // for whoever else has its output
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	ran := cmd.Run()

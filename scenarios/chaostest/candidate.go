@@ -35,6 +35,9 @@ type Candidate struct {
 	// Lease is how long a lease lasts unless it is renewed. Renew is how often to renew
 	// it, and Retry how soon to try again, for an elector that wants to be told.
 	Lease, Renew, Retry time.Duration
+	// Drift is the difference of clock rates to tolerate, as a share: what to take off
+	// a deadline. It is 0.01 but where the scenario is about clocks.
+	Drift float64
 	// Clock is for an elector that takes its time from its caller: see Clocked.
 	Clock *Clock
 	// Logger writes to the candidate's log, beside the report.
@@ -69,7 +72,7 @@ func newCandidate(ctx context.Context, h *candidate.Host) (*Candidate, error) {
 	}
 	return &Candidate{
 		Election: h.Election, ID: h.Node, Addr: options.Addr, URL: h.RedisURL, Dial: h.Dial,
-		Lease: h.Lease, Renew: h.Renew, Retry: h.Retry,
+		Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
 		Clock: newClock(h), Logger: h.Logger, host: h, options: options, ctx: ctx,
 	}, nil
 }

@@ -71,7 +71,7 @@ func (e *simple) end(sent time.Time) time.Time {
 	if e.endless {
 		return time.Time{}
 	}
-	return sent.Add(e.Lease - e.Lease/50)
+	return sent.Add(time.Duration(float64(e.Lease)*(1-e.Drift)) - e.Lease/100)
 }
 
 func (e *simple) campaign(ctx context.Context) {
@@ -141,11 +141,11 @@ func neverReturns(ctx context.Context, c *chaostest.Candidate) error {
 }
 
 func dialsItself(ctx context.Context, c *chaostest.Candidate) error {
-	client := redis.NewClient(&redis.Options{Addr: c.Addr})
+	client := redis.NewClient(&redis.Options{Addr: c.Addr, MaxRetries: -1})
 	for ctx.Err() == nil {
 		_ = client.Ping(ctx).Err()
 		select {
-		case <-time.After(c.Retry):
+		case <-time.After(10 * c.Lease):
 		case <-ctx.Done():
 		}
 	}

@@ -23,6 +23,7 @@ func (s *settings) work(t *testing.T) {
 		os.Exit(statusFailed)
 	}
 	os.Stdout = private
+	fmt.Fprintln(private) // what was printed before may not have ended its line
 	live.Main()
 	candidate.Main(map[string]candidate.Subject{subject: func(ctx context.Context, h *candidate.Host) error {
 		os.Stdout = os.Stderr // what the elector prints is no line of the protocol

@@ -100,11 +100,17 @@ func (r *runner) judge(o scenarios.Outcome, dir string) judgement {
 			v.verdict = checker.Unknown
 		}
 	}
-	for _, verdict := range []checker.Verdict{checker.Fail, checker.Unknown} {
-		for _, p := range rep.Promises {
-			if p.Verdict == verdict {
-				lines = append(lines, spell(p)...)
-			}
+	if v.verdict != checker.Pass {
+		lines = append(lines, unknownTo(o.History)...)
+	}
+	for _, p := range rep.Promises {
+		if p.Verdict == checker.Fail {
+			lines = append(lines, spell(p)...)
+		}
+	}
+	for _, p := range rep.Promises {
+		if p.Verdict == checker.Unknown && v.verdict == checker.Unknown { // else it follows from the rest
+			lines = append(lines, spell(p)...)
 		}
 	}
 	if v.verdict == checker.Pass {
@@ -150,10 +156,21 @@ func blames(h *history.History) (list []string) {
 		e := &h.Events[i]
 		switch {
 		case e.Kind != history.Note:
-		case e.Text == bubble.NothingRead:
+		case e.Text == bubble.NothingRead && len(list) == 0: // else it follows from the rest
 			list = append(list, "no candidate connected by Candidate.Dial, and in fake time there is no other way to Redis: have the client use it, as RedisOptions does, or run in the live world alone, with Worlds(Live)")
 		case e.Node != "" && strings.HasPrefix(e.Text, blame) && !slices.ContainsFunc(list, func(s string) bool { return strings.HasSuffix(s, e.Text) }):
 			list = append(list, e.Node+": "+e.Text)
+		}
+	}
+	return list
+}
+
+// unknownTo are the sentences on what the model of Redis did not know, which may be why a
+// run did not pass.
+func unknownTo(h *history.History) (list []string) {
+	for i := range h.Events {
+		if command, is := strings.CutPrefix(h.Events[i].Text, bubble.UnknownCommand); is && h.Events[i].Kind == history.Note {
+			list = append(list, "the model of Redis in fake time does not know "+command+", which the elector sends: run it in the live world alone, with Worlds(Live)")
 		}
 	}
 	return list

@@ -83,7 +83,7 @@ func (w *World) build(r *run) {
 		if w.Launch != nil {
 			s.server = w.Launch(i)
 		} else {
-			s.server = modelled(i, s.audit)
+			s.server = modelled(i, s.audit, r.unknown)
 		}
 		s.members, s.servers = []Server{s.server}, 1
 		for range servers - 1 {

@@ -24,13 +24,32 @@ type taps struct {
 	events   []history.Event
 	beliefs  *wire.Beliefs
 	inferred []history.Event
-	believes bool // a candidate told a belief
-	used     bool // a candidate connected
+	believes bool            // a candidate told a belief
+	used     bool            // a candidate connected
+	strange  map[string]bool // commands that the model does not know
 }
 
 // NothingRead is the text of the note that is in the history if no candidate has
 // connected by the way that it was given.
 const NothingRead = "nothing was read from the wire: no candidate connected by the dialer that it was given"
+
+// UnknownCommand begins the text of the note that names a command that candidates of
+// which nothing is known have sent, and the model of Redis does not know.
+const UnknownCommand = "the model of Redis does not know the command "
+
+// unknown notes a command that the model does not know, once.
+func (r *run) unknown(command string) {
+	if r.taps == nil || command == "CLIENT" { // by which clients say their names
+		return
+	}
+	r.taps.mu.Lock()
+	again := r.taps.strange[command]
+	r.taps.strange[command] = true
+	r.taps.mu.Unlock()
+	if !again {
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: UnknownCommand + command})
+	}
+}
 
 // newTaps returns the run's taps, nil if its candidates tell what they do.
 func (r *run) newTaps() *taps {
@@ -39,7 +58,7 @@ func (r *run) newTaps() *taps {
 	}
 	t := &taps{
 		lock:     wire.NewLock(wire.Options{Wall: time.Now, Prefix: prefix + election}),
-		recorder: r.recorder, leaders: r.leaders, beliefs: wire.NewBeliefs(),
+		recorder: r.recorder, leaders: r.leaders, beliefs: wire.NewBeliefs(), strange: map[string]bool{},
 	}
 	r.recorder.Observe(t.observe)
 	return t

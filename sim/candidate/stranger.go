@@ -11,11 +11,11 @@ import (
 
 // PanicError is what a Subject returns whose elector panicked.
 type PanicError struct {
-	Value string // what it panicked with
+	Value string // what it panicked with, in a line
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return "it panicked: " + e.Value }
+func (e *PanicError) Error() string { return e.Value }
 
 // Dial opens a connection to the store, by this candidate's own way to it.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {

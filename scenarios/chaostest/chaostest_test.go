@@ -72,7 +72,7 @@ func electorTests() map[string]electorTest {
 				}, chaostest.Scenarios("steady"))
 			})
 		}, false, []string{`--- PASS: TestOfElector/Harmless/a_\(b\)/c_d/bubble/steady`, `--- PASS: TestOfElector/Harmless/a_\(b\)/c_d/live/steady`}},
-		"Fuzz": {only(bubble, bugs{endless: true}.compete, chaostest.Scenarios("steady"), chaostest.Fuzz(50), chaostest.Seed(1)), true, []string{saves, `AtMostOneLeader is broken`}},
+		"Fuzz":      {only(bubble, bugs{endless: true}.compete, chaostest.Scenarios("steady"), chaostest.Fuzz(50), chaostest.Seed(1)), true, []string{saves, `AtMostOneLeader is broken`}},
 		"FuzzSound": {only(bubble, sound, chaostest.Scenarios("steady"), chaostest.Fuzz(10), chaostest.Seed(1)), false, []string{`10 plans, drawn from seed 1, broke nothing`}},
 	}
 }

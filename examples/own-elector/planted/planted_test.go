@@ -24,6 +24,7 @@ var plants = []struct {
 		// And without a look at the time: who wakes up late would not renew else.
 		"renews-without-asking-whose-lease-it-is", []string{
 			compares + `  return redis.call("PEXPIRE", KEYS[1], ARGV[2])` + otherwise, `return redis.call("PEXPIRE", KEYS[1], ARGV[2])`,
+			"min(pause, time.Until(until))", "pause",
 			"ctx.Err() != nil || !time.Now().Before(until)", "ctx.Err() != nil",
 			"earlier(time.Now().Add(e.Lease/6), until)", "earlier(time.Now().Add(e.Lease/6), until.Add(time.Hour))",
 		},

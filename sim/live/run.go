@@ -102,7 +102,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 // build makes the world of the run: the protected resource, the candidates
 // with their ways to the store, and the harness's own way to it.
 func (r *run) build(epoch time.Duration) error {
-	prefix := r.session.options.Prefix + "run-" + randomName() + ":"
+	prefix := r.session.options.Prefix + runMark + randomName() + ":"
 	r.election = prefix + "e1"
 	res, err := resource.Start(r.recorder)
 	if err != nil {
@@ -403,6 +403,9 @@ func (r *run) deleteKeys() error {
 func (r *run) tell(phase string) {
 	r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: phase})
 }
+
+// runMark begins the name of a run in the keys, between the prefix and a random name.
+const runMark = "run-"
 
 func randomName() string {
 	var name [4]byte

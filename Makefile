@@ -5,18 +5,21 @@ LINTER  ?= $(shell .ci/install linter)
 # The Redis that the scenarios run on: embedded, process, docker, or a URL.
 REDIS   ?= process
 IMAGE   ?= recount-redis:local
+# The campaign's seed, and its schedules, of all shards.
+SEED      ?= 1
+SCHEDULES ?= 200000
 SYSTEMS := linux darwin windows
 # The modules of the workspace; each with all below it is what the go command
 # calls "work", for programs that do not know the word.
 MODULES  = $(shell $(GO) list -m -f '{{.Dir}}')
 # Those apart have a workspace of their own.
-APART   := bench examples/candidates/go
+APART   := bench examples/candidates/go examples/own-elector
 # Every package of the elector, in whatever module: "./elector/..." would stop at
 # the border of the first.
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate explore planted walks soak candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign walks soak candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -61,6 +64,12 @@ explore: ## every schedule of the large worlds, or ten minutes of each; takes up
 planted: ## bugs in the text of the source that ships, hunted in every world; some hours
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt clean -update docs/planted.md
 	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt all -units -update docs/planted.md
+
+campaign: ## a campaign of eight shards on this machine, merged: make campaign SEED=7 SCHEDULES=1000000
+	$(GO) build -o bin/ ./cmd/chaos
+	rm -rf recount-runs/campaign
+	seq 8 | xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I SHARD bin/chaos fuzz --seed $(SEED) --schedules $(SCHEDULES) --workers 1 --shard SHARD/8 --out recount-runs/campaign
+	bin/chaos merge recount-runs/campaign --out recount-runs/campaign/whole
 
 walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
 	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk

@@ -80,7 +80,7 @@ var table = []row{
 	{
 		folders: []string{"internal/processor"},
 		never:   []string{"net/...", "os/..."}, timeless: true,
-		why: "one figure, for the benchmarks of everybody",
+		why: "one figure, for the benchmarks of everybody, and for the bill of a campaign",
 	},
 	{
 		folders: []string{"internal/garbage"},
@@ -203,7 +203,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/bubble", "sim/bubble/crowd", "sim/bubble/walk"},
-		ours:    []string{"elector", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/bubble/..."},
+		ours:    []string{"elector", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/wire", "sim/bubble/..."},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec", "net/http"},
 		why:     "what runs in fake time reaches nothing outside: no process, no socket but its own, and no judge",
@@ -234,14 +234,27 @@ var table = []row{
 		why:     "a scenario is data for any world; how it is shown, and who asked for it, is no business of it",
 	},
 	{
+		folders: []string{"scenarios/campaign"},
+		never:   []string{"net/...", "os/...", "math/rand/..."}, timeless: true,
+		why: "what is divided and merged is text to it: files of any kind of campaign are put together alike, and the same way in every order",
+	},
+	{
 		folders: []string{"scenarios/fuzz", "scenarios/fuzz/fuzzreport"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz"},
 		others:  []string{"pgregory.net/rapid"},
 		never:   []string{"net/...", "os/exec"},
 		// rapid shrinks only in what it takes for a test, and asks testing's
 		// flags: the fuzzer's one file that drives it must set them up.
 		but: []string{"testing"},
 		why: "the fuzzer runs what it draws in virtual time, and nothing of it reaches out",
+	},
+	{
+		folders: []string{"scenarios/chaostest"},
+		ours:    []string{"elector", "sim/...", "faults", "checker", "history", "reports", "scenarios", "scenarios/fuzz"},
+		others:  []string{"github.com/redis/go-redis/v9", "golang.org/x/sys"},
+		// It is called by tests, as nothing else can be: no program links it.
+		but: []string{"testing"},
+		why: "somebody's test is one call here: what it runs, judges and reports is wired together for it as a command does",
 	},
 	{
 		folders: []string{"scenarios/soak"},
@@ -251,7 +264,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/league"},
-		ours:    []string{"elector", "elector/redisstore/scripts", "internal/machine", "internal/quorum", "sim/...", "faults", "checker", "history", "scenarios", "scenarios/fuzz"},
+		ours:    []string{"elector", "elector/redisstore/scripts", "internal/machine", "internal/quorum", "sim/...", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz"},
 		never:   []string{"net/...", "os/exec"},
 		why:     "a planted bug is the elector itself but for one thing: it must reach into what it spoils, and nothing else may",
 	},
@@ -262,7 +275,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/trial"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "calibration", "scenarios", "scenarios/fuzz"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "calibration", "scenarios", "scenarios/campaign", "scenarios/fuzz"},
 		never:   []string{"net/...", "os/exec"},
 		why:     "a trial is runs of scenarios and what came of them: which electors there are, and how it is shown, is told to it",
 	},
@@ -432,6 +445,9 @@ var importCases = []struct {
 	{"sim/bubble/guards", ours("elector"), "", "guards must"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
+	{"scenarios/chaostest", ours("elector/redisstore"), "", "elector/redisstore"},
+	{"scenarios/chaostest", `"testing"`, "", ""},
+	{"scenarios/chaostest", `"testing/synctest"`, "", "testing/synctest"},
 	{"scenarios/soak", ours("elector/redisstore"), "", ""},
 	{"scenarios/soak", ours("internal/machine"), "", "internal/machine"},
 	{"scenarios", ours("elector"), "", "elector"},
@@ -439,6 +455,10 @@ var importCases = []struct {
 	{"scenarios", `"testing/synctest"`, "", "testing/synctest"},
 	{"scenarios", ours("sim/live"), "", ""},
 	{"scenarios", `"testing"`, "", "testing"},
+	{"scenarios/campaign", `"os"`, "", "os"},
+	{"scenarios/campaign", ours("scenarios"), "", "text to it"},
+	{"scenarios/campaign", `"time"`, "var t = time.Now()", "time.Now"},
+	{"scenarios/fuzz", ours("scenarios/campaign"), "", ""},
 	{"scenarios/fuzz", ours("sim/live"), "", "sim/live"},
 	{"scenarios/fuzz", `"testing"`, "", ""},
 	{"scenarios/fuzz", `"testing/quick"`, "", "testing/quick"},

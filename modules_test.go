@@ -81,6 +81,10 @@ var modules = []moduleRow{
 		why: "half of a client of Kubernetes is compiled only for who asks for it",
 	},
 	{
+		folder: "examples/own-elector", goLine: newest, ours: []string{"elector", "elector/...", "internal"}, others: []string{"..."}, apart: true,
+		why: "it is built as somebody's own module is, who has nothing of ours but by its name",
+	},
+	{
 		folder: ".ci/typecheck", goLine: "1.26", others: []string{"golang.org/x/..."}, apart: true,
 		why: "a tool of the house is nothing that anybody else needs",
 	},

@@ -16,9 +16,9 @@ func Tokenless() map[checker.Promise]string {
 	}
 }
 
-// excuseTokenless waives those promises in the history of an elector that led
+// ExcuseTokenless waives those promises in the header of the history of an elector that led
 // and never named a token. One that nobody elected has shown nothing.
-func excuseTokenless(h *history.History) {
+func ExcuseTokenless(h *history.History) {
 	led, wrote := false, false
 	for i := range h.Events {
 		if h.Events[i].Token != 0 {

@@ -46,6 +46,8 @@ and reports how long failovers took.`,
   chaos fuzz                              random schedules in virtual time
   chaos explore                           every schedule of small worlds
   chaos trial                             every subject against every scenario
+  chaos merge campaign                    what the shards of a campaign came to
+  chaos clean                             what runs have left in a Redis
   chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -53,7 +55,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.mergeCommand(), m.cleanCommand())
 	return root
 }
 

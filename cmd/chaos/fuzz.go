@@ -45,15 +45,25 @@ faults that still break it, and saved as a file that "chaos replay" repeats
 exactly. What the faults have met is drawn as a map, and steers what is drawn
 next.
 
+--shard i/n runs the i-th of n parts of a campaign, to its end, and writes one
+file, which "chaos merge" puts together with those of the others. --shard 1/1 is
+the whole campaign. The exit status is 0 when that file is written, whatever was found.
+
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because too
 little of the map was reached; 3 stopped early; 64 wrong use or bad input; 70
 the tool itself failed.`,
 		Example: `  chaos fuzz
   chaos fuzz --for 10m
-  chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s`,
+  chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s
+  chaos fuzz --schedules 1000000 --seed 7 --shard 3/8 --out campaign`,
 		Args: misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.seeded = cmd.Flags().Changed("seed")
+			if f.options.Shard.Given() {
+				if err := checkShard(cmd.Flags().Changed, notOfShards); err != nil {
+					return err
+				}
+			}
 			return m.fuzz(cmd.Context(), f)
 		},
 	}
@@ -73,6 +83,7 @@ the tool itself failed.`,
 	flags.IntVar(&o.Workers, "workers", 0, "how many schedules run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	shardFlag(flags, &o.Shard)
 	m.maximise(cmd, &f)
 	return cmd
 }
@@ -87,11 +98,19 @@ func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
 		return err
 	}
 	s := newFuzzScreen(m, f.asJSON)
-	s.say("Fuzzing %s, seed %d; report in %s", f.options.Pins.Subject, f.options.Seed, out.dir)
+	if shard := f.options.Shard; shard.Given() {
+		s.say("Fuzzing %s, seed %d, shard %v; its file will be in %s", f.options.Pins.Subject, f.options.Seed, shard, out.dir)
+	} else {
+		s.say("Fuzzing %s, seed %d; report in %s", f.options.Pins.Subject, f.options.Seed, out.dir)
+	}
 	f.options.Progress = s.progress
 	defer garbage.Seldom()()
+	seconds := clocked()
 	r := fuzz.Run(ctx, f.options)
 	s.clear()
+	if f.options.Shard.Given() {
+		return f.concludeShard(s, out, &r, seconds())
+	}
 	if err := f.save(out, &r); err != nil {
 		return err
 	}
@@ -165,7 +184,7 @@ func (f *fuzzFlags) save(out *output, r *fuzz.Result) error {
 		files[name] = text
 		f.traces = append(f.traces, fuzzreport.Trace{File: filepath.Join(out.dir, name), Command: f.draws(r.Failures[i].Seed)})
 	}
-	page, err := fuzzreport.HTML(r, f.traces, f.repro())
+	page, err := fuzzreport.HTML(r, f.traces, f.again())
 	if err != nil {
 		return err
 	}
@@ -188,7 +207,7 @@ func hyphened(name string) string {
 	return b.String()
 }
 
-// repro is the command that repeats the run.
+// repro is the command that repeats the run; a campaign's without --shard.
 func (f *fuzzFlags) repro() string {
 	o := &f.options
 	text := fmt.Sprintf("chaos fuzz --subject %s --seed %d", o.Pins.Subject, o.Seed)
@@ -206,6 +225,14 @@ func (f *fuzzFlags) repro() string {
 	add(o.Pins.Timings.Retry > 0, "--retry %v", o.Pins.Timings.Retry)
 	add(o.Pins.Drift > 0, "--drift %g", o.Pins.Drift)
 	return text
+}
+
+// again is the command that repeats the run, or the campaign as a whole.
+func (f *fuzzFlags) again() string {
+	if f.options.Shard.Given() {
+		return f.repro() + " --shard 1/1"
+	}
+	return f.repro()
 }
 
 // draws is the command that tries the case of that number alone.
@@ -233,7 +260,7 @@ func (f *fuzzFlags) sentence(r *fuzz.Result) string {
 	case checker.Unknown:
 		return fmt.Sprintf("Undecided: %.0f %% of the map was reached, and --cover asks for %.0f %%: run longer", 100*r.Coverage.Share(), 100*f.cover)
 	default:
-		return "Again: " + f.repro()
+		return "Again: " + f.again()
 	}
 }
 
@@ -260,6 +287,11 @@ type fuzzFailure struct {
 
 // print prints the one object of --json.
 func (f *fuzzFlags) print(s *fuzzScreen, r *fuzz.Result) error {
+	return json.NewEncoder(s.out).Encode(f.object(r))
+}
+
+// object is the run as --json prints it.
+func (f *fuzzFlags) object(r *fuzz.Result) fuzzObject {
 	object := fuzzObject{
 		Schedules: r.Schedules, Seconds: r.Seconds, Seed: f.options.Seed, Verdict: f.verdict(r).String(),
 		Coverage: r.Coverage.Share(), Confidence: fuzzreport.Confidence(r), Failures: []fuzzFailure{},
@@ -271,7 +303,7 @@ func (f *fuzzFlags) print(s *fuzzScreen, r *fuzz.Result) error {
 			Faults: len(failure.Case.Schedule), Schedules: failure.Schedules, Seconds: failure.Seconds,
 		})
 	}
-	return json.NewEncoder(s.out).Encode(object)
+	return object
 }
 
 // progressEvery is how often the status line moves.

@@ -25,7 +25,7 @@ func (m Main) maximise(cmd *cobra.Command, f *fuzzFlags) {
 		if !given("maximise") {
 			return fuzzes(cmd, args)
 		}
-		for _, flag := range []string{"cover", "failures"} {
+		for _, flag := range []string{"cover", "failures", "shard"} {
 			if given(flag) {
 				return misuse.Of(fmt.Errorf("--%s means nothing with --maximise: it is for a search for broken promises", flag))
 			}

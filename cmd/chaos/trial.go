@@ -17,6 +17,7 @@ import (
 	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/scenarios/trial"
 )
 
@@ -36,6 +37,7 @@ type trialFlags struct {
 	shrink      time.Duration
 	asJSON      bool
 	league      bool
+	shard       campaign.Shard
 	planted     leagueSettings
 	settings    scenarios.Settings
 
@@ -73,6 +75,10 @@ its extension, or of the folder.
 virtual world, from several seeds, and lets the elector without one survive as
 much. Exit status: 0 all were found, and there was no false alarm; else 1.
 
+--shard i/n runs one of n parts of the trial or the league, and writes one file,
+which "chaos merge" puts together with the others. Only what is run in virtual
+time can be divided so. The exit status is 0 when the file is written.
+
 Exit status: 0 every promise kept; 1 a promise broken, as one should expect where
 subjects are on trial that are known to be bad; 2 undecided; 3 stopped early, and
 what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.`,
@@ -82,7 +88,8 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
   chaos trial --exec-dir my-electors --runs 3
   chaos trial mine recount --exec-dir my-electors --scenario steady
   chaos trial --update README.md
-  chaos trial --league --update docs/league.md`,
+  chaos trial --league --update docs/league.md
+  chaos trial --world virtual --seed 7 --shard 3/8 --out campaign`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.given = cmd.Flags().Changed
 			return m.trial(cmd.Context(), &f, names)
@@ -104,12 +111,18 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
 	flags.StringVar(&f.out, "out", "", "folder for the table and what shows it (default: recount-runs/TIME)")
 	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between <!-- trial --> and <!-- end -->; may be repeated")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	shardFlag(flags, &f.shard)
 	m.leagueFlags(cmd, &f)
 	return cmd
 }
 
 // trial is chaos trial.
 func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
+	if f.shard.Given() {
+		if err := f.checkShard(); err != nil {
+			return err
+		}
+	}
 	if f.league {
 		return m.league(ctx, f, names)
 	}
@@ -131,8 +144,17 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v; reports in %s", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease, out.dir)
 	defer garbage.Seldom()()
 	t := trial.Trial{
-		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings,
+		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings, Shard: f.shard,
 		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.told, Show: run.show,
+	}
+	seconds := clocked()
+	if f.shard.Given() {
+		t.Show = func(*trial.Cell) error { return nil } // the file has all of it
+		cells, err := t.Run(ctx)
+		if err != nil {
+			return err
+		}
+		return run.concludeShard(names, cells, seconds())
 	}
 	cells, err := t.Run(ctx)
 	err = errors.Join(err, run.close())

@@ -76,10 +76,21 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 		f.planted.schedules = 0
 	}
 	defer garbage.Seldom()()
+	seconds := clocked()
+	out := &output{}
+	if f.shard.Given() {
+		if out, err = openOutput(f.out); err != nil {
+			return err
+		}
+		r.table.Clean.Shard = f.shard
+	}
 	if f.planted.seeds == 0 {
 		mutants = nil
 	}
 	for i := range mutants {
+		if !f.shard.Takes(i) {
+			continue
+		}
 		e, err := mutants[i].Measure(ctx, r.seed, f.planted.seeds)
 		r.clear()
 		if err != nil {
@@ -98,6 +109,9 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 	if err := r.survive(ctx); err != nil {
 		return err
 	}
+	if f.shard.Given() {
+		return r.concludeShard(out, seconds())
+	}
 	if err := r.report(); err != nil {
 		return err
 	}
@@ -107,7 +121,7 @@ func (m Main) league(ctx context.Context, f *trialFlags, names []string) error {
 // mutants are those to be hunted: the named ones, or all that can be found.
 func (f *trialFlags) mutants(names []string) ([]league.Mutant, error) {
 	for _, flag := range []string{"world", "scenario", "exec-dir", "runs", "virtual-runs", "redis", "toxiproxy", "prefix", "lease", "parallel", "shrink", "out"} {
-		if f.given(flag) {
+		if f.given(flag) && (flag != "out" || !f.shard.Given()) {
 			return nil, fmt.Errorf("--%s means nothing with --league: a bug is hunted in the virtual world, as its catalogue says", flag)
 		}
 	}

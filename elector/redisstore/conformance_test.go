@@ -7,9 +7,10 @@ import (
 	"github.com/recount-io/recount/elector/storetest"
 )
 
-// The store keeps the contract of every store, with and without an audit.
+// The store keeps the contract of every store, with and without an audit, and with
+// keys that stay or expire.
 func TestConformance(t *testing.T) {
-	for _, o := range []Options{{}, {Audit: true, Unprotected: true}} {
+	for _, o := range []Options{{}, {Audit: true, Unprotected: true}, {Audit: true, Expire: time.Hour}} {
 		eachServer(t, func(t *testing.T, r *server) {
 			for _, c := range storetest.Cases() {
 				t.Run(c.Name, func(t *testing.T) {

@@ -27,16 +27,23 @@ type scripts struct {
 	acquire, renew, release, withdraw, leader, candidates, create, retire, drain script
 }
 
-func newScripts() scripts {
+// newScripts are those of a store whose keys stay, or expire after so long.
+func newScripts(expire time.Duration) scripts {
+	writing := func(text string) script {
+		if expire > 0 {
+			text = texts.Expiring(text, expire)
+		}
+		return newScript(text)
+	}
 	return scripts{
-		acquire:  newScript(texts.Acquire()),
-		renew:    newScript(texts.Renew()),
-		release:  newScript(texts.Release()),
+		acquire:  writing(texts.Acquire()),
+		renew:    writing(texts.Renew()),
+		release:  writing(texts.Release()),
 		withdraw: newScript(texts.Withdraw()),
 		leader:   newScript(texts.Leader()),
 
 		candidates: newScript(texts.Candidates()),
-		create:     newScript(texts.Create()),
+		create:     writing(texts.Create()),
 		retire:     newScript(texts.Retire()),
 		drain:      newScript(texts.Drain()),
 	}

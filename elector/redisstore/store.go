@@ -68,6 +68,16 @@ type Options struct {
 	// until [Store.DrainAudit] is called: it is for tests and investigations.
 	Audit bool
 
+	// Expire is how long the keys outlive their last use, in whole milliseconds: a
+	// minute or longer, and longer than any lease. By default they stay for good,
+	// but for the lease. It is for elections whose names are made up as the program
+	// runs, and for tests on a server that others use.
+	//
+	// What has expired is forgotten, as if the server had lost it: protected, the
+	// next lease is granted one lease later, with a token that goes on from the
+	// server's time. Give all stores of an election the same Expire.
+	Expire time.Duration
+
 	_ struct{}
 }
 
@@ -140,6 +150,9 @@ func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: prefix %q: braces would move the hash tag that keeps an election's keys together: choose a prefix without them", o.Prefix)
 	}
+	if o.Expire != 0 && (o.Expire < time.Minute || o.Expire%time.Millisecond != 0) {
+		return nil, fmt.Errorf("redisstore: keys cannot expire after %v: choose a minute or longer, in whole milliseconds, or 0 for keys that stay", o.Expire)
+	}
 	confirm, err := confirmingOf(o)
 	if err != nil {
 		return nil, err
@@ -149,7 +162,7 @@ func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 		protect:   protected,
 		audit:     o.Audit,
 		confirm:   confirm,
-		scripts:   newScripts(),
+		scripts:   newScripts(o.Expire),
 		opts:      opts,
 		replaced:  map[*client]bool{},
 		pingEvery: 10 * time.Minute, // TCP notices a dead peer before, and electors have doubts of their own

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processor tells benchmarks what their work takes of the processor: where
-// machines are shared, the clock tells of other people's work, too.
+// Package processor tells what work takes of the processor: where machines are
+// shared, the clock tells of other people's work, too.
 package processor
 
 import (

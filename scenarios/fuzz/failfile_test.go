@@ -93,7 +93,8 @@ func TestFlagsAreRestored(t *testing.T) {
 	if _, err := FromFailFile(path); err != nil {
 		t.Fatal(err)
 	}
-	shrinkDraws(Cases(Pins{Subject: "recount"}, nil), 3, 0, func(*Case) bool { return true })
+	calls := 0
+	shrinkDraws(Cases(Pins{Subject: "recount"}, nil), 3, func(*Case) bool { calls++; return true }, func() bool { return calls > 2 })
 	if after := values(); after != before {
 		t.Errorf("the flags were %q and are %q", before, after)
 	}

@@ -21,21 +21,25 @@ import (
 var driving sync.Mutex
 
 // shrinkDraws lets rapid find the failure that generator.Example(seed) draws
-// and shrink it, for so long at the most. fails says whether a case is a
-// failure; the last one for which it did is the smallest.
+// and shrink it, until late says that it is enough. fails says whether a case is
+// a failure; the last one for which it did is the smallest.
 //
 // rapid.Check draws its first case from rapid.seed exactly as Example does
-// from its argument, so one check is enough to find the failure again.
-func shrinkDraws(cases *rapid.Generator[Case], seed uint64, limit time.Duration, fails func(*Case) bool) {
+// from its argument, so one check is enough to find the failure again. It knows
+// no end but a time, so it is left by ending its goroutine.
+func shrinkDraws(cases *rapid.Generator[Case], seed uint64, fails func(*Case) bool, late func() bool) {
 	driving.Lock()
 	defer driving.Unlock()
 	prepare()
 	defer set("rapid.seed", strconv.FormatUint(seed, 10))()
 	defer set("rapid.checks", "5")() // testing.Short takes a fifth of them
 	defer set("rapid.nofailfile", "true")()
-	defer set("rapid.shrinktime", limit.String())()
+	defer set("rapid.shrinktime", time.Hour.String())()
 	inGoroutine(func() {
 		rapid.Check(&silent{}, func(t *rapid.T) {
+			if late() {
+				runtime.Goexit()
+			}
 			c := cases.Draw(t, "case")
 			if fails(&c) {
 				t.Fatalf("it fails")

@@ -11,7 +11,8 @@ import (
 
 // Reduce returns a case that breaks c.Failed.Promise as c does, and has less of
 // everything, found within the limit or so; ok is false if c itself does not
-// break it. Unlike a case that was drawn, c was told what to ask for: that stays
+// break it. A limit of 0 is one of runs, and not of time: what comes of it is
+// the same on every machine then. Unlike a case that was drawn, c was told what to ask for: that stays
 // as it is, so nothing is tried that could make more of a fault than c has.
 func Reduce(ctx context.Context, c Case, limit time.Duration, subjects map[string]virtual.Subject) (reduced Case, ok bool) {
 	if c.Network == (sim.Network{}) {
@@ -22,7 +23,10 @@ func Reduce(ctx context.Context, c Case, limit time.Duration, subjects map[strin
 	}
 	w := newWatcher(subjects)
 	w.promise = c.Failed.Promise
-	s := &shrinker{ctx: ctx, watcher: w, promise: c.Failed.Promise, asked: true, deadline: time.Now().Add(limit)}
+	s := &shrinker{ctx: ctx, watcher: w, promise: c.Failed.Promise, asked: true, limit: patience{until: time.Now().Add(limit)}}
+	if limit == 0 {
+		s.limit = patience{runs: shrinkRuns}
+	}
 	c.Schedule = c.Schedule.Sorted()
 	if c.Validate() != nil || !s.keeps(&c) {
 		return c, false

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -20,7 +21,11 @@ type Options struct {
 	For       time.Duration // how long; 0: as long as Schedules takes
 	Workers   int           // how many at once; 0: one for each processor
 	Failures  int           // it stops after the batch with so many broken promises; 0: one
-	Shrink    time.Duration // how long one failure is shrunk by rapid, at the most; 0: DefaultShrink
+	Shrink    time.Duration // how long one failure is shrunk, at the most; 0: DefaultShrink
+
+	// Shard is the part of a campaign of Schedules cases that is run, to its end,
+	// whatever is broken on the way: see Run.
+	Shard campaign.Shard
 
 	Pins     Pins
 	Subjects map[string]virtual.Subject // beside "recount"
@@ -28,7 +33,8 @@ type Options struct {
 	Texts    bool                       // the scripts' Lua text runs in all schedules, and not in a share of them
 	Progress func(Progress)             // told now and then, one call at a time; may be nil
 
-	_ struct{}
+	block int // of a campaign; 0: blockOf(Schedules)
+	_     struct{}
 }
 
 // DefaultShrink is how long rapid may shrink one failure.
@@ -37,6 +43,15 @@ const DefaultShrink = 4 * time.Second
 // batch is how many cases are drawn from one snapshot of the weights. It is
 // part of what a seed means.
 const batch = 256
+
+// blockOf is how many cases of a campaign are steered by one map, which is empty
+// when the block begins: so a block is drawn alike whoever draws it, and whatever
+// was drawn before. Longer blocks steer better, and many can be divided evenly. It
+// follows from the length of the campaign alone, and is part of what a seed means.
+func blockOf(schedules int) int {
+	const blocks, most = 128, 64 // blocks of a campaign; batches of a block
+	return batch * min(max(schedules/(blocks*batch), 1), most)
+}
 
 // Progress is how far a fuzz run has got.
 type Progress struct {
@@ -51,11 +66,12 @@ type Progress struct {
 type Result struct {
 	Schedules int // how many were run and checked
 	Seconds   float64
-	Failures  []Failure // the first of each promise, in the order of their cases
+	Failures  []Failure // the first of each promise, in the order of their cases; of a campaign: see Run
 	Coverage  *Coverage
 	Missed    int   // faults that were not put on or took no effect
 	Injected  int   // faults of all cases
 	Err       error // why the run ended early, or could not run
+	Shards    int   // of a campaign, that it is joined from: Seconds are a processor's then; 0: it is that of a run
 }
 
 // Failure is a broken promise with the smallest case that shows it.
@@ -63,22 +79,39 @@ type Failure struct {
 	Case      Case
 	Seed      uint64 // the case's number: a run with this seed tries it first, as it was drawn
 	Drawn     Case   // as it was drawn
-	Schedules int    // how many it took to find it
+	Schedules int    // how many it took to find it: its place in the run, or in the campaign
 	Seconds   float64
 }
 
 // Run draws cases and runs them until it has what it was asked for. The same
 // seed gives the same cases and the same failures, however many workers there
 // are; only where it stops depends on the time, if For says so.
+//
+// A campaign is drawn in blocks, and a shard has every so manyth of them. Of each
+// block it keeps the first failure of each promise, shrunk by a number
+// of runs and not by the clock, and of several that are shrunk to the same case
+// the first. So what comes of it depends on nothing but the seed, the number of
+// schedules, the pins and the shard.
 func Run(ctx context.Context, o Options) Result {
-	f := &fuzzer{Options: o, begun: time.Now(), weights: even()}
+	f := &fuzzer{Options: o, begun: time.Now(), known: map[checker.Promise]bool{}}
 	f.result.Coverage = newCoverage(o.Pins)
+	f.beginBlock()
 	if o.Workers <= 0 {
 		f.Workers = runtime.GOMAXPROCS(0)
 	}
 	f.Failures = max(o.Failures, 1)
 	if o.Shrink == 0 {
 		f.Shrink = DefaultShrink
+	}
+	switch {
+	case !o.Shard.Given():
+		f.block = math.MaxInt
+	case o.block == 0:
+		f.block = blockOf(o.Schedules)
+	}
+	if o.Shard.Given() {
+		f.Failures = math.MaxInt
+		f.next = (o.Shard.Index - 1) * f.block
 	}
 	for f.wants(ctx) {
 		f.batch(ctx)
@@ -91,8 +124,19 @@ func Run(ctx context.Context, o Options) Result {
 type fuzzer struct {
 	Options
 	begun   time.Time
-	weights *Weights
+	next    int                      // the place of the next case
+	met     *Coverage                // in this block: it steers
+	weights *Weights                 // that the next batch is drawn by
+	known   map[checker.Promise]bool // those of which a failure is kept; of a campaign: in this block
 	result  Result
+}
+
+// beginBlock forgets what steers.
+func (f *fuzzer) beginBlock() {
+	f.met, f.weights = newCoverage(f.Pins), even()
+	if f.Shard.Given() {
+		clear(f.known)
+	}
 }
 
 func (f *fuzzer) wants(ctx context.Context) bool {
@@ -104,7 +148,7 @@ func (f *fuzzer) wants(ctx context.Context) bool {
 		return false
 	case f.Schedules == 0 && f.For == 0:
 		return false
-	case f.Schedules > 0 && f.result.Schedules >= f.Schedules:
+	case f.Schedules > 0 && f.next >= f.Schedules:
 		return false
 	default:
 		return f.For == 0 || f.result.Schedules == 0 || time.Since(f.begun) < f.For
@@ -126,8 +170,8 @@ type trial struct {
 
 // batch tries the next cases, all drawn with the same weights.
 func (f *fuzzer) batch(ctx context.Context) {
-	first := f.result.Schedules
-	n := batch
+	first := f.next
+	n := min(batch, f.block-first%f.block)
 	if f.Schedules > 0 {
 		n = min(n, f.Schedules-first)
 	}
@@ -168,46 +212,49 @@ func lower(end *atomic.Int64, i int64) {
 
 // merge takes in what became of a batch, in the order of its cases.
 func (f *fuzzer) merge(ctx context.Context, trials []trial) {
+	begun := f.next
 	for i := range trials {
 		t := &trials[i]
 		if !t.done {
 			break // the run was stopped
 		}
+		f.next++
 		f.result.Schedules++
 		f.result.Missed += t.missed
 		f.result.Injected += t.faults
 		f.result.Coverage.add(t.cells, t.c.drawn)
+		f.met.add(t.cells, t.c.drawn)
 		if t.err != nil {
 			f.result.Err = t.err
 			break
 		}
-		if t.broken && !f.knows(t.failed.Promise) {
+		if t.broken && !f.known[t.failed.Promise] {
 			f.keep(ctx, t)
 		}
 		if len(f.result.Failures) >= f.Failures {
 			break
 		}
 	}
-	f.weights = f.result.Coverage.steer()
-	f.tell("")
-}
-
-func (f *fuzzer) knows(p checker.Promise) bool {
-	for i := range f.result.Failures {
-		if f.result.Failures[i].Case.Failed.Promise == p {
-			return true
-		}
+	f.weights = f.met.steer()
+	if f.next > begun && f.next%f.block == 0 {
+		f.beginBlock()
+		f.next += max(f.Shard.Of-1, 0) * f.block // those of the other shards
 	}
-	return false
+	f.tell("")
 }
 
 // keep shrinks a failure and keeps it.
 func (f *fuzzer) keep(ctx context.Context, t *trial) {
-	failure := Failure{Seed: t.number, Drawn: t.c, Schedules: f.result.Schedules, Seconds: time.Since(f.begun).Seconds()}
+	failure := Failure{Seed: t.number, Drawn: t.c, Schedules: f.next, Seconds: time.Since(f.begun).Seconds()}
 	failure.Drawn.Failed = t.failed
 	f.tell(t.failed.Promise)
-	failure.Case = shrink(ctx, failure.Drawn, t.number, f.Pins.cases(t.number), f.Shrink, f.newWatcher())
-	f.result.Failures = append(f.result.Failures, failure)
+	limit := patience{until: time.Now().Add(f.Shrink)}
+	if f.Shard.Given() {
+		limit = patience{runs: shrinkRuns}
+	}
+	failure.Case = shrink(ctx, failure.Drawn, t.number, f.Pins.cases(t.number), limit, f.newWatcher())
+	f.known[t.failed.Promise] = true
+	f.result.Failures = distinct(append(f.result.Failures, failure))
 }
 
 func (f *fuzzer) tell(shrinking checker.Promise) {

@@ -16,15 +16,15 @@ import (
 // everything. First steps are taken off as a whole, then rapid makes smaller
 // what was drawn, and what is left is made plainer. It is c itself if nothing
 // smaller was found.
-func shrink(ctx context.Context, c Case, seed uint64, cases *rapid.Generator[Case], limit time.Duration, w *watcher) Case {
-	s := &shrinker{ctx: ctx, watcher: w, promise: c.Failed.Promise, best: c, deadline: time.Now().Add(limit)}
+func shrink(ctx context.Context, c Case, seed uint64, cases *rapid.Generator[Case], limit patience, w *watcher) Case {
+	s := &shrinker{ctx: ctx, watcher: w, promise: c.Failed.Promise, best: c, limit: limit}
 	s.best.Schedule = s.best.Schedule.Sorted()
 	if !s.single() {
 		s.drop()
 	}
 	if dropped := s.best; len(dropped.Schedule) > 1 {
 		s.best = c
-		shrinkDraws(cases, seed, time.Until(s.deadline)/3, s.keeps)
+		s.shrinkDraws(cases, seed)
 		if s.single(); len(dropped.Schedule) < len(s.best.Schedule) {
 			s.best = dropped
 		}
@@ -41,11 +41,47 @@ type shrinker struct {
 	promise checker.Promise
 	asked   bool // what the case asks for is given, and not judged from its schedule: see Reduce
 	best    Case
-
-	deadline time.Time
+	made    int // runs
+	limit   patience
 }
 
-func (s *shrinker) late() bool { return s.ctx.Err() != nil || time.Now().After(s.deadline) }
+// patience says when to go on no longer: after so many runs, which is the same on
+// every machine, or, if runs is 0, at a time.
+type patience struct {
+	until time.Time
+	runs  int
+}
+
+// shrinkRuns is how many runs shrinking one failure of a campaign may take. What is
+// left with one fault mostly takes some ten; what is not, more than a third.
+const shrinkRuns = 6_000
+
+// over tells whether patience is exhausted after so many runs.
+func (p patience) over(made int) bool {
+	if p.runs > 0 {
+		return made >= p.runs
+	}
+	return time.Now().After(p.until)
+}
+
+// third is a third of what is left of it.
+func (p patience) third(made int) patience {
+	if p.runs > 0 {
+		return patience{runs: made + (p.runs-made)/3}
+	}
+	return patience{until: time.Now().Add(time.Until(p.until) / 3)}
+}
+
+func (s *shrinker) late() bool { return s.ctx.Err() != nil || s.limit.over(s.made) }
+
+// shrinkDraws lets rapid make smaller what was drawn, for a third of what is left
+// of the patience.
+func (s *shrinker) shrinkDraws(cases *rapid.Generator[Case], seed uint64) {
+	whole := s.limit
+	s.limit = whole.third(s.made)
+	shrinkDraws(cases, seed, s.keeps, s.late)
+	s.limit = whole
+}
 
 // keeps tells whether the case breaks the promise, and makes it the best one
 // if so.
@@ -53,6 +89,7 @@ func (s *shrinker) keeps(c *Case) bool {
 	if s.late() {
 		return false
 	}
+	s.made++
 	failed, broken, _, _, err := s.watcher.run(s.ctx, c)
 	if err != nil || !broken || failed.Promise != s.promise {
 		return false

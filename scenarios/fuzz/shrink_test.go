@@ -87,13 +87,14 @@ func TestShrinkDrawsTheExample(t *testing.T) {
 		for seed := range 100 {
 			want := cases.Example(seed + 1)
 			calls := 0
-			shrinkDraws(cases, uint64(seed+1), 0, func(c *Case) bool {
+			enough := func() bool { return calls > 2 }
+			shrinkDraws(cases, uint64(seed+1), func(c *Case) bool {
 				calls++
 				if calls == 1 && !reflect.DeepEqual(*c, want) {
 					t.Errorf("seed %d: rapid draws\n%#v, Example\n%#v", seed+1, *c, want)
 				}
 				return true
-			})
+			}, enough)
 			if calls < 2 {
 				t.Errorf("seed %d: the property was asked %d times", seed+1, calls)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -16,6 +17,8 @@ type Clean struct {
 	Faults    int     // in them
 	Runs      int     // of the scenarios by which mutants are hunted
 	Alarms    []Alarm
+
+	Shard campaign.Shard `json:"-"` // the part of a campaign that is run; the zero Shard is all of it
 }
 
 // Alarm is a promise that the production elector broke, or seemed to.
@@ -58,12 +61,13 @@ func grouped(n int) string {
 	return text
 }
 
-// AtRandom lets the production elector live through so many random schedules.
+// AtRandom lets the production elector live through so many random schedules, or
+// through the shard's part of them.
 func (c *Clean) AtRandom(ctx context.Context, seed uint64, schedules int, progress func(fuzz.Progress)) error {
 	for c.Schedules < schedules {
 		r := fuzz.Run(ctx, fuzz.Options{
 			Seed: seed + uint64(c.Schedules), Schedules: schedules - c.Schedules, Pins: fuzz.Pins{Subject: subject},
-			Shrink: unshrunk, Progress: progress,
+			Shrink: unshrunk, Progress: progress, Shard: c.Shard,
 		})
 		c.Schedules += r.Schedules
 		c.Seconds += r.Seconds
@@ -75,12 +79,15 @@ func (c *Clean) AtRandom(ctx context.Context, seed uint64, schedules int, progre
 		if r.Err != nil {
 			return fmt.Errorf("league: %w", r.Err)
 		}
+		if c.Shard.Given() {
+			break
+		}
 	}
 	return nil
 }
 
 // ByScenario lets the production elector run every scenario by which a mutant is
-// hunted, so often each.
+// hunted, so often each, or the shard's part of these scenarios.
 func (c *Clean) ByScenario(ctx context.Context, seed uint64, runs int) error {
 	world := virtual.World{}
 	done := map[string]bool{}
@@ -89,6 +96,9 @@ func (c *Clean) ByScenario(ctx context.Context, seed uint64, runs int) error {
 			continue
 		}
 		done[m.By()] = true
+		if !c.Shard.Takes(len(done) - 1) {
+			continue
+		}
 		for i := range runs {
 			plan, err := m.plan(subject, SeedOf(seed, i))
 			if err != nil {

@@ -31,7 +31,8 @@ type Evidence struct {
 const moreTries = 60
 
 // Reduce replaces the history by that of the smallest case that breaks the same
-// promise, if one is found within the limit. The case asks for what the scenario
+// promise, if one is found within the limit; a limit of 0 is one of runs, as for
+// fuzz.Reduce. The case asks for what the scenario
 // asks for: no step is added to its schedule, and none lasts longer. What only a
 // plan has (several servers, replicas) may be what it takes to break it: then the
 // evidence stays as it is.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -37,6 +38,11 @@ type Trial struct {
 	Places    []Place
 	Settings  scenarios.Settings // the seed is that of the first run, the next run has the next one
 
+	// Shard is the part of the trial that is run: of all subjects in all scenarios,
+	// in their order, every so manyth. The zero Shard is all of it. The evidence of a
+	// shard is reduced by a number of runs and not by the clock.
+	Shard campaign.Shard
+
 	// Shrink is how long the evidence of one cell of the virtual world may be
 	// reduced, roughly. Zero: not at all.
 	Shrink time.Duration
@@ -60,7 +66,7 @@ func Folder(c *Cell, run int) string {
 }
 
 // Run runs the trial: place by place, subject by subject. It returns a cell for
-// every subject, scenario and place, in this order, whatever came of it: a run
+// every subject, scenario and place of the shard, in this order, whatever came of it: a run
 // that failed is undecided and says why. The error is ctx's, or that of a place
 // that could not be opened, or of Show; the cells are those so far then, and
 // those that were not run are undecided.
@@ -68,13 +74,14 @@ func (t *Trial) Run(ctx context.Context) ([]*Cell, error) {
 	var all []*Cell
 	var errs []error
 	for _, p := range t.Places {
-		for _, s := range t.Subjects {
-			cells := t.cells(s, p)
+		for i, s := range t.Subjects {
+			list := t.share(i)
+			cells := t.cells(s, p, list)
 			all = append(all, cells...)
-			if ctx.Err() != nil || len(errs) > 0 {
+			if ctx.Err() != nil || len(errs) > 0 || len(list) == 0 {
 				continue
 			}
-			if err := t.try(ctx, s, p, cells); err != nil {
+			if err := t.try(ctx, s, p, list, cells); err != nil {
 				errs = append(errs, err)
 			}
 			if t.Told != nil {
@@ -85,10 +92,33 @@ func (t *Trial) Run(ctx context.Context) ([]*Cell, error) {
 	return all, errors.Join(append(errs, ctx.Err())...)
 }
 
-// cells are those of a subject in a place, before anything is run.
-func (t *Trial) cells(s Subject, p Place) []*Cell {
+// share are the scenarios in which the shard tries the i-th subject.
+func (t *Trial) share(i int) []scenarios.Scenario {
+	var list []scenarios.Scenario
+	for j, scenario := range t.Scenarios {
+		if t.Shard.Takes(i*len(t.Scenarios) + j) {
+			list = append(list, scenario)
+		}
+	}
+	return list
+}
+
+// Cells are all cells of the trial, before anything is run.
+func (t *Trial) Cells() []*Cell {
+	var all []*Cell
+	for _, p := range t.Places {
+		for i, s := range t.Subjects {
+			all = append(all, t.cells(s, p, t.share(i))...)
+		}
+	}
+	return all
+}
+
+// cells are those of a subject in a place and in some scenarios, before anything
+// is run.
+func (t *Trial) cells(s Subject, p Place, list []scenarios.Scenario) []*Cell {
 	var cells []*Cell
-	for _, scenario := range t.Scenarios {
+	for _, scenario := range list {
 		c := &Cell{Subject: s.Name, Scenario: scenario.Name, World: p.Name}
 		applies, why := s.applies(p.Name, scenario)
 		if applies {
@@ -102,12 +132,12 @@ func (t *Trial) cells(s Subject, p Place) []*Cell {
 	return cells
 }
 
-// try runs one subject in one place, and fills its cells.
-func (t *Trial) try(ctx context.Context, s Subject, p Place, cells []*Cell) (err error) {
+// try runs one subject in one place and some scenarios, and fills its cells.
+func (t *Trial) try(ctx context.Context, s Subject, p Place, share []scenarios.Scenario, cells []*Cell) (err error) {
 	var list []scenarios.Scenario
 	of := map[string]*Cell{}
 	kept := map[string]map[checker.Promise]*Evidence{}
-	for i, scenario := range t.Scenarios {
+	for i, scenario := range share {
 		if cells[i].Why == "" {
 			own := s.Scenario(scenario)
 			own.Alone = own.Alone && !p.Simple
@@ -192,6 +222,10 @@ func (t *Trial) show(ctx context.Context, p Place, of map[string]*Cell, kept map
 // reduce reduces the evidence of cells, several at once.
 func (t *Trial) reduce(ctx context.Context, cells []*Cell) error {
 	errs := make([]error, len(cells))
+	limit := t.Shrink
+	if t.Shard.Given() {
+		limit = 0
+	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var working sync.WaitGroup
 	for i, c := range cells {
@@ -201,7 +235,7 @@ func (t *Trial) reduce(ctx context.Context, cells []*Cell) error {
 		slots <- struct{}{}
 		working.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = c.Shortest.Reduce(ctx, t.Shrink, t.Simulated)
+			errs[i] = c.Shortest.Reduce(ctx, limit, t.Simulated)
 		})
 	}
 	working.Wait()

@@ -3,6 +3,7 @@ package bubble
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -106,7 +107,12 @@ func (n *node) launch(takes time.Duration) {
 		}
 		stop()
 		time.Sleep(sim.Linger + p.dice.upTo(time.Millisecond))
-		p.end(history.ByItself, err)
+		why := history.ByItself
+		var panicked *candidate.PanicError
+		if errors.As(err, &panicked) {
+			why = history.Panicked
+		}
+		p.end(why, err)
 	})
 }
 
@@ -239,9 +245,14 @@ func (p *process) sleep(asleep bool) {
 // dial opens a connection to a store.
 func (p *process) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	for i, s := range p.node.run.stores {
-		if addr == s.addr() {
-			return p.ways[i].Dial(ctx)
+		if addr != s.addr() {
+			continue
 		}
+		conn, err := p.ways[i].Dial(ctx)
+		if err != nil || p.node.run.taps == nil {
+			return conn, err
+		}
+		return p.node.run.taps.along(p, conn), nil
 	}
 	return nil, &net.AddrError{Err: "there is no such store", Addr: addr}
 }

@@ -83,7 +83,7 @@ func (w *World) build(r *run) {
 		if w.Launch != nil {
 			s.server = w.Launch(i)
 		} else {
-			s.server = modelled(i, s.audit)
+			s.server = modelled(i, s.audit, r.unknown)
 		}
 		s.members, s.servers = []Server{s.server}, 1
 		for range servers - 1 {
@@ -178,7 +178,7 @@ func (s *store) audit(of Server, do Do) {
 // of calls what with the election's data in a server.
 func (s *store) of(server Server, what func(tamper.Election)) {
 	server.With(func(do Do) {
-		what(tamper.Election{Do: do, Lease: s.keys.lease, Counter: s.keys.counter, Guard: s.keys.guard})
+		what(tamper.Election{Do: do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard})
 	})
 }
 

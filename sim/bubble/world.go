@@ -76,6 +76,7 @@ type run struct {
 	logs      []io.Closer
 	fake      bool // time is
 	untrue    func(what string)
+	taps      *taps        // nil: nothing is read from the wire
 	touched   atomic.Int64 // when operators changed a server last
 }
 
@@ -117,6 +118,7 @@ func (w *World) Run(ctx context.Context, plan sim.Plan, logs string) (*history.H
 		return nil, err
 	}
 	err = r.live(ctx)
+	r.taps.record()
 	return r.recorder.History(plan.Header("bubble", Store, 0)), err
 }
 
@@ -134,6 +136,7 @@ func (w *World) newRun(plan sim.Plan, subject candidate.Subject, logs string) (*
 	r.recorder.Observe(r.leaders.See)
 	r.resource = resource.New(r.recorder)
 	r.holds.byNode = map[string]*resource.Hold{}
+	r.taps = r.newTaps()
 	w.build(r)
 	for i, name := range plan.NodeNames() {
 		logger, err := r.logger(logs, name)

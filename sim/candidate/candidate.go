@@ -238,7 +238,7 @@ func (h *Host) openURL(url string, o redisstore.Options) (*redisstore.Store, err
 	case len(h.Via) > 0:
 		options.Dialer = via(h.Via)
 	}
-	o.Replicas = h.Replicas
+	o.Replicas, o.Expire = h.Replicas, h.Expire
 	o.Prefix, _, _ = CutElection(h.Election)
 	return redisstore.New(options, o)
 }

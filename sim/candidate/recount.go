@@ -30,13 +30,9 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 		return err
 	}
 	_, election, _ := CutElection(h.Election)
-	var clock elector.Clock = h.Clock
-	if h.keep != nil {
-		clock = h.keep(h.Clock)
-	}
 	e, err := elector.New(store, elector.Config{
 		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
-		Clock: clock, Logger: h.Logger,
+		Clock: h.Watch(), Logger: h.Logger,
 		OnStarted: h.Lead,
 		OnEvent:   h.transition,
 	})

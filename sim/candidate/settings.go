@@ -18,7 +18,8 @@ type Settings struct {
 	RedisURLs   []string // of all Redis, where the store is several that know nothing of each other
 	ServerName  string   // of the store's TLS certificate, "" without TLS
 	Via         map[string]string
-	Replicas    int // that must confirm what the production elector does
+	Replicas    int           // that must confirm what the production elector does
+	Expire      time.Duration // that keys outlive their last use; 0: for good
 	Lease       time.Duration
 	Renew       time.Duration
 	Retry       time.Duration
@@ -43,6 +44,7 @@ func FromEnvironment() (Settings, error) {
 		ServerName:  os.Getenv(protocol.EnvServerName),
 		Via:         env.pairs(protocol.EnvVia),
 		Replicas:    int(env.number(protocol.EnvReplicas, 0)),
+		Expire:      env.milliseconds(protocol.EnvExpire),
 		Lease:       env.milliseconds(protocol.EnvLease),
 		Renew:       env.milliseconds(protocol.EnvRenew),
 		Retry:       env.milliseconds(protocol.EnvRetry),

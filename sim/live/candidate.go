@@ -324,7 +324,13 @@ func (c *candidate) died(p *process) error {
 	if p != nil {
 		text += " (" + p.status + ")"
 	}
-	if words := lastLine(c.logs); words != "" {
+	words := lastLine(c.logs)
+	if p != nil {
+		if said := panicked(p.cmd.ProcessState.ExitCode(), c.logs, p.logged); said != "" {
+			words = "it panicked: " + said
+		}
+	}
+	if words != "" {
 		text += ": " + words
 	}
 	return &CandidateError{Node: c.node, Err: errors.New(text + "; its log is " + c.logs)}

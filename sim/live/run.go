@@ -102,7 +102,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 // build makes the world of the run: the protected resource, the candidates
 // with their ways to the store, and the harness's own way to it.
 func (r *run) build(epoch time.Duration) error {
-	prefix := r.session.options.Prefix + "run-" + randomName() + ":"
+	prefix := r.session.options.Prefix + runMark + randomName() + ":"
 	r.election = prefix + "e1"
 	res, err := resource.Start(r.recorder)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *run) build(epoch time.Duration) error {
 	if err != nil {
 		return err
 	}
-	r.close = append(r.close, func() error { return r.deleteKeys(prefix) })
+	r.close = append(r.close, func() error { return r.deleteKeys() })
 	r.world = &world{
 		part: parts[0], parts: parts,
 		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
@@ -164,7 +164,7 @@ func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("live: find this program: %w", err)
 		}
-		command, steered = []string{self}, true
+		command, steered = append([]string{self}, r.session.options.Self...), true
 		env = append(env, protocol.EnvSubject+"="+r.plan.Subject)
 	}
 	r.world.candidates[node] = &candidate{
@@ -191,6 +191,9 @@ func (r *run) environment(node string, to way, addr string, epoch time.Duration)
 	if len(r.servers) > 1 {
 		env = append(env, protocol.EnvRedisURLs+"="+strings.Join(to.urls(r.servers), ","))
 	}
+	if after := expiry(r.servers[0]); after > 0 {
+		env = append(env, protocol.EnvExpire+"="+ms(after))
+	}
 	if r.plan.Replicas > 0 {
 		env = append(env, fmt.Sprintf("%s=%d", protocol.EnvReplicas, r.plan.Replicas))
 	}
@@ -214,6 +217,7 @@ func (r *run) environment(node string, to way, addr string, epoch time.Duration)
 // go, all is healed, and then they must get on.
 func (r *run) live(ctx context.Context) error {
 	defer r.end()
+	defer r.expireKeys(ctx)()
 	if err := r.start(ctx); err != nil {
 		return err
 	}
@@ -366,40 +370,42 @@ func (r *run) undo() error {
 	return errors.Join(errs...)
 }
 
-// deleteKeys deletes every key of the run. The keys of our own elector are
-// known; those of other commands, and of subjects that use keys of their own,
-// are found by the run's prefix.
-func (r *run) deleteKeys(prefix string) error {
+// expireKeys sees to it, until stop is called, that whatever becomes of the run its keys
+// go from servers that others use.
+func (r *run) expireKeys(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	for _, p := range r.world.parts {
+		if !p.server.Private() {
+			watchers.Go(func() { p.leftovers.watch(ctx) })
+		}
+	}
+	return func() {
+		cancel()
+		watchers.Wait()
+	}
+}
+
+// deleteKeys deletes every key of the run. The keys of our own elector are known,
+// and those that others name are read off the wire. What their scripts make up is
+// searched for, where that costs little.
+func (r *run) deleteKeys() error {
 	if _, made := r.servers[0].(redisserver.Arranged); made {
 		return nil // made for the run, and gone with it
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), actTime)
-	defer cancel()
 	var errs []error
 	for _, p := range r.world.parts {
-		keys := append(p.store.Keys("e1"), p.store.Witness()) // of this run alone, as its prefix is
-		if len(r.session.options.Command) > 0 || r.taps != nil {
-			found := p.direct.Scan(ctx, 0, globEscaper.Replace(prefix)+"*", 1000).Iterator()
-			for found.Next(ctx) {
-				keys = append(keys, found.Val())
-			}
-		}
-		for _, key := range keys {
-			if err := p.direct.Del(ctx, key).Err(); err != nil {
-				errs = append(errs, fmt.Errorf("live: delete the run's key %s: %w; delete what begins with %s by hand", key, err, prefix))
-				break
-			}
-		}
+		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() || r.taps != nil))
 	}
 	return errors.Join(errs...)
 }
 
-// globEscaper escapes what is special in a pattern of SCAN.
-var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
-
 func (r *run) tell(phase string) {
 	r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: phase})
 }
+
+// runMark begins the name of a run in the keys, between the prefix and a random name.
+const runMark = "run-"
 
 func randomName() string {
 	var name [4]byte

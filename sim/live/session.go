@@ -38,8 +38,17 @@ type Options struct {
 	// in PostgreSQL: the session starts one for them. Nil: none.
 	Postgres func(subject string) bool
 
+	// Self, in place of Command, is for a program that comes to call Main and
+	// candidate.Main only if it is started with these arguments. Its candidates are
+	// steered, as its own subjects are; but nothing is known of their elector: what
+	// that does is read from the wire, as with a command.
+	Self []string
+
 	_ struct{}
 }
+
+// strange tells whether nothing is known of the electors but what they do.
+func (o *Options) strange() bool { return len(o.Command) > 0 || len(o.Self) > 0 }
 
 // Session holds what the runs of one command share: the supervision of
 // processes, the proxies' server, and the Redis servers.
@@ -75,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	logging.Disable()
 	s := &Session{options: o, scripts: wire.NewScripts()}
 	var err error
-	if s.warden, err = warden.Start(); err != nil {
+	if s.warden, err = warden.Start(o.Self...); err != nil {
 		return nil, err
 	}
 	server, err := s.server(ctx)

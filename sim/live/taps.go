@@ -34,7 +34,7 @@ type taps struct {
 // newTaps returns the run's taps, nil if nothing is to be read, or can be: then
 // a note says why.
 func (r *run) newTaps() *taps {
-	command := len(r.session.options.Command) > 0
+	command := r.session.options.strange()
 	if !command && (r.session.options.Tapped == nil || !r.session.options.Tapped(r.plan.Subject)) {
 		return nil
 	}
@@ -52,7 +52,8 @@ func (r *run) newTaps() *taps {
 	}
 	// The servers' wall clock is this machine's: the private ones run on it, and
 	// that of another machine is not known better.
-	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts, Prefix: r.election}
+	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts, Prefix: r.election,
+		Written: func(_ int, key string) { r.world.leftovers.add(key) }}
 	switch {
 	case !command:
 		options.Key = r.world.key("lease")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,8 +20,11 @@ type part struct {
 	server redisserver.Server
 	store  *redisstore.Store // the harness's own way to it: no proxy, no fault
 	direct redis.UniversalClient
-	alone  bool   // it is the whole store
-	lost   string // the lease that it had when it was killed
+
+	leftovers *leftovers
+
+	alone bool   // it is the whole store
+	lost  string // the lease that it had when it was killed
 }
 
 // openParts makes the harness's ways to the servers. What it returns closes them.
@@ -31,13 +35,23 @@ func openParts(servers []redisserver.Server, prefix string) (parts []*part, undo
 			p.name = faults.StoreNode(i + 1).String()
 		}
 		undo = append(undo, p.direct.Close)
-		if p.store, err = redisstore.New(universal(server), redisstore.Options{Prefix: prefix, Audit: p.alone}); err != nil {
+		if p.store, err = redisstore.New(universal(server), redisstore.Options{Prefix: prefix, Audit: p.alone, Expire: expiry(server)}); err != nil {
 			return nil, undo, err
 		}
 		undo = append(undo, p.store.Close)
+		p.leftovers = newLeftovers(p.direct, prefix, append(p.store.Keys("e1"), p.store.Witness())...)
 		parts = append(parts, p)
 	}
 	return parts, undo, nil
+}
+
+// expiry is for how long keys outlive their last use: for good where the server, and
+// all that it holds, is the run's own.
+func expiry(server redisserver.Server) time.Duration {
+	if server.Private() {
+		return 0
+	}
+	return leftoverTime
 }
 
 // reachable tells whether the server itself answers.

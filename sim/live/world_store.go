@@ -12,6 +12,9 @@ import (
 	"github.com/recount-io/recount/faults"
 )
 
+// overlong is longer than any lease, and than any run in a server that others use.
+const overlong = time.Hour
+
 // shortenLease takes ARGV[1] milliseconds off the time to live of KEYS[1] and
 // returns what it was, or -2 if there is no such key. A clock that jumps does so
 // for the times that the elector's scripts wrote in KEYS[2], too.
@@ -45,8 +48,13 @@ func (w *world) ShortenLeases(ctx context.Context, by time.Duration) (string, er
 	}
 }
 
-// PersistLeases implements faults.World.
+// PersistLeases implements faults.World. In a server that others use nothing may stay
+// for good, so there the lease gets by far more time than any lease has, which is the
+// same to an elector.
 func (w *world) PersistLeases(ctx context.Context) (string, error) {
+	if !w.server.Private() {
+		return w.wants(ctx, "lease with a time to live", fmt.Sprintf("the lease has %v to live", overlong), "PEXPIRE", w.key("lease"), overlong.Milliseconds())
+	}
 	return w.wants(ctx, "lease with a time to live", "the lease has no time to live any more", "PERSIST", w.key("lease"))
 }
 
@@ -57,7 +65,11 @@ func (w *world) DeleteLeases(ctx context.Context) (string, error) {
 
 // OverwriteLeases implements faults.World.
 func (w *world) OverwriteLeases(ctx context.Context) (string, error) {
-	return w.wants(ctx, "lease to overwrite", "the lease's key was overwritten", "SET", w.key("lease"), faults.Stranger, "XX")
+	command := []any{"SET", w.key("lease"), faults.Stranger, "XX"}
+	if !w.server.Private() { // as above
+		command = append(command, "PX", overlong.Milliseconds())
+	}
+	return w.wants(ctx, "lease to overwrite", "the lease's key was overwritten", command...)
 }
 
 // DeleteCounters implements faults.World.

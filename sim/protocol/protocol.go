@@ -44,6 +44,10 @@ const (
 	// EnvReplicas is how many replicas must confirm what an elector has the
 	// store do, if it can ask for that.
 	EnvReplicas = "RECOUNT_REDIS_REPLICAS"
+	// EnvExpire is for how many milliseconds, at least, what an elector leaves in the
+	// store should outlive its last use, and not for good: the store belongs to
+	// somebody else. It is absent where everything is removed anyway.
+	EnvExpire = "RECOUNT_REDIS_EXPIRE_MS"
 	// EnvDrift is the clock-rate difference to tolerate, as a fraction.
 	EnvDrift = "RECOUNT_DRIFT"
 	// EnvWrites is how often a leader should write to the resource, in ms.

@@ -74,6 +74,7 @@ func (c *Conn) send(args []string, cut bool) *Exchange {
 	}
 	x.sentAs = cmd
 	c.loads(cmd)
+	c.lock.writes(cmd)
 	c.lock.look(c.node, cmd)
 	switch {
 	case cmd.name == "MULTI" && !c.queues:

@@ -56,6 +56,16 @@ func reads(cmd command) bool {
 	}
 }
 
+// writes tells of the keys that a command may write to.
+func (l *Lock) writes(cmd command) {
+	if l.options.Written == nil || cmd.cut || reads(cmd) {
+		return
+	}
+	for _, key := range l.keys(cmd) {
+		l.options.Written(cmd.db, key)
+	}
+}
+
 // looks are the commands, besides those of readOnly, that change nothing.
 var looks = map[string]bool{
 	"GET": true, "MGET": true, "GETRANGE": true, "EXISTS": true, "TOUCH": true, "TTL": true, "PTTL": true, "EXPIRETIME": true, "PEXPIRETIME": true,

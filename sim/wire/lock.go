@@ -32,6 +32,10 @@ type Options struct {
 
 	// Scripts are those that are known from earlier runs. Nil: none.
 	Scripts *Scripts
+
+	// Written is called with each key that a command names which may write to it.
+	// It must not call back into the Lock. Nil: nobody asks.
+	Written func(db int, key string)
 }
 
 // Endless is the time to live of a lease that does not end by itself. It is

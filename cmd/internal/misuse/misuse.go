@@ -45,6 +45,7 @@ var kinds = map[string]string{
 	"uint64":   "a whole number that is not negative, such as 1",
 	"float64":  "a number, such as 0.5",
 	"bool":     "true or false",
+	"i/n":      "the number of a shard and how many there are, such as 3/8",
 }
 
 // Flag says what is wrong with a flag. It is a command's FlagErrorFunc.

@@ -4,7 +4,12 @@
 // beforehand or tries them elsewhere.
 package scripts
 
-import _ "embed"
+import (
+	_ "embed"
+	"strconv"
+	"strings"
+	"time"
+)
 
 //go:embed history.lua
 var history string
@@ -45,6 +50,9 @@ var create string
 //go:embed drain.lua
 var drain string
 
+//go:embed expiring.lua
+var expiring string
+
 // Acquire takes the lease if nobody holds it.
 func Acquire() string { return history + shared + counting + acquire }
 
@@ -74,3 +82,10 @@ func Knows() string { return history + knows }
 
 // Drain removes lines of the audit, and returns the oldest others.
 func Drain() string { return history + shared + drain }
+
+// Expiring is the text with an end: the keys that it got, but for the first, have this
+// time to live when it is done, in whole milliseconds, or half of it at least.
+func Expiring(text string, after time.Duration) string {
+	ms := strconv.FormatInt(after.Milliseconds(), 10)
+	return "local function script()\n" + text + "\nend\n" + strings.ReplaceAll(expiring, "AFTER", ms)
+}

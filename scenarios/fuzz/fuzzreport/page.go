@@ -72,7 +72,7 @@ func HTML(r *fuzz.Result, traces []Trace, again string) ([]byte, error) {
 		Style: template.CSS(pageStyle), Broken: len(r.Failures) > 0, Confidence: Confidence(r), Again: again,
 		Headline: fmt.Sprintf("%s, and no promise was broken", count(r.Schedules, "schedule")),
 		Key: []figure{
-			{"schedules", thousands(r.Schedules), fmt.Sprintf("in %.1f s", r.Seconds)},
+			{"schedules", thousands(r.Schedules), "in " + took(r)},
 			{"faults", thousands(r.Injected), thousands(r.Missed) + " without effect"},
 			{"coverage", fmt.Sprintf("%.0f %%", 100*r.Coverage.Share()), fmt.Sprintf("%d of %d moments", reached, reachable)},
 			{"broken promises", fmt.Sprint(len(r.Failures)), ""},
@@ -102,8 +102,7 @@ func viewFailure(f *fuzz.Failure, trace Trace) failureView {
 	c := &f.Case
 	v := failureView{
 		Promise: string(c.Failed.Promise), Reason: c.Failed.Reason, Trace: trace,
-		Found: fmt.Sprintf("found after %s (%.1f s), shrunk from %s to %d", count(f.Schedules, "schedule"), f.Seconds,
-			count(len(f.Drawn.Schedule), "fault"), len(c.Schedule)),
+		Found: found(f),
 		Timings: fmt.Sprintf("%s, lease %v, renew %v, retry %v, drift %g", count(c.Nodes, "candidate"),
 			c.Timings.Lease, c.Timings.Renew, c.Timings.Retry, c.Drift),
 	}

@@ -20,7 +20,7 @@ func Text(w io.Writer, r *fuzz.Result, traces []Trace, verdict string) {
 		failure(w, &r.Failures[i], traces[i])
 	}
 	Map(w, r.Coverage)
-	fmt.Fprintf(w, "\n%s in %.1f s (%.0f a second)", count(r.Schedules, "schedule"), r.Seconds, float64(r.Schedules)/math.Max(r.Seconds, 1e-9))
+	fmt.Fprintf(w, "\n%s in %s (%.0f a second)", count(r.Schedules, "schedule"), took(r), float64(r.Schedules)/math.Max(r.Seconds, 1e-9))
 	fmt.Fprintf(w, ", %s, %d without effect\n", count(r.Injected, "fault"), r.Missed)
 	if len(r.Failures) == 0 {
 		fmt.Fprintln(w, Confidence(r))
@@ -32,8 +32,7 @@ func Text(w io.Writer, r *fuzz.Result, traces []Trace, verdict string) {
 
 func failure(w io.Writer, f *fuzz.Failure, trace Trace) {
 	fmt.Fprintf(w, "%s is broken: %s\n", f.Case.Failed.Promise, f.Case.Failed.Reason)
-	fmt.Fprintf(w, "  found after %s (%.1f s), shrunk from %s to %d\n", count(f.Schedules, "schedule"), f.Seconds,
-		count(len(f.Drawn.Schedule), "fault"), len(f.Case.Schedule))
+	fmt.Fprintf(w, "  %s\n", found(f))
 	c := &f.Case
 	fmt.Fprintf(w, "  %s, lease %v, renew %v, retry %v, drift %g\n", count(c.Nodes, "candidate"), c.Timings.Lease, c.Timings.Renew, c.Timings.Retry, c.Drift)
 	for _, step := range c.Schedule.Sorted() {
@@ -44,6 +43,23 @@ func failure(w io.Writer, f *fuzz.Failure, trace Trace) {
 	}
 	fmt.Fprintf(w, "  as drawn: %s\n", trace.Command)
 	fmt.Fprintln(w)
+}
+
+// took says how long the run took; a campaign's shards ran who knows where.
+func took(r *fuzz.Result) string {
+	if r.Shards > 0 {
+		return fmt.Sprintf("%.1f s of a processor", r.Seconds)
+	}
+	return fmt.Sprintf("%.1f s", r.Seconds)
+}
+
+// found says how the failure came to be known. In a campaign nobody knows when.
+func found(f *fuzz.Failure) string {
+	after := count(f.Schedules, "schedule")
+	if f.Seconds > 0 {
+		after += fmt.Sprintf(" (%.1f s)", f.Seconds)
+	}
+	return fmt.Sprintf("found after %s, shrunk from %s to %d", after, count(len(f.Drawn.Schedule), "fault"), len(f.Case.Schedule))
 }
 
 // Confidence is what a run that found nothing says about what it may have

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/yuin/gopher-lua/parse"
 
+	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/scenarios/league/source"
 )
 
@@ -55,7 +57,65 @@ var (
 	units    = flag.Bool("units", false, "run the tests of the bug's own package, too")
 	compiled = flag.Bool("compile", false, "compile the package of each bug that is hunted, and no more")
 	update   = flag.String("update", "", "the page whose table gets what was found, from the root of the module")
+	out      = flag.String("out", "", "with -shard: the folder for its file, from the root of the module")
+	shard    campaign.Shard
 )
+
+func TestMain(m *testing.M) {
+	flag.Var(&shard, "shard", "hunt only the i-th of n parts of the bugs, and write a file for chaos merge")
+	os.Exit(m.Run())
+}
+
+// chosen are the bugs that -hunt names, or the shard's part of them.
+func chosen() []source.Bug {
+	all := slices.DeleteFunc(source.Bugs(), func(b source.Bug) bool {
+		return !slices.ContainsFunc(strings.Split(*hunted, ","), func(w string) bool { return w == "all" || w == b.Name || w == string(b.Kind) })
+	})
+	var some []source.Bug
+	for i, b := range all {
+		if shard.Takes(i) {
+			some = append(some, b)
+		}
+	}
+	return some
+}
+
+// keep writes what the shard came to.
+func keep(t *testing.T, results []source.Result) {
+	t.Helper()
+	kept, measured, seconds := []source.Kept{}, map[string]source.Measured{}, 0.
+	for i := range results {
+		k, m := results[i].Keep()
+		kept, measured[k.Name], seconds = append(kept, k), m, seconds+m.Seconds
+	}
+	command := fmt.Sprintf("go test ./scenarios/league/source -run Hunt -hunt %s -budget %v", *hunted, *budget)
+	settings := map[string]any{"hunt": *hunted, "budget": budget.String(), "every": *every, "in": *within}
+	plan := campaign.Plan{Kind: campaign.Planted, Command: command, Program: commit()}
+	file, err := campaign.New(plan, shard, settings, kept, measured, seconds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, *out)
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // everybody may read it
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, shard.Name()), text, 0o644); err != nil { //nolint:gosec // as above
+		t.Fatal(err)
+	}
+}
+
+// commit is the version of the source, as far as git knows it.
+func commit() string {
+	text, err := exec.Command("git", "-C", root, "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(text))
+}
 
 // Every bug that is hunted is found, unless it is said why not; and nothing is
 // found where none is planted. Without -hunt nothing is done.
@@ -83,10 +143,8 @@ func TestHunt(t *testing.T) {
 		return
 	}
 	note(t, func(page string) (string, error) { return source.Rewrite(page, nil) }) // rows for all
-	for _, b := range source.Bugs() {
-		if !slices.ContainsFunc(strings.Split(*hunted, ","), func(w string) bool { return w == "all" || w == b.Name || w == string(b.Kind) }) {
-			continue
-		}
+	var results []source.Result
+	for _, b := range chosen() {
 		if *compiled {
 			if err := h.Compile(t.Context(), b); err != nil {
 				t.Error(err)
@@ -99,6 +157,7 @@ func TestHunt(t *testing.T) {
 			t.Error(err)
 			continue
 		}
+		results = append(results, r)
 		note(t, func(page string) (string, error) { return source.Rewrite(page, []source.Result{r}) })
 		if len(r.Units) > 0 {
 			t.Logf("  its own tests: %s", strings.Join(r.Units, ", "))
@@ -106,6 +165,9 @@ func TestHunt(t *testing.T) {
 		if _, found := r.Found(); found == (b.Unseen != "") {
 			t.Errorf("%s: found: %v; why it is not: %q", b.Name, found, b.Unseen)
 		}
+	}
+	if shard.Given() {
+		keep(t, results)
 	}
 }
 

@@ -76,8 +76,10 @@ type Warden struct {
 }
 
 // Start starts a warden. The program must call Main first of all, and the
-// caller calls Close at the end of its work.
-func Start() (*Warden, error) {
+// caller calls Close at the end of its work. The arguments are for a program that
+// comes to call Main only if it is started with them: what it prints before it does
+// is passed over.
+func Start(arguments ...string) (*Warden, error) {
 	if err := supported(); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func Start() (*Warden, error) {
 	if err != nil {
 		return nil, fmt.Errorf("warden: cannot find the path of this program: %w", err)
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(self, arguments...)
 	cmd.Env = append(os.Environ(), environment+"=1")
 	cmd.SysProcAttr = ownSession()
 	pipe, err := cmd.StdinPipe()
@@ -103,7 +105,7 @@ func Start() (*Warden, error) {
 		return nil, fmt.Errorf("warden: cannot start %s again: %w", self, err)
 	}
 	w := &Warden{cmd: cmd, pipe: pipe, report: bufio.NewReader(out)}
-	if err := w.awaitGreeting(); err != nil {
+	if err := w.awaitGreeting(len(arguments) > 0); err != nil {
 		return nil, err
 	}
 	w.starter = newStarter()
@@ -111,9 +113,12 @@ func Start() (*Warden, error) {
 }
 
 // awaitGreeting proves that the program really is a warden now.
-func (w *Warden) awaitGreeting() error {
-	timer := time.AfterFunc(startTimeout, func() { _ = w.cmd.Process.Kill() }) // the read below then ends
+func (w *Warden) awaitGreeting(talks bool) error {
+	timer := time.AfterFunc(startTimeout, func() { _ = w.cmd.Process.Kill() }) // the reads below then end
 	line, err := w.report.ReadString('\n')
+	for talks && err == nil && strings.TrimSpace(line) != greeting {
+		line, err = w.report.ReadString('\n')
+	}
 	timer.Stop()
 	if err == nil && strings.TrimSpace(line) == greeting {
 		return nil

@@ -1,0 +1,113 @@
+package chaostest
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/recount-io/recount/scenarios"
+)
+
+// New makes one candidate of the elector under test, and competes with it until ctx is
+// done; then it resigns, if the elector can, and returns. It is called once in each
+// process, or what stands for one in fake time, and again after a crash.
+//
+// It must make whatever it needs itself, clients of Redis too: what was made outside of
+// the call does not belong to fake time. To return before ctx is done, with an error or
+// without, and to panic, is a failure of the elector, and the test says so. So is not
+// to return within ten leases and ten seconds after ctx is done.
+type New func(ctx context.Context, c *Candidate) error
+
+// Run tests an elector: each scenario in each world, as subtests "bubble/crash-leader"
+// and the like, which -run selects as usual. The test fails if a promise is broken or,
+// unless [AllowUnknown] says otherwise, cannot be decided. Call it once in a test; a
+// test of several electors has a subtest for each.
+func Run(t *testing.T, elector New, options ...Option) {
+	t.Helper()
+	s, err := settle(elector, options, testing.Short(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if Child() {
+		s.work(t) // and ends the process
+	}
+	r := &runner{settings: s, artifacts: openArtifacts(t)}
+	for _, world := range s.worlds {
+		t.Run(string(world), func(t *testing.T) { r.in(t, world) })
+	}
+}
+
+// Child tells whether this process is one that Run has started: a candidate, or what
+// looks after candidates. What a TestMain starts for other tests need not be started
+// there.
+func Child() bool {
+	for _, variable := range []string{envWarden, envSubject, envJob} {
+		if os.Getenv(variable) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// World is a world in which candidates live.
+type World string
+
+// The worlds.
+const (
+	// Bubble is fake time: the elector's own code with its goroutines and timers, on
+	// connections in memory to a model of Redis, in a bubble of testing/synctest. It
+	// takes hardly any time, and runs on every system.
+	Bubble World = "bubble"
+	// Live is real time: candidates are processes, each with a proxy of its own on
+	// its way to a real Redis. It runs on Linux and macOS.
+	Live World = "live"
+)
+
+// known are all worlds, in the order in which they run.
+var known = []World{Bubble, Live}
+
+// standard are the scenarios that run if none are named: what befalls every elector
+// sooner or later.
+var standard = []string{"steady", "crash-leader", "resign-leader", "partition-leader", "replies-lost", "pause-leader"}
+
+// runner runs the scenarios of one test.
+type runner struct {
+	*settings
+	artifacts *artifacts
+}
+
+// in runs all scenarios in a world.
+func (r *runner) in(t *testing.T, world World) {
+	t.Helper()
+	r.once(t)
+	test := parentOf(t)
+	var place place
+	switch world {
+	case Bubble:
+		place = &bubblePlace{settings: r.settings, test: test}
+	case Live:
+		place = openLive(t, r.settings)
+	}
+	for _, s := range r.scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			if why := r.refuses(s, place); why != "" {
+				t.Fatal(why)
+			}
+			if !s.Alone {
+				t.Parallel()
+			}
+			r.run(t, place, s)
+		})
+	}
+	if world == Bubble && r.plans > 0 {
+		t.Run("fuzz", func(t *testing.T) { r.fuzz(t, test) })
+	}
+}
+
+// place is a world that is ready.
+type place interface {
+	scenarios.World
+	world() World
+	// lacks is why a scenario cannot be carried out there, "" if it can.
+	lacks(s scenarios.Scenario) string
+}

@@ -1,0 +1,153 @@
+package chaostest_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/scenarios/chaostest"
+)
+
+// simple is an elector with a token, and with bugs if so asked.
+type simple struct {
+	*chaostest.Candidate
+	client *redis.Client
+	bugs
+}
+
+// bugs are what may be wrong with it.
+type bugs struct {
+	endless bool // it believes until it is told otherwise, and is told nothing
+	silent  bool // it reports nothing
+	bare    bool // it has no tokens
+	writes  bool // it makes its writes itself
+	clocked bool // it takes its time from the candidate's clock
+	quiet   bool // it ends its terms without a word
+}
+
+// sound and its like are electors for Run.
+func sound(ctx context.Context, c *chaostest.Candidate) error { return bugs{}.compete(ctx, c) }
+
+func (b bugs) compete(ctx context.Context, c *chaostest.Candidate) error {
+	options := c.RedisOptions()
+	options.ContextTimeoutEnabled, options.MaxRetries = true, -1
+	e := &simple{Candidate: c, client: redis.NewClient(options), bugs: b}
+	for ctx.Err() == nil {
+		e.campaign(ctx)
+		e.wait(ctx, c.Retry)
+	}
+	return e.client.Close()
+}
+
+var (
+	renew   = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2]) end return 0`)
+	release = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
+)
+
+func (e *simple) now() time.Time {
+	if e.clocked {
+		return e.Clock.Now()
+	}
+	return time.Now()
+}
+
+func (e *simple) wait(ctx context.Context, d time.Duration) {
+	if e.clocked {
+		_ = e.Clock.Sleep(ctx, d)
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (e *simple) end(sent time.Time) time.Time {
+	if e.endless {
+		return time.Time{}
+	}
+	return sent.Add(time.Duration(float64(e.Lease)*(1-e.Drift)) - e.Lease/100)
+}
+
+func (e *simple) campaign(ctx context.Context) {
+	value, sent := e.ID+rand.Text(), e.now()
+	asking, cancel := context.WithTimeout(ctx, e.Lease/3)
+	defer cancel()
+	got, err := e.client.SetNX(asking, e.Election+":lock", value, e.Lease).Result()
+	if err == nil && !got {
+		return
+	}
+	defer func() {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Lease/3)
+		defer cancel()
+		_ = release.Run(leaving, e.client, []string{e.Election + ":lock"}, value).Err() // it ends by itself
+	}()
+	var token uint64
+	if err == nil && !e.bare {
+		token, err = e.client.Incr(asking, e.Election+":token").Uint64()
+	}
+	if until := e.end(sent); err == nil && (e.endless || e.now().Before(until)) {
+		e.lead(ctx, value, token, until)
+	}
+}
+
+func (e *simple) lead(ctx context.Context, value string, token uint64, until time.Time) {
+	if !e.silent {
+		e.Elected(token, until)
+		if !e.quiet {
+			defer e.Deposed()
+		}
+	}
+	for ctx.Err() == nil && (e.endless || e.now().Before(until)) {
+		if e.writes {
+			e.Write()
+		}
+		e.wait(ctx, e.Renew/8)
+		sent := e.now()
+		asking, cancel := context.WithTimeout(ctx, e.Lease/6)
+		held, err := renew.Run(asking, e.client, []string{e.Election + ":lock"}, value, e.Lease.Milliseconds()).Int()
+		cancel()
+		switch {
+		case err == nil && held == 0:
+			return
+		case err == nil:
+			if until = e.end(sent); !e.silent {
+				e.Extended(until)
+			}
+		}
+	}
+}
+
+// Electors that are none.
+func returnsError(context.Context, *chaostest.Candidate) error { return errors.New("no way to lead") }
+func returnsNil(context.Context, *chaostest.Candidate) error   { return nil }
+func panics(context.Context, *chaostest.Candidate) error       { panic("out of order") }
+
+func panicsElsewhere(ctx context.Context, c *chaostest.Candidate) error {
+	if c.ID == "n2" {
+		go func() { panic("out of order elsewhere") }()
+	}
+	return sound(ctx, c)
+}
+
+func neverReturns(ctx context.Context, c *chaostest.Candidate) error {
+	_ = sound(ctx, c)
+	select {}
+}
+
+func dialsItself(ctx context.Context, c *chaostest.Candidate) error {
+	client := redis.NewClient(&redis.Options{Addr: c.Addr, MaxRetries: -1})
+	for ctx.Err() == nil {
+		_ = client.Ping(ctx).Err()
+		select {
+		case <-time.After(10 * c.Lease):
+		case <-ctx.Done():
+		}
+	}
+	return client.Close()
+}

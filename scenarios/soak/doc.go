@@ -47,6 +47,9 @@ const (
 	quiet = 6 * time.Second
 	// settled is how long what is recorded may be on its way to the harness.
 	settled = 1500 * time.Millisecond
+	// judgeCap is how long the search for an order of one history may take: meanwhile
+	// a hundred others come.
+	judgeCap = 2 * time.Second
 	// carried is how many rounds an election may be without a moment to cut at.
 	carried = 5
 )

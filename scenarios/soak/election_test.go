@@ -202,3 +202,16 @@ func TestGapsOf(t *testing.T) {
 		t.Errorf("gaps %v", gaps)
 	}
 }
+
+// A judge that is slow keeps nobody from going on, and what it could not judge is
+// counted.
+func TestSlowJudge(t *testing.T) {
+	s := &soak{judging: make(chan *history.History, 2)}
+	s.report.Unknown = map[string]int{}
+	for range 5 {
+		s.judge(&history.History{})
+	}
+	if n := s.report.Unknown["a history was dropped unjudged: the judge was a round behind"]; n != 3 || len(s.judging) != 2 {
+		t.Errorf("of five histories %d wait and %d are dropped: %v", len(s.judging), n, s.report.Unknown)
+	}
+}

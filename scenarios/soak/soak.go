@@ -25,7 +25,7 @@ type soak struct {
 	groups  []*group
 	usage   *usages
 	stalls  counts
-	judging chan *history.History
+	judging chan *history.History // has room for one of each election, so for a round
 	stop    context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -41,7 +41,8 @@ var errBroken = errors.New("soak: many promises are broken")
 // that it started is left when it returns, but what is in the folder. An error is
 // about the harness, not about the electors.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	s := &soak{Options: o.filled(), epoch: protocol.Monotonic(), judging: make(chan *history.History, 64)}
+	s := &soak{Options: o.filled(), epoch: protocol.Monotonic()}
+	s.judging = make(chan *history.History, s.Elections)
 	s.usage = &usages{now: s.now, every: min(max(s.Duration/360, time.Second), 10*time.Second)}
 	s.stalls.all = map[string]*stalled{}
 	s.report = Report{Options: s.Options, Unknown: map[string]int{}, Faults: map[string]int{}}
@@ -124,19 +125,19 @@ func (s *soak) watchSelf(ctx context.Context) {
 	})
 }
 
-// judge hands a history to the judge.
-func (s *soak) judge(ctx context.Context, h *history.History) error {
+// judge hands a history to the judge. One that is a round behind does not get it:
+// what waits for it must not grow, and nobody may be kept from going on by it.
+func (s *soak) judge(h *history.History) {
 	select {
 	case s.judging <- h:
-		return nil
-	case <-ctx.Done():
-		return nil
+	default:
+		s.doubt("a history was dropped unjudged: the judge was a round behind")
 	}
 }
 
 // judgeAll judges histories until there are no more.
 func (s *soak) judgeAll() {
-	var chain checker.Chain
+	chain := checker.Chain{Options: checker.Options{PorcupineCap: judgeCap}}
 	first := map[checker.Promise]string{}
 	for h := range s.judging {
 		result := chain.Add(h)

@@ -16,7 +16,8 @@ type memory struct {
 
 var memories sync.Pool
 
-// mostKept is how many inputs there is room for in memory that is kept.
+// mostKept is how many inputs, and how many states, there is room for in memory that
+// is kept.
 const mostKept = 1 << 14
 
 // newMemory has room for so many inputs.
@@ -31,7 +32,7 @@ func newMemory(inputs int) *memory {
 
 // release gives the memory to later searches. Nothing of it may be in use.
 func (m *memory) release() {
-	if cap(m.inputs) > mostKept {
+	if cap(m.inputs) > mostKept || m.states() > mostKept {
 		return
 	}
 	clear(m.inputs)
@@ -47,6 +48,17 @@ func (m *memory) release() {
 		}
 	}
 	memories.Put(m)
+}
+
+// states is how many states there is room for.
+func (m *memory) states() int {
+	n := cap(m.one) + cap(m.room[0]) + cap(m.room[1])
+	for i := range m.levels {
+		for _, states := range m.levels[i].states {
+			n += cap(states)
+		}
+	}
+	return n
 }
 
 // forget clears all that the slice has room for.

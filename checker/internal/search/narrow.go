@@ -76,6 +76,7 @@ func (s *search) narrow(w []leaseInput, states []leaseState) bool {
 	from.states[first] = append(from.states[first], states...)
 	for range w {
 		to.reset()
+		s.held = 0 // but for the level before, which took no more
 		to.stuck = from.stuck
 		for i := range from.fronts {
 			if i%breath == breath-1 && s.ctx.Err() != nil || !s.follow(w, from.fronts[i], s.model.reduce(from.states[i]), to) {
@@ -164,5 +165,6 @@ func (s *search) advance(w []leaseInput, f front, i int, to *level) bool {
 		return false
 	}
 	to.states[n] = append(to.states[n], s.one...)
+	s.hold(s.one, 0)
 	return true
 }

@@ -36,19 +36,19 @@ const (
 // well-formed. It is an error if there is no operation on a lease, or if w
 // fails.
 func Picture(x *index.Index, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(context.Background(), visualizationCap)
+	b, cancel := newBound(visualizationCap, mostBytes)
 	defer cancel()
 
 	var partitions []picture
 	for _, e := range x.Elections {
-		if s := newSearch(ctx, x, e); len(s.inputs) > 0 {
+		if s := newSearch(b, x, e); len(s.inputs) > 0 {
 			partitions = append(partitions, s.picture(e.Name))
 		}
 	}
 	if len(partitions) == 0 {
 		return fmt.Errorf("checker: the history has no operation on a lease to show; record a run of an elector that reports its calls")
 	}
-	model, info := draw(ctx, partitions)
+	model, info := draw(b.ctx, partitions)
 	info.AddAnnotations(annotations(x, partitions))
 	if err := porcupine.Visualize(model, info, w); err != nil {
 		return fmt.Errorf("checker: visualize the lease: %w", err)

@@ -29,10 +29,12 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/anishathalye/porcupine"
 
@@ -47,16 +49,26 @@ const (
 	maxWindow = 40_000
 	// breath is after how many windows the search looks at the time.
 	breath = 64
+	// mostBytes bounds what the states of one window may take. Those that porcupine
+	// meets again are counted again, though it keeps them once.
+	mostBytes = 1 << 29
 )
 
-// Judge judges the operations on leases, in no more than limit. It is unknown if
-// there are none of known outcome, or if the search was cut off.
+var errMemory = errors.New("the states to search are too many to be held in memory")
+
+// Judge judges the operations on leases, in no more than limit, and in half a
+// gigabyte of states. It is unknown if there are none of known outcome, or if the
+// search was cut off.
 func Judge(x *index.Index, limit time.Duration) finding.Finding {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	return judge(x, limit, mostBytes)
+}
+
+func judge(x *index.Index, limit time.Duration, most int) finding.Finding {
+	b, cancel := newBound(limit, most)
 	defer cancel()
 	n := 0
 	for _, e := range x.Elections {
-		s := newSearch(ctx, x, e)
+		s := newSearch(b, x, e)
 		n += s.known
 		switch verdict, stuck := s.check(); verdict {
 		case finding.Pass:
@@ -79,17 +91,44 @@ func Judge(x *index.Index, limit time.Duration) finding.Finding {
 
 // search is the check of one election.
 type search struct {
-	ctx   context.Context
+	*bound
 	model *leaseModel
 	known int          // how many of the inputs are operations whose outcome is known
 	begin []leaseState // in which it begins
 	why   string       // why the verdict is unknown
+	held  int          // how many bytes the states of this window take
 	*memory
 }
 
-func newSearch(ctx context.Context, x *index.Index, e *index.Election) *search {
-	m := &leaseModel{ctx: ctx, tolerance: x.Tolerance, named: true}
-	s := &search{ctx: ctx, model: m, begin: []leaseState{{now: always}}, memory: newMemory(len(e.Ops) + len(x.LeaseFaults) + 1)}
+// bound is how long a search may go on, and how much it may take. Its context is done
+// when either is over.
+type bound struct {
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	most int // bytes that the states of a window take
+}
+
+func newBound(limit time.Duration, most int) (*bound, context.CancelFunc) {
+	timed, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, stop := context.WithCancelCause(timed)
+	return &bound{ctx, stop, most}, cancel
+}
+
+// hold counts states that are kept until their window is done, beside so many other
+// bytes. It stops a search that takes too much.
+func (s *search) hold(states []leaseState, beside int) {
+	s.held += beside
+	for i := range states {
+		s.held += int(unsafe.Sizeof(states[i])) + len(states[i].pending)
+	}
+	if s.held > s.most {
+		s.stop(errMemory)
+	}
+}
+
+func newSearch(b *bound, x *index.Index, e *index.Election) *search {
+	m := &leaseModel{ctx: b.ctx, tolerance: x.Tolerance, named: true}
+	s := &search{bound: b, model: m, begin: []leaseState{{now: always}}, memory: newMemory(len(e.Ops) + len(x.LeaseFaults) + 1)}
 	var open []*index.Op // of unknown outcome, and the store's own record says nothing of them
 	for _, o := range e.Ops {
 		m.named = m.named && (o.Call != history.Acquire || o.Nonce != "")
@@ -204,7 +243,7 @@ func (s *search) pass(all bool) (verdict finding.Verdict, stuck *leaseInput, par
 		if n%breath == 0 && s.ctx.Err() != nil {
 			return s.late(), nil, partial
 		}
-		partial = some
+		partial, s.held = some, 0
 		end := s.quiet(i)
 		w := s.inputs[i:end]
 		next := s.room[n%2][:0]
@@ -237,8 +276,12 @@ func (s *search) pass(all bool) (verdict finding.Verdict, stuck *leaseInput, par
 	return finding.Pass, nil, partial
 }
 
+// late says why the search was cut off.
 func (s *search) late() finding.Verdict {
 	s.why = "porcupine did not finish in the time it was given"
+	if errors.Is(context.Cause(s.ctx), errMemory) {
+		s.why = errMemory.Error()
+	}
 	return finding.Unknown
 }
 
@@ -257,7 +300,8 @@ func (s *search) window(states []leaseState, w []leaseInput, all bool) ([][]leas
 		Input: &leaseInput{end: &ends, goOn: all}, Call: last + 1, Return: last + 1,
 	})
 	var furthest *leaseInput
-	model := s.porcupineModel(states, &furthest)
+	s.held = 0 // what narrow took is free again
+	model := s.porcupineModel(states, len(ops)/8, &furthest)
 	porcupine.CheckOperationsTimeout(model, ops, 0) // the steps themselves watch the time
 	return ends, furthest
 }
@@ -284,8 +328,9 @@ func operations(w []leaseInput) []porcupine.Operation {
 // porcupineModel is the model as porcupine wants it. It is the power-set
 // construction of porcupine's NondeterministicModel.ToModel, made here because
 // that one only merges equal states, while ours also drops those that another
-// one covers. furthest becomes the refused step with the latest call.
-func (s *search) porcupineModel(states []leaseState, furthest **leaseInput) porcupine.Model {
+// one covers. Porcupine keeps so many bytes beside the states of each step. furthest
+// becomes the refused step with the latest call.
+func (s *search) porcupineModel(states []leaseState, beside int, furthest **leaseInput) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return states },
 		Step: func(state, input, _ any) (bool, any) {
@@ -299,6 +344,7 @@ func (s *search) porcupineModel(states []leaseState, furthest **leaseInput) porc
 				return false, current
 			}
 			next := s.model.step(nil, current, in)
+			s.hold(next, beside)
 			if len(next) == 0 && furthest != nil && (*furthest == nil || (*furthest).from < in.from) {
 				*furthest = in
 			}

@@ -20,6 +20,7 @@ type election struct {
 	guard   fence.Guard
 	judged  time.Duration // what happened until then is judged, and forgotten
 	without int           // rounds without a moment to cut at
+	blind   bool          // what happened before is forgotten: there is no history until the next such moment
 }
 
 func newElection(name string) *election {
@@ -59,15 +60,33 @@ func (e *election) abandon(node string, now time.Duration) {
 	}
 }
 
-// forget drops what happened until then, unjudged.
+// forget drops what happened until then, unjudged, but for what goes on: requests
+// under way, and faults that are on. The events must be in order. What comes next is no history: nobody knows how
+// it began. The one after it begins where all is calm again.
 func (e *election) forget(until time.Duration) {
-	e.events = slices.DeleteFunc(e.events, func(told history.Event) bool { return told.At <= until })
-	e.judged, e.without = until, 0
+	requests, on := map[int64]bool{}, map[string]bool{}
+	for i := range e.events {
+		switch told := &e.events[i]; {
+		case told.At > until:
+		case told.Kind == history.Invoke:
+			requests[told.Op] = true
+		case told.Kind == history.Ok, told.Kind == history.Fail, told.Kind == history.Info:
+			delete(requests, told.Op)
+		case told.Kind == history.Fault:
+			on[told.ID] = told.Phase == history.On
+		}
+	}
+	e.events = slices.DeleteFunc(e.events, func(told history.Event) bool {
+		goesOn := told.Kind == history.Invoke && requests[told.Op] || told.Kind == history.Fault && on[told.ID]
+		return told.At <= until && !goesOn
+	})
+	e.judged, e.without, e.blind = until, 0, true
 }
 
 // cut ends the history at the last calm moment before end, and begins the next one
-// by restating what goes on there. It returns nil if there was none.
-func (e *election) cut(h history.Header, end time.Duration) *history.History {
+// by restating what goes on there. It is not cut if there was none, and there is no
+// history if what it began with is forgotten.
+func (e *election) cut(h history.Header, end time.Duration) (ended *history.History, cut bool) {
 	slices.SortStableFunc(e.events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	place, rest := -1, []history.Event(nil)
 	c := calm{nodes: map[string]*standing{}}
@@ -84,16 +103,22 @@ func (e *election) cut(h history.Header, end time.Duration) *history.History {
 		}
 	}
 	if place < 0 {
-		return nil
+		return nil, false
 	}
 	judged := append([]history.Event(nil), e.events[:place+1]...)
+	at := judged[place].At
+	e.events = append(rest, e.events[place+1:]...)
+	e.judged, e.without = at, 0
+	if e.blind {
+		e.blind = false
+		return nil, true
+	}
 	last := -1 // of several rounds the last one's healing counts
 	for i := range judged {
 		if judged[i].Kind == history.Healed {
 			last = i
 		}
 	}
-	at := judged[place].At
 	kept := judged[:0]
 	for i, told := range judged {
 		if told.Kind != history.Healed || i == last {
@@ -102,9 +127,7 @@ func (e *election) cut(h history.Header, end time.Duration) *history.History {
 			kept = append(kept, told)
 		}
 	}
-	e.events = append(rest, e.events[place+1:]...)
-	e.judged, e.without = at, 0
-	return &history.History{Header: h, Events: kept}
+	return &history.History{Header: h, Events: kept}, true
 }
 
 // of is the election's name for what belongs to an election.

@@ -77,7 +77,7 @@ func TestCut(t *testing.T) {
 		s.add(history.Event{At: s.at, Kind: history.Healed})
 		s.leads("n1", 7, 12)
 		var chain checker.Chain
-		first := s.cut(header, s.at)
+		first, _ := s.cut(header, s.at)
 		if first == nil {
 			t.Fatal("there is no calm moment")
 		}
@@ -90,7 +90,7 @@ func TestCut(t *testing.T) {
 		}
 		s.add(history.Event{At: s.at, Kind: history.Healed})
 		s.leads("n1", 7, 12)
-		second := s.cut(header, s.at)
+		second, _ := s.cut(header, s.at)
 		if second == nil && broken {
 			second = &history.History{Header: header, Events: numbered(s.events)}
 		}
@@ -136,9 +136,44 @@ func TestNotCalm(t *testing.T) {
 		s.add(history.Event{At: s.at, Kind: history.Healed})
 		test.disturb(s)
 		s.leads("n1", 7, 12)
-		if h := s.cut(header, s.at); h != nil {
+		if h, cut := s.cut(header, s.at); cut {
 			t.Errorf("%s: cut after %d events", test.name, len(h.Events))
 		}
+	}
+}
+
+// What is forgotten is in no history, and none is judged whose begin is forgotten: the
+// next one begins where all is calm, also if a request and a fault were under way.
+func TestForget(t *testing.T) {
+	s := &script{election: newElection("e"), at: time.Second}
+	s.takes("n1", 7)
+	s.add(history.Event{At: s.at, Kind: history.Fault, Phase: history.On, ID: "f", Fault: history.StallFault, Targets: []string{"n2"}})
+	s.add(history.Event{At: s.at, Kind: history.Invoke, Election: "e", Node: "n2", Call: history.Acquire, Op: 999, Nonce: "n2", TTL: time.Second})
+	s.leads("n1", 7, 3)
+	if _, cut := s.cut(header, s.at); cut {
+		t.Fatal("cut while a fault is on")
+	}
+	s.forget(s.at)
+	if len(s.events) != 2 {
+		t.Errorf("kept: %v", s.events)
+	}
+	s.add(history.Event{At: s.at, Kind: history.Fault, Phase: history.Off, ID: "f", Fault: history.StallFault, Targets: []string{"n2"}, Effective: history.Bool(true)})
+	s.add(history.Event{At: s.at, Kind: history.Fail, Election: "e", Node: "n2", Call: history.Acquire, Op: 999, Holder: "n1", Token: 7})
+	s.takes("n1", 7) // whatever it was before, it is known from here on
+	s.add(history.Event{At: s.at, Kind: history.Healed})
+	s.leads("n1", 7, 12)
+	if h, cut := s.cut(header, s.at); h != nil || !cut {
+		t.Fatalf("cut: %v, history: %v", cut, h)
+	}
+	s.leads("n1", 7, 2)
+	s.add(history.Event{At: s.at, Kind: history.Healed})
+	s.leads("n1", 7, 12)
+	h, _ := s.cut(header, s.at)
+	if h == nil || !h.Events[0].Restated {
+		t.Fatalf("the next history does not restate: %v", h)
+	}
+	if r := checker.Check(h, checker.Options{}); r.Verdict != checker.Pass {
+		t.Errorf("judged: %v", r.Asked)
 	}
 }
 

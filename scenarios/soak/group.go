@@ -336,9 +336,14 @@ func (g *group) cut(ctx context.Context, round int) error {
 	for _, name := range g.names {
 		of := g.elections[name]
 		of.events = append(of.events, common...)
-		if h := of.cut(g.header(name), end); h != nil {
+		h, cut := of.cut(g.header(name), end)
+		if h != nil {
 			links = append(links, h)
-		} else if of.without++; of.without > carried {
+		}
+		if cut {
+			continue
+		}
+		if of.without++; of.without > carried {
 			g.soak.doubt("no calm moment to cut the history of an election at: " + name)
 			of.forget(end)
 		}

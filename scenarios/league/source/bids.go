@@ -18,7 +18,8 @@ func bidBugs() []Bug {
 		}, {
 			Name: "bid-beside-another", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a lease is passed on while another one may be believed in",
-			File: script("release"), Old: "if (tonumber(g[4]) or 0) > now or (", New: "if (",
+			// Either of the two conditions keeps it from that: whoever is unsure seeds.
+			File: script("release"), Old: " or g[6] == '1' then return end\n  if (tonumber(g[4]) or 0) > now or (", New: " then return end\n  if (",
 		}, {
 			Name: "bid-before-the-heir", Kind: Script, Breaks: []string{handOver, words},
 			What: "a lease that is handed over to a name is passed on to who was refused last",

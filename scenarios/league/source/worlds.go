@@ -96,6 +96,9 @@ func worlds() []world {
 			call: drawn("^TestDrawn$", 40, "RECOUNT_SHOW=1"), begins: "case ",
 			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`),
 		}, {
+			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Script, Replicas, Quorum},
+			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
+		}, {
 			name: "bubble, drawn plans", from: "scenarios", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
 				args, env = test("^TestBubbleSchedules$")
@@ -109,9 +112,6 @@ func worlds() []world {
 				return args, env, true
 			},
 			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestBubbleScenarios/",
-		}, {
-			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Replicas, Quorum},
-			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
 		}, {
 			name: "PostgreSQL", from: "elector/pgstore", kinds: []Kind{Postgres},
 			call: func(n int) (args, env []string, more bool) {

@@ -154,6 +154,9 @@ var timesToLive = []string{"0", "0", "1", "1000", "60000", "7200000"}
 func (r *run) operate(a Act, p *process) (bit bool) {
 	key := p.key(a.Election, keys[a.Choice%len(keys)])
 	lease := p.key(a.Election, "lease")
+	if a.Kind == Evict {
+		return r.evict(a, p)
+	}
 	r.data(p, func(do func(...string) redismodel.Reply) {
 		switch a.Kind {
 		case Delete:
@@ -170,6 +173,8 @@ func (r *run) operate(a Act, p *process) (bit bool) {
 			if a.Choice == 0 {
 				do("FLUSHALL")
 			}
+		case Wipe:
+			bit = do(append([]string{"DEL"}, p.keysOf(a.named())...)...).Int > 0
 		case Message:
 			bit = do("PUBLISH", p.key(a.Election, "wake"), messages[a.Choice%len(messages)]).Int > 0
 		case FlushScripts:

@@ -84,19 +84,38 @@ func storeError(err error) bool {
 	return errors.As(err, &wrapped)
 }
 
-// callTwice tells a candidate that competes to compete.
+// callTwice tells a candidate that competes to compete. It is refused, unless what it does
+// is about to end: that is waited for.
 func callTwice(ctx context.Context, c *candidate) bool {
-	if c == nil || !c.competes() {
+	if c == nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+	c.life.gate.Wait()
+	if !c.competes() {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	stood := c.life.gate.Stood()
-	err := c.elector.Run(ctx)
-	if c.competes() && c.life.gate.Stood() == stood && !errors.Is(err, elector.ErrActive) {
-		c.find(twiceRefused, "a second call of Run returned %v", err)
+	calls, due := c.calls(), c.due()
+	if err := c.elector.Run(limited); !errors.Is(err, elector.ErrActive) && c.patient(due) {
+		go c.expectEnd(ctx, calls, due, err)
 	}
 	return true
+}
+
+// expectEnd expects a call to end beside which another one was not refused.
+func (c *candidate) expectEnd(ctx context.Context, calls int, due due, err error) {
+	sleep(ctx, c.wrapUp())
+	if c.calls() == calls && c.patient(due) && !c.run.ending() {
+		c.find(twiceRefused, "a second call of Run returned %v, and the first one goes on", err)
+	}
+}
+
+// calls is how often the candidate was told to compete.
+func (c *candidate) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.called
 }
 
 func (c *candidate) competes() bool {

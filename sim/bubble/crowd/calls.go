@@ -12,6 +12,9 @@ import (
 // whatever ends is begun again, as by a supervisor.
 func (c *candidate) compete(ctx context.Context) {
 	for ctx.Err() == nil {
+		c.mu.Lock()
+		c.called++
+		c.mu.Unlock()
 		switch c.manners.Call {
 		case Run, Once:
 			c.callRun(ctx)

@@ -25,6 +25,7 @@ type candidate struct {
 	mu      sync.Mutex
 	term    *elector.Term // the last one
 	since   time.Duration // when that began
+	called  int           // how often it was told to compete
 	ledger  ledger
 	hearing hearing
 }

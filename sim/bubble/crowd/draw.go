@@ -32,6 +32,8 @@ func Draw(number uint64) Case {
 	c.jobs(rand.New(rand.NewPCG(number, 2)))
 	c.values(rand.New(rand.NewPCG(number, 3)))
 	c.foreign(rand.New(rand.NewPCG(number, 4)))
+	c.memory(rand.New(rand.NewPCG(number, 5)))
+	c.rolling(rand.New(rand.NewPCG(number, 6)), day)
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c
 }

@@ -25,6 +25,8 @@ func (c *Case) jobs(r *rand.Rand) {
 	}
 }
 
+func jobName(i int) string { return "job" + strconv.Itoa(i) }
+
 // job is a lock that somebody has held.
 type job struct {
 	life *life
@@ -45,7 +47,7 @@ func (r *run) lock(ctx context.Context, a Act, p *process) bool {
 	if l == nil {
 		return false
 	}
-	name := "job" + strconv.Itoa(a.Choice)
+	name := jobName(a.Choice)
 	cfg := l.candidates[0].config
 	cfg.Election, cfg.OnStarted, cfg.OnStopped, cfg.OnEvent, cfg.OnLeader, cfg.Logger = name, nil, nil, nil, nil, quiet
 	e, err := elector.New(l.store, cfg)

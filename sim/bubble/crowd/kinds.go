@@ -30,7 +30,9 @@ const (
 	Persist      // its time to live is taken away
 	Expire       // it is set to Act.For
 	Overwrite    // a key of an election gets any value and time to live
-	Forget       // a key of an election is deleted, or all are
+	Forget       // a key of an election is deleted, or all of the server's are
+	Wipe         // all keys of an election, or of a job's lock, are deleted, and no others
+	Evict        // the server lacks memory and gives up some keys, of whomever
 	Message      // a stranger sends a message on an election's channel
 	FlushScripts // SCRIPT FLUSH
 
@@ -100,6 +102,8 @@ var table = [Kinds]trait{
 	Expire:       {name: "expire", weight: 5, reach: one, data: true},
 	Overwrite:    {name: "overwrite", weight: 2, reach: one, data: true},
 	Forget:       {name: "forget", weight: 2, reach: one, data: true},
+	Wipe:         {name: "wipe", reach: one, data: true},
+	Evict:        {name: "evict", reach: all, data: true},
 	Message:      {name: "message", weight: 2, reach: all, data: true}, // channels know no databases
 	FlushScripts: {name: "flush scripts", weight: 1},
 	Failback:     {name: "failback", weight: 4, reach: all, data: true, server: true},

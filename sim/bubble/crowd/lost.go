@@ -89,9 +89,9 @@ func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 	}
 }
 
-// executed looks at what a server was told, and how often.
+// executed looks at which script a server was told to run, and how often.
 func (r *run) executed(args []string, reply redismodel.Reply) {
-	if args[0] != "EVAL" && args[0] != "EVALSHA" || len(args) < 4 {
+	if len(args) < 4 {
 		return
 	}
 	keys, err := strconv.Atoi(args[2])

@@ -46,6 +46,7 @@ var Obligations = []Obligation{
 	{wrongHeir, "Transfer hands over to the candidate that it names"},
 	{slowFailover, "who crashed is replaced within about one lease"},
 	{foreignHint, "stores never see each other's elections"},
+	{leasesAgreed, "who has a longer lease than others count on is refused until those are gone, or were not heard of for two of their leases"},
 	{jobAlone, "TryAcquire locks a name for one at a time, each with a larger token than the last"},
 	{jobAtOnce, "TryAcquire on a name that was never seen is granted at once by a server that is known for a lease"},
 	{valueOfTerm, "Leader and Observe tell a value beside the term in which it was published, and beside no other one"},
@@ -89,6 +90,7 @@ const (
 	wrongHeir        = "wrong heir"
 	slowFailover     = "slow failover"
 	foreignHint      = "foreign hint"
+	leasesAgreed     = "leases agreed"
 	jobAlone         = "job alone"
 	jobAtOnce        = "job at once"
 	valueOfTerm      = "value of the term"

@@ -39,6 +39,7 @@ type run struct {
 	lived  []*life             // all of them, in the order of their births
 
 	jobLocks   jobLocks
+	ledgers    ledgers
 	board      board
 	executions map[string]bool // of scripts that change something
 	calm       bool            // all is healed
@@ -62,14 +63,17 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, ledgers: ledgers{of: map[ledgerKey]map[string]counts{}}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
 	r.server = redisserver.New(redisserver.Options{
 		Clock: r.wall, Databases: c.Databases, Refuse: r.refuse,
-		Executed: func(_ *redisserver.Server, _ *redismodel.Server, args []string, reply redismodel.Reply) {
-			r.executed(args, reply)
+		Executed: func(_ *redisserver.Server, db *redismodel.Server, args []string, reply redismodel.Reply) {
+			if args[0] == "EVAL" || args[0] == "EVALSHA" {
+				r.executed(args, reply)
+				r.looks(db, args, reply)
+			}
 		},
 	})
 	for i := range c.Processes {
@@ -227,8 +231,18 @@ func (r *run) data(p *process, f func(do func(args ...string) redismodel.Reply))
 }
 
 // key is a key of an election.
-func (p *process) key(e int, what string) string {
-	return fmt.Sprintf("%s{%s}:%s", p.prefix(), election(e), what)
+func (p *process) key(e int, what string) string { return p.keyOf(election(e), what) }
+
+func (p *process) keyOf(name, what string) string {
+	return fmt.Sprintf("%s{%s}:%s", p.prefix(), name, what)
+}
+
+// keysOf are all keys of an election.
+func (p *process) keysOf(name string) (all []string) {
+	for _, what := range []string{"lease", "token", "guard", "candidates", "terms"} {
+		all = append(all, p.keyOf(name, what))
+	}
+	return all
 }
 
 func (c *candidate) key(what string) string { return c.life.process.key(c.index, what) }

@@ -145,6 +145,7 @@ func Draw(seed uint64) Case {
 	for _, at := range times {
 		d.draw(at)
 	}
+	d.divide(rand.New(rand.NewPCG(seed, 2)))
 	slices.SortStableFunc(d.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	d.distances(rand.New(rand.NewPCG(seed, 1)))
 	return d.Case
@@ -234,6 +235,34 @@ func (d *drawer) promotion(at time.Duration) {
 	}
 	if r.IntN(2) == 0 { // what takes a primary away often takes a candidate, too
 		d.later(at, Act{Kind: Kind(r.IntN(int(Resign) + 1)), Node: -1, For: between(r, d.Lease/20, 2*d.Lease)})
+	}
+}
+
+// divide draws, from numbers of its own, a promotion of which some candidates do not hear
+// for some time: others have two primaries then, where replicas have to confirm, and the
+// replicas move from one to the other one by one. The one that is promoted may lack what
+// the others have.
+func (d *drawer) divide(r *rand.Rand) {
+	if d.Replicas == 0 || d.Servers < 3 || r.IntN(2) == 0 {
+		return
+	}
+	at, server := time.Duration(r.Int64N(int64(span*d.Lease))), 1+r.IntN(d.Servers-1)
+	behind := between(r, d.Lease/20, 2*d.Lease)
+	stay := 1 + uint(r.IntN(1<<d.Nodes-2))
+	d.Acts = append(d.Acts,
+		Act{At: max(0, at-behind), Kind: Sever, Server: server, For: behind + d.Lease},
+		Act{At: at, Kind: Promote, Server: server, Stay: stay},
+	)
+	within := func() time.Duration { return at + time.Duration(r.Int64N(int64(3*d.Lease))) }
+	for i := range d.Servers {
+		if i != server {
+			d.Acts = append(d.Acts, Act{At: within(), Kind: Follow, Server: i})
+		}
+	}
+	for i := range d.Nodes {
+		if stay&(1<<i) != 0 {
+			d.Acts = append(d.Acts, Act{At: within() + d.Lease, Kind: Lead, Node: i})
+		}
 	}
 }
 

@@ -1,0 +1,122 @@
+package crowd
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+)
+
+// Leases of different length in one election, and what each candidate counts on.
+
+// rolling draws, from a generator of its own, a rolling change of the lease on a day on
+// which nothing else breaks: nobody has told the candidates.
+func (c *Case) rolling(r *rand.Rand, day day) {
+	if day >= broken || c.Elections > few || r.IntN(8) > 0 {
+		return
+	}
+	c.Untold = true
+	other := whole(c.Lease/2 + time.Duration(r.Int64N(int64(c.Lease))))
+	for i := range c.Processes {
+		if r.IntN(2) == 0 {
+			c.Processes[i].Lease = other
+		}
+	}
+}
+
+// ledgers are what servers were told of the leases of those who compete.
+type ledgers struct {
+	mu sync.Mutex
+	of map[ledgerKey]map[string]counts // by ID
+}
+
+type ledgerKey struct {
+	db    *redismodel.Server
+	lease string
+}
+
+// counts is what a candidate has said of leases, and was told.
+type counts struct {
+	heard   time.Duration // of it, last
+	lasts   time.Duration // its own lease
+	longest time.Duration // that any lease lasts, as it counted on when it asked
+	told    time.Duration // and in the answer
+}
+
+// looks follows what is asked of a server, and looks at each grant.
+func (r *run) looks(db *redismodel.Server, args []string, reply redismodel.Reply) {
+	if !r.uneven() || r.hasOf(func(t trait) bool { return t.data }) || len(args) < 5 || !strings.HasSuffix(args[3], ":lease") {
+		return
+	}
+	keys, err := strconv.Atoi(args[2])
+	if err != nil || reply.Kind == redismodel.Error || len(args) < 3+keys+10 {
+		return
+	}
+	switch l, given := (ledgerKey{db, args[3]}), args[3+keys:]; {
+	case strings.HasSuffix(args[4], ":token"): // acquire
+		r.asks(l, given[0], inMilliseconds(given[2]), inMilliseconds(given[8]), reply)
+	case keys >= 5: // release
+		r.leaves(l, given[7], given[8] != "0")
+		if _, to, is := strings.Cut(db.Do(r.wall(), "GET", l.lease).Text, " "); is {
+			if fields := strings.SplitN(to, " ", 3); len(fields) == 3 && fields[2] != given[7] { // it was passed on
+				r.agreed(l, fields[2])
+			}
+		}
+	}
+}
+
+// asks notes that a candidate has asked for the lease.
+func (r *run) asks(l ledgerKey, id string, lasts, longest time.Duration, reply redismodel.Reply) {
+	one := counts{heard: r.recorder.Now(), lasts: lasts, longest: longest}
+	refused := len(reply.Items) == 7
+	if refused {
+		one.told = time.Duration(reply.Items[6].Int) * time.Millisecond
+	}
+	r.ledgers.mu.Lock()
+	if r.ledgers.of[l] == nil {
+		r.ledgers.of[l] = map[string]counts{}
+	}
+	r.ledgers.of[l][id] = one
+	r.ledgers.mu.Unlock()
+	if !refused {
+		r.agreed(l, id)
+	}
+}
+
+// leaves notes that a candidate has given the lease back, and whether it goes on.
+func (r *run) leaves(l ledgerKey, id string, goesOn bool) {
+	r.ledgers.mu.Lock()
+	defer r.ledgers.mu.Unlock()
+	one, known := r.ledgers.of[l][id]
+	switch one.heard = r.recorder.Now(); {
+	case !known:
+	case goesOn:
+		r.ledgers.of[l][id] = one
+	default:
+		delete(r.ledgers.of[l], id)
+	}
+}
+
+// agreed looks at the grant of a lease: whoever was heard of lately counts on leases of
+// that length.
+func (r *run) agreed(l ledgerKey, to string) {
+	r.ledgers.mu.Lock()
+	defer r.ledgers.mu.Unlock()
+	one, now := r.ledgers.of[l][to], r.recorder.Now()
+	for id, other := range r.ledgers.of[l] {
+		if id == to || now-other.heard > other.longest {
+			continue
+		}
+		if most := max(other.longest, other.told); one.lasts > most {
+			r.find(leasesAgreed, "%s is granted a lease of %v, and %s, heard of %v ago, counts on leases of %v", to, one.lasts, id, now-other.heard, most)
+		}
+	}
+}
+
+func inMilliseconds(text string) time.Duration {
+	n, _ := strconv.ParseInt(text, 10, 64) // as the store writes it
+	return time.Duration(n) * time.Millisecond
+}

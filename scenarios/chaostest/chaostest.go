@@ -41,7 +41,7 @@ func Run(t *testing.T, elector New, options ...Option) {
 // looks after candidates. What a TestMain starts for other tests need not be started
 // there.
 func Child() bool {
-	for _, variable := range []string{envWarden, envSubject, envJob} {
+	for _, variable := range []string{envWarden, envSubject, envJob, envCell} {
 		if os.Getenv(variable) != "" {
 			return true
 		}
@@ -54,6 +54,12 @@ type World string
 
 // The worlds.
 const (
+	// Virtual is virtual time: one agenda, on which everything happens one after the
+	// other, a model of the network and of Redis, and candidates that are processes, each
+	// in fake time of its own. So their clocks can run at different rates, whatever they
+	// take their time from, and what one does never races with what another one does. It
+	// takes hardly any time, and runs on every system.
+	Virtual World = "virtual"
 	// Bubble is fake time: the elector's own code with its goroutines and timers, on
 	// connections in memory to a model of Redis, in a bubble of testing/synctest. It
 	// takes hardly any time, and runs on every system.
@@ -64,7 +70,7 @@ const (
 )
 
 // known are all worlds, in the order in which they run.
-var known = []World{Bubble, Live}
+var known = []World{Virtual, Bubble, Live}
 
 // standard are the scenarios that run if none are named: what befalls every elector
 // sooner or later.
@@ -83,6 +89,8 @@ func (r *runner) in(t *testing.T, world World) {
 	test := parentOf(t)
 	var place place
 	switch world {
+	case Virtual:
+		place = &virtualPlace{settings: r.settings, test: test}
 	case Bubble:
 		place = &bubblePlace{settings: r.settings, test: test}
 	case Live:

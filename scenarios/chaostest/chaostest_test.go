@@ -30,15 +30,16 @@ func electorTests() map[string]electorTest {
 			chaostest.Run(t, elector, append([]chaostest.Option{chaostest.Worlds(world), chaostest.Scenarios("crash-leader")}, more...)...)
 		}
 	}
-	const bubble, live = chaostest.Bubble, chaostest.Live
+	const virtual, bubble, live = chaostest.Virtual, chaostest.Bubble, chaostest.Live
 	return map[string]electorTest{
 		"Nil":          {only(bubble, nil), true, []string{`New is nil: give a function`}},
 		"NilOption":    {only(bubble, sound, nil), true, []string{`an option is nil`}},
 		"NoScenario":   {only(bubble, sound, chaostest.Scenarios("crash-leder")), true, []string{`no scenario is called "crash-leder"`}},
-		"NoWorld":      {only("virtual", sound), true, []string{`there is no world "virtual" here`}},
+		"NoWorld":      {only("real", sound), true, []string{`there is no world "real": there are "virtual", "bubble" and "live"`}},
 		"Several":      {only(bubble, sound, chaostest.Scenarios("sentinel-failover")), true, []string{`sentinel-failover has a store of several servers`}},
 		"Clocks":       {only(bubble, sound, chaostest.Scenarios("clock-fast")), true, []string{`clock-fast sets the clocks of candidates.*Clocked`}},
 		"Sound":        {only(bubble, sound), false, []string{`pass: \d+ failovers`}},
+		"SoundVirtual": {only(virtual, sound), false, []string{`pass: \d+ failovers`}},
 		"SoundLive":    {only(live, sound), false, []string{`pass: \d+ failovers`}},
 		"Bare":         {only(bubble, bugs{bare: true}.compete), false, []string{`pass: `}},
 		"Writes":       {only(bubble, bugs{writes: true}.compete), false, []string{`pass: `}},

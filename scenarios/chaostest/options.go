@@ -87,7 +87,7 @@ func (s *settings) chooseWorlds(short bool, environment string) error {
 	switch {
 	case s.worlds != nil:
 	case short:
-		s.worlds = []World{Bubble}
+		s.worlds = []World{Virtual}
 	default:
 		s.worlds = known
 	}
@@ -113,11 +113,11 @@ func Scenarios(names ...string) Option {
 func Worlds(worlds ...World) Option {
 	return func(s *settings) error {
 		if len(worlds) == 0 {
-			return errors.New("no world is given: there are Bubble and Live")
+			return errors.New("no world is given: there are Virtual, Bubble and Live")
 		}
 		for _, w := range worlds {
 			if !slices.Contains(known, w) {
-				return fmt.Errorf("there is no world %q here: there are %q and %q; an elector with goroutines cannot run in virtual time", w, Bubble, Live)
+				return fmt.Errorf("there is no world %q: there are %q, %q and %q", w, Virtual, Bubble, Live)
 			}
 		}
 		s.worlds = worlds
@@ -218,10 +218,12 @@ func (s *settings) refuses(of scenarios.Scenario, in place) string {
 	}
 	for _, step := range plan.Schedule {
 		switch step.Fault.(type) {
-		case faults.ClockRate, faults.ClockJump, faults.Suspend:
-			if !s.clocked {
+		case faults.ClockRate, faults.Suspend:
+			if !s.clocked && in.world() != Virtual {
 				return of.Name + " sets the clocks of candidates, which only an elector notices that takes its time from Candidate.Clock: if it does, say so with Clocked()"
 			}
+		case faults.ClockJump:
+			return of.Name + " sets the wall clocks of candidates, which an elector in Go does not notice: time.Now has a monotonic clock in it, and Candidate.Clock is one"
 		case faults.CounterDeleted:
 			return of.Name + " deletes the counter of tokens, and which key that is nobody knows here"
 		}
@@ -234,4 +236,5 @@ const (
 	envWarden  = "RECOUNT_WARDEN"
 	envSubject = protocol.EnvSubject
 	envJob     = "RECOUNT_CHAOSTEST_JOB"
+	envCell    = "RECOUNT_CHAOSTEST_CELL"
 )

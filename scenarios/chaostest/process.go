@@ -35,6 +35,10 @@ func (s *settings) work(t *testing.T) {
 		}
 		return err
 	}})
+	if os.Getenv(envCell) != "" {
+		os.Stdout = os.Stderr
+		s.inCell(private)
+	}
 	s.inBubble(t, os.Getenv(envJob))
 }
 

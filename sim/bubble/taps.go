@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/stage"
 	"github.com/recount-io/recount/sim/wire"
 )
@@ -29,17 +30,9 @@ type taps struct {
 	strange  map[string]bool // commands that the model does not know
 }
 
-// NothingRead is the text of the note that is in the history if no candidate has
-// connected by the way that it was given.
-const NothingRead = "nothing was read from the wire: no candidate connected by the dialer that it was given"
-
-// UnknownCommand begins the text of the note that names a command that candidates of
-// which nothing is known have sent, and the model of Redis does not know.
-const UnknownCommand = "the model of Redis does not know the command "
-
 // unknown notes a command that the model does not know, once.
 func (r *run) unknown(command string) {
-	if r.taps == nil || command == "CLIENT" { // by which clients say their names
+	if r.taps == nil {
 		return
 	}
 	r.taps.mu.Lock()
@@ -47,7 +40,7 @@ func (r *run) unknown(command string) {
 	r.taps.strange[command] = true
 	r.taps.mu.Unlock()
 	if !again {
-		r.recorder.Stamp(history.Event{Kind: history.Note, Text: UnknownCommand + command})
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: sim.UnknownCommand + command})
 	}
 }
 
@@ -118,7 +111,7 @@ func (t *taps) record() {
 	}
 	t.mu.Unlock() // the recorder tells observe of what is recorded
 	if !used {
-		t.recorder.Stamp(history.Event{Kind: history.Note, Text: NothingRead})
+		t.recorder.Stamp(history.Event{Kind: history.Note, Text: sim.NothingRead})
 		return
 	}
 	t.recorder.Stamp(t.lock.Understanding())
@@ -128,7 +121,7 @@ func (t *taps) record() {
 	if len(inferred) == 0 {
 		return
 	}
-	t.recorder.Stamp(history.Event{Kind: history.Note, Text: "the candidates do not tell when they believe to lead: their beliefs are inferred from what they asked of the lock " + t.lock.Key()})
+	t.recorder.Stamp(history.Event{Kind: history.Note, Text: sim.Inferred + t.lock.Key()})
 	for _, e := range inferred {
 		t.recorder.Record(e)
 	}

@@ -221,4 +221,7 @@ func (n *node) closeConnectionsTo(store int) {
 	}
 	n.clients[store].shut()
 	n.subscriptions[store].breaks()
+	if g, is := n.process.(*guest); is {
+		g.breaks()
+	}
 }

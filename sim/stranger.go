@@ -1,0 +1,15 @@
+package sim
+
+// What worlds note of candidates of which nothing is known but what they do
+// (Plan.Stranger), and that are part of the world's program.
+const (
+	// NothingRead is the text of the note that is in the history if no candidate has
+	// connected by the way that it was given.
+	NothingRead = "nothing was read from the wire: no candidate connected by the dialer that it was given"
+	// UnknownCommand begins the text of the note that names a command that a candidate
+	// has sent and the model of Redis does not know.
+	UnknownCommand = "the model of Redis does not know the command "
+	// Inferred begins the text of the note that names the lock from which beliefs are
+	// inferred.
+	Inferred = "the candidates do not tell when they believe to lead: their beliefs are inferred from what they asked of the lock "
+)

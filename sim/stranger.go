@@ -1,5 +1,7 @@
 package sim
 
+import "strings"
+
 // What worlds note of candidates of which nothing is known but what they do
 // (Plan.Stranger), and that are part of the world's program.
 const (
@@ -13,3 +15,18 @@ const (
 	// inferred.
 	Inferred = "the candidates do not tell when they believe to lead: their beliefs are inferred from what they asked of the lock "
 )
+
+// Unknown is what the model of Redis did not know of a command that got this error, as the
+// text of a note; "" if it knew it.
+func Unknown(command, err string) string {
+	const lacks = "nonexistent global variable '"
+	switch i := strings.Index(err, lacks); {
+	case strings.HasPrefix(err, "ERR unknown command"):
+		return UnknownCommand + command
+	case i >= 0:
+		name, _, _ := strings.Cut(err[i+len(lacks):], "'")
+		return UnknownCommand + command + " of a script that uses " + name
+	default:
+		return ""
+	}
+}

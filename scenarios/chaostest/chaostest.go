@@ -3,9 +3,11 @@ package chaostest
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
 // New makes one candidate of the elector under test, and competes with it until ctx is
@@ -15,14 +17,18 @@ import (
 // It must make whatever it needs itself, clients of Redis too: what was made outside of
 // the call does not belong to fake time. To return before ctx is done, with an error or
 // without, and to panic, is a failure of the elector, and the test says so. So is not
-// to return within ten leases and ten seconds after ctx is done.
+// to return within ten leases and ten seconds after ctx is done, in Virtual within five
+// seconds or a lease.
 type New func(ctx context.Context, c *Candidate) error
 
-// Run tests an elector: each scenario in each world, as subtests "bubble/crash-leader"
+// Run tests an elector: each scenario in each world, as subtests "virtual/crash-leader"
 // and the like, which -run selects as usual. The test fails if a promise is broken or,
 // unless [AllowUnknown] says otherwise, cannot be decided. Call it once in a test; a
 // test of several electors has a subtest for each.
 func Run(t *testing.T, elector New, options ...Option) {
+	if t == nil {
+		panic("chaostest: Run needs the test that calls it, and t is nil")
+	}
 	t.Helper()
 	s, err := settle(elector, options, testing.Short(), os.Getenv)
 	if err != nil {
@@ -58,7 +64,7 @@ const (
 	// other, a model of the network and of Redis, and candidates that are processes, each
 	// in fake time of its own. So their clocks can run at different rates, whatever they
 	// take their time from, and what one does never races with what another one does. It
-	// takes hardly any time, and runs on every system.
+	// runs on every system.
 	Virtual World = "virtual"
 	// Bubble is fake time: the elector's own code with its goroutines and timers, on
 	// connections in memory to a model of Redis, in a bubble of testing/synctest. It
@@ -88,13 +94,10 @@ func (r *runner) in(t *testing.T, world World) {
 	r.once(t)
 	test := parentOf(t)
 	var place place
-	switch world {
-	case Virtual:
-		place = &virtualPlace{settings: r.settings, test: test}
-	case Bubble:
-		place = &bubblePlace{settings: r.settings, test: test}
-	case Live:
+	if world == Live {
 		place = openLive(t, r.settings)
+	} else {
+		place = r.fake(world, test, nil)
 	}
 	for _, s := range r.scenarios {
 		t.Run(s.Name, func(t *testing.T) {
@@ -107,9 +110,18 @@ func (r *runner) in(t *testing.T, world World) {
 			r.run(t, place, s)
 		})
 	}
-	if world == Bubble && r.plans > 0 {
-		t.Run("fuzz", func(t *testing.T) { r.fuzz(t, test) })
+	if r.plans > 0 && (world == Bubble || world == Virtual && !slices.Contains(r.worlds, Bubble)) {
+		t.Run("fuzz", func(t *testing.T) { r.fuzz(t, world, test) })
 	}
+}
+
+// fake is a world whose time is not real, for the plans of scenarios, or for one that was
+// drawn.
+func (r *runner) fake(world World, test string, drawn *fuzz.Case) place {
+	if world == Bubble {
+		return &bubblePlace{settings: r.settings, test: test, drawn: drawn}
+	}
+	return &virtualPlace{settings: r.settings, test: test}
 }
 
 // place is a world that is ready.

@@ -27,20 +27,21 @@ type taps struct {
 	inferred []history.Event
 	believes bool            // a candidate told a belief
 	used     bool            // a candidate connected
-	strange  map[string]bool // commands that the model does not know
+	strange  map[string]bool // what was noted that the model does not know
 }
 
-// unknown notes a command that the model does not know, once.
-func (r *run) unknown(command string) {
-	if r.taps == nil {
+// unknown notes what the model did not know of a command that got this error, once.
+func (r *run) unknown(command, err string) {
+	text := sim.Unknown(command, err)
+	if r.taps == nil || text == "" {
 		return
 	}
 	r.taps.mu.Lock()
-	again := r.taps.strange[command]
-	r.taps.strange[command] = true
+	again := r.taps.strange[text]
+	r.taps.strange[text] = true
 	r.taps.mu.Unlock()
 	if !again {
-		r.recorder.Stamp(history.Event{Kind: history.Note, Text: sim.UnknownCommand + command})
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: text})
 	}
 }
 

@@ -158,7 +158,9 @@ func (n *node) exit(why history.Why, text string) {
 	if n.rows != nil {
 		n.rows.vanish()
 	}
-	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why, Text: text})
+	exit := history.Event{Kind: history.Exit, Node: n.name, Why: why, Text: text}
+	n.run.add(exit)
+	n.run.infer(exit)
 	n.exited.fire()
 }
 

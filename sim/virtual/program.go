@@ -79,9 +79,10 @@ const (
 	Panics = "panics" // and so ends
 )
 
-// window bounds for how long programs live without the others: what one of them does
-// reaches another that lived on meanwhile so much too late, at the most.
-const window = 5 * time.Millisecond
+// windows is how many there are in a lease: for so long a program to which nothing is on
+// its way lives without the others. What another one does and it is to hear of, such as a
+// message on a channel, reaches it so much too late, at the most.
+const windows = 50
 
 // tick is a moment up to which programs are to live.
 type tick struct{}
@@ -95,13 +96,14 @@ func (r *run) accompany() bool {
 	if r.subject.Program == nil {
 		return true
 	}
-	if len(r.heap) == 0 || r.heap[0].at > r.now+window {
-		r.plan(r.now+window, tick{}, 0)
+	far := r.now + r.spec.Timings.Lease/windows
+	if len(r.heap) == 0 || r.heap[0].at > far {
+		r.plan(far, tick{}, 0)
 	}
 	bound := min(r.heap[0].at, r.until)
 	for _, n := range r.nodes {
 		if g, is := n.process.(*guest); is {
-			bound = min(bound, g.live(bound, min(r.now+window, r.until)))
+			bound = min(bound, g.live(bound, min(far, r.until)))
 		}
 	}
 	return true

@@ -1,8 +1,6 @@
 package virtual
 
 import (
-	"strings"
-
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -16,7 +14,7 @@ type strangers struct {
 	believes bool // a candidate told a belief
 	beliefs  *wire.Beliefs
 	inferred []history.Event
-	unknown  map[string]bool // commands that the model does not know
+	unknown  map[string]bool // what was noted that the model does not know
 }
 
 // reads records what was read of the commands of a program, and follows who must believe
@@ -44,14 +42,18 @@ func (r *run) infer(e history.Event) {
 
 // executed notes commands that the model does not know, each once.
 func (r *run) executed(_ *redismodel.Server, args []string, reply redismodel.Reply) {
-	if reply.Kind != redismodel.Error || !strings.HasPrefix(reply.Text, "ERR unknown command") || r.unknown[args[0]] {
+	if reply.Kind != redismodel.Error {
+		return
+	}
+	text := sim.Unknown(args[0], reply.Text)
+	if text == "" || r.unknown[text] {
 		return
 	}
 	if r.unknown == nil {
 		r.unknown = map[string]bool{}
 	}
-	r.unknown[args[0]] = true
-	r.add(history.Event{Kind: history.Note, Text: sim.UnknownCommand + args[0]})
+	r.unknown[text] = true
+	r.add(history.Event{Kind: history.Note, Text: text})
 }
 
 // conclude adds to the history what is known of strangers when the run is over.

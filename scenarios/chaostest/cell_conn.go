@@ -26,8 +26,7 @@ type cellConn struct {
 
 // take takes in what has come.
 func (c *cellConn) take(came virtual.Came) {
-	switch came.What {
-	case virtual.Opened, virtual.Refused:
+	if came.What == virtual.Opened || came.What == virtual.Refused {
 		c.opened <- came.What == virtual.Opened
 		return
 	}

@@ -99,7 +99,7 @@ func startCell(ctx context.Context, running *sync.WaitGroup, test string, seat v
 		close(p.gone)
 	})
 	read := bufio.NewReader(out)
-	if err := skipTo(read, cellReady); err != nil {
+	if err := skipToReady(read); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("%w%s", errNotThere, p.where())
 	}
@@ -163,11 +163,11 @@ func (p *cellProgram) Kill() {
 	})
 }
 
-// skipTo reads until after a text.
-func skipTo(from *bufio.Reader, text string) error {
+// skipToReady reads until after what a candidate's process says first.
+func skipToReady(from *bufio.Reader) error {
 	for {
-		line, err := from.ReadString(text[len(text)-1])
-		if err != nil || strings.HasSuffix(line, text) {
+		line, err := from.ReadString('\n')
+		if err != nil || strings.HasSuffix(line, cellReady) {
 			return err
 		}
 	}

@@ -25,14 +25,11 @@ type passage struct {
 	asks    int           // so much was sent, or dialled, since something came
 }
 
-// event is a message, or what else takes time on a passage.
-type passing struct {
-	passage *passage
-	does    func()
-}
+// passing is what a message does when it has travelled.
+type passing func()
 
 // act implements actor.
-func (p *passing) act(uint64) { p.does() }
+func (p passing) act(uint64) { p() }
 
 // after plans what a message does when it has travelled that way, after all that are
 // before it.
@@ -45,7 +42,7 @@ func (p *passage) after(d direction, does func()) {
 		at += r.store.turn()
 	}
 	*last = max(*last, at)
-	r.plan(*last, &passing{p, does}, 0)
+	r.plan(*last, passing(does), 0)
 }
 
 // dial opens a connection, or is refused.

@@ -91,10 +91,10 @@ type tick struct{}
 func (tick) act(uint64) {}
 
 // accompany lets the programs live until the next entry of the agenda, or until one of
-// them does something: that is an entry then. It returns true.
-func (r *run) accompany() bool {
+// them does something: that is an entry then.
+func (r *run) accompany() {
 	if r.subject.Program == nil {
-		return true
+		return
 	}
 	far := r.now + r.spec.Timings.Lease/windows
 	if len(r.heap) == 0 || r.heap[0].at > far {
@@ -106,5 +106,4 @@ func (r *run) accompany() bool {
 			bound = min(bound, g.live(bound, min(far, r.until)))
 		}
 	}
-	return true
 }

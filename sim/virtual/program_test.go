@@ -58,7 +58,7 @@ func play(t *testing.T, does ...Did) (rig, *scripted) {
 // live lets the world go on to the time at, programs included.
 func (r rig) live(at time.Duration) {
 	r.until = at
-	for r.accompany() && r.next(at) {
+	for r.accompany(); r.next(at); r.accompany() {
 		continue
 	}
 	r.until = forever

@@ -69,12 +69,14 @@ func (r *run) live(ctx context.Context) error {
 		n.launch(0)
 	}
 	r.begin(r.direct)
-	for steps := 0; r.accompany() && r.next(r.until); steps++ {
+	for steps := 0; ; steps++ {
+		if r.accompany(); !r.next(r.until) {
+			return r.failure
+		}
 		if steps%1024 == 0 && ctx.Err() != nil {
 			return errors.Join(r.failure, ctx.Err())
 		}
 	}
-	return r.failure
 }
 
 // begin starts a routine of the world's own.

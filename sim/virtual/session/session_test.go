@@ -54,7 +54,7 @@ var common = []step{
 	{"a", "EXEC", "*-1"},
 	{"b", "CLIENT SETNAME me", "+OK"},
 	{"a", `EVAL return(cjson.decode(ARGV[1]).id) 0 {"id":"n1"}`, "$2 n1"},
-	{"a", `EVAL return(cjson.encode({id=ARGV[1],n={1,2}})) 0 n/1`, `$22 {"id":"n\/1","n":[1,2]}`},
+	{"a", `EVAL return(cjson.encode({id=ARGV[1],n={1,2}})) 0 n/1`, `$23 {"id":"n\/1","n":[1,2]}`},
 }
 
 // own are steps that only the model answers so.

@@ -53,14 +53,14 @@ func docker(t *testing.T, args ...string) string {
 
 // buildImage builds the image as the Dockerfile says, but for its first stage:
 // that needs another image, and does nothing that is not done here.
-func buildImage(t *testing.T) (name string) {
+func buildImage(t *testing.T, dockerfile, program string) (name string) {
 	t.Helper()
-	text, err := os.ReadFile("Dockerfile")
+	text, err := os.ReadFile(dockerfile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, scratch, ok := strings.Cut(string(text), "\nFROM scratch\n")
-	if !ok {
+	_, scratch, ok := strings.Cut(string(text), "\nFROM scratch")
+	if _, scratch, ok = strings.Cut(scratch, "\n"); !ok {
 		t.Fatal("the Dockerfile has no stage from scratch")
 	}
 	dir := t.TempDir()
@@ -76,12 +76,12 @@ func buildImage(t *testing.T) (name string) {
 			t.Fatal(err)
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "image/elect"), "../cmd/elect")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "image", program), "../cmd/"+program)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in .ci/run, where all of it has been compiled before
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	name = fmt.Sprintf("recount-elect:test-%d", os.Getpid())
+	name = fmt.Sprintf("recount-%s:test-%d", program, os.Getpid())
 	docker(t, "build", "--quiet", "--tag", name, dir)
 	t.Cleanup(func() { _ = exec.Command("docker", "image", "rm", "--force", name).Run() }) // nothing is left behind
 	return name
@@ -94,7 +94,7 @@ func TestImage(t *testing.T) {
 	if os.Getenv("RECOUNT_REDIS") != "docker" || runtime.GOOS != "linux" {
 		t.Skip("RECOUNT_REDIS is not docker: no image is built here")
 	}
-	store, image := "redis://"+topology.Single(t).Addr, buildImage(t)
+	store, image := "redis://"+topology.Single(t).Addr, buildImage(t, "Dockerfile", "elect")
 	elect := func(args ...string) string {
 		return docker(t, append([]string{"run", "--rm", "--network", "host", image}, args...)...)
 	}
@@ -125,6 +125,18 @@ func TestImage(t *testing.T) {
 	answer := elect(append([]string{"history", "--json"}, question...)...)
 	if err := json.Unmarshal([]byte(answer), &terms); err != nil || len(terms) != 2 || terms[1].Ended == nil || !strings.HasPrefix(terms[1].ID, "a/") {
 		t.Errorf("%v: the lease was not given back: %s", err, answer)
+	}
+}
+
+// The image of chaos, from nothing, runs scenarios.
+func TestImageOfChaos(t *testing.T) {
+	if os.Getenv("RECOUNT_REDIS") != "docker" || runtime.GOOS != "linux" {
+		t.Skip("RECOUNT_REDIS is not docker: no image is built here")
+	}
+	image := buildImage(t, filepath.Join("action", "Dockerfile"), "chaos")
+	got := docker(t, "run", "--rm", "--tmpfs", "/report:mode=1777", image, "run", "steady", "--world", "virtual", "--out", "/report", "--json")
+	if !json.Valid([]byte(got)) || !strings.Contains(got, `"steady"`) {
+		t.Errorf("it says %s", got)
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"unicode"
 
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -40,7 +42,7 @@ func (a *artifacts) root(out string) (string, error) {
 	if a.dir != "" {
 		return a.dir, nil
 	}
-	name := strings.NewReplacer("/", "-", string(filepath.Separator), "-").Replace(a.test.Name())
+	name := fileName(a.test.Name())
 	kept := flag.Lookup("test.artifacts")
 	switch {
 	case out != "":
@@ -67,17 +69,42 @@ func (a *artifacts) root(out string) (string, error) {
 // write writes the report of a run into its folder, and returns the page's path.
 func write(dir string, o scenarios.Outcome) (*reports.Report, string, error) {
 	rep := reports.New(o.History, o.Result)
-	logs, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log")) // fails only for a bad pattern
-	for _, path := range logs {
-		rep.Files = append(rep.Files, "logs/"+filepath.Base(path))
+	logs, unread := filesIn(filepath.Join(dir, "logs"), ".log")
+	for _, name := range logs {
+		rep.Files = append(rep.Files, "logs/"+name)
 	}
 	files, err := reports.Files(rep, o.History, o.Result)
 	if err != nil {
 		return rep, "", err
 	}
-	var errs []error
+	errs := []error{unread}
 	for name, content := range files {
 		errs = append(errs, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	return rep, filepath.Join(dir, "report.html"), errors.Join(errs...)
+}
+
+// fileName is a test's name as that of a file, on every system.
+func fileName(test string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, test)
+}
+
+// filesIn are the names of the files in a folder that end so; none if there is no such
+// folder.
+func filesIn(folder, end string) (names []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), end) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
 }

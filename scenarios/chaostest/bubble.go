@@ -130,12 +130,8 @@ func ended(ctx context.Context, ran error, said, log string) error {
 	if log != "" {
 		where = "; see " + log
 	}
-	for line := range strings.Lines(said) {
-		for _, begin := range []string{"panic: ", "fatal error: "} {
-			if words, found := strings.CutPrefix(strings.TrimSpace(line), begin); found {
-				return fmt.Errorf(blame+"panicked, outside of the goroutine that called New: %s%s", words, where)
-			}
-		}
+	if words := panicOf(said); words != "" {
+		return fmt.Errorf(blame+"panicked, outside of the goroutine that called New: %s%s", words, where)
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -147,6 +143,18 @@ func ended(ctx context.Context, ran error, said, log string) error {
 	default:
 		return fmt.Errorf("the process for fake time ended (%w): %s%s", ran, lastLine(said), where)
 	}
+}
+
+// panicOf is with what a process panicked that said this, "" if it did not.
+func panicOf(said string) string {
+	for line := range strings.Lines(said) {
+		for _, begin := range []string{"panic: ", "fatal error: "} {
+			if words, found := strings.CutPrefix(strings.TrimSpace(line), begin); found {
+				return words
+			}
+		}
+	}
+	return ""
 }
 
 func lastLine(text string) string {

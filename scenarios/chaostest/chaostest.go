@@ -3,9 +3,11 @@ package chaostest
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
 // New makes one candidate of the elector under test, and competes with it until ctx is
@@ -15,14 +17,18 @@ import (
 // It must make whatever it needs itself, clients of Redis too: what was made outside of
 // the call does not belong to fake time. To return before ctx is done, with an error or
 // without, and to panic, is a failure of the elector, and the test says so. So is not
-// to return within ten leases and ten seconds after ctx is done.
+// to return within ten leases and ten seconds after ctx is done, in Virtual within five
+// seconds or a lease.
 type New func(ctx context.Context, c *Candidate) error
 
-// Run tests an elector: each scenario in each world, as subtests "bubble/crash-leader"
+// Run tests an elector: each scenario in each world, as subtests "virtual/crash-leader"
 // and the like, which -run selects as usual. The test fails if a promise is broken or,
 // unless [AllowUnknown] says otherwise, cannot be decided. Call it once in a test; a
 // test of several electors has a subtest for each.
 func Run(t *testing.T, elector New, options ...Option) {
+	if t == nil {
+		panic("chaostest: Run needs the test that calls it, and t is nil")
+	}
 	t.Helper()
 	s, err := settle(elector, options, testing.Short(), os.Getenv)
 	if err != nil {
@@ -41,7 +47,7 @@ func Run(t *testing.T, elector New, options ...Option) {
 // looks after candidates. What a TestMain starts for other tests need not be started
 // there.
 func Child() bool {
-	for _, variable := range []string{envWarden, envSubject, envJob} {
+	for _, variable := range []string{envWarden, envSubject, envJob, envCell} {
 		if os.Getenv(variable) != "" {
 			return true
 		}
@@ -54,6 +60,12 @@ type World string
 
 // The worlds.
 const (
+	// Virtual is virtual time: one agenda, on which everything happens one after the
+	// other, a model of the network and of Redis, and candidates that are processes, each
+	// in fake time of its own. So their clocks can run at different rates, whatever they
+	// take their time from, and what one does never races with what another one does. It
+	// runs on every system.
+	Virtual World = "virtual"
 	// Bubble is fake time: the elector's own code with its goroutines and timers, on
 	// connections in memory to a model of Redis, in a bubble of testing/synctest. It
 	// takes hardly any time, and runs on every system.
@@ -64,7 +76,7 @@ const (
 )
 
 // known are all worlds, in the order in which they run.
-var known = []World{Bubble, Live}
+var known = []World{Virtual, Bubble, Live}
 
 // standard are the scenarios that run if none are named: what befalls every elector
 // sooner or later.
@@ -82,11 +94,10 @@ func (r *runner) in(t *testing.T, world World) {
 	r.once(t)
 	test := parentOf(t)
 	var place place
-	switch world {
-	case Bubble:
-		place = &bubblePlace{settings: r.settings, test: test}
-	case Live:
+	if world == Live {
 		place = openLive(t, r.settings)
+	} else {
+		place = r.fake(world, test, nil)
 	}
 	for _, s := range r.scenarios {
 		t.Run(s.Name, func(t *testing.T) {
@@ -99,9 +110,18 @@ func (r *runner) in(t *testing.T, world World) {
 			r.run(t, place, s)
 		})
 	}
-	if world == Bubble && r.plans > 0 {
-		t.Run("fuzz", func(t *testing.T) { r.fuzz(t, test) })
+	if r.plans > 0 && (world == Bubble || world == Virtual && !slices.Contains(r.worlds, Bubble)) {
+		t.Run("fuzz", func(t *testing.T) { r.fuzz(t, world, test) })
 	}
+}
+
+// fake is a world whose time is not real, for the plans of scenarios, or for one that was
+// drawn.
+func (r *runner) fake(world World, test string, drawn *fuzz.Case) place {
+	if world == Bubble {
+		return &bubblePlace{settings: r.settings, test: test, drawn: drawn}
+	}
+	return &virtualPlace{settings: r.settings, test: test}
 }
 
 // place is a world that is ready.

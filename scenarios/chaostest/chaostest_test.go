@@ -30,15 +30,15 @@ func electorTests() map[string]electorTest {
 			chaostest.Run(t, elector, append([]chaostest.Option{chaostest.Worlds(world), chaostest.Scenarios("crash-leader")}, more...)...)
 		}
 	}
-	const bubble, live = chaostest.Bubble, chaostest.Live
+	const virtual, bubble, live = chaostest.Virtual, chaostest.Bubble, chaostest.Live
 	return map[string]electorTest{
 		"Nil":          {only(bubble, nil), true, []string{`New is nil: give a function`}},
 		"NilOption":    {only(bubble, sound, nil), true, []string{`an option is nil`}},
 		"NoScenario":   {only(bubble, sound, chaostest.Scenarios("crash-leder")), true, []string{`no scenario is called "crash-leder"`}},
-		"NoWorld":      {only("virtual", sound), true, []string{`there is no world "virtual" here`}},
+		"NoWorld":      {only("real", sound), true, []string{`there is no world "real": there are "virtual", "bubble" and "live"`}},
 		"Several":      {only(bubble, sound, chaostest.Scenarios("sentinel-failover")), true, []string{`sentinel-failover has a store of several servers`}},
-		"Clocks":       {only(bubble, sound, chaostest.Scenarios("clock-fast")), true, []string{`clock-fast sets the clocks of candidates.*Clocked`}},
 		"Sound":        {only(bubble, sound), false, []string{`pass: \d+ failovers`}},
+		"SoundVirtual": {only(virtual, sound), false, []string{`pass: \d+ failovers`}},
 		"SoundLive":    {only(live, sound), false, []string{`pass: \d+ failovers`}},
 		"Bare":         {only(bubble, bugs{bare: true}.compete), false, []string{`pass: `}},
 		"Writes":       {only(bubble, bugs{writes: true}.compete), false, []string{`pass: `}},
@@ -47,6 +47,26 @@ func electorTests() map[string]electorTest {
 		"Silent":       {only(bubble, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
 		"SilentLive":   {only(live, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
 		"Allowed":      {only(bubble, bugs{silent: true}.compete, chaostest.AllowUnknown()), false, []string{`AtMostOneLeader is undecided`}},
+		"ClocksFree":   {only(virtual, sound, chaostest.Scenarios("clock-slow")), false, []string{`pass: `}},
+		"EndlessV":     {only(virtual, bugs{endless: true}.compete, chaostest.Scenarios("partition-leader")), true, []string{`AtMostOneLeader is broken: n\d \(token \d+\) and n\d \(token \d+\) both believed they led`, `#\d+  [\d.]+ s  n\d  elected`, `report: .*report\.html`}},
+		"PausedV":      {only(virtual, sound, chaostest.Scenarios("pause-leader", "replies-lost", "resign-leader")), false, []string{`pass: `}},
+		"SilentV":      {only(virtual, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
+		"ErrorV":       {only(virtual, returnsError), true, []string{`n\d: the elector returned before its context was done: no way to lead`}},
+		"PanicV":       {only(virtual, panics), true, []string{`NoPanic is broken: n\d panicked at \S+ s: out of order`}},
+		"ElsewhereV":   {only(virtual, panicsElsewhere), true, []string{`n2: the elector panicked, outside of the goroutine that called New: out of order elsewhere`, `n2\.log`}},
+		"NeverV":       {only(virtual, neverReturns, chaostest.Scenarios("resign-leader")), true, []string{`n\d: the elector did not return within 4.999s after its context was done`}},
+		"Clocks":       {only(bubble, sound, chaostest.Scenarios("clock-fast")), true, []string{`clock-fast sets the clocks of candidates.*Clocked`}},
+		"WallClocks":   {only(virtual, sound, chaostest.Scenarios("clock-jump")), true, []string{`clock-jump sets the wall clocks of candidates`}},
+		"TwiceNamed":   {only(virtual, sound, chaostest.Scenarios("steady", "steady")), true, []string{`steady is named twice`}},
+		"NoLease":      {only(virtual, sound, chaostest.Lease(0)), true, []string{`Lease\(0s\): a lease lasts`}},
+		"NilTest":      {func(*testing.T) { chaostest.Run(nil, sound) }, true, []string{`chaostest: Run needs the test that calls it`}},
+		"Short": {func(t *testing.T) {
+			chaostest.Run(t, sound, chaostest.Scenarios("steady"), chaostest.Fuzz(2), chaostest.Seed(1))
+		}, false, []string{`--- PASS: TestOfElector/Short/virtual/steady`, `2 plans, drawn from seed 1, broke nothing`}},
+		"JSON":         {only(virtual, bugs{json: true}.compete), false, []string{`pass: `}},
+		"Transacts":    {only(virtual, bugs{watches: true}.compete), false, []string{`pass: `}},
+		"TransactsB":   {only(bubble, bugs{watches: true}.compete), false, []string{`pass: `}},
+		"DialsV":       {only(virtual, dialsItself), true, []string{`no candidate connected by Candidate\.Dial`}},
 		"Endless":      {only(bubble, bugs{endless: true}.compete, chaostest.Scenarios("partition-leader")), true, []string{`AtMostOneLeader is broken: n\d \(token \d+\) and n\d \(token \d+\) both believed they led`, `#\d+  [\d.]+ s  n\d  elected`, `report: .*report\.html`}},
 		"Error":        {only(bubble, returnsError), true, []string{`n\d: the elector returned before its context was done: no way to lead`}},
 		"ErrorLive":    {only(live, returnsError), true, []string{`n\d: it ended at once.*the elector returned before its context was done: no way to lead`}},
@@ -98,7 +118,11 @@ func TestElectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			out, failed := runElectorTest(t, name, folder)
+			var more []string
+			if name == "Short" {
+				more = []string{"-test.short"}
+			}
+			out, failed := runElectorTest(t, name, folder, more...)
 			if failed != want.fails {
 				t.Errorf("it fails: %v, want %v", failed, want.fails)
 			}
@@ -147,5 +171,31 @@ func TestFuzzSaves(t *testing.T) {
 	reports, _ := filepath.Glob(filepath.Join(folder, "reports", "*", "bubble", "fuzz", "*", "history.jsonl"))
 	if len(reports) != 2 {
 		t.Errorf("reports: %q", reports)
+	}
+}
+
+// In virtual time one seed gives one history, to the byte, whatever the elector draws by
+// crypto/rand.
+func TestVirtualRepeats(t *testing.T) {
+	var texts []string
+	for range 2 {
+		folder := t.TempDir()
+		if out, failed := runElectorTest(t, "SoundVirtual", folder); failed {
+			t.Fatal(out)
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "reports", "TestOfElector-SoundVirtual", "virtual", "crash-leader", "history.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	if texts[0] != texts[1] {
+		one, other := strings.Split(texts[0], "\n"), strings.Split(texts[1], "\n")
+		for i := range one {
+			if i >= len(other) || one[i] != other[i] {
+				t.Fatalf("they differ from line %d of %d and %d on: %s", i+1, len(one), len(other), one[i])
+			}
+		}
+		t.Fatal("they differ")
 	}
 }

@@ -26,6 +26,8 @@ type bugs struct {
 	writes  bool // it makes its writes itself
 	clocked bool // it takes its time from the candidate's clock
 	quiet   bool // it ends its terms without a word
+	json    bool // its values are JSON, and its scripts look into them
+	watches bool // it renews and gives back by transactions in place of scripts
 }
 
 // sound and its like are electors for Run.
@@ -43,6 +45,9 @@ func (b bugs) compete(ctx context.Context, c *chaostest.Candidate) error {
 }
 
 var (
+	renewJSON = redis.NewScript(`local v = redis.call("GET", KEYS[1]) if v and cjson.decode(v).id == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2]) end return 0`)
+	giveJSON  = redis.NewScript(`local v = redis.call("GET", KEYS[1]) if v and cjson.decode(v).id == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
+
 	renew   = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2]) end return 0`)
 	release = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
 )
@@ -75,7 +80,11 @@ func (e *simple) end(sent time.Time) time.Time {
 }
 
 func (e *simple) campaign(ctx context.Context) {
-	value, sent := e.ID+rand.Text(), e.now()
+	id, sent := e.ID+rand.Text(), e.now()
+	value := id
+	if e.json {
+		value = `{"id":"` + id + `"}`
+	}
 	asking, cancel := context.WithTimeout(ctx, e.Lease/3)
 	defer cancel()
 	got, err := e.client.SetNX(asking, e.Election+":lock", value, e.Lease).Result()
@@ -85,18 +94,63 @@ func (e *simple) campaign(ctx context.Context) {
 	defer func() {
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Lease/3)
 		defer cancel()
-		_ = release.Run(leaving, e.client, []string{e.Election + ":lock"}, value).Err() // it ends by itself
+		_, _ = e.own(leaving, id, 0) // it ends by itself
 	}()
 	var token uint64
 	if err == nil && !e.bare {
 		token, err = e.client.Incr(asking, e.Election+":token").Uint64()
 	}
 	if until := e.end(sent); err == nil && (e.endless || e.now().Before(until)) {
-		e.lead(ctx, value, token, until)
+		e.lead(ctx, id, token, until)
 	}
 }
 
-func (e *simple) lead(ctx context.Context, value string, token uint64, until time.Time) {
+// own prolongs its own lease, or gives it back if it is to last no longer. It returns 0 if
+// the lease is not its own.
+func (e *simple) own(ctx context.Context, id string, lasts time.Duration) (int, error) {
+	key := e.Election + ":lock"
+	prolong, give := renew, release
+	switch {
+	case e.json:
+		prolong, give = renewJSON, giveJSON
+	case e.watches:
+		return e.transact(ctx, key, id, lasts)
+	}
+	if lasts > 0 {
+		return prolong.Run(ctx, e.client, []string{key}, id, lasts.Milliseconds()).Int()
+	}
+	return give.Run(ctx, e.client, []string{key}, id).Int()
+}
+
+// transact is own without scripts.
+func (e *simple) transact(ctx context.Context, key, id string, lasts time.Duration) (held int, err error) {
+	err = e.client.Watch(ctx, func(tx *redis.Tx) error {
+		if value, err := tx.Get(ctx, key).Result(); err != nil || value != id {
+			if errors.Is(err, redis.Nil) {
+				err = nil
+			}
+			return err
+		}
+		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			if lasts > 0 {
+				p.PExpire(ctx, key, lasts)
+			} else {
+				p.Del(ctx, key)
+			}
+			return nil
+		})
+		if err == nil {
+			held = 1
+		}
+		return err
+	}, key)
+	if errors.Is(err, redis.TxFailedErr) {
+		return 0, nil
+	}
+	return held, err
+}
+
+func (e *simple) lead(ctx context.Context, id string, token uint64, until time.Time) {
 	if !e.silent {
 		e.Elected(token, until)
 		if !e.quiet {
@@ -110,7 +164,7 @@ func (e *simple) lead(ctx context.Context, value string, token uint64, until tim
 		e.wait(ctx, e.Renew/8)
 		sent := e.now()
 		asking, cancel := context.WithTimeout(ctx, e.Lease/6)
-		held, err := renew.Run(asking, e.client, []string{e.Election + ":lock"}, value, e.Lease.Milliseconds()).Int()
+		held, err := e.own(asking, id, e.Lease)
 		cancel()
 		switch {
 		case err == nil && held == 0:

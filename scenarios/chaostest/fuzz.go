@@ -21,12 +21,15 @@ import (
 
 // fuzz runs what is saved of former failures of a test, and then plans that are drawn,
 // until one fails.
-func (r *runner) fuzz(t *testing.T, test string) {
+func (r *runner) fuzz(t *testing.T, world World, test string) {
 	t.Helper()
-	folder := filepath.Join("testdata", "chaostest", strings.ReplaceAll(test, "/", "-"))
-	saved, _ := filepath.Glob(filepath.Join(folder, "*.json")) // fails only for a bad pattern
-	for _, path := range saved {
-		t.Run(filepath.Base(path), func(t *testing.T) { r.repeat(t, test, path) })
+	folder := filepath.Join("testdata", "chaostest", fileName(test))
+	saved, err := filesIn(folder, ".json")
+	if err != nil {
+		t.Fatalf("what was saved of former failures: %v", err)
+	}
+	for _, name := range saved {
+		t.Run(name, func(t *testing.T) { r.repeat(t, world, test, filepath.Join(folder, name)) })
 	}
 	if t.Failed() {
 		return // one thing at a time
@@ -41,13 +44,13 @@ func (r *runner) fuzz(t *testing.T, test string) {
 	for i := range r.plans {
 		c := r.draw(max(source.Uint64N(1<<53), 1))
 		var o scenarios.Outcome
-		o, c.Failed = r.try(ctx, test, c, "")
+		o, c.Failed = r.try(ctx, world, test, c, "")
 		switch {
 		case ctx.Err() != nil:
 			t.Errorf("the test's -timeout came after %d of %d plans: give it more time, or fewer plans", i, r.plans)
 			return
 		case c.Failed.Reason != "":
-			r.found(ctx, t, test, c, folder)
+			r.found(ctx, t, world, test, c, folder)
 			return
 		case o.Err != nil:
 			t.Fatal(sentence(o.Err))
@@ -106,9 +109,9 @@ func drawnPlan(c *fuzz.Case) sim.Plan {
 }
 
 // try runs a case and tells what it broke, if its reason is not empty.
-func (r *runner) try(ctx context.Context, test string, c fuzz.Case, logs string) (o scenarios.Outcome, failed fuzz.Failed) {
+func (r *runner) try(ctx context.Context, world World, test string, c fuzz.Case, logs string) (o scenarios.Outcome, failed fuzz.Failed) {
 	c.Failed = fuzz.Failed{}
-	in := &bubblePlace{settings: r.settings, test: test, drawn: &c}
+	in := r.fake(world, test, &c)
 	o.Plan = drawnPlan(&c)
 	o.History, o.Err = in.Run(ctx, o.Plan, logs)
 	if o.History == nil {
@@ -130,10 +133,10 @@ func (r *runner) try(ctx context.Context, test string, c fuzz.Case, logs string)
 const shrinkTime = 30 * time.Second
 
 // found makes a failure smaller, saves it, and tells it.
-func (r *runner) found(ctx context.Context, t *testing.T, test string, c fuzz.Case, folder string) {
+func (r *runner) found(ctx context.Context, t *testing.T, world World, test string, c fuzz.Case, folder string) {
 	t.Helper()
 	steps := len(c.Schedule)
-	c = r.shrink(ctx, test, c)
+	c = r.shrink(ctx, world, test, c)
 	text, err := c.Marshal()
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
@@ -150,11 +153,11 @@ func (r *runner) found(ctx context.Context, t *testing.T, test string, c fuzz.Ca
 	} else {
 		t.Logf("a drawn plan fails, with %d of its %d faults; it is saved as %s and runs first from now on:\n%s", len(c.Schedule), steps, path, text)
 	}
-	r.report(ctx, t, test, c, "fuzz")
+	r.report(ctx, t, world, test, c, "fuzz")
 }
 
 // repeat runs a saved case.
-func (r *runner) repeat(t *testing.T, test, path string) {
+func (r *runner) repeat(t *testing.T, world World, test, path string) {
 	t.Helper()
 	ctx, cancel := untilDeadline(t)
 	defer cancel()
@@ -166,20 +169,20 @@ func (r *runner) repeat(t *testing.T, test, path string) {
 	if err != nil {
 		t.Fatalf("%s: %v; remove the file, or take it back as it was", path, err)
 	}
-	r.report(ctx, t, test, c, filepath.Base(path))
+	r.report(ctx, t, world, test, c, filepath.Base(path))
 }
 
 // report runs a case with its logs, and fails the test unless it breaks nothing.
-func (r *runner) report(ctx context.Context, t *testing.T, test string, c fuzz.Case, name string) {
+func (r *runner) report(ctx context.Context, t *testing.T, world World, test string, c fuzz.Case, name string) {
 	t.Helper()
-	dir, err := r.artifacts.folder(r.out, string(Bubble), "fuzz", name)
+	dir, err := r.artifacts.folder(r.out, string(world), "fuzz", name)
 	if err == nil {
-		_, err = r.artifacts.folder(r.out, string(Bubble), "fuzz", name, "logs")
+		_, err = r.artifacts.folder(r.out, string(world), "fuzz", name, "logs")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, failed := r.try(ctx, test, c, filepath.Join(dir, "logs"))
+	o, failed := r.try(ctx, world, test, c, filepath.Join(dir, "logs"))
 	if o.Result == nil && o.Err == nil {
 		o.Err = errors.New("nothing was recorded")
 	}
@@ -196,7 +199,7 @@ func (r *runner) report(ctx context.Context, t *testing.T, test string, c fuzz.C
 }
 
 // shrink returns a case that breaks the same promise and has less of everything.
-func (r *runner) shrink(ctx context.Context, test string, c fuzz.Case) fuzz.Case {
+func (r *runner) shrink(ctx context.Context, world World, test string, c fuzz.Case) fuzz.Case {
 	ctx, cancel := context.WithTimeout(ctx, shrinkTime)
 	defer cancel()
 	best := c
@@ -208,7 +211,7 @@ func (r *runner) shrink(ctx context.Context, test string, c fuzz.Case) fuzz.Case
 		if ctx.Err() != nil || smaller.Validate() != nil {
 			return false
 		}
-		_, failed := r.try(ctx, test, smaller, "")
+		_, failed := r.try(ctx, world, test, smaller, "")
 		if failed.Reason == "" || failed.Promise != best.Failed.Promise {
 			return false
 		}

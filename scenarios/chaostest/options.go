@@ -18,8 +18,8 @@ type Option func(*settings) error
 
 // The environment's part. What an option says counts more.
 const (
-	// EnvWorlds names the worlds to run in, separated by commas: "bubble", "live" or
-	// "bubble,live". Nothing in it skips a world that it does not name.
+	// EnvWorlds names the worlds to run in, separated by commas, as in "virtual,live".
+	// Nothing in it: see Worlds.
 	EnvWorlds = "RECOUNT_WORLDS"
 	// EnvRedis says which Redis the live world uses: see Redis.
 	EnvRedis = "RECOUNT_REDIS"
@@ -38,6 +38,7 @@ type settings struct {
 	plans        int
 	drawn        uint64 // from which plans are drawn; 0: from one that is drawn itself
 	clocked      bool
+	cell         bool // this process is a candidate in virtual time
 	allowUnknown bool
 }
 
@@ -73,7 +74,7 @@ func settle(elector New, options []Option, short bool, getenv func(string) strin
 }
 
 // chooseWorlds settles in which worlds to run: those of the option or the environment,
-// else both, or fake time alone with -short.
+// else all, or virtual time alone with -short.
 func (s *settings) chooseWorlds(short bool, environment string) error {
 	if s.worlds == nil && environment != "" {
 		var named []World
@@ -87,7 +88,7 @@ func (s *settings) chooseWorlds(short bool, environment string) error {
 	switch {
 	case s.worlds != nil:
 	case short:
-		s.worlds = []World{Bubble}
+		s.worlds = []World{Virtual}
 	default:
 		s.worlds = known
 	}
@@ -102,6 +103,11 @@ func Scenarios(names ...string) Option {
 		if len(names) == 0 {
 			return errors.New("Scenarios: no name is given")
 		}
+		for i, name := range names {
+			if slices.Contains(names[:i], name) {
+				return fmt.Errorf("Scenarios: %s is named twice", name)
+			}
+		}
 		found, err := scenarios.Find(names...)
 		s.scenarios = found
 		return err
@@ -109,15 +115,18 @@ func Scenarios(names ...string) Option {
 }
 
 // Worlds are those to run in. Without it they are those that the environment variable
-// RECOUNT_WORLDS names, or else both, and with -short only Bubble.
+// RECOUNT_WORLDS names, or else all three, and with -short only Virtual.
 func Worlds(worlds ...World) Option {
 	return func(s *settings) error {
 		if len(worlds) == 0 {
-			return errors.New("no world is given: there are Bubble and Live")
+			return errors.New("no world is given: there are Virtual, Bubble and Live")
 		}
 		for _, w := range worlds {
+			if i := slices.Index(worlds, w); slices.Contains(worlds[i+1:], w) {
+				return fmt.Errorf("the world %q is named twice", w)
+			}
 			if !slices.Contains(known, w) {
-				return fmt.Errorf("there is no world %q here: there are %q and %q; an elector with goroutines cannot run in virtual time", w, Bubble, Live)
+				return fmt.Errorf("there is no world %q: there are %q, %q and %q", w, Virtual, Bubble, Live)
 			}
 		}
 		s.worlds = worlds
@@ -129,6 +138,9 @@ func Worlds(worlds ...World) Option {
 // without this option. Candidates are told. All times of a scenario are in leases.
 func Lease(d time.Duration) Option {
 	return func(s *settings) error {
+		if d <= 0 {
+			return fmt.Errorf("Lease(%v): a lease lasts for at least 100ms", d)
+		}
 		s.set.Lease = d
 		return nil
 	}
@@ -156,7 +168,7 @@ func Seed(seed uint64) Option {
 }
 
 // Fuzz draws that many plans, each of other timings and faults, and runs them in
-// Bubble. One that breaks a promise is made smaller, saved as a file of a few lines
+// Bubble, or in Virtual if Bubble is not among the worlds. One that breaks a promise is made smaller, saved as a file of a few lines
 // under testdata/chaostest, and run first from then on: keep it with the test.
 func Fuzz(plans int) Option {
 	return func(s *settings) error {
@@ -189,7 +201,7 @@ func Reports(folder string) Option {
 }
 
 // Clocked says that the elector takes its time from Candidate.Clock and nowhere else.
-// Only then can scenarios set its clocks.
+// Outside of Virtual, scenarios can set its clocks only then.
 func Clocked() Option {
 	return func(s *settings) error {
 		s.clocked = true
@@ -218,10 +230,12 @@ func (s *settings) refuses(of scenarios.Scenario, in place) string {
 	}
 	for _, step := range plan.Schedule {
 		switch step.Fault.(type) {
-		case faults.ClockRate, faults.ClockJump, faults.Suspend:
-			if !s.clocked {
-				return of.Name + " sets the clocks of candidates, which only an elector notices that takes its time from Candidate.Clock: if it does, say so with Clocked()"
+		case faults.ClockRate, faults.Suspend:
+			if !s.clocked && in.world() != Virtual {
+				return of.Name + " sets the clocks of candidates, which outside of virtual time only an elector notices that takes its time from Candidate.Clock: if it does, say so with Clocked(), or run in Worlds(Virtual)"
 			}
+		case faults.ClockJump:
+			return of.Name + " sets the wall clocks of candidates, which an elector in Go does not notice: time.Now has a monotonic clock in it, and Candidate.Clock is one"
 		case faults.CounterDeleted:
 			return of.Name + " deletes the counter of tokens, and which key that is nobody knows here"
 		}
@@ -234,4 +248,5 @@ const (
 	envWarden  = "RECOUNT_WARDEN"
 	envSubject = protocol.EnvSubject
 	envJob     = "RECOUNT_CHAOSTEST_JOB"
+	envCell    = "RECOUNT_CHAOSTEST_CELL"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
-	"github.com/recount-io/recount/sim/bubble"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live"
 )
 
@@ -156,7 +156,7 @@ func blames(h *history.History) (list []string) {
 		e := &h.Events[i]
 		switch {
 		case e.Kind != history.Note:
-		case e.Text == bubble.NothingRead && len(list) == 0: // else it follows from the rest
+		case e.Text == sim.NothingRead && len(list) == 0: // else it follows from the rest
 			list = append(list, "no candidate connected by Candidate.Dial, and in fake time there is no other way to Redis: have the client use it, as RedisOptions does, or run in the live world alone, with Worlds(Live)")
 		case e.Node != "" && strings.HasPrefix(e.Text, blame) && !slices.ContainsFunc(list, func(s string) bool { return strings.HasSuffix(s, e.Text) }):
 			list = append(list, e.Node+": "+e.Text)
@@ -169,7 +169,7 @@ func blames(h *history.History) (list []string) {
 // run did not pass.
 func unknownTo(h *history.History) (list []string) {
 	for i := range h.Events {
-		if command, is := strings.CutPrefix(h.Events[i].Text, bubble.UnknownCommand); is && h.Events[i].Kind == history.Note {
+		if command, is := strings.CutPrefix(h.Events[i].Text, sim.UnknownCommand); is && h.Events[i].Kind == history.Note {
 			list = append(list, "the model of Redis in fake time does not know "+command+", which the elector sends: run it in the live world alone, with Worlds(Live)")
 		}
 	}

@@ -3,7 +3,6 @@ package bubble
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/recount-io/recount/sim/bubble/network"
@@ -66,14 +65,14 @@ const replicaLag = 300 * time.Microsecond
 func serverName(store, n int) string { return fmt.Sprintf("store%dserver%d", store+1, n) }
 
 // modelled makes the first server of a store. audited is called after each script,
-// and unknown with each command that the model does not know.
-func modelled(store int, audited func(Server, Do), unknown func(command string)) Server {
+// and failed with each command that got an error.
+func modelled(store int, audited func(Server, Do), failed func(command, err string)) Server {
 	return model{redisserver.New(redisserver.Options{
 		Name:  serverName(store, 1),
 		Clock: func() time.Duration { return time.Duration(time.Now().UnixNano()) },
 		Executed: func(s *redisserver.Server, db *redismodel.Server, args []string, reply redismodel.Reply) {
-			if reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "ERR unknown command") {
-				unknown(args[0])
+			if reply.Kind == redismodel.Error {
+				failed(args[0], reply.Text)
 			}
 			if args[0] == "EVALSHA" || args[0] == "EVAL" {
 				now := time.Duration(time.Now().UnixNano())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/stage"
 	"github.com/recount-io/recount/sim/wire"
 )
@@ -26,28 +27,21 @@ type taps struct {
 	inferred []history.Event
 	believes bool            // a candidate told a belief
 	used     bool            // a candidate connected
-	strange  map[string]bool // commands that the model does not know
+	strange  map[string]bool // what was noted that the model does not know
 }
 
-// NothingRead is the text of the note that is in the history if no candidate has
-// connected by the way that it was given.
-const NothingRead = "nothing was read from the wire: no candidate connected by the dialer that it was given"
-
-// UnknownCommand begins the text of the note that names a command that candidates of
-// which nothing is known have sent, and the model of Redis does not know.
-const UnknownCommand = "the model of Redis does not know the command "
-
-// unknown notes a command that the model does not know, once.
-func (r *run) unknown(command string) {
-	if r.taps == nil || command == "CLIENT" { // by which clients say their names
+// unknown notes what the model did not know of a command that got this error, once.
+func (r *run) unknown(command, err string) {
+	text := sim.Unknown(command, err)
+	if r.taps == nil || text == "" {
 		return
 	}
 	r.taps.mu.Lock()
-	again := r.taps.strange[command]
-	r.taps.strange[command] = true
+	again := r.taps.strange[text]
+	r.taps.strange[text] = true
 	r.taps.mu.Unlock()
 	if !again {
-		r.recorder.Stamp(history.Event{Kind: history.Note, Text: UnknownCommand + command})
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: text})
 	}
 }
 
@@ -118,7 +112,7 @@ func (t *taps) record() {
 	}
 	t.mu.Unlock() // the recorder tells observe of what is recorded
 	if !used {
-		t.recorder.Stamp(history.Event{Kind: history.Note, Text: NothingRead})
+		t.recorder.Stamp(history.Event{Kind: history.Note, Text: sim.NothingRead})
 		return
 	}
 	t.recorder.Stamp(t.lock.Understanding())
@@ -128,7 +122,7 @@ func (t *taps) record() {
 	if len(inferred) == 0 {
 		return
 	}
-	t.recorder.Stamp(history.Event{Kind: history.Note, Text: "the candidates do not tell when they believe to lead: their beliefs are inferred from what they asked of the lock " + t.lock.Key()})
+	t.recorder.Stamp(history.Event{Kind: history.Note, Text: sim.Inferred + t.lock.Key()})
 	for _, e := range inferred {
 		t.recorder.Record(e)
 	}

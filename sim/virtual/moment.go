@@ -25,7 +25,7 @@ type Moment struct {
 // nil.
 func (r *run) moment(fault string, n *node) Moment {
 	m := Moment{Fault: fault, Role: "store", Lease: -1, Renewal: -1, At: r.now}
-	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.keys.lease).Int; left >= 0 && !r.store.down {
+	if left := r.store.model.Do(r.store.now(), "PTTL", r.store.leaseKey()).Int; left >= 0 && !r.store.down {
 		t := r.holder().timings()
 		m.Lease = 1 - float64(left)*float64(time.Millisecond)/float64(t.Lease)
 		over := m.Lease * float64(t.Lease) / float64(t.Renew)
@@ -50,7 +50,7 @@ func (r *run) moment(fault string, n *node) Moment {
 
 // holder is whose lease the store has: the first node's if it is a stranger's.
 func (r *run) holder() *node {
-	value := r.store.model.Do(r.store.now(), "GET", r.store.keys.lease).Text
+	value := r.store.model.Do(r.store.now(), "GET", r.store.leaseKey()).Text
 	if parts := strings.SplitN(value, " ", 4); len(parts) == 4 {
 		if n := r.byName[sim.NodeOf(parts[3])]; n != nil {
 			return n

@@ -158,7 +158,9 @@ func (n *node) exit(why history.Why, text string) {
 	if n.rows != nil {
 		n.rows.vanish()
 	}
-	n.run.add(history.Event{Kind: history.Exit, Node: n.name, Why: why, Text: text})
+	exit := history.Event{Kind: history.Exit, Node: n.name, Why: why, Text: text}
+	n.run.add(exit)
+	n.run.infer(exit)
 	n.exited.fire()
 }
 
@@ -221,4 +223,7 @@ func (n *node) closeConnectionsTo(store int) {
 	}
 	n.clients[store].shut()
 	n.subscriptions[store].breaks()
+	if g, is := n.process.(*guest); is {
+		g.breaks()
+	}
 }

@@ -27,7 +27,8 @@ type run struct {
 	routines []*routine
 	rows     *store     // PostgreSQL, for those who want it
 	lock     *wire.Lock // nil if candidates tell themselves what they do
-	chance   *random    // of how exactly the schedule is carried out
+	strangers
+	chance *random // of how exactly the schedule is carried out
 	how
 	lua *redismodel.Interpreter
 
@@ -68,12 +69,14 @@ func (r *run) live(ctx context.Context) error {
 		n.launch(0)
 	}
 	r.begin(r.direct)
-	for steps := 0; r.next(r.until); steps++ {
+	for steps := 0; ; steps++ {
+		if r.accompany(); !r.next(r.until) {
+			return r.failure
+		}
 		if steps%1024 == 0 && ctx.Err() != nil {
 			return errors.Join(r.failure, ctx.Err())
 		}
 	}
-	return r.failure
 }
 
 // begin starts a routine of the world's own.
@@ -118,9 +121,7 @@ func (r *run) direct(s *stage) {
 
 // end ends all candidates at once.
 func (r *run) end() {
-	if r.lock != nil {
-		r.add(r.lock.Understanding())
-	}
+	r.conclude()
 	r.add(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	for _, n := range r.nodes {
 		n.exit(history.EndOfRun, "")

@@ -51,7 +51,7 @@ func (s *stage) CrashStore(_ context.Context, targets []string) (string, error) 
 		if v.down {
 			return "", errDown
 		}
-		v.lost = v.do("GET", v.keys.lease).Text
+		v.lost = v.do("GET", v.leaseKey()).Text
 		v.crash()
 		return v.name + " is gone: connections are refused", nil
 	})
@@ -62,7 +62,7 @@ var errDown = faults.NoEffect("the store is down already")
 
 // crash ends the store. Its model stays as it is until the store comes back.
 func (s *store) crash() {
-	s.down, s.paused, s.queue = true, false, nil
+	s.down, s.paused, s.queue, s.frozen = true, false, nil, nil
 	for _, n := range s.run.nodes {
 		n.closeConnectionsTo(s.index)
 	}
@@ -77,6 +77,7 @@ func (s *stage) LaunchStore(_ context.Context, targets []string, keepData bool) 
 		}
 		v.down = false
 		v.model.Crash()
+		v.sessions.Forget()
 		v.model.Restart(v.now(), keepData)
 		switch {
 		case v.alone:
@@ -101,7 +102,7 @@ func (s *store) do(args ...string) redismodel.Reply { return s.model.Do(s.now(),
 
 // election is what faults on data change.
 func (s *store) election() tamper.Election {
-	return tamper.Election{Do: s.do, Lease: s.keys.lease, Counter: s.keys.counter, Guard: s.keys.guard}
+	return tamper.Election{Do: s.do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard}
 }
 
 // tampers does something to the data of a store that is up.

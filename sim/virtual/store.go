@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/session"
 	"github.com/recount-io/recount/sim/virtual/tamper"
 )
 
@@ -38,6 +39,7 @@ type Scripts struct {
 type server struct {
 	model    *redismodel.Server
 	watchers []*subscription // who listens to hints, in the order of their coming
+	sessions session.Server  // the connections of programs
 }
 
 // store is the store, or one of several that know nothing of each other: its
@@ -59,6 +61,7 @@ type store struct {
 	paused  bool
 	down    bool
 	queue   []queued      // arrived while it was frozen
+	frozen  []func()      // likewise, of programs
 	free    time.Duration // when it has served what it has got
 
 	rows *rows // what there is instead of Redis; nil: there is Redis
@@ -129,8 +132,12 @@ func (s *store) newServer() *server {
 		Interpreter: s.run.lua,
 		Persistence: redismodel.Always,
 		Replicated:  true,
-		OnPublish:   func(_, message string) { s.published(v, message) },
+		OnPublish: func(channel, message string) {
+			s.published(v, message)
+			v.sessions.Published(channel, message)
+		},
 	})
+	v.sessions.Databases, v.sessions.Now, v.sessions.Executed = []*redismodel.Server{v.model}, s.now, s.run.executed
 	return v
 }
 
@@ -193,6 +200,11 @@ func (s *store) resume() {
 	for _, q := range queue {
 		q.k.queued, q.k.toStore = false, false
 		s.serve(q.k, q.station)
+	}
+	frozen := s.frozen
+	s.frozen = nil
+	for _, serve := range frozen {
+		serve()
 	}
 }
 

@@ -10,13 +10,16 @@ import (
 // newLock is what reads the commands of a run's candidates, nil if they tell
 // themselves what they do.
 func (r *run) newLock() *wire.Lock {
-	if !r.subject.Tapped {
+	options := wire.Options{Wall: func() time.Time { return time.Unix(0, int64(r.store.now())) }}
+	switch {
+	case r.subject.Program != nil:
+		options.Prefix = guestElection
+	case r.subject.Tapped:
+		options.Key = r.store.keys.lease
+	default:
 		return nil
 	}
-	return wire.NewLock(wire.Options{
-		Key:  r.store.keys.lease,
-		Wall: func() time.Time { return time.Unix(0, int64(r.store.now())) },
-	})
+	return wire.NewLock(options)
 }
 
 // tap is the reader of a process's commands, nil if nobody reads them.

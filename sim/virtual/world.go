@@ -58,6 +58,9 @@ type Subject struct {
 	// Unprotected makes the production elector's scripts grant at once on a
 	// store that may have lost a lease.
 	Unprotected bool
+	// Program starts a program of its own in place of the production elector: see
+	// Program. The operations on the lease are read off its connections.
+	Program func(Seat) (Program, error)
 	// Tapped says that an elector in blocking style does not tell what it does:
 	// the operations on the lease are read off its commands.
 	Tapped bool
@@ -77,7 +80,10 @@ var electors = map[string]Subject{
 }
 
 func (s Subject) start(n *node) process {
-	if s.Blocking != nil {
+	switch {
+	case s.Program != nil:
+		return startGuest(n, s.Program)
+	case s.Blocking != nil:
 		return startHost(n, s.Blocking)
 	}
 	decide := s.Decide

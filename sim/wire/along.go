@@ -13,15 +13,13 @@ import (
 // note is told what is worth knowing: that the connection is not read any more, and
 // why.
 func Along(conn net.Conn, reads *Conn, note func(text string)) net.Conn {
-	r := &reader{note: note, pairs: pairing{conn: reads}}
-	r.requests.emit, r.replies.emit = r.pairs.request, r.pairs.reply
-	return &along{Conn: conn, reader: r}
+	return &along{Conn: conn, stream: NewStream(reads, note)}
 }
 
 // along is a connection that is read along.
 type along struct {
 	net.Conn
-	reader *reader
+	stream *Stream
 }
 
 var _ syscall.Conn = (*along)(nil)
@@ -30,23 +28,23 @@ var _ syscall.Conn = (*along)(nil)
 func (a *along) Read(b []byte) (int, error) {
 	n, err := a.Conn.Read(b)
 	if n > 0 {
-		a.reader.received(b[:n])
+		a.stream.Received(b[:n])
 	}
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		a.reader.end()
+		a.stream.End()
 	}
 	return n, err
 }
 
 // Write implements net.Conn.
 func (a *along) Write(b []byte) (int, error) {
-	a.reader.sent(b)
+	a.stream.Sent(b)
 	return a.Conn.Write(b)
 }
 
 // Close implements net.Conn.
 func (a *along) Close() error {
-	a.reader.end()
+	a.stream.End()
 	return a.Conn.Close()
 }
 

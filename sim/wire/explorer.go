@@ -8,6 +8,8 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/recount-io/recount/sim/wire/cjson"
 )
 
 // Bounds of what is tried to find out what a script can have done.
@@ -35,6 +37,8 @@ type explorer struct {
 	at         int  // in path
 	lost       bool // something was done that nobody can foresee
 	timed      bool // the script asks what time it is
+	decoded    bool // the script looks into JSON
+	looked     bool // this execution did: an error may be what comes of it
 
 	names []string // of functions that were registered
 	body  *lua.LFunction
@@ -57,9 +61,12 @@ func (e *explorer) explore() []trace {
 	}
 	var traces []trace
 	for {
-		timed := e.timed
+		timed, decoded := e.timed, e.decoded
 		value, fine := e.run()
-		if e.timed && !timed { // what it was told before may have been a time
+		if e.decoded && !decoded {
+			e.candidates = append(e.candidates, e.conn.lock.held(e.conn.node)...)
+		}
+		if e.timed && !timed || e.decoded && !decoded { // what it was told before may have been a time, or no JSON
 			e.path, traces = nil, nil
 			continue
 		}
@@ -85,7 +92,7 @@ func (e *explorer) begin() {
 
 // run executes the script once, by the present path.
 func (e *explorer) run() (Value, bool) {
-	e.at, e.steps, e.views = 0, nil, map[string]*view{}
+	e.at, e.steps, e.views, e.looked = 0, nil, map[string]*view{}, false
 	return e.perform()
 }
 
@@ -98,7 +105,7 @@ func (e *explorer) perform() (Value, bool) {
 	e.furnish(state)
 	state.Push(state.NewFunctionFromProto(e.proto))
 	if err := state.PCall(0, 1, nil); err != nil {
-		return Value{}, false
+		return Value{Kind: Error}, e.looked && e.budget.left > 0
 	}
 	if e.function != "" {
 		if e.body == nil {
@@ -106,7 +113,7 @@ func (e *explorer) perform() (Value, bool) {
 		}
 		call := lua.P{Fn: e.body, NRet: 1, Protect: true}
 		if err := state.CallByParam(call, list(state, e.keys), list(state, e.args)); err != nil {
-			return Value{}, false
+			return Value{Kind: Error}, e.looked && e.budget.left > 0
 		}
 	}
 	return fromLua(state.Get(-1), 0)
@@ -133,11 +140,14 @@ func (e *explorer) furnish(state *lua.LState) {
 	redis := state.NewTable()
 	state.SetFuncs(redis, map[string]lua.LGFunction{
 		"call": e.command, "pcall": e.command, "error_reply": told("err"), "status_reply": told("ok"),
-		"log": silent, "setresp": silent, "set_repl": silent, "replicate_commands": agree, "register_function": e.register,
+		"sha1hex": digest, "log": silent, "setresp": silent, "set_repl": silent, "replicate_commands": agree, "register_function": e.register,
 	})
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		redis.RawSetString(level, lua.LNumber(i))
 	}
+	json := cjson.Table(state)
+	json.RawSetString("decode", state.NewFunction(e.decode(json.RawGetString("decode"))))
+	state.SetGlobal("cjson", json)
 	state.SetGlobal("redis", redis)
 	state.SetGlobal("server", redis)
 }
@@ -148,6 +158,34 @@ func list(state *lua.LState, items []string) *lua.LTable {
 		table.Append(lua.LString(item))
 	}
 	return table
+}
+
+// decode is cjson.decode. Into a value that nobody knows nobody can look: each of its
+// fields is such a value, too.
+func (e *explorer) decode(known lua.LValue) lua.LGFunction {
+	return func(state *lua.LState) int {
+		e.decoded, e.looked = true, true
+		if text := state.CheckString(1); text != foreign {
+			state.Push(known)
+			state.Push(lua.LString(text))
+			state.Call(1, 1)
+			return 1
+		}
+		table, meta := state.NewTable(), state.NewTable()
+		meta.RawSetString("__index", state.NewFunction(func(state *lua.LState) int {
+			state.Push(lua.LString(foreign))
+			return 1
+		}))
+		state.SetMetatable(table, meta)
+		state.Push(table)
+		return 1
+	}
+}
+
+// digest is redis.sha1hex.
+func digest(state *lua.LState) int {
+	state.Push(lua.LString(sha1Of(state.CheckString(1))))
+	return 1
 }
 
 func silent(*lua.LState) int { return 0 }

@@ -156,7 +156,7 @@ func shows(now time.Time) []Value {
 func guessOther(cmd command) []Value {
 	large := number(largeSentinel)
 	switch cmd.name {
-	case "GET", "HGET", "GETSET", "GETDEL", "GETEX", "LINDEX", "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "ZSCORE":
+	case "GET", "HGET", "GETSET", "GETDEL", "GETEX", "LINDEX", "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "ZSCORE", "GETRANGE", "ZRANK", "ZREVRANK", "RPOPLPUSH", "LMOVE":
 		return []Value{nilReply, bulk(someNumber)}
 	case "SET":
 		if takesFree(cmd) {
@@ -165,18 +165,26 @@ func guessOther(cmd command) []Value {
 		return []Value{okReply}
 	case "SETEX", "PSETEX", "MSET", "HMSET", "FLUSHDB", "FLUSHALL", "SELECT", "RENAME", "LTRIM", "LSET":
 		return []Value{okReply}
+	case "MGET", "HMGET":
+		var none, some []Value
+		for range len(cmd.args) - map[string]int{"MGET": 1, "HMGET": 2}[cmd.name] {
+			none, some = append(none, nilReply), append(some, bulk(someNumber))
+		}
+		return []Value{{Kind: Array, Items: none}, {Kind: Array, Items: some}}
+	case "ZINCRBY", "HINCRBYFLOAT", "INCRBYFLOAT":
+		return []Value{bulk(someNumber)}
 	case "INCR", "INCRBY", "HINCRBY", "RPUSH", "LPUSH": // counters begin with 1
 		return []Value{large, number(1)}
-	case "DECR", "DECRBY", "XLEN", "LLEN", "HLEN", "SCARD", "ZCARD", "APPEND", "STRLEN":
+	case "DECR", "DECRBY", "XLEN", "LLEN", "HLEN", "SCARD", "ZCARD", "APPEND", "STRLEN", "ZCOUNT", "LREM", "ZREMRANGEBYSCORE", "ZREMRANGEBYRANK", "XDEL", "XTRIM", "SETRANGE":
 		return []Value{large, number(1), number(0)}
 	case "DEL", "UNLINK", "EXISTS", "SETNX", "MSETNX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "HEXISTS", "HDEL",
-		"SADD", "SREM", "SISMEMBER", "ZADD", "ZREM", "HSETNX", "TOUCH", "RENAMENX":
+		"SADD", "SREM", "SISMEMBER", "ZADD", "ZREM", "HSETNX", "TOUCH", "RENAMENX", "COPY", "SMOVE":
 		return []Value{number(0), number(1)}
 	case "HSET", "PUBLISH", "SPUBLISH":
 		return []Value{number(0), number(1), large}
-	case "TTL", "PTTL":
+	case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
 		return []Value{number(-2), number(-1), number(sentinel), large}
-	case "HGETALL", "SMEMBERS", "LRANGE", "ZRANGE", "KEYS", "HKEYS", "HVALS", "ZRANGEBYSCORE":
+	case "HGETALL", "SMEMBERS", "LRANGE", "ZRANGE", "KEYS", "HKEYS", "HVALS", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE", "XRANGE", "XREVRANGE", "ZPOPMIN", "ZPOPMAX":
 		return []Value{{Kind: Array}}
 	case "XADD":
 		return []Value{bulk(someNumber + "-0")}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -189,6 +190,22 @@ func (l *Lock) own(node, value string) {
 		return
 	}
 	o.shared = o.shared || o.node != node
+}
+
+// maxHeld is how many values there may be that a script looks into.
+const maxHeld = 16
+
+// held are values that the lock may hold, as far as somebody sent them to take it: the
+// node's own last ones, and then those of others.
+func (l *Lock) held(node string) []string {
+	list := slices.Clone(l.member(node).values)
+	list = list[max(0, len(list)-maxHeld/2):]
+	for _, value := range slices.Sorted(maps.Keys(l.owners)) {
+		if len(list) < maxHeld && l.owners[value].node != node {
+			list = append(list, value)
+		}
+	}
+	return list
 }
 
 // holder is the node whose value this is; empty if that is not certain.

@@ -73,8 +73,7 @@ func isScript(name string) bool {
 
 // learn remembers the text of a script and returns it.
 func (l *Lock) learn(text string) *script {
-	sum := sha1.Sum([]byte(text)) //nolint:gosec // see the import
-	name := hex.EncodeToString(sum[:])
+	name := sha1Of(text)
 	if known := l.scripts[name]; known != nil {
 		return known
 	}
@@ -82,6 +81,12 @@ func (l *Lock) learn(text string) *script {
 	s := compile(text)
 	l.scripts[name] = s
 	return s
+}
+
+// sha1Of is the hash by which the server names a text.
+func sha1Of(text string) string {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:])
 }
 
 // compile reads a text.
@@ -139,7 +144,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		if len(s.past) >= maxPast {
 			clear(s.past)
 		}
-		if !e.timed {
+		if !e.timed && !e.decoded {
 			s.past[name] = traces
 		}
 	}

@@ -12,6 +12,40 @@ import (
 	"github.com/recount-io/recount/sim/wire"
 )
 
+// The lock holds JSON, and scripts look into it; so they do in other keys.
+func TestScriptsLookIntoValues(t *testing.T) {
+	const give = `local v = redis.call('GET', KEYS[1])
+if v and cjson.decode(v).id == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+	const keep = `local v = redis.call('GET', KEYS[1])
+if not v then return 0 end
+local lease = cjson.decode(v)
+if lease.id ~= ARGV[1] then return 0 end
+redis.call('HMGET', KEYS[2], 'a', 'b') redis.call('ZINCRBY', KEYS[2], 1, redis.sha1hex(lease.id))
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
+	p := newTape(wire.Options{})
+	for _, step := range []struct {
+		node  string
+		args  []string
+		reply wire.Value
+		want  string
+	}{
+		{"n1", []string{"SET", "lock", `{"id":"n1"}`, "NX", "PX", "2000"}, wire.Value{Kind: wire.Status, Text: "OK"}, "n1 acquire ok 2s"},
+		{"n2", []string{"SET", "lock", `{"id":"n2"}`, "NX", "PX", "2000"}, wire.Value{}, "n2 acquire fail 2s"},
+		{"n1", []string{"EVAL", keep, "2", "lock", "seen", "n1", "3000"}, number(1), "n1 renew ok 3s"},
+		{"n2", []string{"EVAL", keep, "2", "lock", "seen", "n2", "3000"}, number(0), "n2 renew fail 3s"},
+		{"n2", []string{"EVAL", give, "1", "lock", "n2"}, number(0), "n2 release fail"},
+		{"n1", []string{"EVAL", give, "1", "lock", "n1"}, number(1), "n1 release ok"},
+	} {
+		p.conn(step.node).Send(step.args).Answer(step.reply)
+		if got := p.told(); got != step.want {
+			t.Errorf("%s %.30q: %s, want %s", step.node, step.args, got, step.want)
+		}
+	}
+	if e := p.lock.Understanding(); e.Wire.Understood != e.Wire.Operations {
+		t.Error(e.Text)
+	}
+}
+
 // Scripts as they are written for leases.
 const (
 	releaseOwn  = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
@@ -92,7 +126,7 @@ func TestScriptsAreOperations(t *testing.T) {
 // A script that does what nobody can foresee is an operation of unknown
 // outcome, with one note, whatever it makes of the error.
 func TestScriptsThatNobodyUnderstands(t *testing.T) {
-	for _, text := range []string{endless, reaches, caught, "if", "return cjson.encode(KEYS)"} {
+	for _, text := range []string{endless, reaches, caught, "if", "return cmsgpack.pack(KEYS)"} {
 		p := newTape(wire.Options{Key: "lock"})
 		p.do("n1", "SET lock mine NX PX 1", okay)
 		for range 2 {

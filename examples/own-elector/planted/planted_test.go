@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// plants are changes of elector.go, and what the test must say of each, in both worlds.
+// plants are changes of elector.go, and what the test must say of each, in all three worlds.
 var plants = []struct {
 	name    string
 	changes []string // old and new
@@ -49,7 +49,7 @@ const (
 )
 
 // The test that comes with the template passes; and with a bug planted in the elector it
-// fails, in fake time and live, with the sentence that the report says, the events that
+// fails, in virtual time, in fake time and live, with the sentence that the report says, the events that
 // decide it, and where the report lies.
 func TestPlanted(t *testing.T) {
 	template, root := absolute(t, ".."), absolute(t, "../../..")
@@ -69,7 +69,7 @@ func TestPlanted(t *testing.T) {
 		if out, err := command(folder, "go", "test", "-c", "-o", test, ".").CombinedOutput(); err != nil {
 			t.Fatalf("%s does not compile: %v\n%s", plant.name, err, out)
 		}
-		for _, world := range []string{"bubble", "live"} {
+		for _, world := range []string{"virtual", "bubble", "live"} {
 			t.Run(plant.name+"/"+world, func(t *testing.T) { check(t, folder, test, world, plant.says) })
 		}
 	}

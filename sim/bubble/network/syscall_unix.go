@@ -25,6 +25,19 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	return three[c.look()], nil
 }
 
+// Descriptor is what SyscallConn returns of a connection with nothing to read, or of one
+// that has ended.
+func Descriptor(ended bool) (syscall.RawConn, error) {
+	three, err := sockets()
+	if err != nil {
+		return nil, err
+	}
+	if ended {
+		return three[looksEnded], nil
+	}
+	return three[looksIdle], nil
+}
+
 // What a connection looks like.
 const (
 	looksIdle = iota

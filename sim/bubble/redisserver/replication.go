@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/session"
 )
 
 // Beside returns another server, which may replicate this one, or be replicated by
@@ -168,7 +169,7 @@ const errTurned = "UNBLOCKED force unblock from blocking operation, instance sta
 // wait answers WAIT: how many replicas have what the connection's last command left
 // behind, as soon as they are as many as asked for, or when the time is over. It
 // tells whether the connection goes on.
-func (c *session) wait(args []string) bool {
+func (c *connection) wait(args []string) bool {
 	began := time.Now()
 	s := c.server
 	s.mu.Lock()
@@ -185,7 +186,7 @@ func (c *session) wait(args []string) bool {
 }
 
 // confirmed is what WAIT would answer now, and whether to go on waiting.
-func (c *session) confirmed(args []string, turned int, began time.Time) (reply redismodel.Reply, more bool) {
+func (c *connection) confirmed(args []string, turned int, began time.Time) (reply redismodel.Reply, more bool) {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,7 @@ func (c *session) confirmed(args []string, turned int, began time.Time) (reply r
 		return redismodel.Fail(errTurned), false
 	}
 	s.receive()
-	db := s.databases[c.db]
+	db := c.Database()
 	wanted, within, fault := db.Wait(args)
 	if fault.Failed() {
 		return fault, false
@@ -204,13 +205,13 @@ func (c *session) confirmed(args []string, turned int, began time.Time) (reply r
 }
 
 // reply sends an answer, and tells whether the connection goes on.
-func (c *session) reply(r redismodel.Reply) bool {
+func (c *connection) reply(r redismodel.Reply) bool {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
 		return false
 	}
-	_, _ = c.conn.Write(appendReply(c.out[:0], r)) // who is gone needs no answer
+	c.send(session.AppendReply(nil, r))
 	return r.Text != errTurned
 }

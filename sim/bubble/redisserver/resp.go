@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-
-	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
 // maxBulk and maxArgs bound what a client may send, as Redis does.
@@ -22,7 +19,7 @@ var errProtocol = errors.New("redisserver: a client breaks the protocol")
 
 // readCommand reads an array of bulk strings, which is what clients send. They are
 // parts of one text: a run reads many of them.
-func (c *session) readCommand() ([]string, error) {
+func (c *connection) readCommand() ([]string, error) {
 	n, err := readHead(c.in, '*', maxArgs)
 	if err != nil {
 		return nil, err
@@ -70,42 +67,4 @@ func readHead(in *bufio.Reader, kind byte, most int) (int, error) {
 		return 0, fmt.Errorf("%w: %.40q is no size", errProtocol, line)
 	}
 	return n, nil
-}
-
-func appendHead(out []byte, kind byte, n int64) []byte {
-	out = strconv.AppendInt(append(out, kind), n, 10)
-	return append(out, "\r\n"...)
-}
-
-func appendBulk(out []byte, text string) []byte {
-	out = appendHead(out, '$', int64(len(text)))
-	return append(append(out, text...), "\r\n"...)
-}
-
-func appendError(out []byte, text string) []byte { return appendLine(out, '-', text) }
-
-func appendLine(out []byte, kind byte, text string) []byte {
-	return append(append(append(out, kind), text...), "\r\n"...)
-}
-
-// appendReply appends a reply in RESP2.
-func appendReply(out []byte, r redismodel.Reply) []byte {
-	switch r.Kind {
-	case redismodel.Status:
-		return appendLine(out, '+', r.Text)
-	case redismodel.Error:
-		return appendError(out, r.Text)
-	case redismodel.Int:
-		return appendHead(out, ':', r.Int)
-	case redismodel.Bulk:
-		return appendBulk(out, r.Text)
-	case redismodel.Array:
-		out = appendHead(out, '*', int64(len(r.Items)))
-		for _, item := range r.Items {
-			out = appendReply(out, item)
-		}
-		return out
-	default:
-		return append(out, "$-1\r\n"...)
-	}
 }

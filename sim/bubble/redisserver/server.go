@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/session"
 )
 
 // Options change what New makes.
@@ -42,10 +43,9 @@ type Server struct {
 	*group
 	o         Options
 	databases []*redismodel.Server
-	channels  map[string][]*session // who listens, in the order of their coming
+	sessions  session.Server
 	down      bool
 	thawed    chan struct{} // not nil while the server is frozen; closed then
-	clients   int64
 	ahead     time.Duration // of its clock
 	primary   *Server       // nil for a primary
 	severed   bool          // the way to its primary is cut
@@ -62,9 +62,13 @@ type group struct {
 func New(o Options) *Server { return newServer(cmp.Or(o.Name, "server1"), o, &group{}) }
 
 func newServer(name string, o Options, g *group) *Server {
-	s := &Server{group: g, o: o, channels: map[string][]*session{}}
+	s := &Server{group: g, o: o}
 	for range max(o.Databases, 1) {
 		s.databases = append(s.databases, s.model(name))
+	}
+	s.sessions.Databases, s.sessions.Now, s.sessions.Refuse = s.databases, s.now, o.Refuse
+	if executed := o.Executed; executed != nil {
+		s.sessions.Executed = func(db *redismodel.Server, args []string, reply redismodel.Reply) { executed(s, db, args, reply) }
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +78,7 @@ func newServer(name string, o Options, g *group) *Server {
 
 // model makes a database of the server of that name.
 func (s *Server) model(name string) *redismodel.Server {
-	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, Replicated: true, OnPublish: s.published})
+	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, Replicated: true, OnPublish: s.sessions.Published})
 }
 
 // Open tells whether the server accepts connections.
@@ -130,7 +134,7 @@ func (s *Server) Crash() bool {
 	}
 	s.down = true
 	s.turned++
-	s.channels = map[string][]*session{}
+	s.sessions.Forget()
 	for _, db := range s.databases {
 		db.Crash()
 	}
@@ -153,32 +157,22 @@ func (s *Server) Restart(keepData bool) bool {
 	return true
 }
 
-// published sends a message to those who listen. A model calls it in the middle
-// of a command.
-func (s *Server) published(channel, message string) {
-	for _, c := range s.channels[channel] {
-		c.push("message", channel, message)
-	}
-}
-
-// session is one connection.
-type session struct {
+// connection is one of the server's.
+type connection struct {
+	*session.Session
 	server *Server
 	conn   net.Conn
 	in     *bufio.Reader
 	text   []byte // of the command that is read
 	ends   []int  // of its arguments, in text
-	out    []byte
-	db     int
-	id     int64
-	subs   []string // channels that it listens on
 
 	written int64 // how much its server had written after its last command
 }
 
 // Serve serves a connection until it ends, and closes it.
 func (s *Server) Serve(conn net.Conn) {
-	c := &session{server: s, conn: conn, in: bufio.NewReaderSize(conn, 4096)}
+	c := &connection{server: s, conn: conn, in: bufio.NewReaderSize(conn, 4096)}
+	c.Session = s.sessions.Open(c.send)
 	defer c.end()
 	for {
 		args, err := c.readCommand()
@@ -189,7 +183,7 @@ func (s *Server) Serve(conn net.Conn) {
 			continue
 		}
 		s.awaitThaw()
-		if strings.EqualFold(args[0], "WAIT") {
+		if strings.EqualFold(args[0], "WAIT") && !c.Queues() {
 			if !c.wait(args) {
 				return
 			}
@@ -215,23 +209,16 @@ func (s *Server) awaitThaw() {
 }
 
 // end forgets the connection.
-func (c *session) end() {
+func (c *connection) end() {
 	c.server.mu.Lock()
-	c.leave()
+	c.Leave()
 	c.server.mu.Unlock()
 	_ = c.conn.Close() // it may be closed already
 }
 
-// leave ends all subscriptions.
-func (c *session) leave() {
-	for len(c.subs) > 0 {
-		c.unsubscribe(c.subs[0])
-	}
-}
-
 // execute executes a command and sends what answers it. It tells whether the
 // connection goes on.
-func (c *session) execute(args []string) bool {
+func (c *connection) execute(args []string) bool {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,21 +226,13 @@ func (c *session) execute(args []string) bool {
 		return false
 	}
 	s.receive()
-	c.out = c.out[:0]
-	goesOn := c.answer(args)
-	c.written = s.databases[c.db].Offset()
-	if len(c.out) > 0 {
-		_, _ = c.conn.Write(c.out) // who is gone needs no answer
+	out, goesOn := c.Answer(args)
+	c.written = c.Database().Offset()
+	if len(out) > 0 {
+		c.send(out)
 	}
 	return goesOn
 }
 
-// push sends something that nobody asked for.
-func (c *session) push(texts ...string) {
-	var out []byte
-	out = appendHead(out, '*', int64(len(texts)))
-	for _, text := range texts {
-		out = appendBulk(out, text)
-	}
-	_, _ = c.conn.Write(out) // who is gone needs no message
-}
+// send sends something to the client. Who is gone needs no answer.
+func (c *connection) send(out []byte) { _, _ = c.conn.Write(out) }

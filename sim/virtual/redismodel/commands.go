@@ -140,6 +140,28 @@ var commands = map[string]command{
 	"INFO":     {cmdInfo, ofServer, -1, false, false},
 }
 
+// Misspelt is the error that a command of that name in upper case gets whatever the
+// server holds: there is none, or it has another number of arguments. Else it is no
+// error.
+func Misspelt(name string, args []string) Reply {
+	switch c, known := commands[name]; {
+	case !known:
+		return unknown(args)
+	case !c.takes(len(args)):
+		return wrongNumber(name)
+	default:
+		return Reply{}
+	}
+}
+
+// takes tells whether the command may have so many arguments, with its name.
+func (c command) takes(n int) bool {
+	if c.arity < 0 {
+		return n >= -int(c.arity)
+	}
+	return n == int(c.arity)
+}
+
 // unknown is the reply to a command that the model does not have.
 func unknown(args []string) Reply {
 	var b strings.Builder

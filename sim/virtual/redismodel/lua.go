@@ -10,12 +10,14 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/recount-io/recount/sim/wire/cjson"
 )
 
 // Interpreter runs scripts of which there is no port, from their Lua text. It
 // gives them what Redis 7.0 gives, as far as nothing comes from outside: the
 // language, its libraries for tables, strings and numbers (without random
-// ones), and redis.call and its kin, but no cjson, cmsgpack, struct or bit. A
+// ones), cjson, and redis.call and its kin, but no cmsgpack, struct or bit. A
 // number is turned into text as Go does where Lua would round to 14 digits.
 //
 // One state serves all scripts of a server, as in Redis: what a script could
@@ -121,7 +123,8 @@ func (in *Interpreter) open() {
 	text.RawSetString("match", l.NewFunction(in.luaMatch(text.RawGetString("match").(*lua.LFunction).GFunction)))
 	globals.RawSetString("pcall", l.NewFunction(luaPcall))
 	globals.RawSetString("redis", in.library())
-	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
+	globals.RawSetString("cjson", cjson.Table(l))
+	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis", "cjson"} {
 		globals.RawSetString(name, in.readOnly(globals.RawGetString(name).(*lua.LTable)))
 	}
 	in.protect(globals)

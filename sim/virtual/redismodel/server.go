@@ -60,6 +60,7 @@ type Server struct {
 	started  bool               // time has begun
 	cycled   int64              // when expired keys were last looked for, in ms
 	accesses uint64             // counts accesses to keys
+	changes  map[string]uint64  // of keys, counted for those that somebody watches; nil: for none
 	channels map[string]int     // subscribers
 	scripts  map[*Script]bool   // known to the server
 	ports    map[string]*Script // by SHA-1, whether known or not
@@ -116,11 +117,8 @@ func (s *Server) name() { s.id = s.o.Name + "run" + strconv.Itoa(s.runs) }
 // SCRIPT FLUSH, EVAL, EVALSHA; TIME PING DBSIZE FLUSHALL WAIT INFO.
 func (s *Server) Do(now time.Duration, args ...string) Reply {
 	c, known := commands[args[0]]
-	if !known {
-		return unknown(args)
-	}
-	if n := int(c.arity); len(args) != n && (n > 0 || len(args) < -n) {
-		return wrongNumber(args[0])
+	if !known || !c.takes(len(args)) {
+		return Misspelt(args[0], args)
 	}
 	s.begin(now)
 	if c.writes || c.grows {
@@ -230,6 +228,9 @@ func (s *Server) lookupKind(key string, k kind) (e *entry, bad bool) {
 // change has an effect on the data, and on everything that follows it. e is
 // the key's entry, if it has one. It returns the entry that it has then.
 func (s *Server) change(e *entry, f effect) *entry {
+	if s.changes != nil {
+		s.changed(&f)
+	}
 	after := s.data.apply(e, &f)
 	if e == nil && after != nil {
 		s.accesses++

@@ -1,0 +1,145 @@
+package session_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/internal/topology"
+	"github.com/recount-io/recount/sim/virtual/redismodel"
+	"github.com/recount-io/recount/sim/virtual/session"
+)
+
+// step is what one of two connections says, and what it is answered. The word "later"
+// stands for the end of the time to live of k.
+type step struct{ who, says, gets string }
+
+// common are steps that a real server answers alike.
+var common = []step{
+	{"a", "MULTI", "+OK"},
+	{"a", "MULTI", "-ERR MULTI calls can not be nested"},
+	{"a", "set k 1 PX 60000", "+QUEUED"},
+	{"a", "GET k", "+QUEUED"},
+	{"a", "WATCH k", "-ERR WATCH inside MULTI is not allowed"},
+	{"b", "GET k", "$-1"},
+	{"a", "EXEC", "*2 +OK $1 1"},
+	{"a", "EXEC", "-ERR EXEC without MULTI"},
+	{"a", "DISCARD", "-ERR DISCARD without MULTI"},
+	{"a", "MULTI", "+OK"},
+	{"a", "NONSENSE", "-ERR unknown command 'NONSENSE', with args beginning with:"},
+	{"a", "GET k", "+QUEUED"},
+	{"a", "EXEC", "-EXECABORT Transaction discarded because of previous errors."},
+	{"a", "MULTI", "+OK"},
+	{"a", "SET k 2", "+QUEUED"},
+	{"a", "DISCARD", "+OK"},
+	{"a", "WATCH k", "+OK"},
+	{"b", "SET k 3", "+OK"},
+	{"a", "MULTI", "+OK"},
+	{"a", "SET k 4", "+QUEUED"},
+	{"a", "EXEC", "*-1"},
+	{"a", "WATCH k", "+OK"},
+	{"b", "SET k 3", "+OK"},
+	{"a", "UNWATCH", "+OK"},
+	{"b", "SET k 5", "+OK"},
+	{"a", "MULTI", "+OK"},
+	{"a", "EXEC", "*0"},
+	{"b", "CLIENT SETNAME me", "+OK"},
+	{"a", `EVAL return(cjson.decode(ARGV[1]).id) 0 {"id":"n1"}`, "$2 n1"},
+	{"a", `EVAL return(cjson.encode({id=ARGV[1],n={1,2}})) 0 n/1`, `$23 {"id":"n\/1","n":[1,2]}`},
+}
+
+// own are steps that only the model answers so, or where the time is the test's.
+var own = []step{
+	{"b", "SET k 5 PX 20", "+OK"},
+	{"a", "WATCH k", "+OK"},
+	{"a", "later", ""},
+	{"a", "MULTI", "+OK"},
+	{"a", "EXEC", "*-1"},
+	{"a", "CLIENT ID", ":1"},
+	{"a", "HELLO 3", "-NOPROTO unsupported protocol version"},
+	{"a", "SELECT 1", "-ERR DB index is out of range"},
+}
+
+func plain(out string) string { return strings.TrimSpace(strings.ReplaceAll(out, "\r\n", " ")) }
+
+// Connections are answered as those of a real server, transactions among them.
+func TestSession(t *testing.T) {
+	var now time.Duration
+	db := redismodel.New(redismodel.Options{Name: "server1"})
+	server := &session.Server{Databases: []*redismodel.Server{db}, Now: func() time.Duration { return now }}
+	connections := map[string]*session.Session{}
+	for _, name := range []string{"a", "b"} {
+		connections[name] = server.Open(func([]byte) {})
+	}
+	for _, s := range append(common[:len(common):len(common)], own...) {
+		if s.says == "later" {
+			now += time.Second
+			continue
+		}
+		out, _ := connections[s.who].Answer(strings.Fields(s.says))
+		if got := plain(string(out)); got != s.gets {
+			t.Errorf("%s: %s: %q, want %q", s.who, s.says, got, s.gets)
+		}
+	}
+}
+
+// What is wanted of the model is what a real server says.
+func TestRealServer(t *testing.T) {
+	addr := topology.Single(t).Addr
+	type connection struct {
+		net.Conn
+		in *bufio.Reader
+	}
+	connections := map[string]connection{}
+	for _, name := range []string{"a", "b"} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		connections[name] = connection{conn, bufio.NewReader(conn)}
+	}
+	ask := func(who, says string) string {
+		c, text := connections[who], ""
+		for _, arg := range strings.Fields(says) {
+			text += fmt.Sprintf("$%d\r\n%s\r\n", len(arg), arg)
+		}
+		if _, err := fmt.Fprintf(c, "*%d\r\n%s", len(strings.Fields(says)), text); err != nil {
+			t.Fatal(err)
+		}
+		return plain(reply(t, c.in))
+	}
+	for _, s := range common {
+		if got := ask(s.who, s.says); got != s.gets {
+			t.Errorf("%s: %s: %q, want %q", s.who, s.says, got, s.gets)
+		}
+	}
+}
+
+// reply reads a whole reply.
+func reply(t *testing.T, in *bufio.Reader) string {
+	t.Helper()
+	line, err := in.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(line[1:])) // where it is none, nothing follows
+	switch {
+	case line[0] == '$' && n >= 0:
+		text := make([]byte, n+2)
+		if _, err := io.ReadFull(in, text); err != nil {
+			t.Fatal(err)
+		}
+		return line + string(text)
+	case line[0] == '*':
+		for range n {
+			line += reply(t, in)
+		}
+	}
+	return line
+}

@@ -66,12 +66,15 @@ func (b *batcher) straight(ctx context.Context, client *client, o *order) (done 
 		}
 	}()
 	began, within := time.Now(), &errand{Context: client.ctx, caller: ctx}
-	done.reply, done.err = o.alone(within, client, false)
+	cmd := o.command(within, false)
+	done.err = client.Process(within, cmd)
 	b.store.account(ctx, client, began, done.err)
 	if redis.HasErrorPrefix(done.err, "NOSCRIPT") {
-		done.reply, done.err = o.alone(within, client, true)
+		cmd = o.command(within, true)
+		done.err = client.Process(within, cmd)
 		b.store.account(ctx, client, began, done.err)
 	}
+	done.reply = cmd.Val()
 	if done.err != nil && !isReply(done.err) {
 		if deadline, ok := ctx.Deadline(); ok && time.Now().After(deadline) {
 			done.err = fmt.Errorf("%w: %w", errNoAnswer, errors.Join(context.DeadlineExceeded, done.err))

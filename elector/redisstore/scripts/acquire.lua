@@ -40,7 +40,8 @@ local lease, counter, guard, candidates, terms = KEYS[1], KEYS[2], KEYS[3], KEYS
 local witness, list = KEYS[6], KEYS[7]
 local id, nonce, ttl, channel, request = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local protect, longest = ARGV[7], tonumber(ARGV[9])
-local now, stamp, micros = clock()
+local now, time = clock()
+local stamp = whole(now)
 
 local function refuse(token, holder, remaining, remark, most)
   if list then audit(list, 'acquire', nonce, request, token, 0) end
@@ -175,7 +176,7 @@ if own then
   if list then audit(list, 'acquire', nonce, request, own, 1) end
   return {1, own, waiters(channel)}
 end
-local token, failure = count(counter, protect, micros, ARGV[4], seed)
+local token, failure = count(counter, protect, time, ARGV[4], seed)
 if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 call('SET', lease, value)

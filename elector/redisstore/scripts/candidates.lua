@@ -5,7 +5,7 @@
 -- KEYS[2]  guard       hash, see guard.lua
 --
 -- Returns {id, milliseconds ago, priority, ...}.
-local out, _, now = {}, clock()
+local out, now = {}, clock()
 local g = call('HMGET', KEYS[2], 'value', 'until', 'lasts')
 local _, _, holder = parse(g[1] or '')
 local all = call('HGETALL', KEYS[1])

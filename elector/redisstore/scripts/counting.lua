@@ -20,12 +20,15 @@ local function after(n)
 end
 
 -- count is the next token. Everything that can fail comes before the write.
-local function count(counter, protect, micros, floor, seed)
+local function count(counter, protect, time, floor, seed)
   local last = call('GET', counter)
   if last and not decimal(last) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
   end
-  if protect ~= '0' and (not last or seed) and less(last or '0', micros) then last = micros end
+  if protect ~= '0' and (not last or seed) then
+    local micros = precise(time)
+    if less(last or '0', micros) then last = micros end
+  end
   last = last or '0'
   if less(last, floor) then last = decimal(floor) and floor or largest end
   if not less(last, largest) then

@@ -26,7 +26,8 @@
 -- Returns 1 if the lease was ended, else 0.
 local lease, guard, candidates, terms, list = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
 local channel, token, to, reserved, id, protect = ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[12]
-local now, stamp, micros = clock()
+local now, time = clock()
+local stamp = whole(now)
 local value = call('GET', lease)
 local held = value == ARGV[1]
 local refused = try('HGET', candidates, '')
@@ -53,7 +54,7 @@ local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   if age < 0 or 4 * age > 3 * ttl or most ~= g[5] or g[6] == '1' then return end
   if (tonumber(g[4]) or 0) > now or (tonumber(g[7]) or 0) > now then return end
   if protect ~= '0' and history(protect) ~= g[3] or waiters(beacon) == 0 then return end
-  local new = count(KEYS[5], protect, micros, floor)
+  local new = count(KEYS[5], protect, time, floor)
   if not new then return end -- who asks is told why
   local theirs, ends = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next, whole(now + ttl)
   call('SET', lease, theirs)

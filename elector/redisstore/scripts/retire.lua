@@ -14,7 +14,7 @@ if value then
   return {token or '0', id or value, call('PTTL', KEYS[1])}
 end
 local g = call('HMGET', KEYS[2], 'until', 'unsure', 'longest')
-local _, now = clock()
+local now = clock()
 local rest = math.min(math.max(tonumber(g[1]) or 0, tonumber(g[2]) or 0) - now, tonumber(g[3]) or 0)
 if rest > 0 then return {'0', '', rest} end
 call('DEL', unpack(KEYS, 4))

@@ -18,3 +18,11 @@ local function remember(terms, ...)
   if type(kept) == 'number' and kept >= 512 then try('LTRIM', terms, 0, 255) end
 end
 
+-- waiters tells how many connections listen on the channel. It is a hint, so a
+-- server that forbids or lacks the command is no error: 0.
+local function waiters(channel)
+  local reply = try('PUBSUB', 'NUMSUB', channel)
+  if type(reply) ~= 'table' or reply.err then return 0 end
+  return tonumber(reply[2]) or 0
+end
+

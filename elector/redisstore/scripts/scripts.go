@@ -17,6 +17,9 @@ var history string
 //go:embed shared.lua
 var shared string
 
+//go:embed lease.lua
+var lease string
+
 //go:embed guard.lua
 var guard string
 
@@ -72,7 +75,7 @@ var drain string
 var expiring string
 
 // Acquire takes the lease if nobody holds it.
-func Acquire() string { return shared + history + hints + guard + roster + note + counting + acquire }
+func Acquire() string { return shared + lease + history + hints + guard + roster + note + counting + acquire }
 
 // Renew makes the lease last again.
 func Renew() string { return shared + history + hints + guard + published + renew }
@@ -81,16 +84,16 @@ func Renew() string { return shared + history + hints + guard + published + rene
 func Release() string { return shared + history + hints + guard + roster + bid + counting + release }
 
 // Withdraw takes a bid back.
-func Withdraw() string { return shared + bid + withdraw }
+func Withdraw() string { return shared + lease + bid + withdraw }
 
 // Leader tells who holds the lease.
-func Leader() string { return shared + published + leader }
+func Leader() string { return shared + lease + published + leader }
 
 // Candidates lists who was heard of lately.
-func Candidates() string { return shared + note + candidates }
+func Candidates() string { return shared + lease + note + candidates }
 
 // Retire removes everything of an election.
-func Retire() string { return shared + retire }
+func Retire() string { return shared + lease + retire }
 
 // Create notes that an election begins here and now.
 func Create() string { return shared + history + guard + create }

@@ -3,13 +3,15 @@
 -- functions than they use, and the moments below are text where they are only passed on.
 local call, try = redis.call, redis.pcall
 
--- clock is the server's time in milliseconds, as a number and as text, and in
--- microseconds, as text.
+-- clock is the server's time in milliseconds, and as it gave it.
 local function clock()
   local time = call('TIME')
-  local micros = time[1] .. string.sub('00000' .. time[2], -6)
-  local now = string.sub(micros, 1, -4)
-  return now + 0, now, micros
+  return time[1] * 1000 + math.floor(time[2] / 1000), time
+end
+
+-- precise is the time in microseconds, as text.
+local function precise(time)
+  return time[1] .. string.sub('00000' .. time[2], -6)
 end
 
 -- whole is a number as text. Redis would make it each time that it gets the number, and
@@ -22,14 +24,6 @@ end
 -- request number, token, applied (0 or 1). Redis runs one script at a time, so the
 -- list is in the order of execution.
 local function audit(list, name, nonce, request, token, applied)
-  local _, _, micros = clock()
-  call('RPUSH', list, table.concat({micros, name, nonce, request, token, applied}, ' '))
-end
-
--- parse takes a lease's value apart: "r1 TOKEN NONCE ID". The id stands last
--- and may contain anything; nonces have no spaces. Nothing for a value that
--- somebody else wrote.
-local function parse(value)
-  return string.match(value, '^r1 (%d+) (%S+) (.*)$')
+  call('RPUSH', list, table.concat({precise(call('TIME')), name, nonce, request, token, applied}, ' '))
 end
 

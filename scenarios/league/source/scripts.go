@@ -17,7 +17,7 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "reserved-for-ever", Kind: Script, Breaks: []string{"FailoverBound", "LeaderReturns", handOver, words},
 			What: "release notes the end of a reservation in microseconds: if the heir does not come, nobody else gets the lease for as long as one lasts",
-			File: script("release"), Old: "'reserved', now + reserved)", New: "'reserved', micros + reserved)",
+			File: script("release"), Old: "'reserved', now + reserved)", New: "'reserved', precise(time) + reserved)",
 		}, {
 			Name: "hand-over-garbled", Kind: Script, Breaks: []string{handOver, "FailoverBound", words},
 			What: "release announces a hand-over with the name before the time, which nobody can read",

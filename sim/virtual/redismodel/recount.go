@@ -382,7 +382,9 @@ func renew(c *Call) Reply {
 			c.Publish(c.Args[9], "published "+c.Args[4])
 		}
 	}
-	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+	if len(c.Args) > 4 {
+		auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+	}
 	return truth(held)
 }
 

@@ -246,9 +246,9 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if protect != protectedByReplicas && looked && !s.foreign { // whose connections are not known
 		protect = ""
 	}
-	args, publishes := []any{leaseValue(l, nonce), ttl}, l.Version > 0 && !(l.Shown && looked)
+	args, publishes := []any{leaseValue(l, nonce), ttl, nonce, l.Request}, l.Version > 0 && !(l.Shown && looked)
 	if protect != "" || publishes || s.audit { // else the script looks at none of this
-		args = append(args, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest)
+		args = append(args, strconv.FormatUint(l.Token, 10), protect, longest)
 	}
 	if publishes {
 		args = append(args, l.Version, l.Value, n.channel)

@@ -5,11 +5,10 @@
 -- KEYS[2]  guard     hash, see guard.lua
 -- KEYS[3]  audit     list; absent if there is no audit
 -- ARGV[1]  value     the lease's whole value: id, nonce and token
--- ARGV[2]  ttl       in milliseconds. It is the last one, for what follows costs time
---                    also if it is not used, unless the lease is audited, protected
---                    or published with
+-- ARGV[2]  ttl       in milliseconds
 -- ARGV[3]  nonce     for the audit, as are the next two
--- ARGV[4]  request
+-- ARGV[4]  request   by which renewals differ. It is the last one unless something of
+--                    what follows is needed: each argument costs time
 -- ARGV[5]  token
 -- ARGV[6]  protect   as acquire has it; empty: whether this is the server that
 --                    granted need not be looked at, since nothing has happened to

@@ -67,7 +67,7 @@ func drawScript(t *rapid.T) step {
 		if rapid.Bool().Draw(t, "publishes") {
 			args = append(args, pick(t, []string{"1", "2", "10"}), pick(t, someThings), channel)
 		} else if args[5] == "" && !audited {
-			args = args[:2]
+			args = args[:4]
 		}
 		return step{script: Renew, keys: keys(lease[0], guardKey), args: args}
 	case 6:

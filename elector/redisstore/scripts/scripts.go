@@ -75,7 +75,9 @@ var drain string
 var expiring string
 
 // Acquire takes the lease if nobody holds it.
-func Acquire() string { return shared + lease + history + hints + guard + roster + note + counting + acquire }
+func Acquire() string {
+	return shared + lease + history + hints + guard + roster + note + counting + acquire
+}
 
 // Renew makes the lease last again.
 func Renew() string { return shared + history + hints + guard + published + renew }

@@ -168,6 +168,7 @@ type cost struct {
 }
 
 func calls(ctx context.Context, s *server, e effort) (string, error) {
+	ctx = context.WithoutCancel(ctx) // as an elector's own requests, which nobody calls off
 	list, closeAll, err := callsOf(ctx, s)
 	if closeAll != nil {
 		defer closeAll()

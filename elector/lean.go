@@ -21,8 +21,21 @@ var _ context.Context = (*lean)(nil)
 // Deadline implements context.Context: there is none.
 func (c *lean) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Value implements context.Context: there are none.
-func (c *lean) Value(any) any { return nil }
+// unhurried is the key by which Unhurried knows the contexts of an elector's requests.
+type unhurried struct{}
+
+// Unhurried tells a store that the context is one of an elector's own requests. Each is
+// made on a goroutine that has nothing else to do. So the store may work there, and
+// return at the deadline, even if the context is cancelled before.
+func Unhurried(ctx context.Context) bool { return ctx.Value(unhurried{}) != nil }
+
+// Value implements context.Context.
+func (c *lean) Value(key any) any {
+	if _, ok := key.(unhurried); ok {
+		return c
+	}
+	return nil
+}
 
 // Done implements context.Context.
 func (c *lean) Done() <-chan struct{} {

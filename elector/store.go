@@ -16,7 +16,8 @@ import (
 // still be, or never will be. Electors treat the last as transient.
 //
 // A Store must not retry on its own: only the elector knows how long a request
-// is still worth something.
+// is still worth something. A call ends when its context is done; one whose context is
+// Unhurried may last until its deadline.
 type Store interface {
 	// Acquire takes the lease for a.TTL if nobody holds it and returns a Grant
 	// with a token larger than every token that the election saw before and

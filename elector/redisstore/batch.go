@@ -18,9 +18,10 @@ import (
 const maxBatch = 100
 
 // batcher sends the requests of a store in pipelines. As long as a connection is
-// free, a request is sent at once. Those that come while all connections are busy wait
-// for one, and what waits then goes together. So how many elections a store can bear
-// is a matter of its server, not of the way there.
+// free, a request is sent at once, where that may be by whoever makes it: see straight.
+// Those that come while all connections are busy wait for one, and what waits then goes
+// together. So how many elections a store can bear is a matter of its server, not of the
+// way there.
 //
 // A request is sent once, or never if its caller has given up before. Each caller
 // waits for its own answer, or its own context: that one of them leaves is nothing to
@@ -81,6 +82,9 @@ var (
 
 // do has an order carried out, and waits until it is or ctx is done.
 func (b *batcher) do(ctx context.Context, o order) outcome {
+	if client := b.enter(ctx, &o); client != nil {
+		return b.straight(ctx, client, &o)
+	}
 	c := &call{ctx: ctx, order: o, answered: make(chan struct{})}
 	if err := b.add(c); err != nil {
 		return outcome{err: err}

@@ -101,7 +101,9 @@ func (s *Store) write(ctx context.Context, sc *script, guard string, keys []stri
 	if !s.confirm.any() {
 		return s.run(ctx, sc, keys, args...)
 	}
-	done := s.confirmed(ctx, order{script: sc, keys: keys, args: args, guard: guard, confirm: true})
+	o := sc.order(keys, args)
+	o.guard, o.confirm = guard, true
+	done := s.confirmed(ctx, o)
 	if done.err == nil && took(done.reply) && !s.confirm.met(done.got) {
 		return nil, fmt.Errorf("%w: %s", ErrUnconfirmed, s.confirm.tell(done.got))
 	}
@@ -113,7 +115,7 @@ func (s *Store) confirmed(ctx context.Context, o order) (done outcome) {
 		return s.batches.do(ctx, o)
 	}
 	_, done.err = s.with(ctx, func(c *client) (any, error) {
-		node, err := c.primary(ctx, o.keys[0])
+		node, err := c.primary(ctx, o.guard)
 		if err != nil {
 			return nil, err
 		}

@@ -206,8 +206,8 @@ func (s *Store) newNames(election string) *names {
 // leaseValue is what the lease's key holds while l stands. The scripts build
 // and parse the same: "r1 TOKEN NONCE ID".
 func leaseValue(l elector.Lease, nonce string) string {
-	b := make([]byte, 0, len("r1 ")+20+1+len(nonce)+1+len(l.ID))
-	b = append(b, "r1 "...)
+	var room [128]byte // most have room there
+	b := append(room[:0], "r1 "...)
 	b = strconv.AppendUint(b, l.Token, 10)
 	b = append(b, ' ')
 	b = append(b, nonce...)

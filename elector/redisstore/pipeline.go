@@ -13,8 +13,7 @@ import (
 // a node that takes a slot over executes it only right after ASKING.
 type order struct {
 	script  *script
-	keys    []string
-	args    []any
+	words   []any  // the command, with the script's name
 	confirm bool   // it waits until those have its effect who have to confirm
 	guard   string // its key; with confirm
 	asking  bool
@@ -93,16 +92,11 @@ func queueAll(ctx context.Context, pipe redis.Pipeliner, orders []*order, as nam
 
 // command is the order as a command.
 func (o *order) command(ctx context.Context, text bool) *redis.Cmd {
-	args := make([]any, 0, 3+len(o.keys)+len(o.args))
+	words := o.words
 	if text {
-		args = append(args, "eval", o.script.text, len(o.keys))
-	} else {
-		args = append(args, "evalsha", o.script.sha, len(o.keys))
+		words = append([]any{"eval", o.script.text}, words[2:]...)
 	}
-	for _, key := range o.keys {
-		args = append(args, key)
-	}
-	return redis.NewCmd(ctx, append(args, o.args...)...)
+	return redis.NewCmd(ctx, words...)
 }
 
 // alone has the order carried out as a command of its own.

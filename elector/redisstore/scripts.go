@@ -14,7 +14,17 @@ import (
 // script is a Lua script and the name by which a server knows it.
 type script struct {
 	text string
-	sha  string
+	sha  any // a string
+}
+
+// order is a use of the script with these keys and arguments.
+func (sc *script) order(keys []string, args []any) order {
+	words := make([]any, 0, 3+len(keys)+len(args))
+	words = append(words, "evalsha", sc.sha, len(keys))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	return order{script: sc, words: append(words, args...)}
 }
 
 func newScript(text string) script {
@@ -54,13 +64,13 @@ func newScripts(expire time.Duration) scripts {
 // then gets the whole text within the same ctx.
 func (s *Store) run(ctx context.Context, sc *script, keys []string, args ...any) (any, error) {
 	if !s.clustered() {
-		done := s.batches.do(ctx, order{script: sc, keys: keys, args: args})
+		done := s.batches.do(ctx, sc.order(keys, args))
 		return done.reply, done.err
 	}
 	// Its client repeats commands of a pipeline, and sends single ones to where they
 	// belong.
+	o := sc.order(keys, args)
 	return s.with(ctx, func(c *client) (any, error) {
-		o := order{script: sc, keys: keys, args: args}
 		reply, err := o.alone(ctx, c, false)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			reply, err = o.alone(ctx, c, true)

@@ -246,8 +246,11 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if protect != protectedByReplicas && looked && !s.foreign { // whose connections are not known
 		protect = ""
 	}
-	args := []any{leaseValue(l, nonce), ttl, nonce, l.Request, strconv.FormatUint(l.Token, 10), protect, longest}
-	if l.Version > 0 && !(l.Shown && looked) {
+	args, publishes := []any{leaseValue(l, nonce), ttl, nonce, l.Request}, l.Version > 0 && !(l.Shown && looked)
+	if protect != "" || publishes || s.audit { // else the script looks at none of this
+		args = append(args, strconv.FormatUint(l.Token, 10), protect, longest)
+	}
+	if publishes {
 		args = append(args, l.Version, l.Value, n.channel)
 	}
 	reply, err := s.write(ctx, &s.scripts.renew, n.guard, n.renew, args...)

@@ -45,7 +45,7 @@ func texts() []Mutant {
 	return []Mutant{
 		{
 			Name: "text-renews-any", Where: Text, What: "renew looks whether there is a lease, and not which",
-			Breaks: lease, Subject: reworded("redis.call('GET', lease) == ARGV[1]", "redis.call('GET', lease)", "renew"),
+			Breaks: lease, Subject: reworded("call('GET', lease) == ARGV[1]", "call('GET', lease)", "renew"),
 		}, {
 			Name: "text-releases-any", Where: Text, What: "release takes whatever lease there is for the caller's",
 			Breaks: lease, Subject: reworded("local held = value == ARGV[1]", "local held = value", "release"),
@@ -58,7 +58,7 @@ func texts() []Mutant {
 			Subject: reworded(" + math.floor(time[2] / 1000)", "", "acquire", "renew", "release"),
 		}, {
 			Name: "text-history-misread", Where: Text, What: "the name of the server's history is looked for where it is not: all servers have one of no name",
-			Breaks: lease, Subject: reworded("'master_replid:(%w+)'", "'replid:(%s+)'", "acquire", "renew"),
+			Breaks: lease, Subject: reworded("'master_replid:', 1, true", "'replid: ', 1, true", "acquire", "renew"),
 		}, {
 			Name: "text-quarantine-once", Where: Text, What: "a server that remembers nothing refuses once, and notes now as the end of what it may have forgotten",
 			Breaks: lease, Subject: reworded("'unsure', unsure, 'longest'", "'unsure', now, 'longest'", "acquire"),
@@ -68,21 +68,21 @@ func texts() []Mutant {
 		}, {
 			Name: "text-renews-where-granted", Where: Text, What: "a server that did not grant the lease, or has been restarted since, says yes to a renewal and does nothing",
 			Breaks:  append([]checker.Promise{checker.BeliefWithinLease}, lease...),
-			Subject: reworded("  redis.call('PEXPIREAT', lease, now + ttl)\n", "  if not known or redis.call('HGET', guard, 'history') == known then redis.call('PEXPIREAT', lease, now + ttl) end\n", "renew"),
+			Subject: reworded("  call('PEXPIREAT', lease, ends)\n", "  if not known or call('HGET', guard, 'history') == known then call('PEXPIREAT', lease, ends) end\n", "renew"),
 		}, {
 			Name: "text-end-joined", Where: Text, What: "the end of a granted lease is the time and its length written one after the other, and not their sum",
 			Breaks:  []checker.Promise{checker.LeaderReturns, checker.LeaseLinearizable, checker.FailoverBound},
-			Subject: reworded("hold(guard, value, known, now + ttl, ttl, longest,", "hold(guard, value, known, now .. ttl, ttl, longest,", "acquire"),
+			Subject: reworded("hold(guard, value, known, ends, ttl, ARGV[9],", "hold(guard, value, known, stamp .. ttl, ttl, ARGV[9],", "acquire"),
 		}, {
 			Name: "text-hint-mixed-up", Where: Text, What: "the announcement of a lease that is passed on has its token and its length in the wrong order",
 			Breaks:  append(tokens, checker.LeaseLinearizable, checker.LeaderReturns, checker.FailoverBound),
 			Subject: reworded("{'granted', new, ttl,", "{'granted', ttl, new,", "release"),
 		}, {
 			Name: "text-repair-forgotten", Where: Text, What: "who finds a lease without a time to live leaves it so",
-			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("      redis.call('PEXPIRE', lease, most)\n", "", "acquire"),
+			Breaks: []checker.Promise{checker.LeaderReturns, checker.FailoverBound}, Subject: reworded("      call('PEXPIRE', lease, most)\n", "", "acquire"),
 		}, {
 			Name: "text-release-stays-noted", Where: Text, What: "release ends the lease, and the guard still says that it lasts",
-			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns}, Subject: reworded("if over then redis.call('HSET', guard, 'until', now) end\n", "", "release"),
+			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns}, Subject: reworded("if over then call('HSET', guard, 'until', stamp) end\n", "", "release"),
 		},
 	}
 }

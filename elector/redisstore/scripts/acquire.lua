@@ -2,8 +2,8 @@
 --
 -- KEYS[1]  lease       string with a time to live
 -- KEYS[2]  counter     string, the last token handed out, in decimal
--- KEYS[3]  guard       hash, see shared.lua
--- KEYS[4]  candidates  hash, see shared.lua
+-- KEYS[3]  guard       hash, see guard.lua
+-- KEYS[4]  candidates  hash, see roster.lua
 -- KEYS[5]  terms       list
 -- KEYS[6]  witness     hash, see witnessed; the guard again where there is none
 -- KEYS[7]  audit       list; absent if there is no audit
@@ -38,38 +38,38 @@
 -- Tokens are strings throughout: numbers are exact to 2^53 only here.
 local lease, counter, guard, candidates, terms = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local witness, list = KEYS[6], KEYS[7]
-local id, nonce, ttl, floor, channel, request = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local id, nonce, ttl, channel, request = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local protect, longest = ARGV[7], tonumber(ARGV[9])
-local beacon = ARGV[10] ~= '' and ARGV[10] or '-'
-local micros, now = clock()
+local now, time = clock()
+local stamp = whole(now)
 
 local function refuse(token, holder, remaining, remark, most)
-  audit(list, 'acquire', nonce, request, token, 0)
+  if list then audit(list, 'acquire', nonce, request, token, 0) end
   local listening = waiters(channel)
-  local stands = remark == 0 and token ~= '0' and beacon or '-'
-  redis.pcall('HSET', candidates, id, noted(now, ARGV[3], ARGV[8], ARGV[9]),
-    '', table.concat({now, ARGV[3], ARGV[9], floor, request, stands, nonce, id}, ' '))
+  local stands = remark == 0 and token ~= '0' and ARGV[10] ~= '' and ARGV[10] or '-'
+  try('HSET', candidates, id, noted(stamp, ttl, ARGV[8], ARGV[9]),
+    '', table.concat({stamp, ttl, ARGV[9], ARGV[4], request, stands, nonce, id}, ' '))
   forget(candidates, now, listening)
   if not most then
-    local counted = redis.pcall('HGET', guard, 'longest')
+    local counted = try('HGET', guard, 'longest')
     most = type(counted) == 'string' and tonumber(counted) or 0
   end
   return {0, token, holder, remaining, listening, remark, most}
 end
 
 local function occupied(value, token, holder)
-  local remaining, repaired = redis.call('PTTL', lease), 0
+  local remaining, repaired = call('PTTL', lease), 0
   if remaining < 0 or remaining > longest then
-    local most = tonumber(redis.call('HGET', guard, 'longest'))
+    local most = tonumber(call('HGET', guard, 'longest'))
     if not most and token then -- the holder has said how long
-      local note = redis.pcall('HGET', candidates, holder)
+      local note = try('HGET', candidates, holder)
       local _, _, _, counted = line(type(note) == 'string' and note or '')
       most = counted or remaining
     end
     most = math.max(longest, most or 0)
     if remaining < 0 or remaining > most then
       -- Nobody would get it for long, or ever: give it the time that a lease has.
-      redis.call('PEXPIRE', lease, most)
+      call('PEXPIRE', lease, most)
       remaining, repaired = most, 1
     end
   end
@@ -84,12 +84,12 @@ end
 -- were deleted is not taken for a new one.
 local function witnessed(known)
   if witness == guard or known == '' then return now end
-  local w = redis.call('HMGET', witness, 'history', 'since', 'evicted', 'of ' .. guard)
-  local stats = redis.pcall('INFO', 'stats')
+  local w = call('HMGET', witness, 'history', 'since', 'evicted', 'of ' .. guard)
+  local stats = try('INFO', 'stats')
   local evicted = type(stats) == 'string' and string.match(stats, 'evicted_keys:(%d+)') or 'unknown'
   local since = tonumber(w[2])
   if w[1] ~= known or w[3] ~= evicted or evicted == 'unknown' or not since or since > now then
-    redis.call('HSET', witness, 'history', known, 'since', now, 'evicted', evicted)
+    call('HSET', witness, 'history', known, 'since', now, 'evicted', evicted)
     since = now
   end
   return since, w[4]
@@ -97,19 +97,18 @@ end
 
 -- disagreed is for how long somebody may live who counts on a shorter lease than the
 -- caller's, or has a longer one than the caller counts on, and that one's. Who
--- counts on what the last leader did need not look: whoever does not is refused as
+-- counts on what the last leader did need not ask: whoever does not is refused as
 -- long as that one may live, or is told, and counts on it from then on.
 local function disagreed(counted, lasted, ended, value)
-  if not counted or counted == longest then return 0 end
   local rest, most = 0, counted
   local function clash(theirs, lasts, at)
     if at + 2 * theirs <= now then return end
-    if theirs < ttl then rest = math.max(rest, at + 2 * theirs - now) end
+    if theirs < tonumber(ttl) then rest = math.max(rest, at + 2 * theirs - now) end
     if lasts > longest then rest, most = math.max(rest, 1), math.max(most, lasts) end
   end
   local _, _, holder = parse(value or '')
   if holder ~= id then clash(counted, lasted or counted, ended) end
-  local all = redis.pcall('HGETALL', candidates)
+  local all = try('HGETALL', candidates)
   if type(all) ~= 'table' or all.err then return rest, most end
   for i = 1, #all, 2 do
     local at, lasts, _, theirs = line(all[i + 1])
@@ -125,22 +124,24 @@ end
 -- lasts longer than from the moment on that the witness names. One that does
 -- remember knows when the lease ends.
 local function withheld(known, own)
-  local g = redis.call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed', 'lasts', 'value')
-  local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3] or g[5] or g[7]
+  local g = call('HMGET', guard, 'history', 'until', 'unsure', 'longest', 'to', 'reserved', 'seed')
+  local counted = tonumber(g[4])
+  local last = counted and counted ~= longest and call('HMGET', guard, 'lasts', 'value')
+  local most, besides = math.max(counted or 0, longest), g[3] or g[5] or g[7]
   local unsure, ends, seed = tonumber(g[3]) or 0, not own and tonumber(g[2]) or 0, g[7] == '1'
   if protect ~= '0' then
     if g[1] ~= known then
       local since, forgot = witnessed(known)
       if own or forgot and not g[1] then since = now end
-      unsure, ends, seed, noted = since + most, 0, true, true
-      redis.call('HSET', guard, 'history', known, 'until', 0, 'unsure', unsure, 'longest', most, 'value', '', 'seed', 1)
-      if witness ~= guard then redis.call('HSET', witness, 'of ' .. guard, 1) end
+      unsure, ends, seed, besides = since + most, 0, true, true
+      call('HSET', guard, 'history', known, 'until', 0, 'unsure', unsure, 'longest', most, 'value', '', 'seed', 1)
+      if witness ~= guard then call('HSET', witness, 'of ' .. guard, 1) end
       if unsure > now then return unsure - now, (g[1] or forgot) and 2 or 6 end
     end
     local rest = math.max(unsure, ends) - now
     if rest > most then -- the server's clock went back
       rest = most
-      redis.call('HSET', guard, 'until', math.min(ends, now + rest), 'unsure', math.min(unsure, now + rest))
+      call('HSET', guard, 'until', math.min(ends, now + rest), 'unsure', math.min(unsure, now + rest))
     end
     if rest > 0 then return rest, unsure > ends and 2 or 3 end
   end
@@ -148,17 +149,17 @@ local function withheld(known, own)
   local reserved = (tonumber(g[6]) or 0) - now
   local rest = math.min(reserved, most)
   if g[5] and g[5] ~= id and rest > 0 then
-    if reserved > most then redis.call('HSET', guard, 'reserved', now + most) end -- as above
+    if reserved > most then call('HSET', guard, 'reserved', now + most) end -- as above
     return rest, 4
   end
-  if protect ~= '0' then
-    rest, most = disagreed(tonumber(g[4]), tonumber(g[8]), tonumber(g[2]) or 0, g[9])
+  if last and protect ~= '0' then
+    rest, most = disagreed(counted, tonumber(last[1]), tonumber(g[2]) or 0, last[2])
     if rest > 0 then return rest, 5, most end
   end
-  return 0, 0, seed, noted
+  return 0, 0, seed, besides
 end
 
-local value, own = redis.call('GET', lease), nil
+local value, own = call('GET', lease), nil
 if value then
   local token, held, holder = parse(value)
   if held ~= nonce or holder ~= id then return occupied(value, token, holder) end
@@ -166,22 +167,23 @@ if value then
 end
 local known = history(protect)
 if not known then return replica() end
-local rest, remark, seed, noted = withheld(known, own)
+local rest, remark, seed, besides = withheld(known, own)
 if rest > 0 then return refuse('0', '', rest, remark, remark == 5 and seed) end
+local ends = whole(now + ttl)
 if own then
-  redis.call('PEXPIREAT', lease, now + ttl)
-  redis.call('HSET', guard, 'until', now + ttl)
-  audit(list, 'acquire', nonce, request, own, 1)
+  call('PEXPIREAT', lease, ends)
+  call('HSET', guard, 'until', ends)
+  if list then audit(list, 'acquire', nonce, request, own, 1) end
   return {1, own, waiters(channel)}
 end
-local token, failure = count(counter, protect, micros, floor, seed)
+local token, failure = count(counter, protect, time, ARGV[4], seed)
 if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
-redis.call('SET', lease, value)
-redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-hold(guard, value, known, now + ttl, ttl, longest, ARGV[11] and publication(token, nonce, ARGV[11], ARGV[12]))
-if noted then redis.call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
-heard(candidates, id, now, ARGV[3], ARGV[8], ARGV[9])
-remember(terms, 'b ' .. token .. ' ' .. now .. ' ' .. id)
-audit(list, 'acquire', nonce, request, token, 1)
-return {1, token, announce(channel, 'granted ' .. token .. ' ' .. ARGV[3])}
+call('SET', lease, value)
+call('PEXPIREAT', lease, ends) -- PXAT is of Redis 6.2
+hold(guard, value, known, ends, ttl, ARGV[9], ARGV[11] and publication(token, nonce, ARGV[11], ARGV[12]))
+if besides then call('HDEL', guard, 'unsure', 'seed', 'to', 'reserved') end
+try('HSET', candidates, id, noted(stamp, ttl, ARGV[8], ARGV[9]))
+remember(terms, 'b ' .. token .. ' ' .. stamp .. ' ' .. id)
+if list then audit(list, 'acquire', nonce, request, token, 1) end
+return {1, token, announce(channel, 'granted ' .. token .. ' ' .. ttl)}

@@ -2,13 +2,13 @@
 -- lease last. It changes nothing.
 --
 -- KEYS[1]  candidates  hash
--- KEYS[2]  guard       hash, see shared.lua
+-- KEYS[2]  guard       hash, see guard.lua
 --
 -- Returns {id, milliseconds ago, priority, ...}.
-local out, _, now = {}, clock()
-local g = redis.call('HMGET', KEYS[2], 'value', 'until', 'lasts')
+local out, now = {}, clock()
+local g = call('HMGET', KEYS[2], 'value', 'until', 'lasts')
 local _, _, holder = parse(g[1] or '')
-local all = redis.call('HGETALL', KEYS[1])
+local all = call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   local at, lasts, priority = line(all[i + 1])
   if at and all[i] == holder then at = math.max(at, (tonumber(g[2]) or 0) - (tonumber(g[3]) or 0)) end

@@ -14,24 +14,28 @@ end
 
 -- after is the decimal number that follows n.
 local function after(n)
+  if less(n, '9007199254740991') then return whole(n + 1) end
   local head, nines = string.match(n, '^(%d-)(9*)$')
   return string.sub(head, 1, -2) .. (tonumber(string.sub(head, -1)) or 0) + 1 .. string.rep('0', #nines)
 end
 
 -- count is the next token. Everything that can fail comes before the write.
-local function count(counter, protect, micros, floor, seed)
-  local last = redis.call('GET', counter)
+local function count(counter, protect, time, floor, seed)
+  local last = call('GET', counter)
   if last and not decimal(last) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
   end
-  if protect ~= '0' and (not last or seed) and less(last or '0', micros) then last = micros end
+  if protect ~= '0' and (not last or seed) then
+    local micros = precise(time)
+    if less(last or '0', micros) then last = micros end
+  end
   last = last or '0'
-  if less(last, floor) then last = floor end
-  if not decimal(last) or not less(last, largest) then
+  if less(last, floor) then last = decimal(floor) and floor or largest end
+  if not less(last, largest) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' cannot be counted on: it would overflow')
   end
   local token = after(last)
-  redis.call('SET', counter, token)
+  call('SET', counter, token)
   return token
 end
 

@@ -8,9 +8,9 @@
 -- ARGV[3]  how many lines to return at the most
 local had = tonumber(ARGV[1])
 if had > 0 then
-  if redis.call('LRANGE', KEYS[1], had - 1, had - 1)[1] ~= ARGV[2] then
+  if call('LRANGE', KEYS[1], had - 1, had - 1)[1] ~= ARGV[2] then
     return {}
   end
-  redis.call('LTRIM', KEYS[1], had, -1)
+  call('LTRIM', KEYS[1], had, -1)
 end
-return redis.call('LRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)
+return call('LRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)

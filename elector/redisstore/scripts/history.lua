@@ -5,12 +5,13 @@
 -- Nothing on a replica, which may take writes but does not keep them, and empty
 -- where the user may not ask.
 local function history(protect)
-  local info = redis.pcall('INFO', 'replication')
+  local info = try('INFO', 'replication')
   if type(info) ~= 'string' then return '' end
   if string.find(info, 'role:slave', 1, true) then return end
-  local name = string.match(info, 'master_replid:(%w+)') or ''
+  local _, at = string.find(info, 'master_replid:', 1, true) -- it is far from the begin
+  local name = at and string.match(info, '^%w+', at + 1) or ''
   if protect ~= '2' then return name end
-  local stats = redis.pcall('INFO', 'stats')
+  local stats = try('INFO', 'stats')
   if type(stats) ~= 'string' then return name end
   local full, partial = string.match(stats, 'sync_full:(%d+)'), string.match(stats, 'sync_partial_ok:(%d+)')
   return name .. ' ' .. (full or '') .. ' ' .. (partial or '')

@@ -5,8 +5,8 @@
 -- believes in it any more: it need not be waited for.
 --
 -- KEYS[1]  lease       string with a time to live
--- KEYS[2]  guard       hash, see shared.lua
--- KEYS[3]  candidates  hash, see shared.lua
+-- KEYS[2]  guard       hash, see guard.lua
+-- KEYS[3]  candidates  hash, see roster.lua
 -- KEYS[4]  terms       list
 -- KEYS[5]  counter     string, the last token handed out, in decimal
 -- KEYS[6]  audit       list; absent if there is no audit
@@ -26,11 +26,23 @@
 -- Returns 1 if the lease was ended, else 0.
 local lease, guard, candidates, terms, list = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
 local channel, token, to, reserved, id, protect = ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[12]
-local micros, now = clock()
-local value = redis.call('GET', lease)
+local now, time = clock()
+local stamp = whole(now)
+local value = call('GET', lease)
 local held = value == ARGV[1]
-local g = redis.call('HMGET', guard, 'value', 'until', 'history', 'unsure', 'longest', 'seed', 'reserved')
+local refused = try('HGET', candidates, '')
+local g
+if refused then -- more is looked at, and nothing twice
+  g = call('HMGET', guard, 'value', 'until', 'history', 'unsure', 'longest', 'seed', 'reserved')
+else
+  g = call('HMGET', guard, 'value', 'until')
+end
 local over = g[1] == ARGV[1] and (held or not value and (tonumber(g[2]) or 0) > now)
+
+-- alive notes that the candidate lives.
+local function alive()
+  if ARGV[9] ~= '0' then try('HSET', candidates, id, noted(stamp, ARGV[9], ARGV[10], ARGV[11])) end
+end
 
 -- passed grants the lease to who was refused last, if that is as sure as a grant that
 -- it asks for now: this is the server that granted, it has forgotten nothing that is
@@ -42,39 +54,39 @@ local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   if age < 0 or 4 * age > 3 * ttl or most ~= g[5] or g[6] == '1' then return end
   if (tonumber(g[4]) or 0) > now or (tonumber(g[7]) or 0) > now then return end
   if protect ~= '0' and history(protect) ~= g[3] or waiters(beacon) == 0 then return end
-  local new = count(KEYS[5], protect, micros, floor)
+  local new = count(KEYS[5], protect, time, floor)
   if not new then return end -- who asks is told why
-  local theirs = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next
-  redis.call('SET', lease, theirs)
-  redis.call('PEXPIREAT', lease, now + ttl) -- PXAT is of Redis 6.2
-  hold(guard, theirs, g[3], now + ttl, ttl, most)
-  if g[4] or g[7] then redis.call('HDEL', guard, 'unsure', 'to', 'reserved') end
-  redis.pcall('HDEL', candidates, '')
-  audit(list, 'release', ARGV[3], ARGV[4], token, 1)
-  audit(list, 'acquire', nonce, request, new, 1)
-  remember(terms, 'e ' .. token .. ' ' .. now)
-  remember(terms, 'b ' .. new .. ' ' .. now .. ' ' .. next)
-  if ARGV[9] ~= '0' then heard(candidates, id, now, ARGV[9], ARGV[10], ARGV[11]) end
+  local theirs, ends = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next, whole(now + ttl)
+  call('SET', lease, theirs)
+  call('PEXPIREAT', lease, ends) -- PXAT is of Redis 6.2
+  hold(guard, theirs, g[3], ends, ttl, most)
+  if g[4] or g[7] then call('HDEL', guard, 'unsure', 'to', 'reserved') end
+  try('HDEL', candidates, '')
+  if list then
+    audit(list, 'release', ARGV[3], ARGV[4], token, 1)
+    audit(list, 'acquire', nonce, request, new, 1)
+  end
+  remember(terms, 'e ' .. token .. ' ' .. stamp, 'b ' .. new .. ' ' .. stamp .. ' ' .. next)
+  alive()
   announce(channel, table.concat({'granted', new, ttl, request, nonce, next}, ' '))
   return true
 end
 
 local next
-if held or over then
-  local last = redis.pcall('HGET', candidates, '')
-  local at, ttl, most, floor, request, beacon, nonce, other = refusedLast(type(last) == 'string' and last or '')
+if (held or over) and type(refused) == 'string' then
+  local at, ttl, most, floor, request, beacon, nonce, other = refusedLast(refused)
   if other ~= id then next = other end
-  if next and passed(tonumber(at), tonumber(ttl), most, floor, request, beacon, nonce, next) then return 1 end
+  if next and passed(at, ttl, most, floor, request, beacon, nonce, next) then return 1 end
 end
 
 local applied = held and 1 or 0
-if held then redis.call('DEL', lease) end
-if over then redis.call('HSET', guard, 'until', now) end
-if held and to ~= '' then redis.call('HSET', guard, 'to', to, 'reserved', now + reserved) end
-audit(list, 'release', ARGV[3], ARGV[4], token, applied)
+if held then call('DEL', lease) end
+if over then call('HSET', guard, 'until', stamp) end
+if held and to ~= '' then call('HSET', guard, 'to', to, 'reserved', now + reserved) end
+if list then audit(list, 'release', ARGV[3], ARGV[4], token, applied) end
 if held then
-  remember(terms, 'e ' .. token .. ' ' .. now)
-  if ARGV[9] ~= '0' then heard(candidates, id, now, ARGV[9], ARGV[10], ARGV[11]) end
+  remember(terms, 'e ' .. token .. ' ' .. stamp)
+  alive()
 end
 if held or over then
   if to == '' and next then to, reserved = next, 0 end

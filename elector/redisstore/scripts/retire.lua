@@ -2,22 +2,22 @@
 -- believed in.
 --
 -- KEYS[1]    lease    string with a time to live
--- KEYS[2]    guard    hash, see shared.lua
+-- KEYS[2]    guard    hash, see guard.lua
 -- KEYS[3]    witness  hash, see acquire.lua; the guard again where there is none
 -- KEYS[4..]  the other keys of the election
 --
 -- Returns {} if everything is gone, else {token, id, remaining ms} as leader, token
 -- '0' and no id if nobody holds the lease.
-local value = redis.call('GET', KEYS[1])
+local value = call('GET', KEYS[1])
 if value then
   local token, _, id = parse(value)
-  return {token or '0', id or value, redis.call('PTTL', KEYS[1])}
+  return {token or '0', id or value, call('PTTL', KEYS[1])}
 end
-local g = redis.call('HMGET', KEYS[2], 'until', 'unsure', 'longest')
-local _, now = clock()
+local g = call('HMGET', KEYS[2], 'until', 'unsure', 'longest')
+local now = clock()
 local rest = math.min(math.max(tonumber(g[1]) or 0, tonumber(g[2]) or 0) - now, tonumber(g[3]) or 0)
 if rest > 0 then return {'0', '', rest} end
-redis.call('DEL', unpack(KEYS, 4))
-if KEYS[3] ~= KEYS[2] then redis.call('HDEL', KEYS[3], 'of ' .. KEYS[2]) end
-redis.call('DEL', KEYS[2])
+call('DEL', unpack(KEYS, 4))
+if KEYS[3] ~= KEYS[2] then call('HDEL', KEYS[3], 'of ' .. KEYS[2]) end
+call('DEL', KEYS[2])
 return {}

@@ -17,6 +17,27 @@ var history string
 //go:embed shared.lua
 var shared string
 
+//go:embed lease.lua
+var lease string
+
+//go:embed guard.lua
+var guard string
+
+//go:embed published.lua
+var published string
+
+//go:embed hints.lua
+var hints string
+
+//go:embed roster.lua
+var roster string
+
+//go:embed note.lua
+var note string
+
+//go:embed bid.lua
+var bid string
+
 //go:embed knows.lua
 var knows string
 
@@ -54,34 +75,36 @@ var drain string
 var expiring string
 
 // Acquire takes the lease if nobody holds it.
-func Acquire() string { return history + shared + counting + acquire }
+func Acquire() string {
+	return shared + lease + history + hints + guard + roster + note + counting + acquire
+}
 
 // Renew makes the lease last again.
-func Renew() string { return history + shared + renew }
+func Renew() string { return shared + history + hints + guard + published + renew }
 
 // Release ends the lease, or passes it on.
-func Release() string { return history + shared + counting + release }
+func Release() string { return shared + history + hints + guard + roster + bid + counting + release }
 
 // Withdraw takes a bid back.
-func Withdraw() string { return history + shared + withdraw }
+func Withdraw() string { return shared + lease + bid + withdraw }
 
 // Leader tells who holds the lease.
-func Leader() string { return history + shared + leader }
+func Leader() string { return shared + lease + published + leader }
 
 // Candidates lists who was heard of lately.
-func Candidates() string { return history + shared + candidates }
+func Candidates() string { return shared + lease + note + candidates }
 
 // Retire removes everything of an election.
-func Retire() string { return history + shared + retire }
+func Retire() string { return shared + lease + retire }
 
 // Create notes that an election begins here and now.
-func Create() string { return history + shared + create }
+func Create() string { return shared + history + guard + create }
 
 // Knows tells whether the server still knows what it did when it wrote the guard.
-func Knows() string { return history + knows }
+func Knows() string { return shared + history + knows }
 
 // Drain removes lines of the audit, and returns the oldest others.
-func Drain() string { return history + shared + drain }
+func Drain() string { return shared + drain }
 
 // Expiring is the text with an end: the keys that it got, but for the first, have this
 // time to live when it is done, in whole milliseconds, or half of it at least.

@@ -31,7 +31,7 @@ func bidBugs() []Bug {
 		}, {
 			Name: "bid-with-the-same-token", Kind: Script, Breaks: []string{"TokensIncrease", "LeaseLinearizable", words},
 			What: "a lease that is passed on keeps its token",
-			File: script("release"), Old: "  local new = count(KEYS[5], protect, micros, floor)\n", New: "  local new = token\n",
+			File: script("release"), Old: "  local new = count(KEYS[5], protect, time, floor)\n", New: "  local new = token\n",
 		},
 	}
 }

@@ -39,7 +39,7 @@ func clientBugs() []Bug {
 		}, {
 			Name: "replies-are-failures", Kind: Client, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "a script that the server does not know counts as a broken connection, and is not sent as text",
-			File: "elector/redisstore/pipeline.go", Old: "args = append(args, \"eval\", o.script.text, len(o.keys))", New: "args = append(args, \"evalsha\", o.script.sha, len(o.keys))",
+			File: "elector/redisstore/pipeline.go", Old: "words = append([]any{\"eval\", o.script.text}, words[2:]...)", New: "words = append([]any{}, words...)",
 		},
 	}
 }

@@ -17,7 +17,7 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "reserved-for-ever", Kind: Script, Breaks: []string{"FailoverBound", "LeaderReturns", handOver, words},
 			What: "release notes the end of a reservation in microseconds: if the heir does not come, nobody else gets the lease for as long as one lasts",
-			File: script("release"), Old: "'reserved', now + reserved)", New: "'reserved', clock() + reserved)",
+			File: script("release"), Old: "'reserved', now + reserved)", New: "'reserved', precise(time) + reserved)",
 		}, {
 			Name: "hand-over-garbled", Kind: Script, Breaks: []string{handOver, "FailoverBound", words},
 			What: "release announces a hand-over with the name before the time, which nobody can read",
@@ -29,11 +29,11 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "own-lease-is-longest", Kind: Script, Breaks: []string{"AtMostOneLeader", "LeaseLinearizable", words},
 			What: "a server that may have forgotten a lease waits as long as the asking candidate's would last, although another one's is longer",
-			File: script("acquire"), Old: "local most, noted = math.max(tonumber(g[4]) or 0, longest), g[3]", New: "local most, noted = ttl, g[3]",
+			File: script("acquire"), Old: "local most, besides = math.max(counted or 0, longest), g[3]", New: "local most, besides = tonumber(ttl), g[3]",
 		}, {
 			Name: "candidates-unreadable", Kind: Script, Breaks: []string{handOver, calls},
 			What: "the note that a candidate lives has its priority before its lease, so nobody is found who could be handed over to",
-			File: script("shared"), Old: "now .. ' ' .. ttl .. ' ' .. priority\n", New: "now .. ' ' .. priority .. ' ' .. ttl\n",
+			File: script("roster"), Old: "now .. ' ' .. ttl .. ' ' .. priority\n", New: "now .. ' ' .. priority .. ' ' .. ttl\n",
 		}, {
 			Name: "nonce-is-leader", Kind: Script, Breaks: []string{"LeaseLinearizable", words},
 			What: "leader takes the lease's value apart wrongly, and tells the nonce in place of the candidate",
@@ -41,20 +41,20 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "renewal-adds", Kind: Script, Breaks: []string{"BeliefWithinLease", "LeaseLinearizable", "FailoverBound", words},
 			What: "renew makes the lease last from its old end on and not from now, as long as the server is the one that granted",
-			File: script("renew"), Old: "  redis.call('PEXPIREAT', lease, now + ttl)\n", New: "  redis.call('PEXPIREAT', lease, now + redis.call('PTTL', lease) + ttl)\n",
+			File: script("renew"), Old: "  call('PEXPIREAT', lease, ends)\n", New: "  call('PEXPIREAT', lease, ends + call('PTTL', lease))\n",
 		}, {
 			Name: "run-is-history", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a server is known by its run, so one that was replaced and is promoted again grants as if nothing had been between",
-			File: script("history"), Old: "  local name = string.match(info, 'master_replid:(%w+)') or ''\n",
-			New: "  local name = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''\n",
+			File: script("history"), Old: "  local name = at and string.match(info, '^%w+', at + 1) or ''\n",
+			New: "  local name = string.match(call('INFO', 'server'), 'run_id:(%w+)') or ''\n",
 		}, {
 			Name: "adopted-is-sure", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "who renews is taken to be the only one that leads, so a server that was rewound grants as soon as that one gives the lease back",
-			File: script("renew"), Old: "    redis.call('HSET', guard, 'unsure', now + longest, 'seed', 1)\n", New: "",
+			File: script("renew"), Old: "    call('HSET', guard, 'unsure', now + longest, 'seed', 1)\n", New: "",
 		}, {
 			Name: "attempt-again-anywhere", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "an attempt that was granted is granted again by a server that does not know what happened in between",
-			File: script("acquire"), Old: "local rest, remark, seed, noted = withheld(known, own)", New: "local rest, remark, seed, noted\nif own then rest = 0 else rest, remark, seed, noted = withheld(known) end",
+			File: script("acquire"), Old: "local rest, remark, seed, besides = withheld(known, own)", New: "local rest, remark, seed, besides\nif own then rest = 0 else rest, remark, seed, besides = withheld(known) end",
 		}, {
 			Name: "long-leases-stay", Kind: Script, Breaks: []string{"LeaderReturns", words},
 			What: "a key whose time to live is hours keeps everybody out for hours",

@@ -7,7 +7,7 @@ func valueBugs() []Bug {
 		{
 			Name: "value-of-the-former", Kind: Script, Breaks: []string{calls},
 			What: "a value is told beside whoever leads, and not only in the term in which it was published",
-			File: script("shared"), Old: "if t == token and n == nonce then", New: "if t then",
+			File: script("published"), Old: "if t == token and n == nonce then", New: "if t then",
 		}, {
 			Name: "late-value-wins", Kind: Script, Breaks: []string{calls},
 			What: "a renewal that is late puts back what its leader has published before",

@@ -8,7 +8,7 @@ import (
 )
 
 // The scripts of elector/redisstore, by the names of their files: the text of
-// each, with shared.lua in front, is there, as is what its keys and arguments
+// each, with the functions that it uses in front, is there, as is what its keys and arguments
 // are. The last key, the audit's list, may be left out. The terms, which the
 // scripts note for those who look, and no answer depends on, the ports leave out.
 var (
@@ -94,7 +94,7 @@ func acquire(c *Call) Reply {
 // notPrimary is the answer to who asks a replica for what only a primary can give.
 var notPrimary = Fail("READONLY this server is a replica")
 
-// Knowledge names what the server knows, as history in shared.lua does, and tells
+// Knowledge names what the server knows, as history.lua does, and tells
 // whether it is a primary.
 func (s *Server) Knowledge(protect string) (name string, primary bool) {
 	switch {
@@ -351,7 +351,10 @@ func nextToken(c *Call, counter, protect, floor string, seed bool) (string, Repl
 }
 
 func renew(c *Call) Reply {
-	lease, guard, protect := c.Keys[0], c.Keys[1], c.Args[5]
+	lease, guard, protect := c.Keys[0], c.Keys[1], ""
+	if len(c.Args) > 5 {
+		protect = c.Args[5]
+	}
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	if held {
@@ -379,7 +382,9 @@ func renew(c *Call) Reply {
 			c.Publish(c.Args[9], "published "+c.Args[4])
 		}
 	}
-	auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+	if len(c.Args) > 4 {
+		auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+	}
 	return truth(held)
 }
 

@@ -66,6 +66,8 @@ func drawScript(t *rapid.T) step {
 		args := []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, append(someProtection, "", "")), pick(t, someLongest)}
 		if rapid.Bool().Draw(t, "publishes") {
 			args = append(args, pick(t, []string{"1", "2", "10"}), pick(t, someThings), channel)
+		} else if args[5] == "" && !audited {
+			args = args[:4]
 		}
 		return step{script: Renew, keys: keys(lease[0], guardKey), args: args}
 	case 6:

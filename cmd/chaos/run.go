@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -22,6 +24,8 @@ type runFlags struct {
 	parallel  int
 	asJSON    bool
 	rolling   bool // judged as a chain of histories, which are not kept
+	dryRun    bool // nothing is run
+	sparing   sparing
 	settings  scenarios.Settings
 
 	runs        int // of each scenario in the live world, where the worlds are compared
@@ -94,6 +98,8 @@ more than chance and the limits allow, or there is too little to tell.`,
 	flags.IntVar(&f.runs, "runs", defaultRuns, "with --world both: live runs of each scenario")
 	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultVirtual, "with --world both: virtual runs of each scenario")
 	flags.BoolVar(&f.rolling, "rolling", false, "with --world virtual: judge the run as a chain of histories and keep the first that breaks a promise at the most, for runs of any length; leaders write three times a lease, and candidates ask who leads once")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print each fault with when, on whom, whom it can hurt and how it is undone, and run nothing: nothing is opened, and the Redis of a URL not asked")
+	f.sparing.add(flags)
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }
@@ -112,10 +118,18 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	if f.dryRun {
+		return m.rehearse(f, list, len(names) > 0)
+	}
 	if f.world != virtualWorld {
 		if err := checkPlatform(); err != nil {
 			return err
 		}
+	}
+	wanted := f.parallel
+	demand, err := f.budget(m, list, len(names) > 0)
+	if err != nil {
+		return err
 	}
 	out, err := openOutput(f.out)
 	if err != nil {
@@ -123,32 +137,40 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	}
 	screen := newScreen(m, f.asJSON)
 	defer screen.close()
-	if f.rolling {
-		if list, err = f.inVirtual(m).admissible(list, len(names) > 0, screen); err != nil {
+	there := f.inVirtual(m)
+	if f.world != virtualWorld {
+		if there, err = f.inLive(cmd.Context(), screen); err != nil {
 			return err
 		}
-		return f.roll(cmd.Context(), &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
-	}
-	if f.world == virtualWorld {
-		return f.runIn(cmd.Context(), f.inVirtual(m), list, names, out, screen)
-	}
-	there, err := f.inLive(cmd.Context(), screen)
-	if err != nil {
-		return err
 	}
 	defer func() { _ = there.close() }() // again, in case of a panic
-	if f.world == bothWorlds {
-		return f.compare(cmd.Context(), there, list, names, out, screen)
+	if list, err = there.admissible(list, len(names) > 0, screen); err != nil {
+		return err
 	}
-	return f.runIn(cmd.Context(), there, list, names, out, screen)
+	ctx := cmd.Context()
+	if demand != nil {
+		for _, line := range f.announced(*demand, wanted) {
+			screen.say("%s", line)
+		}
+		var steady live.Steady
+		if ctx, steady, err = there.watch(ctx); err != nil {
+			return err
+		}
+		screen.say("Before the run it answers within %v (p50) and %v (p99); the run stops when answers take longer than %v for %v",
+			steady.P50.Round(time.Microsecond), steady.P99.Round(time.Microsecond), steady.Limit.Round(time.Microsecond), f.sparing.limits.After)
+	}
+	switch {
+	case f.rolling:
+		return f.roll(ctx, &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
+	case f.world == bothWorlds:
+		return f.compare(ctx, there, list, names, out, screen)
+	default:
+		return f.runIn(ctx, there, list, names, out, screen)
+	}
 }
 
 // runIn runs the scenarios in one world, and reports.
 func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Scenario, names []string, out *output, screen *screen) error {
-	list, err := world.admissible(list, len(names) > 0, screen)
-	if err != nil {
-		return err
-	}
 	screen.begin(world, f.settings, list, f.parallel, out.dir)
 	var writing error
 	outcomes := scenarios.Runner{
@@ -161,7 +183,7 @@ func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Sce
 	}.Run(ctx, list, f.settings)
 	out.order(list)
 	closing := world.close()
-	err = errors.Join(ctx.Err(), scenarios.Err(outcomes), writing, out.finish(), closing)
+	err := errors.Join(live.Harmed(ctx), ctx.Err(), scenarios.Err(outcomes), writing, out.finish(), closing)
 	if len(out.reports) > 0 || err == nil {
 		if err := screen.end(out, *f, names); err != nil {
 			return err

@@ -100,6 +100,9 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	if f.redis == "" && f.world != virtualWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
+	if err := f.checkSparing(cmd.Flags().Changed); err != nil {
+		return nil, err
+	}
 	if !cmd.Flags().Changed("seed") {
 		f.settings.Seed = rand.Uint64N(1 << 32)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
@@ -24,14 +25,17 @@ type place struct {
 	several   bool         // its store can be several servers
 	subject   subject      // under test
 	close     func() error // may be called again
-	logs      func(*output) func(scenario string) (string, error)
+
+	// watch has the run end before it hurts others who use the store; nil: nobody does.
+	watch func(context.Context) (context.Context, live.Steady, error)
+	logs  func(*output) func(scenario string) (string, error)
 }
 
 // inLive opens the live world.
 func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	session, err := live.Open(ctx, live.Options{
 		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
-		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres,
+		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres, Limits: f.sparing.limits,
 	})
 	if err != nil {
 		return nil, err
@@ -39,7 +43,7 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
+		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
 		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
@@ -80,30 +84,45 @@ func checkPlatform() error {
 	return misuse.Of(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
 }
 
-// admissible leaves out the scenarios that the place cannot carry out. Asked
-// for by name, they are refused.
+// leftOut are scenarios that are not run, and why.
+type leftOut struct {
+	Why       string   `json:"why"`
+	Scenarios []string `json:"scenarios"`
+}
+
+func (l leftOut) String() string {
+	return fmt.Sprintf("Left out: what %s (%s)", l.Why, strings.Join(l.Scenarios, ", "))
+}
+
+// admissible leaves out the scenarios that the place cannot carry out, and says
+// so. Asked for by name, they are refused.
 func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen) ([]scenarios.Scenario, error) {
-	var admitted []scenarios.Scenario
-	left := map[string][]string{} // by why
-	var whys []string
+	admitted, left, err := p.split(list, named)
+	for _, l := range left {
+		screen.say("%v", l)
+	}
+	return admitted, err
+}
+
+// split divides the scenarios into those that the place can carry out and those
+// that it cannot. Asked for by name, these are refused.
+func (p *place) split(list []scenarios.Scenario, named bool) (admitted []scenarios.Scenario, left []leftOut, err error) {
 	for _, s := range list {
 		why, mend := p.lacks(s)
-		switch {
-		case why == "":
+		if why == "" {
 			admitted = append(admitted, s)
-		case named:
-			return nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
-		default:
-			if left[why] == nil {
-				whys = append(whys, why)
-			}
-			left[why] = append(left[why], s.Name)
+			continue
 		}
+		if named {
+			return nil, nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
+		}
+		i := slices.IndexFunc(left, func(l leftOut) bool { return l.Why == why })
+		if i < 0 {
+			i, left = len(left), append(left, leftOut{Why: why})
+		}
+		left[i].Scenarios = append(left[i].Scenarios, s.Name)
 	}
-	for _, why := range whys {
-		screen.say("Left out: what %s (%s)", why, strings.Join(left[why], ", "))
-	}
-	return admitted, nil
+	return admitted, left, nil
 }
 
 // lacks says why the place cannot carry out a scenario, if it cannot, and what

@@ -25,6 +25,10 @@ const (
 	// leftoverScan is up to how many keys a server may hold for which it is searched
 	// for keys that no command named: ten calls.
 	leftoverScan = 10_000
+	// removalTime is for how long a server that others use is asked to remove them, and
+	// leftoverAgain after how long it is asked again.
+	removalTime   = 15 * time.Second
+	leftoverAgain = 100 * time.Millisecond
 )
 
 // leftovers are the keys of a run in one server. Nothing of a run may stay there, even
@@ -111,10 +115,23 @@ func (l *leftovers) expire(ctx context.Context) {
 }
 
 // remove deletes the keys. Those that only scripts of others name are searched for in
-// a server that is small, or the run's own.
-func (l *leftovers) remove(ctx context.Context, search bool) error {
-	ctx, cancel := context.WithTimeout(ctx, actTime)
+// a server that is small, or the run's own. A server that does not answer is asked again
+// for as long as patience lasts: one that others use may be held up by them.
+func (l *leftovers) remove(ctx context.Context, search bool, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	for {
+		err := l.removeNow(ctx, search)
+		var told redis.Error
+		if err == nil || errors.As(err, &told) || !stage.Sleep(ctx, leftoverAgain) {
+			return err
+		}
+	}
+}
+
+// removeNow deletes each key twice: a request of a candidate that has been ended may
+// have lain in the server when the first order came, and be carried out after it.
+func (l *leftovers) removeNow(ctx context.Context, search bool) error {
 	var errs []error
 	if search {
 		if n, err := l.direct.DBSize(ctx).Result(); err == nil && n <= leftoverScan {
@@ -125,14 +142,34 @@ func (l *leftovers) remove(ctx context.Context, search bool) error {
 			errs = append(errs, found.Err())
 		}
 	}
-	for _, key := range l.names() {
-		if err := l.direct.Del(ctx, key).Err(); err != nil {
-			errs = append(errs, fmt.Errorf("live: delete the run's key %s: %w; delete what begins with %s by hand: chaos clean", key, err, l.prefix))
-			break
+	names := l.names()
+	for range 2 {
+		_, err := l.direct.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, key := range names {
+				p.Del(ctx, key)
+			}
+			return nil
+		})
+		if err != nil && len(names) > 0 {
+			return errors.Join(append(errs, &LeftoverError{Prefix: l.prefix, Err: err})...)
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// LeftoverError says that keys of a run could not be removed. They end by themselves
+// within two minutes in a server that others use.
+type LeftoverError struct {
+	Prefix string // what they begin with
+	Err    error
+}
+
+func (e *LeftoverError) Error() string {
+	return fmt.Sprintf("live: the keys that begin with %s could not be removed: %v; they end by themselves within %v, or remove them by \"chaos clean\"", e.Prefix, e.Err, leftoverTime)
+}
+
+// Unwrap returns the cause.
+func (e *LeftoverError) Unwrap() error { return e.Err }
 
 // globEscaper escapes what is special in a pattern of SCAN.
 var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

@@ -31,6 +31,8 @@ const (
 	// clockError bounds how far the stamps of two processes can be apart: they
 	// read one clock, and a stamp is taken within microseconds of its moment.
 	clockError = 200 * time.Microsecond
+	// drainShare is the part of a lease after which what the store noted is fetched.
+	drainShare = 4
 )
 
 // Progress is what a run tells while it goes on.
@@ -218,6 +220,7 @@ func (r *run) environment(node string, to way, addr string, epoch time.Duration)
 func (r *run) live(ctx context.Context) error {
 	defer r.end()
 	defer r.expireKeys(ctx)()
+	defer r.session.watching().follow(r.recorder)()
 	if err := r.start(ctx); err != nil {
 		return err
 	}
@@ -239,6 +242,9 @@ func (r *run) live(ctx context.Context) error {
 		},
 	}
 	err := d.Drive(ctx, r.plan.Schedule)
+	if harm := Harmed(ctx); harm != nil {
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: "stopped early: " + harm.Error()})
+	}
 	r.recorder.Stamp(history.Event{Kind: history.Healed})
 	r.tell("healed")
 	if err == nil {
@@ -251,7 +257,7 @@ func (r *run) live(ctx context.Context) error {
 func (r *run) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
-	watchers.Go(func() { r.world.audit.watch(ctx, r.plan.Timings.Lease/4) })
+	watchers.Go(func() { r.world.audit.watch(ctx, r.plan.Timings.Lease/drainShare) })
 	watchers.Go(func() { r.stalls.watchSelf(ctx, r.plan.NodeNames()) })
 	watchers.Go(func() { measureSelf(ctx, r.recorder) })
 	var clients []*redis.Client
@@ -395,7 +401,11 @@ func (r *run) deleteKeys() error {
 	}
 	var errs []error
 	for _, p := range r.world.parts {
-		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() || r.taps != nil))
+		patience := actTime
+		if !p.server.Private() {
+			patience = removalTime
+		}
+		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() || r.taps != nil, patience))
 	}
 	return errors.Join(errs...)
 }

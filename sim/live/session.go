@@ -44,6 +44,9 @@ type Options struct {
 	// that does is read from the wire, as with a command.
 	Self []string
 
+	// Limits are for Watch; zero: DefaultLimits.
+	Limits Limits
+
 	_ struct{}
 }
 
@@ -62,6 +65,8 @@ type Session struct {
 	idle []redisserver.Server // private servers between two runs
 	all  []redisserver.Server
 	rows *topology.Postgres // nil until a subject wants it
+
+	probe *probe // nil: nobody watches over the Redis
 }
 
 // Main does the work of those processes that the session makes of this
@@ -121,6 +126,13 @@ func (s *Session) Forgetful() (forgetful bool, why string) {
 	return server != nil, why
 }
 
+// watching is what watches over the Redis, nil if nothing does.
+func (s *Session) watching() *probe {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.probe
+}
+
 // first is the Redis that Open started. Runs may be borrowing others meanwhile.
 func (s *Session) first() redisserver.Server {
 	s.mu.Lock()
@@ -130,6 +142,9 @@ func (s *Session) first() redisserver.Server {
 
 // Close ends everything that the session started.
 func (s *Session) Close() error {
+	if p := s.watching(); p != nil {
+		p.stop()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

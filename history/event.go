@@ -225,6 +225,9 @@ type Probe struct {
 	P99   time.Duration `json:"p99_ns,omitempty"`
 	Limit time.Duration `json:"limit_ns,omitempty"`
 
+	// Stopped says that the run ended for what was seen: the note's Text tells it.
+	Stopped bool `json:"stopped,omitempty"`
+
 	_ struct{}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -19,7 +20,7 @@ import (
 
 // What a run may ask of a Redis on another machine, unless a flag says otherwise.
 const (
-	defaultConnections = 100
+	defaultConnections = 150
 	defaultOps         = 1500
 )
 
@@ -188,6 +189,23 @@ func (f *runFlags) announced(d live.Demand, wanted int) []string {
 		lines = append(lines, "That is what this project's elector would ask for: what --exec asks for nobody knows")
 	}
 	return lines
+}
+
+// watch has the run end before it hurts others, and says when that would be, and that
+// it is so.
+func (f *runFlags) watch(ctx context.Context, there *place, screen *screen) (context.Context, error) {
+	ctx, steady, err := there.watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	screen.say("It answers within %v (p50) and %v (p99); the run stops when answers take longer than %v for %v",
+		steady.P50.Round(time.Microsecond), steady.P99.Round(time.Microsecond), steady.Limit.Round(time.Microsecond), f.sparing.limits.After)
+	context.AfterFunc(ctx, func() {
+		if live.Harmed(ctx) != nil {
+			screen.say("Stopping, to spare the Redis: healing, and removing the run's keys")
+		}
+	})
+	return ctx, nil
 }
 
 // harmed tells of an error that the run ended to spare the Redis, and whether its keys

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -152,12 +151,9 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 		for _, line := range f.announced(*demand, wanted) {
 			screen.say("%s", line)
 		}
-		var steady live.Steady
-		if ctx, steady, err = there.watch(ctx); err != nil {
+		if ctx, err = f.watch(ctx, there, screen); err != nil {
 			return err
 		}
-		screen.say("Before the run it answers within %v (p50) and %v (p99); the run stops when answers take longer than %v for %v",
-			steady.P50.Round(time.Microsecond), steady.P99.Round(time.Microsecond), steady.Limit.Round(time.Microsecond), f.sparing.limits.After)
 	}
 	switch {
 	case f.rolling:

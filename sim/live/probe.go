@@ -52,6 +52,8 @@ type probe struct {
 	client *redis.Client
 	stop   func()
 
+	stalled atomic.Int64 // nanoseconds in which this process was held up
+
 	mu   sync.Mutex
 	runs []*history.Recorder // that are told
 }
@@ -87,7 +89,6 @@ func (s *Session) Watch(ctx context.Context) (context.Context, Steady, error) {
 	p.stop = func() {
 		stop()
 		watching.Wait()
-		harm(nil)
 		_ = p.client.Close() // nothing is under way
 	}
 	s.mu.Lock()
@@ -98,76 +99,93 @@ func (s *Session) Watch(ctx context.Context) (context.Context, Steady, error) {
 
 // measure asks as often as it takes to know how the server answers.
 func (p *probe) measure(ctx context.Context, limits Limits, addr string) (Steady, error) {
+	defer p.lookAfterItself(ctx)()
 	var took []time.Duration
-	for len(took) <= steadyAnswers {
-		began := protocol.Monotonic()
-		asking, cancel := context.WithTimeout(ctx, limits.After)
-		err := p.client.Ping(asking).Err()
-		cancel()
+	for asked := 0; asked < 3*steadyAnswers && len(took) < steadyAnswers; asked++ {
+		a := p.ask(ctx, limits.After)
 		if ctx.Err() != nil {
 			return Steady{}, ctx.Err()
 		}
-		if err != nil {
+		if a.err != nil {
 			return Steady{}, &redisserver.Error{
-				Kind: redisserver.Unreachable, Err: err,
-				Text: fmt.Sprintf("redis at %s does not answer every PING as it is (%s): wait until it does", addr, plainly(err)),
+				Kind: redisserver.Unreachable, Err: a.err,
+				Text: fmt.Sprintf("redis at %s does not answer every PING before the run (%v): wait until it does", addr, a.err),
 			}
 		}
-		took = append(took, protocol.Monotonic()-began)
+		if asked > 0 && a.held == 0 { // the first one has connected
+			took = append(took, a.took)
+		}
 		if !stage.Sleep(ctx, steadyEvery) {
 			return Steady{}, ctx.Err()
 		}
 	}
-	return limits.steadyOf(took[1:]), nil // the first one has connected
+	if len(took) == 0 {
+		return Steady{}, errors.New("live: this machine is too busy to tell how the Redis answers: it held up this program all the time")
+	}
+	return limits.steadyOf(took), nil
 }
 
 // watch asks until ctx is done, tells the runs, and calls harm once if the server has
 // become worse than it may.
 func (p *probe) watch(ctx context.Context, harm context.CancelCauseFunc) {
-	var stalled atomic.Int64
-	var watchers sync.WaitGroup
-	defer watchers.Wait()
-	watchers.Go(func() {
-		protocol.Stalls(ctx, ownStall, func(lasted time.Duration) { stalled.Add(int64(lasted)) })
-	})
+	defer p.lookAfterItself(ctx)()
 	patience := max(p.steady.Limit, p.vigil.limits.After)
 	for stage.Sleep(ctx, probeEvery) {
-		before, began := stalled.Load(), protocol.Monotonic()
-		asking, cancel := context.WithTimeout(ctx, patience)
-		err := p.client.Ping(asking).Err()
-		cancel()
-		now := protocol.Monotonic()
-		took := now - began
-		if took > p.steady.Limit { // until whoever looks for stalls has seen this one, too
-			stage.Sleep(ctx, 2*protocol.StallPeriod)
-		}
+		a := p.ask(ctx, patience)
 		if ctx.Err() != nil {
 			return
 		}
-		took = max(took-time.Duration(stalled.Load()-before), 0)
-		if err != nil {
-			err = errors.New(plainly(err))
+		if a.took > p.steady.Limit {
+			a.took = max(a.took-a.held, 0) // the rest was this process's own time
 		}
-		p.tell(took, err)
-		if why := p.vigil.see(now, took, err); why != "" {
+		p.tell(a)
+		if why := p.vigil.see(protocol.Monotonic(), a.took, a.err); why != "" {
 			harm(&HarmError{Why: why})
 		}
 	}
 }
 
-// plainly is what a client's error says, without the words of the client.
-func plainly(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "i/o timeout") {
-		return "time-out"
+// answer is what came of asking once.
+type answer struct {
+	took time.Duration
+	held time.Duration // of that this process was held up
+	err  error
+}
+
+// ask asks once. What looks for stalls of this process has to see those that lie in it.
+func (p *probe) ask(ctx context.Context, patience time.Duration) (a answer) {
+	before, began := p.stalled.Load(), protocol.Monotonic()
+	asking, cancel := context.WithTimeout(ctx, patience)
+	a.err = p.client.Ping(asking).Err()
+	cancel()
+	a.took = protocol.Monotonic() - began
+	if a.took > ownStall {
+		stage.Sleep(ctx, 2*protocol.StallPeriod)
 	}
-	return err.Error()
+	a.held = time.Duration(p.stalled.Load() - before)
+	switch {
+	case a.err == nil:
+	case errors.Is(a.err, context.DeadlineExceeded), strings.Contains(a.err.Error(), "i/o timeout"):
+		a.err = errors.New("time-out")
+	}
+	return a
+}
+
+// lookAfterItself notes when this process is held up, until stop is called.
+func (p *probe) lookAfterItself(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		protocol.Stalls(ctx, ownStall, func(lasted time.Duration) { p.stalled.Add(int64(lasted)) })
+	})
+	return func() { cancel(); looking.Wait() }
 }
 
 // tell notes in the histories of the runs what was seen.
-func (p *probe) tell(took time.Duration, err error) {
-	seen := &history.Probe{Latency: took}
-	if err != nil {
-		seen.Error = err.Error()
+func (p *probe) tell(a answer) {
+	seen := &history.Probe{Latency: a.took}
+	if a.err != nil {
+		seen.Error = a.err.Error()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

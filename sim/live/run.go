@@ -243,7 +243,7 @@ func (r *run) live(ctx context.Context) error {
 	}
 	err := d.Drive(ctx, r.plan.Schedule)
 	if harm := Harmed(ctx); harm != nil {
-		r.recorder.Stamp(history.Event{Kind: history.Note, Text: "stopped early: " + harm.Error()})
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: harm.Error(), Probe: &history.Probe{Stopped: true}})
 	}
 	r.recorder.Stamp(history.Event{Kind: history.Healed})
 	r.tell("healed")

@@ -21,7 +21,7 @@ import (
 // What a run may ask of a Redis on another machine, unless a flag says otherwise.
 const (
 	defaultConnections = 150
-	defaultOps         = 1500
+	defaultOps         = 2000
 )
 
 // sparing are the flags about a Redis that others use: what a run may ask of it, and

@@ -77,7 +77,7 @@ func startLockedRedis(t *testing.T) (authority, address string) {
 		"port 0", "tls-port " + port, "bind 127.0.0.1", "save \"\"", "dir " + dir, "tls-auth-clients no",
 		"tls-cert-file " + authority, "tls-key-file " + write("key.pem", "PRIVATE KEY", key), "tls-ca-cert-file " + authority,
 		"user default on >" + secret + "-admin ~* &* +@all",
-		"user tester on >" + secret + " ~mine:* &mine:* -@all +@connection +@read +@write +@scripting +@pubsub +time +ping +info",
+		"user tester on >" + secret + " " + stagingRule,
 	}
 	if err := os.WriteFile(settings, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)

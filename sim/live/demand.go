@@ -25,11 +25,11 @@ const (
 	askedByAttempt = 16 // to acquire a lease that another one holds, once a lease
 	askedByDrain   = 6  // of what the store noted
 	askedByLoad    = 2  // the harness's look at the server's load
-	askedByConnect = 8  // the greetings of a candidate's connections, and what they listen to
+	askedByConnect = 20 // the greetings of a candidate's connections, and what they listen to
 
-	connectionsOfCandidate = 3 // while it starts; later one for commands, and one for announcements
-	connectionsAfterFault  = 2 // more, of a candidate whose old connections hang
-	connectionsOfHarness   = 9 // its own clients, and proofs that a fault is on or off
+	connectionsOfCandidate = 5 // the most that its pool opens, and one for announcements; mostly it is two
+	connectionsAfterFault  = 1 // more, of a candidate whose old connections hang
+	connectionsOfHarness   = 6 // its own clients, and proofs that a fault is on or off
 	connectionsOfProbe     = 1
 
 	keysOfElection = 7

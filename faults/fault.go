@@ -34,6 +34,7 @@ type Fault interface {
 type Effect struct {
 	Summary string        // one line for lists
 	Store   bool          // hits the store itself: only for a store that is private to the run
+	Client  bool          // hits the store, and a client of the server can do it: not only who owns its process
 	Older   bool          // makes the store older than it was: only for one whose file, or replica, the world can get at
 	Divides bool          // it hits the store, but its targets are candidates: those on one side of it
 	Servers bool          // it hits the store, and its targets may be some of several servers: see StoreNode

@@ -28,7 +28,7 @@ func (KeyDeleted) Heal(context.Context, World, []string) (string, error) { retur
 
 // Effect implements Fault.
 func (KeyDeleted) Effect() Effect {
-	return Effect{Summary: "the lease's key is deleted from the store", Store: true, Void: true, Instant: true}
+	return Effect{Summary: "the lease's key is deleted from the store", Store: true, Client: true, Void: true, Instant: true}
 }
 
 // Stranger is what KeyOverwritten writes: a value that no elector made.
@@ -56,7 +56,7 @@ func (KeyOverwritten) Heal(context.Context, World, []string) (string, error) { r
 func (KeyOverwritten) Effect() Effect {
 	return Effect{
 		Summary: "the lease's key is overwritten with a stranger's value that has no time to live",
-		Store:   true, Void: true, Shorten: -endless, Instant: true,
+		Store:   true, Client: true, Void: true, Shorten: -endless, Instant: true,
 	}
 }
 
@@ -80,7 +80,7 @@ func (TTLRemoved) Heal(context.Context, World, []string) (string, error) { retur
 
 // Effect implements Fault.
 func (TTLRemoved) Effect() Effect {
-	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Store: true, Shorten: -endless, Instant: true}
+	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Store: true, Client: true, Shorten: -endless, Instant: true}
 }
 
 // CounterDeleted deletes the counters of tokens, as eviction does: they are
@@ -103,5 +103,5 @@ func (CounterDeleted) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (CounterDeleted) Effect() Effect {
-	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Store: true, Instant: true}
+	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Store: true, Client: true, Instant: true}
 }

@@ -99,7 +99,7 @@ func (StoreClockJump) Heal(context.Context, World, []string) (string, error) { r
 func (j StoreClockJump) Effect() Effect {
 	return Effect{
 		Summary: "the store's clock jumps: every lease loses so much of its time to live at once, or gains it if the jump is back",
-		Store:   true, Shorten: j.By, Instant: true, Skews: true,
+		Store:   true, Client: true, Shorten: j.By, Instant: true, Skews: true,
 	}
 }
 
@@ -122,5 +122,5 @@ func (ScriptsFlushed) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (ScriptsFlushed) Effect() Effect {
-	return Effect{Summary: "the store forgets its cached scripts", Store: true, Instant: true}
+	return Effect{Summary: "the store forgets its cached scripts", Store: true, Client: true, Instant: true}
 }

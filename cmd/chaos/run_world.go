@@ -20,6 +20,7 @@ type place struct {
 	name      string
 	says      string       // what there is to say about it before the first run
 	private   bool         // faults may hit its store
+	owned     bool         // faults may hit its store as far as a client can, and others share it
 	forgetful bool         // its store can be set back to what it was
 	several   bool         // its store can be several servers
 	subject   subject      // under test
@@ -27,11 +28,11 @@ type place struct {
 	logs      func(*output) func(scenario string) (string, error)
 }
 
-// inLive opens the live world.
-func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
+// inLive opens the live world for runs that open so many connections to the store.
+func (f *runFlags) inLive(ctx context.Context, screen *screen, connections int) (*place, error) {
 	session, err := live.Open(ctx, live.Options{
 		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
-		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres,
+		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres, Connections: connections, Own: f.own,
 	})
 	if err != nil {
 		return nil, err
@@ -39,10 +40,21 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
-		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
+		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), owned: session.Owned(), forgetful: forgetful, several: session.Private(), close: session.Close,
+		says: strings.Join(append([]string{fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why))}, session.Notes()...), "\n"),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
+}
+
+// connections is how many connections runs of the list open to one server at the most.
+func connections(list []scenarios.Scenario, set scenarios.Settings, parallel int) int {
+	nodes := 0
+	for _, s := range list {
+		if plan, err := s.Plan(set); err == nil {
+			nodes = max(nodes, plan.Nodes)
+		}
+	}
+	return live.Connections(nodes, min(parallel, len(list)))
 }
 
 // inVirtual is the virtual world with these electors beside "recount": nothing
@@ -90,6 +102,7 @@ func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen
 		why, mend := p.lacks(s)
 		switch {
 		case why == "":
+			s.Alone = s.Alone || p.owned && s.NeedsPrivateStore() // the others would feel it
 			admitted = append(admitted, s)
 		case named:
 			return nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
@@ -115,8 +128,12 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	switch {
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
+	case s.NeedsPrivateStore() && p.owned && !s.NeedsServerProcess():
+		return "", ""
+	case s.NeedsServerProcess() && p.owned:
+		return "hits the server's process, which no client can", "use --redis process, docker or embedded for it, or --world virtual"
 	case s.NeedsPrivateStore() && !p.private:
-		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, or --world virtual"
+		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, --world virtual, or if nobody would miss the server's data --own-this-redis"
 	case s.NeedsForgetfulStore() && !p.forgetful:
 		return "sets the store back, and only a private redis-server can be", "use --redis process for it, or --world virtual"
 	default:

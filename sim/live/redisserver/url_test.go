@@ -107,7 +107,7 @@ func locked(t *testing.T) (addr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for {
-		line, err := answer(ctx, addr)
+		line, err := answer(ctx, addr, nil)
 		if err == nil && strings.HasPrefix(line, "-NOAUTH") {
 			return addr
 		}
@@ -255,7 +255,7 @@ func TestDockerMissing(t *testing.T) {
 	wantError(t, err, Missing, "set "+ImageVariable+" to an image that is already here")
 
 	_, err = Open(t.Context(), "docker", Options{Timeout: time.Nanosecond}) // as if it did not answer
-	wantError(t, err, Missing, "Docker does not answer; start its daemon")
+	wantError(t, err, Missing, "does not answer as Docker; start its daemon")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err = Open(stopped, "docker", Options{}); !errors.Is(err, context.Canceled) {

@@ -108,7 +108,7 @@ func (i *inspector) marked(ctx context.Context, name string) error {
 		return nil
 	}
 	host, port, _ := net.SplitHostPort(i.addr)
-	return i.unsuitable("is not marked as yours to disturb; if nobody would miss a key of its database %d, set the mark for a day: redis-cli -h %s -p %s -n %d SET %s %s EX 86400",
+	return i.unsuitable("is not marked as yours to disturb; if nobody would miss a key of its database %d, set the mark, which holds until the server is started again: redis-cli -h %s -p %s -n %d SET %s %s",
 		i.db, host, port, i.db, quoted(key), name)
 }
 

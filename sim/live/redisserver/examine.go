@@ -66,7 +66,7 @@ func examineTLS(ctx context.Context, o *redis.Options) error {
 	case speaksHTTP(line):
 		return isHTTP(o.Addr)
 	case err == nil, alerted(err):
-		return nil // the login says the rest
+		return farewell(o, line) // the login says the rest
 	}
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -99,7 +99,7 @@ func examinePlain(ctx context.Context, o *redis.Options) error {
 	defer cancel()
 	line, err := answer(step, o.Addr, nil)
 	if err == nil && speaksRedis(line) {
-		return nil
+		return farewell(o, line)
 	}
 	step, cancel = shorter(ctx)
 	defer cancel()
@@ -111,10 +111,19 @@ func examinePlain(ctx context.Context, o *redis.Options) error {
 		return isHTTP(o.Addr)
 	case tlsErr == nil && speaksRedis(secured), alerted(tlsErr):
 		return &Error{Kind: TLSMismatch, Text: fmt.Sprintf("redis at %s speaks TLS; use rediss:// instead of redis://", o.Addr)}
-	case err != nil && errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return unreachable(o.Addr, "it accepts connections but does not answer", err)
 	}
 	return unreachable(o.Addr, "what listens there is not a Redis", err)
+}
+
+// farewell is the error of a server that says why before it closes the connection: a
+// client that greets takes it for the answer to its greeting.
+func farewell(o *redis.Options, line string) error {
+	if strings.HasPrefix(line, "-DENIED") || strings.Contains(line, "max number of clients") {
+		return refusal(o, errors.New(strings.TrimPrefix(line, "-")))
+	}
+	return nil
 }
 
 // speaksRedis knows the two kinds of answer to PING.
@@ -140,17 +149,20 @@ func alerted(err error) bool {
 func examineLogin(ctx context.Context, o *redis.Options) error {
 	client := redis.NewClient(o)
 	defer func() { _ = client.Close() }() // nothing is under way
-	for {
+	for loading := false; ; {
 		err := client.Ping(ctx).Err()
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if !strings.HasPrefix(err.Error(), "LOADING") {
+		case strings.HasPrefix(err.Error(), "LOADING"):
+			loading = true
+		case loading && ctx.Err() != nil:
+			return unreachable(o.Addr, "it is still loading its data", err)
+		default:
 			return refusal(o, err)
 		}
 		select {
 		case <-ctx.Done():
-			return unreachable(o.Addr, "it is still loading its data", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -161,6 +173,8 @@ func refusal(o *redis.Options, err error) error {
 	text := err.Error()
 	credentials := func(text string) error { return &Error{Kind: Credentials, Text: text} }
 	switch {
+	case strings.HasPrefix(text, "DENIED"): // first: it speaks of passwords, too
+		return credentials(fmt.Sprintf("redis at %s is in protected mode; give it a password, or connect from its own machine", o.Addr))
 	case strings.Contains(text, "NOAUTH"):
 		return credentials(fmt.Sprintf("redis at %s wants a password; put it into the URL: redis://user:password@%s", o.Addr, o.Addr))
 	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "invalid password"):
@@ -184,8 +198,6 @@ func refusal(o *redis.Options, err error) error {
 		return &Error{Kind: Unsuitable, Text: fmt.Sprintf("redis at %s is a replica whose primary is away; give the primary", o.Addr)}
 	case strings.HasPrefix(text, "BUSY"):
 		return &Error{Kind: Unsuitable, Text: fmt.Sprintf("redis at %s is busy with a script that does not end; wait, or SCRIPT KILL there", o.Addr)}
-	case strings.HasPrefix(text, "DENIED"):
-		return credentials(fmt.Sprintf("redis at %s is in protected mode; give it a password, or connect from its own machine", o.Addr))
 	case strings.Contains(text, "DB index"):
 		return &Error{Kind: BadSpec, Text: fmt.Sprintf("redis at %s has no database %d; use a smaller number in the URL", o.Addr, o.DB)}
 	case strings.Contains(text, "tls: certificate required"), strings.Contains(text, "tls: bad certificate"):

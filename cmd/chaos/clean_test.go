@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -148,14 +149,16 @@ func TestCleanAfterKill(t *testing.T) {
 // each has a time to live, the register, too.
 func awaitRegistered(t *testing.T, admin *redis.Client) (run string, names []string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	var why string
-	for t.Context().Err() == nil {
+	for ctx.Err() == nil {
 		run, names, why = registeredNow(t, admin)
 		if why == "" {
 			return run, names
 		}
 		select {
-		case <-t.Context().Done():
+		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -184,7 +187,7 @@ func registeredNow(t *testing.T, admin *redis.Client) (run string, names []strin
 		case key == register || left == -2:
 		case !slices.Contains(names, key):
 			return run, names, key + " is not in the register"
-		case !strings.Contains(key, "}:"):
+		case strings.Contains(key, ":heartbeat:"):
 			foreign++
 		}
 	}

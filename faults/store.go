@@ -103,7 +103,7 @@ func (j StoreClockJump) Effect() Effect {
 	return Effect{
 		Summary: "the store's clock jumps: every lease loses so much of its time to live at once, or gains it if the jump is back",
 		Undone:  "not at all: the next renewal sets it right",
-		Store:   true, Own: true, Shorten: j.By, Instant: true, Skews: true,
+		Store:   true, Client: true, Own: true, Shorten: j.By, Instant: true, Skews: true,
 	}
 }
 
@@ -126,5 +126,5 @@ func (ScriptsFlushed) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (ScriptsFlushed) Effect() Effect {
-	return Effect{Summary: "the store forgets its cached scripts", Undone: "not at all: clients send their scripts again", Store: true, Instant: true}
+	return Effect{Summary: "the store forgets its cached scripts", Undone: "not at all: clients send their scripts again", Store: true, Client: true, Instant: true}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/redisserver"
 )
 
 // What a run may ask of a Redis on another machine, unless a flag says otherwise.
@@ -45,7 +46,7 @@ func (s *sparing) add(flags *pflag.FlagSet) {
 }
 
 // shared tells whether the run is on a Redis that others use.
-func (f *runFlags) shared() bool { return strings.Contains(f.redis, "://") }
+func (f *runFlags) shared() bool { return redisserver.IsURL(f.redis) }
 
 // checkSparing refuses limits that make no sense, and limits for nobody.
 func (f *runFlags) checkSparing(given func(flag string) bool) error {

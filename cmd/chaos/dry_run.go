@@ -64,20 +64,19 @@ func (f *runFlags) foreseen(m Main) *place {
 	if !private {
 		says = "Redis: " + reports.Redact(f.redis) + "; others use it, and it was not asked anything"
 	}
-	return &place{name: liveWorld, subject: f.subject(), private: private, forgetful: forgetful, several: private, says: says}
+	return &place{name: liveWorld, subject: f.subject(), private: private, owned: f.own && f.shared(), forgetful: forgetful, several: private, says: says}
 }
 
-// budget is what the run asks for, if others use the Redis. It is nil otherwise.
-func (f *runFlags) budget(m Main, list []scenarios.Scenario, named bool) (*live.Demand, error) {
+// budget is what the run asks for, if others use the Redis. It is nothing otherwise.
+func (f *runFlags) budget(m Main, list []scenarios.Scenario, named bool) (live.Demand, error) {
 	if !f.shared() {
-		return nil, nil
+		return live.Demand{}, nil
 	}
 	list, _, err := f.foreseen(m).split(list, named)
 	if err != nil {
-		return nil, err
+		return live.Demand{}, err
 	}
-	d, err := f.afford(list)
-	return &d, err
+	return f.afford(list)
 }
 
 // rehearse is chaos run --dry-run: it says what would be done to whom, and does nothing.
@@ -93,7 +92,7 @@ func (m Main) rehearse(f runFlags, list []scenarios.Scenario, named bool) error 
 		return err
 	}
 	d := dryRun{Where: there.says, LeftOut: append([]leftOut{}, left...), Parallel: f.parallel, Scenarios: []dryScenario{}}
-	if demand != nil {
+	if f.shared() {
 		d.Asks = &asked{demand.Connections, demand.Ops, demand.Keys, demand.Lasts.Milliseconds()}
 	}
 	for _, s := range list {
@@ -153,15 +152,15 @@ func hurts(step faults.Step, private bool) string {
 }
 
 // tellRehearsal says it to a person.
-func (m Main) tellRehearsal(d dryRun, demand *live.Demand, f runFlags, wanted int) {
+func (m Main) tellRehearsal(d dryRun, demand live.Demand, f runFlags, wanted int) {
 	tell := func(format string, args ...any) { fmt.Fprintf(m.Stdout, format+"\n", args...) }
 	tell("Nothing is run: this is what would be done, with seed %d.", f.settings.Seed)
 	tell("%s", d.Where)
 	for _, left := range d.LeftOut {
 		tell("%v", left)
 	}
-	if demand != nil {
-		for _, line := range f.announced(*demand, wanted) {
+	if f.shared() {
+		for _, line := range f.announced(demand, wanted) {
 			tell("%s", line)
 		}
 	}

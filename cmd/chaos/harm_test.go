@@ -60,7 +60,7 @@ func TestHarmStopsTheRun(t *testing.T) {
 			var errors bytes.Buffer
 			var harming sync.WaitGroup
 			harming.Go(func() {
-				awaitKeys(t, admin)
+				awaitLease(t, admin)
 				harm(t, admin, screen.seen)
 			})
 			m := Main{Stdin: strings.NewReader(""), Stdout: screen, Stderr: &errors, Getenv: func(string) string { return "" }}
@@ -162,9 +162,9 @@ func startPlainRedis(t *testing.T, settings ...string) (url string, admin *redis
 	return "redis://" + address + "/0", client
 }
 
-// awaitKeys returns once the run has keys.
-func awaitKeys(t *testing.T, admin *redis.Client) {
-	for admin.DBSize(t.Context()).Val() == 0 {
+// awaitLease returns once somebody leads.
+func awaitLease(t *testing.T, admin *redis.Client) {
+	for len(admin.Keys(t.Context(), "*:lease").Val()) == 0 {
 		select {
 		case <-t.Context().Done():
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/calibration"
@@ -27,11 +28,14 @@ func (f *runFlags) compare(ctx context.Context, there *place, list []scenarios.S
 	screen.begin(there, f.settings, list, 1, out.dir)
 	screen.say("Live runs of each: %d; virtual ones: %d", f.runs, f.virtualRuns)
 	var err error
+	ran := 0
 	for _, s := range list {
 		if err = c.scenario(ctx, s); err != nil {
 			break
 		}
+		ran++
 	}
+	screen.missed(list, func(s scenarios.Scenario) bool { return slices.Contains(scenarios.Names(list[:ran]), s.Name) })
 	if err = errors.Join(live.Harmed(ctx), ctx.Err(), err, out.finish(), there.close()); err != nil && len(c.compared) == 0 {
 		return err
 	}

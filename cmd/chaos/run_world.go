@@ -21,6 +21,7 @@ type place struct {
 	name      string
 	says      string       // what there is to say about it before the first run
 	private   bool         // faults may hit its store
+	owned     bool         // faults may hit its store as far as a client can, and others share it
 	forgetful bool         // its store can be set back to what it was
 	several   bool         // its store can be several servers
 	subject   subject      // under test
@@ -31,11 +32,11 @@ type place struct {
 	logs  func(*output) func(scenario string) (string, error)
 }
 
-// inLive opens the live world.
-func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
+// inLive opens the live world for runs that open so many connections to the store.
+func (f *runFlags) inLive(ctx context.Context, screen *screen, connections int) (*place, error) {
 	session, err := live.Open(ctx, live.Options{
 		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
-		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres, Limits: f.sparing.limits,
+		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres, Connections: connections, Own: f.own, Limits: f.sparing.limits,
 	})
 	if err != nil {
 		return nil, err
@@ -43,10 +44,19 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
-		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
+		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), owned: session.Owned(), forgetful: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
+		says: strings.Join(append([]string{fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why))}, session.Notes()...), "\n"),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
+}
+
+// connections is how many connections runs of the list open to one server at the most.
+func connections(list []scenarios.Scenario, set scenarios.Settings, parallel int) int {
+	b, err := billOf(list, set)
+	if err != nil {
+		return 0 // they do not run
+	}
+	return b.at(parallel).Connections
 }
 
 // inVirtual is the virtual world with these electors beside "recount": nothing
@@ -110,6 +120,7 @@ func (p *place) split(list []scenarios.Scenario, named bool) (admitted []scenari
 	for _, s := range list {
 		why, mend := p.lacks(s)
 		if why == "" {
+			s.Alone = s.Alone || p.owned && s.NeedsPrivateStore() // the others would feel it
 			admitted = append(admitted, s)
 			continue
 		}
@@ -134,8 +145,12 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	switch {
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
+	case s.NeedsPrivateStore() && p.owned && !s.NeedsServerProcess():
+		return "", ""
+	case s.NeedsServerProcess() && p.owned:
+		return "hits the server's process, which no client can", "use --redis process, docker or embedded for it, or --world virtual"
 	case s.NeedsPrivateStore() && !p.private:
-		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, or --world virtual"
+		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, --world virtual, or if nobody would miss the server's data --own-this-redis"
 	case s.NeedsForgetfulStore() && !p.forgetful:
 		return "sets the store back, and only a private redis-server can be", "use --redis process for it, or --world virtual"
 	default:

@@ -25,14 +25,18 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/sim/live/inspection"
 )
 
-const (
-	// stagingRule is all that the run's user may do.
-	stagingRule = "~mine:* &mine:* -@all +@connection +@read +@write +@scripting +@pubsub +time +ping +info"
-	// foreignKeys are there before the run, and must be there as they were after it.
-	foreignKeys = 10_000
-)
+// foreignKeys are there before the run, and must be there as they were after it.
+const foreignKeys = 10_000
+
+// stagingRule is all that the run's user may do: what "chaos acl" prints.
+func stagingRule() string {
+	_, rule, _ := strings.Cut(inspection.Rule("tester", "mine:", false), ">PASSWORD ")
+	return rule
+}
 
 // staging is a private redis-server that plays the one of a whole team: TLS, a user with
 // few rights, somebody else's keys, and somebody else's program at work all the time.
@@ -40,7 +44,7 @@ type staging struct {
 	authority string
 	address   string
 	admin     *redis.Client
-	other     *busy
+	other     *neighbour
 	own       sync.Map // local addresses of the admin's and the other's connections: true
 
 	keys     int64
@@ -187,17 +191,17 @@ func marked(mark string) (all []string) {
 	return all
 }
 
-// busy is somebody else's program: it reads and writes all the time, and notes how long
+// neighbour is somebody else's program: it reads and writes all the time, and notes how long
 // that takes.
-type busy struct {
+type neighbour struct {
 	failures atomic.Int64
 
 	mu   sync.Mutex
 	took []time.Duration
 }
 
-func (s *staging) work(t *testing.T) *busy {
-	client, b := s.connect(t), &busy{}
+func (s *staging) work(t *testing.T) *neighbour {
+	client, b := s.connect(t), &neighbour{}
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -229,7 +233,7 @@ func (s *staging) work(t *testing.T) *busy {
 }
 
 // since returns the median and the 99th percentile of what was noted since the last call.
-func (b *busy) since() (p50, p99 time.Duration) {
+func (b *neighbour) since() (p50, p99 time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	took := b.took
@@ -324,7 +328,7 @@ func touched(words []string) (names []string, known bool) {
 		return args[2 : 2+n], true
 	case "del", "unlink", "exists", "mget", "subscribe", "unsubscribe":
 		return args, true
-	case "get", "set", "getdel", "pttl", "ttl", "expire", "pexpire", "pexpireat", "persist", "type",
+	case "get", "set", "setex", "psetex", "setnx", "getdel", "pttl", "ttl", "expire", "pexpire", "pexpireat", "persist", "type",
 		"hget", "hset", "hdel", "hlen", "hmget", "hgetall", "hexists",
 		"rpush", "lpush", "lrange", "ltrim", "llen", "lindex", "publish":
 		return args[:1], true

@@ -64,9 +64,11 @@ func (d Demand) Beside(other Demand) Demand {
 	}
 }
 
-// Probed is the demand of runs with the probe that watches over them.
+// Probed is the demand of runs with the probe that watches over them, and with the
+// register in which they stand.
 func (d Demand) Probed() Demand {
 	d.Connections += connectionsOfProbe
+	d.Keys++
 	return d
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/stage"
 )
 
@@ -36,6 +37,8 @@ const (
 type leftovers struct {
 	direct redis.UniversalClient
 	prefix string
+
+	register *register // nil: the server is the run's own
 
 	mu   sync.Mutex
 	keys map[string]bool // and whether they were given a time to live, which is refreshed
@@ -67,9 +70,10 @@ func (l *leftovers) names() []string {
 	return slices.Sorted(maps.Keys(l.keys))
 }
 
-// watch sees to it, until ctx is done, that each key has a time to live.
+// watch sees to it, until ctx is done, that each key has a time to live, and that the
+// register names it.
 func (l *leftovers) watch(ctx context.Context) {
-	for stage.Sleep(ctx, leftoverLook) {
+	for first := true; first || stage.Sleep(ctx, leftoverLook); first = false {
 		l.expire(ctx)
 	}
 }
@@ -81,6 +85,7 @@ func (l *leftovers) expire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
 	names := l.names()
+	l.register.tell(ctx, names)
 	left := make([]*redis.DurationCmd, len(names))
 	_, err := l.direct.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, key := range names {
@@ -114,8 +119,8 @@ func (l *leftovers) expire(ctx context.Context) {
 	})
 }
 
-// remove deletes the keys. Those that only scripts of others name are searched for in
-// a server that is small, or the run's own. A server that does not answer is asked again
+// remove deletes the keys, and with search those that nobody named, in a server that is
+// small. A server that does not answer is asked again
 // for as long as patience lasts: one that others use may be held up by them.
 func (l *leftovers) remove(ctx context.Context, search bool, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -135,7 +140,7 @@ func (l *leftovers) removeNow(ctx context.Context, search bool) error {
 	var errs []error
 	if search {
 		if n, err := l.direct.DBSize(ctx).Result(); err == nil && n <= leftoverScan {
-			found := l.direct.Scan(ctx, 0, globEscaper.Replace(l.prefix)+"*", 1000).Iterator()
+			found := l.direct.Scan(ctx, 0, inspection.Escape(l.prefix)+"*", 1000).Iterator()
 			for found.Next(ctx) {
 				l.add(found.Val())
 			}
@@ -154,7 +159,10 @@ func (l *leftovers) removeNow(ctx context.Context, search bool) error {
 			return errors.Join(append(errs, &LeftoverError{Prefix: l.prefix, Err: err})...)
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return l.register.leave(ctx)
 }
 
 // LeftoverError says that keys of a run could not be removed. They end by themselves
@@ -170,6 +178,3 @@ func (e *LeftoverError) Error() string {
 
 // Unwrap returns the cause.
 func (e *LeftoverError) Unwrap() error { return e.Err }
-
-// globEscaper escapes what is special in a pattern of SCAN.
-var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

@@ -18,6 +18,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
@@ -104,7 +105,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 // build makes the world of the run: the protected resource, the candidates
 // with their ways to the store, and the harness's own way to it.
 func (r *run) build(epoch time.Duration) error {
-	prefix := r.session.options.Prefix + runMark + randomName() + ":"
+	prefix := r.session.options.Prefix + inspection.RunMark + randomName() + ":"
 	r.election = prefix + "e1"
 	res, err := resource.Start(r.recorder)
 	if err != nil {
@@ -116,12 +117,18 @@ func (r *run) build(epoch time.Duration) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range parts {
+		if !p.server.Private() {
+			p.leftovers.register = newRegister(p.direct, r.session.options.Prefix, prefix, r.keep())
+		}
+	}
 	r.close = append(r.close, func() error { return r.deleteKeys() })
 	r.world = &world{
 		part: parts[0], parts: parts,
 		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
 		resource: res, election: "e1", recorder: r.recorder,
-		audit: &auditor{store: parts[0].store, election: "e1", recorder: r.recorder},
+		marker: inspection.Marker(r.session.options.Prefix),
+		audit:  &auditor{store: parts[0].store, election: "e1", recorder: r.recorder},
 	}
 	r.taps = r.newTaps()
 	r.world.taps = r.taps
@@ -392,9 +399,9 @@ func (r *run) expireKeys(ctx context.Context) (stop func()) {
 	}
 }
 
-// deleteKeys deletes every key of the run. The keys of our own elector are known,
-// and those that others name are read off the wire. What their scripts make up is
-// searched for, where that costs little.
+// deleteKeys deletes every key of the run. The keys of our own elector are known, and
+// those of others are read off the wire. Where nothing could be read, as with TLS, they
+// are searched for if that costs little.
 func (r *run) deleteKeys() error {
 	if _, made := r.servers[0].(redisserver.Arranged); made {
 		return nil // made for the run, and gone with it
@@ -405,7 +412,7 @@ func (r *run) deleteKeys() error {
 		if !p.server.Private() {
 			patience = removalTime
 		}
-		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() || r.taps != nil, patience))
+		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() && r.taps == nil, patience))
 	}
 	return errors.Join(errs...)
 }
@@ -414,8 +421,15 @@ func (r *run) tell(phase string) {
 	r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: phase})
 }
 
-// runMark begins the name of a run in the keys, between the prefix and a random name.
-const runMark = "run-"
+// keep is for how long keys of the run may stay where it is killed: electors of others
+// write some without a time to live, and the last of them got none.
+func (r *run) keep() time.Duration {
+	s := r.session.options
+	if s.strange() || s.Tapped != nil && s.Tapped(r.plan.Subject) {
+		return registerTime
+	}
+	return leftoverTime
+}
 
 func randomName() string {
 	var name [4]byte

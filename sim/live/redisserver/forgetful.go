@@ -267,6 +267,6 @@ func Foresee(spec string) (private, forgetful bool) {
 	case "process":
 		return true, true
 	default:
-		return !strings.Contains(spec, "://"), false
+		return !IsURL(spec), false
 	}
 }

@@ -94,16 +94,6 @@ func TestBadInput(t *testing.T) {
 		want string // a part of the line
 	}{
 		"unknown command":    {[]string{"rnu"}, `there is no command "rnu": give one of acl, `},
-		"misspelt scenario":  {[]string{"run", "crash-laeder"}, "did you mean crash-leader?"},
-		"misspelt world":     {[]string{"run", "--world", "vitual"}, "did you mean virtual?"},
-		"misspelt redis":     {[]string{"run", "--redis", "embeded"}, "did you mean embedded?"},
-		"misspelt subject":   {[]string{"run", "--subject", "recuont"}, "did you mean recount?"},
-		"misspelt on trial":  {[]string{"trial", "titn"}, "did you mean titan?"},
-		"world of a trial":   {[]string{"trial", "--world", "lives"}, "did you mean live?"},
-		"zero nodes":         {[]string{"run", "--nodes", "0"}, "at least one"},
-		"empty prefix":       {[]string{"run", "--prefix", ""}, "--prefix is empty"},
-		"trial's prefix":     {[]string{"trial", "--prefix", ""}, "--prefix is empty"},
-		"two subjects":       {[]string{"run", "--exec", "true", "--subject", "recount"}, "exclude each other"},
 		"unknown flag":       {[]string{"run", "--leas", "1s"}, "--help"},
 		"unknown scenario":   {[]string{"run", "crash"}, "did you mean"},
 		"bad duration":       {[]string{"run", "--lease", "1 second"}, `--lease is "1 second"; it must be a time with its unit`},
@@ -167,6 +157,32 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("it says\n%s\nwant one line with %q", r.errors, c.want)
 			}
 		})
+	}
+}
+
+// TestSlips shows that a misspelt name gets the one that was meant, that what has no
+// effect or no sense is refused, and that nothing is left.
+func TestSlips(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "crash-laeder"}, "did you mean crash-leader?"},
+		{[]string{"run", "--world", "vitual"}, "did you mean virtual?"},
+		{[]string{"run", "--redis", "embeded"}, "did you mean embedded?"},
+		{[]string{"run", "--subject", "recuont"}, "did you mean recount?"},
+		{[]string{"trial", "titn"}, "did you mean titan?"},
+		{[]string{"trial", "--world", "lives"}, "did you mean live?"},
+		{[]string{"run", "--nodes", "0"}, "at least one"},
+		{[]string{"run", "--prefix", ""}, "--prefix is empty"},
+		{[]string{"trial", "--prefix", ""}, "--prefix is empty"},
+		{[]string{"run", "--exec", "true", "--subject", "recount"}, "exclude each other"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		refused(t, chaos(t, t.Context(), nil, append(c.args, "--out", out)...), c.want)
+		if _, err := os.Stat(out); !os.IsNotExist(err) {
+			t.Errorf("%v: the folder for reports: %v", c.args, err)
+		}
 	}
 }
 

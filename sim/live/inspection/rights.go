@@ -149,8 +149,6 @@ func (i *inspector) refusal(err error) error {
 		return i.unsuitable("is a replica, and takes no writes; give its primary")
 	case begins("moved "), begins("ask "), begins("clusterdown"), begins("crossslot"):
 		return i.unsuitable("is a node of a cluster, which has only some of the keys; give a Redis that is no cluster: scenarios in a cluster start one of their own")
-	case begins("misconf"):
-		return i.unsuitable("takes no writes, because it cannot save its data (MISCONF); make room on its disk, or mend its permissions, and BGSAVE there")
 	case begins("oom"):
 		return i.unsuitable("takes no writes, because its memory is full (OOM); raise maxmemory there, or use another Redis")
 	case begins("noreplicas"):

@@ -196,6 +196,8 @@ func refusal(o *redis.Options, err error) error {
 		return &Error{Kind: Unsuitable, Text: fmt.Sprintf("redis at %s has no databases, as a Sentinel has none; give the address of a primary", o.Addr)}
 	case strings.HasPrefix(text, "MASTERDOWN"):
 		return &Error{Kind: Unsuitable, Text: fmt.Sprintf("redis at %s is a replica whose primary is away; give the primary", o.Addr)}
+	case strings.HasPrefix(text, "MISCONF"): // so it answers PING, too
+		return &Error{Kind: Unsuitable, Text: fmt.Sprintf("redis at %s takes no writes, because it cannot save its data (MISCONF); make room on its disk, or mend its permissions, and BGSAVE there", o.Addr)}
 	case strings.HasPrefix(text, "BUSY"):
 		return &Error{Kind: Unsuitable, Text: fmt.Sprintf("redis at %s is busy with a script that does not end; wait, or SCRIPT KILL there", o.Addr)}
 	case strings.Contains(text, "DB index"):

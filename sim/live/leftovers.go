@@ -120,8 +120,8 @@ func (l *leftovers) expire(ctx context.Context) {
 }
 
 // remove deletes the keys, and with search those that nobody named, in a server that is
-// small. A server that does not answer is asked again
-// for as long as patience lasts: one that others use may be held up by them.
+// small. A server that does not answer is asked again for as long as patience lasts: one
+// that others use may be held up by them.
 func (l *leftovers) remove(ctx context.Context, search bool, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

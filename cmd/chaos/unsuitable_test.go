@@ -59,7 +59,7 @@ func unsuitables() map[string]unsuitable {
 		"renamed commands":           {url: with(`rename-command EVAL ""`), want: "does not have every command that a run needs (err unknown command 'eval')"},
 		"full memory":                {url: with("maxmemory 100kb"), want: "has 0 KiB of memory left below maxmemory"},
 		"little memory to evict":     {url: with("maxmemory 8mb", "maxmemory-policy allkeys-lru"), want: "it would evict somebody's keys (maxmemory-policy allkeys-lru)"},
-		"no room for connections":    {url: with("maxclients 12"), want: "and the run opens up to 26; lower --parallel or --nodes"},
+		"no room for connections":    {url: with("maxclients 12"), want: "and the run opens up to 22; lower --parallel or --nodes"},
 		"no room at all":             {url: at(crowded), want: "has no room for another connection"},
 		"a disk that fails":          {url: at(unsaved), want: "takes no writes, because it cannot save its data (MISCONF)"},
 		"too few replicas":           {url: with("min-replicas-to-write 1"), want: "too few replicas are connected (NOREPLICAS)"},

@@ -19,7 +19,7 @@ APART   := bench examples/candidates/go examples/own-elector
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign walks soak candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign walks soak staging candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -76,6 +76,9 @@ walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real
 
 soak: ## 1,000 elections on real servers under drawn faults, judged as they go, and what it takes, for an hour
 	RECOUNT_SOAK=$${RECOUNT_SOAK:-1h} $(GO) test -count=1 -timeout 24h -v -run '^TestSoak$$' ./scenarios/soak
+
+staging: ## a server that plays a team's: 200 runs killed, and another client beside 20 runs; takes half an hour
+	RECOUNT_STAGING=1 $(GO) test -count=1 -timeout 3h -v -run '^TestStaging' ./cmd/chaos
 
 candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./...

@@ -83,6 +83,11 @@ var table = []row{
 		why: "one figure, for the benchmarks of everybody, and for the bill of a campaign",
 	},
 	{
+		folders: []string{"internal/spelling"},
+		never:   []string{"os/...", "net/...", "sync/..."}, timeless: true,
+		why: "what a name may have meant is a question of its letters, for whoever reads names",
+	},
+	{
 		folders: []string{"internal/garbage"},
 		never:   []string{"os/...", "net/..."}, timeless: true,
 		why: "one setting, for whatever runs many short simulations",
@@ -145,7 +150,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"faults"},
-		ours:    []string{"history"}, timeless: true,
+		ours:    []string{"history", "internal/spelling"}, timeless: true,
 		why: "a fault is a value: a world is asked to apply it, so it knows no world",
 	},
 	{
@@ -192,7 +197,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim", "sim/protocol", "sim/resource", "sim/candidate", "sim/stage", "sim/live/..."},
-		ours:    []string{"internal/machine", "internal/topology", "internal/loopback", "elector/...", "faults", "history", "sim/..."},
+		ours:    []string{"internal/machine", "internal/topology", "internal/loopback", "internal/spelling", "elector/...", "faults", "history", "sim/..."},
 		others:  []string{"..."},
 		why:     "a world records, and leaves the judging to the checkers: it must not know what they look for",
 	},
@@ -236,7 +241,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios"},
-		ours:    []string{"sim/...", "faults", "checker", "history"},
+		ours:    []string{"internal/spelling", "sim/...", "faults", "checker", "history"},
 		why:     "a scenario is data for any world; how it is shown, and who asked for it, is no business of it",
 	},
 	{
@@ -381,6 +386,11 @@ var importCases = []struct {
 	{"internal/processor", `"net"`, "", "net"},
 	{"internal/processor", `"syscall"`, "", ""},
 	{"internal/garbage", `"os"`, "", "os"},
+	{"internal/spelling", `"os"`, "", "os"},
+	{"faults", ours("internal/spelling"), "", ""},
+	{"scenarios", ours("internal/spelling"), "", ""},
+	{"sim/live/inspection", ours("sim/live/redisserver"), "", ""},
+	{"sim/live/inspection", ours("checker"), "", "checker"},
 	{"sim/bubble/bubbletest", ours("sim/bubble/gate"), "", "sim/bubble/gate"},
 	{"cmd/internal/misuse", ours("elector"), "", "elector"},
 	{"cmd/chaos", ours("cmd/internal/misuse"), "", ""},

@@ -37,5 +37,5 @@ func (Bandwidth) Heal(ctx context.Context, w World, targets []string) (string, e
 
 // Effect implements Fault.
 func (Bandwidth) Effect() Effect {
-	return Effect{Summary: "the way to the store carries only so many kilobytes a second", Immediate: true}
+	return Effect{Summary: "the way to the store carries only so many kilobytes a second", Undone: unshaped, Immediate: true}
 }

@@ -36,7 +36,7 @@ func (ClockRate) Heal(ctx context.Context, w World, targets []string) (string, e
 
 // Effect implements Fault.
 func (ClockRate) Effect() Effect {
-	return Effect{Summary: "a candidate's clocks run too fast or too slow", Skews: true}
+	return Effect{Summary: "a candidate's clocks run too fast or too slow", Undone: "the candidate is told to let its clocks run right again", Skews: true}
 }
 
 // ClockJump moves its targets' wall clocks by Offset, and back on healing.
@@ -66,5 +66,5 @@ func (c ClockJump) Heal(ctx context.Context, w World, targets []string) (string,
 
 // Effect implements Fault.
 func (ClockJump) Effect() Effect {
-	return Effect{Summary: "a candidate's wall clock jumps by an offset", Skews: true}
+	return Effect{Summary: "a candidate's wall clock jumps by an offset", Undone: "the candidate is told to put it back", Skews: true}
 }

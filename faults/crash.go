@@ -2,6 +2,9 @@ package faults
 
 import "context"
 
+// restarted is how the end of a process is undone.
+const restarted = "the process is started again"
+
 // Crash kills its targets' processes without warning; healing starts them
 // again.
 type Crash struct{}
@@ -24,7 +27,7 @@ func (Crash) Heal(ctx context.Context, w World, targets []string) (string, error
 
 // Effect implements Fault.
 func (Crash) Effect() Effect {
-	return Effect{Summary: "a candidate's process is killed, and started again later"}
+	return Effect{Summary: "a candidate's process is killed, and started again later", Undone: restarted}
 }
 
 // Resign asks its targets to resign and exit, as a deployment does; healing
@@ -49,5 +52,5 @@ func (Resign) Heal(ctx context.Context, w World, targets []string) (string, erro
 
 // Effect implements Fault.
 func (Resign) Effect() Effect {
-	return Effect{Summary: "a candidate is asked to resign and exit, and is started again later"}
+	return Effect{Summary: "a candidate is asked to resign and exit, and is started again later", Undone: restarted}
 }

@@ -32,6 +32,7 @@ func (StoreFailover) Heal(ctx context.Context, w World, _ []string) (string, err
 func (StoreFailover) Effect() Effect {
 	return Effect{
 		Summary: "the store's primary is lost, and a replica is promoted that lacks its last writes",
+		Undone:  "not at all: the replica is the primary from then on",
 		Store:   true, Older: true, Void: true,
 	}
 }
@@ -65,6 +66,7 @@ func (StoreSplit) Heal(ctx context.Context, w World, _ []string) (string, error)
 func (StoreSplit) Effect() Effect {
 	return Effect{
 		Summary: "an isolated old primary goes on serving some candidates, and a promoted replica the others",
+		Undone:  "the old primary is ended, and all are served by the new one",
 		Store:   true, Older: true, Divides: true, Void: true,
 	}
 }

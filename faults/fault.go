@@ -33,7 +33,10 @@ type Fault interface {
 // Effect describes a fault to those who must take it into account.
 type Effect struct {
 	Summary string        // one line for lists
+	Undone  string        // how it is taken off again, or why that is not needed
 	Store   bool          // hits the store itself: only for a store that is private to the run
+	Own     bool          // it hits the store, and nothing in it but the run's own keys
+	Client  bool          // hits the store, and a client of the server can do it: not only who owns its process
 	Older   bool          // makes the store older than it was: only for one whose file, or replica, the world can get at
 	Divides bool          // it hits the store, but its targets are candidates: those on one side of it
 	Servers bool          // it hits the store, and its targets may be some of several servers: see StoreNode

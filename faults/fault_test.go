@@ -264,6 +264,9 @@ func TestNeedsPrivateStore(t *testing.T) {
 		if got := schedule.NeedsForgetfulStore(); got != f.Effect().Older || got && !f.Effect().Void {
 			t.Errorf("%s: needs a store that forgets: %v", f.Name(), got)
 		}
+		if got := schedule.NeedsServerProcess(); got != (f.Effect().Store && !f.Effect().Client) || f.Effect().Client && f.Effect().Older {
+			t.Errorf("%s: needs the server's process: %v", f.Name(), got)
+		}
 		if !f.Effect().Store {
 			harmless = append(harmless, step)
 		}

@@ -9,6 +9,9 @@ import (
 // more: a lease lasts seconds, and somebody who waits for it will end it.
 const endless = 24 * time.Hour
 
+// unneeded is why nobody undoes what was done to a key.
+const unneeded = "not at all: the electors have to mend it, and the key goes with the run"
+
 // KeyDeleted deletes the leases' keys, as an operator might.
 type KeyDeleted struct{}
 
@@ -28,7 +31,7 @@ func (KeyDeleted) Heal(context.Context, World, []string) (string, error) { retur
 
 // Effect implements Fault.
 func (KeyDeleted) Effect() Effect {
-	return Effect{Summary: "the lease's key is deleted from the store", Store: true, Void: true, Instant: true}
+	return Effect{Summary: "the lease's key is deleted from the store", Undone: unneeded, Store: true, Client: true, Own: true, Void: true, Instant: true}
 }
 
 // Stranger is what KeyOverwritten writes: a value that no elector made.
@@ -56,7 +59,8 @@ func (KeyOverwritten) Heal(context.Context, World, []string) (string, error) { r
 func (KeyOverwritten) Effect() Effect {
 	return Effect{
 		Summary: "the lease's key is overwritten with a stranger's value that has no time to live",
-		Store:   true, Void: true, Shorten: -endless, Instant: true,
+		Undone:  unneeded,
+		Store:   true, Client: true, Own: true, Void: true, Shorten: -endless, Instant: true,
 	}
 }
 
@@ -80,7 +84,7 @@ func (TTLRemoved) Heal(context.Context, World, []string) (string, error) { retur
 
 // Effect implements Fault.
 func (TTLRemoved) Effect() Effect {
-	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Store: true, Shorten: -endless, Instant: true}
+	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Undone: unneeded, Store: true, Client: true, Own: true, Shorten: -endless, Instant: true}
 }
 
 // CounterDeleted deletes the counters of tokens, as eviction does: they are
@@ -103,5 +107,5 @@ func (CounterDeleted) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (CounterDeleted) Effect() Effect {
-	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Store: true, Instant: true}
+	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Undone: unneeded, Store: true, Client: true, Own: true, Instant: true}
 }

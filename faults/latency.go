@@ -38,5 +38,5 @@ func (Latency) Heal(ctx context.Context, w World, targets []string) (string, err
 
 // Effect implements Fault.
 func (Latency) Effect() Effect {
-	return Effect{Summary: "the way to the store is slow by a constant, with jitter, in each direction", Immediate: true}
+	return Effect{Summary: "the way to the store is slow by a constant, with jitter, in each direction", Undone: unshaped, Immediate: true}
 }

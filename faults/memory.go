@@ -22,7 +22,7 @@ func (StoreFlush) Heal(context.Context, World, []string) (string, error) { retur
 
 // Effect implements Fault.
 func (StoreFlush) Effect() Effect {
-	return Effect{Summary: "every key of the store is deleted; the server goes on", Store: true, Void: true, Instant: true}
+	return Effect{Summary: "every key of the store is deleted; the server goes on", Undone: "not at all: what is deleted stays so", Store: true, Client: true, Void: true, Instant: true}
 }
 
 // Eviction makes the store run out of memory for a moment: it evicts what has a
@@ -45,5 +45,5 @@ func (Eviction) Heal(context.Context, World, []string) (string, error) { return 
 
 // Effect implements Fault.
 func (Eviction) Effect() Effect {
-	return Effect{Summary: "the store runs out of memory and evicts what has a time to live", Store: true, Void: true, Instant: true}
+	return Effect{Summary: "the store runs out of memory and evicts what has a time to live", Undone: "the limit of its memory is set back; what is evicted stays so", Store: true, Client: true, Void: true, Instant: true}
 }

@@ -3,7 +3,8 @@ package faults
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/recount-io/recount/internal/spelling"
 )
 
 // parametric is a fault that has parameters, or whose name implies some. with
@@ -23,7 +24,11 @@ func Parse(name string, parameters map[string]any) (Fault, error) {
 	catalogue := Catalogue()
 	i := slices.IndexFunc(catalogue, func(f Fault) bool { return f.Name() == name })
 	if i < 0 {
-		return nil, fmt.Errorf("faults: no fault is called %q: %s", name, suggest(name, catalogue))
+		var names []string
+		for _, f := range catalogue {
+			names = append(names, f.Name())
+		}
+		return nil, fmt.Errorf("faults: no fault is called %q: %s", name, spelling.Suggest(name, names))
 	}
 	f, p := catalogue[i], &params{values: parameters}
 	if has, ok := f.(parametric); ok {
@@ -33,51 +38,4 @@ func Parse(name string, parameters map[string]any) (Fault, error) {
 		return nil, fmt.Errorf("faults: %s: %w", name, err)
 	}
 	return f, nil
-}
-
-// suggest names the faults whose names are close to one that does not exist, or
-// all of them.
-func suggest(name string, catalogue []Fault) string {
-	var all, near []string
-	for _, f := range catalogue {
-		all = append(all, f.Name())
-		if resembles(strings.ToLower(name), f.Name()) {
-			near = append(near, f.Name())
-		}
-	}
-	if len(near) > 0 {
-		return "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return "give one of " + strings.Join(all, ", ")
-}
-
-// resembles tells whether one name may have been meant by the other: a slip of
-// some letters, or a part of it.
-func resembles(given, name string) bool {
-	const slips, part = 2, 4
-	if len(given) > 2*len(name) {
-		return false
-	}
-	return len(given) >= part && (strings.Contains(name, given) || strings.Contains(given, name)) || distance(given, name) <= slips
-}
-
-// distance is how many letters must be put in, taken out or replaced to make
-// one word the other (Levenshtein 1965).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = min(diagonal, row[j], row[j+1]) + 1
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -34,6 +34,9 @@ func ParseCut(name string) (Cut, error) {
 	return Cut(name), nil
 }
 
+// unshaped is how a fault on the way to the store is undone.
+const unshaped = "the proxy on the way lets everything pass again"
+
 // Partition cuts the ways between its targets and the store.
 type Partition struct{ How Cut }
 
@@ -80,5 +83,5 @@ func (p Partition) Effect() Effect {
 		CutRefused:  "connections to the store are refused",
 		CutReset:    "connections to the store are reset",
 	}
-	return Effect{Summary: summaries[p.How], Immediate: true, Cuts: true}
+	return Effect{Summary: summaries[p.How], Undone: unshaped, Immediate: true, Cuts: true}
 }

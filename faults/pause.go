@@ -2,6 +2,9 @@ package faults
 
 import "context"
 
+// continued is how a suspension is undone.
+const continued = "the process is let go on"
+
 // Pause suspends its targets' processes, as a long garbage collection, a
 // debugger or a frozen virtual machine does.
 type Pause struct{}
@@ -24,7 +27,7 @@ func (Pause) Heal(ctx context.Context, w World, targets []string) (string, error
 
 // Effect implements Fault.
 func (Pause) Effect() Effect {
-	return Effect{Summary: "a candidate's process is suspended", Immediate: true, Cuts: true, Holds: true}
+	return Effect{Summary: "a candidate's process is suspended", Undone: continued, Immediate: true, Cuts: true, Holds: true}
 }
 
 // PauseBeforeWrite suspends its target between the check of its leadership and
@@ -51,5 +54,5 @@ func (PauseBeforeWrite) Heal(ctx context.Context, w World, targets []string) (st
 // Effect implements Fault. Requests go through until there is a write to hold, so
 // it does not cut.
 func (PauseBeforeWrite) Effect() Effect {
-	return Effect{Summary: "the leader is suspended between its check and the write that follows", Immediate: true, Holds: true}
+	return Effect{Summary: "the leader is suspended between its check and the write that follows", Undone: continued, Immediate: true, Holds: true}
 }

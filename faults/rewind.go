@@ -33,5 +33,5 @@ func (StoreRewind) Heal(ctx context.Context, w World, _ []string) (string, error
 
 // Effect implements Fault.
 func (StoreRewind) Effect() Effect {
-	return Effect{Summary: "the store is killed and comes back with older data", Store: true, Older: true, Void: true}
+	return Effect{Summary: "the store is killed and comes back with older data", Undone: relaunched, Store: true, Older: true, Void: true}
 }

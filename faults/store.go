@@ -29,8 +29,11 @@ func (StorePause) Heal(ctx context.Context, w World, targets []string) (string, 
 // Effect implements Fault. It does not cut: its targets are servers, which request
 // nothing, and a majority of several may go on.
 func (StorePause) Effect() Effect {
-	return Effect{Summary: "the store's process is frozen", Store: true, Servers: true, Immediate: true, Holds: true}
+	return Effect{Summary: "the store's process is frozen", Undone: "the server is let go on", Store: true, Servers: true, Immediate: true, Holds: true}
 }
+
+// relaunched is how the end of a server is undone.
+const relaunched = "the server is started again"
 
 // StoreCrash kills the store; healing starts it again, with or without the
 // data that it had.
@@ -65,9 +68,9 @@ func (c StoreCrash) Heal(ctx context.Context, w World, targets []string) (string
 // Effect implements Fault.
 func (c StoreCrash) Effect() Effect {
 	if c.KeepData {
-		return Effect{Summary: "the store is killed and comes back with its data", Store: true, Servers: true}
+		return Effect{Summary: "the store is killed and comes back with its data", Undone: relaunched, Store: true, Servers: true}
 	}
-	return Effect{Summary: "the store is killed and comes back without its data", Store: true, Servers: true, Void: true}
+	return Effect{Summary: "the store is killed and comes back without its data", Undone: relaunched, Store: true, Servers: true, Void: true}
 }
 
 // StoreClockJump makes the store's clock jump by By. Forward: every lease of the
@@ -99,7 +102,8 @@ func (StoreClockJump) Heal(context.Context, World, []string) (string, error) { r
 func (j StoreClockJump) Effect() Effect {
 	return Effect{
 		Summary: "the store's clock jumps: every lease loses so much of its time to live at once, or gains it if the jump is back",
-		Store:   true, Shorten: j.By, Instant: true, Skews: true,
+		Undone:  "not at all: the next renewal sets it right",
+		Store:   true, Client: true, Own: true, Shorten: j.By, Instant: true, Skews: true,
 	}
 }
 
@@ -122,5 +126,5 @@ func (ScriptsFlushed) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (ScriptsFlushed) Effect() Effect {
-	return Effect{Summary: "the store forgets its cached scripts", Store: true, Instant: true}
+	return Effect{Summary: "the store forgets its cached scripts", Undone: "not at all: clients send their scripts again", Store: true, Client: true, Instant: true}
 }

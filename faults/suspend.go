@@ -27,6 +27,7 @@ func (Suspend) Heal(ctx context.Context, w World, targets []string) (string, err
 func (Suspend) Effect() Effect {
 	return Effect{
 		Summary:   "a candidate's machine is suspended: its process stands still, and its monotonic clock too",
+		Undone:    continued + ", and its clock with it",
 		Immediate: true, Cuts: true, Holds: true, Skews: true,
 	}
 }

@@ -177,6 +177,9 @@ type Event struct {
 	// without a node the harness's.
 	Usage *Usage `json:"usage,omitempty"`
 
+	// Probe is set on a note that tells how a store that others use fares.
+	Probe *Probe `json:"probe,omitempty"`
+
 	_ struct{}
 }
 
@@ -207,6 +210,23 @@ type Usage struct {
 	Threads     int64 `json:"threads,omitempty"`
 	Goroutines  int64 `json:"goroutines,omitempty"`
 	Heap        int64 `json:"heap_bytes,omitempty"` // what the last garbage collection left alive
+
+	_ struct{}
+}
+
+// Probe is what a connection that goes around all faults saw of a store that
+// others use: before the run, where Limit is set, or in one moment of it.
+type Probe struct {
+	Latency time.Duration `json:"latency_ns,omitempty"` // of an answer, or of waiting for one in vain
+	Error   string        `json:"error,omitempty"`      // why there was none
+
+	// Of the answers before the run; nobody may be slower than Limit for long.
+	P50   time.Duration `json:"p50_ns,omitempty"`
+	P99   time.Duration `json:"p99_ns,omitempty"`
+	Limit time.Duration `json:"limit_ns,omitempty"`
+
+	// Stopped says that the run ended for what was seen: the note's Text tells it.
+	Stopped bool `json:"stopped,omitempty"`
 
 	_ struct{}
 }

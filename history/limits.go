@@ -45,7 +45,11 @@ func (e *Event) outside() string {
 			}
 		}
 	}
-	if text := beyond("ttl_ns", int64(e.TTL), 0, int64(MaxDuration)); text != "" {
+	durations := []namedDuration{{"ttl_ns", e.TTL}}
+	if p := e.Probe; p != nil {
+		durations = append(durations, []namedDuration{{"latency_ns", p.Latency}, {"p50_ns", p.P50}, {"p99_ns", p.P99}, {"limit_ns", p.Limit}}...)
+	}
+	if text := outside(durations); text != "" {
 		return text
 	}
 	return beyond("shorten_ns", int64(e.Shorten), -int64(MaxDuration), int64(MaxDuration))
@@ -53,18 +57,28 @@ func (e *Event) outside() string {
 
 // outside says which field of the header is beyond what a history can hold, or "".
 func (h *Header) outside() string {
-	for _, d := range []struct {
-		name string
-		is   time.Duration
-	}{
+	if text := outside([]namedDuration{
 		{"lease_ns", h.Lease}, {"clock_error_ns", h.ClockError}, {"renew_ns", h.Renew}, {"retry_ns", h.Retry},
 		{"failover_bound_ns", h.FailoverBound}, {"return_bound_ns", h.ReturnBound}, {"margin_ns", h.Margin},
-	} {
+	}); text != "" {
+		return text
+	}
+	return beyond("drift_ppm", h.DriftPPM, 0, maxDrift)
+}
+
+type namedDuration struct {
+	name string
+	is   time.Duration
+}
+
+// outside says which duration is beyond what a history can hold, or "".
+func outside(all []namedDuration) string {
+	for _, d := range all {
 		if text := beyond(d.name, int64(d.is), 0, int64(MaxDuration)); text != "" {
 			return text
 		}
 	}
-	return beyond("drift_ppm", h.DriftPPM, 0, maxDrift)
+	return ""
 }
 
 // maxDrift is the largest difference of clock rates, in millionths: by a whole one

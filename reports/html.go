@@ -40,6 +40,7 @@ type page struct {
 	Quantiles []quantileRow
 	Plots     []plotView
 	Usage     []plotView
+	Probe     []plotView
 	Failovers []Failover
 	MoreFails int
 	Events    []EventRef
@@ -100,6 +101,9 @@ func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
 		return nil, err
 	}
 	if p.Usage, err = usagePlots(rep, h); err != nil {
+		return nil, err
+	}
+	if p.Probe, err = probePlots(h); err != nil {
 		return nil, err
 	}
 	return render("report.html", &p, &p.Style, &p.Script, &p.ScriptSum)
@@ -271,7 +275,7 @@ func notable(h *history.History, r *Report, guilty []EventRef) ([]EventRef, map[
 			continue
 		}
 		for i := range h.Events {
-			if slices.Contains(kinds, h.Events[i].Kind) && h.Events[i].Usage == nil {
+			if slices.Contains(kinds, h.Events[i].Kind) && h.Events[i].Usage == nil && (h.Events[i].Probe == nil || h.Events[i].Probe.Stopped) {
 				take(h.Events[i].Seq)
 			}
 		}

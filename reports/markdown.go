@@ -26,6 +26,7 @@ func Markdown(r *Report) []byte {
 	markdownFailovers(&b, r)
 	markdownFigures(&b, r)
 	markdownUsage(&b, r.Usage)
+	markdownProbe(&b, r.Probe)
 	if r.Repro != "" {
 		fmt.Fprintf(&b, "\n## Repeat the run\n\n%s", fenced(r.Repro))
 	}

@@ -69,6 +69,7 @@ type Report struct {
 	Faults []checker.FaultCount `json:"faults"`
 	Ops    checker.OpCounts     `json:"ops"`
 	Usage  *Usage               `json:"usage,omitempty"` // of runs that take long enough to tell something by it
+	Probe  *Probe               `json:"probe,omitempty"` // of runs on a Redis that others use
 
 	Repro  string   `json:"repro,omitempty"`
 	Folder string   `json:"folder,omitempty"` // where the run's files lie, relative to the suite's; set by the caller
@@ -170,6 +171,7 @@ func New(h *history.History, r *checker.Result) *Report {
 		Faults: append([]checker.FaultCount{}, r.Faults...),
 		Ops:    r.Ops,
 		Usage:  usageIn(h),
+		Probe:  probeIn(h),
 		Repro:  Redact(head.Repro),
 		Files:  standardFiles(),
 	}

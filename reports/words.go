@@ -36,6 +36,8 @@ func verdictWord(v checker.Verdict) string {
 func headline(r *Report) string {
 	broken, undecided := r.withVerdict(checker.Fail), r.withVerdict(checker.Unknown)
 	switch {
+	case len(broken) == 0 && r.Probe != nil && r.Probe.Stopped != "":
+		return "Stopped early to spare the Redis that others use: " + r.Probe.Stopped + "."
 	case len(broken) > 0:
 		return tally(r) + ": " + names(broken) + "."
 	case len(undecided) > 0 && r.Verdict != checker.Fail:

@@ -370,10 +370,10 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for ask, want := range map[string]string{
-		"crash":         `no scenario is called "crash" (did you mean crash-leader?): "chaos list" lists them`,
-		"steady-please": `no scenario is called "steady-please" (did you mean steady?): "chaos list" lists them`,
-		"zebra":         `no scenario is called "zebra": "chaos list" lists them`,
-		"":              `no scenario is called "": "chaos list" lists them`,
+		"crash":      `no scenario is called "crash" (did you mean crash-leader or crash-follower?): "chaos list" lists them`,
+		"steady-now": `no scenario is called "steady-now" (did you mean steady?): "chaos list" lists them`,
+		"zebra":      `no scenario is called "zebra": "chaos list" lists them`,
+		"":           `no scenario is called "": "chaos list" lists them`,
 	} {
 		if _, err := scenarios.Find("steady", ask); err == nil || err.Error() != want {
 			t.Errorf("find %q: %v, want %s", ask, err, want)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/sim"
 )
 
@@ -209,6 +210,13 @@ func (s Scenario) NeedsPrivateStore() bool {
 	return err != nil || plan.Schedule.NeedsPrivateStore()
 }
 
+// NeedsServerProcess tells whether the scenario hits the store in a way that no client of
+// it can: it freezes it, for instance.
+func (s Scenario) NeedsServerProcess() bool {
+	plan, err := s.Plan(Settings{})
+	return err != nil || plan.Schedule.NeedsServerProcess()
+}
+
 // NeedsForgetfulStore tells whether the scenario makes the store older than it
 // was: the virtual world's can be, and a redis-server of the harness's own.
 func (s Scenario) NeedsForgetfulStore() bool {
@@ -243,7 +251,7 @@ func Find(names ...string) ([]Scenario, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(every, func(s Scenario) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no scenario is called %q%s: \"chaos list\" lists them", name, didYouMean(name))
+			return nil, fmt.Errorf("no scenario is called %q%s: \"chaos list\" lists them", name, spelling.Hint(name, append([]string{"all"}, Names(every)...)))
 		}
 		found = append(found, every[i])
 	}
@@ -255,13 +263,11 @@ func Standard() []Scenario {
 	return slices.DeleteFunc(All(), func(s Scenario) bool { return s.Long })
 }
 
-// didYouMean suggests a scenario whose name contains the given one, or is
-// contained in it.
-func didYouMean(name string) string {
-	for _, s := range Every() {
-		if name != "" && (strings.Contains(s.Name, name) || strings.Contains(name, s.Name)) {
-			return fmt.Sprintf(" (did you mean %s?)", s.Name)
-		}
+// Names are the scenarios' names.
+func Names(list []Scenario) []string {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Name)
 	}
-	return ""
+	return names
 }

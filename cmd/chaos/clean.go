@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,12 +11,14 @@ import (
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/inspection"
 )
 
 // cleanFlags are the flags of chaos clean.
 type cleanFlags struct {
 	redis  string
 	prefix string
+	scan   bool
 	yes    bool
 	asJSON bool
 }
@@ -30,7 +33,7 @@ type cleanedRun struct {
 	Run     string   `json:"run"` // what its keys begin with
 	Keys    []string `json:"keys"`
 	Expires *float64 `json:"expires_ms,omitempty"` // when the last of them ends; absent: never
-	Current bool     `json:"current"`              // the run goes on, or ended within two minutes: the keys stay
+	Current bool     `json:"current"`              // the run goes on, or ended a moment ago: the keys stay
 }
 
 func (m Main) cleanCommand() *cobra.Command {
@@ -38,13 +41,15 @@ func (m Main) cleanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Show the keys that runs have left in a Redis, and remove them",
-		Long: `Clean goes through the names of all keys of the database, a thousand at a time,
-and shows those that runs have left there. With --yes it removes them.
+		Long: `Clean shows the keys that runs have left in a Redis, and with --yes removes them.
 
 A run removes its own keys. What a run that was killed leaves behind ends by
-itself within two minutes; what clean is for is of older versions, or was
-written by other electors in the second before the run was killed. Keys of runs
-that go on are left alone.`,
+itself within two minutes, but for keys that another elector wrote in the last
+second, or over a connection that could not be read. Clean finds those in the
+register that runs keep in the Redis, with a few calls. A run that is not in
+the register (of an older version, or killed more than a day ago) is found with
+--scan, which goes through the names of all keys of the database, a thousand at
+a time. Keys of runs that go on are left alone.`,
 		Example: `  chaos clean --redis redis://staging:6379/0
   RECOUNT_REDIS=rediss://user:password@staging:6380/0 chaos clean --yes`,
 		Args: misuse.NoArguments,
@@ -52,7 +57,8 @@ that go on are left alone.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.redis, "redis", "", "URL of the Redis (default: $RECOUNT_REDIS)")
-	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key of the runs")
+	flags.StringVar(&f.prefix, "prefix", inspection.DefaultPrefix, "prefix of every key of the runs")
+	flags.BoolVar(&f.scan, "scan", false, "go through the names of all keys, too")
 	flags.BoolVar(&f.yes, "yes", false, "remove the keys")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
@@ -63,13 +69,19 @@ func (m Main) clean(ctx context.Context, f cleanFlags) error {
 	if f.redis == "" {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
-	all, err := live.FindRemains(ctx, f.redis, f.prefix)
+	if f.prefix == "" {
+		return misuse.Of(errors.New(noPrefix))
+	}
+	all, err := live.FindRemains(ctx, f.redis, f.prefix, f.scan)
 	if err != nil {
 		return err
 	}
 	c, left := cleaned{Runs: []cleanedRun{}}, []live.Remains{}
 	for _, r := range all {
 		run := cleanedRun{Run: r.Run, Keys: r.Keys, Current: r.Current}
+		if run.Keys == nil {
+			run.Keys = []string{}
+		}
 		if r.Expires >= 0 {
 			ms := float64(r.Expires) / float64(time.Millisecond)
 			run.Expires = &ms
@@ -80,7 +92,7 @@ func (m Main) clean(ctx context.Context, f cleanFlags) error {
 		}
 	}
 	if f.yes {
-		if c.Removed, err = live.Remove(ctx, f.redis, left); err != nil {
+		if c.Removed, err = live.Remove(ctx, f.redis, f.prefix, left); err != nil {
 			return err
 		}
 	}
@@ -96,6 +108,10 @@ func (m Main) tellRemains(c cleaned, left int, yes bool) {
 	tell := func(format string, args ...any) { fmt.Fprintf(m.Stdout, format+"\n", args...) }
 	for _, r := range c.Runs {
 		when := "stay"
+		if len(r.Keys) == 0 {
+			tell("%s  is in the register only", r.Run)
+			continue
+		}
 		if r.Expires != nil {
 			when = "end within " + time.Duration(*r.Expires*float64(time.Millisecond)).Round(time.Second).String()
 		}

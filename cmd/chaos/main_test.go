@@ -93,7 +93,7 @@ func TestBadInput(t *testing.T) {
 		args []string
 		want string // a part of the line
 	}{
-		"unknown command":    {[]string{"rnu"}, `there is no command "rnu": give one of check, `},
+		"unknown command":    {[]string{"rnu"}, `there is no command "rnu": give one of acl, `},
 		"unknown flag":       {[]string{"run", "--leas", "1s"}, "--help"},
 		"unknown scenario":   {[]string{"run", "crash"}, "did you mean"},
 		"bad duration":       {[]string{"run", "--lease", "1 second"}, `--lease is "1 second"; it must be a time with its unit`},
@@ -160,6 +160,32 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestSlips shows that a misspelt name gets the one that was meant, that what has no
+// effect or no sense is refused, and that nothing is left.
+func TestSlips(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "crash-laeder"}, "did you mean crash-leader?"},
+		{[]string{"run", "--world", "vitual"}, "did you mean virtual?"},
+		{[]string{"run", "--redis", "embeded"}, "did you mean embedded?"},
+		{[]string{"run", "--subject", "recuont"}, "did you mean recount?"},
+		{[]string{"trial", "titn"}, "did you mean titan?"},
+		{[]string{"trial", "--world", "lives"}, "did you mean live?"},
+		{[]string{"run", "--nodes", "0"}, "at least one"},
+		{[]string{"run", "--prefix", ""}, "--prefix is empty"},
+		{[]string{"trial", "--prefix", ""}, "--prefix is empty"},
+		{[]string{"run", "--exec", "true", "--subject", "recount"}, "exclude each other"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		refused(t, chaos(t, t.Context(), nil, append(c.args, "--out", out)...), c.want)
+		if _, err := os.Stat(out); !os.IsNotExist(err) {
+			t.Errorf("%v: the folder for reports: %v", c.args, err)
+		}
+	}
+}
+
 // TestFullDisk shows that a report which cannot be written for lack of space
 // is said in one line, with what to do.
 func TestFullDisk(t *testing.T) {
@@ -173,9 +199,26 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Symlink("/dev/full", filepath.Join(dir, "steady", "history.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	r := chaos(t, t.Context(), nil, append([]string{"run", "steady", "--redis", "embedded"}, small(dir)...)...)
+	r := chaos(t, t.Context(), nil, append([]string{"run", "steady", "crash-leader", "--redis", "embedded"}, small(dir)...)...)
 	if r.status != statusFailed || !strings.Contains(r.errors, "free some space") {
 		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+	if strings.Contains(r.out, "PASS") || strings.Contains(r.out, "steady: pass") || !strings.Contains(r.out, "steady: no report: ") {
+		t.Errorf("what could not be written passed:\n%s", r.out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "steady", "*.*")); len(left) > 0 { // fails only for a bad pattern
+		t.Errorf("half a report is left: %v", left)
+	}
+}
+
+// TestNoRoom shows that a disk without room is noticed before anything is started, that
+// no folder is left there, and that nothing is said to have passed.
+func TestNoRoom(t *testing.T) {
+	parent := smallDisk(t)
+	r := chaos(t, t.Context(), nil, append([]string{"run", "steady", "--redis", "embedded"}, small(filepath.Join(parent, "out"))...)...)
+	refused(t, r, "no space left on device; choose another folder with --out")
+	if left, err := os.ReadDir(parent); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v: want nothing but what fills the disk", left, err)
 	}
 }
 
@@ -237,9 +280,12 @@ func TestInterrupted(t *testing.T) {
 		awaitFile(ctx, filepath.Join(dir, "pause-leader", "logs", "n3.log"))
 		stop()
 	}()
-	r := chaos(t, ctx, nil, append([]string{"run", "pause-leader", "--redis", "embedded"}, small(dir)...)...)
+	r := chaos(t, ctx, nil, append([]string{"run", "pause-leader", "steady", "--redis", "embedded", "--parallel", "1"}, small(dir)...)...)
 	if r.status != statusStopped || !strings.Contains(r.errors, "stopped early") {
 		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+	if !strings.Contains(r.out, "Not run: steady\n") {
+		t.Errorf("it does not say what did not run:\n%s", r.out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "pause-leader", "report.html")); err != nil {
 		t.Errorf("no report of what was recorded: %v", err)

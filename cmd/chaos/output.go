@@ -26,20 +26,36 @@ type output struct {
 // openOutput makes the folder for the reports and proves that it can be
 // written to, before anything is started.
 func openOutput(dir string) (*output, error) {
-	var err error
+	_, err := os.Stat(dir)
+	made := dir == "" || err != nil
 	if dir == "" {
 		dir, err = defaultOutput()
 	} else {
 		err = os.MkdirAll(dir, 0o755)
 	}
+	if err == nil {
+		err = tryWriting(dir)
+	}
 	if err != nil {
+		if made {
+			_ = os.Remove(dir) // empty; what is not there, or is in use, stays
+		}
 		return nil, misuse.Of(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
 	}
+	return &output{dir: dir}, nil
+}
+
+// leastSpace is less than the report of any run takes, in bytes.
+const leastSpace = 64 << 10
+
+// tryWriting proves that files can be made in a folder, and that there is room for one.
+func tryWriting(dir string) error {
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return nil, misuse.Of(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
+		return err
 	}
-	return &output{dir: dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
+	_, err = probe.Write(make([]byte, leastSpace))
+	return errors.Join(err, probe.Close(), os.Remove(probe.Name()))
 }
 
 // defaultOutput makes a new folder below the current one: two runs that begin
@@ -83,12 +99,14 @@ func (o *output) add(name string, h *history.History, r *checker.Result) (*repor
 	rep := reports.New(h, r)
 	rep.Folder = name
 	rep.Files = append(rep.Files, logFiles(filepath.Join(o.dir, name))...)
-	o.reports = append(o.reports, rep)
 	files, err := reports.Files(rep, h, r)
-	if err != nil {
-		return rep, err
+	if err == nil {
+		err = writeFiles(filepath.Join(o.dir, name), files)
 	}
-	return rep, writeFiles(filepath.Join(o.dir, name), files)
+	if err == nil {
+		o.reports = append(o.reports, rep)
+	}
+	return rep, err
 }
 
 // logFiles are the logs in a run's folder, as its report names them.
@@ -128,6 +146,8 @@ func (o *output) finish() error {
 	return writeFiles(o.dir, files)
 }
 
+// writeFiles writes all of the files, or leaves none of them: half a report would pass
+// for one.
 func writeFiles(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("folder for a report: %w", err)
@@ -138,7 +158,14 @@ func writeFiles(dir string, files map[string][]byte) error {
 			errs = append(errs, fmt.Errorf("write a report: %w", err))
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		for name := range files {
+			_ = os.Remove(filepath.Join(dir, name)) // it may not be there
+		}
+		_ = os.Remove(dir) // logs keep it
+		return err
+	}
+	return nil
 }
 
 // judged turns a verdict into the error that carries it to the exit status.

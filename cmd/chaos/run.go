@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -21,7 +23,10 @@ type runFlags struct {
 	out       string
 	parallel  int
 	asJSON    bool
+	own       bool // faults may hit a Redis given by URL itself
 	rolling   bool // judged as a chain of histories, which are not kept
+	dryRun    bool // nothing is run
+	sparing   sparing
 	settings  scenarios.Settings
 
 	runs        int // of each scenario in the live world, where the worlds are compared
@@ -58,7 +63,10 @@ Redis is one of
              rediss:// for TLS. Only keys under the run's own prefix are used,
              faults hit only the candidates' side, and no key is left behind.
              RECOUNT_REDIS stands in for --redis and keeps the password out of
-             the command line.
+             the command line. The server is looked at before anything else is
+             started, and refused if it will not do; "chaos acl" prints the
+             rights that its user needs. Scenarios that delete or evict its data
+             want --own-this-redis, and a mark in the server that says so.
 
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided; 3 stopped
 early and healed; 64 wrong use or bad input; 70 the tool itself failed. For a
@@ -83,6 +91,7 @@ more than chance and the limits allow, or there is too little to tell.`,
 	flags.StringVar(&f.exec, "exec", "", "command that runs one candidate of another elector")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
+	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
 	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")
 	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
 	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
@@ -94,6 +103,8 @@ more than chance and the limits allow, or there is too little to tell.`,
 	flags.IntVar(&f.runs, "runs", defaultRuns, "with --world both: live runs of each scenario")
 	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultVirtual, "with --world both: virtual runs of each scenario")
 	flags.BoolVar(&f.rolling, "rolling", false, "with --world virtual: judge the run as a chain of histories and keep the first that breaks a promise at the most, for runs of any length; leaders write three times a lease, and candidates ask who leads once")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print each fault with when, on whom, whom it can hurt and how it is undone, and run nothing: nothing is opened, and the Redis of a URL not asked")
+	f.sparing.add(flags)
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }
@@ -112,43 +123,56 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	if f.dryRun {
+		return m.rehearse(f, list, len(names) > 0)
+	}
 	if f.world != virtualWorld {
 		if err := checkPlatform(); err != nil {
 			return err
 		}
 	}
-	out, err := openOutput(f.out)
+	wanted := f.parallel
+	demand, err := f.budget(m, list, len(names) > 0)
 	if err != nil {
 		return err
 	}
 	screen := newScreen(m, f.asJSON)
 	defer screen.close()
-	if f.rolling {
-		if list, err = f.inVirtual(m).admissible(list, len(names) > 0, screen); err != nil {
+	world := f.inVirtual(m)
+	if f.world != virtualWorld {
+		if world, err = f.inLive(cmd.Context(), screen, demand.Connections); err != nil {
 			return err
 		}
-		return f.roll(cmd.Context(), &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
 	}
-	if f.world == virtualWorld {
-		return f.runIn(cmd.Context(), f.inVirtual(m), list, names, out, screen)
-	}
-	there, err := f.inLive(cmd.Context(), screen)
-	if err != nil {
+	defer func() { _ = world.close() }() // again, in case of a panic
+	if list, err = world.admissible(list, len(names) > 0, screen); err != nil {
 		return err
 	}
-	defer func() { _ = there.close() }() // again, in case of a panic
-	if f.world == bothWorlds {
-		return f.compare(cmd.Context(), there, list, names, out, screen)
+	ctx := cmd.Context()
+	if f.shared() {
+		for _, line := range f.announced(demand, wanted) {
+			screen.say("%s", line)
+		}
+		if ctx, err = f.watch(ctx, world, screen); err != nil {
+			return err
+		}
 	}
-	return f.runIn(cmd.Context(), there, list, names, out, screen)
+	out, err := openOutput(f.out) // last: what is refused leaves no folder
+	switch {
+	case err != nil:
+		return err
+	case f.rolling:
+		return f.roll(ctx, &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
+	case f.world == bothWorlds:
+		return f.compare(ctx, world, list, names, out, screen)
+	default:
+		return f.runIn(ctx, world, list, names, out, screen)
+	}
 }
 
-// runIn runs the scenarios in one world, and reports.
+// runIn runs the scenarios in one world, and reports. A report that cannot be written
+// ends without a summary: what is not kept must not look as if it passed.
 func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Scenario, names []string, out *output, screen *screen) error {
-	list, err := world.admissible(list, len(names) > 0, screen)
-	if err != nil {
-		return err
-	}
 	screen.begin(world, f.settings, list, f.parallel, out.dir)
 	var writing error
 	outcomes := scenarios.Runner{
@@ -156,13 +180,17 @@ func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Sce
 		Done: func(o scenarios.Outcome) {
 			rep, err := out.write(o)
 			writing = errors.Join(writing, err)
-			screen.done(o, rep)
+			screen.done(o, rep, err)
 		},
 	}.Run(ctx, list, f.settings)
 	out.order(list)
 	closing := world.close()
-	err = errors.Join(ctx.Err(), scenarios.Err(outcomes), writing, out.finish(), closing)
-	if len(out.reports) > 0 || err == nil {
+	writing = errors.Join(writing, out.finish())
+	screen.missed(list, func(s scenarios.Scenario) bool {
+		return slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return o.Scenario.Name == s.Name })
+	})
+	err := errors.Join(live.Harmed(ctx), ctx.Err(), scenarios.Err(outcomes), writing, closing)
+	if writing == nil && (len(out.reports) > 0 || err == nil) {
 		if err := screen.end(out, *f, names); err != nil {
 			return err
 		}

@@ -5,21 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/calibration"
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/live"
 )
 
 // compare runs each scenario in both worlds and reports how far apart they
 // lie.
 func (f *runFlags) compare(ctx context.Context, there *place, list []scenarios.Scenario, names []string, out *output, screen *screen) error {
-	list, err := there.admissible(list, len(names) > 0, screen)
-	if err != nil {
-		return err
-	}
 	c := calibrator{
 		live: there, virtual: inVirtual(Main{}.virtualSubjects()), runs: f.runs, virtualRuns: f.virtualRuns, settings: f.settings, flags: f.single, out: out, screen: screen,
 		report: &reports.Calibration{
@@ -29,12 +27,16 @@ func (f *runFlags) compare(ctx context.Context, there *place, list []scenarios.S
 	}
 	screen.begin(there, f.settings, list, 1, out.dir)
 	screen.say("Live runs of each: %d; virtual ones: %d", f.runs, f.virtualRuns)
+	var err error
+	ran := 0
 	for _, s := range list {
 		if err = c.scenario(ctx, s); err != nil {
 			break
 		}
+		ran++
 	}
-	if err = errors.Join(ctx.Err(), err, out.finish(), there.close()); err != nil && len(c.compared) == 0 {
+	screen.missed(list, func(s scenarios.Scenario) bool { return slices.Contains(scenarios.Names(list[:ran]), s.Name) })
+	if err = errors.Join(live.Harmed(ctx), ctx.Err(), err, out.finish(), there.close()); err != nil && len(c.compared) == 0 {
 		return err
 	}
 	if writing := c.write(f.asJSON); writing != nil || err != nil {

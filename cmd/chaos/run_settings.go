@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 )
@@ -34,7 +35,7 @@ func worlds() []entry {
 // What has no effect must not look as if it had one.
 func (f *runFlags) misplaced(given func(flag string) bool) error {
 	if !slices.ContainsFunc(worlds(), func(w entry) bool { return w.Name == f.world }) {
-		return misuse.Of(fmt.Errorf("there is no world %q: use --world live, virtual or both", f.world))
+		return noWorld(f.world)
 	}
 	for _, flag := range []struct{ name, world, why string }{
 		{"redis", virtualWorld, "the virtual world has a store of its own"},
@@ -56,6 +57,11 @@ func (f *runFlags) misplaced(given func(flag string) bool) error {
 	return nil
 }
 
+// noWorld is the error about a world that there is not.
+func noWorld(name string) error {
+	return misuse.Of(fmt.Errorf("there is no world %q%s: use --world live, virtual or both", name, spelling.Hint(name, []string{liveWorld, virtualWorld, bothWorlds})))
+}
+
 // fewestVirtual is how many virtual runs it takes at least. What chance does to
 // a few live runs is told by drawing as few from all: the probability that
 // comes out is no smaller than one in so many.
@@ -74,10 +80,14 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		return nil, misuse.Of(err)
 	}
 	switch {
-	case f.settings.Nodes < 0:
+	case f.settings.Nodes < 0, f.settings.Nodes == 0 && cmd.Flags().Changed("nodes"):
 		return nil, misuse.Of(fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes))
 	case f.settings.Duration < 0:
 		return nil, misuse.Of(fmt.Errorf("--duration %v is negative", f.settings.Duration))
+	case f.prefix == "":
+		return nil, misuse.Of(errors.New(noPrefix))
+	case f.exec != "" && cmd.Flags().Changed("subject"):
+		return nil, misuse.Of(errors.New("--exec and --subject exclude each other: the command is the elector under test"))
 	case f.parallel < 1:
 		return nil, misuse.Of(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
 	case f.runs < 1:
@@ -100,6 +110,9 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	if f.redis == "" && f.world != virtualWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
+	if err := f.checkSparing(cmd.Flags().Changed); err != nil {
+		return nil, err
+	}
 	if !cmd.Flags().Changed("seed") {
 		f.settings.Seed = rand.Uint64N(1 << 32)
 	}
@@ -107,6 +120,9 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	list = f.subject().fair(list)
 	return list, f.checkPlans(list)
 }
+
+// noPrefix refuses a prefix that would make keys of runs look like anybody's.
+const noPrefix = "--prefix is empty: give what every key in Redis begins with, such as recount:"
 
 // checkSubject refuses the name of an elector that is not in that world.
 func (f *runFlags) checkSubject(m Main) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
@@ -20,18 +21,22 @@ type place struct {
 	name      string
 	says      string       // what there is to say about it before the first run
 	private   bool         // faults may hit its store
+	owned     bool         // faults may hit its store as far as a client can, and others share it
 	forgetful bool         // its store can be set back to what it was
 	several   bool         // its store can be several servers
 	subject   subject      // under test
 	close     func() error // may be called again
-	logs      func(*output) func(scenario string) (string, error)
+
+	// watch has the run end before it hurts others who use the store; nil: nobody does.
+	watch func(context.Context) (context.Context, live.Steady, error)
+	logs  func(*output) func(scenario string) (string, error)
 }
 
-// inLive opens the live world.
-func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
+// inLive opens the live world for runs that open so many connections to the store.
+func (f *runFlags) inLive(ctx context.Context, screen *screen, connections int) (*place, error) {
 	session, err := live.Open(ctx, live.Options{
 		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
-		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres,
+		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres, Connections: connections, Own: f.own, Limits: f.sparing.limits,
 	})
 	if err != nil {
 		return nil, err
@@ -39,10 +44,19 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
-		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
+		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), owned: session.Owned(), forgetful: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
+		says: strings.Join(append([]string{fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why))}, session.Notes()...), "\n"),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
+}
+
+// connections is how many connections runs of the list open to one server at the most.
+func connections(list []scenarios.Scenario, set scenarios.Settings, parallel int) int {
+	b, err := billOf(list, set)
+	if err != nil {
+		return 0 // they do not run
+	}
+	return b.at(parallel).Connections
 }
 
 // inVirtual is the virtual world with these electors beside "recount": nothing
@@ -80,30 +94,46 @@ func checkPlatform() error {
 	return misuse.Of(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
 }
 
-// admissible leaves out the scenarios that the place cannot carry out. Asked
-// for by name, they are refused.
+// leftOut are scenarios that are not run, and why.
+type leftOut struct {
+	Why       string   `json:"why"`
+	Scenarios []string `json:"scenarios"`
+}
+
+func (l leftOut) String() string {
+	return fmt.Sprintf("Left out: what %s (%s)", l.Why, strings.Join(l.Scenarios, ", "))
+}
+
+// admissible leaves out the scenarios that the place cannot carry out, and says
+// so. Asked for by name, they are refused.
 func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen) ([]scenarios.Scenario, error) {
-	var admitted []scenarios.Scenario
-	left := map[string][]string{} // by why
-	var whys []string
+	admitted, left, err := p.split(list, named)
+	for _, l := range left {
+		screen.say("%v", l)
+	}
+	return admitted, err
+}
+
+// split divides the scenarios into those that the place can carry out and those
+// that it cannot. Asked for by name, these are refused.
+func (p *place) split(list []scenarios.Scenario, named bool) (admitted []scenarios.Scenario, left []leftOut, err error) {
 	for _, s := range list {
 		why, mend := p.lacks(s)
-		switch {
-		case why == "":
+		if why == "" {
+			s.Alone = s.Alone || p.owned && s.NeedsPrivateStore() // the others would feel it
 			admitted = append(admitted, s)
-		case named:
-			return nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
-		default:
-			if left[why] == nil {
-				whys = append(whys, why)
-			}
-			left[why] = append(left[why], s.Name)
+			continue
 		}
+		if named {
+			return nil, nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
+		}
+		i := slices.IndexFunc(left, func(l leftOut) bool { return l.Why == why })
+		if i < 0 {
+			i, left = len(left), append(left, leftOut{Why: why})
+		}
+		left[i].Scenarios = append(left[i].Scenarios, s.Name)
 	}
-	for _, why := range whys {
-		screen.say("Left out: what %s (%s)", why, strings.Join(left[why], ", "))
-	}
-	return admitted, nil
+	return admitted, left, nil
 }
 
 // lacks says why the place cannot carry out a scenario, if it cannot, and what
@@ -115,8 +145,12 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	switch {
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
+	case s.NeedsPrivateStore() && p.owned && !s.NeedsServerProcess():
+		return "", ""
+	case s.NeedsServerProcess() && p.owned:
+		return "hits the server's process, which no client can", "use --redis process, docker or embedded for it, or --world virtual"
 	case s.NeedsPrivateStore() && !p.private:
-		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, or --world virtual"
+		return "hits the store itself, and only a private one may be hit", "use --redis process, docker or embedded for it, --world virtual, or if nobody would miss the server's data --own-this-redis"
 	case s.NeedsForgetfulStore() && !p.forgetful:
 		return "sets the store back, and only a private redis-server can be", "use --redis process for it, or --world virtual"
 	default:

@@ -171,13 +171,25 @@ func (s *screen) progress(p live.Progress) {
 	}
 }
 
-// done prints a scenario's verdict as soon as there is one.
-func (s *screen) done(o scenarios.Outcome, rep *reports.Report) {
+// missed names the scenarios that did not run: a suite that was stopped has not shown
+// what they would have.
+func (s *screen) missed(list []scenarios.Scenario, ran func(scenarios.Scenario) bool) {
+	left := scenarios.Names(slices.DeleteFunc(slices.Clone(list), ran))
+	if len(left) > 0 {
+		s.say("Not run: %s", strings.Join(left, ", "))
+	}
+}
+
+// done prints a scenario's verdict as soon as there is one. The error is that of the
+// report, which could not be written.
+func (s *screen) done(o scenarios.Outcome, rep *reports.Report, writing error) {
 	s.mu.Lock()
 	delete(s.begun, o.Scenario.Name)
 	s.past += s.lengths[o.Scenario.Name]
 	s.mu.Unlock()
 	switch {
+	case writing != nil:
+		s.say("%s: no report: %s", o.Scenario.Name, explain(writing))
 	case rep == nil:
 		s.say("%s: no history: %s", o.Scenario.Name, explain(o.Err))
 	case !s.terminal:

@@ -20,9 +20,6 @@ import (
 // database number, and no key left behind.
 func TestSharedRedisWithTLS(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("there is no redis-server on PATH")
-	}
 	authority, address := startLockedRedis(t)
 	roots := x509.NewCertPool()
 	pemText, err := os.ReadFile(authority)
@@ -71,26 +68,11 @@ func startLockedRedis(t *testing.T) (authority, address string) {
 		return path
 	}
 	authority = write("cert.pem", "CERTIFICATE", pair.Certificate[0])
-	settings := filepath.Join(dir, "redis.conf")
-	_, port, _ := net.SplitHostPort(freeAddress(t))
-	lines := []string{
-		"port 0", "tls-port " + port, "bind 127.0.0.1", "save \"\"", "dir " + dir, "tls-auth-clients no",
-		"tls-cert-file " + authority, "tls-key-file " + write("key.pem", "PRIVATE KEY", key), "tls-ca-cert-file " + authority,
-		"user default on >" + secret + "-admin ~* &* +@all",
-		"user tester on >" + secret + " ~mine:* &mine:* -@all +@connection +@read +@write +@scripting +@pubsub +time +ping +info",
-	}
-	if err := os.WriteFile(settings, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command("redis-server", settings)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill() // it may have ended
-		_ = server.Wait()         // killed: that it failed is no news
-	})
-	return authority, "127.0.0.1:" + port
+	return authority, startServer(t, "redis-server", "port 0\ntls-port ",
+		"bind 127.0.0.1", `save ""`, "tls-auth-clients no",
+		"tls-cert-file "+authority, "tls-key-file "+write("key.pem", "PRIVATE KEY", key), "tls-ca-cert-file "+authority,
+		"user default on >"+secret+"-admin ~* &* +@all",
+		"user tester on >"+secret+" "+stagingRule())
 }
 
 // connectLocked connects as the administrator, once the server is there.

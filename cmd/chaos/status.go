@@ -67,6 +67,9 @@ func explain(err error) string {
 	if err == nil || errors.As(err, &decided) {
 		return ""
 	}
+	if text, is := harmed(err); is {
+		return reports.Redact(misuse.FirstLine(text))
+	}
 	if errors.Is(err, context.Canceled) {
 		return "stopped early; everything was healed"
 	}

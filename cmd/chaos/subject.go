@@ -9,6 +9,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/league"
@@ -143,6 +144,6 @@ func checkSubject(name string) error {
 	if all[name] != nil {
 		return nil
 	}
-	return misuse.Of(fmt.Errorf("no subject is called %q: give one of %s, or any command with --exec",
-		name, strings.Join(slices.Sorted(maps.Keys(all)), ", ")))
+	return misuse.Of(fmt.Errorf("no subject is called %q%s: give one of %s, or any command with --exec",
+		name, spelling.Hint(name, slices.Sorted(maps.Keys(all))), strings.Join(slices.Sorted(maps.Keys(all)), ", ")))
 }

@@ -130,17 +130,18 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := openOutput(f.out)
-	if err != nil {
-		return err
-	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
-	run := &trialRun{Main: m, flags: f, out: out, screen: s}
+	run := &trialRun{Main: m, flags: f, screen: s, connections: connections(list, f.settings, f.parallel)}
 	defer func() { _ = run.close() }() // again, in case of a panic
 	if err := run.open(ctx); err != nil {
 		return err
 	}
+	out, err := openOutput(f.out) // last: what is refused leaves no folder
+	if err != nil {
+		return err
+	}
+	run.out = out
 	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v; reports in %s", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease, out.dir)
 	defer garbage.Seldom()()
 	t := trial.Trial{
@@ -215,7 +216,9 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 func (f *trialFlags) check() error {
 	switch {
 	case f.world != liveWorld && f.world != virtualWorld && f.world != bothWorlds:
-		return fmt.Errorf("there is no world %q: use --world live, virtual or both", f.world)
+		return noWorld(f.world)
+	case f.prefix == "":
+		return errors.New(noPrefix)
 	case f.runs < 1:
 		return fmt.Errorf("--runs %d: give a number above 0, or --world virtual for no live run", f.runs)
 	case f.virtualRuns < 1:
@@ -280,20 +283,23 @@ type trialRun struct {
 	virtual *place // nil: no run is virtual
 	redis   string
 	places  []trial.Place
+
+	connections int // that live runs open at once
 }
 
 // open opens the worlds.
 func (r *trialRun) open(ctx context.Context) error {
 	f := r.flags
 	if f.world != virtualWorld {
-		there, err := r.session("").inLive(ctx, r.screen)
+		there, err := r.session("").inLive(ctx, r.screen, r.connections)
 		if err != nil {
 			return err
 		}
 		r.live, r.redis = there, there.says
 		r.screen.say("%s", there.says)
 		r.places = append(r.places, trial.Place{
-			Name: liveWorld, Runs: f.runs, Parallel: f.parallel, Open: r.openLive, Lacks: lacking(there), Logs: r.out.logs, Flags: r.flagsOf(liveWorld),
+			Name: liveWorld, Runs: f.runs, Parallel: f.parallel, Open: r.openLive, Lacks: lacking(there), Flags: r.flagsOf(liveWorld),
+			Logs: func(scenario string) (string, error) { return r.out.logs(scenario) },
 		})
 	}
 	if f.world != liveWorld {
@@ -336,7 +342,7 @@ func (r *trialRun) session(command string) *runFlags {
 // own for a subject that is a command.
 func (r *trialRun) openLive(ctx context.Context, s trial.Subject) (scenarios.World, func() error, error) {
 	if command, other := r.flags.commandOf(s.Name); other {
-		there, err := r.session(command).inLive(ctx, r.screen)
+		there, err := r.session(command).inLive(ctx, r.screen, r.connections)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/trial"
 	"github.com/recount-io/recount/sim"
@@ -43,7 +44,7 @@ func (f *trialFlags) subjects(m Main, names []string) ([]trial.Subject, error) {
 			for _, s := range all {
 				known = append(known, s.Name)
 			}
-			return nil, fmt.Errorf("no subject is called %q: give some of %s, or a folder of commands with --exec-dir", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no subject is called %q%s: give some of %s, or a folder of commands with --exec-dir", name, spelling.Hint(name, known), strings.Join(known, ", "))
 		}
 		if !slices.ContainsFunc(chosen, func(s trial.Subject) bool { return s.Name == name }) {
 			chosen = append(chosen, all[i])

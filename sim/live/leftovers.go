@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/stage"
 )
 
@@ -25,6 +26,10 @@ const (
 	// leftoverScan is up to how many keys a server may hold for which it is searched
 	// for keys that no command named: ten calls.
 	leftoverScan = 10_000
+	// removalTime is for how long a server that others use is asked to remove them, and
+	// leftoverAgain after how long it is asked again.
+	removalTime   = 15 * time.Second
+	leftoverAgain = 100 * time.Millisecond
 )
 
 // leftovers are the keys of a run in one server. Nothing of a run may stay there, even
@@ -32,6 +37,8 @@ const (
 type leftovers struct {
 	direct redis.UniversalClient
 	prefix string
+
+	register *register // nil: the server is the run's own
 
 	mu   sync.Mutex
 	keys map[string]bool // and whether they were given a time to live, which is refreshed
@@ -63,9 +70,10 @@ func (l *leftovers) names() []string {
 	return slices.Sorted(maps.Keys(l.keys))
 }
 
-// watch sees to it, until ctx is done, that each key has a time to live.
+// watch sees to it, until ctx is done, that each key has a time to live, and that the
+// register names it.
 func (l *leftovers) watch(ctx context.Context) {
-	for stage.Sleep(ctx, leftoverLook) {
+	for first := true; first || stage.Sleep(ctx, leftoverLook); first = false {
 		l.expire(ctx)
 	}
 }
@@ -77,6 +85,7 @@ func (l *leftovers) expire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
 	names := l.names()
+	l.register.tell(ctx, names)
 	left := make([]*redis.DurationCmd, len(names))
 	_, err := l.direct.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, key := range names {
@@ -110,29 +119,62 @@ func (l *leftovers) expire(ctx context.Context) {
 	})
 }
 
-// remove deletes the keys. Those that only scripts of others name are searched for in
-// a server that is small, or the run's own.
-func (l *leftovers) remove(ctx context.Context, search bool) error {
-	ctx, cancel := context.WithTimeout(ctx, actTime)
+// remove deletes the keys, and with search those that nobody named, in a server that is
+// small. A server that does not answer is asked again for as long as patience lasts: one
+// that others use may be held up by them.
+func (l *leftovers) remove(ctx context.Context, search bool, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	for {
+		err := l.removeNow(ctx, search)
+		var told redis.Error
+		if err == nil || errors.As(err, &told) || !stage.Sleep(ctx, leftoverAgain) {
+			return err
+		}
+	}
+}
+
+// removeNow deletes each key twice: a request of a candidate that has been ended may
+// have lain in the server when the first order came, and be carried out after it.
+func (l *leftovers) removeNow(ctx context.Context, search bool) error {
 	var errs []error
 	if search {
 		if n, err := l.direct.DBSize(ctx).Result(); err == nil && n <= leftoverScan {
-			found := l.direct.Scan(ctx, 0, globEscaper.Replace(l.prefix)+"*", 1000).Iterator()
+			found := l.direct.Scan(ctx, 0, inspection.Escape(l.prefix)+"*", 1000).Iterator()
 			for found.Next(ctx) {
 				l.add(found.Val())
 			}
 			errs = append(errs, found.Err())
 		}
 	}
-	for _, key := range l.names() {
-		if err := l.direct.Del(ctx, key).Err(); err != nil {
-			errs = append(errs, fmt.Errorf("live: delete the run's key %s: %w; delete what begins with %s by hand: chaos clean", key, err, l.prefix))
-			break
+	names := l.names()
+	for range 2 {
+		_, err := l.direct.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, key := range names {
+				p.Del(ctx, key)
+			}
+			return nil
+		})
+		if err != nil && len(names) > 0 {
+			return errors.Join(append(errs, &LeftoverError{Prefix: l.prefix, Err: err})...)
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return l.register.leave(ctx)
 }
 
-// globEscaper escapes what is special in a pattern of SCAN.
-var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+// LeftoverError says that keys of a run could not be removed. They end by themselves
+// within two minutes in a server that others use.
+type LeftoverError struct {
+	Prefix string // what they begin with
+	Err    error
+}
+
+func (e *LeftoverError) Error() string {
+	return fmt.Sprintf("live: the keys that begin with %s could not be removed: %v; they end by themselves within %v, or remove them by \"chaos clean\"", e.Prefix, e.Err, leftoverTime)
+}
+
+// Unwrap returns the cause.
+func (e *LeftoverError) Unwrap() error { return e.Err }

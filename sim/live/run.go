@@ -18,6 +18,7 @@ import (
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
@@ -31,6 +32,8 @@ const (
 	// clockError bounds how far the stamps of two processes can be apart: they
 	// read one clock, and a stamp is taken within microseconds of its moment.
 	clockError = 200 * time.Microsecond
+	// drainShare is the part of a lease after which what the store noted is fetched.
+	drainShare = 4
 )
 
 // Progress is what a run tells while it goes on.
@@ -102,7 +105,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 // build makes the world of the run: the protected resource, the candidates
 // with their ways to the store, and the harness's own way to it.
 func (r *run) build(epoch time.Duration) error {
-	prefix := r.session.options.Prefix + runMark + randomName() + ":"
+	prefix := r.session.options.Prefix + inspection.RunMark + randomName() + ":"
 	r.election = prefix + "e1"
 	res, err := resource.Start(r.recorder)
 	if err != nil {
@@ -114,12 +117,18 @@ func (r *run) build(epoch time.Duration) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range parts {
+		if !p.server.Private() {
+			p.leftovers.register = newRegister(p.direct, r.session.options.Prefix, prefix, r.keep())
+		}
+	}
 	r.close = append(r.close, func() error { return r.deleteKeys() })
 	r.world = &world{
 		part: parts[0], parts: parts,
 		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
 		resource: res, election: "e1", recorder: r.recorder,
-		audit: &auditor{store: parts[0].store, election: "e1", recorder: r.recorder},
+		marker: inspection.Marker(r.session.options.Prefix),
+		audit:  &auditor{store: parts[0].store, election: "e1", recorder: r.recorder},
 	}
 	r.taps = r.newTaps()
 	r.world.taps = r.taps
@@ -218,6 +227,7 @@ func (r *run) environment(node string, to way, addr string, epoch time.Duration)
 func (r *run) live(ctx context.Context) error {
 	defer r.end()
 	defer r.expireKeys(ctx)()
+	defer r.session.watching().follow(r.recorder)()
 	if err := r.start(ctx); err != nil {
 		return err
 	}
@@ -239,6 +249,9 @@ func (r *run) live(ctx context.Context) error {
 		},
 	}
 	err := d.Drive(ctx, r.plan.Schedule)
+	if harm := Harmed(ctx); harm != nil {
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: harm.Error(), Probe: &history.Probe{Stopped: true}})
+	}
 	r.recorder.Stamp(history.Event{Kind: history.Healed})
 	r.tell("healed")
 	if err == nil {
@@ -251,7 +264,7 @@ func (r *run) live(ctx context.Context) error {
 func (r *run) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
-	watchers.Go(func() { r.world.audit.watch(ctx, r.plan.Timings.Lease/4) })
+	watchers.Go(func() { r.world.audit.watch(ctx, r.plan.Timings.Lease/drainShare) })
 	watchers.Go(func() { r.stalls.watchSelf(ctx, r.plan.NodeNames()) })
 	watchers.Go(func() { measureSelf(ctx, r.recorder) })
 	var clients []*redis.Client
@@ -386,16 +399,20 @@ func (r *run) expireKeys(ctx context.Context) (stop func()) {
 	}
 }
 
-// deleteKeys deletes every key of the run. The keys of our own elector are known,
-// and those that others name are read off the wire. What their scripts make up is
-// searched for, where that costs little.
+// deleteKeys deletes every key of the run. The keys of our own elector are known, and
+// those of others are read off the wire. Where nothing could be read, as with TLS, they
+// are searched for if that costs little.
 func (r *run) deleteKeys() error {
 	if _, made := r.servers[0].(redisserver.Arranged); made {
 		return nil // made for the run, and gone with it
 	}
 	var errs []error
 	for _, p := range r.world.parts {
-		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() || r.taps != nil))
+		patience := actTime
+		if !p.server.Private() {
+			patience = removalTime
+		}
+		errs = append(errs, p.leftovers.remove(context.Background(), r.session.options.strange() && r.taps == nil, patience))
 	}
 	return errors.Join(errs...)
 }
@@ -404,8 +421,15 @@ func (r *run) tell(phase string) {
 	r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: phase})
 }
 
-// runMark begins the name of a run in the keys, between the prefix and a random name.
-const runMark = "run-"
+// keep is for how long keys of the run may stay where it is killed: electors of others
+// write some without a time to live, and the last of them got none.
+func (r *run) keep() time.Duration {
+	s := r.session.options
+	if s.strange() || s.Tapped != nil && s.Tapped(r.plan.Subject) {
+		return registerTime
+	}
+	return leftoverTime
+}
 
 func randomName() string {
 	var name [4]byte

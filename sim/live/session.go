@@ -16,6 +16,7 @@ import (
 
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/live/warden"
@@ -44,6 +45,12 @@ type Options struct {
 	// that does is read from the wire, as with a command.
 	Self []string
 
+	// Limits are for Watch; zero: DefaultLimits.
+	Limits Limits
+
+	Connections int  // how many the runs open to a Redis given by URL, see Demand; 0: not known
+	Own         bool // faults may hit a Redis given by URL itself, if the marker is there: see inspection.Marker
+
 	_ struct{}
 }
 
@@ -62,6 +69,9 @@ type Session struct {
 	idle []redisserver.Server // private servers between two runs
 	all  []redisserver.Server
 	rows *topology.Postgres // nil until a subject wants it
+
+	probe     *probe             // nil: nobody watches over the Redis
+	inspected *inspection.Server // nil: the Redis is private
 }
 
 // Main does the work of those processes that the session makes of this
@@ -75,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 		return nil, fmt.Errorf("live: the live world runs on Linux and macOS, not on %s", runtime.GOOS)
 	}
 	if o.Prefix == "" {
-		o.Prefix = "recount:"
+		o.Prefix = inspection.DefaultPrefix
 	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
@@ -83,7 +93,10 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	// go-redis logs every connection that fails, and here they fail on purpose.
 	logging.Disable()
 	s := &Session{options: o, scripts: wire.NewScripts()}
-	var err error
+	err := s.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if s.warden, err = warden.Start(o.Self...); err != nil {
 		return nil, err
 	}
@@ -121,6 +134,13 @@ func (s *Session) Forgetful() (forgetful bool, why string) {
 	return server != nil, why
 }
 
+// watching is what watches over the Redis, nil if nothing does.
+func (s *Session) watching() *probe {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.probe
+}
+
 // first is the Redis that Open started. Runs may be borrowing others meanwhile.
 func (s *Session) first() redisserver.Server {
 	s.mu.Lock()
@@ -130,6 +150,9 @@ func (s *Session) first() redisserver.Server {
 
 // Close ends everything that the session started.
 func (s *Session) Close() error {
+	if p := s.watching(); p != nil {
+		p.stop()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

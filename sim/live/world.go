@@ -40,8 +40,9 @@ type world struct {
 	election   string
 	audit      *auditor
 	recorder   *history.Recorder
-	taps       *taps // nil: nothing is read from the wire
-	alone      int64 // bytes that the store's replica lacked when the store was split
+	taps       *taps  // nil: nothing is read from the wire
+	marker     string // of a server that others use, see inspection.Marker
+	alone      int64  // bytes that the store's replica lacked when the store was split
 
 	mu    sync.Mutex
 	holds map[string]*resource.Hold

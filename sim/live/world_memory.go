@@ -13,11 +13,11 @@ import (
 )
 
 // flushStore deletes all keys but KEYS[1], which is the harness's own record, and
-// returns whether KEYS[2] was among them.
+// KEYS[3], by which a server's owner allows it. It returns whether KEYS[2] was among them.
 var flushStore = redis.NewScript(`
 local there = redis.call('EXISTS', KEYS[2])
 for _, key in ipairs(redis.call('KEYS', '*')) do
-  if key ~= KEYS[1] then redis.call('DEL', key) end
+  if key ~= KEYS[1] and key ~= KEYS[3] then redis.call('DEL', key) end
 end
 return there`)
 
@@ -33,7 +33,7 @@ return n`)
 func (w *world) FlushStore(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	there, err := flushStore.Run(ctx, w.direct, []string{w.key("audit"), w.key("lease")}).Int()
+	there, err := flushStore.Run(ctx, w.direct, []string{w.key("audit"), w.key("lease"), w.marker}).Int()
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("live: flush the store: %w", err)
@@ -60,31 +60,34 @@ func (w *world) EvictKeys(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("live: read the limit of the store's memory: %w", err)
 	}
-	squeeze := w.starve(ctx)
-	// Without the run's context: whatever happened, memory is not short for long.
-	restore, done := context.WithTimeout(context.WithoutCancel(ctx), actTime)
-	defer done()
-	for _, name := range []string{"maxmemory-policy", "maxmemory"} {
-		squeeze = errors.Join(squeeze, w.direct.ConfigSet(restore, name, before[name]).Err())
-	}
-	if squeeze != nil {
-		return "", fmt.Errorf("live: make the store evict: %w", squeeze)
+	w.audit.drain(ctx) // where everything has a time to live, it is evicted, too
+	if err := w.starve(ctx, before); err != nil {
+		return "", fmt.Errorf("live: make the store evict: %w", err)
 	}
 	return "the store ran out of memory and evicted the lease", nil
 }
 
-// starve takes the store's memory away until the lease is gone. The key of the
-// harness's own record has no time to live, so it stays.
-func (w *world) starve(ctx context.Context) error {
-	if err := w.direct.ConfigSet(ctx, "maxmemory-policy", "volatile-lru").Err(); err != nil {
-		return err
-	}
-	if err := w.direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
-		return err
-	}
+// starve takes the store's memory away, again and again, until the lease is gone. The
+// key of the harness's own record has no time to live in a private store, so it stays.
+//
+// Settings go back to what they were in the same packet that changes them: the server
+// executes it to its end, whatever becomes of the harness. Each command in between makes
+// the server evict for some of a millisecond.
+func (w *world) starve(ctx context.Context, before map[string]string) error {
+	const looks = 8
 	for {
-		n, err := w.direct.Exists(ctx, w.key("lease")).Result()
-		if err != nil || n == 0 {
+		var left *redis.IntCmd
+		_, err := w.direct.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.ConfigSet(ctx, "maxmemory-policy", "volatile-lru")
+			p.ConfigSet(ctx, "maxmemory", "1")
+			for range looks {
+				left = p.Exists(ctx, w.key("lease"))
+			}
+			p.ConfigSet(ctx, "maxmemory", before["maxmemory"])
+			p.ConfigSet(ctx, "maxmemory-policy", before["maxmemory-policy"])
+			return nil
+		})
+		if err != nil || left.Val() == 0 {
 			return err
 		}
 		if !stage.Sleep(ctx, time.Millisecond) {

@@ -9,14 +9,14 @@ import (
 // it is worth a word: one StallShare-th.
 const StallShare = 8
 
-// stallPeriod is how often Stalls looks at the clock.
-const stallPeriod = 20 * time.Millisecond
+// StallPeriod is how often Stalls looks at the clock.
+const StallPeriod = 20 * time.Millisecond
 
 // Stalls calls report whenever this process was held up for at least least:
 // it sleeps for a moment again and again, and sees how late it wakes up. It
 // returns when ctx is done.
 func Stalls(ctx context.Context, least time.Duration, report func(lasted time.Duration)) {
-	timer := time.NewTimer(stallPeriod)
+	timer := time.NewTimer(StallPeriod)
 	defer timer.Stop()
 	for last := Monotonic(); ; {
 		select {
@@ -25,10 +25,10 @@ func Stalls(ctx context.Context, least time.Duration, report func(lasted time.Du
 		case <-timer.C:
 		}
 		now := Monotonic()
-		if late := now - last - stallPeriod; late >= least {
+		if late := now - last - StallPeriod; late >= least {
 			report(late)
 		}
 		last = now
-		timer.Reset(stallPeriod)
+		timer.Reset(StallPeriod)
 	}
 }

@@ -72,7 +72,7 @@ func TestCloseWithASharedWarden(t *testing.T) {
 	}
 	found := tracesOf(servers[0])
 	ok(t, servers[0].Close())
-	if _, err := answer(t.Context(), found.Addr); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := answer(t.Context(), found.Addr, nil); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a closed Redis: %v, want refused", err)
 	}
 	if syscall.Kill(found.Process, 0) == nil {

@@ -3,6 +3,7 @@ package redisserver
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -65,10 +66,15 @@ func information(ctx context.Context, o *redis.Options, section string) (map[str
 	return fields, nil
 }
 
-// answer sends a PING over a connection of its own and returns the first line
-// of the answer.
-func answer(ctx context.Context, addr string) (string, error) {
-	var dialer net.Dialer
+// answer sends a PING over a connection of its own, with TLS if there is a config, and
+// returns the first line of the answer.
+func answer(ctx context.Context, addr string, config *tls.Config) (string, error) {
+	var dialer interface {
+		DialContext(ctx context.Context, network, addr string) (net.Conn, error)
+	} = &net.Dialer{}
+	if config != nil {
+		dialer = &tls.Dialer{Config: config}
+	}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return "", err
@@ -88,7 +94,7 @@ func answer(ctx context.Context, addr string) (string, error) {
 func await(ctx context.Context, addr string, ended <-chan struct{}) error {
 	for {
 		short, cancel := context.WithTimeout(ctx, time.Second)
-		line, err := answer(short, addr)
+		line, err := answer(short, addr, nil)
 		cancel()
 		if err == nil && line == "+PONG" {
 			return nil

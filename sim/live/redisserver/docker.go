@@ -1,6 +1,7 @@
 package redisserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,11 @@ func (d *docker) prepare(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout(pullTimeout))
 	defer cancel()
 	quieten()
-	provider, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
+	err := answersAsNamed(ctx)
+	var provider *testcontainers.DockerProvider
+	if err == nil {
+		provider, err = testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
+	}
 	if err == nil {
 		d.provider = provider
 		_, err = provider.Client().ImageInspect(ctx, d.image)
@@ -107,12 +112,28 @@ func (d *docker) prepare(ctx context.Context, o Options) error {
 		return &Error{Kind: Missing, Text: text, Err: err}
 	}
 	if !errdefs.IsNotFound(err) {
-		return missing("Docker does not answer; start its daemon, set DOCKER_HOST, or use --redis process or embedded")
+		return missing(cmp.Or(os.Getenv(client.EnvOverrideHost), "Docker") + " does not answer as Docker; start its daemon, correct DOCKER_HOST, or use --redis process or embedded")
 	}
 	if err = provider.PullImage(ctx, d.image); err != nil {
 		return missing(fmt.Sprintf("image %s is not here and cannot be pulled; set %s to an image that is already here", d.image, ImageVariable))
 	}
 	return nil
+}
+
+// answersAsNamed asks the Docker that DOCKER_HOST names, if it names one: where that does
+// not answer, testcontainers takes another one without a word.
+func answersAsNamed(ctx context.Context) error {
+	if os.Getenv(client.EnvOverrideHost) == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	named, err := client.New(client.FromEnv)
+	if err != nil {
+		return err
+	}
+	_, err = named.Ping(ctx, client.PingOptions{})
+	return errors.Join(err, named.Close())
 }
 
 func (d *docker) learnVersion(ctx context.Context) error {

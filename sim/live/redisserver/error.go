@@ -16,6 +16,7 @@ const (
 	TLSMismatch Kind = "tls"         // TLS on one side only, or a certificate that is not trusted
 	Missing     Kind = "missing"     // there is no redis-server, no Docker, or no image of Redis
 	Shared      Kind = "shared"      // a Redis that is given by URL cannot be disturbed
+	Unsuitable  Kind = "unsuitable"  // a Redis answers, and a run cannot be carried out there
 )
 
 // Error is a mistake that a person can mend: its text is one line that says

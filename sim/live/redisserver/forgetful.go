@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -254,4 +255,18 @@ func Explain(s Server) (Forgetful, string) {
 	}
 	provider, _, _ := strings.Cut(s.Describe(), " ")
 	return nil, "a Redis by " + provider + " has no file and no replica that could be behind: use --redis process"
+}
+
+// Foresee tells of the Redis that a spec names, without opening it, whether it will be
+// private, and whether it can be made to forget.
+func Foresee(spec string) (private, forgetful bool) {
+	switch spec {
+	case "", "auto":
+		_, err := exec.LookPath(program)
+		return true, err == nil
+	case "process":
+		return true, true
+	default:
+		return !IsURL(spec), false
+	}
 }

@@ -120,7 +120,7 @@ func TestCloseWithReplica(t *testing.T) {
 	p := s.(*process)
 	dirs := []string{p.dir, p.replica.dir}
 	ok(t, s.Close())
-	if _, err := answer(t.Context(), addr); err == nil {
+	if _, err := answer(t.Context(), addr, nil); err == nil {
 		t.Error("the replica still answers")
 	}
 	for _, dir := range dirs {

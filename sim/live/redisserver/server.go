@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 
@@ -97,11 +98,17 @@ func Open(ctx context.Context, spec string, o Options) (Server, error) {
 	case "docker":
 		return openDocker(ctx, o, asked)
 	}
-	if strings.Contains(spec, "://") {
+	if IsURL(spec) {
 		return openURL(ctx, spec, o)
 	}
-	return nil, &Error{Kind: BadSpec, Text: fmt.Sprintf("no Redis is called %q; use embedded, process, docker, auto or redis://host:port", safe(spec))}
+	return nil, &Error{Kind: BadSpec, Text: fmt.Sprintf("no Redis is called %q%s; use %s or redis://host:port", safe(spec), spelling.Hint(spec, Providers), strings.Join(Providers, ", "))}
 }
+
+// Providers are the names that Open takes besides URLs.
+var Providers = []string{"auto", "embedded", "process", "docker"}
+
+// IsURL tells whether a spec is the URL of a Redis that runs already.
+func IsURL(spec string) bool { return strings.Contains(spec, "://") }
 
 const (
 	asked = "asked for"

@@ -226,7 +226,7 @@ func TestCrashAndRestart(t *testing.T) {
 		if err := c.Ping(ctx).Err(); err == nil {
 			t.Error("a crashed Redis answers an old connection")
 		}
-		if _, err := answer(ctx, addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err := answer(ctx, addr, nil); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("new connection to a crashed Redis: %v, want refused", err)
 		}
 		timed(t, "restart with data", func() error { return s.Restart(ctx, true) })
@@ -311,7 +311,7 @@ func TestOrderOfActs(t *testing.T) {
 		refused("second pause", s.Pause(ctx))
 		refused("restart of a paused one", s.Restart(ctx, true))
 		timed(t, "close", s.Close)
-		if _, err := answer(ctx, s.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err := answer(ctx, s.Addr(), nil); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("connection to a closed Redis: %v, want refused", err)
 		}
 		refused("pause of a closed one", s.Pause(ctx))
@@ -345,7 +345,7 @@ func (want traces) await(t *testing.T, deadline time.Time) {
 		var left []string
 		// A little longer: what is still paused accepts, and never answers.
 		ctx, cancel := context.WithDeadline(t.Context(), deadline.Add(100*time.Millisecond))
-		_, err := answer(ctx, want.Addr)
+		_, err := answer(ctx, want.Addr, nil)
 		cancel()
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			left = append(left, "something listens at "+want.Addr)

@@ -69,13 +69,16 @@ func TestUnreachable(t *testing.T) {
 	ok(t, err)
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
+	secured := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secured.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	defer func() { _ = silent.Close() }() // nobody talks to it
 	for addr, part := range map[string]string{
 		fmt.Sprintf("127.0.0.1:%d", port):      fmt.Sprintf("cannot reach redis at 127.0.0.1:%d: connection refused; start it or use --redis embedded", port),
 		"recount.invalid:6379":                 "no such host",
-		strings.TrimPrefix(web.URL, "http://"): "is not a Redis",
+		strings.TrimPrefix(web.URL, "http://"): "speaks HTTP, and is not a Redis",
+		secured.Listener.Addr().String():       "speaks HTTP, and is not a Redis",
 		silent.Addr().String():                 "accepts connections but does not answer",
 	} {
 		begun := time.Now()
@@ -107,7 +110,7 @@ func locked(t *testing.T) (addr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for {
-		line, err := answer(ctx, addr)
+		line, err := answer(ctx, addr, nil)
 		if err == nil && strings.HasPrefix(line, "-NOAUTH") {
 			return addr
 		}
@@ -167,10 +170,10 @@ func TestRefusals(t *testing.T) {
 		"ERR AUTH <password> called without any password configured": {Credentials, "take it out"},
 		"ERR Client sent AUTH, but no password is set":               {Credentials, "take it out"},
 		"NOPERM this user has no permissions to run 'ping'":          {Credentials, "rights"},
-		"DENIED Redis is running in protected mode":                  {Credentials, "protected mode"},
-		"ERR DB index is out of range":                               {BadSpec, "no database 7"},
-		"remote error: tls: certificate required":                    {TLSMismatch, "client's certificate"},
-		"ERR unknown command `AUTH`, with args: `s3cr3t`":            {Unreachable, "unknown command"},
+		"DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user.": {Credentials, "protected mode"},
+		"ERR DB index is out of range":                    {BadSpec, "no database 7"},
+		"remote error: tls: certificate required":         {TLSMismatch, "client's certificate"},
+		"ERR unknown command `AUTH`, with args: `s3cr3t`": {Unreachable, "unknown command"},
 	} {
 		wantError(t, refusal(options, errors.New(text)), want.kind, want.part)
 	}
@@ -247,6 +250,17 @@ func TestTLSOfARealRedis(t *testing.T) {
 	wantError(t, err, TLSMismatch, "does not speak TLS; use redis://")
 }
 
+// A Docker that DOCKER_HOST names and that is not there is not a missing image, though
+// another Docker may be at the usual place.
+func TestDockerHostDead(t *testing.T) {
+	port, err := loopback.FreePort()
+	ok(t, err)
+	host := fmt.Sprintf("tcp://127.0.0.1:%d", port)
+	t.Setenv("DOCKER_HOST", host)
+	_, err = Open(t.Context(), "docker", Options{Timeout: 10 * time.Second})
+	wantError(t, err, Missing, host+" does not answer as Docker; start its daemon, correct DOCKER_HOST")
+}
+
 // Without Docker, or without an image, the error says what to do.
 func TestDockerMissing(t *testing.T) {
 	needDocker(t)
@@ -255,7 +269,7 @@ func TestDockerMissing(t *testing.T) {
 	wantError(t, err, Missing, "set "+ImageVariable+" to an image that is already here")
 
 	_, err = Open(t.Context(), "docker", Options{Timeout: time.Nanosecond}) // as if it did not answer
-	wantError(t, err, Missing, "Docker does not answer; start its daemon")
+	wantError(t, err, Missing, "does not answer as Docker; start its daemon")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err = Open(stopped, "docker", Options{}); !errors.Is(err, context.Canceled) {

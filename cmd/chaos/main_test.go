@@ -169,7 +169,7 @@ func TestSlips(t *testing.T) {
 	}{
 		{[]string{"run", "crash-laeder"}, "did you mean crash-leader?"},
 		{[]string{"run", "--world", "vitual"}, "did you mean virtual?"},
-		{[]string{"run", "--redis", "embeded"}, "did you mean embedded?"},
+		{[]string{"run", "--redis", "embdded"}, "did you mean embedded?"},
 		{[]string{"run", "--subject", "recuont"}, "did you mean recount?"},
 		{[]string{"trial", "titn"}, "did you mean titan?"},
 		{[]string{"trial", "--world", "lives"}, "did you mean live?"},

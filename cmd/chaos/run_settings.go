@@ -122,7 +122,7 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 }
 
 // noPrefix refuses a prefix that would make keys of runs look like anybody's.
-const noPrefix = "--prefix is empty: give what every key in Redis begins with, such as recount:"
+const noPrefix = `--prefix is empty: give what every key in Redis begins with ("recount:" is the usual one)`
 
 // checkSubject refuses the name of an elector that is not in that world.
 func (f *runFlags) checkSubject(m Main) error {

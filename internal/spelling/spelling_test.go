@@ -7,7 +7,7 @@ import "testing"
 func TestSuggest(t *testing.T) {
 	names := []string{"auto", "embedded", "process", "crash-leader", "crash-follower", "crash-all", "crash-two"}
 	for given, want := range map[string][2]string{
-		"embeded":   {"did you mean embedded?", " (did you mean embedded?)"},
+		"embdded":   {"did you mean embedded?", " (did you mean embedded?)"},
 		"Process":   {"did you mean process?", " (did you mean process?)"},
 		"crash-":    {"did you mean crash-leader or crash-follower or crash-all or crash-two?", " (did you mean crash-leader or crash-follower or crash-all?)"},
 		"memcached": {"give one of auto, embedded, process, crash-leader, crash-follower, crash-all, crash-two", ""},

@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/containers"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -18,12 +19,13 @@ import (
 type place struct {
 	scenarios.World
 	name      string
-	says      string       // what there is to say about it before the first run
-	private   bool         // faults may hit its store
-	forgetful bool         // its store can be set back to what it was
-	several   bool         // its store can be several servers
-	subject   subject      // under test
-	close     func() error // may be called again
+	says      string                // what there is to say about it before the first run
+	private   bool                  // faults may hit its store
+	forgetful bool                  // its store can be set back to what it was
+	several   bool                  // its store can be several servers
+	subject   subject               // under test
+	cannot    func(sim.Plan) string // what of a plan lies beyond the world, "" if nothing does; nil: see above
+	close     func() error          // may be called again
 	logs      func(*output) func(scenario string) (string, error)
 }
 
@@ -41,6 +43,28 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 	return &place{
 		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), forgetful: forgetful, several: session.Private(), close: session.Close,
 		says: fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why)),
+		logs: func(o *output) func(string) (string, error) { return o.logs },
+	}, nil
+}
+
+// inContainers opens the world of containers.
+func (f *runFlags) inContainers(ctx context.Context, screen *screen) (*place, error) {
+	hosts, err := containers.Open(ctx, containers.Options{Image: f.image})
+	if err != nil {
+		return nil, err
+	}
+	var command []string
+	if f.image != "" {
+		command = []string{f.image}
+	}
+	session, err := live.Open(ctx, live.Options{Hosts: hosts, Command: command, Prefix: f.prefix, Progress: screen.progress})
+	if err != nil {
+		return nil, err
+	}
+	what, _ := session.Redis()
+	return &place{
+		World: session, name: containersWorld, subject: f.subject(), private: true, forgetful: true, several: true, cannot: containers.Lacks, close: session.Close,
+		says: "World: containers; Redis: " + what,
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
 }
@@ -66,7 +90,7 @@ func (f *runFlags) inVirtual(m Main) *place {
 
 // subject is the elector under test: a stranger if it is a command.
 func (f *runFlags) subject() subject {
-	if f.exec != "" {
+	if f.exec != "" || f.image != "" {
 		return subject{name: f.settings.Subject}
 	}
 	return subjectOf(f.settings.Subject)
@@ -112,6 +136,11 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	if applies, why := p.subject.applies(s); !applies {
 		return "does not apply: " + why, "leave it out, or choose another --subject"
 	}
+	if p.cannot != nil {
+		if why := beyond(p.cannot, s); why != "" {
+			return why, "containers can " + strings.Join(p.within(), ", ")
+		}
+	}
 	switch {
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
@@ -122,4 +151,24 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	default:
 		return "", ""
 	}
+}
+
+// beyond says what of a scenario lies beyond a world.
+func beyond(cannot func(sim.Plan) string, s scenarios.Scenario) string {
+	plan, err := s.Plan(scenarios.Settings{})
+	if err != nil {
+		return err.Error()
+	}
+	return cannot(plan)
+}
+
+// within are the scenarios of which nothing lies beyond the place.
+func (p *place) within() []string {
+	var names []string
+	for _, s := range scenarios.Every() {
+		if beyond(p.cannot, s) == "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }

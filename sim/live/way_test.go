@@ -26,7 +26,7 @@ func TestDelayIsProvenSoon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := world{links: map[string]way{"n1": {link}}}
+	w := world{links: map[string]way{"n1": {link}}, ways: map[string]string{"n1": "the proxy of n1"}}
 	for _, delay := range []time.Duration{20 * time.Millisecond, time.Minute} {
 		if evidence, err := w.Delay(t.Context(), "n1", delay, 0); err != nil || evidence == "" {
 			t.Errorf("delayed by %v: %q, %v", delay, evidence, err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -32,6 +33,9 @@ type Engine struct {
 // answers.
 func Open(ctx context.Context, w *warden.Warden) (*Engine, error) {
 	quieten()
+	if err := asked(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
 	provider, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
@@ -40,6 +44,20 @@ func Open(ctx context.Context, w *warden.Warden) (*Engine, error) {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoAnswer, err), provider.Close())
 	}
 	return &Engine{provider: provider, warden: w}, nil
+}
+
+// asked asks the one that DOCKER_HOST names, if it names one: where that is dead,
+// testcontainers would take another without a word.
+func asked(ctx context.Context) error {
+	if os.Getenv(client.EnvOverrideHost) == "" {
+		return nil
+	}
+	named, err := client.New(client.FromEnv)
+	if err != nil {
+		return err
+	}
+	_, err = named.Ping(ctx, client.PingOptions{})
+	return errors.Join(err, named.Close())
 }
 
 // quieten takes its default logger from testcontainers, which prints a page

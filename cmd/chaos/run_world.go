@@ -49,22 +49,14 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen) (*place, error) {
 
 // inContainers opens the world of containers.
 func (f *runFlags) inContainers(ctx context.Context, screen *screen) (*place, error) {
-	hosts, err := containers.Open(ctx, containers.Options{Image: f.image})
-	if err != nil {
-		return nil, err
-	}
-	var command []string
-	if f.image != "" {
-		command = []string{f.image}
-	}
-	session, err := live.Open(ctx, live.Options{Hosts: hosts, Command: command, Prefix: f.prefix, Progress: screen.progress})
+	session, err := containers.Open(ctx, containers.Options{Image: f.image, Prefix: f.prefix, Progress: screen.progress})
 	if err != nil {
 		return nil, err
 	}
 	what, _ := session.Redis()
 	return &place{
 		World: session, name: containersWorld, subject: f.subject(), private: true, forgetful: true, several: true, cannot: containers.Lacks, close: session.Close,
-		says: "World: containers; Redis: " + what,
+		says: "World: containers; Redis: " + what + "; every cut of the network is a host that is disconnected",
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
 }

@@ -14,10 +14,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/docker"
@@ -36,28 +38,60 @@ const (
 	actTime = 30 * time.Second
 )
 
-// Options say what the candidates are.
+// Options says what a session's runs are made of.
 type Options struct {
 	// Image is that of the candidates, any that speaks the candidate protocol. Empty: one
 	// is made of this program, whose own subjects the candidates are then.
-	Image string
-	_     struct{}
+	Image    string
+	Prefix   string              // of every key, "" for "recount:"
+	Progress func(live.Progress) // called from several goroutines; nil for none
+
+	_ struct{}
 }
 
-// Open finds Docker, and makes what all runs of a session share. The error is a
+// Session holds what the runs of one command share.
+type Session struct{ *live.Session }
+
+// Open finds Docker, makes the candidates' image, and starts a first Redis, so that
+// what can be wrong with it is known at once. Close ends it. The error is a
 // *redisserver.Error where a person can mend the matter.
-func Open(ctx context.Context, o Options) (live.Hosts, error) {
+func Open(ctx context.Context, o Options) (*Session, error) {
 	w, err := warden.Start()
 	if err != nil {
 		return nil, err
 	}
 	h := &hosts{warden: w, image: o.Image}
-	ctx, cancel := context.WithTimeout(ctx, openTime)
+	opening, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	if err := h.open(ctx); err != nil {
+	if err := h.open(opening); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	return h, nil
+	options := live.Options{Hosts: h, Prefix: o.Prefix, Progress: o.Progress}
+	if o.Image != "" {
+		options.Command = []string{o.Image}
+	}
+	session, err := live.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{session}, nil
+}
+
+// Run is live.Session.Run for the plan as Adapt makes it.
+func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (*history.History, error) {
+	return s.Session.Run(ctx, Adapt(plan), logs)
+}
+
+// Adapt makes one cut of all that separate a candidate and the store: a host is in a
+// network or out of it, and whether connections end at once is not for Docker to choose.
+func Adapt(plan sim.Plan) sim.Plan {
+	plan.Schedule = slices.Clone(plan.Schedule)
+	for i, step := range plan.Schedule {
+		if cut, is := step.Fault.(faults.Partition); is && (cut.How == faults.CutRefused || cut.How == faults.CutReset) {
+			plan.Schedule[i].Fault = faults.Partition{How: faults.CutBoth}
+		}
+	}
+	return plan
 }
 
 // hosts are containers.
@@ -193,7 +227,7 @@ func Lacks(plan sim.Plan) string {
 	default:
 		return "has a store that is a " + string(plan.Topology)
 	}
-	for _, step := range plan.Schedule {
+	for _, step := range Adapt(plan).Schedule {
 		effect := step.Fault.Effect()
 		switch fault := step.Fault.(type) {
 		case faults.Partition:

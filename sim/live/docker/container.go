@@ -61,7 +61,7 @@ func (e *Engine) Create(ctx context.Context, kind string, s Spec) (*Container, e
 		Config: &container.Config{
 			Image: s.Image, Entrypoint: s.Entrypoint, Cmd: s.Command, Env: s.Env, WorkingDir: s.Folder, User: s.User,
 			ExposedPorts: s.exposed(), AttachStdin: s.Attached, AttachStdout: s.Attached, AttachStderr: s.Attached,
-			OpenStdin: s.Attached, StdinOnce: s.Attached,
+			OpenStdin: s.Attached, StdinOnce: s.Attached, Labels: labels(),
 		},
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -65,6 +66,11 @@ func asked(ctx context.Context) error {
 var quieten = sync.OnceFunc(func() { log.SetDefault(log.NewNoopLogger()) })
 
 func (e *Engine) api() client.APIClient { return e.provider.Client() }
+
+// Label is on whatever is made; its value is the number of the process that made it.
+const Label = "io.recount.harness"
+
+func labels() map[string]string { return map[string]string{Label: strconv.Itoa(os.Getpid())} }
 
 // Close closes the connections. What was made stays the warden's.
 func (e *Engine) Close() error { return e.provider.Close() }

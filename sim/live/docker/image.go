@@ -61,7 +61,9 @@ func (e *Engine) Import(ctx context.Context, path string) (name string, err erro
 	read, write := io.Pipe()
 	go func() { write.CloseWithError(pack(write, path, libraries)) }()
 	made, err := e.api().ImageImport(ctx, client.ImageImportSource{Source: read, SourceName: "-"}, name,
-		client.ImageImportOptions{Changes: []string{"ENTRYPOINT [\"" + program + "\"]"}})
+		client.ImageImportOptions{Changes: []string{
+			"ENTRYPOINT [\"" + program + "\"]", "LABEL " + Label + "=" + labels()[Label],
+		}})
 	if err == nil {
 		_, err = io.Copy(io.Discard, made)
 		err = errors.Join(err, made.Close())

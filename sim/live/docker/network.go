@@ -45,7 +45,7 @@ func (n *Network) create(ctx context.Context, subnet netip.Prefix, internal bool
 	n.subnet, n.Gateway = subnet, subnet.Addr().Next()
 	n.taken = map[netip.Addr]bool{n.Gateway: true}
 	_, err := n.engine.api().NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{
-		Driver: "bridge", Internal: internal,
+		Driver: "bridge", Internal: internal, Labels: labels(),
 		IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: n.Gateway}}},
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func (e *Engine) pool(ctx context.Context) (netip.Prefix, error) {
 	if err := e.warden.Network(n.Name); err != nil {
 		return netip.Prefix{}, err
 	}
-	_, err := e.api().NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{Driver: "bridge", Internal: true})
+	_, err := e.api().NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: labels()})
 	var found client.NetworkInspectResult
 	if err == nil {
 		found, err = e.api().NetworkInspect(ctx, n.Name, client.NetworkInspectOptions{})

@@ -63,7 +63,10 @@ func TestContainers(t *testing.T) {
 	for _, o := range inContainers(t, scenarios.Settings{Subject: "recount", Nodes: 3, Lease: containerLease}, names...) {
 		whole(t, o)
 		if o.Verdict() != checker.Pass {
-			t.Errorf("%s: the verdict is %v: %s", o.Scenario.Name, o.Verdict(), o.Result.Reason)
+			t.Errorf("%s: the verdict is %v", o.Scenario.Name, o.Verdict())
+			for _, f := range o.Result.Asked {
+				t.Logf("%s: %v: %s %v", f.Promise, f.Verdict, f.Reason, f.Evidence)
+			}
 		}
 	}
 }

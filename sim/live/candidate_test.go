@@ -436,7 +436,7 @@ func TestClocksOfOneThatIsDown(t *testing.T) {
 func TestCandidateThatCannotStart(t *testing.T) {
 	c, p := shell(t, "true")
 	await(t, p.done, "a script")
-	c.command = []string{filepath.Join(t.TempDir(), "gone")}
+	c.host.(*processHost).command = []string{filepath.Join(t.TempDir(), "gone")}
 	var wrong *CandidateError
 	if _, err := c.start(); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "candidate n1: cannot be started") {
 		t.Errorf("started: %v", err)

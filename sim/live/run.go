@@ -27,7 +27,7 @@ import (
 const (
 	// startTime bounds how long a candidate may take to start: on a busy
 	// machine a binary with the race detector takes its time.
-	startTime = 30 * time.Second
+	startTime = time.Minute
 	// clockError bounds how far the stamps of two processes can be apart: they
 	// read one clock, and a stamp is taken within microseconds of its moment.
 	clockError = 200 * time.Microsecond
@@ -309,24 +309,22 @@ func (r *run) start(ctx context.Context) error {
 			return err
 		}
 	}
-	processes := map[string]*incarnation{}
-	for _, node := range r.plan.NodeNames() {
-		p, err := r.world.candidates[node].start()
-		if err != nil {
-			return err
-		}
-		processes[node] = p
+	nodes := r.plan.NodeNames()
+	started, errs := make([]*incarnation, len(nodes)), make([]error, len(nodes))
+	stage.Each(len(nodes), func(i int) { started[i], errs[i] = r.world.candidates[nodes[i]].start() })
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	for node, p := range processes {
-		if err := r.world.candidates[node].awaitReady(ctx, p); err != nil {
+	for i, node := range nodes {
+		if err := r.world.candidates[node].awaitReady(ctx, started[i]); err != nil {
 			return err
 		}
 	}
-	for node, p := range processes {
+	for i, node := range nodes {
 		if !r.world.candidates[node].steered {
 			continue
 		}
-		if err := p.command(protocol.Command{Command: protocol.CommandGo}); err != nil {
+		if err := started[i].command(protocol.Command{Command: protocol.CommandGo}); err != nil {
 			return err
 		}
 	}

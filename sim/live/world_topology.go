@@ -43,8 +43,7 @@ func (w *world) loseOne(ctx context.Context, a redisserver.Arranged, lag time.Du
 			return "", err
 		}
 	}
-	w.audit.drain(ctx)
-	if err := a.Lose(ctx, w.key("lease")); err != nil {
+	if err := w.audit.while(ctx, func() error { return a.Lose(ctx, w.key("lease")) }); err != nil {
 		return "", err
 	}
 	if lag > 0 && lacks == 0 {

@@ -51,11 +51,10 @@ scenario runs in either world, a few times live and often in virtual time, and
 the report says how far apart the two lie.
 
 With --world containers every candidate, every Redis and every Sentinel is a
-container of the Docker Engine on this machine: hosts are taken out of their
-networks, paused, killed and started again by Docker. Candidates are containers
-of an image that is made of this program for the run, or of --image; servers are
-of RECOUNT_REDIS_IMAGE (redis:8). Scenarios that need more than Docker can do to
-a host are left out, or refused if they are named.
+container of the Docker Engine on this machine, which disconnects, pauses, kills
+and starts hosts. Candidates are of an image that is made of this program for the
+run, or of --image; servers are of RECOUNT_REDIS_IMAGE (redis:8). Scenarios that
+need more are left out, or refused if they are named.
 
 In the live world Redis is one of
   auto       a private redis-server if there is one on PATH, else embedded

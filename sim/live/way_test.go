@@ -94,7 +94,9 @@ func TestWay(t *testing.T) {
 	if err := w.Heal(); err != nil || !open() {
 		t.Errorf("no server answers over a way that is healed (%v)", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
+	for _, link := range w {
+		if err := link.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -40,7 +40,7 @@ func inContainers(t *testing.T, set scenarios.Settings, names ...string) []scena
 		t.Fatal(err)
 	}
 	logs := t.TempDir()
-	outcomes := scenarios.Runner{World: there, Parallel: len(list), Logs: func(string) (string, error) { return logs, nil }}.Run(t.Context(), list, set)
+	outcomes := scenarios.Runner{World: there, Parallel: 3, Logs: func(string) (string, error) { return logs, nil }}.Run(t.Context(), list, set)
 	for _, o := range outcomes {
 		if o.Result == nil {
 			t.Fatalf("%s is not whole: %v", o.Scenario.Name, o.Err)

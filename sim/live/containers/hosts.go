@@ -35,7 +35,7 @@ const (
 	openTime = time.Minute
 	// actTime bounds what Docker does to one container, on a machine that has other
 	// things to do.
-	actTime = 30 * time.Second
+	actTime = time.Minute
 )
 
 // Options says what a session's runs are made of.

@@ -18,6 +18,7 @@ type runFlags struct {
 	redis     string
 	toxiproxy string
 	exec      string
+	image     string
 	lockKey   string
 	prefix    string
 	out       string
@@ -54,7 +55,13 @@ in virtual time, and one seed gives one history. With --world both every
 scenario runs in either world, a few times live and often in virtual time, and
 the report says how far apart the two lie.
 
-Redis is one of
+With --world containers every candidate, every Redis and every Sentinel is a
+container of the Docker Engine on this machine, which disconnects, pauses, kills
+and starts hosts. Candidates are of an image that is made of this program for the
+run, or of --image; servers are of RECOUNT_REDIS_IMAGE (redis:8). Scenarios that
+need more are left out, or refused if they are named.
+
+In the live world Redis is one of
   auto       a private redis-server if there is one on PATH, else embedded
   embedded   a Redis written in Go, inside this program
   process    a private redis-server
@@ -76,6 +83,7 @@ more than chance and the limits allow, or there is too little to tell.`,
   chaos run --world virtual all
   chaos run --world both crash-leader --runs 5
   chaos run --world virtual --rolling mixed --duration 8760h --lease 30s
+  chaos run --world containers crash-leader pause-leader partition-leader
   chaos run partition-leader --lease 2s
   chaos run mixed --duration 10m --seed 7
   RECOUNT_REDIS=rediss://user:password@staging:6380/0 chaos run crash-leader
@@ -84,11 +92,12 @@ more than chance and the limits allow, or there is too little to tell.`,
 		RunE:              func(cmd *cobra.Command, names []string) error { return m.run(cmd, f, names) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, virtual, or both to compare the two")
+	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers, virtual, or both to compare live and virtual")
 	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
 	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
 	flags.StringVar(&f.settings.Subject, "subject", "recount", "the elector under test")
 	flags.StringVar(&f.exec, "exec", "", "command that runs one candidate of another elector")
+	flags.StringVar(&f.image, "image", "", "with --world containers: image of one candidate of another elector, which tells what it does (default: the electors inside this program)")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
 	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
@@ -139,10 +148,15 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	screen := newScreen(m, f.asJSON)
 	defer screen.close()
 	world := f.inVirtual(m)
-	if f.world != virtualWorld {
-		if world, err = f.inLive(cmd.Context(), screen, demand.Connections); err != nil {
-			return err
-		}
+	switch f.world {
+	case virtualWorld:
+	case containersWorld:
+		world, err = f.inContainers(cmd.Context(), screen)
+	default:
+		world, err = f.inLive(cmd.Context(), screen, demand.Connections)
+	}
+	if err != nil {
+		return err
 	}
 	defer func() { _ = world.close() }() // again, in case of a panic
 	if list, err = world.admissible(list, len(names) > 0, screen); err != nil {

@@ -13,19 +13,22 @@ import (
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/live/containers"
 )
 
 // The worlds that --world names.
 const (
-	liveWorld    = "live"
-	virtualWorld = "virtual"
-	bothWorlds   = "both"
+	liveWorld       = "live"
+	containersWorld = containers.World
+	virtualWorld    = "virtual"
+	bothWorlds      = "both"
 )
 
 // worlds lists them with a line each.
 func worlds() []entry {
 	return []entry{
 		{liveWorld, "candidates that are processes, a real Redis, and proxies between them"},
+		{containersWorld, "candidates, Redis and Sentinels that are containers of Docker's, and networks between them (for run)"},
 		{virtualWorld, "all of it simulated in one thread and virtual time: one seed, one history"},
 		{bothWorlds, "one scenario in either world, and how far apart the two lie (for run)"},
 	}
@@ -35,7 +38,7 @@ func worlds() []entry {
 // What has no effect must not look as if it had one.
 func (f *runFlags) misplaced(given func(flag string) bool) error {
 	if !slices.ContainsFunc(worlds(), func(w entry) bool { return w.Name == f.world }) {
-		return noWorld(f.world)
+		return noWorld(f.world, liveWorld, containersWorld, virtualWorld, bothWorlds)
 	}
 	for _, flag := range []struct{ name, world, why string }{
 		{"redis", virtualWorld, "the virtual world has a store of its own"},
@@ -43,6 +46,16 @@ func (f *runFlags) misplaced(given func(flag string) bool) error {
 		{"prefix", virtualWorld, "the virtual world's store is the run's own"},
 		{"exec", virtualWorld, "a command cannot run in virtual time"},
 		{"exec", bothWorlds, "a command cannot run in virtual time"},
+		{"image", liveWorld, "candidates are processes there: give the command that runs one with --exec, or use --world containers"},
+		{"image", virtualWorld, "a container cannot run in virtual time"},
+		{"image", bothWorlds, "a container cannot run in virtual time"},
+		{"redis", containersWorld, "Redis is a container of the image RECOUNT_REDIS_IMAGE there"},
+		{"toxiproxy", containersWorld, "nothing is between a candidate and the store there but Docker's networks"},
+		{"exec", containersWorld, "give the image of one candidate with --image"},
+		{"lock-key", containersWorld, "nothing is read off the wire there"},
+		{"runs", containersWorld, "only a comparison of the live world with the virtual one repeats its runs: use --world both"},
+		{"virtual-runs", containersWorld, "only a comparison of the live world with the virtual one has them: use --world both"},
+		{"rolling", containersWorld, "real time is never long enough for it: use --world virtual"},
 		{"runs", liveWorld, "only a comparison of the two worlds repeats its runs: use --world both"},
 		{"runs", virtualWorld, "only a comparison of the two worlds repeats its runs: use --world both"},
 		{"rolling", liveWorld, "real time is never long enough for it: use --world virtual"},
@@ -57,9 +70,10 @@ func (f *runFlags) misplaced(given func(flag string) bool) error {
 	return nil
 }
 
-// noWorld is the error about a world that there is not.
-func noWorld(name string) error {
-	return misuse.Of(fmt.Errorf("there is no world %q%s: use --world live, virtual or both", name, spelling.Hint(name, []string{liveWorld, virtualWorld, bothWorlds})))
+// noWorld is the error about a world that is none of those that there are.
+func noWorld(name string, are ...string) error {
+	last := len(are) - 1
+	return misuse.Of(fmt.Errorf("there is no world %q%s: use --world %s or %s", name, spelling.Hint(name, are), strings.Join(are[:last], ", "), are[last]))
 }
 
 // fewestVirtual is how many virtual runs it takes at least. What chance does to
@@ -102,12 +116,14 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 			return nil, misuse.Of(errors.New("--exec is blank: give the command that runs one candidate"))
 		}
 		f.settings.Subject, f.settings.Stranger = strings.Join(words, " "), true
+	} else if f.image != "" {
+		f.settings.Subject, f.settings.Stranger = f.image, true
 	} else if cmd.Flags().Changed("lock-key") {
 		return nil, misuse.Of(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
 	}
-	if f.redis == "" && f.world != virtualWorld {
+	if f.redis == "" && f.world != virtualWorld && f.world != containersWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
 	if err := f.checkSparing(cmd.Flags().Changed); err != nil {
@@ -131,6 +147,9 @@ func (f *runFlags) checkSubject(m Main) error {
 	}
 	if err := checkSubject(f.settings.Subject); err != nil {
 		return err
+	}
+	if f.world == containersWorld && (tapped(f.settings.Subject) || onPostgres(f.settings.Subject)) {
+		return misuse.Of(fmt.Errorf("%s cannot run in containers: it does not tell what it asks of the store, and nothing is read off the wire there; use --world live", f.settings.Subject))
 	}
 	if why := f.subject().absent()[liveWorld]; why != "" {
 		return misuse.Of(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
@@ -168,7 +187,8 @@ func (f *runFlags) repro() string {
 		}
 	}
 	add(f.world != liveWorld, "--world %s", f.world)
-	add(f.exec == "", "--subject %s", f.settings.Subject)
+	add(f.exec == "" && f.image == "", "--subject %s", f.settings.Subject)
+	add(f.image != "", "--image %s", quoted(f.image))
 	add(f.exec != "", "--exec '%s'", strings.ReplaceAll(f.exec, "'", `'\''`))
 	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
 	add(f.redis != "", "--redis %s", reports.Redact(f.redis))

@@ -12,6 +12,7 @@ import (
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/containers"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -26,6 +27,10 @@ type place struct {
 	several   bool         // its store can be several servers
 	subject   subject      // under test
 	close     func() error // may be called again
+
+	// cannot is what of a plan lies beyond the world, "" if nothing does; nil: what the
+	// fields above say.
+	cannot func(sim.Plan) string
 
 	// watch has the run end before it hurts others who use the store; nil: nobody does.
 	watch func(context.Context) (context.Context, live.Steady, error)
@@ -59,6 +64,20 @@ func connections(list []scenarios.Scenario, set scenarios.Settings, parallel int
 	return b.at(parallel).Connections
 }
 
+// inContainers opens the world of containers.
+func (f *runFlags) inContainers(ctx context.Context, screen *screen) (*place, error) {
+	session, err := containers.Open(ctx, containers.Options{Image: f.image, Prefix: f.prefix, Progress: screen.progress})
+	if err != nil {
+		return nil, err
+	}
+	what, _ := session.Redis()
+	return &place{
+		World: session, name: containersWorld, subject: f.subject(), private: true, forgetful: true, several: true, cannot: containers.Lacks, close: session.Close,
+		says: "World: containers; Redis: " + what + "; every cut of the network is a host that is disconnected",
+		logs: func(o *output) func(string) (string, error) { return o.logs },
+	}, nil
+}
+
 // inVirtual is the virtual world with these electors beside "recount": nothing
 // needs to be opened, and nobody logs.
 func inVirtual(subjects map[string]virtual.Subject) *place {
@@ -80,7 +99,7 @@ func (f *runFlags) inVirtual(m Main) *place {
 
 // subject is the elector under test: a stranger if it is a command.
 func (f *runFlags) subject() subject {
-	if f.exec != "" {
+	if f.exec != "" || f.image != "" {
 		return subject{name: f.settings.Subject}
 	}
 	return subjectOf(f.settings.Subject)
@@ -142,6 +161,11 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	if applies, why := p.subject.applies(s); !applies {
 		return "does not apply: " + why, "leave it out, or choose another --subject"
 	}
+	if p.cannot != nil {
+		if why := beyond(p.cannot, s); why != "" {
+			return why, "containers can " + strings.Join(p.within(), ", ")
+		}
+	}
 	switch {
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
@@ -156,4 +180,24 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	default:
 		return "", ""
 	}
+}
+
+// beyond says what of a scenario lies beyond a world.
+func beyond(cannot func(sim.Plan) string, s scenarios.Scenario) string {
+	plan, err := s.Plan(scenarios.Settings{})
+	if err != nil {
+		return err.Error()
+	}
+	return cannot(plan)
+}
+
+// within are the scenarios of which nothing lies beyond the place.
+func (p *place) within() []string {
+	var names []string
+	for _, s := range scenarios.Every() {
+		if beyond(p.cannot, s) == "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }

@@ -216,7 +216,7 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 func (f *trialFlags) check() error {
 	switch {
 	case f.world != liveWorld && f.world != virtualWorld && f.world != bothWorlds:
-		return noWorld(f.world)
+		return noWorld(f.world, liveWorld, virtualWorld, bothWorlds)
 	case f.prefix == "":
 		return errors.New(noPrefix)
 	case f.runs < 1:

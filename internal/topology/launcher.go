@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,8 @@ const startTime = 20 * time.Second
 
 // Process is a program that runs.
 type Process interface {
-	PID() int
+	// Name is what it is called in errors: "process 17".
+	Name() string
 	// Kill sends SIGKILL and does not wait.
 	Kill() error
 	// Pause stops the process, like SIGSTOP, and returns when it stands still;
@@ -48,7 +50,8 @@ type Process interface {
 type Launcher struct {
 	dir    string
 	start  func(*exec.Cmd) (Process, error)
-	finish func() // what start needs to end
+	settle func(program string) (Site, error) // nil: servers are at ports of the loopback interface
+	finish func()                             // what start needs to end
 
 	mu      sync.Mutex
 	servers []*Server
@@ -69,6 +72,25 @@ func NewLauncher(dir string, start func(*exec.Cmd) (Process, error)) *Launcher {
 	}
 	return l
 }
+
+// Site is a place of one server's own: a machine, as far as the server knows.
+type Site interface {
+	// Inside is the IP by which other servers of the launcher reach it, and Port is its
+	// port. Outside is host:port, by which clients do.
+	Inside() string
+	Port() int
+	Outside() string
+	// Start starts the program there, with its folder.
+	Start(*exec.Cmd) (Process, error)
+	// Isolate cuts it off from the other servers, while clients still reach it. Rejoin
+	// undoes that.
+	Isolate(ctx context.Context) error
+	Rejoin(ctx context.Context) error
+}
+
+// Settle makes each server that is started from now on one at a site that settle finds
+// for its program. A cluster cannot be at sites.
+func (l *Launcher) Settle(settle func(program string) (Site, error)) { l.settle = settle }
 
 // Close kills every server that is left and closes the clients of all of them.
 // A second Close does nothing.
@@ -133,19 +155,21 @@ func (l *Launcher) Independent(ctx context.Context, n int, c Config) ([]*Server,
 // plain are the settings of every redis-server.
 func plain(s *Server) []string {
 	return append([]string{
-		"--port", "PORT", "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
+		"--port", "PORT", "--bind", s.bind, "--protected-mode", "no", "--dir", s.dir, "--save", "", "--appendonly", "no",
 		// Replicas are sent what they lack at once.
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
 	}, peers()...)
 }
 
-// reserve finds a port and makes a folder for a server that is to be started.
+// reserve finds a place and makes a folder for a server that is to be started.
 func (l *Launcher) reserve(program string, o redis.Options) (*Server, error) {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return nil, fmt.Errorf("topology: %s is not on PATH; install it (Debian: apt install redis-server redis-sentinel): %w", program, err)
+	s := &Server{launcher: l, path: program, host: loopbackHost, bind: loopbackHost, start: l.start}
+	var err error
+	if l.settle != nil {
+		err = s.settle(l.settle)
+	} else {
+		err = s.land()
 	}
-	port, err := loopback.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -155,15 +179,38 @@ func (l *Launcher) reserve(program string, o redis.Options) (*Server, error) {
 		return nil, errors.New("topology: the launcher is closed")
 	}
 	l.folders++
-	s := &Server{Addr: "127.0.0.1:" + strconv.Itoa(port), launcher: l, path: path, port: port}
+	s.Addr = net.JoinHostPort(s.host, strconv.Itoa(s.port))
 	s.dir = filepath.Join(l.dir, strconv.Itoa(l.folders))
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("topology: the folder of a server: %w", err)
 	}
 	o.Addr = s.Addr
+	if s.site != nil {
+		o.Addr = s.site.Outside()
+	}
 	s.client = redis.NewClient(&o)
 	l.servers, l.clients = append(l.servers, s), append(l.clients, s.client)
 	return s, nil
+}
+
+const loopbackHost = "127.0.0.1"
+
+// land finds the server's program, and a port on this machine.
+func (s *Server) land() (err error) {
+	if s.path, err = exec.LookPath(s.path); err != nil {
+		return fmt.Errorf("topology: %s is not on PATH; install it (Debian: apt install redis-server redis-sentinel): %w", s.path, err)
+	}
+	s.port, err = loopback.FreePort()
+	return err
+}
+
+// settle finds a site.
+func (s *Server) settle(find func(program string) (Site, error)) (err error) {
+	if s.site, err = find(s.path); err != nil {
+		return err
+	}
+	s.host, s.bind, s.port, s.start = s.site.Inside(), "0.0.0.0", s.site.Port(), s.site.Start
+	return nil
 }
 
 // again tries a few times: somebody may take a port between the look and the

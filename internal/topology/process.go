@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -54,6 +55,7 @@ type process struct {
 var _ Process = (*process)(nil)
 
 func (p *process) PID() int              { return p.cmd.Process.Pid }
+func (p *process) Name() string          { return fmt.Sprintf("process %d", p.PID()) }
 func (p *process) Done() <-chan struct{} { return p.done }
 
 func (p *process) Kill() error {

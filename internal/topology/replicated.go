@@ -25,7 +25,7 @@ func (l *Launcher) Replicated(ctx context.Context, replicas int, c Config) (*Rep
 	if r.Primary, err = l.Server(ctx, c); err != nil {
 		return nil, err
 	}
-	c.Settings = append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(r.Primary.Port())}, c.Settings...)
+	c.Settings = append([]string{"--replicaof", r.Primary.host + " " + strconv.Itoa(r.Primary.Port())}, c.Settings...)
 	err = each(r.Replicas, func(i int, _ *Server) (err error) {
 		if r.Replicas[i], err = l.Server(ctx, c); err != nil {
 			return err

@@ -97,19 +97,19 @@ func (t *Sentinels) watch(ctx context.Context, l *Launcher, c SentinelConfig) er
 func (t *Sentinels) settings(i int, ids []string, c SentinelConfig) string {
 	var b strings.Builder
 	set := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	set("port %d\nbind 127.0.0.1\ndir %s\nsentinel myid %s", t.Sentinels[i].Port(), strconv.Quote(t.Sentinels[i].dir), ids[i])
-	set("sentinel monitor %s 127.0.0.1 %d %d", MasterName, t.Primary.Port(), c.Sentinels/2+1)
+	set("port %d\nbind %s\ndir %s\nsentinel myid %s", t.Sentinels[i].Port(), t.Sentinels[i].bind, strconv.Quote(t.Sentinels[i].dir), ids[i])
+	set("sentinel monitor %s %s %d %d", MasterName, t.Primary.host, t.Primary.Port(), c.Sentinels/2+1)
 	set("sentinel down-after-milliseconds %s %d", MasterName, c.DownAfter.Milliseconds())
 	// An election in which two Sentinels got one vote each is repeated after
 	// twice this time.
 	set("sentinel failover-timeout %s 2000", MasterName)
 	set("sentinel auth-user %s %s\nsentinel auth-pass %s %s", MasterName, SentinelUser, MasterName, peerPassword)
 	for _, r := range t.Replicas {
-		set("sentinel known-replica %s 127.0.0.1 %d", MasterName, r.Port())
+		set("sentinel known-replica %s %s %d", MasterName, r.host, r.Port())
 	}
 	for k, other := range t.Sentinels {
 		if k != i {
-			set("sentinel known-sentinel %s 127.0.0.1 %d %s", MasterName, other.Port(), ids[k])
+			set("sentinel known-sentinel %s %s %d %s", MasterName, other.host, other.Port(), ids[k])
 		}
 	}
 	if c.Password != "" {

@@ -40,7 +40,11 @@ type Server struct {
 	launcher *Launcher
 	path     string
 	args     []string
+	host     string // by which other servers reach it
+	bind     string
 	port     int
+	start    func(*exec.Cmd) (Process, error)
+	site     Site // nil: this machine
 	dir      string
 	client   *redis.Client
 
@@ -88,7 +92,7 @@ func (s *Server) Start(ctx context.Context) error {
 	cmd.Dir = s.dir
 	s.said = &output{ready: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = s.said, s.said
-	process, err := s.launcher.start(cmd)
+	process, err := s.start(cmd)
 	if err != nil {
 		return fmt.Errorf("topology: start %s: %w", s.path, err)
 	}
@@ -122,7 +126,7 @@ func (s *Server) Kill() error {
 		s.process = nil
 		return nil
 	case <-time.After(startTime):
-		return fmt.Errorf("topology: process %d was killed and has not ended after %v", s.process.PID(), startTime)
+		return fmt.Errorf("topology: %s was killed and has not ended after %v", s.process.Name(), startTime)
 	}
 }
 
@@ -164,11 +168,19 @@ func (s *Server) Sever(ctx context.Context) error { return s.bar(ctx, ReplicaUse
 // network, together with some clients. The server must want a password, as those
 // behind Sentinels do.
 func (s *Server) Isolate(ctx context.Context) error {
+	if s.site != nil {
+		return s.site.Isolate(ctx)
+	}
 	return errors.Join(s.bar(ctx, SentinelUser), s.bar(ctx, ReplicaUser))
 }
 
 // Rejoin undoes Sever and Isolate.
 func (s *Server) Rejoin(ctx context.Context) error {
+	if s.site != nil {
+		if err := s.site.Rejoin(ctx); err != nil {
+			return err
+		}
+	}
 	for _, user := range []string{ReplicaUser, SentinelUser} {
 		if err := s.client.Do(ctx, "ACL", "SETUSER", user, "on").Err(); err != nil {
 			return fmt.Errorf("topology: admit %s at %s: %w", user, s.Addr, err)

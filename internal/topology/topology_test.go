@@ -201,7 +201,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 		ctx, l := For(t, needed...)
 		r := Must[*Sentinels](t)(l.Sentinels(ctx, SentinelConfig{}))
 		for _, s := range append(r.Servers(), r.Sentinels...) {
-			fmt.Println("PID", s.process.PID())
+			fmt.Println("PID", s.process.(*process).PID())
 		}
 		fmt.Println("END")
 		<-ctx.Done() // it is killed here

@@ -52,6 +52,26 @@ func (a *auditor) watch(ctx context.Context, every time.Duration) {
 	}
 }
 
+// while drains the audit until act has returned: what is lost with a store cannot be
+// read later, and it may take a machine its time to kill one.
+func (a *auditor) while(ctx context.Context, act func() error) error {
+	a.drain(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	var draining sync.WaitGroup
+	draining.Go(func() {
+		for stage.Sleep(ctx, drainPause) {
+			a.drain(ctx)
+		}
+	})
+	err := act()
+	stop()
+	draining.Wait()
+	return err
+}
+
+// drainPause is what little a store does that is lost with it.
+const drainPause = 2 * time.Millisecond
+
 // drain records the entries so far. A store that cannot be reached keeps them
 // for the next time.
 func (a *auditor) drain(ctx context.Context) {

@@ -11,35 +11,33 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/sim/live/warden"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
 // maxLine bounds one line of a candidate's output.
 const maxLine = 1 << 20
 
-// candidate is one candidate of a run: a command that is started, and started
-// again after it crashed, with its own way to the store.
+// candidate is one candidate of a run: a program that is started, and started
+// again after it crashed, on a host of its own.
 type candidate struct {
 	node     string
-	command  []string
+	called   string // its host, in evidence: "the process of n1"
+	host     Host
 	env      []string // without what changes between starts
 	logs     string   // path of the file that gets standard error
 	recorder *history.Recorder
 	stalls   *stalls
 	loads    *overloads
-	warden   *warden.Warden
 	steered  bool // speaks the part of the protocol that steers
 
 	mu      sync.Mutex
-	process *process // nil while none runs
+	process *incarnation // nil while none runs
 	clocks  clocks
 }
 
@@ -50,17 +48,16 @@ type clocks struct {
 	asleep bool          // the monotonic clock stands still
 }
 
-// process is one incarnation of a candidate.
-type process struct {
-	cmd    *exec.Cmd
-	system *warden.Process
-	stdin  io.WriteCloser
+// incarnation is one of a candidate's lives.
+type incarnation struct {
+	system Process
 	ready  chan struct{}      // closed by readyOnce when it waits for the go
 	clocks chan protocol.Line // its reports about its clocks
 	done   chan struct{}      // closed when it has ended and all it said is recorded
-	status string             // how it ended; after done
-	logged int64              // what stood in the log before it began
-	why    atomic.Value       // history.Why: what the harness did to end it
+	code   int                // the status with which it ended, and how; after done
+	status string
+	logged int64        // what stood in the log before it began
+	why    atomic.Value // history.Why: what the harness did to end it
 
 	readyOnce  sync.Once
 	operations map[int64]history.Event // invoked and not completed, by the number it gave them
@@ -72,7 +69,7 @@ type process struct {
 var errRunning = errors.New("live: it is running already")
 
 // start starts a new incarnation, or returns errRunning. It returns at once.
-func (c *candidate) start() (*process, error) {
+func (c *candidate) start() (*incarnation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.process != nil {
@@ -83,42 +80,31 @@ func (c *candidate) start() (*process, error) {
 		return nil, fmt.Errorf("live: log of %s: %w", c.node, err)
 	}
 	defer func() { _ = log.Close() }() // the candidate has its own descriptor of it
-	cmd := exec.Command(c.command[0], c.command[1:]...)
-	cmd.Env = append(slices.Clone(c.env),
-		fmt.Sprintf("%s=%g", protocol.EnvClockRate, c.clocks.rate),
-		fmt.Sprintf("%s=%d", protocol.EnvClockOffset, c.clocks.offset.Milliseconds()))
-	cmd.Stderr = log
 	logged, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("live: log of %s: %w", c.node, err)
 	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("live: start %s: %w", c.node, err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("live: start %s: %w", c.node, err)
-	}
-	system, err := c.warden.Start(cmd)
+	system, err := c.host.Start(append(slices.Clone(c.env),
+		fmt.Sprintf("%s=%g", protocol.EnvClockRate, c.clocks.rate),
+		fmt.Sprintf("%s=%d", protocol.EnvClockOffset, c.clocks.offset.Milliseconds())), log)
 	if err != nil {
 		return nil, &CandidateError{Node: c.node, Err: fmt.Errorf("cannot be started: %w", err)}
 	}
-	p := &process{
-		cmd: cmd, system: system, stdin: stdin, logged: logged,
+	p := &incarnation{
+		system: system, logged: logged,
 		ready: make(chan struct{}), clocks: make(chan protocol.Line, 8), done: make(chan struct{}),
 		operations: map[int64]history.Event{}, numbers: map[int64]int64{},
 	}
 	c.process = p
 	c.recorder.Stamp(history.Event{Kind: history.Start, Node: c.node})
-	go c.follow(p, stdout)
+	go c.follow(p)
 	return p, nil
 }
 
 // follow records what a process says, until it ends.
-func (c *candidate) follow(p *process, stdout io.Reader) {
+func (c *candidate) follow(p *incarnation) {
 	stopMeasuring := c.measure(p.system.PID())
-	for lines := bufio.NewReaderSize(stdout, 64<<10); ; {
+	for lines := bufio.NewReaderSize(p.system.Stdout(), 64<<10); ; {
 		text, whole, err := nextLine(lines)
 		if whole {
 			c.hear(p, text)
@@ -129,9 +115,8 @@ func (c *candidate) follow(p *process, stdout io.Reader) {
 			break
 		}
 	}
-	stopMeasuring()     // before its number can become that of another process
-	_ = p.system.Wait() // its state says more than the error
-	p.status = p.cmd.ProcessState.String()
+	stopMeasuring() // before its number can become that of another process
+	p.code, p.status = p.system.Wait()
 	for _, number := range slices.Sorted(maps.Keys(p.operations)) {
 		pending := p.operations[number]
 		pending.Kind, pending.Error, pending.Arrived = history.Info, "the process ended", false
@@ -148,12 +133,12 @@ func (c *candidate) follow(p *process, stdout io.Reader) {
 
 // exit is the end of a process, with the reason for it. One that panics at the end
 // of the run may do so because everything ends.
-func (c *candidate) exit(p *process) history.Event {
+func (c *candidate) exit(p *incarnation) history.Event {
 	e := history.Event{Kind: history.Exit, Node: c.node, Why: history.ByItself, Text: p.status}
 	if why, asked := p.why.Load().(history.Why); asked {
 		e.Why = why
 	}
-	if words := panicked(p.cmd.ProcessState.ExitCode(), c.logs, p.logged); words != "" && e.Why != history.EndOfRun {
+	if words := panicked(p.code, c.logs, p.logged); words != "" && e.Why != history.EndOfRun {
 		e.Why, e.Text = history.Panicked, words
 	}
 	return e
@@ -175,7 +160,7 @@ func nextLine(r *bufio.Reader) (text []byte, whole bool, err error) {
 }
 
 // hear records one line of a process.
-func (c *candidate) hear(p *process, text []byte) {
+func (c *candidate) hear(p *incarnation, text []byte) {
 	line, understood := protocol.Parse(text)
 	if !understood {
 		if text = bytes.TrimSpace(text); len(text) > 0 {
@@ -246,7 +231,7 @@ func deadline(at time.Duration, ms float64) *time.Duration {
 
 // number gives an operation's event its number in the history. It reports
 // false for the completion of an operation that was never invoked.
-func (p *process) number(e *history.Event, r *history.Recorder) bool {
+func (p *incarnation) number(e *history.Event, r *history.Recorder) bool {
 	switch e.Kind {
 	case history.Invoke:
 		own := e.Op
@@ -268,7 +253,7 @@ func (p *process) number(e *history.Event, r *history.Recorder) bool {
 }
 
 // running returns the present incarnation, or an error if there is none.
-func (c *candidate) running() (*process, error) {
+func (c *candidate) running() (*incarnation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.process == nil {
@@ -278,12 +263,12 @@ func (c *candidate) running() (*process, error) {
 }
 
 // command sends a line to a steered candidate.
-func (p *process) command(cmd protocol.Command) error {
+func (p *incarnation) command(cmd protocol.Command) error {
 	text, err := json.Marshal(cmd)
 	if err != nil {
 		return fmt.Errorf("live: command %q: %w", cmd.Command, err)
 	}
-	if _, err := p.stdin.Write(append(text, '\n')); err != nil {
+	if _, err := p.system.Stdin().Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("live: command %q: %w", cmd.Command, err)
 	}
 	return nil
@@ -291,7 +276,7 @@ func (p *process) command(cmd protocol.Command) error {
 
 // awaitReady waits until the process waits for the go. A candidate that does
 // not speak that part of the protocol competes at once.
-func (c *candidate) awaitReady(ctx context.Context, p *process) error {
+func (c *candidate) awaitReady(ctx context.Context, p *incarnation) error {
 	if !c.steered {
 		return nil
 	}
@@ -319,14 +304,14 @@ func (e *CandidateError) Unwrap() error { return e.Err }
 
 // died says how a process ended that should be running, with its last words. Of
 // one that is forgotten already nobody knows the status.
-func (c *candidate) died(p *process) error {
+func (c *candidate) died(p *incarnation) error {
 	text := "it ended at once"
 	if p != nil {
 		text += " (" + p.status + ")"
 	}
 	words := lastLine(c.logs)
 	if p != nil {
-		if said := panicked(p.cmd.ProcessState.ExitCode(), c.logs, p.logged); said != "" {
+		if said := panicked(p.code, c.logs, p.logged); said != "" {
 			words = "it panicked: " + said
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -25,14 +27,14 @@ const sec = time.Second
 // listener is a candidate that only hears, at a time that the test sets.
 type listener struct {
 	*candidate
-	*process
+	*incarnation
 	now time.Duration
 }
 
 func newListener() *listener {
 	l := &listener{now: 10 * sec}
 	l.candidate = &candidate{node: "n1", recorder: history.NewRecorder(func() time.Duration { return l.now })}
-	l.process = &process{
+	l.incarnation = &incarnation{
 		ready: make(chan struct{}), clocks: make(chan protocol.Line, 8),
 		operations: map[int64]history.Event{}, numbers: map[int64]int64{},
 	}
@@ -42,7 +44,7 @@ func newListener() *listener {
 // heard is what a listener records of some lines, in short.
 func (l *listener) heard(lines ...string) []string {
 	for _, line := range lines {
-		l.hear(l.process, []byte(line))
+		l.hear(l.incarnation, []byte(line))
 	}
 	return summary(l.recorder.History(history.Header{}).Events)
 }
@@ -156,7 +158,7 @@ func TestHearNumbersOperations(t *testing.T) {
 	a, b := newListener(), newListener()
 	b.candidate = &candidate{node: "n2", recorder: a.recorder}
 	for _, l := range []*listener{a, b} {
-		l.hear(l.process, []byte(`{"event":"invoke","op":1,"call":"acquire"}`))
+		l.hear(l.incarnation, []byte(`{"event":"invoke","op":1,"call":"acquire"}`))
 	}
 	got := b.heard(`{"event":"ok","op":1}`)
 	want := []string{"10s n1 invoke op1 acquire as it arrived", "10s n2 invoke op2 acquire as it arrived", "10s n2 ok op2  as it arrived"}
@@ -187,13 +189,13 @@ func TestHearSteering(t *testing.T) {
 	default:
 		t.Error("it is not ready")
 	}
-	if report := <-l.process.clocks; report.Rate != 0.5 || report.OffsetMS != 7 {
+	if report := <-l.incarnation.clocks; report.Rate != 0.5 || report.OffsetMS != 7 {
 		t.Errorf("the clocks are %+v", report)
 	}
 }
 
 // shell starts a candidate that is a script.
-func shell(t *testing.T, script string) (*candidate, *process) {
+func shell(t *testing.T, script string) (*candidate, *incarnation) {
 	t.Helper()
 	guard, err := warden.Start()
 	if err != nil {
@@ -206,9 +208,9 @@ func shell(t *testing.T, script string) (*candidate, *process) {
 	})
 	begin := protocol.Monotonic()
 	c := &candidate{
-		node: "n1", command: []string{"sh", "-c", script}, env: os.Environ(), logs: filepath.Join(t.TempDir(), "n1.log"),
+		node: "n1", called: "the process of n1", host: &processHost{command: []string{"sh", "-c", script}, warden: guard}, logs: filepath.Join(t.TempDir(), "n1.log"),
 		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - begin }),
-		warden:   guard, clocks: clocks{rate: 0.5, offset: 7 * time.Millisecond},
+		clocks:   clocks{rate: 0.5, offset: 7 * time.Millisecond},
 	}
 	p, err := c.start()
 	if err != nil {
@@ -392,7 +394,7 @@ func TestLaunchOfOneThatRuns(t *testing.T) {
 func TestLaunchOfOneThatResigns(t *testing.T) {
 	c, p := shell(t, `exec cat`)
 	p.why.Store(history.Dismissed)
-	time.AfterFunc(20*time.Millisecond, func() { _ = p.stdin.Close() })
+	time.AfterFunc(20*time.Millisecond, func() { _ = p.system.Stdin().(io.Closer).Close() })
 	w := &world{candidates: map[string]*candidate{"n1": c}}
 	if err := w.Launch(t.Context(), "n1"); err != nil {
 		t.Fatal(err)
@@ -434,7 +436,7 @@ func TestClocksOfOneThatIsDown(t *testing.T) {
 func TestCandidateThatCannotStart(t *testing.T) {
 	c, p := shell(t, "true")
 	await(t, p.done, "a script")
-	c.command = []string{filepath.Join(t.TempDir(), "gone")}
+	c.host.(*processHost).command = []string{filepath.Join(t.TempDir(), "gone")}
 	var wrong *CandidateError
 	if _, err := c.start(); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "candidate n1: cannot be started") {
 		t.Errorf("started: %v", err)
@@ -451,10 +453,11 @@ func TestCandidateThatCannotStart(t *testing.T) {
 // A pause before a write that never came leaves nothing behind: healing it
 // waits for no write, and holds none.
 func TestHoldOfNoWrite(t *testing.T) {
-	res, err := resource.Start(history.NewRecorder(func() time.Duration { return 0 }))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	res := resource.Serve(listener, history.NewRecorder(func() time.Duration { return 0 }))
 	defer func() {
 		if err := res.Close(); err != nil {
 			t.Error(err)

@@ -51,15 +51,14 @@ func inPostgres(ctx context.Context, server *topology.Postgres, statement string
 // addPostgres gives a candidate its own way to PostgreSQL, if the run's subject
 // wants one, beside those to the store: every fault of its network is on all of
 // them. It returns what its environment says of it.
-func (r *run) addPostgres(name, node string) ([]string, error) {
+func (r *run) addPostgres(ctx context.Context, host Host, node string) ([]string, error) {
 	if r.rows == nil {
 		return nil, nil
 	}
-	link, err := r.session.network.Link(name, r.rows.TCP)
+	link, err := host.Link(ctx, r.rows.TCP)
 	if err != nil {
 		return nil, err
 	}
-	r.close = append(r.close, link.Close)
 	r.world.links[node] = append(r.world.links[node], link)
 	to := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: link.Addr(), Path: "/postgres", RawQuery: "sslmode=disable"}
 	return []string{protocol.EnvPostgresURL + "=" + to.String()}, nil

@@ -28,7 +28,7 @@ import (
 const (
 	// startTime bounds how long a candidate may take to start: on a busy
 	// machine a binary with the race detector takes its time.
-	startTime = 30 * time.Second
+	startTime = time.Minute
 	// clockError bounds how far the stamps of two processes can be apart: they
 	// read one clock, and a stamp is taken within microseconds of its moment.
 	clockError = 200 * time.Microsecond
@@ -90,13 +90,13 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 		r.taps.record()
 		var unusable *CandidateError
 		if !errors.As(err, &unusable) { // of which there is nothing to tell
-			h = r.recorder.History(plan.Header("live", describe(servers), clockError))
+			h = r.recorder.History(plan.Header(s.hosts.World(), describe(servers), clockError))
 		}
 	}()
 	if err := r.wantPostgres(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.build(epoch); err != nil {
+	if err := r.build(ctx, epoch); err != nil {
 		return nil, err
 	}
 	return nil, r.live(ctx)
@@ -104,13 +104,14 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 
 // build makes the world of the run: the protected resource, the candidates
 // with their ways to the store, and the harness's own way to it.
-func (r *run) build(epoch time.Duration) error {
+func (r *run) build(ctx context.Context, epoch time.Duration) error {
 	prefix := r.session.options.Prefix + inspection.RunMark + randomName() + ":"
 	r.election = prefix + "e1"
-	res, err := resource.Start(r.recorder)
+	listener, err := r.session.hosts.Listen()
 	if err != nil {
-		return err
+		return fmt.Errorf("live: listen for writes: %w", err)
 	}
+	res := resource.Serve(listener, r.recorder)
 	r.close = append(r.close, res.Close)
 	parts, undo, err := openParts(r.servers, prefix)
 	r.close = append(r.close, undo...)
@@ -125,7 +126,7 @@ func (r *run) build(epoch time.Duration) error {
 	r.close = append(r.close, func() error { return r.deleteKeys() })
 	r.world = &world{
 		part: parts[0], parts: parts,
-		candidates: map[string]*candidate{}, links: map[string]way{}, holds: map[string]*resource.Hold{},
+		candidates: map[string]*candidate{}, links: map[string]way{}, ways: map[string]string{}, holds: map[string]*resource.Hold{},
 		resource: res, election: "e1", recorder: r.recorder,
 		marker: inspection.Marker(r.session.options.Prefix),
 		audit:  &auditor{store: parts[0].store, election: "e1", recorder: r.recorder},
@@ -133,7 +134,7 @@ func (r *run) build(epoch time.Duration) error {
 	r.taps = r.newTaps()
 	r.world.taps = r.taps
 	for _, node := range r.plan.NodeNames() {
-		if err := r.addCandidate(node, prefix, epoch); err != nil {
+		if err := r.addCandidate(ctx, node, prefix, epoch); err != nil {
 			return err
 		}
 	}
@@ -148,51 +149,46 @@ func (r *run) logOf(node string) string {
 	return filepath.Join(r.logs, node+".log")
 }
 
-func (r *run) addCandidate(node, prefix string, epoch time.Duration) error {
-	for i, server := range nodesOf(r.servers) {
-		link, err := r.session.network.Link(fmt.Sprintf("%s-%s-%d", strings.TrimSuffix(prefix, ":"), node, i), server)
+func (r *run) addCandidate(ctx context.Context, node, prefix string, epoch time.Duration) error {
+	host, err := r.session.hosts.Host(ctx, strings.TrimSuffix(prefix, ":")+"-"+node)
+	if err != nil {
+		return err
+	}
+	r.close = append(r.close, host.Close)
+	for _, server := range nodesOf(r.servers) {
+		link, err := host.Link(ctx, server)
 		if err != nil {
 			return err
 		}
-		r.close = append(r.close, link.Close)
 		r.world.links[node] = append(r.world.links[node], link)
 	}
-	command, steered := r.session.options.Command, false
 	addr, err := r.reach(node, r.world.links[node])
 	if err != nil {
 		return err
 	}
 	env := r.environment(node, r.world.links[node], addr, epoch)
-	beside, err := r.addPostgres(fmt.Sprintf("%s-%s-postgres", strings.TrimSuffix(prefix, ":"), node), node)
+	beside, err := r.addPostgres(ctx, host, node)
 	if err != nil {
 		return err
 	}
 	env = append(env, beside...)
-	if len(command) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("live: find this program: %w", err)
-		}
-		command, steered = append([]string{self}, r.session.options.Self...), true
+	steered := len(r.session.options.Command) == 0
+	if steered {
 		env = append(env, protocol.EnvSubject+"="+r.plan.Subject)
 	}
-	r.world.candidates[node] = &candidate{
-		node: node, command: command, steered: steered, env: env, clocks: clocks{rate: 1},
-		logs: r.logOf(node), recorder: r.recorder, stalls: r.stalls, loads: r.loads, warden: r.session.warden,
+	c := &candidate{
+		node: node, host: host, steered: steered, env: env, clocks: clocks{rate: 1},
+		logs: r.logOf(node), recorder: r.recorder, stalls: r.stalls, loads: r.loads,
 	}
+	c.called, r.world.ways[node] = r.session.hosts.Describe(node)
+	r.world.candidates[node] = c
 	return nil
 }
 
-// environment is what a candidate gets: this process's environment without
-// what concerns the harness, and the candidate protocol's variables. It reaches
+// environment are the candidate protocol's variables for a candidate that reaches
 // the store at addr.
 func (r *run) environment(node string, to way, addr string, epoch time.Duration) []string {
 	var env []string
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "RECOUNT_") {
-			env = append(env, variable)
-		}
-	}
 	ms := func(d time.Duration) string { return fmt.Sprint(float64(d) / float64(time.Millisecond)) }
 	if arranged, is := r.servers[0].(redisserver.Arranged); is {
 		env = append(env, protocol.EnvVia+"="+to.via(arranged.Nodes()))
@@ -326,24 +322,22 @@ func (r *run) start(ctx context.Context) error {
 			return err
 		}
 	}
-	processes := map[string]*process{}
-	for _, node := range r.plan.NodeNames() {
-		p, err := r.world.candidates[node].start()
-		if err != nil {
-			return err
-		}
-		processes[node] = p
+	nodes := r.plan.NodeNames()
+	started, errs := make([]*incarnation, len(nodes)), make([]error, len(nodes))
+	stage.Each(len(nodes), func(i int) { started[i], errs[i] = r.world.candidates[nodes[i]].start() })
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	for node, p := range processes {
-		if err := r.world.candidates[node].awaitReady(ctx, p); err != nil {
+	for i, node := range nodes {
+		if err := r.world.candidates[node].awaitReady(ctx, started[i]); err != nil {
 			return err
 		}
 	}
-	for node, p := range processes {
+	for i, node := range nodes {
 		if !r.world.candidates[node].steered {
 			continue
 		}
-		if err := p.command(protocol.Command{Command: protocol.CommandGo}); err != nil {
+		if err := started[i].command(protocol.Command{Command: protocol.CommandGo}); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/inspection"
-	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/live/warden"
 	"github.com/recount-io/recount/sim/wire"
@@ -51,18 +50,22 @@ type Options struct {
 	Connections int  // how many the runs open to a Redis given by URL, see Demand; 0: not known
 	Own         bool // faults may hit a Redis given by URL itself, if the marker is there: see inspection.Marker
 
+	// Hosts are what candidates and servers run on; the session closes them, and only
+	// what is not about them above counts. Nil: processes of this machine, with proxies
+	// between them.
+	Hosts Hosts
+
 	_ struct{}
 }
 
 // strange tells whether nothing is known of the electors but what they do.
 func (o *Options) strange() bool { return len(o.Command) > 0 || len(o.Self) > 0 }
 
-// Session holds what the runs of one command share: the supervision of
-// processes, the proxies' server, and the Redis servers.
+// Session holds what the runs of one command share: the hosts, and the Redis
+// servers.
 type Session struct {
 	options Options
-	warden  *warden.Warden
-	network *network.Network
+	hosts   Hosts
 	scripts *wire.Scripts // that candidates of any run loaded into servers
 
 	mu   sync.Mutex
@@ -97,20 +100,16 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.warden, err = warden.Start(o.Self...); err != nil {
-		return nil, err
+	if s.hosts = o.Hosts; s.hosts == nil {
+		if s.hosts, err = openProcesses(o); err != nil {
+			return nil, err
+		}
 	}
 	server, err := s.server(ctx)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	err = s.giveBack([]redisserver.Server{server}, true)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	s.network, err = network.Start(ctx, network.Options{
-		Addr: o.Toxiproxy, TLS: server.Options().TLSConfig != nil, TLSServerName: server.TLSServerName(),
-	})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -162,10 +161,7 @@ func (s *Session) Close() error {
 	if s.rows != nil {
 		s.rows.Stop()
 	}
-	if s.network != nil {
-		errs = append(errs, s.network.Close())
-	}
-	return errors.Join(append(errs, s.warden.Close())...)
+	return errors.Join(append(errs, s.hosts.Close())...)
 }
 
 // borrow returns the store of one run: one server, or several that know nothing
@@ -174,7 +170,7 @@ func (s *Session) Close() error {
 func (s *Session) borrow(ctx context.Context, t sim.Topology) ([]redisserver.Server, error) {
 	n := t.Independent()
 	if t != sim.OneServer && n == 1 {
-		server, err := redisserver.Arrange(ctx, string(t), redisserver.Options{Warden: s.warden})
+		server, err := s.hosts.Arrange(ctx, string(t))
 		return []redisserver.Server{server}, err
 	}
 	if n > 1 && !s.Private() {
@@ -203,7 +199,7 @@ func (s *Session) server(ctx context.Context) (redisserver.Server, error) {
 		}
 		return server, nil
 	}
-	server, err := redisserver.Open(ctx, s.options.Redis, redisserver.Options{Warden: s.warden})
+	server, err := s.hosts.Server(ctx)
 	if err != nil {
 		return nil, err
 	}

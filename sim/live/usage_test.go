@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +92,7 @@ func TestCandidateIsMeasured(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatalf("nothing was recorded within %v", patience)
 	}
-	if err := p.stdin.Close(); err != nil {
+	if err := p.system.Stdin().(io.Closer).Close(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, p.done, "a script")

@@ -8,47 +8,42 @@ import (
 
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // way is how a candidate gets to the store: a link to each of its servers. Most
 // stores are one server.
-type way []*network.Link
+type way []Link
 
 // Cut cuts every link.
 func (w way) Cut(c network.Cut) error {
-	return w.each(func(l *network.Link) error { return l.Cut(c) })
+	return w.each(func(l Link) error { return l.Cut(c) })
 }
 
 // Delay holds back what passes on every link.
 func (w way) Delay(latency, jitter time.Duration) error {
-	return w.each(func(l *network.Link) error { return l.Delay(latency, jitter) })
+	return w.each(func(l Link) error { return l.Delay(latency, jitter) })
 }
 
 // Bandwidth limits what passes on every link.
 func (w way) Bandwidth(kilobytes int) error {
-	return w.each(func(l *network.Link) error { return l.Bandwidth(kilobytes) })
+	return w.each(func(l Link) error { return l.Bandwidth(kilobytes) })
 }
 
 // Heal takes everything off every link.
 func (w way) Heal() error {
-	return w.each(func(l *network.Link) error { return l.Heal() })
+	return w.each(func(l Link) error { return l.Heal() })
 }
 
 // Lead makes every link a way to one other server.
 func (w way) Lead(upstream string) error {
-	return w.each(func(l *network.Link) error { return l.Lead(upstream) })
+	return w.each(func(l Link) error { return l.Lead(upstream) })
 }
 
-// Close deletes the proxies.
-func (w way) Close() error {
-	return w.each(func(l *network.Link) error { return l.Close() })
-}
-
-func (w way) each(do func(*network.Link) error) error {
-	var errs []error
-	for _, l := range w {
-		errs = append(errs, do(l))
-	}
+// each calls do for all links at one time.
+func (w way) each(do func(Link) error) error {
+	errs := make([]error, len(w))
+	stage.Each(len(w), func(i int) { errs[i] = do(w[i]) })
 	return errors.Join(errs...)
 }
 

@@ -26,7 +26,7 @@ func TestDelayIsProvenSoon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := world{links: map[string]way{"n1": {link}}}
+	w := world{links: map[string]way{"n1": {link}}, ways: map[string]string{"n1": "the proxy of n1"}}
 	for _, delay := range []time.Duration{20 * time.Millisecond, time.Minute} {
 		if evidence, err := w.Delay(t.Context(), "n1", delay, 0); err != nil || evidence == "" {
 			t.Errorf("delayed by %v: %q, %v", delay, evidence, err)
@@ -94,7 +94,9 @@ func TestWay(t *testing.T) {
 	if err := w.Heal(); err != nil || !open() {
 		t.Errorf("no server answers over a way that is healed (%v)", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
+	for _, link := range w {
+		if err := link.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

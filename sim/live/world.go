@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/recount-io/recount/faults"
@@ -36,6 +35,7 @@ type world struct {
 	parts      []*part // of the store: mostly one
 	candidates map[string]*candidate
 	links      map[string]way
+	ways       map[string]string // what evidence calls them
 	resource   *resource.Resource
 	election   string
 	audit      *auditor
@@ -56,19 +56,19 @@ func (w *world) Each(n int, act func(i int)) { stage.Each(n, act) }
 
 // Cut implements faults.World.
 func (w *world) Cut(ctx context.Context, node string, how faults.Cut) (string, error) {
-	link := w.links[node]
+	link, called := w.links[node], w.ways[node]
 	if err := link.Cut(network.Cut(how)); err != nil {
 		return "", err
 	}
 	probing, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	if took, err := link.Probe(probing); err == nil {
-		return "", faults.NoEffect("a PING through the proxy of %s was answered in %v", node, took)
+		return "", faults.NoEffect("a PING through %s was answered in %v", called, took)
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	return "no PING passes the proxy of " + node, nil
+	return "no PING passes " + called, nil
 }
 
 // Delay implements faults.World.
@@ -97,15 +97,15 @@ func (w *world) slower(ctx context.Context, node string, link way, least time.Du
 	defer cancel()
 	took, err := link.Probe(probing)
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Sprintf("a PING through the proxy of %s is not answered in %v", node, probeTime), nil
+		return fmt.Sprintf("a PING through %s is not answered in %v", w.ways[node], probeTime), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("live: probe of %s: %w", node, err)
 	}
 	if took < least {
-		return "", faults.NoEffect("a PING through the proxy of %s took only %v", node, took)
+		return "", faults.NoEffect("a PING through %s took only %v", w.ways[node], took)
 	}
-	return fmt.Sprintf("a PING through the proxy of %s takes %v", node, took.Round(100*time.Microsecond)), nil
+	return fmt.Sprintf("a PING through %s takes %v", w.ways[node], took.Round(100*time.Microsecond)), nil
 }
 
 // Mend implements faults.World.
@@ -130,7 +130,7 @@ func (w *world) Stop(ctx context.Context, node string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	return "the process of " + node + " stands still", p.system.Pause(ctx)
+	return w.candidates[node].called + " stands still", p.system.Pause(ctx)
 }
 
 // Continue implements faults.World.
@@ -157,7 +157,7 @@ func (w *world) Kill(ctx context.Context, node string) (string, error) {
 	if err := p.system.Kill(); err != nil {
 		return "", fmt.Errorf("live: kill %s: %w", node, err)
 	}
-	return p.ended(ctx, node, killTime)
+	return p.ended(ctx, w.candidates[node].called, killTime)
 }
 
 // Dismiss implements faults.World.
@@ -167,21 +167,21 @@ func (w *world) Dismiss(ctx context.Context, node string) (string, error) {
 		return "", err
 	}
 	p.why.Store(history.Dismissed)
-	if err := p.system.Signal(syscall.SIGTERM); err != nil {
+	if err := p.system.Dismiss(); err != nil {
 		return "", fmt.Errorf("live: dismiss %s: %w", node, err)
 	}
-	return p.ended(ctx, node, actTime)
+	return p.ended(ctx, w.candidates[node].called, actTime)
 }
 
 // ended waits for the end of a process, so long at the most.
-func (p *process) ended(ctx context.Context, node string, patience time.Duration) (string, error) {
+func (p *incarnation) ended(ctx context.Context, called string, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-p.done:
-		return fmt.Sprintf("the process of %s ended (%s)", node, p.status), nil
+		return fmt.Sprintf("%s ended (%s)", called, p.status), nil
 	case <-ctx.Done():
-		return "", faults.NoEffect("the process of %s did not end within %v", node, patience)
+		return "", faults.NoEffect("%s did not end within %v", called, patience)
 	}
 }
 
@@ -191,7 +191,7 @@ func (p *process) ended(ctx context.Context, node string, patience time.Duration
 func (w *world) Launch(ctx context.Context, node string) error {
 	c := w.candidates[node]
 	if p, err := c.running(); err == nil && p.why.Load() != nil {
-		_, _ = p.ended(ctx, node, actTime) // one that stays goes on
+		_, _ = p.ended(ctx, c.called, actTime) // one that stays goes on
 	}
 	p, err := c.start()
 	if errors.Is(err, errRunning) {

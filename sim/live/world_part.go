@@ -104,14 +104,13 @@ func (w *world) ContinueStore(ctx context.Context, targets []string) error {
 
 // CrashStore implements faults.World.
 func (w *world) CrashStore(ctx context.Context, targets []string) (string, error) {
-	w.audit.drain(ctx) // what is lost with the store cannot be read later
 	return w.meant(targets, func(p *part) (_ string, err error) {
 		if !p.alone {
 			if p.lost, err = p.lease(ctx, w.key("lease")); err != nil {
 				return "", err
 			}
 		}
-		if err := p.server.Crash(ctx); err != nil {
+		if err := w.audit.while(ctx, func() error { return p.server.Crash(ctx) }); err != nil {
 			return "", err
 		}
 		if p.reachable(ctx) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,8 +43,7 @@ func (w *world) loseOne(ctx context.Context, a redisserver.Arranged, lag time.Du
 			return "", err
 		}
 	}
-	w.audit.drain(ctx)
-	if err := a.Lose(ctx, w.key("lease")); err != nil {
+	if err := w.audit.while(ctx, func() error { return a.Lose(ctx, w.key("lease")) }); err != nil {
 		return "", err
 	}
 	if lag > 0 && lacks == 0 {
@@ -76,14 +76,15 @@ func (w *world) isolate(ctx context.Context, a redisserver.Arranged, nodes []str
 	if err != nil {
 		return "", err
 	}
-	for i, server := range a.Nodes() {
-		for node, link := range w.links {
-			if slices.Contains(nodes, node) != (server == old) {
-				err = errors.Join(err, link[i].Cut(network.Both))
-			}
+	servers, all := a.Nodes(), slices.Sorted(maps.Keys(w.links))
+	errs := make([]error, len(all)*len(servers))
+	stage.Each(len(errs), func(k int) {
+		node, i := all[k/len(servers)], k%len(servers)
+		if slices.Contains(nodes, node) != (servers[i] == old) {
+			errs[k] = w.links[node][i].Cut(network.Both)
 		}
-	}
-	if err != nil {
+	})
+	if err := errors.Join(errs...); err != nil {
 		return "", err
 	}
 	if w.alone, err = a.Lacks(ctx); err != nil {
@@ -108,10 +109,10 @@ func (w *world) rejoin(ctx context.Context, a redisserver.Arranged) (string, err
 	if err := a.Rejoin(ctx); err != nil {
 		return "", err
 	}
-	for _, link := range w.links {
-		err = errors.Join(err, link.Heal())
-	}
-	if err != nil {
+	ways := slices.Collect(maps.Values(w.links)) // in any order: all are healed
+	errs := make([]error, len(ways))
+	stage.Each(len(ways), func(i int) { errs[i] = ways[i].Heal() })
+	if err := errors.Join(errs...); err != nil {
 		return "", err
 	}
 	if lacks == w.alone {

@@ -48,13 +48,9 @@ func New(recorder *history.Recorder) *Resource {
 	}
 }
 
-// Start serves a protected resource on a free port of the loopback interface
-// and records into recorder. Close ends it.
-func Start(recorder *history.Recorder) (*Resource, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("resource: listen on loopback: %w", err)
-	}
+// Serve serves a protected resource at a listener, which Close closes, and records
+// into recorder.
+func Serve(listener net.Listener, recorder *history.Recorder) *Resource {
 	r := New(recorder)
 	r.listener, r.done = listener, make(chan struct{})
 	mux := http.NewServeMux()
@@ -65,7 +61,7 @@ func Start(recorder *history.Recorder) (*Resource, error) {
 		defer close(r.done)
 		_ = r.server.Serve(listener) // always ErrServerClosed, by Close
 	}()
-	return r, nil
+	return r
 }
 
 // URL is where candidates find the resource.

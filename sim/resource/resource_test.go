@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -42,10 +43,11 @@ func start(t *testing.T) *rig {
 		}
 		return time.Duration(clock.Add(1))
 	})
-	r, err := resource.Start(recorder)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := resource.Serve(listener, recorder)
 	g := &rig{Resource: r, t: t, recorder: recorder, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 	t.Cleanup(func() {
 		g.client.CloseIdleConnections()

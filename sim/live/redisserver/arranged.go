@@ -61,6 +61,9 @@ func Arrange(ctx context.Context, kind string, o Options) (Arranged, error) {
 	if kind != Sentinel && kind != Cluster {
 		return nil, &Error{Kind: BadSpec, Text: fmt.Sprintf("no arrangement of servers is called %q; use %s or %s", kind, Sentinel, Cluster)}
 	}
+	if o.Engine != nil {
+		return arrangeContainers(ctx, kind, o)
+	}
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, &Error{Kind: Missing, Text: program + " is not on PATH; install it (apt install redis-server redis-sentinel, brew install redis)", Err: err}
@@ -70,7 +73,11 @@ func Arrange(ctx context.Context, kind string, o Options) (Arranged, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &arranged{warden: g, release: release, kind: kind, private: private{why: "the plan's topology"}}
+	return arrange(ctx, &arranged{warden: g, release: release, kind: kind})
+}
+
+func arrange(ctx context.Context, a *arranged) (Arranged, error) {
+	a.why = "the plan's topology"
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -85,6 +92,7 @@ type arranged struct {
 	release       func() error
 	dir           string
 	launcher      *topology.Launcher
+	sites         *sites // nil: processes of this machine
 	one           arrangement
 
 	old    *topology.Server // the primary that was lost or isolated
@@ -114,6 +122,9 @@ func (a *arranged) open(ctx context.Context) error {
 		return err
 	}
 	a.launcher = topology.NewLauncher(a.dir, func(cmd *exec.Cmd) (topology.Process, error) { return a.warden.Start(cmd) })
+	if a.sites != nil {
+		a.launcher.Settle(func(program string) (topology.Site, error) { return a.sites.site(ctx, program) })
+	}
 	if a.kind == Sentinel {
 		a.one, err = openSentinels(ctx, a.launcher)
 	} else {

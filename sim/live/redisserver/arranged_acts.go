@@ -101,6 +101,9 @@ func (a *arranged) Close() error {
 		if a.launcher != nil {
 			err = a.launcher.Close()
 		}
+		if a.sites != nil {
+			err = errors.Join(err, a.sites.close())
+		}
 		if a.dir != "" {
 			err = errors.Join(err, a.warden.RemoveDirectory(a.dir))
 		}

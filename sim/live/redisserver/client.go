@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -122,12 +123,16 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// awaitRefused returns when nobody listens at the address any more.
+// unreachableTime is how long a connection may take until nobody is at its address.
+const unreachableTime = 500 * time.Millisecond
+
+// awaitRefused returns when nobody listens at the address any more: connections are
+// refused, or, where the address went with a container, lead nowhere.
 func awaitRefused(ctx context.Context, addr string) error {
-	var dialer net.Dialer
+	dialer := net.Dialer{Timeout: unreachableTime}
 	for {
 		conn, err := dialer.DialContext(ctx, "tcp", addr)
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || ctx.Err() == nil && errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil
 		}
 		if err == nil {

@@ -5,23 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/log"
-
 	"github.com/recount-io/recount/internal/loopback"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/docker"
 )
 
 const (
@@ -31,264 +21,250 @@ const (
 	DefaultImage = "redis:8"
 
 	containerTimeout = 30 * time.Second
-	pullTimeout      = 3 * time.Minute
 	containerPort    = 6379
 )
 
-// docker is a container with redis-server in it, at a fixed port of this
-// machine: an address that Docker chose would change with every start.
-type docker struct {
+// image is that of the containers.
+func image() string {
+	if name := os.Getenv(ImageVariable); name != "" {
+		return name
+	}
+	return DefaultImage
+}
+
+// container is a container with redis-server in it, at a fixed port of this machine:
+// an address that Docker chose would change with every start. Where servers have
+// networks of their own it is at a fixed address of one.
+type container struct {
 	private
 	lifecycle
-	provider *testcontainers.DockerProvider
-	image    string
-	name     string
-	version  string
-	port     int
-	warden   *warden.Warden
-	release  func() error
-	timeout  time.Duration
-	created  bool
+	engine  *docker.Engine
+	image   string
+	version string
+	port    int
+	release func() error
+	timeout time.Duration
+	now     *docker.Container // nil until it is made
+	front   *docker.Network   // nil: it is at a port of this machine
+	address netip.Addr        // in front
 }
 
-var _ Server = (*docker)(nil)
+var _ Server = (*container)(nil)
 
 func openDocker(ctx context.Context, o Options, why string) (Server, error) {
-	d := &docker{private: private{why: why}, lifecycle: lifecycle{state: crashed}, image: os.Getenv(ImageVariable), timeout: o.timeout(containerTimeout)}
-	if d.image == "" {
-		d.image = DefaultImage
-	}
-	if err := d.prepare(ctx, o); err != nil {
-		return nil, err
-	}
+	c := &container{private: private{why: why}, lifecycle: lifecycle{state: crashed}, image: image(), timeout: o.timeout(containerTimeout)}
 	var err error
-	if d.warden, d.release, err = o.guard(); err != nil {
+	if c.engine, c.release, err = o.engine(ctx); err != nil {
 		return nil, err
 	}
+	if err = need(ctx, c.engine, c.image); err == nil {
+		if o.Engine != nil {
+			err = c.settle(ctx)
+		} else {
+			err = c.land(ctx)
+		}
+	}
+	if err == nil {
+		err = c.learnVersion(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// engine is a Docker Engine, and what ends it.
+func (o Options) engine(ctx context.Context) (*docker.Engine, func() error, error) {
+	if o.Engine != nil {
+		return o.Engine, func() error { return nil }, nil
+	}
+	w, release, err := o.guard()
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := docker.Open(ctx, w)
+	if err != nil {
+		return nil, nil, errors.Join(unanswered(ctx, err), release())
+	}
+	return e, func() error { return errors.Join(e.Close(), release()) }, nil
+}
+
+// unanswered says what a person can do about a Docker that does not answer.
+func unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &Error{Kind: Missing, Text: cmp.Or(os.Getenv("DOCKER_HOST"), "Docker") + " does not answer as Docker; start its daemon, correct DOCKER_HOST, or use --redis process or embedded", Err: err}
+}
+
+// need sees to it that the image of Redis is here.
+func need(ctx context.Context, e *docker.Engine, image string) error {
+	err := e.Need(ctx, image)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && errors.Is(err, docker.ErrNoImage):
+		return &Error{Kind: Missing, Text: fmt.Sprintf("image %s is not here and cannot be pulled; set %s to an image that is already here", image, ImageVariable), Err: err}
+	default:
+		return unanswered(ctx, err)
+	}
+}
+
+// land starts the server at a port of this machine.
+func (c *container) land(ctx context.Context) error {
+	var err error
 	for range 5 { // somebody may take the port that was free just now
-		if d.port, err = loopback.FreePort(); err != nil {
+		if c.port, err = loopback.FreePort(); err != nil {
 			break
 		}
-		d.addr = fmt.Sprintf("127.0.0.1:%d", d.port)
-		if err = d.Restart(ctx, false); err == nil || !portTaken(err) {
+		c.addr = fmt.Sprintf("127.0.0.1:%d", c.port)
+		if err = c.Restart(ctx, false); err == nil || !portTaken(err) {
 			break
 		}
 	}
-	if err == nil {
-		err = d.learnVersion(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	return d, nil
+	return err
 }
 
-// quieten takes its default logger from testcontainers, which prints a page
-// about itself and Docker to standard error whatever logger it is given.
-var quieten = sync.OnceFunc(func() { log.SetDefault(log.NewNoopLogger()) })
-
-// prepare finds Docker and the image, and pulls it where it is not here.
-func (d *docker) prepare(ctx context.Context, o Options) error {
-	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, o.timeout(pullTimeout))
-	defer cancel()
-	quieten()
-	err := answersAsNamed(ctx)
-	var provider *testcontainers.DockerProvider
-	if err == nil {
-		provider, err = testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
-	}
-	if err == nil {
-		d.provider = provider
-		_, err = provider.Client().ImageInspect(ctx, d.image)
-	}
-	if err == nil {
-		return nil
-	}
-	missing := func(text string) error {
-		if whole.Err() != nil {
-			return context.Cause(whole)
-		}
-		return &Error{Kind: Missing, Text: text, Err: err}
-	}
-	if !errdefs.IsNotFound(err) {
-		return missing(cmp.Or(os.Getenv(client.EnvOverrideHost), "Docker") + " does not answer as Docker; start its daemon, correct DOCKER_HOST, or use --redis process or embedded")
-	}
-	if err = provider.PullImage(ctx, d.image); err != nil {
-		return missing(fmt.Sprintf("image %s is not here and cannot be pulled; set %s to an image that is already here", d.image, ImageVariable))
-	}
-	return nil
-}
-
-// answersAsNamed asks the Docker that DOCKER_HOST names, if it names one: where that does
-// not answer, testcontainers takes another one without a word.
-func answersAsNamed(ctx context.Context) error {
-	if os.Getenv(client.EnvOverrideHost) == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	named, err := client.New(client.FromEnv)
-	if err != nil {
+// settle starts the server in a network of its own.
+func (c *container) settle(ctx context.Context) (err error) {
+	if c.front, err = c.engine.Network(ctx, "redis", true); err != nil {
 		return err
 	}
-	_, err = named.Ping(ctx, client.PingOptions{})
-	return errors.Join(err, named.Close())
+	if c.address, err = c.front.Reserve(); err != nil {
+		return err
+	}
+	c.addr = fmt.Sprintf("%v:%d", c.address, containerPort)
+	return c.Restart(ctx, false)
 }
 
-func (d *docker) learnVersion(ctx context.Context) error {
-	fields, err := information(ctx, d.Options(), "server")
+func (c *container) learnVersion(ctx context.Context) error {
+	fields, err := information(ctx, c.Options(), "server")
 	if err != nil {
-		return fmt.Errorf("redisserver: the Redis in image %s does not tell its version: %w", d.image, err)
+		return fmt.Errorf("redisserver: the Redis in image %s does not tell its version: %w", c.image, err)
 	}
-	d.version = fields["redis_version"]
+	c.version = fields["redis_version"]
 	return nil
 }
 
 // Describe implements Server.
-func (d *docker) Describe() string { return "docker " + d.version }
+func (c *container) Describe() string { return "docker " + c.version }
+
+// Front implements Networked.
+func (c *container) Front(addr string) (*docker.Network, string) {
+	if c.front == nil || addr != c.addr {
+		return nil, ""
+	}
+	return c.front, c.addr
+}
 
 // Pause implements Server: the freezer of the container's control group.
-func (d *docker) Pause(ctx context.Context) error {
-	return d.change(paused, func(state) error {
-		if _, err := d.provider.Client().ContainerPause(ctx, d.name, client.ContainerPauseOptions{}); err != nil {
-			return fmt.Errorf("redisserver: cannot pause container %s: %w", d.name, err)
-		}
-		return d.expect(ctx, "paused", func(s *container.State) bool { return s.Paused })
-	}, running)
+func (c *container) Pause(ctx context.Context) error {
+	return c.change(paused, func(state) error { return c.bounded(ctx, c.now.Pause) }, running)
 }
 
 // Resume implements Server.
-func (d *docker) Resume(ctx context.Context) error {
-	return d.change(running, func(state) error {
-		if _, err := d.provider.Client().ContainerUnpause(ctx, d.name, client.ContainerUnpauseOptions{}); err != nil {
-			return fmt.Errorf("redisserver: cannot unpause container %s: %w", d.name, err)
-		}
-		return d.expect(ctx, "unpaused", func(s *container.State) bool { return s.Running && !s.Paused })
-	}, paused)
+func (c *container) Resume(ctx context.Context) error {
+	return c.change(running, func(state) error { return c.bounded(ctx, c.now.Unpause) }, paused)
 }
 
 // Crash implements Server.
-func (d *docker) Crash(ctx context.Context) error {
-	return d.change(crashed, func(state) error {
-		if _, err := d.provider.Client().ContainerKill(ctx, d.name, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
-			return fmt.Errorf("redisserver: cannot kill container %s: %w", d.name, err)
-		}
-		if err := d.expect(ctx, "dead", func(s *container.State) bool { return !s.Running }); err != nil {
-			return err
-		}
-		return awaitRefused(ctx, d.addr)
+func (c *container) Crash(ctx context.Context) error {
+	return c.change(crashed, func(state) error {
+		return c.bounded(ctx, func(ctx context.Context) error {
+			if err := c.now.Kill(ctx, "SIGKILL"); err != nil {
+				return err
+			}
+			if err := c.now.AwaitEnd(ctx); err != nil {
+				return err
+			}
+			return awaitRefused(ctx, c.addr)
+		})
 	}, running, paused)
 }
 
-// expect waits until Docker says that the container is in a state.
-func (d *docker) expect(ctx context.Context, what string, is func(*container.State) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+// bounded calls act with the time that a container may take.
+func (c *container) bounded(ctx context.Context, act func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	for {
-		found, err := d.provider.Client().ContainerInspect(ctx, d.name, client.ContainerInspectOptions{})
-		if err != nil {
-			return fmt.Errorf("redisserver: cannot look at container %s: %w", d.name, err)
-		}
-		if found.Container.State != nil && is(found.Container.State) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("redisserver: container %s is not %s: %w", d.name, what, context.Cause(ctx))
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return act(ctx)
 }
 
 // Restart implements Server. Without data it is a new container.
-func (d *docker) Restart(ctx context.Context, keepData bool) error {
-	return d.change(running, func(state) error {
-		ctx, cancel := context.WithTimeout(ctx, d.timeout)
+func (c *container) Restart(ctx context.Context, keepData bool) error {
+	return c.change(running, func(state) error {
+		ctx, cancel := context.WithTimeout(ctx, c.timeout)
 		defer cancel()
-		err := d.start(ctx, keepData)
+		err := c.start(ctx, keepData)
 		if err == nil {
-			err = await(ctx, d.addr, nil)
+			err = await(ctx, c.addr, nil)
 		}
 		if err != nil {
-			return fmt.Errorf("redisserver: container of image %s does not start at %s: %w%s", d.image, d.addr, err, d.said(ctx))
+			return fmt.Errorf("redisserver: container of image %s does not start at %s: %w%s", c.image, c.addr, err, c.said(ctx))
 		}
 		return nil
 	}, crashed)
 }
 
-func (d *docker) start(ctx context.Context, keepData bool) error {
-	if keepData {
-		_, err := d.provider.Client().ContainerStart(ctx, d.name, client.ContainerStartOptions{})
-		return err
+func (c *container) start(ctx context.Context, keepData bool) error {
+	if !keepData || c.now == nil {
+		err := c.remove(ctx)
+		if err != nil {
+			return err
+		}
+		if c.now, err = c.engine.Create(ctx, "redis", c.spec()); err != nil {
+			return err
+		}
 	}
-	if err := d.remove(ctx); err != nil {
-		return err
+	return c.now.Start(ctx)
+}
+
+func (c *container) spec() docker.Spec {
+	s := docker.Spec{
+		Image: c.image,
+		// Whatever the image's own entry point does: the settings are ours.
+		Entrypoint: []string{program},
+		Command:    append(durable(containerPort, "/data"), "--bind", "0.0.0.0", "--protected-mode", "no"),
+		Network:    c.front, Address: c.address,
 	}
-	d.name = warden.Name("redis")
-	if err := d.warden.Container(d.name); err != nil {
-		return err
+	if c.front == nil {
+		s.Port, s.HostPort = containerPort, c.port
 	}
-	d.created = true
-	_, err := d.provider.RunContainer(ctx, d.request())
-	if err != nil && strings.Contains(strings.ToLower(err.Error()), "reaper") {
-		err = &Error{Kind: Missing, Text: "the helper container of testcontainers does not start; set TESTCONTAINERS_RYUK_DISABLED=true (containers are removed all the same)", Err: err}
+	return s
+}
+
+// said is the last line of the container's log, for an error.
+func (c *container) said(ctx context.Context) string {
+	if c.now == nil {
+		return ""
+	}
+	if words := c.now.LastWords(ctx); words != "" {
+		return "; it said: " + words
+	}
+	return ""
+}
+
+// remove removes the container, running or not, with its data.
+func (c *container) remove(ctx context.Context) error {
+	if c.now == nil {
+		return nil
+	}
+	err := c.now.Remove(ctx)
+	if err == nil {
+		c.now = nil
 	}
 	return err
 }
 
-func (d *docker) request() testcontainers.ContainerRequest {
-	inside := network.MustParsePort(strconv.Itoa(containerPort) + "/tcp")
-	return testcontainers.ContainerRequest{
-		Image: d.image,
-		Name:  d.name,
-		// Whatever the image's own entry point does: the settings are ours.
-		Entrypoint:   []string{program},
-		Cmd:          append(durable(containerPort, "/data"), "--bind", "0.0.0.0", "--protected-mode", "no"),
-		ExposedPorts: []string{inside.String()},
-		HostConfigModifier: func(h *container.HostConfig) {
-			// Only this machine reaches it, so it needs no password.
-			here := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-			h.PortBindings = network.PortMap{inside: {{HostIP: here, HostPort: strconv.Itoa(d.port)}}}
-		},
-	}
-}
-
-// said is the last line of the container's log, for an error.
-func (d *docker) said(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	log, err := d.provider.Client().ContainerLogs(ctx, d.name, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: "1"})
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = log.Close() }() // only read
-	text, err := io.ReadAll(log)
-	if err != nil || len(text) < 9 {
-		return ""
-	}
-	return "; it said: " + strings.TrimSpace(string(text[8:])) // a frame of Docker's stream begins with eight bytes
-}
-
-// remove removes the container, running or not, with its data.
-func (d *docker) remove(ctx context.Context) error {
-	if !d.created {
-		return nil
-	}
-	_, err := d.provider.Client().ContainerRemove(ctx, d.name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !errdefs.IsNotFound(err) {
-		return fmt.Errorf("redisserver: cannot remove container %s: %w", d.name, err)
-	}
-	d.created = false
-	return d.warden.ForgetContainer(d.name)
-}
-
 // Close implements Server.
-func (d *docker) Close() error {
-	return d.close(func(state) error {
+func (c *container) Close() error {
+	return c.close(func(state) error {
 		ctx, cancel := context.WithTimeout(context.Background(), containerTimeout)
 		defer cancel()
-		return errors.Join(d.remove(ctx), d.release(), d.provider.Close())
+		err := c.remove(ctx)
+		if c.front != nil {
+			err = errors.Join(err, c.front.Remove(ctx))
+		}
+		return errors.Join(err, c.release())
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/spelling"
+	"github.com/recount-io/recount/sim/live/docker"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 
@@ -71,7 +72,20 @@ type Options struct {
 	// Timeout bounds how long a server may take to answer at first: zero is
 	// 5 s, for a container 30 s, and 3 minutes if its image must be pulled.
 	Timeout time.Duration
-	_       struct{}
+	// Engine, if it is not nil, makes each server of the provider docker, and of an
+	// arrangement, a container in a network of its own: it is Networked. It is guarded
+	// by the Warden.
+	Engine *docker.Engine
+	_      struct{}
+}
+
+// Networked is a Server of containers, each in a network that whoever wants to reach
+// it has to be in.
+type Networked interface {
+	Server
+	// Front is the network, and where in it, of the server that the others call by
+	// an address; nil if it is none of these.
+	Front(addr string) (n *docker.Network, at string)
 }
 
 // Open starts, or connects to, the Redis that spec names:

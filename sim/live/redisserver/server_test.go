@@ -332,8 +332,8 @@ func tracesOf(s Server) traces {
 	switch s := s.(type) {
 	case *process:
 		found.Directory, found.Process = s.dir, s.child.PID()
-	case *docker:
-		found.Container = s.name
+	case *container:
+		found.Container = s.now.Name
 	}
 	return found
 }

@@ -10,18 +10,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
-// What is left must be gone two seconds after the harness.
-const guardTimeout = 1800 * time.Millisecond
+const (
+	// What is left must be gone two seconds after the harness.
+	guardTimeout = 1800 * time.Millisecond
+	// What Docker has to remove is killed by then; to clear it away takes a Docker with
+	// other work longer.
+	dockerTimeout = 60 * time.Second
+)
 
 // guarded is what the harness has told the warden.
 type guarded struct {
 	processes   map[int]bool
 	directories map[string]bool
 	containers  map[string]bool
+	networks    map[string]bool
+	images      map[string]bool
 }
 
 // guard is the warden's whole life: it reads until the harness is gone, then
@@ -48,7 +54,10 @@ func errorCount(report io.Writer, all []error) int {
 // readOrders reads to the end of the pipe, which is the end of the harness. It
 // returns what is left to be guarded, and what it could not understand.
 func readOrders(orders io.Reader) (*guarded, error) {
-	g := &guarded{processes: map[int]bool{}, directories: map[string]bool{}, containers: map[string]bool{}}
+	g := &guarded{
+		processes: map[int]bool{}, directories: map[string]bool{},
+		containers: map[string]bool{}, networks: map[string]bool{}, images: map[string]bool{},
+	}
 	var bad error
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
@@ -78,6 +87,10 @@ func (g *guarded) obey(line string) error {
 		set(g.directories, text, verb == "directory")
 	case "container", "forget-container":
 		set(g.containers, text, verb == "container")
+	case "network", "forget-network":
+		set(g.networks, text, verb == "network")
+	case "image", "forget-image":
+		set(g.images, text, verb == "image")
 	default:
 		return fmt.Errorf("unknown order %q", line)
 	}
@@ -101,25 +114,17 @@ func quoted(argument any) any {
 }
 
 // end kills, then removes: a process that still lived could write into a
-// directory that has just been emptied. Containers are ended meanwhile.
+// directory that has just been emptied. Docker's things are ended meanwhile.
 func (g *guarded) end() []error {
+	ended := make(chan []error)
+	go func() { ended <- g.endDocker() }()
 	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
 	defer cancel()
-	var wg sync.WaitGroup
-	problems := make(chan error, len(g.containers))
-	for name := range g.containers {
-		wg.Go(func() { problems <- removeContainer(ctx, name) })
-	}
 	all := g.killProcesses(ctx)
 	for path := range g.directories {
 		all = append(all, removeDirectoryUntil(ctx, path))
 	}
-	wg.Wait()
-	close(problems)
-	for err := range problems {
-		all = append(all, err)
-	}
-	return all
+	return append(all, <-ended...)
 }
 
 func (g *guarded) killProcesses(ctx context.Context) []error {

@@ -51,6 +51,9 @@ func (w *Warden) Start(cmd *exec.Cmd) (*Process, error) {
 // PID is the process's number, and its group's.
 func (p *Process) PID() int { return p.pid }
 
+// Name is what it is called in errors.
+func (p *Process) Name() string { return fmt.Sprintf("process %d", p.pid) }
+
 // Done is closed when Wait has seen the end of the process.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

@@ -5,8 +5,9 @@
 // again in a session of its own. It reads, from a pipe whose other end only
 // the harness holds, what it has to guard. When the harness dies the kernel
 // closes that end; the warden then kills the process groups that are left
-// (stopped ones too), removes the directories and the containers, and exits.
-// Nothing that the harness started is alive two seconds later.
+// (stopped ones too), removes the directories and what Docker has of it, and exits.
+// Nothing that the harness started is alive two seconds later, if Docker is not busy
+// with other things.
 //
 // What it cannot do: a process that leaves its process group (setsid) is not
 // found any more; and a harness whose warden was killed first is not guarded,
@@ -31,8 +32,8 @@ import (
 	"time"
 )
 
-// Prefix begins the name of every directory and every container that a warden
-// guards. It removes nothing that is named otherwise.
+// Prefix begins the name of every directory, container, network and image that a
+// warden guards. It removes nothing that is named otherwise.
 const Prefix = "recount-"
 
 // ErrUnsupported says that processes cannot be supervised on this system.
@@ -49,8 +50,9 @@ const (
 
 	// A machine under load may take long to start a program.
 	startTimeout = 20 * time.Second
-	// The guards need two seconds at most; the rest is for a loaded machine.
-	closeTimeout = 10 * time.Second
+	// The guards need two seconds at most, and Docker its time; the rest is for a
+	// loaded machine.
+	closeTimeout = dockerTimeout + 10*time.Second
 )
 
 // Main is called first in main and in TestMain. In a warden's process it does
@@ -208,6 +210,20 @@ func (w *Warden) Container(name string) error {
 func (w *Warden) ForgetContainer(name string) error {
 	return w.tell("forget-container", name)
 }
+
+// Network has a Docker network removed when the harness ends, after the containers.
+// As with Container, give its name before it is created.
+func (w *Warden) Network(name string) error { return w.tell("network", name) }
+
+// ForgetNetwork is called once a network has been removed.
+func (w *Warden) ForgetNetwork(name string) error { return w.tell("forget-network", name) }
+
+// Image has a Docker image removed when the harness ends, after the containers. As
+// with Container, give its name before it is made.
+func (w *Warden) Image(name string) error { return w.tell("image", name) }
+
+// ForgetImage is called once an image has been removed.
+func (w *Warden) ForgetImage(name string) error { return w.tell("forget-image", name) }
 
 // Name is a new name, with Prefix, the kind, and 80 random bits.
 func Name(kind string) string {

@@ -41,12 +41,8 @@ const (
 	defaultVirtual = 300
 )
 
-func (m Main) runCommand() *cobra.Command {
-	var f runFlags
-	cmd := &cobra.Command{
-		Use:   "run [SCENARIO…]",
-		Short: "Run scenarios, check them, and report",
-		Long: `Run runs scenarios against a real Redis, checks what was recorded, and writes a
+// aboutRun is what "chaos run --help" says.
+const aboutRun = `Run runs scenarios against a real Redis, checks what was recorded, and writes a
 report. Without a scenario it runs the standard suite; "all" stands for all of
 them.
 
@@ -78,7 +74,14 @@ In the live world Redis is one of
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided; 3 stopped
 early and healed; 64 wrong use or bad input; 70 the tool itself failed. For a
 comparison of the worlds: 0 they agree; 1 a promise broken; 2 they differ by
-more than chance and the limits allow, or there is too little to tell.`,
+more than chance and the limits allow, or there is too little to tell.`
+
+func (m Main) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO…]",
+		Short: "Run scenarios, check them, and report",
+		Long:  aboutRun,
 		Example: `  chaos run
   chaos run --world virtual all
   chaos run --world both crash-leader --runs 5

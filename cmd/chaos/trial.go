@@ -217,7 +217,7 @@ func (f *trialFlags) check() error {
 	switch {
 	case f.world != liveWorld && f.world != virtualWorld && f.world != bothWorlds:
 		return noWorld(f.world, liveWorld, virtualWorld, bothWorlds)
-	case f.prefix == "":
+	case f.prefix == "" && f.world != virtualWorld:
 		return errors.New(noPrefix)
 	case f.runs < 1:
 		return fmt.Errorf("--runs %d: give a number above 0, or --world virtual for no live run", f.runs)

@@ -23,11 +23,7 @@ func (s *Session) inspect(ctx context.Context) error {
 		return err
 	}
 	s.inspected, err = inspection.Inspect(ctx, server.Options(), inspection.Need{Prefix: o.Prefix, Connections: o.Connections, Own: o.Own})
-	if err != nil {
-		return errors.Join(err, server.Close())
-	}
-	s.all, s.idle = append(s.all, server), append(s.idle, server)
-	return nil
+	return errors.Join(err, server.Close())
 }
 
 // Notes are what a person should know of a Redis that others use, a sentence each.

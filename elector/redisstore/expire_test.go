@@ -32,7 +32,7 @@ func TestExpire(t *testing.T) {
 		a := attempt("n1", "a")
 		g := mustAcquire(t, r, s, a)
 		expiring("a grant")
-		mustRefuse(t, r, s, attempt("n2", "b"))
+		_ = mustRefuse(t, r, s, attempt("n2", "b"))
 		expiring("a refusal")
 		r.do(t, "PEXPIRE", "recount:{billing}:guard", 59_000)
 		if err := s.Renew(r.ctx, lease(a, g.Token)); err != nil {

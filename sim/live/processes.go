@@ -117,7 +117,7 @@ func (h *processHost) Link(_ context.Context, server string) (Link, error) {
 func (h *processHost) Start(env []string, log *os.File) (Process, error) {
 	cmd := exec.Command(h.command[0], h.command[1:]...)
 	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "RECOUNT_") })
-	cmd.Env = append(own, env...)
+	cmd.Env = slices.Concat(own, env)
 	cmd.Stderr = log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

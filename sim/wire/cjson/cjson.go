@@ -49,7 +49,7 @@ func decode(l *lua.LState, null lua.LValue, text string) (lua.LValue, error) {
 	var value any
 	err := from.Decode(&value)
 	if err == nil {
-		if _, more := from.Token(); more != io.EOF { //nolint:errorlint // Token returns it as it is
+		if _, more := from.Token(); more != io.EOF {
 			err = fmt.Errorf("Expected the end but found more at character %d", from.InputOffset()+1) //nolint:staticcheck // as the server words it
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/sim/live/inspection"
 )
 
 // TestSharedRedisWithTLS shows the road to a staging Redis: TLS with a private
@@ -104,4 +106,10 @@ func freeAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// stagingRule is all that the run's user may do: what "chaos acl" prints.
+func stagingRule() string {
+	_, rule, _ := strings.Cut(inspection.Rule("tester", "mine:", false), ">PASSWORD ")
+	return rule
 }

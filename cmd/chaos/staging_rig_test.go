@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -25,18 +27,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/recount-io/recount/sim/live/inspection"
 )
 
 // foreignKeys are there before the run, and must be there as they were after it.
 const foreignKeys = 10_000
-
-// stagingRule is all that the run's user may do: what "chaos acl" prints.
-func stagingRule() string {
-	_, rule, _ := strings.Cut(inspection.Rule("tester", "mine:", false), ">PASSWORD ")
-	return rule
-}
 
 // staging is a private redis-server that plays the one of a whole team: TLS, a user with
 // few rights, somebody else's keys, and somebody else's program at work all the time.

@@ -125,7 +125,7 @@ func TestActionRuns(t *testing.T) {
 		t.Skip("it runs candidates in real time, and -short is given")
 	}
 	a, _ := readAction(actionText(t))
-	place, temp := filepath.Join(mustAbsolute(t, "action")), t.TempDir()
+	place, temp := mustAbsolute(t, "action"), t.TempDir()
 	inputs := map[string]string{"exec": "'" + mustAbsolute(t, filepath.Join(temp, "candidate")) + "'", "scenarios": "steady", "seed": "1", "redis": "embedded", "report": filepath.Join(temp, "report")}
 	// One that has nothing to do with an election keeps no promise that there be a leader.
 	if err := os.WriteFile(filepath.Join(temp, "candidate"), []byte("#!/bin/sh\nexec cat >/dev/null\n"), 0o700); err != nil { //nolint:gosec // it is a program

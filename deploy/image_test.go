@@ -59,8 +59,9 @@ func buildImage(t *testing.T, dockerfile, program string) (name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, scratch, ok := strings.Cut(string(text), "\nFROM scratch")
-	if _, scratch, ok = strings.Cut(scratch, "\n"); !ok {
+	_, scratch, _ := strings.Cut(string(text), "\nFROM scratch")
+	_, scratch, ok := strings.Cut(scratch, "\n")
+	if !ok {
 		t.Fatal("the Dockerfile has no stage from scratch")
 	}
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios/chaostest"
 )
 
@@ -47,7 +48,7 @@ func electorTests() map[string]electorTest {
 		"Silent":       {only(bubble, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
 		"SilentLive":   {only(live, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
 		"Allowed":      {only(bubble, bugs{silent: true}.compete, chaostest.AllowUnknown()), false, []string{`AtMostOneLeader is undecided`}},
-		"ClocksFree":   {only(virtual, sound, chaostest.Scenarios("clock-slow")), false, []string{`pass: `}},
+		"ClocksFreeV":  {only(virtual, sound, chaostest.Scenarios("clock-slow")), false, []string{`pass: `}},
 		"EndlessV":     {only(virtual, bugs{endless: true}.compete, chaostest.Scenarios("partition-leader")), true, []string{`AtMostOneLeader is broken: n\d \(token \d+\) and n\d \(token \d+\) both believed they led`, `#\d+  [\d.]+ s  n\d  elected`, `report: .*report\.html`}},
 		"PausedV":      {only(virtual, sound, chaostest.Scenarios("pause-leader", "replies-lost", "resign-leader")), false, []string{`pass: `}},
 		"SilentV":      {only(virtual, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
@@ -63,8 +64,8 @@ func electorTests() map[string]electorTest {
 		"Short": {func(t *testing.T) {
 			chaostest.Run(t, sound, chaostest.Scenarios("steady"), chaostest.Fuzz(2), chaostest.Seed(1))
 		}, false, []string{`--- PASS: TestOfElector/Short/virtual/steady`, `2 plans, drawn from seed 1, broke nothing`}},
-		"JSON":         {only(virtual, bugs{json: true}.compete), false, []string{`pass: `}},
-		"Transacts":    {only(virtual, bugs{watches: true}.compete), false, []string{`pass: `}},
+		"JSONV":        {only(virtual, bugs{json: true}.compete), false, []string{`pass: `}},
+		"TransactsV":   {only(virtual, bugs{watches: true}.compete), false, []string{`pass: `}},
 		"TransactsB":   {only(bubble, bugs{watches: true}.compete), false, []string{`pass: `}},
 		"DialsV":       {only(virtual, dialsItself), true, []string{`no candidate connected by Candidate\.Dial`}},
 		"Endless":      {only(bubble, bugs{endless: true}.compete, chaostest.Scenarios("partition-leader")), true, []string{`AtMostOneLeader is broken: n\d \(token \d+\) and n\d \(token \d+\) both believed they led`, `#\d+  [\d.]+ s  n\d  elected`, `report: .*report\.html`}},
@@ -112,11 +113,15 @@ func TestOfElector(t *testing.T) {
 }
 
 // Each test of an elector passes or fails as it should, and says why, in a process of
-// its own.
+// its own. Those with a V are in virtual time, where candidates are processes that take
+// turns: the race detector would only make them slow.
 func TestElectors(t *testing.T) {
 	for name, want := range electorTests() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if raced.Enabled && strings.HasSuffix(name, "V") {
+				t.Skip("without the race detector")
+			}
 			folder := t.TempDir()
 			var more []string
 			if name == "Short" {

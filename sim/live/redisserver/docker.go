@@ -82,7 +82,9 @@ func (o Options) engine(ctx context.Context) (*docker.Engine, func() error, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := docker.Open(ctx, w)
+	asking, cancel := context.WithTimeout(ctx, o.timeout(containerTimeout))
+	defer cancel()
+	e, err := docker.Open(asking, w)
 	if err != nil {
 		return nil, nil, errors.Join(unanswered(ctx, err), release())
 	}

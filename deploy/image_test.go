@@ -135,8 +135,8 @@ func TestImageOfChaos(t *testing.T) {
 		t.Skip("RECOUNT_REDIS is not docker: no image is built here")
 	}
 	image := buildImage(t, filepath.Join("action", "Dockerfile"), "chaos")
-	got := docker(t, "run", "--rm", "--tmpfs", "/report:mode=1777", image, "run", "steady", "--world", "virtual", "--out", "/report", "--json")
-	if !json.Valid([]byte(got)) || !strings.Contains(got, `"steady"`) {
+	got := docker(t, "run", "--rm", "--tmpfs", "/report:mode=1777", image, "run", "steady", "--world", "virtual", "--out", "/report")
+	if !strings.Contains(got, "PASS  1 run: 1 pass") {
 		t.Errorf("it says %s", got)
 	}
 }

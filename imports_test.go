@@ -144,7 +144,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"elector/settings"},
-		ours:    []string{"elector", "elector/redisstore", "elector/pgstore", "elector/quorumstore"},
+		ours:    []string{"elector", "elector/redisstore", "elector/pgstore", "elector/quorumstore", "internal/spelling"},
 		others:  []string{"go.yaml.in/yaml/v3", "github.com/jackc/pgx/v5"},
 		why:     "settings choose a store by its URL, so they know every store; only who reads settings gets all of them, and YAML",
 	},

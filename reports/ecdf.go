@@ -93,13 +93,7 @@ func ecdfs(label string, bound float64, curves ...curve) (template.HTML, error) 
 		line.LineStyle = draw.LineStyle{Color: limit.colour, Width: 1, Dashes: []vg.Length{4, 3}}
 		p.Add(line)
 	}
-	to := vgsvg.New(plotWidth, plotHeight)
-	p.Draw(draw.Crop(draw.New(to), 0, -14, 0, -6)) // room for half of the last labels
-	var out bytes.Buffer
-	if _, err := to.WriteTo(&out); err != nil {
-		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
-	}
-	return inline(out.String(), label, used...), nil
+	return rendered(p, label, used...)
 }
 
 // sheet is the plot with its axes and its grid, and nothing drawn.
@@ -173,6 +167,17 @@ func stairs(values []float64, from, to float64) plotter.XYs {
 		below = upTo
 	}
 	return append(xys, plotter.XY{X: to, Y: 1})
+}
+
+// rendered is the plot as SVG inside a page, see inline.
+func rendered(p *plot.Plot, label string, colours ...ink) (template.HTML, error) {
+	to := vgsvg.New(plotWidth, plotHeight)
+	p.Draw(draw.Crop(draw.New(to), 0, -14, 0, -6)) // room for half of the last labels
+	var out bytes.Buffer
+	if _, err := to.WriteTo(&out); err != nil {
+		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
+	}
+	return inline(out.String(), label, colours...), nil
 }
 
 // inline makes an element of the page out of the plotter's document.

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/recount-io/recount/history"
 )
@@ -194,11 +193,5 @@ func probePlot(answers, errors plotter.XYs, limit, seconds float64, faults [][2]
 		scatter.GlyphStyle = marks.style
 		p.Add(scatter)
 	}
-	to := vgsvg.New(plotWidth, plotHeight)
-	p.Draw(draw.Crop(draw.New(to), 0, -14, 0, -6)) // room for half of the last labels
-	var out bytes.Buffer
-	if _, err := to.WriteTo(&out); err != nil {
-		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
-	}
-	return inline(out.String(), label, axis, grid, curve, red), nil
+	return rendered(p, label, axis, grid, curve, red)
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"html/template"
 	"image/color"
@@ -12,7 +11,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/recount-io/recount/history"
 )
@@ -108,11 +106,5 @@ func usagePlot(label string, minutes float64, middle, most plotter.XYs) (templat
 		line.LineStyle = c.style
 		p.Add(line)
 	}
-	to := vgsvg.New(plotWidth, plotHeight)
-	p.Draw(draw.Crop(draw.New(to), 0, -14, 0, -6)) // room for half of the last labels
-	var out bytes.Buffer
-	if _, err := to.WriteTo(&out); err != nil {
-		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
-	}
-	return inline(out.String(), label, axis, grid, curve), nil
+	return rendered(p, label, axis, grid, curve)
 }

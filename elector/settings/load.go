@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/recount-io/recount/internal/spelling"
 )
 
 // FileVariable names the file in the environment.
@@ -117,32 +119,11 @@ func (s *Settings) readFlags(flags map[string][]string) error {
 func nearest(given string, spelled func(string) string) string {
 	best, at := "", 3
 	for _, f := range fields {
-		if d := distance(given, spelled(f.name)); d < at {
+		if d := spelling.Distance(given, spelled(f.name)); d < at {
 			best, at = spelled(f.name), d
 		}
 	}
 	return best
-}
-
-// distance is how many letters have to be put in, taken out or replaced to get
-// from one word to the other (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
 
 // unknown is the error about a name in a file.

@@ -40,12 +40,12 @@ func resembles(given, name string) bool {
 	if len(given) > 2*len(name) {
 		return false
 	}
-	return len(given) >= part && (strings.Contains(name, given) || strings.Contains(given, name)) || distance(given, name) <= slips
+	return len(given) >= part && (strings.Contains(name, given) || strings.Contains(given, name)) || Distance(given, name) <= slips
 }
 
-// distance is how many letters must be put in, taken out or replaced to make
+// Distance is how many letters must be put in, taken out or replaced to make
 // one word the other (Levenshtein 1965).
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -194,6 +194,12 @@ func (c *candidate) hear(p *incarnation, text []byte) {
 	if line.At != nil && *line.At <= now {
 		e.At, e.Arrived = max(*line.At, 0), false
 	}
+	if c.steered && e.Call == history.Acquire { // what excuses an elector must not come from it
+		e.Stands = line.Stands && e.Kind == history.Fail
+		if line.Since != nil && e.Kind == history.Invoke {
+			e.Since = history.At(min(*line.Since, e.At))
+		}
+	}
 	if line.UntilMS != nil {
 		e.Until = deadline(e.At, *line.UntilMS)
 	}
@@ -238,7 +244,7 @@ func (p *incarnation) number(e *history.Event, r *history.Recorder) bool {
 		p.numbers[own] = r.NextOp()
 		e.Op = p.numbers[own]
 		pending := *e
-		pending.Until = nil
+		pending.Until, pending.Since = nil, nil
 		p.operations[own] = pending
 	case history.Ok, history.Fail, history.Info:
 		own := e.Op

@@ -180,6 +180,38 @@ func TestHearStalls(t *testing.T) {
 	}
 }
 
+// An attempt that was refused, stood, and was granted later was asked for when it was
+// sent: others may have seen its lease before the news came back. That widens what an
+// elector may have done, so only one of our own is believed.
+func TestHearBids(t *testing.T) {
+	for _, steered := range []bool{false, true} {
+		l := newListener()
+		l.steered = steered
+		l.heard(
+			`{"event":"invoke","op":1,"call":"acquire","at":9000000000}`, `{"event":"fail","op":1,"call":"acquire","stands":true,"at":9100000000}`,
+			`{"event":"invoke","op":2,"call":"acquire","since":9000000000}`, `{"event":"ok","op":2,"call":"acquire","token":5}`,
+			`{"event":"invoke","op":3,"call":"acquire","since":99000000000}`, `{"event":"invoke","op":4,"call":"renew","since":9000000000}`,
+		)
+		var stood int
+		var since []time.Duration
+		for _, e := range l.recorder.History(history.Header{}).Events {
+			if e.Stands {
+				stood++
+			}
+			if e.Since != nil {
+				since = append(since, *e.Since)
+			}
+		}
+		want, stands := []time.Duration(nil), 0
+		if steered {
+			want, stands = []time.Duration{9 * sec, 10 * sec}, 1
+		}
+		if !slices.Equal(since, want) || stood != stands {
+			t.Errorf("steered %v: since %v, want %v; %d stand, want %d", steered, since, want, stood, stands)
+		}
+	}
+}
+
 // Being ready is heard, and so is a report about the clocks.
 func TestHearSteering(t *testing.T) {
 	l := newListener()

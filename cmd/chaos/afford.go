@@ -153,6 +153,16 @@ func (f *runFlags) afford(list []scenarios.Scenario) (live.Demand, error) {
 	if f.world == bothWorlds {
 		f.parallel = 1 // as it is there anyway
 	}
+	d, err := f.settle(b)
+	if f.world == bothWorlds {
+		d.Lasts *= time.Duration(f.runs)
+	}
+	return d, err
+}
+
+// settle lowers how many runs there are at once to what may be asked for, and says what
+// is asked for then.
+func (f *runFlags) settle(b bill) (live.Demand, error) {
 	connections, ops := f.allowed()
 	for _, one := range slices.Concat(b.alone, b.beside) {
 		d := one.Probed()
@@ -171,11 +181,7 @@ func (f *runFlags) afford(list []scenarios.Scenario) (live.Demand, error) {
 			break
 		}
 	}
-	d := b.at(f.parallel)
-	if f.world == bothWorlds {
-		d.Lasts *= time.Duration(f.runs)
-	}
-	return d, nil
+	return b.at(f.parallel), nil
 }
 
 // announced is what people get to read of a demand before the run.
@@ -190,6 +196,18 @@ func (f *runFlags) announced(d live.Demand, wanted int) []string {
 		lines = append(lines, "That is what this project's elector would ask for: what --exec asks for nobody knows")
 	}
 	return lines
+}
+
+// spare says what a run will ask of a Redis that others use, and has it end before it
+// hurts them. Elsewhere it does nothing.
+func (f *runFlags) spare(ctx context.Context, there *place, demand live.Demand, wanted int, screen *screen) (context.Context, error) {
+	if !f.shared() {
+		return ctx, nil
+	}
+	for _, line := range f.announced(demand, wanted) {
+		screen.say("%s", line)
+	}
+	return f.watch(ctx, there, screen)
 }
 
 // watch has the run end before it hurts others, and says when that would be, and that

@@ -63,6 +63,30 @@ func TestAfford(t *testing.T) {
 	}
 }
 
+// TestAffordOthers shows that a trial, and cases that are repeated, ask for no more than a
+// run may.
+func TestAffordOthers(t *testing.T) {
+	const far = "redis://10.255.255.1:6379/0"
+	failure := "../../scenarios/testdata/believes-through-a-partition.json"
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a trial":          {[]string{"trial", "recount", "--world", "live", "--scenario", "steady", "--redis", far, "--max-connections", "10"}, "give --max-connections 32, or fewer --nodes"},
+		"a trial's faults": {[]string{"trial", "recount", "--scenario", "steady", "--redis", "embedded", "--max-ops", "10"}, "--max-ops means nothing without --redis URL"},
+		"a case":           {[]string{"replay", failure, "--world", "live", "--redis", far, "--max-connections", "10"}, failure + " has up to"},
+		"a case's limits":  {[]string{"replay", failure, "--world", "live", "--redis", "embedded", "--stop-factor", "3"}, "--stop-factor means nothing without --redis URL"},
+		"a case's world":   {[]string{"replay", failure, "--stop-factor", "3"}, "--stop-factor means nothing without --redis URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := chaos(t, t.Context(), nil, c.args...)
+			if r.status != statusUsage || strings.Count(r.errors, "\n") != 1 || !strings.Contains(r.errors, c.want) || r.out != "" {
+				t.Errorf("status %d, want one line with %q\n%s%s", r.status, c.want, r.out, r.errors)
+			}
+		})
+	}
+}
+
 // TestDryRun shows that a dry run names every fault of the schedule in every world, with
 // whom it can hurt and how it is undone, and neither runs nor opens anything: nobody
 // connects to the Redis of the URL.

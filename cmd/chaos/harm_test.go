@@ -82,6 +82,39 @@ func TestHarmStopsTheRun(t *testing.T) {
 	}
 }
 
+// TestHarmStopsOtherRuns shows the same of a trial, and of cases that are repeated.
+func TestHarmStopsOtherRuns(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"trial":  {"trial", "recount", "--world", "live", "--scenario", "crash-leader", "--runs", "20", "--parallel", "1", "--seed", "1", "--out", filepath.Join(t.TempDir(), "out")},
+		"replay": {"replay", "--world", "live", "../../scenarios/testdata/believes-through-a-partition.json", "--lease", "1s", "--parallel", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, admin := startPlainRedis(t)
+			screen := &awaited{word: "Stopping", seen: make(chan struct{})}
+			var errors bytes.Buffer
+			var harming sync.WaitGroup
+			harming.Go(func() {
+				awaitLease(t, admin)
+				if err := admin.Do(t.Context(), "client", "pause", 5000, "all").Err(); err != nil {
+					t.Error(err)
+				}
+			})
+			m := Main{Stdin: strings.NewReader(""), Stdout: screen, Stderr: &errors, Getenv: func(string) string { return "" }}
+			status := m.Run(t.Context(), append(args, "--redis", url, "--stop-factor", "2"))
+			screen.unblock()
+			harming.Wait()
+			if said := errors.String(); status != statusStopped || !strings.HasPrefix(said, "chaos: stopped early to spare the Redis: ") || strings.Count(said, "\n") != 1 {
+				t.Errorf("status %d\n%s%s", status, &screen.text, said)
+			}
+			if keys := admin.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+				t.Errorf("keys left: %v", keys)
+			}
+		})
+	}
+}
+
 // checkProbed looks for the probe in the reports.
 func checkProbed(t *testing.T, dir string, stopped bool) {
 	t.Helper()

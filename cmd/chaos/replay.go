@@ -16,6 +16,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -28,6 +29,8 @@ type replayFlags struct {
 	parallel int
 	out      string
 	asJSON   bool
+	sparing  sparing
+	given    func(flag string) bool
 }
 
 func (m Main) replayCommand() *cobra.Command {
@@ -55,6 +58,7 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
   chaos replay --world live --lease 1s failure.json`,
 		Args: someArguments("at least one file that chaos fuzz wrote, or a folder of them"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
+			f.given = cmd.Flags().Changed
 			return m.replay(cmd.Context(), f, paths)
 		},
 	}
@@ -64,9 +68,15 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&f.lease, "lease", 0, "scale everything to a lease of this length (default: as in the file)")
 	flags.IntVar(&f.runs, "runs", 40, "with --world live: how often it runs at the most")
 	flags.IntVar(&f.parallel, "parallel", 5, "with --world live: how many runs at once")
+	f.sparing.add(flags)
 	flags.StringVar(&f.out, "out", "", "folder for reports of the runs in the virtual world (default: none are written)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
+}
+
+// session are the flags of chaos run for the runs in the live world.
+func (f *replayFlags) session() *runFlags {
+	return &runFlags{world: liveWorld, redis: f.redis, prefix: inspection.DefaultPrefix, parallel: f.parallel, sparing: f.sparing}
 }
 
 // replayed is what became of one file, as chaos replay --json prints it.
@@ -83,6 +93,12 @@ type replayed struct {
 
 // replay is chaos replay.
 func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
+	if f.redis == "" && f.world == liveReplay {
+		f.redis = m.Getenv("RECOUNT_REDIS")
+	}
+	if err := f.session().checkSparing(f.given); err != nil {
+		return err
+	}
 	files, walks, err := sortFiles(f, paths)
 	if err != nil {
 		return err

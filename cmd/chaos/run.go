@@ -165,14 +165,9 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	if list, err = world.admissible(list, len(names) > 0, screen); err != nil {
 		return err
 	}
-	ctx := cmd.Context()
-	if f.shared() {
-		for _, line := range f.announced(demand, wanted) {
-			screen.say("%s", line)
-		}
-		if ctx, err = f.watch(ctx, world, screen); err != nil {
-			return err
-		}
+	ctx, err := f.spare(cmd.Context(), world, demand, wanted, screen)
+	if err != nil {
+		return err
 	}
 	out, err := openOutput(f.out) // last: what is refused leaves no folder
 	switch {

@@ -19,6 +19,7 @@ import (
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/scenarios/trial"
+	"github.com/recount-io/recount/sim/live"
 )
 
 // trialFlags are the flags of chaos trial.
@@ -39,6 +40,7 @@ type trialFlags struct {
 	league      bool
 	shard       campaign.Shard
 	planted     leagueSettings
+	sparing     sparing
 	settings    scenarios.Settings
 
 	given func(flag string) bool
@@ -107,6 +109,7 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
 	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
 	flags.IntVar(&f.parallel, "parallel", 5, "how many live runs at once")
+	f.sparing.add(flags)
 	flags.DurationVar(&f.shrink, "shrink", 2*time.Second, "how long the history of one broken cell is made smaller, at the most; 0: not at all")
 	flags.StringVar(&f.out, "out", "", "folder for the table and what shows it (default: recount-runs/TIME)")
 	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between <!-- trial --> and <!-- end -->; may be repeated")
@@ -130,12 +133,22 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	wanted := f.parallel
+	demand, err := f.afford(m, list, len(subjects))
+	if err != nil {
+		return err
+	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
 	run := &trialRun{Main: m, flags: f, screen: s, connections: connections(list, f.settings, f.parallel)}
 	defer func() { _ = run.close() }() // again, in case of a panic
 	if err := run.open(ctx); err != nil {
 		return err
+	}
+	if run.live != nil {
+		if ctx, err = f.session("").spare(ctx, run.live, demand, wanted, s); err != nil {
+			return err
+		}
 	}
 	out, err := openOutput(f.out) // last: what is refused leaves no folder
 	if err != nil {
@@ -158,14 +171,17 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 		return run.concludeShard(names, cells, seconds())
 	}
 	cells, err := t.Run(ctx)
-	err = errors.Join(err, run.close())
+	err = errors.Join(live.Harmed(ctx), err, run.close())
 	if err != nil && ctx.Err() == nil && !anyRun(cells) {
 		return err
 	}
 	table := run.table(&t, cells, f.repro(names))
 	table.Stopped = ctx.Err() != nil
 	table.Finish()
-	return errors.Join(err, run.report(table), judged(table.Verdict))
+	if err := errors.Join(err, run.report(table)); err != nil {
+		return err
+	}
+	return judged(table.Verdict)
 }
 
 // anyRun tells whether there is anything to report.
@@ -187,6 +203,9 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 			return nil, nil, misuse.Of(err)
 		}
 	}
+	if f.redis == "" && f.world != virtualWorld {
+		f.redis = m.Getenv("RECOUNT_REDIS")
+	}
 	if err := f.check(); err != nil {
 		return nil, nil, misuse.Of(err)
 	}
@@ -196,9 +215,6 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 	})
 	if err != nil {
 		return nil, nil, misuse.Of(err)
-	}
-	if f.redis == "" && f.world != virtualWorld {
-		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
 	if !f.given("seed") {
 		f.settings.Seed = rand.Uint64N(1 << 32)
@@ -245,10 +261,25 @@ func (f *trialFlags) check() error {
 			return fmt.Errorf("--%s means nothing with --world live: no run is virtual", flag)
 		}
 	}
+	if err := f.session("").checkSparing(f.given); err != nil {
+		return err
+	}
 	if f.world != virtualWorld {
 		return checkPlatform()
 	}
 	return nil
+}
+
+// afford is what the live runs ask of a Redis that others use: see runFlags.afford.
+func (f *trialFlags) afford(m Main, list []scenarios.Scenario, subjects int) (live.Demand, error) {
+	if f.world == virtualWorld {
+		return live.Demand{}, nil
+	}
+	session := f.session("")
+	demand, err := session.budget(m, list, false)
+	f.parallel = session.parallel
+	demand.Lasts *= time.Duration(f.runs * subjects)
+	return demand, err
 }
 
 // repro is the command that repeats the trial.
@@ -291,7 +322,7 @@ type trialRun struct {
 func (r *trialRun) open(ctx context.Context) error {
 	f := r.flags
 	if f.world != virtualWorld {
-		there, err := r.session("").inLive(ctx, r.screen, r.connections)
+		there, err := r.flags.session("").inLive(ctx, r.screen, r.connections)
 		if err != nil {
 			return err
 		}
@@ -333,16 +364,18 @@ func (r *trialRun) close() error {
 
 // session are the flags of chaos run for a session of the live world: with a
 // command, or for the subjects inside this program.
-func (r *trialRun) session(command string) *runFlags {
-	f := r.flags
-	return &runFlags{world: liveWorld, redis: f.redis, toxiproxy: f.toxiproxy, prefix: f.prefix, exec: command, settings: f.settings, runs: f.runs, virtualRuns: f.virtualRuns}
+func (f *trialFlags) session(command string) *runFlags {
+	return &runFlags{
+		world: liveWorld, redis: f.redis, toxiproxy: f.toxiproxy, prefix: f.prefix, exec: command, settings: f.settings,
+		runs: f.runs, virtualRuns: f.virtualRuns, parallel: f.parallel, sparing: f.sparing,
+	}
 }
 
 // openLive is the session of all subjects inside this program, or one of its
 // own for a subject that is a command.
 func (r *trialRun) openLive(ctx context.Context, s trial.Subject) (scenarios.World, func() error, error) {
 	if command, other := r.flags.commandOf(s.Name); other {
-		there, err := r.session(command).inLive(ctx, r.screen, r.connections)
+		there, err := r.flags.session(command).inLive(ctx, r.screen, r.connections)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -359,7 +392,7 @@ func (r *trialRun) openVirtual(context.Context, trial.Subject) (scenarios.World,
 func (r *trialRun) flagsOf(world string) func(s trial.Subject, seed uint64) string {
 	return func(s trial.Subject, seed uint64) string {
 		command, _ := r.flags.commandOf(s.Name)
-		one := r.session(command)
+		one := r.flags.session(command)
 		one.settings.Subject = s.Name
 		return one.single(world, seed)
 	}

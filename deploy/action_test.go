@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/recount-io/recount/internal/raced"
 )
 
 // action is all that action.yml may have: what GitHub would not know is none of these.
@@ -123,6 +125,9 @@ func TestActionRuns(t *testing.T) {
 	}
 	if testing.Short() {
 		t.Skip("it runs candidates in real time, and -short is given")
+	}
+	if raced.Enabled {
+		t.Skip("the chaos that the action builds is not built for the race detector")
 	}
 	a, _ := readAction(actionText(t))
 	place, temp := mustAbsolute(t, "action"), t.TempDir()

@@ -72,11 +72,12 @@ func TestAffordOthers(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a trial":          {[]string{"trial", "recount", "--world", "live", "--scenario", "steady", "--redis", far, "--max-connections", "10"}, "give --max-connections 32, or fewer --nodes"},
-		"a trial's faults": {[]string{"trial", "recount", "--scenario", "steady", "--redis", "embedded", "--max-ops", "10"}, "--max-ops means nothing without --redis URL"},
-		"a case":           {[]string{"replay", failure, "--world", "live", "--redis", far, "--max-connections", "10"}, failure + " has up to"},
-		"a case's limits":  {[]string{"replay", failure, "--world", "live", "--redis", "embedded", "--stop-factor", "3"}, "--stop-factor means nothing without --redis URL"},
-		"a case's world":   {[]string{"replay", failure, "--stop-factor", "3"}, "--stop-factor means nothing without --redis URL"},
+		"a trial":           {[]string{"trial", "recount", "--world", "live", "--scenario", "steady", "--redis", far, "--max-connections", "10"}, "give --max-connections 32, or fewer --nodes"},
+		"a trial's faults":  {[]string{"trial", "recount", "--scenario", "steady", "--redis", "embedded", "--max-ops", "10"}, "--max-ops means nothing without --redis URL"},
+		"a case":            {[]string{"replay", failure, "--world", "live", "--redis", far, "--max-connections", "10"}, failure + " has up to"},
+		"a case's limits":   {[]string{"replay", failure, "--world", "live", "--redis", "embedded", "--stop-factor", "3"}, "--stop-factor means nothing without --redis URL"},
+		"an elector's KEYS": {[]string{"run", "steady", "--subject", "sovereign", "--redis", far}, "sovereign cannot run in the live world: it sends KEYS"},
+		"a case's world":    {[]string{"replay", failure, "--stop-factor", "3"}, "--stop-factor means nothing without --redis URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := chaos(t, t.Context(), nil, c.args...)

@@ -169,7 +169,13 @@ func (m Main) checkCase(f replayFlags, c *fuzz.Case) error {
 	if c.Manners != (fuzz.Manners{}) {
 		return misuse.Of(errors.New(`"tokens", "long_lease" and "hands_over" are of the virtual world: leave them out of the file to try the rest on real Redis`))
 	}
-	return checkSubject(c.Subject)
+	if err := checkSubject(c.Subject); err != nil {
+		return err
+	}
+	if why := subjectOf(c.Subject).absent(f.redis)[liveWorld]; why != "" {
+		return misuse.Of(fmt.Errorf("%s cannot run in the live world: %s", c.Subject, why))
+	}
+	return nil
 }
 
 // replayFiles are the files that paths name; a folder stands for those in it.

@@ -110,6 +110,9 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		return nil, misuse.Of(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
 			f.virtualRuns, f.runs, f.fewestVirtual()))
 	}
+	if f.redis == "" && f.world != virtualWorld && f.world != containersWorld {
+		f.redis = m.Getenv("RECOUNT_REDIS")
+	}
 	if f.exec != "" {
 		words := strings.Fields(f.exec)
 		if len(words) == 0 {
@@ -122,9 +125,6 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		return nil, misuse.Of(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
-	}
-	if f.redis == "" && f.world != virtualWorld && f.world != containersWorld {
-		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
 	if err := f.checkSparing(cmd.Flags().Changed); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (f *runFlags) checkSubject(m Main) error {
 	if f.world == containersWorld && (tapped(f.settings.Subject) || onPostgres(f.settings.Subject)) {
 		return misuse.Of(fmt.Errorf("%s cannot run in containers: it does not tell what it asks of the store, and nothing is read off the wire there; use --world live", f.settings.Subject))
 	}
-	if why := f.subject().absent()[liveWorld]; why != "" {
+	if why := f.subject().absent(f.redis)[liveWorld]; why != "" {
 		return misuse.Of(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
 	}
 	return nil

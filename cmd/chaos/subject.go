@@ -17,6 +17,7 @@ import (
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/documented"
+	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -29,6 +30,7 @@ type subject struct {
 
 	store  documented.Store
 	waived map[checker.Promise]string // promises that it does not make, and why
+	scans  bool                       // see documented.Elector
 }
 
 func subjects() []subject {
@@ -39,7 +41,7 @@ func subjects() []subject {
 	for _, e := range documented.Electors() {
 		all = append(all, subject{
 			name: e.Name, summary: e.Summary, run: candidate.Blocking(e.Run), virtual: &virtual.Subject{Blocking: e.Run, Tapped: e.Store == documented.Redis},
-			store: e.Store, waived: waivers(e),
+			store: e.Store, waived: waivers(e), scans: e.Scans,
 		})
 	}
 	return all
@@ -88,23 +90,26 @@ func (s subject) applies(of scenarios.Scenario) (applies bool, why string) {
 	return true, ""
 }
 
-// absent are the worlds that the subject does not live in here, and why.
-func (s subject) absent() map[string]string {
-	if s.store == documented.Postgres && !topology.HasPostgres() {
+// absent are the worlds that the subject does not live in here, on that Redis, and why.
+func (s subject) absent(redis string) map[string]string {
+	switch {
+	case s.store == documented.Postgres && !topology.HasPostgres():
 		return map[string]string{liveWorld: "no PostgreSQL is installed"}
+	case s.scans && redisserver.IsURL(redis):
+		return map[string]string{liveWorld: "it sends KEYS, which looks through every key of a Redis that others use"}
 	}
 	return nil
 }
 
-// onTrial adds what has to be known of the subject to judge it fairly.
-func (s subject) onTrial(about trial.Subject) trial.Subject {
-	about.Name, about.Summary, about.Waived, about.Applies, about.Absent = s.name, s.summary, s.waived, s.applies, s.absent()
+// onTrial adds what has to be known of the subject to judge it fairly on that Redis.
+func (s subject) onTrial(about trial.Subject, redis string) trial.Subject {
+	about.Name, about.Summary, about.Waived, about.Applies, about.Absent = s.name, s.summary, s.waived, s.applies, s.absent(redis)
 	return about
 }
 
 // fair are the scenarios without the promises that the subject does not make.
 func (s subject) fair(list []scenarios.Scenario) []scenarios.Scenario {
-	about := s.onTrial(trial.Subject{})
+	about := s.onTrial(trial.Subject{}, "")
 	var waived []scenarios.Scenario
 	for _, of := range list {
 		waived = append(waived, about.Scenario(of))

@@ -51,7 +51,7 @@ func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 		for _, world := range []string{liveWorld, virtualWorld} {
 			t.Run(c.subject+"/"+world, func(t *testing.T) {
 				t.Parallel()
-				if why := subjectOf(c.subject).absent()[world]; why != "" {
+				if why := subjectOf(c.subject).absent("")[world]; why != "" {
 					t.Skip(why)
 				}
 				r := judgedRun(t, c.scenario, "--world", world, "--subject", c.subject)

@@ -23,7 +23,7 @@ func (f *trialFlags) subjects(m Main, names []string) ([]trial.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := m.trialSubjects()
+	all := m.trialSubjects(f.redis)
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		if slices.ContainsFunc(all, func(s trial.Subject) bool { return s.Name == name }) {
 			return nil, fmt.Errorf("--exec-dir: there is a subject called %q already: give the file another name", name)
@@ -64,11 +64,11 @@ func oneServerOnly(s scenarios.Scenario) (applies bool, why string) {
 
 // trialSubjects are all electors that this program has, with what is known of
 // them.
-func (m Main) trialSubjects() []trial.Subject {
+func (m Main) trialSubjects(redis string) []trial.Subject {
 	var all []trial.Subject
 	known := documentation()
 	for _, s := range subjects() {
-		all = append(all, s.onTrial(known[s.name]))
+		all = append(all, s.onTrial(known[s.name], redis))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Subjects)) {
 		all = append(all, trial.Subject{Name: name, Summary: "an elector of the virtual world", Absent: map[string]string{liveWorld: "the elector exists in the virtual world only"}})

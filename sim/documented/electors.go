@@ -9,6 +9,7 @@ type Elector struct {
 	Run     sim.Elector
 	Tokens  bool // it hands out fencing tokens
 	Store   Store
+	Scans   bool // it looks through every key of its Redis, whoever's it is
 }
 
 // Store is where an elector keeps its leases.
@@ -29,7 +30,7 @@ func Electors() []Elector {
 		{Name: "pod-lua", Summary: "SET NX EX; renews by a script when 80 % of the lease are over, and releases nothing", Run: PodLua},
 		{Name: "arco-memory", Summary: "a lease with fencing tokens in the memory of each process", Run: ArcoMemory, Tokens: true, Store: Memory},
 		{Name: "arco-postgres", Summary: "a lease with fencing tokens in a row of PostgreSQL", Run: ArcoPostgres, Tokens: true, Store: Postgres},
-		{Name: "sovereign", Summary: "SET NX EX; renews by EXPIRE, whoever the owner is; heartbeats by wall clocks; DEL to stop", Run: Sovereign},
+		{Name: "sovereign", Summary: "SET NX EX; renews by EXPIRE, whoever the owner is; heartbeats by wall clocks; DEL to stop", Run: Sovereign, Scans: true},
 		{Name: "honua", Summary: "SET NX EX; renews and releases by scripts", Run: Honua},
 	}
 }

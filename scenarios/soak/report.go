@@ -28,6 +28,8 @@ type Report struct {
 	Stalls  []string // by name
 	Growths []Growth
 
+	Stranded int // goroutines that toxiproxy left waiting for ever in the harness; Growths has the others
+
 	_ struct{}
 }
 
@@ -58,7 +60,7 @@ func (c *counts) count(target string, lasted time.Duration) {
 func (s *soak) finish() *Report {
 	r := &s.report
 	r.Took = s.now()
-	r.Growths = s.usage.growths()
+	r.Growths, r.Stranded = s.usage.growths()
 	slices.Sort(s.gaps)
 	if r.Gaps = len(s.gaps); r.Gaps > 0 {
 		r.P50, r.P99, r.Max = s.gaps[r.Gaps/2], s.gaps[r.Gaps*99/100], s.gaps[r.Gaps-1]
@@ -114,6 +116,7 @@ func (r *Report) Write(w io.Writer) error {
 	for _, g := range r.Growths {
 		say("%-10s %-12s %8d %14d %14d %14.0f  %v", g.Process, g.Thing, g.Samples, g.First, g.Last, g.Slope, g.Flat)
 	}
+	say("and in the harness %d goroutines that toxiproxy left waiting for ever", r.Stranded)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

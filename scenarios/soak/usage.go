@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/stage"
 )
@@ -22,6 +23,8 @@ type usages struct {
 
 	mu  sync.Mutex
 	all map[string][]sample // by process: those that live as long as the soak
+
+	stranded int // goroutines of the harness that are toxiproxy's, and wait for ever
 }
 
 // sample is what a process consumes at a time.
@@ -55,11 +58,16 @@ func (u *usages) take(process, folder string, own history.Usage, leads int) {
 	u.all[process] = append(u.all[process], sample{u.now(), own, leads})
 }
 
-// watch samples the harness itself.
+// watch samples the harness itself. What toxiproxy leaves behind is counted apart: it
+// would hide that anything else grows.
 func (u *usages) watch(ctx context.Context) {
 	for stage.Sleep(ctx, u.every) {
 		goroutines, heap := protocol.OwnUsage()
-		u.take("harness", "/proc/self", history.Usage{Goroutines: goroutines, Heap: heap}, 0)
+		stranded := network.Stranded()
+		u.take("harness", "/proc/self", history.Usage{Goroutines: goroutines - int64(stranded), Heap: heap}, 0)
+		u.mu.Lock()
+		u.stranded = stranded
+		u.mu.Unlock()
 	}
 }
 
@@ -104,8 +112,8 @@ var things = []struct {
 // leastSamples is with how many samples one can speak of a slope.
 const leastSamples = 30
 
-// growths judges all processes.
-func (u *usages) growths() (all []Growth) {
+// growths judges all processes, and tells what toxiproxy left behind in the harness.
+func (u *usages) growths() (all []Growth, stranded int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var names []string
@@ -122,7 +130,7 @@ func (u *usages) growths() (all []Growth) {
 			all = append(all, g)
 		}
 	}
-	return all
+	return all, u.stranded
 }
 
 // growth is the rule: the median of the slopes between all pairs of samples, which a

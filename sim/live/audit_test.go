@@ -1,10 +1,51 @@
 package live
 
 import (
+	"errors"
 	"testing"
+	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/history"
 )
+
+// What a store does while it is being killed is read before it is lost with it.
+func TestAuditWhileDying(t *testing.T) {
+	server := miniredis.RunT(t)
+	store, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{server.Addr()}}, redisstore.Options{Audit: true, Unprotected: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	read := make(chan history.Event, 1)
+	recorder := history.NewRecorder(func() time.Duration { return time.Second })
+	recorder.Observe(func(e history.Event) { read <- e })
+	a := &auditor{store: store, election: "billing", recorder: recorder}
+	died := errors.New("it died")
+	err = a.while(t.Context(), func() error {
+		_, err := store.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "n1", Nonce: "n1/1/x", Request: 7, TTL: time.Second})
+		if err != nil {
+			return err
+		}
+		select {
+		case e := <-read:
+			if e.Kind != history.Audit || e.Call != history.Acquire || e.Try != 7 || e.Applied == nil || !*e.Applied {
+				t.Errorf("read was %+v", e)
+			}
+		case <-time.After(patience):
+			t.Error("nothing was read while it was being killed")
+		}
+		server.FlushAll()
+		return died
+	})
+	if !errors.Is(err, died) {
+		t.Errorf("the error is %v", err)
+	}
+}
 
 // An entry that comes again is told from a new one for as long as it may come, and
 // what is remembered does not grow with the run.

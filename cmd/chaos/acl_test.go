@@ -20,6 +20,7 @@ func allow(t *testing.T, admin *redis.Client, rule string) {
 // With the rule that chaos acl prints, and nothing else, scenarios run: with the elector
 // of this project, and with those of others. The server never had to refuse anything.
 func TestRuleIsEnough(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	address := startRedis(t)
 	admin := client(t, address)
@@ -45,6 +46,7 @@ func TestRuleIsEnough(t *testing.T) {
 
 // Without any part of the rule a user is refused before anything is started.
 func TestRuleIsNeeded(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	address := startRedis(t)
 	admin := client(t, address)

@@ -94,6 +94,7 @@ func (f foreign) exec(t *testing.T, build func() string) string {
 // Foreign electors of many kinds get the verdicts that were written down before
 // they were run for the first time.
 func TestForeignElectors(t *testing.T) {
+	withoutRace(t)
 	if testing.Short() {
 		t.Skip("each runs for a quarter of a minute")
 	}
@@ -217,6 +218,7 @@ func TestNoLockIsFound(t *testing.T) {
 
 // The documented examples end with the exit status that their page promises.
 func TestDocumentedExamples(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	python := ""
 	for _, name := range []string{"python3", "/usr/bin/python3"} { // Debian's python3-redis is for Debian's own

@@ -17,6 +17,7 @@ import (
 // a run none of its processes is left two seconds later, a suspended candidate
 // included, and that the next run works.
 func TestKilledHarness(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	for _, redis := range []string{"process", "embedded"} {
 		t.Run(redis, func(t *testing.T) {

@@ -16,12 +16,23 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/goleak"
 
+	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
 )
 
 // asChaos makes the test binary the chaos command.
 const asChaos = "RECOUNT_TEST_AS_CHAOS"
+
+// withoutRace skips a test under the race detector that is about other programs: candidates
+// in other languages, servers, a chaos that is killed. It takes minutes there, and finds no
+// race: .ci/run has it run without, on the same servers.
+func withoutRace(t *testing.T) {
+	t.Helper()
+	if raced.Enabled {
+		t.Skip("it is about other programs, and takes too long under the race detector")
+	}
+}
 
 func TestMain(m *testing.M) {
 	live.Main()

@@ -10,6 +10,7 @@ import (
 // owner marked it with its own name. The message says how, the server is as before in the
 // end, and what no client can do is refused all the same.
 func TestOwnThisRedis(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	address := startRedis(t, "maxmemory-policy allkeys-lfu")
 	admin := client(t, address)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ const stagingLong = "RECOUNT_STAGING"
 // it, by the number and the checksum of the keys of others, and by what the server
 // refused. Each of the commands is named in the document for whoever lends the server.
 func TestStagingUntouched(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	s := startStaging(t)
 	stop := s.record(t)
@@ -78,6 +80,7 @@ func TestTouchedIsSeen(t *testing.T) {
 // process, none that stands still either, and so no listener; and no key but those that
 // end by themselves within two minutes. In the long form it waits for that.
 func TestStagingKilled(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	s := startStaging(t)
 	kills := 3
@@ -187,6 +190,7 @@ func TestStagingNeighbour(t *testing.T) {
 // TestStagingDemand shows that what a run says beforehand that it asks for is what the
 // server counts: no more, and no less than a third of it.
 func TestStagingDemand(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"steady":         {"steady"},
@@ -239,6 +243,9 @@ func (s *staging) measure(t *testing.T) (stop func() live.Demand) {
 	end, done := make(chan struct{}), make(chan struct{})
 	look := func() {
 		list, err := client.ClientList(ctx).Result()
+		if ctx.Err() != nil {
+			return // the test has failed
+		}
 		if err != nil {
 			t.Error(err)
 			return
@@ -265,6 +272,8 @@ func (s *staging) measure(t *testing.T) (stop func() live.Demand) {
 		counted, _ := client.Get(ctx, "other:count").Float64() // one GET a count, and this one
 		moments = append(moments, moment{time.Now(), total - counted - 2*float64(len(moments)+1)})
 	}
+	finish := sync.OnceFunc(func() { close(end); <-done })
+	t.Cleanup(finish) // if the run failed
 	go func() {
 		defer close(done)
 		pace := time.NewTicker(50 * time.Millisecond)
@@ -279,8 +288,7 @@ func (s *staging) measure(t *testing.T) (stop func() live.Demand) {
 		}
 	}()
 	return func() live.Demand {
-		close(end)
-		<-done
+		finish()
 		for i, from := range moments {
 			for _, to := range moments[i:] {
 				if d := to.at.Sub(from.at); d <= time.Second {

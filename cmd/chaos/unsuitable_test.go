@@ -113,6 +113,7 @@ func strangers() map[string]unsuitable {
 // Whatever is wrong with a server that a URL names, a run says so in one line, with what to
 // do, ends with 64, and has left nothing: no folder, no key.
 func TestUnsuitableServers(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	for name, u := range unsuitables() {
 		t.Run(name, func(t *testing.T) {

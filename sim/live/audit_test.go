@@ -20,7 +20,7 @@ func TestAuditWhileDying(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { _ = store.Close() })
 	read := make(chan history.Event, 1)
 	recorder := history.NewRecorder(func() time.Duration { return time.Second })
 	recorder.Observe(func(e history.Event) { read <- e })

@@ -2,6 +2,7 @@ package network
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"runtime"
 	"strings"
@@ -58,7 +59,7 @@ func TestStrandedStacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.Close()
+	t.Cleanup(func() { _ = n.Close() })
 	link, err := n.Link("n1", upstream.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -66,36 +67,38 @@ func TestStrandedStacks(t *testing.T) {
 	if err := link.Delay(100*time.Millisecond, 0); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		client, err := net.Dial("tcp", link.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := upstream.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The server goes, reset, while much that the client sent is held.
-		for range 20 {
-			if _, err := client.Write(make([]byte, 1000)); err != nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		_ = server.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it was accepted as one
-		_ = server.Close()
-		for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-			all := make([]byte, 1<<20)
-			all = all[:runtime.Stack(all, true)]
-			for one := range bytes.SplitSeq(all, []byte("\n\n")) {
-				aged := strings.Replace(string(one), "[chan send]:", "[chan send, 1 minutes]:", 1)
-				if sending.MatchString(aged) {
-					_ = client.Close()
-					return
-				}
-			}
-		}
-		_ = client.Close()
+	first, err := upstream.Accept() // of the network, which has looked whether it gets there
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Error("no goroutine of toxiproxy was ever stranded: is it mended?")
+	defer first.Close()
+	client, err := net.Dial("tcp", link.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := upstream.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server goes, reset, while pieces of what the client sent are held.
+	for range 20 {
+		if _, err := client.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Millisecond)
+	}
+	if err := errors.Join(server.(*net.TCPConn).SetLinger(0), server.Close()); err != nil { //nolint:forcetypeassert // it was accepted as one
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); <-time.After(10 * time.Millisecond) {
+		all := make([]byte, 1<<20)
+		all = all[:runtime.Stack(all, true)]
+		for one := range bytes.SplitSeq(all, []byte("\n\n")) {
+			if sending.MatchString(strings.Replace(string(one), "[chan send]:", "[chan send, 1 minutes]:", 1)) {
+				return
+			}
+		}
+	}
+	t.Error("no goroutine of toxiproxy is stranded: is it mended?")
 }

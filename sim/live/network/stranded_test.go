@@ -71,12 +71,12 @@ func TestStrandedStacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.Close()
+	t.Cleanup(func() { _ = first.Close() })
 	client, err := net.Dial("tcp", link.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	t.Cleanup(func() { _ = client.Close() })
 	server, err := upstream.Accept()
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,6 @@ const (
 	// UnknownCommand begins the text of the note that names a command that a candidate
 	// has sent and the model of Redis does not know.
 	UnknownCommand = "the model of Redis does not know the command "
-	// Inferred begins the text of the note that names the lock from which beliefs are
-	// inferred.
-	Inferred = "the candidates do not tell when they believe to lead: their beliefs are inferred from what they asked of the lock "
 )
 
 // Unknown is what the model of Redis did not know of a command that got this error, as the

@@ -69,7 +69,7 @@ func (r *run) conclude() {
 	if r.believes || len(r.inferred) == 0 {
 		return
 	}
-	r.add(history.Event{Kind: history.Note, Text: sim.Inferred + r.lock.Key()})
+	r.add(history.Event{Kind: history.Note, Text: wire.InferredNote + r.lock.Key()})
 	for _, e := range r.inferred {
 		r.insert(e)
 	}

@@ -71,6 +71,30 @@ func TestCallerSends(t *testing.T) {
 	}
 }
 
+// over is a context that has ended.
+type over struct{ context.Context }
+
+func (over) Err() error { return context.Canceled }
+
+// A caller who is called off already sends nothing by himself.
+func TestCallerIsCalledOff(t *testing.T) {
+	f := startFake(t, func([]string) string { return number(1) })
+	var by atomic.Int32
+	s := f.open(t, func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return seen{conn, &by}, err
+		}
+	})
+	if err := renews(unhurriedCaller(t), s); err != nil { // opens the connection
+		t.Fatal(err)
+	}
+	by.Store(0)
+	if err := renews(over{unhurriedCaller(t)}, s); by.Load() != 0 {
+		t.Errorf("the caller wrote %d times; error %v", by.Load(), err)
+	}
+}
+
 // What a caller sends by himself holds up nothing but its connection; who comes
 // meanwhile waits for one as ever, and goes on when the caller has its answer.
 func TestCallersAndBatches(t *testing.T) {

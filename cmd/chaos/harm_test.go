@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -165,24 +163,7 @@ func TestSickServer(t *testing.T) {
 // its URL.
 func startPlainRedis(t *testing.T, settings ...string) (url string, admin *redis.Client) {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("there is no redis-server on PATH")
-	}
-	dir, address := t.TempDir(), freeAddress(t)
-	_, port, _ := net.SplitHostPort(address)
-	path := filepath.Join(dir, "redis.conf")
-	lines := append([]string{"port " + port, "bind 127.0.0.1", `save ""`, "dir " + dir}, settings...)
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command("redis-server", path)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill() // it may have ended
-		_ = server.Wait()         // killed: that it failed is no news
-	})
+	address := startRedis(t, append([]string{"bind 127.0.0.1"}, settings...)...)
 	client := redis.NewClient(&redis.Options{Addr: address, ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
 	for client.Ping(t.Context()).Err() != nil {

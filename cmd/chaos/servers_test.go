@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/sim/live/warden"
 )
 
 // startRedis starts a redis-server with these lines of settings, which ends with the
@@ -36,13 +38,22 @@ func startServer(t *testing.T, program, setting string, lines ...string) string 
 	if err := os.WriteFile(settings, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(program, settings)
-	if err := server.Start(); err != nil {
+	guard, err := warden.Start() // a test that panics leaves no server
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = server.Process.Kill() // it may have ended
-		_ = server.Wait()         // killed: that it failed is no news
+		if err := guard.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	server, err := guard.Start(exec.Command(program, settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Kill() // it may have ended
+		_ = server.Wait() // killed: that it failed is no news
 	})
 	for {
 		conn, err := net.Dial("tcp", address)

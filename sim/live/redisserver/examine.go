@@ -43,7 +43,6 @@ func examine(ctx context.Context, o *redis.Options) error {
 
 func dialText(err error) string {
 	var name *net.DNSError
-	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
@@ -51,10 +50,15 @@ func dialText(err error) string {
 		return "no such host"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route to it"
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case timedOut(err):
 		return "no answer in time"
 	}
 	return err.Error()
+}
+
+func timedOut(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
 // examineTLS asks as a client of these options would.
@@ -156,7 +160,7 @@ func examineLogin(ctx context.Context, o *redis.Options) error {
 			return nil
 		case strings.HasPrefix(err.Error(), "LOADING"):
 			loading = true
-		case loading && ctx.Err() != nil:
+		case loading && (ctx.Err() != nil || timedOut(err)): // a connection's deadline may come before the context's
 			return unreachable(o.Addr, "it is still loading its data", err)
 		default:
 			return refusal(o, err)

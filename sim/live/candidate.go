@@ -38,6 +38,7 @@ type candidate struct {
 
 	mu      sync.Mutex
 	process *incarnation // nil while none runs
+	ended   *incarnation // the last one, nil before
 	clocks  clocks
 }
 
@@ -125,7 +126,7 @@ func (c *candidate) follow(p *incarnation) {
 	c.recorder.Stamp(c.exit(p))
 	c.mu.Lock()
 	if c.process == p {
-		c.process = nil
+		c.process, c.ended = nil, p
 	}
 	c.mu.Unlock()
 	close(p.done)
@@ -308,10 +309,15 @@ func (e *CandidateError) Error() string { return fmt.Sprintf("live: candidate %s
 // Unwrap returns the cause.
 func (e *CandidateError) Unwrap() error { return e.Err }
 
-// died says how a process ended that should be running, with its last words. Of
-// one that is forgotten already nobody knows the status.
+// died says how a process ended that should be running, with its last words; nil: the
+// last one that ended.
 func (c *candidate) died(p *incarnation) error {
 	text := "it ended at once"
+	if p == nil {
+		c.mu.Lock()
+		p = c.ended
+		c.mu.Unlock()
+	}
 	if p != nil {
 		text += " (" + p.status + ")"
 	}

@@ -389,6 +389,11 @@ func TestCandidatePanics(t *testing.T) {
 
 goroutine 1 [running]:" >&2; exit 2`)
 	await(t, p.done, "its panic")
+	for _, died := range []error{c.died(p), c.died(nil)} { // also if it was forgotten before anybody asked
+		if !strings.Contains(died.Error(), "it ended at once (exit status 2): it panicked: no reason") {
+			t.Errorf("its end is told so: %v", died)
+		}
+	}
 	p, err := c.start()
 	if err != nil {
 		t.Fatal(err)

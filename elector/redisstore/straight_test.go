@@ -35,6 +35,16 @@ func (c seen) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
+// overlooked makes every connection a seen one.
+func overlooked(by *atomic.Int32) func(*redis.UniversalOptions) {
+	return func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return seen{conn, by}, err
+		}
+	}
+}
+
 func renews(ctx context.Context, s *Store) error {
 	return s.Renew(ctx, lease(attempt("n1", "a"), 1))
 }
@@ -45,12 +55,7 @@ func renews(ctx context.Context, s *Store) error {
 func TestCallerSends(t *testing.T) {
 	f := startFake(t, func([]string) string { return number(1) })
 	var by atomic.Int32
-	s := f.open(t, func(o *redis.UniversalOptions) {
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return seen{conn, &by}, err
-		}
-	})
+	s := f.open(t, overlooked(&by))
 	late, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s.live.Load().far.Store(0)
@@ -80,12 +85,7 @@ func (over) Err() error { return context.Canceled }
 func TestCallerIsCalledOff(t *testing.T) {
 	f := startFake(t, func([]string) string { return number(1) })
 	var by atomic.Int32
-	s := f.open(t, func(o *redis.UniversalOptions) {
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return seen{conn, &by}, err
-		}
-	})
+	s := f.open(t, overlooked(&by))
 	if err := renews(unhurriedCaller(t), s); err != nil { // opens the connection
 		t.Fatal(err)
 	}

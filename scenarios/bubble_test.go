@@ -86,18 +86,26 @@ func TestBubbleSchedules(t *testing.T) {
 	cases := fuzz.Cases(fuzz.Pins{Subject: "recount", Plain: true}, nil).Filter(func(c fuzz.Case) bool { return bubble.Refuses(c.Plan()) == "" })
 	rapid.Check(t, func(rt *rapid.T) {
 		c := cases.Draw(rt, "case")
-		plan := c.Plan()
-		late := heldUp(plan)
-		plan.ReturnBound, plan.Quiet = plan.ReturnBound+late, plan.Quiet+late
-		if plan.FailoverBound > 0 {
-			plan.FailoverBound += late
-		}
+		plan := patient(c.Plan())
 		if failed, is := fuzz.Verdict(checker.Check(inBubble(t, plan), checker.Options{})); is {
 			broken = &plan
 			rt.Log(failed.Reason)
 			rt.Fatalf("%s is broken", failed.Promise)
 		}
 	})
+}
+
+// patient is a plan as a bubble carries it out, which may hold up requests.
+func patient(plan sim.Plan) sim.Plan {
+	late := heldUp(plan)
+	plan.ReturnBound, plan.Quiet = plan.ReturnBound+late, plan.Quiet+late
+	if plan.FailoverBound > 0 {
+		plan.FailoverBound += late
+	}
+	// Who renewed last just before a cut has to do so again when it is over.
+	t := plan.Timings
+	plan.Steadfast = plan.Steadfast && t.Renew+2*late+t.Renew/2+t.Retry < t.Lease-time.Duration(float64(t.Lease)*plan.Drift)
+	return plan
 }
 
 // heldUp is how much later than in virtual time a request may arrive because of the

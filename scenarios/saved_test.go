@@ -3,10 +3,12 @@ package scenarios_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -16,7 +18,31 @@ import (
 // are the first thing to run after a change, in no time:
 // go test -run Saved ./scenarios.
 func TestSavedFailures(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
+	eachSaved(t, "testdata", func(t *testing.T, path string, c fuzz.Case) {
+		_, result, err := c.Try(t.Context(), &virtual.World{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed, broken := fuzz.Verdict(result); broken {
+			t.Errorf("%s is broken again: %s\nchaos replay scenarios/%s", failed.Promise, failed.Reason, path)
+		}
+	})
+}
+
+// TestSavedInBubble does so with what only a bubble has shown.
+func TestSavedInBubble(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/bubble.md
+	eachSaved(t, filepath.Join("testdata", "bubble"), func(t *testing.T, _ string, c fuzz.Case) {
+		if failed, broken := fuzz.Verdict(checker.Check(inBubble(t, patient(c.Plan())), checker.Options{})); broken {
+			t.Errorf("%s is broken again: %s", failed.Promise, failed.Reason)
+		}
+	})
+}
+
+// eachSaved tries all failures of a folder.
+func eachSaved(t *testing.T, folder string, try func(t *testing.T, path string, c fuzz.Case)) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there is no saved failure: %v", err)
 	}
@@ -30,13 +56,7 @@ func TestSavedFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, result, err := c.Try(t.Context(), &virtual.World{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if failed, broken := fuzz.Verdict(result); broken {
-				t.Errorf("%s is broken again: %s\nchaos replay scenarios/%s", failed.Promise, failed.Reason, path)
-			}
+			try(t, path, c)
 		})
 	}
 }

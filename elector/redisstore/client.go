@@ -2,9 +2,7 @@ package redisstore
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"net"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -72,6 +70,8 @@ func clientOptions(o redis.UniversalOptions) redis.UniversalOptions {
 	setDefault(&o.WriteBufferSize, 4096)
 	if o.Dialer == nil {
 		o.Dialer = dialer(o.DialTimeout, o.TLSConfig)
+	} else {
+		o.Dialer = insistent(o.Dialer)
 	}
 	o.Dialer = watched(o.Dialer)
 	o.OnConnect = connected(o.OnConnect)
@@ -82,22 +82,6 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}
-}
-
-// dialFunc opens a connection, as redis.UniversalOptions.Dialer does.
-type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// dialer is go-redis's own one, except that it gives up a TLS handshake when
-// its context is done.
-func dialer(timeout time.Duration, config *tls.Config) dialFunc {
-	d := &net.Dialer{
-		Timeout:         timeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3},
-	}
-	if config == nil {
-		return d.DialContext
-	}
-	return (&tls.Dialer{NetDialer: d, Config: config}).DialContext
 }
 
 // open makes a client. It does no I/O.

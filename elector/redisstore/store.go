@@ -124,7 +124,8 @@ var _ elector.Store = (*Store)(nil)
 // knows how long a request is still worth something, and a repeated release
 // would hide that the first one took effect), deadlines of contexts are kept,
 // reads go to masters only, no maintenance notifications and no client
-// library names sent. Where opts leave them zero: time-outs of 2 s (dial) and
+// library names sent. A connection that takes long to open is tried beside itself, so
+// Dialer may be called several times for one of them. Where opts leave them zero: time-outs of 2 s (dial) and
 // 3 s (read, write), a pool of 4, RESP2.
 //
 // The caller closes the store when all electors that use it have ended.

@@ -25,6 +25,10 @@ func clientBugs() []Bug {
 			What: "an answer is waited for for a tenth of a second, however long the request may take",
 			File: file, Old: "setDefault(&o.ReadTimeout, 3*time.Second)", New: "setDefault(&o.ReadTimeout, 100*time.Millisecond)",
 		}, {
+			Name: "dials-once", Kind: Client, Breaks: []string{"Stable", "LeaderReturns"},
+			What: "a connection is opened by one attempt: if its first packet is lost, the kernel waits for a second",
+			File: "elector/redisstore/dial.go", Old: "firstPause = 250 * time.Millisecond", New: "firstPause = time.Hour",
+		}, {
 			Name: "one-batch", Kind: Client, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "one batch is under way at a time, however many connections there are: a renewal waits for whatever hangs",
 			File: "elector/redisstore/store.go", Old: "max(1, s.opts.PoolSize)", New: "1",

@@ -129,13 +129,25 @@ func (e *Elector) Run(ctx context.Context) error {
 	if s == nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
+	if !s.ends(ctx) {
 		s.stop()
 		<-s.closed
-	case <-s.closed:
 	}
 	return s.machine.Err()
+}
+
+// ends waits until the session is closed; false if ctx is done before. Like stop it is a
+// function of its own since who waits in it does so for long, on a stack that had
+// better be small.
+//
+//go:noinline
+func (s *session) ends(ctx context.Context) bool {
+	select {
+	case <-s.closed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Campaign competes until this candidate is elected and returns its term, or
@@ -158,18 +170,33 @@ func (e *Elector) campaign(ctx context.Context, single bool) (*Term, error) {
 	if err != nil {
 		return nil, err
 	}
+	t, over := s.comes(ctx)
+	switch {
+	case t != nil:
+		return t, nil
+	case over:
+		return s.came()
+	}
+	// Even if it is elected in this moment: the caller gets either a term or an
+	// error.
+	s.stop()
+	<-s.closed
+	return nil, ctx.Err()
+}
+
+// comes waits for a campaign's term; there is none if it is over before, or ctx is. See
+// ends for why it is a function of its own.
+//
+//go:noinline
+func (s *session) comes(ctx context.Context) (t *Term, over bool) {
 	select {
 	case t := <-s.terms:
-		return t, nil
+		return t, true
 	case <-s.closed:
+		return nil, true
 	case <-ctx.Done():
-		// Even if it is elected in this moment: the caller gets either a term
-		// or an error.
-		s.stop()
-		<-s.closed
-		return nil, ctx.Err()
+		return nil, false
 	}
-	return s.came()
 }
 
 // came is what a campaign has come to that is over.

@@ -21,10 +21,10 @@ type message struct {
 type inbox struct {
 	mu       sync.Mutex
 	messages []message
-	hints    [2]Hint // what was announced last: a release, and a grant; no kind: nothing was
-	rings    bool    // the alarm does
-	busy     bool    // somebody works it off
-	shut     bool    // nothing is taken in any more
+	hints    [2]*Hint // what was announced last: a release, and a grant
+	rings    bool     // the alarm does
+	busy     bool     // somebody works it off
+	shut     bool     // nothing is taken in any more
 }
 
 // add puts something in, and tells whether its caller has to work it off.
@@ -42,14 +42,14 @@ func (i *inbox) add(put func()) (work bool) {
 
 // merge keeps a hint, and forgets an older one of its kind: hints may be lost.
 func (i *inbox) merge(h Hint) {
-	if last := &i.hints[h.Kind-HintReleased]; h.Token >= last.Token {
-		*last = h
+	if last := &i.hints[h.Kind-HintReleased]; *last == nil || h.Token >= (*last).Token {
+		*last = &h
 	}
 }
 
 // take is the next message: what was brought first, then what was announced, in its
 // order. It is none when there is nothing.
-func (i *inbox) take() (msg message, hint Hint, ok bool) {
+func (i *inbox) take() (msg message, hint *Hint, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	released, granted := &i.hints[0], &i.hints[1]
@@ -60,12 +60,12 @@ func (i *inbox) take() (msg message, hint Hint, ok bool) {
 		if i.messages = i.messages[1:]; len(i.messages) == 0 {
 			i.messages = nil
 		}
-		return msg, Hint{}, true
-	case granted.Kind != 0 && (released.Kind == 0 || granted.Token <= released.Token):
-		hint, *granted = *granted, Hint{}
+		return msg, nil, true
+	case *granted != nil && (*released == nil || (*granted).Token <= (*released).Token):
+		hint, *granted = *granted, nil
 		return msg, hint, true
-	case released.Kind != 0:
-		hint, *released = *released, Hint{}
+	case *released != nil:
+		hint, *released = *released, nil
 		return msg, hint, true
 	}
 	ok, i.rings = i.rings, false // the zero message wakes the machine
@@ -76,7 +76,7 @@ func (i *inbox) take() (msg message, hint Hint, ok bool) {
 func (i *inbox) leave() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.busy = len(i.messages) > 0 || i.hints != [2]Hint{} || i.rings
+	i.busy = len(i.messages) > 0 || i.hints != [2]*Hint{} || i.rings
 	return !i.busy
 }
 
@@ -84,5 +84,5 @@ func (i *inbox) leave() bool {
 func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.shut, i.messages, i.hints = true, nil, [2]Hint{}
+	i.shut, i.messages, i.hints = true, nil, [2]*Hint{}
 }

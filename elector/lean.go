@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -76,7 +77,7 @@ func (c *lean) forget(one *func()) bool {
 	defer c.mu.Unlock()
 	for i, f := range c.after {
 		if f == one {
-			c.after = append(c.after[:i], c.after[i+1:]...)
+			c.after = slices.Delete(c.after, i, i+1) // and nothing holds it any more
 			return true
 		}
 	}

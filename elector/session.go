@@ -107,6 +107,8 @@ func (s *session) begin(parent context.Context) {
 }
 
 // stop asks the session to end.
+//
+//go:noinline
 func (s *session) stop() { s.put(machine.Input{Kind: machine.Stop}) }
 
 // put hands an input to the machine; after the session's end it does nothing.
@@ -147,8 +149,8 @@ func (s *session) workOff() {
 			}
 			continue
 		}
-		if hint.Kind != 0 {
-			msg.input = s.hint(hint)
+		if hint != nil {
+			msg.input = s.hint(*hint)
 		}
 		if s.step(msg) {
 			s.inbox.close()
@@ -223,6 +225,7 @@ func (s *session) step(msg message) (done bool) {
 		}
 		s.wake, s.early, done = out.Wake, out.Early, out.Done
 	}
+	s.pending = nil // thousands of sessions wait
 	s.tell()
 	return done
 }

@@ -188,6 +188,5 @@ func footprint() float64 {
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
-	println("heap", m.HeapAlloc>>10, "stack", m.StackInuse>>10, "goroutines", runtime.NumGoroutine())
 	return float64(m.HeapAlloc + m.StackInuse)
 }

@@ -178,11 +178,14 @@ func (m *Machine) Step(now time.Duration, in Input) Output {
 	m.take(in)
 	m.act()
 	wake, early := m.wake()
-	return Output{Requests: m.requests, Transitions: m.transitions, Wake: wake, Early: early, Done: m.done()}
+	out := Output{Requests: m.requests, Transitions: m.transitions, Wake: wake, Early: early, Done: m.done()}
+	if m.role == Follower { // there may be thousands, most of which wait
+		m.requests, m.transitions = nil, nil
+	}
+	return out
 }
 
-// reused is the room of the last step, unless that was an unusual one: there may be
-// thousands of machines, most of which wait.
+// reused is the room of the last step, unless that was an unusual one.
 func reused[T any](last []T) []T {
 	if cap(last) > 1 {
 		return nil

@@ -166,9 +166,10 @@ func (n *names) look(epoch uint64) {
 	n.epoch.Store(epoch + 1)
 }
 
-// maxKnown bounds how many elections' names are kept, for programs that make
-// names up as they run.
-const maxKnown = 4096
+// maxKnown bounds how many elections' names are kept, some KiB each, for programs that
+// make names up as they run. A program that competes in more than these makes them anew
+// for each request, which is a sixth of what one allocates.
+const maxKnown = 16384
 
 func (s *Store) names(election string) *names {
 	if n, ok := s.known.Load(election); ok {

@@ -86,8 +86,8 @@ func (s *screen) announce(world *place, set scenarios.Settings, scenarios, paral
 	if scenarios == 1 {
 		noun = "scenario"
 	}
-	s.say("Running %d %s, up to %d at once; seed %d, lease %v; reports in %s", scenarios, noun, min(parallel, scenarios),
-		set.Seed, set.Timings().Lease, dir)
+	s.say("Running %d %s, up to %d at once; seed %d, lease %v", scenarios, noun, min(parallel, scenarios), set.Seed, set.Timings().Lease)
+	s.say("Reports: %s", dir)
 }
 
 // begin says what is about to happen, and begins the status line.

@@ -155,7 +155,8 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 		return err
 	}
 	run.out = out
-	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v; reports in %s", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease, out.dir)
+	s.say("Trying %d subjects in %d scenarios; seed %d, lease %v", len(subjects), len(list), f.settings.Seed, f.settings.Timings().Lease)
+	s.say("Reports: %s", out.dir)
 	defer garbage.Seldom()()
 	t := trial.Trial{
 		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings, Shard: f.shard,

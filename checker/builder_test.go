@@ -61,6 +61,14 @@ func (s *story) acquire(node, n string, from, to time.Duration, t uint64) *story
 	return s
 }
 
+// standing is a request that was refused when it was asked for, and granted later.
+func (s *story) standing(node, n string, asked, granted time.Duration, t uint64) *story {
+	e := nonce(n)
+	e.Since = history.At(asked)
+	s.op(node, history.Acquire, granted, granted, history.Ok, e, token(t))
+	return s
+}
+
 func (s *story) refused(node, n string, from, to time.Duration, holder string, t uint64) *story {
 	s.op(node, history.Acquire, from, to, history.Fail, nonce(n), held(holder, t))
 	return s

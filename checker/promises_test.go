@@ -64,6 +64,12 @@ var promiseStories = []struct {
 	{"a partition that let an operation through before it was in force", WellFormed, func(s *story) {
 		s.fault("partition", 0, 100*ms, func(e *history.Event) { e.Since = history.At(20 * ms) }, "n1").acquire("n1", "a", 10*ms, 12*ms, 1)
 	}, Pass, nil},
+	{"a partition while a request stood that was granted then", WellFormed, func(s *story) {
+		s.fault("partition", 20*ms, 100*ms, nil, "n1").observe("n2", 30*ms, 31*ms, "", 0).observe("n2", 35*ms, 36*ms, "", 0).standing("n1", "a", 10*ms, 50*ms, 1)
+	}, Pass, nil},
+	{"a partition that let an operation through beside one that stood", WellFormed, func(s *story) {
+		s.fault("partition", 20*ms, 100*ms, nil, "n1").acquire("n1", "a", 40*ms, 42*ms, 1).standing("n1", "b", 10*ms, 50*ms, 2)
+	}, Unknown, nil},
 	{"a request that was sent in the moment in which its process was paused", WellFormed, func(s *story) {
 		s.header.ClockError = 0
 		s.acquire("n1", "a", 10*ms, 90*ms, 1)

@@ -1,10 +1,10 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/recount-io/recount/checker/internal/finding"
 	"github.com/recount-io/recount/checker/internal/index"
@@ -70,19 +70,15 @@ func ineffective(x *index.Index, f *index.Fault) string {
 	}
 	slack, skew := x.Slack(), x.Header.ClockError
 	var through *index.Op
-	// Later than the fault: what was sent in the very moment in which it began
-	// may have been sent before.
-	first, _ := slices.BinarySearchFunc(x.Calls, f.Since+skew-slack, func(o *index.Op, t time.Duration) int {
-		if o.From <= t {
-			return -1
-		}
-		return 1
-	})
+	first, _ := slices.BinarySearchFunc(x.Calls, f.OnSeq, func(o *index.Op, seq int64) int { return cmp.Compare(o.Invoked, seq) })
 	for _, o := range x.Calls[first:] {
 		if o.From+slack > f.Off {
 			break
 		}
-		if o.Kind == history.Ok && o.Call.OnLease() && f.Hits(o.Node) && o.To-slack <= f.Off-skew &&
+		// Later than the fault: what was sent in the very moment in which it began may
+		// have been sent before, and so was what stood since then and is granted now.
+		after := o.From > f.Since+skew-slack
+		if after && o.Kind == history.Ok && o.Call.OnLease() && f.Hits(o.Node) && o.To-slack <= f.Off-skew &&
 			(through == nil || o.Completed < through.Completed) {
 			through = o
 		}

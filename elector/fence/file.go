@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ type File struct {
 	Path string
 	Mode fs.FileMode // of the files it creates; default 0644
 
-	probe func(point string) // tests stop the process here
+	disk disk // the machine's if it is nil; tests have others
 
 	_ struct{}
 }
@@ -62,7 +63,7 @@ func (f File) Do(ctx context.Context, token uint64, write func() error) error {
 func (f File) Replace(ctx context.Context, token uint64, content []byte) error {
 	return f.locked(ctx, token, wholeKind, func() error {
 		mode := f.mode()
-		if info, err := os.Stat(f.Path); err == nil {
+		if info, err := f.on().stat(f.Path); err == nil {
 			mode = info.Mode().Perm()
 		}
 		return f.replace(f.Path, content, mode)
@@ -72,12 +73,12 @@ func (f File) Replace(ctx context.Context, token uint64, content []byte) error {
 // Highest is the largest token that the file has admitted; 0 before the first
 // one. It waits for the lock.
 func (f File) Highest(ctx context.Context) (highest uint64, err error) {
-	unlock, err := f.lock(ctx)
+	lock, err := f.lock(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer unlock()
-	s, err := f.state()
+	defer func() { _ = lock.Close() }() // which unlocks it
+	s, err := f.state(lock)
 	return s.token, err
 }
 
@@ -96,19 +97,19 @@ type state struct {
 	kind  kind
 }
 
-// locked calls write if the token is admitted. The new token is on the disk before write is called: a crash in
-// between costs nothing, the other way round it would cost the fence.
+// locked calls write if the token is admitted. The new token is on the disk before
+// write is called: a crash in between costs nothing, the other way round it would cost
+// the fence.
 func (f File) locked(ctx context.Context, token uint64, want kind, write func() error) error {
 	if token == 0 {
 		return ErrNoToken
 	}
-	unlock, err := f.lock(ctx)
+	lock, err := f.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	f.at("locked")
-	s, err := f.state()
+	defer func() { _ = lock.Close() }() // which unlocks it
+	s, err := f.state(lock)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (f File) locked(ctx context.Context, token uint64, want kind, write func() 
 	}
 	if next == s {
 		// Who wrote it may have ended before the folder was on the disk.
-		if err := syncFolder(filepath.Dir(f.Path)); err != nil {
+		if err := f.syncFolder(filepath.Dir(f.Path)); err != nil {
 			return fmt.Errorf("fence: it is not certain that the fence of %s outlives a crash of the machine, so nothing was written: %w", f.Path, err)
 		}
 	} else {
@@ -136,20 +137,18 @@ func (f File) locked(ctx context.Context, token uint64, want kind, write func() 
 			return err
 		}
 	}
-	f.at("raised")
 	return write()
 }
 
 // state reads PATH.fence, and the last line of a log, which knows better if
 // PATH.fence was lost.
-func (f File) state() (state, error) {
+func (f File) state(lock handle) (state, error) {
 	s := state{kind: anyKind}
-	content, err := os.ReadFile(f.Path + ".fence")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	content, is, err := f.fence(lock)
+	if err != nil {
 		return state{}, fmt.Errorf("fence: the fence of %s could not be read: %w", f.Path, err)
-	default:
+	}
+	if is {
 		if s, err = parseState(string(content)); err != nil {
 			return state{}, fmt.Errorf("fence: %s.fence %w", f.Path, err)
 		}
@@ -157,7 +156,7 @@ func (f File) state() (state, error) {
 	if s.kind == wholeKind {
 		return s, nil
 	}
-	last, err := f.tail()
+	last, err := f.tail(lock)
 	if err != nil && (s.kind == logKind || !errors.Is(err, ErrDamaged)) {
 		return state{}, err
 	}
@@ -165,6 +164,38 @@ func (f File) state() (state, error) {
 		s = state{max(s.token, last.line.Token), logKind}
 	}
 	return s, nil
+}
+
+// fence reads PATH.fence, if it is there.
+func (f File) fence(lock handle) (content []byte, is bool, err error) {
+	file, err := f.existing(lock, f.Path+".fence")
+	if file == nil || err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content, err = io.ReadAll(file)
+	return content, err == nil, err
+}
+
+// existing opens a file to read it, if it is there; else it returns nil. That it is not
+// is believed only while the lock is at its path, and when it is still missing
+// afterwards: in a folder that somebody has moved away for a moment nothing is, and any
+// token would be admitted.
+func (f File) existing(lock handle, path string) (handle, error) {
+	for range 2 {
+		file, err := f.on().open(path, os.O_RDONLY, 0)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+		there, err := f.isAt(lock, f.Path+".lock")
+		if err == nil && !there {
+			err = errors.New("its folder is gone, or was changed")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil //nolint:nilnil // it is not there
 }
 
 func parseState(content string) (state, error) {
@@ -184,12 +215,10 @@ func (f File) replace(path string, content []byte, mode fs.FileMode) error {
 	if err := f.writeNew(path+".new", content, mode); err != nil {
 		return fmt.Errorf("fence: %s could not be written, the old content is still there: %w", path, err)
 	}
-	f.at("written")
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := f.on().rename(path+".new", path); err != nil {
 		return fmt.Errorf("fence: %s could not be replaced: %w", path, err)
 	}
-	f.at("renamed")
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := f.syncFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("fence: %s was replaced, but it is not certain that it outlives a crash of the machine: %w", path, err)
 	}
 	return nil
@@ -198,21 +227,16 @@ func (f File) replace(path string, content []byte, mode fs.FileMode) error {
 // writeNew writes what a crash may have left half written before: only who has
 // the lock does.
 func (f File) writeNew(path string, content []byte, mode fs.FileMode) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	file, err := f.on().open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
-	half := len(content) / 2
-	_, err = file.Write(content[:half])
-	if err == nil {
-		f.at("half")
-		_, err = file.Write(content[half:])
-	}
+	_, err = file.WriteAt(content, 0)
 	return errors.Join(err, chmod(file, mode), file.Sync(), file.Close())
 }
 
 // chmod undoes what the process's umask, or the left-over file, did.
-func chmod(file *os.File, mode fs.FileMode) error {
+func chmod(file handle, mode fs.FileMode) error {
 	if info, err := file.Stat(); err != nil || info.Mode().Perm() == mode {
 		return err
 	}
@@ -220,8 +244,8 @@ func chmod(file *os.File, mode fs.FileMode) error {
 }
 
 // syncFolder makes new names in a folder outlive a crash of the machine.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
+func (f File) syncFolder(path string) error {
+	folder, err := f.on().open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -233,10 +257,4 @@ func (f File) mode() fs.FileMode {
 		return 0o644
 	}
 	return f.Mode
-}
-
-func (f File) at(point string) {
-	if f.probe != nil {
-		f.probe(point)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,8 +21,70 @@ import (
 	"time"
 )
 
-// points are where a child can be told to end, each in the middle of a write.
-var points = []string{"locked", "written", "renamed", "raised", "half", "appended", ""}
+// points are after what a child can be told to end, each in the middle of a write.
+var points = []string{"lock", "truncate", "half", "write", "sync", "rename", ""}
+
+// dying is the machine's disk for a process that kills itself when it has passed a point
+// so many times.
+type dying struct {
+	machine
+	point  string
+	passes *int
+}
+
+func (d dying) passed(point string) {
+	if point != d.point {
+		return
+	}
+	if *d.passes--; *d.passes < 0 {
+		process, _ := os.FindProcess(os.Getpid()) // ours
+		_ = process.Kill()
+		select {} // the signal comes
+	}
+}
+
+func (d dying) open(path string, flag int, mode fs.FileMode) (handle, error) {
+	h, err := d.machine.open(path, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return dyingHandle{h, d}, nil
+}
+
+func (d dying) rename(from, to string) error {
+	defer d.passed("rename")
+	return d.machine.rename(from, to)
+}
+
+type dyingHandle struct {
+	handle
+	disk dying
+}
+
+func (h dyingHandle) WriteAt(b []byte, at int64) (int, error) {
+	defer h.disk.passed("write")
+	half := len(b) / 2
+	if _, err := h.handle.WriteAt(b[:half], at); err != nil {
+		return 0, err
+	}
+	h.disk.passed("half")
+	return h.handle.WriteAt(b[half:], at+int64(half))
+}
+
+func (h dyingHandle) Truncate(size int64) error {
+	defer h.disk.passed("truncate")
+	return h.handle.Truncate(size)
+}
+
+func (h dyingHandle) Sync() error {
+	defer h.disk.passed("sync")
+	return h.handle.Sync()
+}
+
+func (h dyingHandle) lock() (bool, error) {
+	defer h.disk.passed("lock")
+	return h.handle.lock()
+}
 
 // child is another process that writes to a file as fast as it can, says what
 // was acknowledged, and ends in the middle: PATH, "append" or "replace", TOKEN,
@@ -30,16 +93,7 @@ var points = []string{"locked", "written", "renamed", "raised", "half", "appende
 func child(args []string) {
 	token, _ := strconv.ParseUint(args[2], 10, 64) // ours
 	passes, _ := strconv.Atoi(args[4])
-	f := File{Path: args[0], probe: func(point string) {
-		if point != args[3] {
-			return
-		}
-		if passes--; passes < 0 {
-			process, _ := os.FindProcess(os.Getpid()) // ours
-			_ = process.Kill()
-			select {} // the signal comes
-		}
-	}}
+	f := File{Path: args[0], disk: dying{point: args[3], passes: &passes}}
 	for n := 0; ; n++ {
 		var err error
 		if text := strconv.Itoa(n); args[1] == "append" {

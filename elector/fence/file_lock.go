@@ -11,8 +11,8 @@ import (
 
 // lock locks PATH.lock, or waits for it. It asks again and again, because
 // nobody can be woken up by the kernel and by ctx at once; somebody who holds
-// the lock writes for milliseconds.
-func (f File) lock(ctx context.Context) (unlock func(), err error) {
+// the lock writes for milliseconds. Closing it unlocks it.
+func (f File) lock(ctx context.Context) (lock handle, err error) {
 	path := f.Path + ".lock"
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		file, err := f.tryLock(path)
@@ -20,7 +20,7 @@ func (f File) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, fmt.Errorf("fence: %s cannot be locked: %w", path, err)
 		}
 		if file != nil {
-			return func() { _ = file.Close() }, nil // which unlocks it
+			return file, nil
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -35,16 +35,15 @@ func (f File) lock(ctx context.Context) (unlock func(), err error) {
 // tryLock opens the file anew each time: a lock belongs to what was opened, so
 // it keeps apart also the goroutines of one process. It returns nil if somebody
 // else has the lock.
-func (f File) tryLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, f.mode())
+func (f File) tryLock(path string) (handle, error) {
+	file, err := f.on().open(path, os.O_RDWR|os.O_CREATE, f.mode())
 	if err != nil {
 		return nil, err
 	}
-	f.at("opened")
-	locked, err := flock(file)
+	locked, err := file.lock()
 	if locked && err == nil {
 		// Somebody may have deleted it since, and the next one locks another.
-		locked, err = isAt(file, path)
+		locked, err = f.isAt(file, path)
 	}
 	if !locked || err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -52,14 +51,14 @@ func (f File) tryLock(path string) (*os.File, error) {
 	return file, nil
 }
 
-func isAt(file *os.File, path string) (bool, error) {
+func (f File) isAt(file handle, path string) (bool, error) {
 	ours, err := file.Stat()
 	if err != nil {
 		return false, err
 	}
-	there, err := os.Stat(path)
+	there, err := f.on().stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && os.SameFile(ours, there), err
+	return err == nil && f.on().same(ours, there), err
 }

@@ -56,17 +56,16 @@ func (f File) Append(ctx context.Context, token uint64, line []byte) error {
 	})
 }
 
-// append writes at the end of the last good line, over what may be torn there.
+// append writes at the end of the last good line, over what may be torn there: of the
+// file that it has opened, whatever is at the path meanwhile.
 func (f File) append(record []byte) error {
-	last, err := f.tail()
-	if err != nil {
-		return err
-	}
-	_, err = os.Stat(f.Path)
-	isNew := errors.Is(err, fs.ErrNotExist)
-	file, err := os.OpenFile(f.Path, os.O_RDWR|os.O_CREATE, f.mode())
+	file, err := f.on().open(f.Path, os.O_RDWR|os.O_CREATE, f.mode())
 	if err != nil {
 		return fmt.Errorf("fence: the log cannot be opened: %w", err)
+	}
+	last, err := f.tailOf(file)
+	if err != nil {
+		return errors.Join(err, file.Close())
 	}
 	err = f.appendTo(file, last.end, record)
 	if err != nil {
@@ -75,8 +74,8 @@ func (f File) append(record []byte) error {
 		_ = file.Truncate(last.end)
 	}
 	err = errors.Join(err, file.Close())
-	if err == nil && isNew {
-		err = syncFolder(filepath.Dir(f.Path))
+	if err == nil && last.end == 0 { // it may be a new name
+		err = f.syncFolder(filepath.Dir(f.Path))
 	}
 	if err != nil {
 		return fmt.Errorf("fence: whether the line is in %s is unknown: %w", f.Path, err)
@@ -84,22 +83,13 @@ func (f File) append(record []byte) error {
 	return nil
 }
 
-func (f File) appendTo(file *os.File, end int64, record []byte) error {
+func (f File) appendTo(file handle, end int64, record []byte) error {
 	if err := file.Truncate(end); err != nil {
 		return err
 	}
-	half := len(record) / 2
-	if f.probe == nil {
-		half = 0 // one write, which nothing but a full disk tears
-	}
-	if _, err := file.WriteAt(record[:half], end); err != nil {
+	if _, err := file.WriteAt(record, end); err != nil {
 		return err
 	}
-	f.at("half")
-	if _, err := file.WriteAt(record[half:], end+int64(half)); err != nil {
-		return err
-	}
-	f.at("appended")
 	return file.Sync()
 }
 
@@ -109,7 +99,7 @@ func (f File) appendTo(file *os.File, end int64, record []byte) error {
 // just now, and ErrDamaged, both wrapped. A log that does not exist is empty.
 func (f File) Lines() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		file, err := os.Open(f.Path)
+		file, err := f.on().open(f.Path, os.O_RDONLY, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -184,16 +174,21 @@ type tail struct {
 	end  int64 // where it ends
 }
 
-// tail finds the last good line: the last one, or the one before a torn one.
-func (f File) tail() (tail, error) {
-	file, err := os.Open(f.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return tail{}, nil
-	}
+// tail is the end of the log that is at the path; one that does not exist is empty.
+func (f File) tail(lock handle) (tail, error) {
+	file, err := f.existing(lock, f.Path)
 	if err != nil {
 		return tail{}, fmt.Errorf("fence: the log cannot be read: %w", err)
 	}
+	if file == nil {
+		return tail{}, nil
+	}
 	defer func() { _ = file.Close() }() // it was only read
+	return f.tailOf(file)
+}
+
+// tailOf finds the last good line: the last one, or the one before a torn one.
+func (f File) tailOf(file handle) (tail, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return tail{}, fmt.Errorf("fence: the log cannot be read: %w", err)
@@ -212,11 +207,11 @@ func (f File) tail() (tail, error) {
 		if start > 0 && begin == 0 && window <= 2*maxRecord {
 			continue // the line began before
 		}
-		return f.tailOf(content[begin:end], start+int64(end), int64(len(content)-end))
+		return f.tailIn(content[begin:end], start+int64(end), int64(len(content)-end))
 	}
 }
 
-func (f File) tailOf(last []byte, end, torn int64) (tail, error) {
+func (f File) tailIn(last []byte, end, torn int64) (tail, error) {
 	line, ok := parseRecord(last)
 	switch {
 	case torn > maxRecord:
@@ -231,7 +226,7 @@ func (f File) tailOf(last []byte, end, torn int64) (tail, error) {
 
 // checkEmpty refuses to make a log of a file that Append has not begun.
 func (f File) checkEmpty() error {
-	info, err := os.Stat(f.Path)
+	info, err := f.on().stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0:
 		return nil

@@ -130,26 +130,34 @@ func TestFileLock(t *testing.T) {
 	wantStale(t, f.Do(t.Context(), 1, func() error { t.Error("written with a stale token"); return nil }), 1, 2)
 }
 
+// disturbed is the machine's disk, where something happens between the opening of a
+// lock's file and its locking, once.
+type disturbed struct {
+	machine
+	happens *func(path string) error
+}
+
+func (d disturbed) open(path string, flag int, mode fs.FileMode) (handle, error) {
+	h, err := d.machine.open(path, flag, mode)
+	if happens := *d.happens; err == nil && happens != nil {
+		*d.happens, err = nil, happens(path)
+	}
+	return h, err
+}
+
 // A lock that was deleted, or replaced, before it was had is none: the next one
 // would take the file that is at its path.
 func TestFileLockIsAtItsPath(t *testing.T) {
-	for name, disturb := range map[string]func(path string) error{
+	for name, happens := range map[string]func(path string) error{
 		"deleted":  os.Remove,
 		"replaced": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
 	} {
-		f, disturbed := newFile(t), false
-		f.probe = func(point string) {
-			if point == "opened" && !disturbed {
-				disturbed = true
-				if err := disturb(f.Path + ".lock"); err != nil {
-					t.Error(err)
-				}
-			}
-		}
+		f := newFile(t)
+		f.disk = disturbed{happens: &happens}
 		if lock, err := f.tryLock(f.Path + ".lock"); lock != nil || err != nil {
 			t.Errorf("a lock that was %s was had, %v", name, err)
 		}
-		if err := f.Append(t.Context(), 1, []byte("x")); err != nil || !disturbed {
+		if err := f.Append(t.Context(), 1, []byte("x")); err != nil || happens != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	}
@@ -165,5 +173,88 @@ func TestReplaceOverALeftover(t *testing.T) {
 	}
 	if content(t, f.Path+".fence") != "5 whole\n" {
 		t.Errorf("the fence is %q", content(t, f.Path+".fence"))
+	}
+}
+
+// blink is the machine's disk, where the folder is not there for one step: somebody has
+// moved it away, and back.
+type blink struct {
+	machine
+	steps *int // until then
+}
+
+func (b blink) gone() bool {
+	*b.steps--
+	return *b.steps == -1
+}
+
+func (b blink) open(path string, flag int, mode fs.FileMode) (handle, error) {
+	if b.gone() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return b.machine.open(path, flag, mode)
+}
+
+func (b blink) stat(path string) (fs.FileInfo, error) {
+	if b.gone() {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+	}
+	return b.machine.stat(path)
+}
+
+func (b blink) rename(from, to string) error {
+	if b.gone() {
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+	}
+	return b.machine.rename(from, to)
+}
+
+// A folder that is gone for a moment, whichever, costs neither the fence nor a line: no
+// smaller token is admitted, and what was acknowledged is still there.
+func TestFileOfAFolderThatIsGoneForAMoment(t *testing.T) {
+	line := func(f File, token uint64) error { return f.Append(t.Context(), token, []byte("a")) }
+	lines := func(f File) bool {
+		lines, err := read(f)
+		return err == nil && len(lines) >= 2 && lines[0] == "9 a" && lines[1] == "9 a"
+	}
+	for _, one := range []struct {
+		name  string
+		loses bool // PATH.fence, so that only the last line knows
+		write func(f File, token uint64) error
+		kept  func(f File) bool
+	}{
+		{"Append", false, line, lines},
+		{"Append without a fence", true, line, lines},
+		{"Replace", false, func(f File, token uint64) error { return f.Replace(t.Context(), token, []byte("a")) }, func(f File) bool {
+			return content(t, f.Path) == "a"
+		}},
+		{"Do", false, func(f File, token uint64) error { return f.Do(t.Context(), token, func() error { return nil }) }, func(File) bool { return true }},
+	} {
+		for _, token := range []uint64{8, 9, 10} {
+			for n, more := 0, true; more; n++ {
+				f, steps := newFile(t), n
+				if err := errors.Join(one.write(f, 9), one.write(f, 9)); err != nil {
+					t.Fatal(err)
+				}
+				if one.loses {
+					if err := os.Remove(f.Path + ".fence"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				blinks := f
+				blinks.disk = blink{steps: &steps}
+				if err := one.write(blinks, token); token < 9 && err == nil {
+					t.Errorf("%s: token %d was admitted when the folder was gone at step %d", one.name, token, n)
+				}
+				if highest, err := f.Highest(t.Context()); err != nil || highest < 9 || !one.kept(f) {
+					t.Errorf("%s with token %d, the folder gone at step %d: the highest token is %d, %v; what was acknowledged is there: %v", one.name, token, n, highest, err, one.kept(f))
+				}
+				more = steps < 0 // else it has not come to that step
+				steps = n
+				if highest, err := blinks.Highest(t.Context()); err == nil && highest < 9 {
+					t.Errorf("%s: the highest token is told to be %d when the folder is gone at step %d", one.name, highest, n)
+				}
+			}
+		}
 	}
 }

@@ -202,6 +202,40 @@ func TestTransport(t *testing.T) {
 	refused(&Transport{Term: fixed(0), Base: base}, "", ErrNoToken, "Term.Token")
 }
 
+// A request that was sent, and given up because its term ended, is no error that says
+// that nothing was sent: it may have been executed.
+func TestTransportOfATermThatEnds(t *testing.T) {
+	arrived := make(chan struct{})
+	served := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done()
+	}))
+	defer served.Close()
+	e, err := elector.New(memstore.New(memstore.Options{}), elector.Config{Election: "billing", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err := e.Campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-arrived
+		_ = term.Resign(t.Context()) // the test waits for its effect
+	}()
+	r, err := http.NewRequestWithContext(term.Context(), http.MethodPost, served.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := (&Transport{Term: term, Base: served.Client().Transport}).RoundTrip(r)
+	if err == nil {
+		_ = answer.Body.Close() // it is not wanted
+	}
+	if errors.Is(err, elector.ErrTermOver) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "may have been executed") {
+		t.Errorf("%v, want context.Canceled, and not ErrTermOver, since it was sent", err)
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

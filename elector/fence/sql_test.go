@@ -23,6 +23,7 @@ import (
 type sqlite struct {
 	ask    io.Writer
 	answer *bufio.Scanner
+	cmd    *exec.Cmd
 }
 
 // openSQLite is a connection to a new database, with the guard's table in it.
@@ -58,7 +59,7 @@ func connectSQLite(t testing.TB, path string) *sqlite {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = errors.Join(in.Close(), cmd.Wait()) }) // it says what was wrong when it is asked
-	return &sqlite{in, bufio.NewScanner(out)}
+	return &sqlite{in, bufio.NewScanner(out), cmd}
 }
 
 // run executes a statement, and returns the lines that it prints.

@@ -1,6 +1,8 @@
 package fence
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -37,7 +39,9 @@ var _ http.RoundTripper = (*Transport)(nil)
 
 // RoundTrip sends the request if the term goes on. The request was not sent if
 // the error wraps elector.ErrTermOver or elector.ErrTermShort, or if the request
-// already carries another token. Answers are not looked at: see StaleFrom.
+// already carries another token. One that was sent and is given up because its
+// context is done, be it the term's, may have been executed: its error wraps the
+// context's Err, and not its cause. Answers are not looked at: see StaleFrom.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	token := strconv.FormatUint(t.Term.Token(), 10)
 	if err := t.check(r, token); err != nil {
@@ -52,7 +56,22 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context()) // which belongs to the caller
 	r.Header.Set(HeaderToken, token)
-	return base.RoundTrip(r)
+	answer, err := base.RoundTrip(r)
+	if err != nil {
+		err = sent(r, err)
+	}
+	return answer, err
+}
+
+// sent is the error of a request that was sent. http.Transport returns the cause of the
+// request's context, and that of Term.Context is elector.ErrTermOver, which says here
+// that nothing was sent.
+func sent(r *http.Request, err error) error {
+	cause, ended := context.Cause(r.Context()), r.Context().Err()
+	if ended == nil || errors.Is(ended, cause) || !errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("fence: %s %s was given up, and may have been executed: %w (%v)", r.Method, r.URL.Redacted(), ended, cause) //nolint:errorlint // the cause must not be wrapped
 }
 
 func (t *Transport) check(r *http.Request, token string) error {

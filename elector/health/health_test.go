@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -96,6 +97,72 @@ func TestLateAnswer(t *testing.T) {
 			t.Errorf("the late answer counted: %+v", got)
 		}
 		if err := next.Resign(b.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Who leads is told with its token until the term is over, also when the store has
+// said meanwhile that nobody holds the lease.
+func TestTokenWhileItLeads(t *testing.T) {
+	inBubble(t, health.Options{}, func(b *bench) {
+		e := b.Elector("billing", "a")
+		stop := b.run(e)
+		time.Sleep(time.Second)
+		b.Store.Delete("billing")
+		if l, err := e.Leader(b.Context()); err != nil || l.ID != "" {
+			t.Fatalf("the lease was deleted, and the leader is %+v, %v", l, err)
+		}
+		if got := b.is(health.Healthy); !got.IsLeader || got.Token != 1 || got.Leader != "" {
+			t.Errorf("until it is renewed: %+v", got)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// passing is a store whose only lease is passed on to the first attempt, and that says
+// nothing more.
+type passing struct {
+	elector.Store
+	hint chan func(elector.Hint)
+}
+
+// Watch implements elector.Store.
+func (s *passing) Watch(_ context.Context, _ string, hint func(elector.Hint), _ func(error)) {
+	s.hint <- hint
+}
+
+// Acquire implements elector.Store.
+func (s *passing) Acquire(_ context.Context, a elector.Attempt) (elector.Grant, error) {
+	time.AfterFunc(time.Second, func() {
+		(<-s.hint)(elector.Hint{Kind: elector.HintGranted, Token: 7, Remaining: lease, To: a.ID, Nonce: a.Nonce, Request: a.Request})
+	})
+	return elector.Grant{}, &elector.HeldError{Holder: "b/1", Token: 6, Remaining: lease, Stands: true}
+}
+
+// Renew implements elector.Store.
+func (s *passing) Renew(ctx context.Context, _ elector.Lease) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The token is told of a lease that was passed on, too, before it is renewed.
+func TestTokenOfBid(t *testing.T) {
+	inBubble(t, health.Options{}, func(b *bench) {
+		store, cfg, attach := b.monitor.Instrument(&passing{b.Store, make(chan func(elector.Hint), 1)}, elector.Config{Election: "billing", ID: "a", Clock: b.Clock, Logger: slog.New(slog.DiscardHandler)})
+		e, err := elector.New(store, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attach(e)
+		stop := b.run(e)
+		time.Sleep(2 * time.Second)
+		if got := b.is(health.Healthy); got.Token != 7 {
+			t.Errorf("%+v", got)
+		}
+		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
 	})

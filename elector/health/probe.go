@@ -25,6 +25,7 @@ type probe struct {
 
 	mu      sync.Mutex
 	leader  elector.Leader // by the latest answer of the store; Remaining is not kept up
+	own     uint64         // the token of the lease that was granted, passed on or renewed last
 	asked   time.Duration  // when what it answered was asked
 	held    time.Duration  // by the last confirmation, the lease is ours until then at most
 	fatal   error          // stopped by it
@@ -86,6 +87,9 @@ func (p *probe) see(c instrument.Call, a instrument.Answer, sent time.Duration) 
 		p.leader = elector.Leader{}
 	case a.Outcome == instrument.Done, a.Outcome == instrument.Held:
 		p.leader = a.Leader
+		if a.Outcome == instrument.Done && c.Operation != instrument.Leader {
+			p.own = a.Leader.Token
+		}
 	default:
 		return
 	}
@@ -99,6 +103,9 @@ func (p *probe) event(ev elector.Event) {
 	defer p.mu.Unlock()
 	if errors.Is(ev.Err, elector.ErrCallbackHangs) {
 		p.hangs = true
+	}
+	if ev.Kind == elector.EventElected {
+		p.own = max(p.own, ev.Token) // what was passed on no answer has told
 	}
 	if ev.Kind != elector.EventState {
 		return
@@ -161,8 +168,8 @@ func (p *probe) look() Election {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e.Leader, e.LeaderToken = p.leader.ID, p.leader.Token
-	if leads && p.leader.ID == e.InstanceID {
-		e.Token = p.leader.Token
+	if leads {
+		e.Token = p.own
 	}
 	if p.told && p.state == state {
 		e.Since = time.Now().Add(p.since - now)

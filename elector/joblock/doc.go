@@ -20,20 +20,28 @@
 //     Term.Token. See package elector/fence.
 //
 // What is not guaranteed: that the job runs. It does not where the store is
-// away, and nobody repeats the run of a process that crashed. Nor is it
+// away, nobody repeats the run of a process that crashed, and one that crashes
+// before the job begins keeps the others out as if it had begun. Nor is it
 // guaranteed that a job ends that does not heed its context: such a job, and one
 // in a process that was paused, may still write when the next one runs. Only the
 // token stops these writes.
 //
 // A crash frees the lock when AtLeast has passed since the grant, and one
-// Config.Lease since the last renewal, whichever is later.
+// Config.Lease since the last renewal, whichever is later. Else it is free when the
+// job has ended and AtLeast has passed. That may be later by twice Config.Drift's
+// share of AtLeast and some round trips, since of two clocks neither is known to be
+// right; and by one Config.Lease if a renewal that was sent before the job's end
+// arrives after it.
 //
 // A store that loses what it had confirmed loses the lock, and with it the
 // least time: of a job that is over nobody is left to notice. Redis that was
 // restarted without its data therefore grants nobody anything for as long as
 // AtLeast; neither does one that has never heard of the job, unless its election
-// was created (redisstore.Store.Create, elect create). A lock that an operator
-// deletes is free at once.
+// was created (redisstore.Store.Create, elect create). It counts from when it is
+// first asked, so hosts that ask once, at the same time, do not run the job then.
+//
+// A lock that an operator deletes is lost to its job with the next renewal. Others
+// get it at once from some stores; from redisstore when it would have ended.
 //
 // # The caller's duty
 //

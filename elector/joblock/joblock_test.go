@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -55,10 +56,12 @@ type rig struct {
 	away            atomic.Bool   // the host does not reach it
 	slow            time.Duration // the host's grants come so much later
 	releases        atomic.Int64
+	shortest        atomic.Int64 // how long any lock may last, as the store was told
 }
 
 func newRig() *rig {
 	r := &rig{clock: clock{began: time.Now()}}
+	r.shortest.Store(math.MaxInt64)
 	r.Store = memstore.New(memstore.Options{Now: r.clock.Now})
 	return r
 }
@@ -86,6 +89,7 @@ func (h *host) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, e
 	if h.away.Load() {
 		return elector.Grant{}, errAway
 	}
+	h.told(a.Longest)
 	g, err := h.Store.Acquire(ctx, a)
 	time.Sleep(h.slow)
 	return g, err
@@ -96,7 +100,13 @@ func (h *host) Renew(ctx context.Context, l elector.Lease) error {
 	if h.away.Load() {
 		return errAway
 	}
+	h.told(l.Longest)
 	return h.Store.Renew(ctx, l)
+}
+
+// told notes how long any lock may last.
+func (h *host) told(longest time.Duration) {
+	h.shortest.Store(min(h.shortest.Load(), int64(longest)))
 }
 
 // Release fails while the store is away.
@@ -315,6 +325,23 @@ func TestJobEnds(t *testing.T) {
 	})
 }
 
+// With each request the store is told how long a lock lasts at the most, so that all
+// hosts count on the same, and it waits for long enough if it has lost one.
+func TestLongest(t *testing.T) {
+	within(t, func(t *testing.T, r *rig) {
+		for _, takes := range []time.Duration{time.Second, 2 * least} {
+			job := func(context.Context, *elector.Term) error { time.Sleep(takes); return nil }
+			if err := joblock.Run(t.Context(), r.host(), config(r.clock), joblock.Options{AtLeast: least}, job); err != nil {
+				t.Fatal(err)
+			}
+			if told := time.Duration(r.shortest.Load()); told != least {
+				t.Errorf("a job of %v: the store was told that no lock lasts for longer than %v", takes, told)
+			}
+			time.Sleep(least)
+		}
+	})
+}
+
 // What cannot be is refused, with both values.
 func TestOptions(t *testing.T) {
 	store := memstore.New(memstore.Options{})
@@ -336,9 +363,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The same on a real Redis: the lock of a job that is done is there until its
-// least time is over, and then it is gone.
-func TestRedis(t *testing.T) {
+// onRedis is a store on a Redis server of the test's own, which knows the job.
+func onRedis(t *testing.T) *redisstore.Store {
+	t.Helper()
 	server := topology.Single(t)
 	options, err := redisstore.ParseURL("redis://" + server.Addr)
 	if err != nil {
@@ -348,10 +375,51 @@ func TestRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }() // of no use any more
+	t.Cleanup(func() { _ = store.Close() }) // of no use any more
 	if _, err := store.Create(t.Context(), "nightly"); err != nil {
 		t.Fatal(err)
 	}
+	return store
+}
+
+// Who stands by, as elect run --once --standby does, and gets the lock when a job is
+// done that took longer than the least time, has it for the least time as well.
+func TestStandby(t *testing.T) {
+	store := onRedis(t)
+	const least = time.Second
+	cfg := config(nil)
+	cfg.Lease = time.Second
+	ended := make(chan error, 1)
+	standBy := func() {
+		lock := joblock.New(store, least, 0, nil)
+		next := cfg
+		next.Once = true
+		next.OnStarted = func(context.Context, *elector.Term) { lock.Begin() }
+		e, err := elector.New(lock, next)
+		if err != nil {
+			ended <- err
+			return
+		}
+		ended <- e.Run(t.Context())
+	}
+	err := joblock.Run(t.Context(), store, cfg, joblock.Options{AtLeast: least}, func(ctx context.Context, _ *elector.Term) error {
+		go standBy()
+		longer := time.NewTimer(least + least/4)
+		<-longer.C
+		return ctx.Err()
+	})
+	if err := errors.Join(err, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := store.Leader(t.Context(), "nightly"); err != nil || l.Remaining < least/2 {
+		t.Errorf("the job of who stood by is done, and the lock is held for %v, %v", l.Remaining, err)
+	}
+}
+
+// The same on a real Redis: the lock of a job that is done is there until its
+// least time is over, and then it is gone.
+func TestRedis(t *testing.T) {
+	store := onRedis(t)
 	const least = 3 * time.Second
 	cfg := config(nil)
 	cfg.Lease = time.Second
@@ -363,7 +431,8 @@ func TestRedis(t *testing.T) {
 		})
 	}
 	began := time.Now()
-	if err := run(); err != nil {
+	err := run()
+	if err != nil {
 		t.Fatal(err)
 	}
 	var held *elector.HeldError

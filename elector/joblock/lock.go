@@ -16,10 +16,11 @@ import (
 // store alone keeps it, whatever becomes of the process. A release before that
 // time leaves the lease to end by itself, once Begin was called.
 //
-// Of what a store may be besides (elector.Roster and the like) a Lock is nothing.
+// Of what a store may be besides (elector.Roster and the like) a Lock is nothing, and
+// no attempt stands as a bid.
 type Lock struct {
 	elector.Store
-	atLeast time.Duration
+	atLeast time.Duration // whole milliseconds
 	drift   float64
 	clock   elector.Clock
 
@@ -36,7 +37,7 @@ func New(store elector.Store, atLeast time.Duration, drift float64, clock electo
 	if clock == nil {
 		clock = elector.SystemClock()
 	}
-	return &Lock{Store: store, atLeast: atLeast, drift: drift, clock: clock}
+	return &Lock{Store: store, atLeast: whole(atLeast), drift: drift, clock: clock}
 }
 
 // Begin says that the job begins. Before it a release is one: a host that was
@@ -45,7 +46,8 @@ func (l *Lock) Begin() { l.begun.Store(true) }
 
 // Acquire implements elector.Store.
 func (l *Lock) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	a.TTL = max(a.TTL, whole(l.atLeast))
+	a.TTL, a.Longest = max(a.TTL, l.atLeast), max(a.Longest, a.TTL, l.atLeast)
+	a.Stands = false // a bid is granted without a call, so nobody would know when
 	grant, err := l.Store.Acquire(ctx, a)
 	if err == nil {
 		l.granted.Store(int64(l.clock.Now()))
@@ -55,12 +57,13 @@ func (l *Lock) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, e
 
 // Renew implements elector.Store.
 func (l *Lock) Renew(ctx context.Context, lease elector.Lease) error {
-	lease.TTL = max(lease.TTL, l.rest())
+	lease.TTL, lease.Longest = max(lease.TTL, l.rest()), max(lease.Longest, l.atLeast)
 	return l.Store.Renew(ctx, lease)
 }
 
 // Release implements elector.Store.
 func (l *Lock) Release(ctx context.Context, lease elector.Lease) error {
+	lease.Longest = max(lease.Longest, l.atLeast)
 	rest := l.rest()
 	if rest == 0 || !l.begun.Load() {
 		return l.Store.Release(ctx, lease)

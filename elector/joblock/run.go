@@ -48,7 +48,8 @@ func (o Options) validate() error {
 // on all hosts but one. Otherwise the error is the job's, joined with ErrLost or
 // ErrTooLong if the lock ended before the job; or one of elector.New and
 // elector.Elector.TryAcquire. While the store does not answer Run asks again,
-// until ctx is done: give ctx a limit.
+// until ctx is done. A deadline of ctx ends the job, too: to limit only the asking,
+// let a timer cancel ctx that the job stops.
 //
 // The job must return soon after its context is done, which is when ctx is done,
 // when the lock is lost, or when AtMost has passed. When it has returned or

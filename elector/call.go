@@ -26,9 +26,9 @@ const overtime = 2
 // library despite its context hangs alone. The machine counts those.
 func (s *session) call(r machine.Request) {
 	go func() {
-		ctx, cancel := context.WithTimeout(s.calls, overtime*r.Timeout)
+		ctx := s.calls.limit(overtime * r.Timeout)
 		answer := s.request(ctx, r)
-		cancel()
+		ctx.release()
 		s.deliver(answer)
 	}()
 }

@@ -145,7 +145,7 @@ func TestWhatWasMissedIsCounted(t *testing.T) {
 			var text bytes.Buffer
 			free := make(chan struct{})
 			e := b.elector("a", func(cfg *elector.Config) {
-				cfg.Logger = slog.New(badLog{slog.NewTextHandler(&text, nil), at, false, free})
+				cfg.Logger = slog.New(badLog{slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}), at, false, free})
 				cfg.OnEvent = func(elector.Event) {
 					if at == "nothing" {
 						<-free

@@ -82,7 +82,8 @@ type Config struct {
 	Clock Clock // SystemClock by default
 
 	// Logger is slog.Default by default. One that hangs or panics hinders nothing,
-	// but Run waits for it at its end; what it panicked at is lost.
+	// but Run waits for it at its end; what it panicked at is lost. One that does not
+	// want lines of LevelDebug may be told of every tenth renewal only.
 	Logger *slog.Logger
 
 	// OnStarted is the work of Run: it is called once for each term, on a

@@ -41,6 +41,7 @@ type Elector struct {
 
 	current atomic.Pointer[Term] // the last term; the term itself knows whether it is over
 	state   atomic.Pointer[State]
+	muted   atomic.Bool // its logger did not want the last debug line that it was told
 
 	mu          sync.Mutex
 	asks        chan struct{} // bounds the calls of Leader; nil until there is one
@@ -281,9 +282,10 @@ func (e *Elector) successor(all []Candidate, to string) string {
 	return best.ID
 }
 
-// gone says whether a candidate was not heard of for so long that it may be gone:
-// who waits for this one's lease to end asks when that would be the case.
-func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.Lease+e.cfg.RequestTimeout }
+// gone says whether a candidate was not heard of for so long that it may be gone: who
+// waits asks at least once in its own lease, and none is longer than that, as this one
+// counts on.
+func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.LongestLease+e.cfg.RequestTimeout }
 
 // Terms competes and yields each term of this candidate. The loop's body is the
 // term's work: it must end soon after the term's context is done. When it ends,

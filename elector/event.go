@@ -142,7 +142,7 @@ func (e *Elector) log(ev Event) {
 		attrs = append(attrs, slog.Uint64("token", ev.Token), slog.Duration("for", ev.Until-ev.At))
 	case EventExtended:
 		text = "lease renewed"
-		if ev.Late > e.cfg.RequestTimeout {
+		if e.overdue(ev) {
 			level, text = slog.LevelWarn, "a renewal was sent late: this process or machine is overloaded, or was paused"
 		}
 		attrs = append(attrs, slog.Uint64("token", ev.Token), slog.Duration("for", ev.Until-ev.At), slog.Duration("late", ev.Late))
@@ -168,10 +168,16 @@ func (e *Elector) log(ev Event) {
 	e.write(level, text, attrs...)
 }
 
+// overdue says whether a renewal was sent so late that it is worth a warning.
+func (e *Elector) overdue(ev Event) bool { return ev.Late > e.cfg.RequestTimeout }
+
 // write writes to the log. A logger that panics has lost what it was told; there is
 // nobody else to tell.
 func (e *Elector) write(level slog.Level, text string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }()
+	if level == slog.LevelDebug {
+		e.muted.Store(!e.cfg.Logger.Enabled(context.Background(), level))
+	}
 	attrs = append([]slog.Attr{slog.String("election", e.cfg.Election), slog.String("id", e.id)}, attrs...)
 	e.cfg.Logger.LogAttrs(context.Background(), level, text, attrs...)
 }

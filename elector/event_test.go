@@ -59,6 +59,47 @@ func TestEventsInOrder(t *testing.T) {
 	})
 }
 
+// Renewals are logged at debug, each of them, and soon when the logger begins to want
+// them.
+func TestRenewalsLogged(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var lines renewals
+		level := new(slog.LevelVar)
+		e := b.elector("a", func(cfg *elector.Config) {
+			cfg.OnStarted = untilDone
+			cfg.Logger = slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: level}))
+		})
+		stop := b.run(e)
+		renewed := func(n time.Duration) int64 {
+			before := lines.Load()
+			time.Sleep(n * 5 * time.Second)
+			return lines.Load() - before
+		}
+		time.Sleep(time.Second)
+		if n := renewed(30); n != 0 {
+			t.Errorf("%d lines that nobody wants", n)
+		}
+		level.Set(slog.LevelDebug)
+		renewed(10)
+		if n := renewed(30); n != 30 {
+			t.Errorf("%d lines of 30 renewals", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// renewals counts the lines of renewals in a log.
+type renewals struct{ atomic.Int64 }
+
+func (r *renewals) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("lease renewed")) {
+		r.Add(1)
+	}
+	return len(line), nil
+}
+
 // A renewal that is sent late, because the process had no chance to run, is
 // reported with its lateness, and the schedule does not shift by it.
 func TestLatenessIsReported(t *testing.T) {

@@ -11,13 +11,56 @@ import (
 // competed in, and one of context.WithCancel, with all that it is ready for, takes
 // several times the memory.
 type lean struct {
-	mu    sync.Mutex
-	done  chan struct{} // nil until somebody asks for it
-	err   error
-	after []*func() // to be called when it is done
+	mu     sync.Mutex
+	done   chan struct{} // nil until somebody asks for it
+	err    error
+	after  []*func()  // to be called when it is done
+	limits []*limited // that end with it
 }
 
-var _ context.Context = (*lean)(nil)
+// limited is a lean context that ends with another one, or at a deadline. Each request
+// has one.
+type limited struct {
+	lean
+	parent   *lean
+	deadline time.Time
+	timer    *time.Timer
+}
+
+var (
+	_ context.Context = (*lean)(nil)
+	_ context.Context = (*limited)(nil)
+)
+
+// limit returns a context that ends with this one, or after d. Its release must be
+// called.
+func (c *lean) limit(d time.Duration) *limited {
+	l := &limited{parent: c, deadline: time.Now().Add(d)}
+	l.timer = time.AfterFunc(d, func() { l.end(context.DeadlineExceeded) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		l.end(c.err)
+		return l
+	}
+	c.limits = append(c.limits, l)
+	return l
+}
+
+// release ends the context, and what it holds.
+func (l *limited) release() {
+	l.timer.Stop()
+	l.cancel()
+	c := l.parent
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.limits, l); i >= 0 {
+		c.limits = slices.Delete(c.limits, i, i+1)
+	}
+}
+
+// Deadline implements context.Context.
+func (l *limited) Deadline() (time.Time, bool) { return l.deadline, true }
 
 // Deadline implements context.Context: there is none.
 func (c *lean) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -85,18 +128,24 @@ func (c *lean) forget(one *func()) bool {
 }
 
 // cancel makes it done.
-func (c *lean) cancel() {
+func (c *lean) cancel() { c.end(context.Canceled) }
+
+// end makes it done, if it is not yet.
+func (c *lean) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return
 	}
-	c.err = context.Canceled
+	c.err = err
 	if c.done != nil {
 		close(c.done)
 	}
 	for _, f := range c.after {
 		go (*f)()
 	}
-	c.after = nil
+	for _, l := range c.limits {
+		l.end(err)
+	}
+	c.after, c.limits = nil, nil
 }

@@ -44,6 +44,7 @@ type session struct {
 
 	pending     []machine.Input // made by a step itself
 	news        []Event         // of this step
+	untold      int             // renewals that the log was not told of, about
 	term        *Term           // the last one
 	unreleased  []*Term
 	worked      sync.WaitGroup // while the goroutine of a term's work lives
@@ -312,9 +313,22 @@ func (s *session) tell() {
 		if calls {
 			s.callbacks.announce(func() { s.callBack(ev) })
 		}
-		s.log.announce(func() { s.e.log(ev) })
+		if s.toLog(ev) {
+			s.log.announce(func() { s.e.log(ev) })
+		}
 	}
 	s.news = nil // there is none between most steps
+}
+
+// toLog says whether the log is told of an event. A renewal's line takes a goroutine, and
+// most loggers do not want it: one that did not want the last such line is told of every
+// tenth, lest it does by now.
+func (s *session) toLog(ev Event) bool {
+	if ev.Kind != EventExtended || s.e.overdue(ev) || !s.e.muted.Load() {
+		return true
+	}
+	s.untold++
+	return s.untold%10 == 0
 }
 
 // logs writes to the log, and waits for nothing.

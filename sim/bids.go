@@ -70,16 +70,19 @@ func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l elector.Leas
 	return err
 }
 
-// take tells the first acquisition that is meant, once.
+// take tells the last acquisition that is meant, once: what is refused later takes its
+// place, and one attempt is granted once.
 func (b *Bids) take(id string, token uint64, tell func(e history.Event, token uint64), is func(bid) bool) {
 	b.mu.Lock()
-	i := slices.IndexFunc(b.all[id], is)
-	if i < 0 {
-		b.mu.Unlock()
-		return
+	var p bid
+	for _, one := range b.all[id] {
+		if is(one) {
+			p = one
+		}
 	}
-	p := b.all[id][i]
-	b.all[id] = slices.Delete(b.all[id], i, i+1)
+	b.all[id] = slices.DeleteFunc(b.all[id], func(other bid) bool { return other.nonce == p.nonce })
 	b.mu.Unlock()
-	tell(history.Event{Call: history.Acquire, Nonce: p.nonce, Try: p.request, TTL: p.ttl, Since: history.At(p.sent)}, token)
+	if p.nonce != "" {
+		tell(history.Event{Call: history.Acquire, Nonce: p.nonce, Try: p.request, TTL: p.ttl, Since: history.At(p.sent)}, token)
+	}
 }

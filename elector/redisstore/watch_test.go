@@ -15,6 +15,17 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
+// subscribers is how many connections the server knows that listen to the election.
+func subscribers(t *testing.T, r *server, s *Store) int64 {
+	t.Helper()
+	channel := s.names("billing").channel
+	count, err := r.admin.PubSubNumSub(r.ctx, channel).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count[channel]
+}
+
 // watching starts a watch and waits until the server counts it.
 func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
 	t.Helper()
@@ -22,21 +33,14 @@ func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hi
 	ctx, cancel := context.WithCancel(r.ctx)
 	t.Cleanup(cancel)
 	s.Watch(ctx, "billing", noting(hints), func(err error) { ended <- err })
-	channel := s.names("billing").channel
-	for {
-		count, err := r.admin.PubSubNumSub(r.ctx, channel).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if count[channel] == n {
-			return hints, ended, cancel
-		}
+	for subscribers(t, r, s) != n {
 		select {
 		case err := <-ended:
 			t.Fatalf("the watch ended: %v", err)
 		default:
 		}
 	}
+	return hints, ended, cancel
 }
 
 // watchEnd watches until the watch ends, and returns why.
@@ -266,6 +270,8 @@ func TestListenerStaysForAWhile(t *testing.T) {
 			}
 			for listenerGoroutines() > 0 {
 				runtime.Gosched()
+			}
+			for subscribers(t, r, s) > 0 { // or the next watch would be taken for there
 			}
 			l.mu.Lock()
 			if !l.over || l.tidy != nil {

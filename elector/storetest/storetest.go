@@ -17,9 +17,9 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// ttl is long for a store on the same machine, and short for a suite that has
-// to wait for it.
-const ttl = 500 * time.Millisecond
+// ttl is long for a store on the same machine, also one that is busy, and short for a
+// suite that has to wait for it.
+const ttl = 2 * time.Second
 
 // slack is what a store and the way to it may be late by.
 const slack = 200 * time.Millisecond

@@ -42,6 +42,11 @@ func (m *Machine) passed(in Input) {
 		if len(m.releases) >= maxStray {
 			return
 		}
+		if m.role == Candidate && in.Nonce == m.attempt.nonce {
+			m.attempt.nonce, m.bid = "", bid{} // an older request of the open attempt was granted: that is over
+			m.decline(in.Nonce, in.Token, ErrStray)
+			return
+		}
 		m.giveBack(in.Nonce, in.Token, m.now+m.cfg.Lease)
 		m.trouble(Acquire, ErrStray)
 	case !larger:

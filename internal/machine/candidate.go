@@ -34,7 +34,7 @@ const maxHearsay = 1 << 62
 type attempt struct {
 	count     uint64
 	nonce     string        // while its outcome is open, and empty else
-	lastSent  time.Duration // of its last request
+	lastSent  time.Duration // of its last request; where a term has ended, of that one's
 	next      time.Duration // of the next try
 	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence, until a grant is announced
 	rest      time.Duration // nor before that, whatever is announced: see restIfShort
@@ -229,8 +229,8 @@ func (m *Machine) hintReleased(in Input) {
 }
 
 // hintGranted puts the try off to the end of a lease that somebody else was
-// quicker to get, once for each term and by no more than a lease: the timed
-// try stays, whatever is announced.
+// quicker to get, once for each term, and to no later than a lease after the last
+// one: the timed try stays, whatever is announced, and so others know who lives.
 func (m *Machine) hintGranted(in Input) {
 	a := &m.attempt
 	m.count(in.Waiters)
@@ -242,7 +242,8 @@ func (m *Machine) hintGranted(in Input) {
 	// live who knows of it.
 	m.learn(in.Token)
 	a.notBefore = 0
-	a.next = max(a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread())
+	due := max(m.now, a.lastSent+m.cfg.Lease) + m.jitter(m.cfg.Retry) // many may have asked at one time
+	a.next = max(a.rest, min(due, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread()))
 	if a.rejoins {
 		a.next = max(a.rest, m.now)
 	}

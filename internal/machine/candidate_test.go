@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -161,6 +162,27 @@ func TestStrayGrantIsReleased(t *testing.T) {
 	r.is(Leader)
 }
 
+// A lease that was passed on to a request of the open attempt that was given up ends the
+// attempt: what a later request of it is answered is no other token.
+func TestPassedOnToEarlierRequest(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Bids = true })
+	first := r.next(Acquire)
+	r.wait(2500 * ms)
+	second := r.next(Acquire)
+	r.answer(first, Unknown, 0)
+	r.step(Input{Kind: HintPassed, Nonce: first.Nonce, Request: first.Number, Token: 5, Remaining: 10 * sec})
+	r.is(Follower)
+	if r.sees(Release) != 1 {
+		t.Fatalf("sent %+v, want the release of what nobody waits for", r.sent)
+	}
+	r.answer(r.sent[0], Done, 0) // it may be answered before what was sent earlier
+	r.answer(second, Done, 5)
+	r.is(Follower)
+	if r.troubles(ErrTokenSeen) != 0 || r.troubles(ErrStray) == 0 {
+		t.Errorf("told %v", r.transitions)
+	}
+}
+
 // A token that is not larger than one seen before is refused loudly, wherever
 // it was seen, and its lease given back.
 func TestTokenThatDoesNotGrowIsRefused(t *testing.T) {
@@ -262,6 +284,39 @@ func TestHintsOnlyHasten(t *testing.T) {
 		if r.now > refused+60*sec {
 			t.Fatal("repeated hints put the timed try off for ever")
 		}
+	}
+}
+
+// A grant for longer than a clock can count to, which only a forger announces, hastens
+// nothing.
+func TestGrantForEver(t *testing.T) {
+	r := newRig(t)
+	q := r.next(Acquire)
+	r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Remaining: 14 * sec})
+	r.wait(sec)
+	r.step(Input{Kind: HintGranted, Token: 4, Remaining: math.MaxInt64})
+	heard := r.now
+	r.next(Acquire)
+	if r.now < heard+13*sec {
+		t.Errorf("asked %v after it heard of the grant", r.now-heard)
+	}
+}
+
+// Whoever waits is heard of once a lease, also when others are granted the lease
+// just before it would have asked.
+func TestHeardOfOnceALease(t *testing.T) {
+	r := newRig(t)
+	token, asked := uint64(3), time.Duration(0)
+	for range 20 {
+		q := r.next(Acquire)
+		if late := r.now - asked - 15*sec; asked > 0 && late > sec {
+			t.Fatalf("it asks %v after a lease", late)
+		}
+		asked = r.now
+		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: token, Remaining: 14 * sec})
+		r.wait(13 * sec)
+		token++
+		r.step(Input{Kind: HintGranted, Token: token, Remaining: 15 * sec})
 	}
 }
 

@@ -138,6 +138,7 @@ func (m *Machine) depose(why Why, err error) {
 		m.become(Follower)
 	}
 	m.emit(Transition{Kind: Deposed, Token: m.term.token, Until: m.term.deadline, Why: why, Err: err})
+	m.attempt.lastSent = m.term.lastSent
 	m.attempt.notBefore = 0
 	m.attempt.next = m.now + m.jitter(m.cfg.Retry)
 	m.attempt.rejoins = m.cfg.Bids

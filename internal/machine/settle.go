@@ -92,11 +92,11 @@ func (m *Machine) settleAttempt(now time.Duration) {
 	switch {
 	case m.role == Stopped:
 		*a = attempt{lastSent: now, next: now, notBefore: now, rest: now}
+	case m.role == Follower:
+		a.lastSent, a.missed = max(a.lastSent, now-m.cfg.Lease), 0
 	case m.role != Candidate:
 		a.lastSent, a.missed = now, 0
-		if m.role != Follower {
-			a.next, a.notBefore, a.rejoins = now, now, false
-		}
+		a.next, a.notBefore, a.rejoins = now, now, false
 	case m.inFlight(Acquire, a.nonce):
 		a.next = now
 	}

@@ -64,7 +64,7 @@ local function occupied(value, token, holder)
     if not most and token then -- the holder has said how long
       local note = try('HGET', candidates, holder)
       local _, _, _, counted = line(type(note) == 'string' and note or '')
-      most = counted or remaining
+      most = counted -- nobody knows: none lasts longer than the caller counts on
     end
     most = math.max(longest, most or 0)
     if remaining < 0 or remaining > most then

@@ -18,6 +18,7 @@ local now = clock()
 local rest = math.min(math.max(tonumber(g[1]) or 0, tonumber(g[2]) or 0) - now, tonumber(g[3]) or 0)
 if rest > 0 then return {'0', '', rest} end
 call('DEL', unpack(KEYS, 4))
-if KEYS[3] ~= KEYS[2] then call('HDEL', KEYS[3], 'of ' .. KEYS[2]) end
-call('DEL', KEYS[2])
+-- Where the guard was lost, the witness goes on saying so: somebody may believe in a
+-- lease that nobody knows of any more.
+if call('DEL', KEYS[2]) == 1 and KEYS[3] ~= KEYS[2] then call('HDEL', KEYS[3], 'of ' .. KEYS[2]) end
 return {}

@@ -114,7 +114,7 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 		if longest, known := c.countedOn(); known {
 			most = max(most, longest)
 		} else if ours {
-			most = max(most, c.lastsFor(holder, remaining))
+			most = max(most, c.lastsFor(holder))
 		}
 	}
 	if remaining < 0 || remaining > most {
@@ -255,10 +255,9 @@ func (c *Call) countedOn() (longest int64, known bool) {
 	return parseInt(text)
 }
 
-// lastsFor is how long leases may last as the holder of one counts on, and if nobody
-// knows, what remains of it.
-func (c *Call) lastsFor(holder string, remaining int64) (most int64) {
-	most = remaining
+// lastsFor is how long leases may last as the holder of one counts on, 0 if nobody
+// knows.
+func (c *Call) lastsFor(holder string) (most int64) {
 	c.pcall(func() {
 		text, _ := c.HGet(c.Keys[3], holder)
 		if n, fine := parseNote(text); fine {

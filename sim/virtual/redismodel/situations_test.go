@@ -120,7 +120,7 @@ var situations = []struct {
 	{"and so is what no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
 	{"but a lease of another candidate is as long as that one's are", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0]`},
 	{"also where the guard is lost", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), told("DEL", guardKey), told("PEXPIRE", leaseKey, "60000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 1]`},
-	{"also where nothing tells how long those are", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey, rosterKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 9000 0 0]`},
+	{"it is cut to what the caller counts on where nothing tells more", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey, rosterKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
 	{"a hand-over that a clock left behind is cut to a lease", protected(handOver("n3"), told("HSET", guardKey, "reserved", "9007199254740992"), acquireBy("n2", "y", "0", "1"), later(4), acquireBy("n2", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},

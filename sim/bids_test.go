@@ -1,0 +1,41 @@
+package sim_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+)
+
+// granted is a store in which the lease was passed on to every bid.
+type granted struct{ elector.Store }
+
+func (granted) Release(context.Context, elector.Lease) error { return &elector.HeldError{Token: 3} }
+
+// That an attempt was granted which stood as a bid is told once: of the request that an
+// announcement names, or of the last one, if who takes the bid back is told first.
+func TestBidsToldOnce(t *testing.T) {
+	for _, announced := range []bool{true, false} {
+		var b sim.Bids
+		var told []history.Event
+		tell := func(e history.Event, _ uint64) { told = append(told, e) }
+		for request := range uint64(2) {
+			b.Stands(elector.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}, time.Duration(request))
+		}
+		hear := b.Told(func(elector.Hint) {}, tell)
+		hint := elector.Hint{Kind: elector.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2}
+		if announced {
+			hear(hint)
+		}
+		if err := b.Withdraw(t.Context(), granted{}, elector.Lease{ID: "p0/x", Nonce: "nonce"}, tell); err == nil {
+			t.Error("the store's answer was lost")
+		}
+		hear(hint)
+		if len(told) != 1 || told[0].Try != 2 {
+			t.Errorf("announced first %v: told %+v", announced, told)
+		}
+	}
+}

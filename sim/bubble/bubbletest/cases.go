@@ -1,45 +1,18 @@
 package bubbletest
 
 import (
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/drawn"
 )
 
-// Cases is which cases a test of drawn ones takes: so many, from a number on. The
-// environment variable says it, as in "300", or "1+4711" for the one that a failure
-// named. Without it they are full many, from 0 on, or few with the race detector,
-// which shows little where one goroutine runs at a time. Anything else that the
-// variable says fails the test.
+// Cases is which cases a test of drawn ones takes, as drawn.Cases says; what the
+// variable says wrongly fails the test.
 func Cases(t *testing.T, variable string, full, few uint64) (first, n uint64) {
 	t.Helper()
-	first, n, ok := parse(os.Getenv(variable))
-	switch {
-	case !ok:
-		t.Fatalf("%s is %q: say how many cases, as in 300, or 300+1000 for 300 from number 1000 on", variable, os.Getenv(variable))
-	case n == 0 && raced.Enabled:
-		n = few
-	case n == 0:
-		n = full
+	first, n, err := drawn.Cases(variable, full, few)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return first, n
-}
-
-// parse reads how many cases are wanted. No text wants none in particular.
-func parse(text string) (first, n uint64, ok bool) {
-	if text == "" {
-		return 0, 0, true
-	}
-	count, from, more := strings.Cut(text, "+")
-	n, err := strconv.ParseUint(count, 10, 32)
-	if err != nil || n == 0 {
-		return 0, 0, false
-	}
-	if more {
-		first, err = strconv.ParseUint(from, 10, 64)
-	}
-	return first, n, err == nil
 }

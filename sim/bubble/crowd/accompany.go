@@ -86,3 +86,23 @@ func (c *Case) refuse(r *rand.Rand) {
 		For: between(r, c.Lease, 3*c.Lease), Choice: 3 + r.IntN(2),
 	})
 }
+
+// lookAfter makes somebody look, within two leases after somebody else has left on an
+// ordinary day, who else competes, or hand over to one of them.
+func (c *Case) lookAfter(r *rand.Rand, day day) {
+	if day >= broken || c.Elections > few {
+		return
+	}
+	for _, of := range slices.Clone(c.Acts) {
+		if of.Kind != Kill && of.Kind != Stop && of.Kind != Resign || r.IntN(2) == 0 {
+			continue
+		}
+		a := Act{At: of.At + time.Duration(r.Int64N(int64(2*c.Lease))), Process: r.IntN(len(c.Processes)), Election: of.Election}
+		if r.IntN(2) == 0 {
+			a.Kind = Transfer
+		} else {
+			a.Kind, a.By, a.Choice = Ask, c.Lease, []int{whoCompetes, whatWas}[r.IntN(2)]
+		}
+		c.Acts = append(c.Acts, a)
+	}
+}

@@ -2,6 +2,9 @@ package crowd
 
 import (
 	"context"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/history"
@@ -51,6 +54,12 @@ func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
 		return r.lock(ctx, a, p)
 	case a.Kind == Publish:
 		return r.publish(ctx, i, a, p)
+	case a.Kind == CallPast:
+		return r.callPast(ctx, i, a, p)
+	case a.Kind == Retire:
+		return r.retire(ctx, a, p)
+	case a.Kind == Only:
+		return only(ctx, a, p.candidate(a.Election))
 	case a.Kind <= Watch:
 		return r.call(ctx, i, a, p)
 	case t.server:
@@ -157,6 +166,7 @@ func (r *run) operate(a Act, p *process) (bit bool) {
 	if a.Kind == Evict {
 		return r.evict(a, p)
 	}
+	text := r.message(a, p) // not below: whoever stands still is waited for
 	r.data(p, func(do func(...string) redismodel.Reply) {
 		switch a.Kind {
 		case Delete:
@@ -176,7 +186,7 @@ func (r *run) operate(a Act, p *process) (bit bool) {
 		case Wipe:
 			bit = do(append([]string{"DEL"}, p.keysOf(a.named())...)...).Int > 0
 		case Message:
-			bit = do("PUBLISH", p.key(a.Election, "wake"), messages[a.Choice%len(messages)]).Int > 0
+			bit = do("PUBLISH", p.key(a.Election, "wake"), text).Int > 0
 		case FlushScripts:
 			bit = true
 			do("SCRIPT", "FLUSH")
@@ -202,8 +212,37 @@ func overwrite(do func(...string) redismodel.Reply, key string, choice int) {
 	}
 }
 
-// messages are what a stranger may send: some look as if they came from an elector.
-var messages = []string{
-	"", "hello", "granted", "granted 5", "released x y", "released 1", "released 99999999999", "granted 3 7200000", "granted 99999999999 7200000",
-	"released 3 600000 p0/nobody", "released 18446744073709551615", "granted 0 0",
+// numbers are at the bounds of what a message may hold.
+var numbers = []string{
+	"0", "1", "2", "5", "1000", "7200000", "99999999999", "9007199254740993", "9223372036854", "9223372036855", "9223372036854775807", "9223372036854775808",
+	"18446744073709551615", "18446744073709551616", "-1", "1e3", "x", "",
+}
+
+// message is what a stranger may send: junk, or what looks as if it came from an
+// elector, for the next term, for one of the bounds, or for anything between.
+func (r *run) message(a Act, p *process) string {
+	some := rand.New(rand.NewPCG(r.Number, 1<<32+uint64(a.Choice))) //nolint:gosec // choices are not negative
+	number := func() string { return numbers[some.IntN(len(numbers))] }
+	token := number()
+	if c := r.leader(p.world(), a.Election); c != nil && some.IntN(2) == 0 {
+		token = strconv.FormatUint(c.current().Token()+some.Uint64N(3), 10)
+	}
+	to, nonce := "p0/nobody", "nonce"
+	if c := p.candidate(a.Election); c != nil && some.IntN(2) == 0 {
+		to = c.elector.ID()
+	}
+	switch some.IntN(8) {
+	case 0:
+		return []string{"", "hello", "granted", "released x y", "granted 5", strings.Repeat("granted ", 5000)}[some.IntN(6)]
+	case 1:
+		return "released " + token
+	case 2, 3:
+		return "released " + token + " " + number() + " " + to
+	case 4:
+		return "published " + token
+	case 5:
+		return "granted " + token + " " + number() + " " + number() + " " + nonce + " " + to
+	default:
+		return "granted " + token + " " + number()
+	}
 }

@@ -123,13 +123,19 @@ func (c *candidate) competes() bool {
 	return state == elector.StateLeader || state == elector.StateFollower
 }
 
+// The choices of a question that asks for all candidates, and for past terms.
+const (
+	whoCompetes = 1
+	whatWas     = 3
+)
+
 // ask asks what can be asked.
 func ask(ctx context.Context, i int, a Act, c *candidate) bool {
 	if c == nil {
 		return false
 	}
 	c.life.gate.Wait() // who stands still asks nothing
-	stood, began := c.life.gate.Stood(), time.Now()
+	stood, began, asked := c.life.gate.Stood(), time.Now(), c.run.recorder.Now()
 	if a.Choice%4 == 0 {
 		return askLeader(ctx, i, a, c)
 	}
@@ -138,17 +144,18 @@ func ask(ctx context.Context, i int, a Act, c *candidate) bool {
 	defer cancel()
 	var err error
 	switch a.Choice % 4 {
-	case 1:
-		_, err = c.elector.Candidates(ctx)
+	case whoCompetes:
+		var all []elector.Candidate
+		if all, err = c.elector.Candidates(ctx); err == nil && c.run.undisturbed() {
+			c.listed(all)
+		}
 	case 2:
 		_, err = c.elector.Preflight(ctx)
 	default:
 		var past []elector.PastTerm
-		past, err = c.elector.History(ctx, 10)
-		for i := 1; i < len(past); i++ {
-			if past[i].Token >= past[i-1].Token && !c.run.losesCount() {
-				c.find(questionsEnd, "History has term %d before %d", past[i-1].Token, past[i].Token)
-			}
+		past, err = c.elector.History(ctx, remembers)
+		if err == nil {
+			c.remembered(past, asked)
 		}
 	}
 	if took := time.Since(began); took > limit+10*time.Millisecond && c.life.gate.Stood() == stood {

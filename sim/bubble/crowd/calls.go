@@ -15,6 +15,7 @@ func (c *candidate) compete(ctx context.Context) {
 		c.mu.Lock()
 		c.called++
 		c.mu.Unlock()
+		c.hears()
 		switch c.manners.Call {
 		case Run, Once:
 			c.callRun(ctx)
@@ -98,13 +99,24 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*c.config.Lease)
 	defer cancel()
-	c.resignedAsSaid(ctx, t, t.Resign(ctx))
+	r, a := c.run, Act{At: c.run.recorder.Now(), Election: c.index}
+	stood, goesOn := c.life.gate.Stood(), t.Check(c.config.Lease/10) == nil
+	err := t.Resign(ctx)
+	c.resignedAsSaid(ctx, t, err)
+	took, bound := r.recorder.Now()-a.At, c.config.Lease/10+6*r.RoundTrip
+	still := r.Elections <= few && r.still(-1, a, c.life.process.world(), r.Lease/2, took)
+	if still && goesOn && c.life.gate.Stood() == stood && (err != nil || took > bound) {
+		c.find(released, "Resign of term %d returned %v after %v, and nothing hindered it", t.Token(), err, took)
+	}
 }
 
 // work writes as long as the term lasts.
 func (c *candidate) work(ctx context.Context, t *elector.Term) {
 	c.mu.Lock()
-	c.term, c.since = t, c.run.recorder.Now()
+	if c.term != nil {
+		c.past = append(c.past, c.term)
+	}
+	c.term, c.since, c.ledger.deadline = t, c.run.recorder.Now(), 0
 	c.mu.Unlock()
 	c.leading()
 	go c.awaitEnd(t)

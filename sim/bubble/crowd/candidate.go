@@ -23,9 +23,10 @@ type candidate struct {
 	config  elector.Config // with the defaults that matter here
 
 	mu      sync.Mutex
-	term    *elector.Term // the last one
-	since   time.Duration // when that began
-	called  int           // how often it was told to compete
+	term    *elector.Term   // the last one
+	since   time.Duration   // when that began
+	past    []*elector.Term // those before
+	called  int             // how often it was told to compete
 	ledger  ledger
 	hearing hearing
 }
@@ -88,7 +89,12 @@ func (c *candidate) onEvent(ev elector.Event) {
 	}
 }
 
-func (c *candidate) onLeader(elector.Leader) { defer c.notified()() }
+func (c *candidate) onLeader(l elector.Leader) {
+	defer c.notified()()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.leader = l
+}
 
 // tell records what the candidate believes.
 func (c *candidate) tell(ev elector.Event) {

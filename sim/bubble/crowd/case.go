@@ -17,6 +17,7 @@ type Case struct {
 	Databases int // of the server
 	Prefixes  int // in each database; processes use databases and prefixes in turn
 	Writes    int // of a leader, in a lease
+	Onlooker  int // who looks on sees this election of the first world, counted from 1; 0: nobody looks on
 	Processes []Manners
 	Span      time.Duration // in which the acts happen
 	Acts      []Act         // ordered by time
@@ -178,10 +179,13 @@ func (c Case) Simpler() []Case {
 			add(func(one *Case) { one.Processes[i] = Manners{} })
 		}
 	}
+	if c.Onlooker > 0 {
+		add(func(one *Case) { one.Onlooker = 0 })
+	}
 	if c.RoundTrip > time.Millisecond {
 		add(func(one *Case) { one.RoundTrip = time.Millisecond })
 	}
-	most, last := 0, 0
+	most, last := max(0, c.Onlooker-1), 0
 	for _, a := range c.Acts {
 		most, last = max(most, a.Election), max(last, a.Process)
 	}

@@ -60,7 +60,7 @@ func (r *run) looks(db *redismodel.Server, args []string, reply redismodel.Reply
 		r.asks(l, given[0], inMilliseconds(given[2]), inMilliseconds(given[8]), reply)
 	case keys >= 5: // release
 		r.leaves(l, given[7], given[8] != "0")
-		if _, to, is := strings.Cut(db.Do(r.wall(), "GET", l.lease).Text, " "); is {
+		if _, to, is := strings.Cut(db.Do(r.control.Clock(), "GET", l.lease).Text, " "); is {
 			if fields := strings.SplitN(to, " ", 3); len(fields) == 3 && fields[2] != given[7] { // it was passed on
 				r.agreed(l, fields[2])
 			}

@@ -34,6 +34,11 @@ func Draw(number uint64) Case {
 	c.foreign(rand.New(rand.NewPCG(number, 4)))
 	c.memory(rand.New(rand.NewPCG(number, 5)))
 	c.rolling(rand.New(rand.NewPCG(number, 6)), day)
+	c.lookAfter(rand.New(rand.NewPCG(number, 7)), day)
+	c.looks(rand.New(rand.NewPCG(number, 8)))
+	c.lookBack(rand.New(rand.NewPCG(number, 9)))
+	c.retires(rand.New(rand.NewPCG(number, 10)))
+	c.onlyLeaders(rand.New(rand.NewPCG(number, 11)))
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c
 }

@@ -2,6 +2,8 @@ package crowd
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -13,13 +15,18 @@ import (
 // world, from so long before the act to so long after it, and all processes of that
 // world are plain and have what they need.
 func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool {
-	if r.far() {
-		return false
-	}
 	for j, p := range r.processes {
-		if r.world(j) == w && (!p.manners().plain() || p.link.HalfOpen()) {
-			return false // whoever sends on that connection, or listens there, has yet to find out
+		if r.world(j) == w && !p.manners().plain() {
+			return false
 		}
+	}
+	return r.still(i, a, w, before, after)
+}
+
+// still is quietAround, whatever the manners of the processes are.
+func (r *run) still(i int, a Act, w int, before, after time.Duration) bool {
+	if r.far() || r.halfOpen(w) {
+		return false
 	}
 	for j, other := range r.Acts {
 		near := other.forgotten(r.Lease) > a.At-before && other.At < a.At+after
@@ -28,6 +35,12 @@ func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool
 		}
 	}
 	return true
+}
+
+// halfOpen tells whether a process of the world has a connection that is half open:
+// whoever sends on it, or listens there, has yet to find out.
+func (r *run) halfOpen(w int) bool {
+	return slices.ContainsFunc(r.processes, func(p *process) bool { return p.world() == w && p.link.HalfOpen() })
 }
 
 // disturbs tells whether an act may disturb the election of another one, which is
@@ -48,19 +61,49 @@ func (r *run) disturbs(other, a Act, w int) bool {
 // expectSuccessor expects somebody to be elected where a process led that has died,
 // resigned or stopped.
 func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led []*candidate, since time.Duration) {
-	obligation, bound := slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip
-	if a.Kind == Kill {
-		obligation, bound = slowFailover, r.Lease+r.Lease/10+6*r.RoundTrip
-	}
-	if !r.others(p) || r.uneven() {
+	if !r.others(p) || !r.timely(p.world()) {
 		return
 	}
 	for _, c := range led {
+		obligation, bound := slowFailover, r.Lease+r.Lease/10+6*r.RoundTrip
+		if a.Kind != Kill {
+			drains, ends := c.drains(a.Kind)
+			if !ends {
+				continue
+			}
+			obligation, bound = slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip+drains
+		}
 		one := a
 		one.At, one.Election = since, c.index
-		if r.quietAround(i, one, p.world(), r.Lease/2, bound) {
+		if r.still(i, one, p.world(), r.Lease/2, bound) {
 			go r.expectElection(ctx, obligation, c, since, bound, a.Kind)
 		}
+	}
+}
+
+// timely tells whether the leases of all processes of the world are equal, and their clocks
+// good: a lease that is passed on to one whose clock is bad may be of no use to it.
+func (r *run) timely(w int) bool {
+	for i, m := range r.Processes {
+		if r.world(i) == w && (m.Lease > 0 || m.Drift > 0 || m.Skew != 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// drains is how long it takes at most until the candidate gives its lease back, when
+// it resigns or is stopped, and whether that is known: work that does not end is waited
+// for, but not for ever.
+func (c *candidate) drains(why Kind) (most time.Duration, known bool) {
+	m := c.manners
+	switch {
+	case c.callsWork() && m.Works == Slowly:
+		return c.config.Lease / 2, true
+	case c.callsWork() && (m.Works == Late || m.Works == Never):
+		return c.config.DrainTimeout, true
+	default:
+		return 0, m.Works == AtOnce || c.callsWork() || why == Resign
 	}
 }
 
@@ -87,11 +130,11 @@ func (r *run) standsBack(c *candidate, why Kind) string {
 	return ""
 }
 
-// others tells whether another process of the world has lived for some time, so that
-// somebody can succeed.
+// others tells whether another process of the world that is plain has lived for some
+// time, so that somebody can succeed.
 func (r *run) others(p *process) bool {
 	for _, other := range r.processes {
-		if l := other.current(); other != p && other.world() == p.world() && l != nil && l.age() > r.Lease {
+		if l := other.current(); other != p && other.world() == p.world() && other.manners().plain() && l != nil && l.age() > r.Lease {
 			return true
 		}
 	}
@@ -117,13 +160,20 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	}
 	limited, cancel := context.WithTimeout(ctx, 2*r.longest())
 	defer cancel()
-	began, heir := r.recorder.Now(), to.current()
+	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
 	from.life.gate.Wait()
 	from.told(to.name)
+	t := from.current()
 	err := from.elector.Transfer(limited, to.name)
 	from.transferAsSaid(limited, err)
+	if err == nil && from.keeps(t) {
+		from.find(transferErrors, "term %d was handed over to %s, and the store keeps its lease", t.Token(), to.name)
+	}
 	r.leaderOr("transfer", heir != nil)
-	if err != nil || heir == nil {
+	if errors.Is(err, elector.ErrNoCandidate) && heir != nil && heir == to.current() && heir.waits() && r.undisturbed() && !r.uneven() {
+		from.find(candidatesListed, "it cannot hand over to %s, which competes: %v", to.name, err)
+	}
+	if err != nil || heir == nil || halfOpen || from.failedBack(t) {
 		return err == nil
 	}
 	again := to.died >= 0 && began-to.died < 3*r.Lease
@@ -144,7 +194,7 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || next == to.name || r.uneven() {
 		return
 	}
-	if !r.quietAround(i, a, to.world(), r.Lease/10, given-began+bound) {
+	if !to.manners().plain() || !r.still(i, a, to.world(), r.Lease/10, given-began+bound) {
 		return
 	}
 	obligation, instead := slowHandOver, "nobody"
@@ -168,35 +218,62 @@ func (r *run) lookAround(ctx context.Context) {
 	for e := range min(r.Elections, 3) {
 		for w := range r.worlds() {
 			if c := r.leader(w, e); c != nil {
-				r.listed(ctx, w, c)
+				c.lists(ctx)
 				r.preferred(c)
+				r.calmly(c)
 			}
 		}
 	}
 }
 
-// listed expects the live candidates of a world to be listed.
-func (r *run) listed(ctx context.Context, w int, leader *candidate) {
-	ctx, cancel := context.WithTimeout(ctx, r.Lease)
-	defer cancel()
-	all, err := leader.elector.Candidates(ctx)
-	if err != nil {
+// calmly looks at what everybody knows who competes where one has led for long.
+func (r *run) calmly(leader *candidate) {
+	long := 2*r.longest() + 10*r.RoundTrip
+	if r.recorder.Now()-leader.began() < long {
 		return
 	}
-	heard := map[string]elector.Candidate{}
-	for _, c := range all {
-		heard[c.ID] = c
+	for _, p := range r.processes {
+		if c := p.candidate(leader.index); c != nil && p.world() == leader.life.process.world() {
+			c.calmly(leader, long)
+		}
 	}
-	for i, p := range r.processes {
+}
+
+// lists asks the candidate for all live ones.
+func (c *candidate) lists(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.run.Lease)
+	defer cancel()
+	if all, err := c.elector.Candidates(ctx); err == nil {
+		c.listed(all)
+	}
+}
+
+// listed expects that the candidates, which were listed just now, are the live ones.
+func (c *candidate) listed(all []elector.Candidate) {
+	r := c.run
+	heard := map[string]elector.Candidate{}
+	for _, one := range all {
+		heard[one.ID] = one
+	}
+	for _, p := range r.processes {
 		l := p.current()
-		if r.world(i) != w || l == nil || l.age() < 2*r.longest() || !p.manners().plain() {
+		if p.world() != c.life.process.world() || l == nil || !l.waits() {
 			continue
 		}
-		c := l.candidates[leader.index]
-		is, ok := heard[c.elector.ID()]
+		other := l.candidates[c.index]
+		is, ok := heard[other.elector.ID()]
 		// Who waits is heard of once in the lease of whoever leads.
-		if slack := r.longest() + c.config.RequestTimeout + 3*r.RoundTrip; !ok || is.Seen > slack {
-			c.find(candidatesListed, "%d are listed, and %s, which competes: %v, was seen %v ago", len(all), c.elector.ID(), ok, is.Seen)
+		slack := r.longest() + other.config.RequestTimeout + 3*r.RoundTrip
+		switch {
+		case ok && is.Priority != other.manners.Priority:
+			other.find(candidatesListed, "%s is listed with priority %d, and has %d", is.ID, is.Priority, other.manners.Priority)
+		case !ok || is.Seen > slack:
+			other.find(candidatesListed, "%d are listed, and %s, which competes: %v, was seen %v ago", len(all), other.elector.ID(), ok, is.Seen)
 		}
 	}
+}
+
+// waits tells whether the life has competed for so long that everybody has heard of it.
+func (l *life) waits() bool {
+	return l.age() >= 2*l.process.run.longest() && l.process.manners().plain()
 }

@@ -65,13 +65,13 @@ func (r *run) endsLeases() bool {
 			return true
 		}
 	}
-	return r.untold() || r.uneven() && r.Has(Forget, Wipe, Evict, Overwrite, Restart, Failback)
+	return r.untold() || r.uneven() && r.Has(Forget, Wipe, Retire, Evict, Overwrite, Restart, Failback)
 }
 
 // losesCount tells whether the count of tokens may go down: somebody wrote it, or it
 // was lost while the server's clock, which stands in for it, was wrong.
 func (r *run) losesCount() bool {
-	return r.untold() || r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Wipe, Evict, Restart, Failback)
+	return r.untold() || r.Has(Overwrite, Retire) || r.Has(StepClock) && r.Has(Forget, Wipe, Evict, Restart, Failback)
 }
 
 // untold tells whether a primary is replaced and comes back and never hears of it.

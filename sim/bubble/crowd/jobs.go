@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,8 +30,9 @@ func jobName(i int) string { return "job" + strconv.Itoa(i) }
 
 // job is a lock that somebody has held.
 type job struct {
-	life *life
-	term *elector.Term
+	life  *life
+	term  *elector.Term
+	since time.Duration
 }
 
 // jobLocks is what is known of the locks of jobs.
@@ -67,7 +69,7 @@ func (r *run) lock(ctx context.Context, a Act, p *process) bool {
 	case err != nil:
 		return false
 	}
-	r.locked(p, name, job{l, t})
+	r.locked(p, name, job{l, t, r.recorder.Now()})
 	select {
 	case <-time.After(a.By):
 	case <-t.Context().Done():
@@ -83,10 +85,8 @@ func (r *run) lock(ctx context.Context, a Act, p *process) bool {
 // believes so, and have the largest token.
 func (r *run) locked(p *process, name string, j job) {
 	r.bite("job:locked")
-	of, locks := p.named(name), &r.jobLocks
-	locks.mu.Lock()
-	defer locks.mu.Unlock()
-	for _, other := range locks.held[of] {
+	of := p.named(name)
+	for _, other := range r.jobLocks.take(of, j) {
 		if !r.endsLeases() && !other.life.gone() && other.term.Check(0) == nil && j.term.Check(0) == nil {
 			r.find(jobAlone, "%s locked %s with token %d while %s held it with token %d", p.name, of, j.term.Token(), other.life.process.name, other.term.Token())
 		}
@@ -94,7 +94,22 @@ func (r *run) locked(p *process, name string, j job) {
 			r.find(jobAlone, "%s locked %s with token %d after token %d", p.name, of, j.term.Token(), other.term.Token())
 		}
 	}
-	locks.held[of] = append(locks.held[of], j)
+}
+
+// take notes that a lock was granted, and returns those that were before.
+func (l *jobLocks) take(of string, j job) (before []job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before = slices.Clone(l.held[of])
+	l.held[of] = append(l.held[of], j)
+	return before
+}
+
+// taken are the locks that were granted under a name.
+func (l *jobLocks) taken(of string) []job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.held[of])
 }
 
 // refused looks whether it was right to refuse a lock that nobody has held yet.

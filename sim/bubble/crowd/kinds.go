@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/recount-io/recount/faults"
 )
 
 // Kind is what happens at a moment.
@@ -21,7 +23,9 @@ const (
 	CallTwice                // a candidate is told to compete that does so already
 	Ask                      // a candidate is asked who leads, who competes, what was and what it is worth
 	Watch                    // somebody observes an election for Act.For
+	Only                     // a process calls a function that only the leader executes, for Act.By, within Act.For
 	Publish                  // whoever leads an election publishes a value, and a process watches
+	CallPast                 // a candidate's term that is over is published in, resigned or refused
 	Job                      // a process locks a job by one of a few names, once, for Act.By
 
 	// What operators and neighbours do to the data.
@@ -32,6 +36,7 @@ const (
 	Overwrite    // a key of an election gets any value and time to live
 	Forget       // a key of an election is deleted, or all of the server's are
 	Wipe         // all keys of an election, or of a job's lock, are deleted, and no others
+	Retire       // an operator retires an election, or a job's lock, through a process's store
 	Evict        // the server lacks memory and gives up some keys, of whomever
 	Message      // a stranger sends a message on an election's channel
 	FlushScripts // SCRIPT FLUSH
@@ -95,7 +100,9 @@ var table = [Kinds]trait{
 	CallTwice:    {name: "call twice", weight: 1, ordinary: true},
 	Ask:          {name: "ask", weight: 2, ordinary: true},
 	Watch:        {name: "watch", weight: 2, ordinary: true},
+	Only:         {name: "only"},
 	Publish:      {name: "publish"},
+	CallPast:     {name: "call past"},
 	Job:          {name: "job"},
 	Delete:       {name: "delete", weight: 3, reach: one, data: true},
 	Persist:      {name: "persist", weight: 2, reach: one, data: true},
@@ -103,6 +110,7 @@ var table = [Kinds]trait{
 	Overwrite:    {name: "overwrite", weight: 2, reach: one, data: true},
 	Forget:       {name: "forget", weight: 2, reach: one, data: true},
 	Wipe:         {name: "wipe", reach: one, data: true},
+	Retire:       {name: "retire", reach: one, data: true},
 	Evict:        {name: "evict", reach: all, data: true},
 	Message:      {name: "message", weight: 2, reach: all, data: true}, // channels know no databases
 	FlushScripts: {name: "flush scripts", weight: 1},
@@ -156,15 +164,21 @@ func (a Act) String() string {
 	return text
 }
 
+// cut is the manner in which the way to the server is cut.
+func (a Act) cut() faults.Cut { return faults.Cuts[a.Choice%len(faults.Cuts)] }
+
 // end is when the act is over.
 func (a Act) end() time.Duration {
 	switch a.Kind {
-	case Expire, Watch:
-		return a.At // For is what it sets, or how long somebody looks
+	case Expire, Watch, Only:
+		return a.At // For is what it sets, or how long somebody looks, or waits
 	default:
 		return a.At + a.For
 	}
 }
+
+// readTimeout is a store's, for the confirmation of a subscription.
+const readTimeout = 3 * time.Second
 
 // forgotten is when the act leaves no traces any more: connections come to
 // themselves after a while, and what somebody has said stays said.
@@ -174,7 +188,7 @@ func (a Act) forgotten(lease time.Duration) time.Duration {
 	case t.data:
 		return math.MaxInt64
 	case t.way || t.server || a.Kind == Hangup || a.Kind == Pause || a.Kind == StrandOne:
-		return a.end() + 2*lease
+		return a.end() + 2*lease + readTimeout // a connection that is half open is doubted, and asked
 	case a.Kind == HangupOne:
 		return a.end() + lease/2
 	default:

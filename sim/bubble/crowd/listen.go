@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -136,13 +137,17 @@ func (r *run) grantOf(election string, token uint64) (at time.Duration, ok bool)
 	return 0, false
 }
 
-// listen expects, in the calm at the end, that whoever competes listens.
+// listen expects, in the calm at the end, that whoever competes listens, and that no
+// process has more connections than it may.
 func (r *run) listen() {
 	if r.far() {
 		return
 	}
 	for i, p := range r.processes {
 		l, m := p.current(), r.Processes[i]
+		if n, most := p.link.Connections(), cmp.Or(m.Pool, 4)+1; l != nil && !m.Foreign && n > most {
+			r.find(connections, "%s has %d connections in the calm, and may have %d", p.name, n, most)
+		}
 		if l == nil || l.age() < 2*r.longest() || m.Call != Run && m.Call != Terms || m.hangs() {
 			continue
 		}

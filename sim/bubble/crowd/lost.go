@@ -40,10 +40,7 @@ func (r *run) loseOne(ctx context.Context, i int, a Act, p *process, led []*cand
 // expectTerm expects a term to go on for a lease.
 func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why Kind) {
 	sleep(ctx, r.longest())
-	c.mu.Lock()
-	handed := c.ledger.handed[t.Token()]
-	c.mu.Unlock()
-	if r.ending() || handed || c.life != c.life.process.current() {
+	if r.ending() || c.failedBack(t) || c.life != c.life.process.current() {
 		return
 	}
 	if t.Check(0) != nil {

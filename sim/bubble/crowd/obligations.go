@@ -1,7 +1,6 @@
 package crowd
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,7 @@ var Obligations = []Obligation{
 	{stopOnce, "OnStopped is called once for each term, after its work has ended and the term is over"},
 	{callbackAlone, "OnEvent and OnLeader are called one at a time"},
 	{transitions, "OnEvent gets every transition, in order: a term is elected, extended, deposed"},
-	{contextInTime, "a term's context is done at its deadline, and its Err looks at the clock itself"},
+	{contextInTime, "a term's context is done at its deadline, and its Err looks at the clock itself; a deadline only moves on"},
 	{checkHolds, "Check returns nil only if the lease is held for so long"},
 	{leadsAsTold, "IsLeader says whether this candidate leads at this moment"},
 	{resignAtOnce, "Resign ends the term: IsLeader is false and the context is done at once; it returns at once where the elector knows of the work"},
@@ -31,14 +30,18 @@ var Obligations = []Obligation{
 	{transferErrors, "Transfer returns an error that it names, or the lease is given back; a name that nobody has is ErrNoCandidate, and ends nothing"},
 	{workEnds, "the term ends when OnStarted, or the body of the loop over Terms, returns or panics"},
 	{comesToRest, "whatever competes ends when it is asked to, and leaves no goroutine behind"},
-	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming"},
+	{connections, "a store has no more connections than its pool and one to listen on, and none when it is closed"},
+	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming, work or a callback hangs; a store that is said to be silent was for a lease"},
+	{alarmOwed, "work that has not returned a lease after its term is told of, and a store that has not answered for a lease, and one that answers again"},
 	{oneFails, "one request that fails, or hangs on its connection, ends no term"},
 	{slowService, "a request that failed is repeated after Retry, on a new client after three calls without a reply"},
 	{askedOnce, "a store does not repeat requests on its own"},
 	{listensAnew, "who competes listens for the store's announcements; if they break off, or have stopped coming, it listens anew"},
 	{failsBack, "with Failback a leader hands over to the candidate of the highest priority, if that is higher than its own and competes"},
-	{toldWho, "Leader may be called from anywhere, at any time: it is answered if the store can be reached"},
+	{toldWho, "Leader may be called from anywhere, at any time: it is answered if the store can be reached, with who leads; OnLeader tells whenever somebody else does"},
 	{questionsEnd, "Leader is answered, or given up after twice the request time-out; other questions when their context is done"},
+	{retired, "Retire does nothing while somebody holds the lease, or may believe in one"},
+	{pastTerms, "History tells the last terms, the latest first, when each began and when its lease was given back; a call on a term that is over changes nothing"},
 	{observes, "Observe yields who leads whenever it changes, and ends when its context is done"},
 	{candidatesListed, "Candidates lists the live candidates; a candidate is heard of at least once a lease"},
 	{slowHandOver, "about two round trips lie between the two terms of a hand-over"},
@@ -53,6 +56,9 @@ var Obligations = []Obligation{
 	{valueIsLatest, "what Publish has returned for is told from then on, or a later value; no answer is older than one before"},
 	{valueComesBack, "what the leader publishes is told again, when the store has lost it"},
 	{publishReturns, "Publish returns nil when the store has the value"},
+	{onlyLeads, "OnlyLeader executes its function on the leader only, and returns its error; else it returns ErrNotLeading and does nothing"},
+	{onlyEnds, "the context of OnlyLeader's function is done when that of the call is, or the term's, and not before"},
+	{fencedWrites, "a service behind fence.Handler lets pass no smaller token than before; fence.Transport sends nothing when its term is over, and does not say so of what it has sent"},
 	{slowResignation, "who resigned or stopped is replaced within milliseconds"},
 }
 
@@ -75,7 +81,9 @@ const (
 	transferErrors   = "transfer errors"
 	workEnds         = "work ends"
 	comesToRest      = "comes to rest"
+	connections      = "connections"
 	falseAlarm       = "false alarm"
+	alarmOwed        = "alarm owed"
 	oneFails         = "one fails"
 	slowService      = "slow service"
 	askedOnce        = "asked once"
@@ -83,6 +91,8 @@ const (
 	failsBack        = "fails back"
 	toldWho          = "told who leads"
 	questionsEnd     = "questions end"
+	retired          = "retired"
+	pastTerms        = "past terms"
 	observes         = "observes"
 	candidatesListed = "candidates listed"
 	slowHandOver     = "slow hand-over"
@@ -98,6 +108,9 @@ const (
 	valueComesBack   = "value comes back"
 	publishReturns   = "publish returns"
 	slowResignation  = "slow resignation"
+	onlyLeads        = "only the leader"
+	onlyEnds         = "only as long"
+	fencedWrites     = "fenced writes"
 )
 
 // ledger is what a candidate's callbacks have shown so far. The candidate's lock
@@ -110,6 +123,12 @@ type ledger struct {
 	notices  int           // calls of OnEvent and OnLeader under way
 	believed uint64        // the token of the term that the events are in; 0: none
 	elected  uint64        // the token of the last one
+
+	deadline time.Duration  // of that term, as far as it has been seen
+	until    time.Duration  // the latest end of any term, as the events have told it
+	silent   time.Duration  // since when the store is said to be silent; 0: it is not
+	hangs    uint64         // the token of the last term of which it was told that something hangs
+	leader   elector.Leader // whom OnLeader has told last
 
 	answered time.Duration   // when the store has answered last
 	told     []string        // to whom it was told to hand over
@@ -193,14 +212,22 @@ func (c *candidate) notified() (done func()) {
 
 // heard follows the transitions.
 func (c *candidate) heard(ev elector.Event) {
-	if ev.Kind == elector.EventTrouble {
+	switch ev.Kind {
+	case elector.EventTrouble:
 		c.alarmed(ev.Err)
+	case elector.EventDeposed:
+		c.expectAlarm(ev.Token)
+	case elector.EventUnreachable, elector.EventReachable:
+		c.silence(ev)
 	}
 	c.mu.Lock()
 	in, last := c.ledger.believed, c.ledger.elected
 	switch ev.Kind {
 	case elector.EventElected:
 		c.ledger.believed, c.ledger.elected = ev.Token, ev.Token
+		c.ledger.until = max(c.ledger.until, ev.Until)
+	case elector.EventExtended:
+		c.ledger.until = max(c.ledger.until, ev.Until)
 	case elector.EventDeposed:
 		c.ledger.believed = 0
 	}
@@ -213,19 +240,11 @@ func (c *candidate) heard(ev elector.Event) {
 	}
 }
 
-// alarmed looks whether a trouble is one.
-func (c *candidate) alarmed(err error) {
-	count := errors.Is(err, elector.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
-	other := errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints)
-	if count || other && c.run.undisturbed() {
-		c.find(falseAlarm, "%v", err)
-	}
-}
-
 // expectOver expects a term to be over whose work has ended.
 func (c *candidate) expectOver(t *elector.Term) {
-	stood := c.life.gate.Stood()
 	go func() {
+		c.life.gate.Wait() // it may end while the process stands still
+		stood := c.life.gate.Stood()
 		time.Sleep(time.Millisecond)
 		if err := t.Check(0); err == nil && c.life.gate.Stood() == stood {
 			c.find(workEnds, "the work of term %d has ended, and the term goes on", t.Token())
@@ -241,15 +260,35 @@ func (c *candidate) consistent(t *elector.Term) {
 	if err == nil && now >= deadline {
 		c.find(contextInTime, "the context of term %d is not done at %v, its deadline is %v", t.Token(), now, deadline)
 	}
+	if last := c.moved(t, deadline); deadline < last {
+		c.find(contextInTime, "the deadline of term %d went back from %v to %v", t.Token(), last, deadline)
+	}
 	if !c.leadsIn(t) {
 		c.find(leadsAsTold, "term %d goes on, and the elector says that it does not lead", t.Token())
 	}
 	for _, atLeast := range []time.Duration{0, c.config.Lease / 2, c.config.Lease} {
+		now := c.life.clock.Now()
 		verdict, left := t.Check(atLeast), t.Remaining()
-		if verdict == nil && (left < atLeast || left <= 0) && c.life.gate.Stood() == stood {
+		if c.life.gate.Stood() != stood {
+			return
+		}
+		if verdict == nil && (left < atLeast || left <= 0) {
 			c.find(checkHolds, "term %d is checked for %v, and %v are left", t.Token(), atLeast, left)
 		}
+		if most := t.Deadline() - now; left > max(0, most) {
+			c.find(checkHolds, "%v are left of term %d, and its deadline is in %v", left, t.Token(), most)
+		}
 	}
+}
+
+// moved notes the deadline of a term, and returns the last one that was noted.
+func (c *candidate) moved(t *elector.Term, deadline time.Duration) (last time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.term == t {
+		last, c.ledger.deadline = c.ledger.deadline, deadline
+	}
+	return last
 }
 
 // leadsIn tells whether the elector says that it leads, as it must in a term that

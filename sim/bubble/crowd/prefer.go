@@ -62,6 +62,13 @@ func (c *candidate) handsOver(l elector.Lease) {
 	}
 }
 
+// failedBack tells whether the candidate has handed a term over that it was not told to.
+func (c *candidate) failedBack(t *elector.Term) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t != nil && c.ledger.handed[t.Token()]
+}
+
 // competes tells whether the process has competed for so long, as far as anybody knows.
 func (l *life) competes(long time.Duration) bool {
 	m := l.process.manners()

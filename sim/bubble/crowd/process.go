@@ -12,9 +12,9 @@ import (
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/clock"
 	"github.com/recount-io/recount/sim/bubble/gate"
 	"github.com/recount-io/recount/sim/bubble/network"
-	clocks "github.com/recount-io/recount/sim/candidate"
 )
 
 // process is a process of a name, with a candidate in each election. It may be
@@ -35,7 +35,7 @@ type life struct {
 	process    *process
 	began      time.Time
 	gate       gate.Gate
-	clock      clock
+	clock      clock.Clock
 	endpoint   *network.Endpoint
 	store      *redisstore.Store
 	bids       sim.Bids
@@ -148,6 +148,9 @@ func (p *process) quit(patience time.Duration) {
 	l.stop()
 	select {
 	case <-l.ended:
+		if p.run.healed() {
+			p.expectClosed()
+		}
 		if p.current() == l {
 			p.bury()
 			l.die(history.ByItself)
@@ -160,6 +163,15 @@ func (p *process) quit(patience time.Duration) {
 	}
 }
 
+// expectClosed expects that nothing is left of the connections of a process whose
+// electors and store have ended.
+func (p *process) expectClosed() {
+	time.Sleep(2 * dialTimeout) // one may be opened still
+	if n := p.link.Connections(); n > 0 {
+		p.run.find(connections, "%s has ended, and %d of its connections are open", p.name, n)
+	}
+}
+
 // stand makes the process stand still for a while.
 func (l *life) stand(ctx context.Context, d time.Duration) {
 	l.gate.Close()
@@ -167,6 +179,9 @@ func (l *life) stand(ctx context.Context, d time.Duration) {
 	sleep(ctx, d)
 	l.endpoint.GoOn()
 	l.gate.Open()
+	for _, c := range l.candidates {
+		c.awake()
+	}
 }
 
 // start starts the process, unless it runs.
@@ -179,7 +194,7 @@ func (p *process) start(after time.Duration) {
 	r := p.run
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: p.name})
 	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
-	l.clock = clock{clocks.NewClock(r.recorder.Now, r.rate(p.index)), &l.gate, r.Number + uint64(p.index)<<56}
+	l.clock = clock.New(r.recorder.Now, r.rate(p.index), &l.gate, r.Number+uint64(p.index)<<56)
 	p.life = l
 	closing := l.open()
 	ctx, stop := context.WithCancel(context.Background())

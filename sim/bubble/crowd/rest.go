@@ -46,6 +46,9 @@ func (r *run) end() {
 		quitting.Go(func() { p.quit(12 * r.longest()) })
 	}
 	quitting.Wait()
+	if r.onlooker != nil {
+		r.onlooker.leave()
+	}
 	close(r.over)
 	for _, p := range r.processes {
 		p.link.Close()

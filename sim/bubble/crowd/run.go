@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -16,6 +16,7 @@ import (
 	"github.com/recount-io/recount/elector/redisstore/scripts"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/fenced"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -28,16 +29,17 @@ type run struct {
 	recorder  *history.Recorder
 	processes []*process
 	resource  resource
+	service   *fenced.Service
 	lives     sync.WaitGroup
-	over      chan struct{}          // closed at the end: whatever hangs ends
-	step      atomic.Int64           // by how much the server's clock is off
-	refuses   atomic.Pointer[string] // what the server answers instead; nil: nothing
+	over      chan struct{} // closed at the end: whatever hangs ends
+	control   redisserver.Control
 
 	mu     sync.Mutex
 	server *redisserver.Server // the primary
 	grants map[string][]grant  // by election
 	lived  []*life             // all of them, in the order of their births
 
+	onlooker   *onlooker // nil: nobody looks on
 	jobLocks   jobLocks
 	ledgers    ledgers
 	board      board
@@ -63,12 +65,12 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, ledgers: ledgers{of: map[ledgerKey]map[string]counts{}}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, service: fenced.New(), ledgers: ledgers{of: map[ledgerKey]map[string]counts{}}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
 	r.server = redisserver.New(redisserver.Options{
-		Clock: r.wall, Databases: c.Databases, Refuse: r.refuse,
+		Clock: r.control.Clock, Databases: c.Databases, Refuse: r.control.Refuse,
 		Executed: func(_ *redisserver.Server, db *redismodel.Server, args []string, reply redismodel.Reply) {
 			if args[0] == "EVAL" || args[0] == "EVALSHA" {
 				r.executed(args, reply)
@@ -96,6 +98,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 // live is all that happens in the run.
 func (r *run) live(ctx context.Context, begin time.Time) {
 	r.create()
+	r.lookOn()
 	for i, p := range r.processes {
 		if r.Number%2 == 1 {
 			i = len(r.processes) - i // the strange ones come first
@@ -108,24 +111,40 @@ func (r *run) live(ctx context.Context, begin time.Time) {
 	r.listen()
 	r.lookAround(ctx)
 	r.shown(ctx)
+	if r.onlooker != nil {
+		r.onlooker.knows()
+		r.onlooker.sawAll()
+	}
 	r.recorder.Stamp(history.Event{Kind: history.Note, Text: history.EndOfRunNote})
 	r.end()
 }
 
-// see notes when somebody was elected.
+// see notes when terms begin and end, and when their leases were given back.
 func (r *run) see(e history.Event) {
-	if e.Kind == history.Elected {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.grants[e.Election] = append(r.grants[e.Election], grant{e.At, e.Node, e.Token})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch of := r.grants[e.Election]; {
+	case e.Kind == history.Elected:
+		r.grants[e.Election] = append(of, grant{at: e.At, to: e.Node, token: e.Token})
+	case e.Kind == history.Deposed, e.Kind == history.Ok && e.Call == history.Release:
+		i := slices.IndexFunc(of, func(g grant) bool { return g.to == e.Node && g.token == e.Token })
+		switch {
+		case i < 0:
+		case e.Kind == history.Deposed:
+			of[i].over = e.At
+		default:
+			of[i].released = e.At
+		}
 	}
 }
 
-// grant is when somebody was elected.
+// grant is a term: when somebody was elected, and with what token.
 type grant struct {
-	at    time.Duration
-	to    string
-	token uint64
+	at       time.Duration
+	to       string
+	token    uint64
+	over     time.Duration // when it ended, as its leader has said; 0: it has not
+	released time.Duration // when the store had confirmed that its lease was given back; 0: it has not
 }
 
 // electedBetween tells whether somebody was elected in that time, other than one.
@@ -181,20 +200,6 @@ func (r *run) primary() *redisserver.Server {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.server
-}
-
-// wall is what the server's clock shows.
-func (r *run) wall() time.Duration {
-	return time.Duration(time.Now().UnixNano() + r.step.Load())
-}
-
-// refuse is what the server answers to a command in place of an answer.
-func (r *run) refuse(command string) string {
-	text := r.refuses.Load()
-	if text == nil || command == "HELLO" || command == "SELECT" || command == "PING" {
-		return ""
-	}
-	return *text
 }
 
 // rate is that of a process's clock.

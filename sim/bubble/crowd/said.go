@@ -133,7 +133,7 @@ func (c *candidate) resignedAsSaid(ctx context.Context, t *elector.Term, err err
 	var fatal *elector.FatalError
 	switch {
 	case err == nil:
-		if c.holds(t.Token()) && !c.run.tookTurns() {
+		if c.keeps(t) {
 			c.find(released, "term %d was resigned, and the store keeps its lease", t.Token())
 		}
 	case errors.As(err, &fatal), errors.Is(err, elector.ErrNotReleased), ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -149,6 +149,21 @@ func (r *run) tookTurns() bool {
 	return slices.ContainsFunc(r.Acts, func(a Act) bool {
 		return a.Kind == Failback && a.At < now && now < a.end()+r.longest()
 	})
+}
+
+// prolonged tells whether an operator may have made the lease last longer than anybody
+// asked for: it is over by its holder's clock, and there all the same.
+func (c *candidate) prolonged() bool {
+	now := c.run.recorder.Now()
+	return slices.ContainsFunc(c.run.Acts, func(a Act) bool {
+		return (a.Kind == Persist || a.Kind == Expire) && a.Election == c.index && a.At < now
+	})
+}
+
+// keeps tells whether the store keeps the lease of a term, which was given back just now,
+// and nothing that happened to the server or the lease explains it.
+func (c *candidate) keeps(t *elector.Term) bool {
+	return c.holds(t.Token()) && !c.run.tookTurns() && !c.prolonged()
 }
 
 // holds tells whether the store keeps the candidate's lease of that token.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
@@ -19,7 +20,7 @@ func (r *run) serve(ctx context.Context, i int, a Act) bool {
 	case Failback:
 		return r.failBack(ctx, a)
 	case StepClock:
-		r.step.Add(int64(a.By))
+		r.control.Step(a.By)
 		return true
 	case Restart:
 		if !server.Crash() {
@@ -42,25 +43,11 @@ func (r *run) serve(ctx context.Context, i int, a Act) bool {
 		server.Thaw()
 		return true
 	default: // Refuse
-		text := refusals[a.Choice%len(refusals)]
-		r.refuses.Store(&text)
+		off := r.control.Refuses(redisserver.Refusals[a.Choice%len(redisserver.Refusals)])
 		sleep(ctx, a.For)
-		r.refuses.CompareAndSwap(&text, nil)
+		off()
 		return true
 	}
-}
-
-// refusals are what a server answers whose memory is full, whose rights are
-// changed, which loads its data, is demoted or busy.
-var refusals = []string{
-	"OOM command not allowed when used memory > 'maxmemory'.",
-	"NOPERM this user has no permissions to run the 'evalsha' command",
-	"NOAUTH Authentication required.",
-	"LOADING Redis is loading the dataset in memory",
-	"READONLY You can't write against a read only replica.",
-	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
-	"NOREPLICAS Not enough good replicas to write.",
 }
 
 // failBack puts the replica in the primary's place, and after a while the old one
@@ -91,28 +78,37 @@ func (r *run) lead(server *redisserver.Server) {
 	r.mu.Lock()
 	r.server = server
 	r.mu.Unlock()
-	for _, p := range r.processes {
-		p.link.Retarget(server)
+	for _, l := range r.links() {
+		l.Retarget(server)
 	}
 	r.hangUp()
 }
 
 // hangUp ends all connections.
 func (r *run) hangUp() {
-	for _, p := range r.processes {
-		p.link.Break()
+	for _, l := range r.links() {
+		l.Break()
 	}
 }
 
-// cuts are the manners in which the way to the server may be cut.
-var cuts = []faults.Cut{faults.CutBoth, faults.CutRequests, faults.CutReplies, faults.CutRefused, faults.CutReset}
+// links are all ways to the server.
+func (r *run) links() (all []*network.Link) {
+	for _, p := range r.processes {
+		all = append(all, p.link)
+	}
+	if r.onlooker != nil {
+		all = append(all, r.onlooker.link)
+	}
+	return all
+}
 
 // hinder lets something happen on the way between a process and the server.
 func (r *run) hinder(ctx context.Context, i int, a Act, p *process) bool {
 	if p.current() == nil {
 		return false
 	}
-	led := p.leads()
+	led, began := p.leads(), r.recorder.Now()
+	calls := callsOf(led)
 	r.leaderOr(a.Kind.String(), len(led) > 0)
 	switch a.Kind {
 	case StrandOne, HangupOne:
@@ -124,17 +120,21 @@ func (r *run) hinder(ctx context.Context, i int, a Act, p *process) bool {
 		p.link.Strand()
 		return true
 	case Cut:
-		cut := cuts[a.Choice%len(cuts)]
-		r.bite("cut:" + string(cut))
-		p.link.Cut(cut)
+		r.bite("cut:" + string(a.cut()))
+		p.link.Cut(a.cut())
 	case Slow:
 		p.link.Delay(a.By, a.By/4)
 	case Narrow:
 		p.link.Throttle(1 + a.Choice)
 	}
 	sleep(ctx, a.For)
+	if a.Kind == Cut && a.For > r.longest()+r.longest()/2 {
+		for i, c := range led {
+			c.expectSilence(began+r.RoundTrip, calls[i])
+		}
+	}
 	p.link.Mend()
-	if a.Kind == Cut && (cuts[a.Choice%len(cuts)] == faults.CutRefused || cuts[a.Choice%len(cuts)] == faults.CutReset) {
+	if a.Kind == Cut && (a.cut() == faults.CutRefused || a.cut() == faults.CutReset) {
 		r.expectService(ctx, i, a, p)
 	}
 	return true

@@ -252,7 +252,11 @@ func (r *run) shown(ctx context.Context) {
 			limited, cancel := context.WithTimeout(ctx, r.Lease)
 			leader, err := c.elector.Leader(limited)
 			cancel()
-			if err != nil || leader.ID != of.id || leader.Token != of.token {
+			if err != nil || t.Check(0) != nil {
+				continue
+			}
+			if leader.ID != of.id || leader.Token != of.token {
+				c.find(toldWho, "it leads with token %d since %v, and Leader says that %q does with token %d", of.token, c.began(), leader.ID, leader.Token)
 				continue
 			}
 			number, wrong := r.board.number(of, leader.Value)

@@ -1,114 +1,137 @@
-// Package guards draws what the guards of package elector/fence meet: resources
-// whose leaders follow each other with growing tokens, former leaders who write on,
-// writes that take long, and ways that are cut. What ships is what runs: the guards,
-// the handler and the transport, the Redis client and the guard's script.
-//
-// A case is drawn from one number, and carried out in a bubble of fake time, so Run
-// must be called inside synctest.Test. Each resource is an election of the history.
 package guards
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
+	"strings"
 	"time"
+
+	"github.com/recount-io/recount/faults"
 )
 
 // Case is one run, with everything decided.
 type Case struct {
-	Seed      uint64
+	Number    uint64
 	Guard     Kind
 	Resources int
-	RoundTrip time.Duration
+	RoundTrip time.Duration // to what guards
+	Patience  time.Duration // how long a writer waits for an answer
 	Terms     []Term
-	Cuts      []Cut
+	Acts      []Act
 }
 
-// Kind is which guard stands before the resources.
+// Kind is which guard stands before the resources, and where.
 type Kind int
 
 // The kinds.
 const (
-	InProcess Kind = iota // fence.Guard, one for each resource
-	InMemory              // fence.Memory, which keeps a resource for as long as a write takes
+	InProcess Kind = iota // fence.Guard, one for each resource; a write takes no time of the clock
+	InMemory              // fence.Memory
 	OverHTTP              // the same, behind fence.Handler and fence.Transport
 	InRedis               // fence.RedisGuard
-	guards
+	Relayed               // fence.Handler asks a fence.RedisGuard, and what it lets pass writes by one
+	kinds
 )
 
 func (k Kind) String() string {
-	return [...]string{"in the process", "in memory", "over http", "in redis"}[k]
+	return [...]string{"in the process", "in memory", "over http", "in redis", "relayed"}[k]
 }
+
+// local tells whether the guard is in the writers' own process.
+func (k Kind) local() bool { return k <= InMemory }
+
+// web tells whether writers send requests.
+func (k Kind) web() bool { return k == OverHTTP || k == Relayed }
 
 // Term is somebody's time as the leader of a resource.
 type Term struct {
 	Resource int
 	Writer   int // one of writers
 	Token    uint64
-	From, To time.Duration // it writes, perhaps for longer than it leads
+	From, To time.Duration // it leads; its context is done then
+	After    time.Duration // it writes on for so long, as who was suspended
+	Bound    bool          // what it calls has the term's context, and ends with it
+	Checks   bool          // it makes itself known before it writes
 	Pace     time.Duration
-	Takes    time.Duration // a write, where it is made
+	Takes    time.Duration // a write, where it is made, at the most
+	Hangs    time.Duration // one of its writes; 0: none does
+	Beside   int           // so many of its writes go on at a time
+	Repeats  bool          // what has failed it sends again
 }
 
 func (t Term) String() string {
-	return fmt.Sprintf("r%d w%d token %d from %v to %v every %v taking %v", t.Resource, t.Writer, t.Token, t.From, t.To, t.Pace, t.Takes)
+	var b strings.Builder
+	fmt.Fprintf(&b, "r%d w%d token %d from %v to %v", t.Resource+1, t.Writer+1, t.Token, t.From, t.To)
+	add := func(so bool, format string, args ...any) {
+		if so {
+			fmt.Fprintf(&b, " "+format, args...)
+		}
+	}
+	add(t.After > 0, "and on for %v", t.After)
+	add(t.Bound, "bound")
+	add(t.Checks, "checks")
+	add(true, "every %v", t.Pace)
+	add(t.Takes > 0, "taking %v", t.Takes)
+	add(t.Hangs > 0, "hanging %v", t.Hangs)
+	add(t.Beside > 1, "%d at a time", t.Beside)
+	add(t.Repeats, "repeats")
+	return b.String()
 }
 
-// Cut is a time in which nothing of a writer arrives, or no answer.
-type Cut struct {
-	Writer   int
-	Answers  bool // only these are lost
-	From, To time.Duration
+// ActKind is what happens to the resources, or to the way to them.
+type ActKind int
+
+// The kinds of acts.
+const (
+	Cut     ActKind = iota // a way is cut, for Act.For
+	Hangup                 // the connections of a way are closed at its end
+	Strand                 // they are half open from now on
+	Restart                // what guards ends, and is there again after Act.For
+	Freeze                 // Redis answers nothing for Act.For
+	Flush                  // SCRIPT FLUSH
+	acts
+)
+
+func (k ActKind) String() string {
+	return [...]string{"cut", "hang up", "strand", "restart", "freeze", "flush"}[k]
+}
+
+// Act is something that happens.
+type Act struct {
+	Kind  ActKind
+	Way   int // a writer's; one more than those: the service's to Redis
+	How   faults.Cut
+	Store bool // that restarts: Redis, and not the service before it
+	Keep  bool // it has what it had stored
+	At    time.Duration
+	For   time.Duration
+}
+
+func (a Act) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%v %s of way %d for %v %s", a.At, a.Kind, a.Way+1, a.For, a.How)) + fmt.Sprintf(" (Redis %v, data %v)", a.Store, a.Keep)
+}
+
+// Forgets tells whether a guard forgets its tokens in the case: what it admits then is
+// nobody's fault but the operator's.
+func (c Case) Forgets() bool {
+	for _, a := range c.Acts {
+		if c.forgets(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgets tells whether the guard forgets its tokens by the act.
+func (c Case) forgets(a Act) bool {
+	switch {
+	case a.Kind != Restart:
+		return false
+	case c.Guard == Relayed && !a.Store: // the service keeps nothing itself
+		return false
+	default:
+		return !a.Keep
+	}
 }
 
 // writers is how many processes there are.
 const writers = 4
-
-// firsts are tokens to begin with: next to where they get longer, or numbers
-// inexact.
-var firsts = []uint64{1, 8, 98, 1<<31 - 3, 1<<53 - 3, 999_999_999_999_998, 1_795_353_457_344_522}
-
-// Draw draws a case.
-func Draw(seed uint64) Case {
-	r := rand.New(rand.NewPCG(seed, 0))
-	c := Case{
-		Seed: seed, Guard: Kind(r.IntN(int(guards))), Resources: 1 + r.IntN(3),
-		RoundTrip: between(r, 100*time.Microsecond, 200*time.Millisecond),
-	}
-	for i := range c.Resources {
-		c.lead(r, i)
-	}
-	if c.Guard == InRedis && r.IntN(2) == 0 {
-		for range 1 + r.IntN(3) {
-			from := time.Duration(r.Int64N(int64(5 * time.Second)))
-			c.Cuts = append(c.Cuts, Cut{r.IntN(writers), r.IntN(2) == 0, from, from + between(r, 10*time.Millisecond, 2*time.Second)})
-		}
-	}
-	return c
-}
-
-// lead draws the terms of a resource.
-func (c *Case) lead(r *rand.Rand, resource int) {
-	token, begin := firsts[r.IntN(len(firsts))], time.Duration(0)
-	for range 2 + r.IntN(9) {
-		t := Term{Resource: resource, Writer: r.IntN(writers), Token: token, From: begin, Pace: between(r, 5*time.Millisecond, 300*time.Millisecond)}
-		begin += between(r, 20*time.Millisecond, 2*time.Second)
-		t.To = begin
-		if r.IntN(2) == 0 {
-			t.To += between(r, time.Millisecond, 2*time.Second)
-		}
-		if r.IntN(2) == 0 {
-			t.Takes = between(r, 100*time.Microsecond, 500*time.Millisecond)
-		}
-		c.Terms = append(c.Terms, t)
-		token++
-		if r.IntN(4) == 0 {
-			token += uint64(r.IntN(100))
-		}
-	}
-}
-
-// between draws evenly by orders of magnitude.
-func between(r *rand.Rand, least, most time.Duration) time.Duration {
-	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
-}

@@ -4,23 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/recount-io/recount/elector/fence"
 )
 
-// local are resources of one process, behind its guards.
-type local struct {
-	Case
-	guards []fence.Guard // by resource
-	memory fence.Memory
-	server http.Handler
+// memory are resources of one process, and what becomes of writes to them. A process
+// that ends takes the writes along that are under way in it.
+type memory struct {
+	*run
+	idle bool // a write takes no time of the clock
 
 	mu   sync.Mutex
+	life int       // which process it is
 	last []content // by resource
 }
 
@@ -30,132 +28,183 @@ type content struct {
 	token uint64
 }
 
-var _ guarded = (*local)(nil)
-
-func newLocal(c Case) *local {
-	l := &local{Case: c, guards: make([]fence.Guard, c.Resources), last: make([]content, c.Resources)}
-	l.server = fence.Handler(http.HandlerFunc(l.serve), &l.memory, fence.HandlerOptions{
-		Resource: func(r *http.Request) (string, error) { return r.URL.Path, nil },
-	})
-	return l
+// current is which process it is.
+func (m *memory) current() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.life
 }
 
-// write implements guarded.
-func (l *local) write(ctx context.Context, _, resource int, token uint64, value string, takes time.Duration) error {
-	time.Sleep(l.RoundTrip / 2)
-	defer time.Sleep(l.RoundTrip / 2)
-	switch l.Guard {
-	case InProcess:
-		return l.guards[resource].Do(token, func() error {
-			l.set(resource, token, value) // in no time: others wait for a lock, which stops fake time
-			return nil
-		})
-	case InMemory:
-		release, err := l.memory.Hold(ctx, token, resourceName(resource))
-		if err != nil {
-			return err
-		}
-		defer release()
-		time.Sleep(takes)
-		l.set(resource, token, value)
+// carry is what a call asks for, once the guard has let it pass.
+func (m *memory) carry(ctx context.Context, c *call, life int) error {
+	if c.what == check {
 		return nil
-	default:
-		return l.send(ctx, resource, token, value, takes)
 	}
-}
-
-func (l *local) set(resource int, token uint64, value string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last[resource] = content{value, token}
-}
-
-// read implements guarded.
-func (l *local) read(resource int) (value string, token uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.last[resource].value, l.last[resource].token
-}
-
-func (l *local) cut(int, bool) {}
-func (l *local) mend(int)      {}
-func (l *local) close()        {}
-
-// term is one that goes on.
-type term uint64
-
-// Token implements fence.Term.
-func (t term) Token() uint64 { return uint64(t) }
-
-// Check implements fence.Term.
-func (t term) Check(time.Duration) error { return nil }
-
-// send makes a write by HTTP, as who leads does.
-func (l *local) send(ctx context.Context, resource int, token uint64, value string, takes time.Duration) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://service/"+resourceName(resource), strings.NewReader(value))
-	if err != nil {
-		return err
+	if m.current() != life {
+		return errKilled
 	}
-	request.Header.Set("Takes", takes.String())
-	answer, err := (&fence.Transport{Term: term(token), Base: service{l.server}}).RoundTrip(request)
-	if err != nil {
-		return err
+	m.record.add(entered, c)
+	defer m.record.add(left, c)
+	if err := m.takes(ctx, c); err != nil {
+		return fmt.Errorf("%w: %w", errWrite, err)
 	}
-	defer answer.Body.Close()
-	if err := fence.StaleFrom(answer); err != nil {
-		return err
+	if c.fate == fails {
+		return errWrite
 	}
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(answer.Body) // of a buffer
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("%s: %s", answer.Status, text)
+	if !m.set(c, life) {
+		return errKilled
+	}
+	if err := m.takes(ctx, c); err != nil && m.current() == life {
+		return fmt.Errorf("%w: %w", errWrite, err)
+	}
+	switch c.fate {
+	case breaks:
+		return errWrite
+	case panics:
+		panic(errWrite)
 	}
 	return nil
 }
 
-// service is what is reached without a network.
-type service struct{ handler http.Handler }
-
-// RoundTrip implements http.RoundTripper.
-func (s service) RoundTrip(r *http.Request) (*http.Response, error) {
-	a := &answer{header: http.Header{}, status: http.StatusOK}
-	s.handler.ServeHTTP(a, r)
-	return &http.Response{
-		Status: http.StatusText(a.status), StatusCode: a.status, Header: a.header,
-		Body: io.NopCloser(strings.NewReader(a.body.String())), Request: r,
-	}, nil
+// takes is half of what the write takes.
+func (m *memory) takes(ctx context.Context, c *call) error {
+	switch {
+	case m.idle:
+		for range 1 + c.takes%7 {
+			runtime.Gosched() // who is not kept out comes now
+		}
+	case c.fate == heeds:
+		select {
+		case <-time.After(c.takes / 2):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	default:
+		time.Sleep(c.takes / 2)
+	}
+	return nil
 }
 
-// serve makes the write of a request that the guard has admitted.
-func (l *local) serve(w http.ResponseWriter, r *http.Request) {
-	value, err := io.ReadAll(r.Body)
-	takes, err2 := time.ParseDuration(r.Header.Get("Takes"))
-	if err := errors.Join(err, err2); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+// set is the effect of a write, which one of a process that has ended has not.
+func (m *memory) set(c *call, life int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.life != life {
+		return false
 	}
-	time.Sleep(takes)
-	for i := range l.Resources {
-		if r.URL.Path == "/"+resourceName(i) {
-			l.set(i, fence.TokenFrom(r.Context()), string(value))
+	m.record.add(done, c)
+	m.last[c.resource] = content{c.value, c.token}
+	return true
+}
+
+// read implements guarded.
+func (m *memory) read(resource int) (value string, token uint64, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last[resource].value, m.last[resource].token, true
+}
+
+// local are resources of the writers' own process, behind its guards.
+type local struct {
+	memory
+	guards  []*fence.Guard // by resource
+	guarded *fence.Memory
+}
+
+var _ guarded = (*local)(nil)
+
+func newLocal(r *run) *local {
+	l := &local{memory: memory{run: r, idle: r.Guard == InProcess, last: make([]content, r.Resources)}, guarded: new(fence.Memory)}
+	for range r.Resources {
+		l.guards = append(l.guards, new(fence.Guard))
+	}
+	return l
+}
+
+// behind are the guards of a process.
+func (l *local) behind(resource int) (life int, one *fence.Guard, many *fence.Memory) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.life, l.guards[resource], l.guarded
+}
+
+// do implements guarded.
+func (l *local) do(ctx context.Context, c *call) (err error) {
+	life, one, many := l.behind(c.resource)
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.Join(v.(error), err) //nolint:forcetypeassert // the write's own
+		}
+		if l.current() != life {
+			err = errKilled // nobody hears what it says
+		}
+	}()
+	switch {
+	case l.Guard == InMemory:
+		return l.held(ctx, c, life, many)
+	case c.what == check:
+		return one.Admit(c.token)
+	default:
+		return one.Do(c.token, func() error { return l.carry(ctx, c, life) })
+	}
+}
+
+// held makes a call behind a guard in memory.
+func (l *local) held(ctx context.Context, c *call, life int, many *fence.Memory) error {
+	name := resourceName(c.resource)
+	if c.what == check {
+		return held(many.Check(ctx, c.token, name))
+	}
+	release, err := many.Hold(ctx, c.token, name)
+	c.waited = time.Since(c.began)
+	if err != nil {
+		return held(err)
+	}
+	defer func() {
+		release()
+		if c.fate == returns {
+			time.AfterFunc(c.takes, release)
+		}
+	}()
+	return l.carry(ctx, c, life)
+}
+
+// held marks an error with which Hold has given up.
+func held(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return heldError{err}
+	}
+	return err
+}
+
+// highest implements guarded.
+func (l *local) highest(_ context.Context, resource int) (token uint64, ok bool) {
+	_, one, many := l.behind(resource)
+	if l.Guard == InMemory {
+		return many.Highest(resourceName(resource)), true
+	}
+	return one.Highest(), true
+}
+
+// act implements guarded: the process ends, and another one begins, which knows the
+// token of its data if it has stored that.
+func (l *local) act(a Act) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.life++
+	l.guarded = new(fence.Memory)
+	for i := range l.guards {
+		stored := uint64(0)
+		if l.Guard == InProcess && a.Keep {
+			stored = l.last[i].token
+		}
+		l.record.to(i, died, 0)
+		l.record.to(i, forgot, stored)
+		l.guards[i] = new(fence.Guard)
+		if err := l.guards[i].Admit(stored); err != nil && stored > 0 {
+			l.find(answered, "a new guard refuses token %d: %v", stored, err)
 		}
 	}
 }
 
-// answer is an http.ResponseWriter.
-type answer struct {
-	header http.Header
-	status int
-	body   strings.Builder
-}
-
-// Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(text []byte) (int, error) { return a.body.Write(text) }
+func (l *local) close() {}

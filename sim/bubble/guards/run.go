@@ -16,68 +16,84 @@ import (
 // run is one run of a case.
 type run struct {
 	Case
+	ctx      context.Context
+	began    time.Time
 	recorder *history.Recorder
+	record   *record
 	guarded  guarded
 
 	mu    sync.Mutex
-	found []string
+	found []Found
 }
 
 // guarded are resources behind a guard.
 type guarded interface {
-	// write makes a writer's write, which takes so long where it is made. Its error
-	// is a *fence.StaleError if the guard refused it.
-	write(ctx context.Context, writer, resource int, token uint64, value string, takes time.Duration) error
-	// read reads a resource where it is, in no time.
-	read(resource int) (value string, token uint64)
-	// cut lets a writer's messages be lost, mend none any more.
-	cut(writer int, answers bool)
-	mend(writer int)
+	// do makes a call. What it returns says what has come of it, see outcomeOf.
+	do(ctx context.Context, c *call) error
+	// highest asks the guard for the largest token, and tells whether it answered.
+	highest(ctx context.Context, resource int) (token uint64, ok bool)
+	// read reads a resource where it is, in no time, and tells whether it is there.
+	read(resource int) (value string, token uint64, ok bool)
+	// act lets something happen, for as long as it lasts.
+	act(a Act)
 	close()
 }
 
-// Run carries out the case. It returns its history, and what was found beside what
-// the history shows: errors that nothing explains.
-func (c Case) Run(ctx context.Context) (*history.History, []string) {
+// Outcome is what came of a case.
+type Outcome struct {
+	History *history.History
+	Found   []Found
+}
+
+// Run carries out the case.
+func (c Case) Run(ctx context.Context) Outcome {
 	begin := time.Now()
-	r := &run{Case: c}
+	r := &run{Case: c, ctx: ctx, began: begin, record: newRecord()}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
-	switch c.Guard {
-	case InRedis:
-		r.guarded = newRedis(c)
+	switch {
+	case c.Guard.local():
+		r.guarded = newLocal(r)
+	case c.Guard.web():
+		r.guarded = newWeb(r)
 	default:
-		r.guarded = newLocal(c)
-	}
-	var all sync.WaitGroup
-	for i, t := range c.Terms {
-		all.Go(func() { r.lead(ctx, i, t) })
-	}
-	for _, cut := range c.Cuts {
-		all.Go(func() {
-			time.Sleep(cut.From)
-			r.guarded.cut(cut.Writer, cut.Answers)
-			time.Sleep(cut.To - cut.From)
-			r.guarded.mend(cut.Writer)
-		})
+		r.guarded = newRemote(r, writers)
 	}
 	over := make(chan struct{})
 	var readers sync.WaitGroup
 	for i := range c.Resources {
 		readers.Go(func() { r.watch(i, over) })
 	}
-	all.Wait()
-	time.Sleep(settling)
+	r.live()
+	for i := range c.Resources {
+		r.resume(i)
+	}
 	close(over)
 	readers.Wait()
 	r.guarded.close()
-	return r.recorder.History(r.header()), r.found
+	for i := range c.Resources {
+		r.record.judge(c, begin, i, r.find)
+	}
+	return Outcome{r.recorder.History(r.header()), r.found}
 }
 
-// settling is how long a write may be under way that nobody waits for any more.
-const settling = 3 * time.Second
+// live lets leaders write, and things happen, until all is over.
+func (r *run) live() {
+	var all sync.WaitGroup
+	for i, t := range r.Terms {
+		all.Go(func() { r.lead(uint64(i), t) })
+	}
+	for _, a := range r.Acts {
+		all.Go(func() {
+			time.Sleep(a.At)
+			r.guarded.act(a)
+		})
+	}
+	all.Wait()
+	time.Sleep(longest + time.Second) // that a write may still go on for which nobody waits
+}
 
 func (r *run) header() history.Header {
-	h := history.Header{Scenario: "guards", Subject: "recount", World: "bubble", Seed: r.Seed, Lease: time.Second, Promises: []string{"FencedWrites"}}
+	h := history.Header{Scenario: "guards", Subject: "recount", World: "bubble", Seed: r.Number, Lease: time.Second, Promises: []string{"FencedWrites"}}
 	for i := range writers {
 		h.Nodes = append(h.Nodes, writerName(i))
 	}
@@ -93,65 +109,181 @@ const reader = "reader"
 
 // lead writes as the leader of a term does, and for as long as it thinks that it is
 // one.
-func (r *run) lead(ctx context.Context, number int, t Term) {
-	draw := rand.New(rand.NewPCG(r.Seed, uint64(number)))
+func (r *run) lead(number uint64, t Term) {
 	time.Sleep(t.From)
-	begin := time.Now()
-	for n := 0; time.Since(begin) < t.To-t.From; n++ {
-		r.write(ctx, t, fmt.Sprintf("%s/%d/%d", writerName(t.Writer), t.Token, n))
-		time.Sleep(t.Pace/2 + time.Duration(draw.Int64N(int64(t.Pace))))
+	l := newLead(t.Token, t.To-t.From)
+	until := time.Now().Add(t.To - t.From + t.After)
+	d := &drawer{run: r, Term: t, rand: rand.New(rand.NewPCG(r.Number, number)), lead: l}
+	if t.Checks {
+		c := d.next()
+		c.what, c.token, c.odd = check, t.Token, regular
+		r.call(c)
 	}
+	w := &work{drawer: d, room: make(chan struct{}, t.Beside)}
+	for time.Now().Before(until) {
+		last := w.begin()
+		wait := t.Pace/2 + time.Duration(d.rand.Int64N(int64(t.Pace)))
+		if t.Repeats && d.rand.IntN(2) == 0 {
+			w.group.Wait()
+			if last.outcome == unknown || last.outcome == failed {
+				r.call(d.again(last))
+			}
+		}
+		r.pause(wait)
+	}
+	w.group.Wait()
 }
 
-// requestTimeout is how long a writer waits for an answer.
-const requestTimeout = time.Second
+// work are the calls of a term that are under way.
+type work struct {
+	*drawer
+	room  chan struct{} // for each of them
+	group sync.WaitGroup
+}
 
-func (r *run) write(ctx context.Context, t Term, value string) {
+// begin begins one call, or as many as may go on at a time, all at one moment. It
+// returns the last one.
+func (w *work) begin() (last *call) {
+	n := 1
+	if w.Beside > 1 && w.rand.IntN(2) == 0 {
+		n = w.Beside
+	}
+	for range n {
+		c := w.next()
+		w.room <- struct{}{}
+		w.group.Go(func() {
+			defer func() { <-w.room }()
+			w.call(c)
+		})
+		last = c
+	}
+	return last
+}
+
+// beat is the time of which what comes to guards in the process is a multiple: so they
+// meet calls that come at one moment, which is the only time that these take.
+const beat = 10 * time.Millisecond
+
+func (r *run) pause(d time.Duration) {
+	if r.Guard == InProcess {
+		d = (time.Since(r.began) + d).Truncate(beat) + beat - time.Since(r.began)
+	}
+	time.Sleep(d)
+}
+
+// call makes a call, and notes what comes of it.
+func (r *run) call(c *call) {
 	e := history.Event{
-		Kind: history.Invoke, Call: history.Write, Node: writerName(t.Writer), Election: resourceName(t.Resource),
-		Op: r.recorder.NextOp(), Token: t.Token, Value: value,
+		Kind: history.Invoke, Call: history.Write, Node: writerName(c.writer), Election: resourceName(c.resource),
+		Op: r.recorder.NextOp(), Token: c.token, Value: c.value, Evidence: history.FromWriter,
 	}
 	r.recorder.Stamp(e)
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	r.record.begin(c)
+	ctx := r.ctx
+	if !c.alone {
+		ctx = c.term.ctx
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	err := r.guarded.write(ctx, t.Writer, t.Resource, t.Token, value, t.Takes)
-	var stale *fence.StaleError
+	c.began = time.Now()
+	err := r.guarded.do(ctx, c)
+	c.took = time.Since(c.began)
+	c.cut = ctx.Err() != nil && c.took < c.patience
+	r.record.end(c, outcomeOf(err), err)
+	stale := new(fence.StaleError)
 	switch {
-	case err == nil:
+	case err == nil && c.what == write:
 		e.Kind = history.Ok
 	case errors.As(err, &stale):
 		e.Kind, e.Fence = history.Fail, stale.Highest
-		if stale.Token != t.Token {
-			r.find("refusal: token %d was refused, and the error names %d", t.Token, stale.Token)
-		}
 	default:
-		e.Kind, e.Error = history.Info, err.Error()
-		if len(r.Cuts) == 0 && !errors.Is(err, context.DeadlineExceeded) {
-			r.find("error: a write with token %d: %v", t.Token, err)
-		}
+		e.Kind = history.Info // whatever it wrote, nobody reads it
 	}
 	r.recorder.Stamp(e)
 }
 
-func (r *run) find(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.found = append(r.found, fmt.Sprintf(format, args...))
+// outcomeOf is what an error says of a call.
+func outcomeOf(err error) outcome {
+	var status statusError
+	var held heldError
+	switch {
+	case err == nil:
+		return accepted
+	case errors.As(err, new(*fence.StaleError)):
+		return refused
+	case errors.Is(err, fence.ErrNoToken), errors.Is(err, errOver), errors.Is(err, errForeign):
+		return undone
+	case errors.As(err, &held):
+		return waits
+	case errors.Is(err, errWrite):
+		return failed
+	case errors.As(err, &status):
+		return undone
+	default:
+		return unknown
+	}
 }
 
-// watch reads a resource now and then.
+func (r *run) find(obligation, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, f := range r.found {
+		if f.Obligation == obligation {
+			n++
+		}
+	}
+	if n < enough {
+		r.found = append(r.found, Found{obligation, fmt.Sprintf(format, args...)})
+	}
+}
+
+// enough is how often an obligation is reported in a case.
+const enough = 3
+
+// resume makes writes of the last leader until one is accepted.
+func (r *run) resume(resource int) {
+	top := r.record.top(resource)
+	t := Term{Resource: resource, Token: top, Writer: resource}
+	d := &drawer{run: r, Term: t, rand: rand.New(rand.NewPCG(r.Number, 1<<33)), lead: newLead(top, time.Hour)}
+	var err error
+	for range 20 {
+		c := d.again(&call{what: write, resource: resource, writer: resource, token: top, term: d.lead, alone: true, patience: 10 * time.Second})
+		c.value = "last/" + c.value
+		if r.call(c); c.outcome == accepted {
+			return
+		}
+		err = c.err
+		time.Sleep(time.Second)
+	}
+	r.find(recovers, "nothing is accepted of token %d of %s any more: %v", top, resourceName(resource), err)
+}
+
+// watch reads a resource now and then, and asks for the largest token.
 func (r *run) watch(resource int, over <-chan struct{}) {
-	draw := rand.New(rand.NewPCG(r.Seed, 1<<32+uint64(resource)))
+	draw := rand.New(rand.NewPCG(r.Number, 1<<32+uint64(resource)))
 	for {
 		select {
 		case <-over:
 			return
 		case <-time.After(between(draw, time.Millisecond, 300*time.Millisecond)):
 		}
-		e := history.Event{Kind: history.Invoke, Call: history.Read, Node: reader, Election: resourceName(resource), Op: r.recorder.NextOp()}
+		e := history.Event{Kind: history.Invoke, Call: history.Read, Node: reader, Election: resourceName(resource), Op: r.recorder.NextOp(), Evidence: history.FromWriter}
 		r.recorder.Stamp(e)
-		e.Kind = history.Ok
-		e.Value, e.Token = r.guarded.read(resource)
+		var there bool
+		if e.Value, e.Token, there = r.guarded.read(resource); there {
+			e.Kind = history.Ok
+		} else {
+			e.Kind = history.Info
+		}
 		r.recorder.Stamp(e)
+		if draw.IntN(4) == 0 {
+			answer := r.record.ask(resource)
+			ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+			if highest, ok := r.guarded.highest(ctx, resource); ok {
+				answer(highest)
+			}
+			cancel()
+		}
 	}
 }

@@ -219,6 +219,18 @@ func (l *Link) HalfOpen() bool {
 	return slices.ContainsFunc(l.pairs, func(p *pair) bool { return p.stranded && !p.client.closed })
 }
 
+// Connections is how many there are that who dialled has not closed.
+func (l *Link) Connections() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.pairs {
+		if !p.client.closed {
+			n++
+		}
+	}
+	return n
+}
+
 // nth is one of the connections that both ends have and that pass something.
 func (l *Link) nth(n int) *pair {
 	alive := slices.DeleteFunc(slices.Clone(l.pairs), func(p *pair) bool { return p.stranded || p.client.closed || p.server.closed })

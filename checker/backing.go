@@ -109,6 +109,9 @@ func fits(o *index.Op, b *index.Belief) bool {
 // Both are the node's own; what is read off the wire, or arrives, is stamped by
 // somebody else.
 func (k *backing) toldBy(o *index.Op, c index.Claim) bool {
+	if o.Invoked > c.Seq && !o.Stood && !o.Wire && !c.Arrived {
+		return false // by its own record it was not even asked for
+	}
 	call, answer := o.From+k.x.Slack(), o.To-k.x.Slack()
 	if o.Kind == history.Info {
 		answer = call
@@ -191,16 +194,46 @@ func (k *backing) lastAttempt(b *index.Belief) *index.Op {
 func (k *backing) bound(b *index.Belief, c index.Claim) (time.Duration, *index.Op) {
 	most, by := -index.Forever, (*index.Op)(nil)
 	for _, o := range slices.Backward(k.byNode[b.By.Name]) {
-		call := o.From + k.x.Slack()
 		if by != nil && by.Kind == history.Ok && o.To < by.From { // its lease was replaced
 			break
 		}
 		if !k.toldBy(o, c) || !fits(o, b) {
 			continue
 		}
-		if t := call + o.TTL - k.x.Drift(o.TTL) - k.x.Header.Margin; t > most {
+		if t := k.good(o); t > most {
 			most, by = t, o
 		}
 	}
 	return most, by
+}
+
+// good is until when a node may count on what the operation brought: from the call for
+// its TTL on the fastest clock that is tolerated, less the margin.
+func (k *backing) good(o *index.Op) time.Duration {
+	return o.From + k.x.Slack() + o.TTL - k.x.Drift(o.TTL) - k.x.Header.Margin
+}
+
+// leases are when the node could count on the lease of the term, up to end: from the
+// answer to each acquire and renewal for as long as that is good.
+func (k *backing) leases(b *index.Belief, end time.Duration) []index.Window {
+	var all []index.Window
+	for _, o := range k.byNode[b.By.Name] {
+		from := o.To - k.x.Slack()
+		if o.Kind == history.Info {
+			from = o.From
+		}
+		if w := (index.Window{From: from, To: min(k.good(o), end)}); fits(o, b) && w.From < w.To {
+			all = append(all, w)
+		}
+	}
+	return index.Merge(all)
+}
+
+// tellsRenewals tells whether the record would show renewals: it was read off the wire,
+// and understood, or the store's own, or it has some.
+func (k *backing) tellsRenewals(by *index.Op) bool {
+	if by.Wire {
+		return !k.x.Obscure()
+	}
+	return k.e.Audited() || slices.ContainsFunc(k.e.Ops, func(o *index.Op) bool { return o.Call == history.Renew })
 }

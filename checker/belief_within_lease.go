@@ -2,6 +2,8 @@ package checker
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/checker/internal/finding"
@@ -24,18 +26,21 @@ const (
 // documented to leave (margin_ns). A lease counts from when it was asked for,
 // since nobody knows when in between the store began to count.
 //
+// Who names no deadline believes until it says otherwise, so it has to say so when
+// that lease ends: see outlasted.
+//
 // Each such step is held to the record by itself: it needs no second candidate
 // that is elected just then. Sound for what the record shows. A clock that a fault
-// holds excuses a deadline. Beliefs that name none are judged by their grant
-// alone, and those that were read off the wire not at all, for they follow from
-// their requests.
+// holds excuses a deadline. Beliefs that were read off the wire are not judged, for
+// they follow from their requests.
 //
 // A program that stamps its lines itself may stand still between what it does and
 // the stamp, and its deadlines look later by that. Less than an eighth of a lease
 // is held against it only where a fourth of such deadlines have it, and five at
-// least: see chance.
+// least: see chance. Of a line without a stamp nobody knows how late it came, but it
+// was not written before the answer that it tells of: see overdue.
 func beliefWithinLease(x *facts) Finding {
-	claims, backed := 0, 0
+	claims, open, backed := 0, 0, 0
 	for _, k := range x.backings {
 		late := chance{}
 		backed += k.backed
@@ -48,6 +53,14 @@ func beliefWithinLease(x *facts) Finding {
 					finding.Who(b.By.Name, b.Token), x.In(k.e), finding.Moment(b.From)), b.Begin)
 			}
 			for i, c := range b.Claims {
+				if c.Until == index.Forever {
+					if f, judged := k.outlasted(b, i); f != nil {
+						return *f
+					} else if judged {
+						open++
+					}
+					continue
+				}
 				d, ok := k.judge(b, c)
 				if !ok {
 					continue
@@ -64,6 +77,8 @@ func beliefWithinLease(x *facts) Finding {
 	}
 	switch {
 	case claims > 0:
+	case open > 0:
+		return finding.Passed(fmt.Sprintf("%s without a deadline, and nobody went on after the end of the lease that backed it", finding.Count(open, "belief")))
 	case backed > 0:
 		return finding.Passed(fmt.Sprintf("%s, each of which was granted; nobody said until when it believes", finding.Count(backed, "term")))
 	default:
@@ -79,18 +94,16 @@ type deadline struct {
 	c      index.Claim
 	by     *index.Op     // what the lease was granted or renewed by
 	excess time.Duration // by how much the deadline is too late; not above zero: it is right
+	proven bool          // however late the line came
 }
 
 // judge holds one deadline to the lease that backs it, if that can be done.
 func (k *backing) judge(b *index.Belief, c index.Claim) (d deadline, ok bool) {
-	if c.Until == index.Forever {
-		return d, false
-	}
 	bound, by := k.bound(b, c)
-	if by == nil || k.x.Skewed(b.By.Name, by.From, c.At) {
+	if by == nil || k.x.Skewed(b.By.Name, by.From, c.At) || by.Wire && k.x.Obscure() {
 		return d, false
 	}
-	d = deadline{k, b, c, by, c.Until - bound}
+	d = deadline{k: k, b: b, c: c, by: by, excess: c.Until - bound}
 	tolerance := rounded
 	if k.x.Header.Margin > 0 {
 		tolerance = exactly
@@ -98,13 +111,78 @@ func (k *backing) judge(b *index.Belief, c index.Claim) (d deadline, ok bool) {
 	if by.Wire {
 		tolerance += k.x.Header.ClockError
 	}
-	if c.Arrived { // a line that came late makes the deadline look later
-		tolerance += k.x.Patience()
+	if !c.Arrived {
+		if d.excess <= tolerance {
+			d.excess = 0
+		}
+		return d, true
 	}
-	if d.excess <= tolerance || c.Arrived && k.x.Held(b.By.Name, by.From, c.At) {
+	if k.x.Held(b.By.Name, by.From, c.At) {
+		d.excess = 0
+		return d, true
+	}
+	if least, of := k.overdue(b, c); of != nil && least > tolerance {
+		return deadline{k: k, b: b, c: c, by: of, excess: least, proven: true}, true
+	}
+	if d.excess <= tolerance+k.x.Patience() { // a line that came late makes the deadline look later
 		d.excess = 0
 	}
 	return d, true
+}
+
+// overdue is by how much the deadline of a line without a stamp is too late at the
+// least, and for which request. The line was written after the answer that it tells
+// of, so the deadline counts from there on. That is the last answer, or one that came
+// within Patience before the line was read, or the one before these: what holds a
+// line up for longer is recorded as a stall. The request is nil where a program tells
+// its requests itself: they have no better stamps.
+func (k *backing) overdue(b *index.Belief, c index.Claim) (least time.Duration, of *index.Op) {
+	least = index.Forever
+	since := index.Forever
+	for _, o := range slices.Backward(k.byNode[b.By.Name]) { // by call
+		if !o.Wire {
+			return 0, nil
+		}
+		if since < index.Forever && o.From+o.TTL < since {
+			break // those before it were answered earlier, or after all that they could bring
+		}
+		answer := o.Returned - k.x.Slack()
+		if answer > c.At || !fits(o, b) || since < index.Forever && answer < since {
+			continue
+		}
+		if late := answer + c.Until - c.At - k.good(o); late < least {
+			least, of = late, o
+		}
+		if answer <= c.At-k.x.Patience() {
+			since = answer
+		}
+	}
+	return least, of
+}
+
+// outlasted finds that the node went on believing, without a deadline, for longer
+// than Patience after the end of every lease that it knew of. A process that is held
+// up can give no notice, and has Patience when it goes on. Whether there was anything
+// to judge is told as well: the record has to show renewals, if there are any.
+func (k *backing) outlasted(b *index.Belief, i int) (f *Finding, judged bool) {
+	c := b.Claims[i]
+	_, by := k.bound(b, c)
+	if by == nil || !k.tellsRenewals(by) {
+		return nil, false
+	}
+	at, end := c.At, min(b.Stands(i), k.x.Curtain)
+	for _, w := range append(k.leases(b, end), index.Window{From: end, To: end}) {
+		if k.x.Unheld(b.By.Name, at, w.From) > k.x.Patience() {
+			good, by := k.bound(b, index.Claim{At: at, Seq: math.MaxInt64})
+			if !k.x.Skewed(b.By.Name, by.From, w.From) {
+				f := finding.Failed(fmt.Sprintf("%s believed%s until further notice that it leads, and gave none by %s, although its lease was good until %s only: it had asked for it at %s",
+					finding.Who(b.By.Name, b.Token), k.x.In(k.e), finding.Moment(w.From), finding.Moment(good), finding.Moment(by.From+k.x.Slack())), by.Invoked, c.Seq)
+				return &f, true
+			}
+		}
+		at = max(at, w.To)
+	}
+	return nil, true
 }
 
 func (d deadline) finding() *Finding {
@@ -138,7 +216,7 @@ func (l *chance) add(d deadline, extended bool, x *facts) *Finding {
 	switch {
 	case d.excess <= 0:
 		return nil
-	case !x.Header.Stranger || d.excess > x.Patience():
+	case d.proven || !x.Header.Stranger || d.excess > x.Patience():
 		return d.finding()
 	}
 	kind.late++

@@ -259,7 +259,8 @@ func fewWrites(t *rapid.T) *index.Election {
 		o := &index.Op{
 			From: from, To: from + time.Duration(rapid.IntRange(0, 4).Draw(t, "length")),
 			Node: "n1", Completed: int64(i + 1), Token: uint64(rapid.IntRange(1, 4).Draw(t, "token")),
-			Kind: rapid.SampledFrom([]history.Kind{history.Ok, history.Ok, history.Fail, history.Info}).Draw(t, "kind"),
+			Kind:     rapid.SampledFrom([]history.Kind{history.Ok, history.Ok, history.Fail, history.Info}).Draw(t, "kind"),
+			ByWriter: rapid.Bool().Draw(t, "by the writer"),
 		}
 		o.Value = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "value")
 		if rapid.Bool().Draw(t, "read") {
@@ -285,10 +286,16 @@ func TestFencedWritesAgainstEveryPair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := fewWrites(t)
 		var stale, refusal, read bool
+		decided := func(o *index.Op) time.Duration {
+			if o.ByWriter {
+				return o.From
+			}
+			return o.To
+		}
 		for _, o := range e.Writes {
 			most := uint64(0)
 			for _, p := range e.Writes {
-				if p.Kind == history.Ok && o.Kind == history.Ok && p.To < o.From && p.Token > o.Token {
+				if p.Kind == history.Ok && o.Kind == history.Ok && p.To < decided(o) && p.Token > o.Token {
 					stale = true
 				}
 				if p.Kind != history.Fail && p.From <= o.To {
@@ -307,7 +314,7 @@ func TestFencedWritesAgainstEveryPair(t *testing.T) {
 			for _, w := range e.Writes {
 				can := w.Kind != history.Fail && w.Value == o.Value && w.Token == o.Got && w.From <= o.To
 				for _, later := range e.Writes {
-					if later.Kind == history.Ok && later.To < o.From && (w.To < later.From || w.Token < later.Token) {
+					if later.Kind == history.Ok && later.To < decided(o) && (w.To < decided(later) || w.Token < later.Token) {
 						can = false
 					}
 				}

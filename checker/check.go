@@ -54,8 +54,27 @@ func Check(h *history.History, o Options) *Result {
 	}
 	f := gather(x, o)
 	f.report(v)
-	v.sort(&h.Header, func(r *Row) Finding { return r.check(f) })
+	v.sort(&h.Header, func(r *Row) Finding {
+		if r.timed && x.Header.Lease <= 0 {
+			return finding.Undecided(timelessWhy)
+		}
+		found := r.check(f)
+		if found.Verdict == Fail && r.progress() && f.guessed() {
+			return finding.Undecided("who leads was inferred from requests most of which are not understood: renewals may be among these")
+		}
+		return found
+	})
 	return v
+}
+
+// progress tells whether the promise is broken by that nobody is seen to lead.
+func (r *Row) progress() bool {
+	switch r.Name {
+	case LeaderReturns, FailoverBound, Stable:
+		return true
+	default:
+		return false
+	}
 }
 
 // nearLease is the share of a lease from which on an error of the clocks leaves

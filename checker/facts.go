@@ -55,6 +55,14 @@ func (f *facts) report(v *Result) {
 	v.Availability = share(leaderless, whole)
 }
 
+// guessed tells whether nothing is known of who leads but what was inferred from
+// requests that mostly are not understood.
+func (f *facts) guessed() bool {
+	return f.Obscure() && !slices.ContainsFunc(f.Elections, func(e *index.Election) bool {
+		return slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return !b.Inferred })
+	})
+}
+
 // share is the part of the whole in which somebody led.
 func share(leaderless, whole time.Duration) float64 {
 	if whole == 0 {

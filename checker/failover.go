@@ -252,7 +252,9 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 				written, ttl = at, o.TTL
 			}
 		case history.Release:
-			released = min(released, o.From)
+			if o.Token != 0 || o.To > b.From { // without a token, that of an earlier lease looks alike
+				released = min(released, o.From)
+			}
 		}
 	})
 	if written == -index.Forever { // only the beliefs are known
@@ -283,30 +285,49 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 // granted was answered.
 func unblocked(x *index.Index, old string, t, replied time.Duration) time.Duration {
 	for range x.Faults {
-		blocked := t
-		open := false
+		blocked := index.Forever
 		for _, node := range x.Header.Nodes {
 			if node == old {
 				continue
 			}
 			until := t
 			for _, f := range x.Faults {
-				if (f.Hits(node) || f.Hits(history.StoreTarget)) && f.Shorten == 0 && f.On <= t && t < f.Off && f.Off != index.Forever {
-					until = max(until, f.Off)
+				if f.On <= t && t < f.Off && f.Off != index.Forever {
+					until = max(until, barred(x, f, node, old, t))
 				}
 			}
-			if until == t {
-				open = true
-				break
-			}
-			if blocked == t || until < blocked {
-				blocked = until
-			}
+			blocked = min(blocked, until)
 		}
-		if open || blocked == t || blocked > replied {
+		if blocked == t || blocked > replied {
 			return t
 		}
 		t = blocked
 	}
 	return t
+}
+
+// barred is until when the fault, which is on at t, keeps the node from the store; t if
+// it does not. A fault says of itself whether it cuts or holds its targets, and the
+// record shows when a process was not there. What a fault of the store does that says
+// neither is not known: it ends with the first answer to somebody else than the old
+// leader.
+func barred(x *index.Index, f *index.Fault, node, old string, t time.Duration) time.Duration {
+	store := f.Hits(history.StoreTarget)
+	switch {
+	case f.Shorten != 0 || !store && !f.Hits(node):
+		return t
+	case f.Does.Cuts, f.Does.Holds, f.Uninvited():
+		return f.Off
+	case f.Does.Skews:
+		return t
+	case !store:
+		return min(x.Down(node, t), f.Off)
+	}
+	until := f.Off
+	for _, o := range x.Calls {
+		if o.Call.OnLease() && o.Kind != history.Info && !o.Unheld() && o.Node != old && o.From >= f.On && o.To <= f.Off {
+			until = min(until, max(t, o.From))
+		}
+	}
+	return until
 }

@@ -51,6 +51,16 @@ var failoverStories = []struct {
 		s.fault("partition", 2000*ms, 5000*ms, nil, "n2", "n3")
 		s.acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
 	}, "crash", 1000, 4000, 10, 2, 3, 15},
+	{"a crash while the others' clocks run wrong", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.fault("clock-rate", 2000*ms, 5000*ms, nil, "n2", "n3")
+		s.acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 1600, 2410, 2, 3, 2415},
+	{"a crash while something is wrong with the store, which answers", func(s *story) {
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+		s.fault("store-crash", 2000*ms, 5000*ms, nil, "store").refused("n3", "c", 2100*ms, 2101*ms, "n1", 1)
+		s.acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5013*ms, 2, 7000*ms).write("n2", 5014*ms, 5015*ms, history.Ok, 2, "y", 0)
+	}, "crash", 1000, 1600, 2410, 2, 3, 2415},
 	{"an answer that comes when the others are not cut off any more, to a request before that", func(s *story) {
 		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
 		s.fault("replies-lost", 2000*ms, 5000*ms, nil, "n2", "n3")
@@ -121,6 +131,20 @@ func TestFailoverOfSilentLeader(t *testing.T) {
 	s.add(history.Event{Kind: history.Elected, Node: "n2", At: 7010 * ms})
 	all := Check(s.build(), Options{}).Failovers
 	if len(all) != 1 || all[0].Wait != 2000*ms || all[0].Excess != 10*ms {
+		t.Errorf("%+v", all)
+	}
+}
+
+// What a leader without tokens gave back before its term says nothing about the
+// term's lease.
+func TestFailoverAfterEarlierRelease(t *testing.T) {
+	s := newStory()
+	s.acquire("n1", "z", 0, 1*ms, 0).release("n1", 2*ms, 3*ms, history.Ok, 0)
+	s.acquire("n1", "a", 100*ms, 101*ms, 0).elected("n1", 101*ms, 0, 2000*ms)
+	s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms)
+	s.acquire("n2", "b", 2110*ms, 2111*ms, 0).elected("n2", 2111*ms, 0, 4000*ms)
+	all := Check(s.build(), Options{}).Failovers
+	if len(all) != 1 || all[0].Wait != 1100*ms || all[0].Excess != 11*ms {
 		t.Errorf("%+v", all)
 	}
 }

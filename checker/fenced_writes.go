@@ -14,9 +14,10 @@ import (
 
 // fencedWrites decides whether the protected resource kept its own
 // promise: it never accepts a token smaller than one it accepted before, it
-// refuses only what it must, and a read sees the last accepted write. "Before"
-// is real-time order: the return of one precedes the call of the other;
-// operations that overlap may have had any order.
+// refuses only what it must, and a read sees the last accepted write. The resource
+// records what it decides, so "before" is the order of the decisions, however long
+// one of them was on its way. Where callers record them, the return of one precedes
+// the call of the other; those that overlap may have had any order.
 //
 // Sound. It compares pairs and is complete for the order of tokens; reads are
 // compared with writes, not with each other.
@@ -75,20 +76,27 @@ func before(ops []*index.Op, t time.Duration) int {
 func tokenOf(o *index.Op) uint64 { return o.Token }
 
 // staleWrite finds an accepted write with a smaller token than one accepted
-// before it arrived.
+// before it was decided.
 func staleWrite(_ *index.Election, accepted []*index.Op) *Finding {
 	highest := prefixMax(accepted, tokenOf)
 	for _, o := range accepted {
-		i := before(accepted, o.From)
-		if o.Token == 0 || i == 0 || highest[i-1].Token <= o.Token {
-			continue
+		if h := outrun(accepted, highest, o); h != nil {
+			f := finding.Failed(fmt.Sprintf("the resource accepted a write of %s at %s after one of %s at %s",
+				finding.Who(o.Node, o.Token), finding.Moment(o.To), finding.Who(h.Node, h.Token), finding.Moment(h.To)), h.Seq(), o.Seq())
+			return &f
 		}
-		h := highest[i-1]
-		f := finding.Failed(fmt.Sprintf("the resource accepted a write of %s at %s after one of %s at %s",
-			finding.Who(o.Node, o.Token), finding.Moment(o.To), finding.Who(h.Node, h.Token), finding.Moment(h.To)), h.Seq(), o.Seq())
-		return &f
 	}
 	return nil
+}
+
+// outrun is the accepted write of the largest token that was decided before this one,
+// if that token is larger. highest is of accepted.
+func outrun(accepted, highest []*index.Op, o *index.Op) *index.Op {
+	i := before(accepted, o.Decided())
+	if o.Token == 0 || i == 0 || highest[i-1].Token <= o.Token {
+		return nil
+	}
+	return highest[i-1]
 }
 
 // wrongRefusal finds a refused write that no larger token justifies.
@@ -137,7 +145,7 @@ func waited(e *index.Election, o *index.Op) bool {
 }
 
 // staleRead finds a read that did not see the last accepted write: one that was
-// over before another one began that was over before the read, or that has a smaller
+// decided before another one that was decided before the read, or that has a smaller
 // token than one of those. Accepted writes come in the order of their tokens.
 func staleRead(e *index.Election, accepted []*index.Op) *Finding {
 	byValue := make(map[string][]*index.Op, len(e.Reads)) // writes of what was read
@@ -149,13 +157,13 @@ func staleRead(e *index.Election, accepted []*index.Op) *Finding {
 			byValue[o.Value] = append(seen, o)
 		}
 	}
-	latest, highest := prefixMax(accepted, func(o *index.Op) time.Duration { return o.From }), prefixMax(accepted, tokenOf)
+	latest, highest := prefixMax(accepted, (*index.Op).Decided), prefixMax(accepted, tokenOf)
 	for _, o := range e.Reads {
 		if o.Kind != history.Ok {
 			continue
 		}
-		var last, top *index.Op // of the writes over before the read, the one that began last, and that of the largest token
-		if i := before(accepted, o.From); i > 0 {
+		var last, top *index.Op // of the writes decided before the read, the last one, and that of the largest token
+		if i := before(accepted, o.Decided()); i > 0 {
 			last, top = latest[i-1], highest[i-1]
 		}
 		source := sourceOf(o, byValue[o.Value], top)
@@ -164,7 +172,7 @@ func staleRead(e *index.Election, accepted []*index.Op) *Finding {
 		case source == nil && (o.Value != "" || o.Got != 0):
 			f := finding.Failed(fmt.Sprintf("%s read %q (token %d) at %s, which nobody had written", o.Node, o.Value, o.Got, finding.Moment(o.To)), o.Seq())
 			return &f
-		case source == nil, last != nil && source.To < last.From:
+		case source == nil, last != nil && source.To < last.Decided():
 			f := finding.Failed(fmt.Sprintf("%s read %q at %s after %s had written %q at %s",
 				o.Node, o.Value, finding.Moment(o.To), finding.Who(last.Node, last.Token), last.Value, finding.Moment(last.To)), last.Seq(), o.Seq())
 			return &f

@@ -49,6 +49,16 @@ var handmadeTold = []handmade{
 			asked("n1", "a", 3000*ms, 3300*ms).elected("n1", 3300*ms, 2, 5000*ms).
 			acquire("n3", "c", 6000*ms, 6002*ms, 3).elected("n3", 6002*ms, 3, 8000*ms)
 	}, []Promise{BeliefWithinLease, TokensIncrease}, nil},
+	{"a lease that was passed on, counted from when that was heard, and renewed at once", func(s *story) {
+		s.acquire("n2", "x", 0, ms, 1).refused("n1", "a", 2*ms, 3*ms, "n2", 1).last(func(e *history.Event) { e.Stands = true }).release("n2", 250*ms, 299*ms, history.Ok, 1).
+			standing("n1", "a", 2*ms, 300*ms, 2).elected("n1", 300*ms, 2, 2299*ms).renew("n1", 300*ms, 301*ms, history.Ok, 2)
+	}, belief, nil},
+	{"a belief that goes on when its lease was given back", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).release("n1", 600*ms, 602*ms, history.Ok, 1).note(3000 * ms)
+	}, []Promise{LossHeeded}, nil},
+	{"a belief that ends just after its lease was given back", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).release("n1", 600*ms, 602*ms, history.Ok, 1).deposed("n1", 610*ms, 1, history.Resigned).note(3000 * ms)
+	}, nil, []Promise{LossHeeded}},
 	{"a deadline that lies before it is told", func(s *story) {
 		s.acquire("n1", "a", 0, 2300*ms, 1).elected("n1", 2300*ms, 1, 2000*ms).acquire("n2", "b", 4400*ms, 4401*ms, 2).elected("n2", 4401*ms, 2, 6000*ms)
 	}, nil, []Promise{AtMostOneLeader, BeliefWithinLease}},

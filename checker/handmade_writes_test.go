@@ -130,6 +130,15 @@ var handmadeWrites = []handmade{
 	{"falling at the resource", func(s *story) {
 		s.elected("n1", 0, 1, 9000*ms).elected("n1", 1000*ms, 2, 9000*ms).write("n1", 1100*ms, 1101*ms, history.Ok, 2, "x", 0).write("n1", 1110*ms, 1111*ms, history.Ok, 1, "y", 0)
 	}, fence, nil},
+	{"held on its way, and accepted after one with a larger token", func(s *story) {
+		s.elected("n1", 0, 1, 2000*ms).elected("n2", 2100*ms, 2, 4000*ms)
+		s.write("n1", 1900*ms, 2300*ms, history.Ok, 1, "x", 0).write("n2", 2150*ms, 2151*ms, history.Ok, 2, "y", 0)
+	}, fence, nil},
+	{"held on its way, and recorded by who wrote", func(s *story) {
+		s.elected("n1", 0, 1, 2000*ms).elected("n2", 2100*ms, 2, 4000*ms)
+		s.op("n1", history.Write, 1900*ms, 2300*ms, history.Ok, history.Event{Token: 1, Value: "x", Evidence: history.FromWriter}, history.Event{})
+		s.write("n2", 2150*ms, 2151*ms, history.Ok, 2, "y", 0)
+	}, nil, fence},
 	{"refused because of the resource's own trouble", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms)
 		s.op("n1", history.Write, 100*ms, 101*ms, history.Fail, history.Event{Token: 1, Value: "x"}, history.Event{Error: "disk full"})

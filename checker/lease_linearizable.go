@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func leaseLinearizable(x *facts) Finding { return x.lease }
 // judgeLease asks the judges of leases.
 func (f *facts) judgeLease(limit time.Duration) {
 	if o := timeless(f.Index); o != nil {
-		f.lease = finding.Undecided("the history does not say how long a lease lasts (no ttl_ns, no lease_ns)", o.Invoked)
+		f.lease = finding.Undecided(timelessWhy, o.Invoked)
 		f.judges = LeaseChecks{f.lease, f.lease, f.lease}
 		return
 	}
@@ -39,6 +40,9 @@ func (f *facts) judgeLease(limit time.Duration) {
 	})
 	f.lease = f.understood(f.lease)
 }
+
+// timelessWhy is why nothing is told about leases that last nobody knows how long.
+const timelessWhy = "the history does not say how long a lease lasts (no ttl_ns, no lease_ns)"
 
 // timeless is an operation that writes a lease for nobody knows how long.
 func timeless(x *index.Index) *index.Op {
@@ -58,17 +62,20 @@ func (x *facts) understood(f Finding) Finding {
 	if len(x.Wire) == 0 {
 		return f
 	}
-	var all, known int64
+	known, all := x.Understood()
+	lock := ""
 	for _, w := range x.Wire {
-		all += w.Operations
-		known += w.Understood
+		lock = cmp.Or(lock, w.Lock)
 	}
 	share := fmt.Sprintf("understood %s of %s requests on the lock that were read off the wire", finding.Thousands(known), finding.Thousands(all))
 	switch {
 	case f.Verdict == Fail:
-	case all == 0 || known == 0:
-		return finding.Undecided("no request on a lock was read off the wire and understood: name the lock's key with --lock-key")
-	case 2*known <= all:
+	case known == 0 && lock != "":
+		return finding.Undecided(fmt.Sprintf("of %s requests on the lock %q that were read off the wire none was understood: have the program tell its requests, "+
+			"or if another key is the lock name it with --lock-key", finding.Thousands(all), lock))
+	case known == 0:
+		return finding.Undecided("no lock was found on the wire: name its key with --lock-key")
+	case x.Obscure():
 		return finding.Undecided(share)
 	}
 	f.Reason += "; " + share

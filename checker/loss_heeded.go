@@ -10,8 +10,8 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// lossHeeded decides whether whoever is told by the store that its lease is over
-// believes no longer. AtMostOneLeader does not see that where the store itself
+// lossHeeded decides whether whoever is told by the store that its lease is over, or
+// has given it back, believes no longer. AtMostOneLeader does not see that where the store itself
 // gave the lease away, and WriteWithinTerm only once the belief is over.
 //
 // Sound. A process that was held up could not act, and what is shorter than a
@@ -19,7 +19,7 @@ import (
 // may have been granted another lease meanwhile. Where a renewal came back with an
 // unknown outcome, the store's record tells that it was refused; see unread.
 func lossHeeded(x *facts) Finding {
-	terms, refusals := 0, 0
+	terms, refusals, releases := 0, 0, 0
 	for _, e := range x.Elections {
 		for _, b := range e.Beliefs {
 			if !b.Inferred {
@@ -27,11 +27,15 @@ func lossHeeded(x *facts) Finding {
 			}
 		}
 		for _, o := range e.Ops {
-			if o.Call != history.Renew || !(o.Kind == history.Fail && !o.Unheld() || unread(x, o)) {
+			switch {
+			case o.Call == history.Renew && (o.Kind == history.Fail && !o.Unheld() || unread(x, o)):
+				refusals++
+			case o.Call == history.Release && o.Kind == history.Ok:
+				releases++
+			default:
 				continue
 			}
-			refusals++
-			if f := beliefAfterRefusal(x, e, o); f != nil {
+			if f := beliefAfter(x, e, o); f != nil {
 				return *f
 			}
 		}
@@ -39,7 +43,7 @@ func lossHeeded(x *facts) Finding {
 	if terms == 0 {
 		return finding.Nothing("nobody said when it believes to lead")
 	}
-	return finding.Passed(fmt.Sprintf("%s of a renewal, and nobody believed on after one", finding.Count(refusals, "refusal")))
+	return finding.Passed(fmt.Sprintf("%s of a renewal and %s, and nobody believed on after one", finding.Count(refusals, "refusal"), finding.Count(releases, "release")))
 }
 
 // unread tells whether the store recorded that it refused the renewal, and the node
@@ -66,9 +70,9 @@ func unanswered(text string) bool { return cutOff.MatchString(text) }
 
 var cutOff = regexp.MustCompile(`(?i)time-?out|timed out|deadline|cancel|connection|broken pipe|\beof\b`)
 
-// beliefAfterRefusal finds a belief that lasts although the store has refused
-// to renew its lease.
-func beliefAfterRefusal(x *facts, e *index.Election, o *index.Op) *Finding {
+// beliefAfter finds a belief that lasts although the store has refused to renew its
+// lease, or has taken it back.
+func beliefAfter(x *facts, e *index.Election, o *index.Op) *Finding {
 	late := o.Returned + x.Patience()
 	for _, b := range e.Beliefs {
 		if b.By != o.By || b.Inferred || b.From > o.From || b.Token != o.Token && b.Token != 0 && o.Token != 0 {
@@ -79,7 +83,11 @@ func beliefAfterRefusal(x *facts, e *index.Election, o *index.Op) *Finding {
 			if s.To <= late || s.From > o.Returned && !again || x.Held(o.Node, o.Returned, late) || (o.Token == 0 || b.Token == 0) && (regained(x, e, o) || ofAnother(e, o)) {
 				continue
 			}
-			f := finding.Failed(fmt.Sprintf("the store told %s at %s that its lease is over, and it believed%s for another %s",
+			what := "the store told %s at %s that its lease is over, and it believed%s for another %s"
+			if o.Call == history.Release {
+				what = "%s had given its lease back at %s, and believed%s for another %s"
+			}
+			f := finding.Failed(fmt.Sprintf(what,
 				finding.Who(o.Node, o.Token), finding.Moment(o.Returned), x.In(e), finding.Span(min(s.To, max(x.End, late))-o.Returned)), o.Seq(), b.End)
 			return &f
 		}

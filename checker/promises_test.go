@@ -52,6 +52,10 @@ var promiseStories = []struct {
 	{"healed under a fault", WellFormed, func(s *story) {
 		s.add(history.Event{Kind: history.Fault, ID: "f", Fault: "pause", Phase: history.On}).healed(ms)
 	}, Fail, []int64{2}},
+	{"healed twice", WellFormed, func(s *story) { s.healed(ms).healed(2 * ms) }, Fail, []int64{2}},
+	{"granted before it was asked for", WellFormed, func(s *story) { s.standing("n1", "a", 20*ms, 10*ms, 1) }, Fail, []int64{1}},
+	{"granted after it was refused for good", WellFormed, func(s *story) { s.tried("n1", false) }, Fail, []int64{3}},
+	{"granted after it was refused and stood", WellFormed, func(s *story) { s.tried("n1", true) }, Pass, nil},
 	{"healed while the machine stalled", WellFormed, func(s *story) {
 		s.fault(history.StallFault, 0, 5*ms, nil, "n1").healed(2*ms).acquire("n1", "a", 6*ms, 7*ms, 1)
 	}, Pass, nil},
@@ -88,6 +92,33 @@ var promiseStories = []struct {
 	{"an operation that ended with its process", WellFormed, func(s *story) {
 		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
 		s.exit("n1", ms).observe("n1", 9000*ms, 9001*ms, "", 0)
+	}, Pass, nil},
+	{"an operation that vanished long before its process ended", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.observe("n1", 9000*ms, 9001*ms, "", 0).exit("n1", 9002*ms)
+	}, Unknown, []int64{1}},
+	{"an operation that vanished long before the end of the run", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.observe("n1", 9000*ms, 9001*ms, "", 0)
+		s.add(history.Event{Kind: history.Exit, Node: "n1", At: 9002 * ms, Why: history.EndOfRun})
+	}, Unknown, []int64{1}},
+	{"an operation that vanished in the second life of its process", WellFormed, func(s *story) {
+		s.exit("n1", ms).add(history.Event{Kind: history.Start, Node: "n1", At: 2 * ms})
+		s.op("n1", history.Observe, 3*ms, 0, "", history.Event{}, history.Event{})
+		s.exit("n1", 4*ms).observe("n1", 9000*ms, 9001*ms, "", 0).exit("n1", 9002*ms)
+	}, Pass, nil},
+	{"an operation that the end of the run cut off", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 8900*ms, 0, "", history.Event{}, history.Event{})
+		s.observe("n1", 9000*ms, 9001*ms, "", 0)
+		s.add(history.Event{Kind: history.Exit, Node: "n1", At: 9002 * ms, Why: history.EndOfRun})
+	}, Pass, nil},
+	{"an operation that vanished long before a fault", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.fault("pause", 9000*ms, 9001*ms, nil, "n1").observe("n1", 9100*ms, 9101*ms, "", 0)
+	}, Unknown, []int64{1}},
+	{"an operation that a fault met on its way", WellFormed, func(s *story) {
+		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
+		s.fault("pause", 100*ms, 9001*ms, nil, "n1").observe("n1", 9100*ms, 9101*ms, "", 0)
 	}, Pass, nil},
 
 	{"one after the other", AtMostOneLeader, func(s *story) {
@@ -298,6 +329,50 @@ var promiseStories = []struct {
 			acquire("n2", "b", 4102*ms, 4103*ms, 2).elected("n2", 4103*ms, 2, 6079*ms)
 	}, Fail, nil},
 	{"no failover", FailoverBound, func(s *story) { s.elected("n1", 0, 1, 10000*ms) }, Unknown, nil},
+}
+
+// tried is an attempt that is refused, and granted later.
+func (s *story) tried(node string, stands bool) *story {
+	s.refused(node, "a", 0, 2*ms, "n2", 0).last(func(e *history.Event) { e.Stands = stands })
+	s.events[0].Try = 5
+	s.standing(node, "a", 0, 10*ms, 1)
+	s.events[2].Try = 5
+	return s
+}
+
+// What the header lacks is taken from the requests and events, or nothing is told: nobody
+// is accused for it.
+func TestHeaderThatLacksThings(t *testing.T) {
+	for name, lacks := range map[string]func(h *history.History){
+		"lease and nodes": func(h *history.History) { h.Header.Lease, h.Header.Nodes = 0, nil },
+		"lease, with no TTL either": func(h *history.History) {
+			h.Header.Lease = 0
+			for i := range h.Events {
+				h.Events[i].TTL = 0
+			}
+		},
+	} {
+		s := newStory()
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1900*ms).write("n1", 20*ms, 21*ms, history.Ok, 1, "x", 0)
+		s.fault("crash", 1000*ms, 9000*ms, nil, "n1").exit("n1", 1001*ms).fault("partition", 1900*ms, 6000*ms, nil, "n2", "n3")
+		s.add(history.Event{Kind: history.Start, Node: "n2", At: 0}).add(history.Event{Kind: history.Start, Node: "n3", At: 0})
+		s.acquire("n2", "b", 6010*ms, 6012*ms, 2).elected("n2", 6013*ms, 2, 7900*ms).write("n2", 6014*ms, 6015*ms, history.Ok, 2, "y", 0)
+		h := s.build()
+		whole := Check(h, Options{})
+		lacks(h)
+		v := Check(h, Options{})
+		if slices.ContainsFunc(whole.Asked, func(f Finding) bool { return f.Verdict == Fail }) {
+			t.Fatalf("with all of it: %+v", whole.Asked)
+		}
+		for i, f := range v.Asked {
+			if f.Verdict == Fail || name == "lease and nodes" && f.Verdict != whole.Asked[i].Verdict {
+				t.Errorf("without %s: %s is %v (%s), was %v", name, f.Promise, f.Verdict, f.Reason, whole.Asked[i].Verdict)
+			}
+			if timed := f.Promise == BeliefWithinLease || f.Promise == FailoverBound; timed && name != "lease and nodes" && f.Verdict != Unknown {
+				t.Errorf("without %s: %s is %v", name, f.Promise, f.Verdict)
+			}
+		}
+	}
 }
 
 // Every promise is kept, broken and undecided where it must be, with a

@@ -13,12 +13,14 @@ import (
 // stale if it was accepted although its writer was in no term, by its own account
 // (see writeWithinTerm), or although somebody else led by then: another node
 // certainly held the lease during the whole of an unfenced write, or a larger
-// token than that of a fenced one had been given to another node before.
+// token than that of a fenced one had been given to another node before, or accepted.
 func (x *facts) countWrites() WriteCounts {
 	var n WriteCounts
 	for _, e := range x.Elections {
 		mine := slices.DeleteFunc(slices.Clone(x.held), func(h Holding) bool { return h.Election != e.Name })
 		given, terms := newGiven(tokenTerms(e)), newOwn(e)
+		all := accepted(e)
+		highest := prefixMax(all, tokenOf)
 		for _, o := range e.Writes {
 			switch {
 			case o.Restated:
@@ -26,7 +28,7 @@ func (x *facts) countWrites() WriteCounts {
 				n.Refused++
 			case o.Kind == history.Ok:
 				n.Accepted++
-				surpassed := o.Token == 0 && heldByOther(e, o, mine) || o.Token != 0 && given.surpassed(o)
+				surpassed := o.Token == 0 && heldByOther(e, o, mine) || o.Token != 0 && (given.surpassed(o) || outrun(all, highest, o) != nil)
 				if surpassed || len(e.Beliefs) > 0 && terms.judge(x, o) != nil {
 					n.StaleAccepted++
 				}

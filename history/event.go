@@ -101,6 +101,10 @@ const OverloadFault = "overload"
 // was read on its way to the store, and its times are those of the reader.
 const FromWire = "wire"
 
+// FromWriter is the Evidence of a write or a read that its caller recorded, and not
+// the resource: the resource decided at some time between invocation and completion.
+const FromWriter = "writer"
+
 // EndOfRunNote is the text of the note with which a run ends: from there on the
 // harness stops the candidates, and nobody owes anything.
 const EndOfRunNote = "end of run"

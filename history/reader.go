@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// maxLine bounds one line of a history; a longer one is no history of ours.
+// maxLine is how many bytes one line of a history has at the most, without its
+// end; a longer one is no history of ours.
 const maxLine = 4 << 20
 
 // mendTimes is what to do about a time or duration that no history can hold.
@@ -100,18 +101,20 @@ func (r *Reader) next() ([]byte, error) {
 	var long []byte
 	for {
 		part, err := r.lines.ReadSlice('\n')
+		line := part
+		if long != nil || errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long, part...)
+			line = long
+		}
+		whole := len(line)
+		line = bytes.TrimRight(line, "\r\n")
 		switch {
-		case err == nil && long == nil:
-			r.line++
-			return bytes.TrimRight(part, "\r\n"), nil
+		case len(line) > maxLine || whole > maxLine+len("\r\n"):
+			return nil, &FormatError{r.line + 1, "line longer than 4 MiB", "this is no history"}
 		case err == nil:
 			r.line++
-			return bytes.TrimRight(append(long, part...), "\r\n"), nil
+			return line, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-			long = append(long, part...)
-			if len(long) > maxLine {
-				return nil, &FormatError{r.line + 1, "line longer than 4 MiB", "this is no history"}
-			}
 		case errors.Is(err, io.EOF) && len(long)+len(part) == 0:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF):

@@ -184,6 +184,9 @@ func TestReaderErrors(t *testing.T) {
 		{"shortens by more than there is", header + `{"seq":1,"at":5,"kind":"fault","shorten_ns":9223372036854775807}` + "\n", 2, "shorten_ns is 9223372036854775807"},
 		{"lengthens for ever", header + `{"seq":1,"at":5,"kind":"fault","shorten_ns":-9223372036854775808}` + "\n", 2, "shorten_ns is -9223372036854775808"},
 		{"over-long line", header + note(1, 0) + strings.Repeat("x", 5<<20) + "\n", 3, "line longer than 4 MiB"},
+		{"line that is longer by one byte", header + filled(4<<20+1) + "\n", 2, "line longer than 4 MiB"},
+		{"line that is longer by one byte, as Windows ends it", header + filled(4<<20+1) + "\r\n", 2, "line longer than 4 MiB"},
+		{"line of too many ends", header + strings.Repeat("\r", 4<<20+2) + "\n", 2, "line longer than 4 MiB"},
 		{"over-long line without an end", header + strings.Repeat("x", 5<<20), 2, "line longer than 4 MiB"},
 	} {
 		h, err := history.Load(strings.NewReader(test.file))
@@ -199,6 +202,12 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
+// filled is the line of an event that has so many bytes.
+func filled(bytes int) string {
+	const before, after = `{"seq":1,"at":3,"kind":"note","text":"a","x":"`, `"}`
+	return before + strings.Repeat("x", bytes-len(before)-len(after)) + after
+}
+
 // Lines may end as Windows ends them, carry fields that are not known, and be
 // longer than any buffer; the reader may get them byte by byte.
 func TestReaderAccepts(t *testing.T) {
@@ -207,6 +216,8 @@ func TestReaderAccepts(t *testing.T) {
 		"CRLF":           strings.ReplaceAll(header+`{"seq":1,"at":3,"kind":"note","text":"a"}`+"\n", "\n", "\r\n"),
 		"unknown fields": strings.Replace(header, "{", `{"moon":{"phase":[1]},`, 1) + `{"mood":null,"seq":1,"at":3,"kind":"note","text":"a","x":{"kind":"z"}}` + "\n",
 		"long line":      header + `{"seq":1,"at":3,"kind":"note","text":"a","x":"` + long + `"}` + "\n",
+		"longest line":   header + filled(4<<20) + "\n",
+		"longest, CRLF":  header + filled(4<<20) + "\r\n",
 	} {
 		for _, input := range []io.Reader{strings.NewReader(file), iotest.HalfReader(strings.NewReader(file)), iotest.DataErrReader(strings.NewReader(file))} {
 			h, err := history.Load(input)

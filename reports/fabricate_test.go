@@ -165,7 +165,7 @@ func (s *story) done(end time.Duration) (*history.History, *checker.Result) {
 		f.Evidence = []int64{number[fmt.Sprint("grant", i+2)], number[fmt.Sprint("write", i+2)]}
 	}
 	finding := func(v checker.Verdict, reason string) checker.Finding {
-		return checker.Finding{Promise: checker.LeaseLinearizable, Verdict: v, Reason: reason}
+		return checker.Finding{Verdict: v, Reason: reason} // as the judges do
 	}
 	r.Lease = checker.LeaseChecks{
 		Intervals:  finding(checker.Pass, "no grant lies inside another's certain holding"),

@@ -35,6 +35,15 @@ func TestReportHasTheFieldsOfTheContract(t *testing.T) {
 	has(t, "ops", got["ops"].(map[string]any), "ok", "fail", "info")
 }
 
+// The judges of LeaseLinearizable stand in the report of every history that was checked.
+func TestReportHasTheJudges(t *testing.T) {
+	h, _ := goodRun()
+	rep := New(h, checker.Check(h, checker.Options{}))
+	if rep.Lease == nil || rep.Lease.Intervals.Reason == "" || rep.Lease.StoreOrder.Reason == "" || rep.Lease.Porcupine.Promise != checker.LeaseLinearizable {
+		t.Errorf("the judges: %+v", rep.Lease)
+	}
+}
+
 func has(t *testing.T, where string, object map[string]any, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -107,23 +107,24 @@ func TestResign(t *testing.T) {
 // weaknesses are what the electors' algorithms let happen: in which scenario it
 // is seen, and the promises that break then. Everybody believes in a flag that
 // has no deadline, so whoever stands still for longer than its lease believes
-// on while somebody else leads.
+// on while somebody else leads. A pause excuses a belief that outlasts its
+// lease; a call that nobody answers does not.
 var weaknesses = []struct {
 	subject, scenario string
 	promises          []string
 	why               string
 }{
 	{"titan", "pause-leader", []string{"AtMostOneLeader"}, "is_leader has no deadline"},
-	{"titan", "partition-leader", []string{"AtMostOneLeader"}, "a call that nobody answers leaves is_leader as it is"},
+	{"titan", "partition-leader", []string{"AtMostOneLeader", "BeliefWithinLease"}, "a call that nobody answers leaves is_leader as it is"},
 	{"pod", "pause-leader", []string{"LeaseLinearizable", "AtMostOneLeader"}, "SET XX takes the lease of the next leader, who takes it back, and so on"},
 	{"pod", "resign-leader", []string{"FailoverBound"}, "nothing releases the lease"},
 	{"pod-lua", "pause-leader", []string{"AtMostOneLeader"}, "the flag has no deadline"},
-	{"pod-lua", "latency-spike", []string{"AtMostOneLeader"}, "a renewal at 80 % of the lease has only 20 % of it to get there"},
+	{"pod-lua", "latency-spike", []string{"AtMostOneLeader", "BeliefWithinLease"}, "a renewal at 80 % of the lease has only 20 % of it to get there"},
 	{"arco-memory", "steady", []string{"LeaseLinearizable", "AtMostOneLeader", "TokensIncrease", "Stable"}, "every process has a memory of its own"},
 	{"arco-postgres", "pause-leader", []string{"AtMostOneLeader"}, "the leader keeps no deadline"},
-	{"arco-postgres", "partition-leader", []string{"AtMostOneLeader"}, "a statement that nobody answers ends nothing"},
+	{"arco-postgres", "partition-leader", []string{"AtMostOneLeader", "BeliefWithinLease"}, "a statement that nobody answers ends nothing"},
 	{"sovereign", "pause-leader", []string{"LeaseLinearizable", "AtMostOneLeader"}, "EXPIRE renews the next leader's lease, and two lead on it for good"},
-	{"sovereign", "partition-leader", []string{"LeaseLinearizable", "AtMostOneLeader"}, "the same when the partition is over"},
+	{"sovereign", "partition-leader", []string{"LeaseLinearizable", "AtMostOneLeader", "BeliefWithinLease"}, "the same when the partition is over"},
 	{"honua", "pause-leader", []string{"AtMostOneLeader"}, "IsLeader has no deadline"},
 }
 

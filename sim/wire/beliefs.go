@@ -1,11 +1,16 @@
 package wire
 
-import "github.com/recount-io/recount/history"
+import (
+	"time"
+
+	"github.com/recount-io/recount/history"
+)
 
 // Beliefs infers from the operations of a lock who must believe to lead, for
 // programs that do not say so: from the reply that granted the lease until one
 // time to live after the request was sent, longer by each renewal, and no
-// longer than until it sends a release or its renewal is refused. It is not
+// longer than until it sends a release or its renewal is refused. A grant begins
+// a new term unless it may have prolonged the lease of the last one. It is not
 // safe for concurrent use.
 //
 // What a program really believes is not on the wire. One that believes in less
@@ -13,12 +18,18 @@ import "github.com/recount-io/recount/history"
 // acquits nobody: its events carry [history.FromWire] as evidence.
 type Beliefs struct {
 	pending map[int64]history.Event // invocations, by operation
-	leads   map[string]bool         // nodes
+	terms   map[string]*term        // by node: the last one, unless it was given up or refused
+}
+
+// term is what is known of the lease that a node was granted.
+type term struct {
+	nonce string        // of the attempt
+	over  time.Duration // after which the lease has certainly ended
 }
 
 // NewBeliefs returns the beliefs of a run in which nobody leads yet.
 func NewBeliefs() *Beliefs {
-	return &Beliefs{pending: map[int64]history.Event{}, leads: map[string]bool{}}
+	return &Beliefs{pending: map[int64]history.Event{}, terms: map[string]*term{}}
 }
 
 // See takes in an event, with its time, and returns the event that follows
@@ -27,7 +38,7 @@ func NewBeliefs() *Beliefs {
 func (b *Beliefs) See(e history.Event) (history.Event, bool) {
 	switch e.Kind {
 	case history.Exit: // which ends the belief by itself, and its operations tell nobody anything
-		delete(b.leads, e.Node)
+		delete(b.terms, e.Node)
 		for op, p := range b.pending {
 			if p.Node == e.Node {
 				delete(b.pending, op)
@@ -36,27 +47,51 @@ func (b *Beliefs) See(e history.Event) (history.Event, bool) {
 	case history.Invoke:
 		b.pending[e.Op] = e
 	case history.Ok, history.Fail, history.Info:
-		sent, known := b.pending[e.Op]
-		delete(b.pending, e.Op)
-		switch {
-		case !known:
-		case e.Kind == history.Ok && e.Call == history.Acquire, e.Kind == history.Ok && e.Call == history.Renew && b.leads[e.Node]:
-			return b.believes(e, sent), true
-		case e.Kind == history.Fail && e.Call == history.Renew && e.Error == "":
-			return b.deposed(e, history.Superseded)
-		case e.Call == history.Release && (e.Kind == history.Ok || e.Kind == history.Fail && e.Error == "" || e.Kind == history.Info && sent.Text == ""):
-			return b.deposed(sent, history.Resigned) // whoever gives up believes no more, whatever comes of it
+		if sent, known := b.pending[e.Op]; known {
+			delete(b.pending, e.Op)
+			return b.complete(e, sent)
 		}
 	}
 	return history.Event{}, false
 }
 
-func (b *Beliefs) believes(e, sent history.Event) history.Event {
-	kind := history.Elected
-	if b.leads[e.Node] {
-		kind = history.Extended
+// complete takes in the end of an operation.
+func (b *Beliefs) complete(e, sent history.Event) (history.Event, bool) {
+	t := b.terms[e.Node]
+	switch {
+	case e.Kind == history.Ok && e.Call == history.Acquire:
+		return b.granted(e, sent), true
+	case e.Call == history.Release && (e.Kind == history.Ok || e.Kind == history.Fail && e.Error == "" || e.Kind == history.Info && sent.Text == ""):
+		return b.deposed(sent, history.Resigned) // whoever gives up believes no more, whatever comes of it
+	case t == nil:
+	case e.Kind == history.Ok && e.Call == history.Renew:
+		return b.believes(history.Extended, e, sent), true
+	case e.Kind == history.Info && (e.Call == history.Acquire || e.Call == history.Renew):
+		t.over = e.At + Endless // it may have prolonged the lease
+	case e.Kind == history.Fail && e.Error == "" && (e.Call == history.Renew || e.Call == history.Acquire && e.Nonce == t.nonce):
+		return b.deposed(e, history.Superseded)
 	}
-	b.leads[e.Node] = true
+	return history.Event{}, false
+}
+
+// granted is the belief that follows from a grant. Whatever others were granted
+// before has ended by now.
+func (b *Beliefs) granted(e, sent history.Event) history.Event {
+	for node, t := range b.terms { // any order: each by itself
+		if node != e.Node {
+			t.over = min(t.over, e.At)
+		}
+	}
+	kind := history.Extended
+	if t := b.terms[e.Node]; t == nil || t.nonce != sent.Nonce || t.over < sent.At {
+		kind = history.Elected
+		b.terms[e.Node] = &term{nonce: sent.Nonce}
+	}
+	return b.believes(kind, e, sent)
+}
+
+func (b *Beliefs) believes(kind history.Kind, e, sent history.Event) history.Event {
+	b.terms[e.Node].over = e.At + sent.TTL
 	out := history.Event{Kind: kind, At: e.At, Node: e.Node, Evidence: history.FromWire}
 	if sent.TTL < Endless {
 		out.Until = history.At(max(e.At, sent.At+sent.TTL))
@@ -65,9 +100,9 @@ func (b *Beliefs) believes(e, sent history.Event) history.Event {
 }
 
 func (b *Beliefs) deposed(e history.Event, why history.Why) (history.Event, bool) {
-	if !b.leads[e.Node] {
+	if b.terms[e.Node] == nil {
 		return history.Event{}, false
 	}
-	delete(b.leads, e.Node)
+	delete(b.terms, e.Node)
 	return history.Event{Kind: history.Deposed, At: e.At, Node: e.Node, Why: why, Evidence: history.FromWire}, true
 }

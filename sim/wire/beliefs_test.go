@@ -10,66 +10,130 @@ import (
 	"github.com/recount-io/recount/sim/wire"
 )
 
+const shortTTL = 100 * time.Millisecond
+
+// operation is one of n1, from and to these milliseconds.
+func operation(n int64, call history.Call, kind history.Kind, from, to int64) []history.Event {
+	e := history.Event{Kind: history.Invoke, Node: "n1", Call: call, Op: n, TTL: shortTTL, At: time.Duration(from) * ms}
+	if call == history.Release {
+		e.TTL = 0
+	}
+	end := e
+	end.Kind, end.At = kind, time.Duration(to)*ms
+	return []history.Event{e, end}
+}
+
+// by makes the operation that of another node, and named gives it a nonce.
+func by(node string, events []history.Event) []history.Event {
+	for i := range events {
+		events[i].Node, events[i].Op = node, events[i].Op+10
+	}
+	return events
+}
+
+func named(nonce string, events []history.Event) []history.Event {
+	for i := range events {
+		events[i].Nonce = nonce
+	}
+	return events
+}
+
+// endlessGrant is a grant of a lease that does not end by itself.
+func endlessGrant() []history.Event {
+	events := operation(1, history.Acquire, history.Ok, 0, 10)
+	events[0].TTL, events[1].TTL = wire.Endless, wire.Endless
+	return events
+}
+
+// inferred are operations, and the beliefs that follow from them.
+type inferred struct {
+	name   string
+	events [][]history.Event
+	want   string
+}
+
+func (x inferred) test(t *testing.T) {
+	b := wire.NewBeliefs()
+	var lines []string
+	for _, events := range x.events {
+		for _, e := range events {
+			out, follows := b.See(e)
+			if !follows {
+				continue
+			}
+			line := fmt.Sprintf("%s %v", out.Kind, out.At)
+			if out.Node != "n1" {
+				line = out.Node + " " + line
+			}
+			if out.Until != nil {
+				line += fmt.Sprintf(" until %v", *out.Until)
+			}
+			if out.Why != "" {
+				line += " " + string(out.Why)
+			}
+			if lines = append(lines, line); out.Evidence != history.FromWire {
+				t.Errorf("%s: %+v", x.name, out)
+			}
+		}
+	}
+	if got := strings.Join(lines, "; "); got != x.want {
+		t.Errorf("%s: %s, want %s", x.name, got, x.want)
+	}
+}
+
 // A program is taken to believe from the grant's reply until its lease may be
 // over, longer by renewals, and no longer than until it gives up or is refused.
 func TestBeliefsAreInferred(t *testing.T) {
-	const ttl = 100 * time.Millisecond
-	op := func(n int64, call history.Call, kind history.Kind, from, to int64) []history.Event {
-		e := history.Event{Kind: history.Invoke, Node: "n1", Call: call, Op: n, TTL: ttl, At: time.Duration(from) * ms}
-		if call == history.Release {
-			e.TTL = 0
-		}
-		end := e
-		end.Kind, end.At = kind, time.Duration(to)*ms
-		return []history.Event{e, end}
-	}
 	exit := []history.Event{{Kind: history.Exit, Node: "n1", At: 60 * ms}}
-	grant := op(1, history.Acquire, history.Ok, 0, 10)
-	late := op(2, history.Acquire, history.Ok, 50, 70)
-	shut := op(2, history.Renew, history.Fail, 50, 55)
+	grant := operation(1, history.Acquire, history.Ok, 0, 10)
+	late := operation(2, history.Acquire, history.Ok, 50, 70)
+	shut := operation(2, history.Renew, history.Fail, 50, 55)
 	shut[1].Error = "the store answered with an error"
-	perhaps := op(2, history.Release, history.Info, 50, 55)
+	perhaps := operation(2, history.Release, history.Info, 50, 55)
 	perhaps[0].Text = "one of several"
-	endless := op(1, history.Acquire, history.Ok, 0, 10)
-	endless[0].TTL, endless[1].TTL = wire.Endless, wire.Endless
-	for _, test := range []struct {
-		name   string
-		events [][]history.Event
-		want   string
-	}{
+	endless := endlessGrant()
+	for _, x := range []inferred{
 		{"granted", [][]history.Event{grant}, "elected 10ms until 100ms"},
 		{"granted for ever", [][]history.Event{endless}, "elected 10ms"},
-		{"refused", [][]history.Event{op(1, history.Acquire, history.Fail, 0, 10)}, ""},
-		{"renewed", [][]history.Event{grant, op(2, history.Renew, history.Ok, 50, 55)}, "elected 10ms until 100ms; extended 55ms until 150ms"},
-		{"taken again", [][]history.Event{grant, op(2, history.Acquire, history.Ok, 50, 55)}, "elected 10ms until 100ms; extended 55ms until 150ms"},
-		{"renewal lost", [][]history.Event{grant, op(2, history.Renew, history.Info, 50, 55)}, "elected 10ms until 100ms"},
-		{"renewal refused", [][]history.Event{grant, op(2, history.Renew, history.Fail, 50, 55)}, "elected 10ms until 100ms; deposed 55ms superseded"},
+		{"refused", [][]history.Event{operation(1, history.Acquire, history.Fail, 0, 10)}, ""},
+		{"renewed", [][]history.Event{grant, operation(2, history.Renew, history.Ok, 50, 55)}, "elected 10ms until 100ms; extended 55ms until 150ms"},
+		{"taken again", [][]history.Event{grant, operation(2, history.Acquire, history.Ok, 50, 55)}, "elected 10ms until 100ms; extended 55ms until 150ms"},
+		{"renewal lost", [][]history.Event{grant, operation(2, history.Renew, history.Info, 50, 55)}, "elected 10ms until 100ms"},
+		{"renewal refused", [][]history.Event{grant, operation(2, history.Renew, history.Fail, 50, 55)}, "elected 10ms until 100ms; deposed 55ms superseded"},
 		{"renewal failed for another reason", [][]history.Event{grant, shut}, "elected 10ms until 100ms"},
-		{"gives up", [][]history.Event{grant, op(2, history.Release, history.Info, 50, 55)}, "elected 10ms until 100ms; deposed 50ms resigned"},
+		{"gives up", [][]history.Event{grant, operation(2, history.Release, history.Info, 50, 55)}, "elected 10ms until 100ms; deposed 50ms resigned"},
 		{"may have given up", [][]history.Event{grant, perhaps}, "elected 10ms until 100ms"},
-		{"renews what it does not hold", [][]history.Event{op(1, history.Renew, history.Ok, 0, 10)}, ""},
+		{"renews what it does not hold", [][]history.Event{operation(1, history.Renew, history.Ok, 0, 10)}, ""},
 		{"ends before the reply", [][]history.Event{late[:1], exit, late[1:]}, ""},
 	} {
-		b := wire.NewBeliefs()
-		var lines []string
-		for _, events := range test.events {
-			for _, e := range events {
-				if out, follows := b.See(e); follows {
-					line := fmt.Sprintf("%s %v", out.Kind, out.At)
-					if out.Until != nil {
-						line += fmt.Sprintf(" until %v", *out.Until)
-					}
-					if out.Why != "" {
-						line += " " + string(out.Why)
-					}
-					if lines = append(lines, line); out.Evidence != history.FromWire || out.Node != "n1" {
-						t.Errorf("%s: %+v", test.name, out)
-					}
-				}
-			}
-		}
-		if got := strings.Join(lines, "; "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
+		x.test(t)
+	}
+}
+
+// A grant of another lease than the one that a program had begins a new term.
+func TestLapsedTermsEnd(t *testing.T) {
+	grant := operation(1, history.Acquire, history.Ok, 0, 10)
+	endless := endlessGrant()
+	for _, x := range []inferred{
+		{"lapsed, and granted anew", [][]history.Event{grant, operation(2, history.Acquire, history.Ok, 111, 120)}, "elected 10ms until 100ms; elected 120ms until 211ms"},
+		{"lapsed, and granted anew after a renewal", [][]history.Event{grant, operation(2, history.Renew, history.Ok, 50, 60), operation(3, history.Acquire, history.Ok, 155, 157)},
+			"elected 10ms until 100ms; extended 60ms until 150ms; extended 157ms until 255ms"},
+		{"may have lapsed in the store", [][]history.Event{grant, operation(2, history.Acquire, history.Ok, 105, 112)}, "elected 10ms until 100ms; extended 112ms until 205ms"},
+		{"renewed late", [][]history.Event{grant, operation(2, history.Renew, history.Ok, 90, 120)}, "elected 10ms until 100ms; extended 120ms until 190ms"},
+		{"granted anew under another nonce", [][]history.Event{named("a", operation(1, history.Acquire, history.Ok, 0, 10)), named("b", operation(2, history.Acquire, history.Ok, 50, 55))},
+			"elected 10ms until 100ms; elected 55ms until 150ms"},
+		{"renewal lost, and granted again", [][]history.Event{grant, operation(2, history.Renew, history.Info, 50, 55), operation(3, history.Acquire, history.Ok, 130, 135)},
+			"elected 10ms until 100ms; extended 135ms until 230ms"},
+		{"renewal lost, and granted again after another one", [][]history.Event{
+			grant, operation(2, history.Renew, history.Info, 50, 55), by("n2", operation(1, history.Acquire, history.Ok, 120, 122)), by("n2", operation(2, history.Release, history.Ok, 125, 126)),
+			operation(3, history.Acquire, history.Ok, 130, 135),
+		}, "elected 10ms until 100ms; n2 elected 122ms until 220ms; n2 deposed 125ms resigned; elected 135ms until 230ms"},
+		{"granted for ever, and again after another one", [][]history.Event{endless, by("n2", operation(1, history.Acquire, history.Ok, 20, 22)), operation(3, history.Acquire, history.Ok, 30, 35)},
+			"elected 10ms; n2 elected 22ms until 120ms; elected 35ms until 130ms"},
+		{"refused although it held it", [][]history.Event{named("a", operation(1, history.Acquire, history.Ok, 0, 10)), named("a", operation(2, history.Acquire, history.Fail, 50, 55))},
+			"elected 10ms until 100ms; deposed 55ms superseded"},
+		{"another attempt refused", [][]history.Event{named("a", operation(1, history.Acquire, history.Ok, 0, 10)), named("b", operation(2, history.Acquire, history.Fail, 50, 55))}, "elected 10ms until 100ms"},
+	} {
+		x.test(t)
 	}
 }

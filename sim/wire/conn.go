@@ -44,7 +44,8 @@ type Exchange struct {
 	sent     int
 	was      int // if it changes the database: the one before, else -1
 	ops      []*operation
-	strange  string // why it is not understood, if so
+	writes   []string // values that it may have written
+	strange  string   // why it is not understood, if so
 	over     bool
 }
 
@@ -140,9 +141,36 @@ func (x *Exchange) Lose(err string) {
 	}
 	x.over = true
 	l.tick++
+	for _, value := range x.writes {
+		x.settle(value, history.Info)
+	}
 	for _, op := range x.ops {
 		x.complete(op, history.Info, "", err)
 	}
+}
+
+// lost notes that what the connection carries from now on is not read. The text says
+// why.
+func (c *Conn) lost(why string) {
+	if x := c.anything(); x != nil {
+		x.Lose(why)
+	}
+}
+
+// anything begins what may turn out to be any operation on the lock; nil as long as no
+// lock is known.
+func (c *Conn) anything() *Exchange {
+	const what = "a connection that is not read any more"
+	c.lock.mu.Lock()
+	defer c.lock.mu.Unlock()
+	if !c.lock.found {
+		return nil
+	}
+	c.lock.tick++
+	x := &Exchange{conn: c, sent: c.lock.tick, was: -1}
+	x.expect(view{unclear: what})
+	x.announce(what)
+	return x
 }
 
 // maxQueue is how many commands of one transaction are remembered.
@@ -175,16 +203,22 @@ func (c *Conn) note(id, text string) {
 
 // begin tells the operations that the exchange may turn out to be.
 func (x *Exchange) begin() {
-	c := x.conn
 	strange := ""
 	for _, v := range x.possible() {
 		strange = cmp.Or(strange, v.unclear)
 		if v.wrote {
-			c.lock.own(c.node, v.value)
+			x.write(v.value)
 		}
 		x.expect(v)
 	}
 	x.merge()
+	x.announce(strange)
+}
+
+// announce tells the operations that are expected, and why they are not understood,
+// if so.
+func (x *Exchange) announce(strange string) {
+	c := x.conn
 	if len(x.ops) > 0 {
 		x.strange = strange
 		c.lock.tally.count(c.node, strange)
@@ -201,6 +235,38 @@ func (x *Exchange) begin() {
 	for _, op := range x.ops {
 		c.tell(op.event)
 	}
+}
+
+// write notes a value that the exchange may write.
+func (x *Exchange) write(value string) {
+	l := x.conn.lock
+	l.own(x.conn.node, value)
+	if !slices.Contains(x.writes, value) {
+		x.writes = append(x.writes, value)
+		l.member(x.conn.node).holds.enter(value)
+	}
+}
+
+// written notes which of the values it wrote, if one of the views is what happened.
+func (x *Exchange) written(views []view) {
+	for _, value := range x.writes {
+		did := func(v view) bool { return v.unclear == "" && v.wrote && v.value == value }
+		kind := history.Info
+		switch {
+		case len(views) == 0 || slices.ContainsFunc(views, func(v view) bool { return v.unclear != "" }):
+		case !slices.ContainsFunc(views, did):
+			kind = history.Fail
+		case !slices.ContainsFunc(views, func(v view) bool { return !did(v) }):
+			kind = history.Ok
+		}
+		x.settle(value, kind)
+	}
+}
+
+// settle notes what became of a value that the exchange might have written.
+func (x *Exchange) settle(value string, kind history.Kind) {
+	l := x.conn.lock
+	l.member(x.conn.node).holds.leave(value, kind, x.sent, l.tick)
 }
 
 // oneOfSeveral is the text of operations of which one command turns out to be
@@ -277,9 +343,9 @@ func (x *Exchange) enter(op *operation) {
 	l := x.conn.lock
 	m := l.member(x.conn.node)
 	if op.reentrant && !op.vague && len(m.nonces) == 1 {
-		op.event.Nonce = m.nonces[0].nonce
+		op.event.Nonce = m.nonces[0].name
 	} else {
 		op.event.Nonce = l.nonce(x.conn.node)
 	}
-	m.enter(op.event.Nonce)
+	m.nonces.enter(op.event.Nonce)
 }

@@ -66,6 +66,29 @@ func (c *call) hashes(v *view, reply Value) bool {
 		}
 	case "HLEN":
 		v.find(map[bool]presence{true: present, false: absent}[reply.yes()])
+	case "HMGET", "HGETALL":
+		return c.candidates == nil && c.fields(v, reply) // what a script may find has too many forms
+	default:
+		return false
+	}
+	return true
+}
+
+// fields notes what the reply tells of several fields.
+func (c *call) fields(v *view, reply Value) bool {
+	switch {
+	case c.name == "HMGET" && reply.Kind == Array && len(reply.Items) == len(c.args)-2:
+		for i, item := range reply.Items {
+			c.field(v, c.args[i+2], item.Kind != Nil, item)
+		}
+	case c.name == "HGETALL" && (reply.Kind == Array || reply.Kind == Map) && len(reply.Items)%2 == 0:
+		if len(reply.Items) == 0 {
+			v.find(absent)
+		}
+		for i := 0; i < len(reply.Items); i += 2 {
+			name, _ := reply.Items[i].text()
+			c.field(v, name, true, reply.Items[i+1])
+		}
 	default:
 		return false
 	}
@@ -86,6 +109,8 @@ func (c *call) field(v *view, field string, there bool, value Value) {
 		v.find(present)
 	case of == slot && c.slots[field]:
 		v.find(absent)
+	default:
+		v.lacking = append(slices.Clip(v.lacking), field)
 	}
 }
 
@@ -141,7 +166,8 @@ func (c *call) hset(v *view, reply Value) bool {
 			continue
 		}
 		known = true
-		if c.role(c.args[i]) == slot && reply.Kind == Int && reply.Int == int64(pairs) {
+		added := reply.Kind == Int && reply.Int == int64(pairs) || slices.Contains(v.lacking, c.args[i])
+		if c.role(c.args[i]) == slot && added {
 			v.find(absent)
 		}
 		c.write(v, id, Endless)

@@ -23,7 +23,8 @@ const ms = time.Millisecond
 type habit struct {
 	name               string
 	take, keep, give   []string
-	fresh              bool // a new value for each attempt
+	fresh              bool // a new value for each attempt to take it
+	swaps              bool // and one for each renewal, which takes the place of OLD
 	looks              bool // it asks who holds the lock, now and then
 	taken, kept        func(redismodel.Reply) bool
 	keepsEvenIfTooLate bool // it goes on to renew although its lease must be over
@@ -45,6 +46,10 @@ var rightHabits = []habit{
 	{name: "scripts, fresh values", take: setNX, keep: renewIfOwn, give: deleteIfOwn, fresh: true, looks: true, taken: isOK, kept: isOne},
 	{name: "one script", take: reenter, keep: reenter, give: deleteIfOwn, looks: true, taken: isOne, kept: isOne, keepsEvenIfTooLate: true},
 	{name: "one script, fresh values", take: reenter, keep: reenter, give: deleteIfOwn, fresh: true, taken: isOne, kept: isOne},
+	{
+		name: "scripts, a fresh value for each request", take: setNX, keep: []string{"EVAL", swapOwn, "1", "lock", "OLD", "VALUE", "LEASE"},
+		give: []string{"EVAL", releaseOwn, "1", "lock", "OLD"}, fresh: true, swaps: true, looks: true, taken: isOK, kept: isOne,
+	},
 	{
 		name: "setnx in a script", keep: []string{"EVAL", rewriteOwn, "1", "lock", "VALUE", "LEASE"}, give: deleteIfOwn, looks: true, kept: isOne,
 		take:  []string{"EVAL", takeOrHolder, "1", "lock", "VALUE", "LEASE"},
@@ -88,6 +93,7 @@ type program struct {
 	node  string
 	conn  *wire.Conn
 	value string
+	held  string // the one that it knows to be in the lock
 	tries int
 	leads bool
 	until time.Duration
@@ -147,16 +153,33 @@ func (t *trial) next(p *program) {
 		t.send(p, []string{"GET", "lock"}, func(redismodel.Reply, bool) {})
 	case !p.leads:
 		if t.habit.fresh {
-			p.tries++
-			p.value = fmt.Sprintf("v-%s-%d", p.node, p.tries)
+			p.freshen()
 		}
-		t.send(p, t.habit.take, func(r redismodel.Reply, came bool) { p.leads = came && t.habit.taken(r) })
+		t.send(p, t.habit.take, func(r redismodel.Reply, came bool) {
+			if p.leads = came && t.habit.taken(r); p.leads {
+				p.held = p.value
+			}
+		})
 	case t.rand.IntN(6) == 0:
 		p.leads = false
 		t.send(p, t.habit.give, func(redismodel.Reply, bool) {})
 	default:
-		t.send(p, t.habit.keep, func(r redismodel.Reply, came bool) { p.leads = !came || t.habit.kept(r) })
+		if t.habit.swaps {
+			p.freshen()
+		}
+		t.send(p, t.habit.keep, func(r redismodel.Reply, came bool) {
+			p.leads = !came || t.habit.kept(r)
+			if came && p.leads {
+				p.held = p.value
+			}
+		})
 	}
+}
+
+// freshen gives the program a value that it never had.
+func (p *program) freshen() {
+	p.tries++
+	p.value = fmt.Sprintf("v-%s-%d", p.node, p.tries)
 }
 
 // send carries one command to the store and its reply back.
@@ -166,6 +189,8 @@ func (t *trial) send(p *program, words []string, then func(redismodel.Reply, boo
 		switch word {
 		case "VALUE":
 			word = p.value
+		case "OLD":
+			word = p.held
 		case "LEASE":
 			word = strconv.FormatInt(t.lease.Milliseconds(), 10)
 		}

@@ -85,12 +85,15 @@ type owner struct {
 // member is what is known about one node.
 type member struct {
 	values []string // that it ever sent to take the lock with
-	nonces []attempt
+	nonces attempts // under which it holds the lock, or may
+	holds  attempts // values that it has in the lock, or may
 }
 
-// attempt is a nonce under which a node holds the lock, or may.
+// attempts are names under which a node holds the lock, or may.
+type attempts []attempt
+
 type attempt struct {
-	nonce   string
+	name    string
 	granted int  // tick of the reply that said so; 0: none did, or it is over since
 	pending int  // operations under it without a reply
 	lost    bool // one never got any: it may take effect at any time
@@ -222,47 +225,62 @@ func (l *Lock) nonce(node string) string {
 	return fmt.Sprintf("%s/%d", node, l.serial)
 }
 
-// enter notes an operation under the nonce, whose outcome is not known yet.
-func (m *member) enter(nonce string) {
-	for i := range m.nonces {
-		if m.nonces[i].nonce == nonce {
-			m.nonces[i].pending++
+// enter notes an operation under the name, whose outcome is not known yet.
+func (a *attempts) enter(name string) {
+	for i := range *a {
+		if (*a)[i].name == name {
+			(*a)[i].pending++
 			return
 		}
 	}
-	m.nonces = append(m.nonces, attempt{nonce: nonce, pending: 1})
+	*a = append(*a, attempt{name: name, pending: 1})
 }
 
-// leave notes the outcome of an operation under the nonce that was sent then.
+// leave notes the outcome of an operation under the name that was sent then.
 // What the node was granted before a grant was sent is over.
-func (m *member) leave(nonce string, kind history.Kind, sent, now int) {
+func (a *attempts) leave(name string, kind history.Kind, sent, now int) {
 	if kind == history.Ok {
-		m.over(sent)
+		a.over(sent)
 	}
-	for i := range m.nonces {
-		if a := &m.nonces[i]; a.nonce == nonce {
-			a.pending--
-			a.lost = a.lost || kind == history.Info
+	for i := range *a {
+		if one := &(*a)[i]; one.name == name {
+			one.pending--
+			one.lost = one.lost || kind == history.Info
 			if kind == history.Ok {
-				a.granted = now
+				one.granted = now
 			}
 		}
 	}
-	m.prune()
+	a.prune()
+}
+
+// over notes that the node does not hold what it was granted before that time.
+func (a *attempts) over(before int) {
+	for i := range *a {
+		if one := &(*a)[i]; one.granted < before {
+			one.granted = 0
+		}
+	}
+	a.prune()
+}
+
+func (a *attempts) prune() {
+	*a = slices.DeleteFunc(*a, func(one attempt) bool { return one.granted == 0 && one.pending == 0 && !one.lost })
+}
+
+// names are those of the attempts.
+func (a attempts) names() []string {
+	var names []string
+	for _, one := range a {
+		names = append(names, one.name)
+	}
+	return names
 }
 
 // over notes that the node does not hold what it was granted before that time.
 func (m *member) over(before int) {
-	for i := range m.nonces {
-		if a := &m.nonces[i]; a.granted < before {
-			a.granted = 0
-		}
-	}
-	m.prune()
-}
-
-func (m *member) prune() {
-	m.nonces = slices.DeleteFunc(m.nonces, func(a attempt) bool { return a.granted == 0 && a.pending == 0 && !a.lost })
+	m.nonces.over(before)
+	m.holds.over(before)
 }
 
 // upper is the name of a command or option, as it is compared.

@@ -118,3 +118,69 @@ func TestCommandsAreOperations(t *testing.T) {
 		}
 	}
 }
+
+// A refusal shows that a node does not hold the lock where it was refused all values
+// under which the node may hold it: not those of attempts that were refused
+// themselves, or of leases that are over.
+func TestRefusedUnderFreshValues(t *testing.T) {
+	eval := func(script string, args ...string) []string {
+		return append([]string{"EVAL", script, "1", "lock"}, args...)
+	}
+	take := func(value string) []string { return []string{"SET", "lock", value, "NX", "PX", "2000"} }
+	type step struct {
+		node  string
+		args  []string
+		reply any // nil: none comes
+		want  string
+	}
+	for name, steps := range map[string][]step{
+		"a fresh value for each attempt to take it": {
+			{"n2", take("b"), okay, "n2 acquire ok 2s"},
+			{"n1", take("a1"), nothing, "n1 acquire fail 2s"},
+			{"n1", take("a2"), failure("BUSY"), "n1 acquire fail 2s: the store answered with an error: BUSY"},
+			{"n1", take("a3"), okay, "n1 acquire ok 2s"},
+			{"n1", eval(renewOwn, "a3", "2000"), number(1), "n1 renew ok 2s"},
+			{"n1", eval(renewOwn, "a3", "2000"), number(0), "n1 renew fail 2s"},
+			{"n1", take("a4"), okay, "n1 acquire ok 2s"},
+			{"n1", eval(releaseOwn, "a4"), number(0), "n1 release fail"},
+			{"n1", take("a5"), okay, "n1 acquire ok 2s"},
+			{"n1", eval(takeOrRenew, "a5", "2000"), number(0), "n1 acquire fail 2s"},
+		},
+		"an attempt that may have taken it": {
+			{"n1", take("a1"), nil, "n1 acquire info 2s: timeout"},
+			{"n1", take("a2"), okay, "n1 acquire ok 2s"},
+			{"n1", eval(renewOwn, "a2", "2000"), number(0), "n1 renew fail 2s: nothing was written"},
+		},
+		"a fresh value for each renewal": {
+			{"n1", take("a1"), okay, "n1 acquire ok 2s"},
+			{"n1", eval(swapOwn, "a1", "a2", "2000"), number(1), "n1 renew ok 2s"},
+			{"n1", eval(swapOwn, "a2", "a3", "2000"), number(0), "n1 renew fail 2s"},
+		},
+		"a renewal that may have changed it": {
+			{"n1", take("a1"), okay, "n1 acquire ok 2s"},
+			{"n1", eval(swapOwn, "a1", "a2", "2000"), nil, "n1 renew info 2s: timeout"},
+			{"n1", eval(renewOwn, "a1", "2000"), number(0), "n1 renew fail 2s: nothing was written"},
+			{"n1", eval(swapOwn, "a2", "a3", "2000"), number(0), "n1 renew fail 2s: nothing was written"},
+		},
+		"a fresh value for each renewal, without a script": {
+			{"n1", take("a1"), okay, "n1 acquire ok 2s"},
+			{"n1", strings.Fields("SET lock a2 IFEQ a1 PX 2000"), okay, "n1 renew ok 2s"},
+			{"n1", strings.Fields("SET lock a3 IFEQ a2 PX 2000"), nothing, "n1 renew fail 2s"},
+			{"n1", take("a4"), okay, "n1 acquire ok 2s"},
+			{"n1", strings.Fields("DELEX lock IFEQ a4"), number(0), "n1 release fail"},
+		},
+	} {
+		p := newTape(wire.Options{Key: "lock"})
+		for i, s := range steps {
+			x := p.conn(s.node).Send(s.args)
+			if reply, came := s.reply.(wire.Value); came {
+				x.Answer(reply)
+			} else {
+				x.Lose("timeout")
+			}
+			if got := p.told(); got != s.want {
+				t.Errorf("%s, step %d: %s\nwant %s", name, i+1, got, s.want)
+			}
+		}
+	}
+}

@@ -34,6 +34,7 @@ func (x *Exchange) end(v Value) {
 	x.conn.lock.clocked(views)
 	x.conn.lock.doubt(views)
 	x.recount(views)
+	x.written(views)
 	l, m := x.conn.lock, x.conn.lock.member(x.conn.node)
 	for i := range views {
 		if views[i].unclear != "" {
@@ -83,6 +84,9 @@ func (x *Exchange) failAll(why, text string) {
 	x.judge("")                                        // it did nothing
 	if text != "" && !strings.Contains(text, "held") { // the checkers know that word
 		why += ": " + text
+	}
+	for _, value := range x.writes {
+		x.settle(value, history.Fail)
 	}
 	for _, op := range x.ops {
 		x.complete(op, history.Fail, "", why)
@@ -148,16 +152,17 @@ func (op *operation) matches(v *view) bool {
 // refused is the outcome of an operation that certainly did not happen: with a
 // reason, unless all views show that the lease was in its way.
 func (x *Exchange) refused(op *operation, views []view, m *member) (kind history.Kind, holder, why string) {
+	may := m.holds.names()
 	for i := range views {
 		v := &views[i]
 		switch {
 		case v.call != "" && v.call != op.event.Call && op.event.Call != history.Acquire:
 			return history.Fail, "", elsewise
-		case op.event.Call != history.Acquire && !v.unlike(m.values):
+		case op.event.Call != history.Acquire && !v.unlike(may):
 			return history.Fail, "", nothingDone
 		case op.event.Call == history.Acquire && v.before != present:
 			return history.Fail, "", nothingDone
-		case op.event.Call == history.Acquire && op.reentrant && !v.unlike(m.values):
+		case op.event.Call == history.Acquire && op.reentrant && !v.unlike(may):
 			return history.Fail, "", nothingDone
 		}
 	}
@@ -205,7 +210,7 @@ func (x *Exchange) complete(op *operation, kind history.Kind, holder, why string
 	m := l.member(x.conn.node)
 	switch call := op.event.Call; {
 	case call == history.Acquire:
-		m.leave(op.event.Nonce, kind, x.sent, l.tick)
+		m.nonces.leave(op.event.Nonce, kind, x.sent, l.tick)
 	case call == history.Release && kind == history.Ok, call != history.Observe && kind == history.Fail && why == "":
 		m.over(x.sent)
 	}

@@ -199,6 +199,9 @@ func (t *Tap) newReader(client net.Addr) *reader {
 func (r *reader) sent(data []byte)     { r.read(r.requests.feed, data) }
 func (r *reader) received(data []byte) { r.read(r.replies.feed, data) }
 
+// unreadable is why operations have no outcome of which the replies may have come.
+const unreadable = "the connection could not be read on"
+
 func (r *reader) read(feed func([]byte) error, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +210,8 @@ func (r *reader) read(feed func([]byte) error, data []byte) {
 	}
 	if err := feed(data); err != nil {
 		r.lost = true
-		r.pairs.end("the connection could not be read on")
+		r.pairs.end(unreadable)
+		r.pairs.conn.lost(unreadable)
 		r.note(fmt.Sprintf("a connection is not read any more: %v", err))
 	}
 }

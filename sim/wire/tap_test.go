@@ -208,6 +208,24 @@ func TestTapPassesOnWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
+// What a connection that is not read any more carries may be anything: it is told as
+// operations on the lock of unknown outcome.
+func TestTapThatGetsLost(t *testing.T) {
+	b := newBench(t, "", nil)
+	client, server := b.connect(t)
+	send(t, client, "SETNX lock a\r\n")
+	receive(t, server, "SETNX lock a\r\n")
+	send(t, server, ":1\r\n")
+	receive(t, client, ":1\r\n")
+	send(t, client, "*1\r\n!\r\n")
+	receive(t, server, "*1\r\n!\r\n")
+	const why = "the connection could not be read on"
+	want := "invoke acquire; ok acquire; invoke acquire; invoke renew; invoke release; info acquire " + why + "; info renew " + why + "; info release " + why
+	if got := b.told(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // redisServer starts a real server and returns its address.
 func redisServer(t *testing.T) string {
 	t.Helper()

@@ -25,6 +25,8 @@ type view struct {
 	not    []string // foreign: the values that it certainly was not
 	other  bool     // it was a value, but none of not
 
+	lacking []string // fields that it did not have, if it is a hash, of which nobody knew what they are for
+
 	now     presence
 	value   string // what was written, if wrote
 	wrote   bool

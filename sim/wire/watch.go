@@ -1,6 +1,9 @@
 package wire
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // maxWatched is how many keys of one connection are followed.
 const maxWatched = 16
@@ -69,16 +72,17 @@ func (x *Exchange) saw(v Value) {
 // taken by the transaction.
 func (c *Conn) claims(queue []command) {
 	for _, w := range c.watching {
-		if c.lock.found || w.seen.before != absent {
+		if c.lock.found || w.seen.before == present {
 			continue
 		}
-		v := w.seen
+		v, slots := w.seen, maps.Clone(c.lock.slots)
 		for _, cmd := range queue {
 			for _, i := range keysOf(cmd) {
 				if (place{cmd.db, cmd.args[i]}) != w.at {
 					continue
 				}
 				k := c.onKey(cmd, w.at, nil)
+				k.slots = slots
 				if replies := k.guesses(&v); len(replies) > 0 {
 					k.step(&v, replies[0])
 				}

@@ -18,6 +18,7 @@ func TestWatchedTransactions(t *testing.T) {
 		reply wire.Value
 	}
 	take := []step{{"MULTI", okay}, {"SET lock a PX 2000", queued}, {"EXEC", list(okay)}}
+	hashed := []step{{"MULTI", okay}, {"HSET lock owner a", queued}, {"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}
 	refused := []step{{"MULTI", okay}, {"SET lock a PX 2000", queued}, {"EXEC", nothing}}
 	for _, test := range []struct {
 		name  string
@@ -28,6 +29,18 @@ func TestWatchedTransactions(t *testing.T) {
 		{"free", append([]step{{"WATCH lock", okay}, {"GET lock", nothing}}, take...), "lock", "n1 acquire ok 2s"},
 		{"free, as a hash", []step{{"WATCH lock", okay}, {"EXISTS lock", number(0)}, {"MULTI", okay}, {"HSET lock owner a", queued}, {"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}},
 			"lock", "n1 acquire ok 2s"},
+		{"free, as a hash whose field is not there", append([]step{{"WATCH lock", okay}, {"HGET lock owner", nothing}}, hashed...), "lock", "n1 acquire ok 2s"},
+		{"free, as a hash of which one other field is there", []step{{"WATCH lock", okay}, {"HGET lock owner", nothing}, {"MULTI", okay}, {"HSET lock owner a token 7", queued},
+			{"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}, "lock", "n1 acquire ok 2s"},
+		{"free, as a hash whose field is not there, and set alone", []step{{"WATCH lock", okay}, {"HEXISTS lock owner", number(0)}, {"MULTI", okay}, {"HSETNX lock owner a", queued},
+			{"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}, "lock", "n1 acquire ok 2s"},
+		{"free, as a hash of whose fields none is there", append([]step{{"WATCH lock", okay}, {"HMGET lock token owner", list(nothing, nothing)}}, hashed...), "lock", "n1 acquire ok 2s"},
+		{"free, as an empty hash", append([]step{{"WATCH lock", okay}, {"HGETALL lock", list()}}, hashed...), "lock", "n1 acquire ok 2s"},
+		{"taken, as a hash", append([]step{{"WATCH lock", okay}, {"HGET lock owner", bulk("b")}}, hashed...), "", ""},
+		{"taken, as a hash of which all is asked", append([]step{{"WATCH lock", okay}, {"HGETALL lock", list(bulk("owner"), bulk("b"))}}, hashed...), "", ""},
+		{"another field of a hash", append([]step{{"WATCH lock", okay}, {"HGET lock token", nothing}}, hashed...), "", ""},
+		{"a hash of holders in which one is not", []step{{"WATCH lock", okay}, {"HGET lock n1", nothing}, {"MULTI", okay}, {"HSET lock n1 1", queued},
+			{"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}, "", ""},
 		{"taken meanwhile", append([]step{{"WATCH lock", okay}, {"GET lock", nothing}}, refused...), "lock", "n1 acquire fail 2s: the transaction was aborted"},
 		{"taken", []step{{"WATCH lock", okay}, {"GET lock", bulk("b")}, {"UNWATCH", okay}}, "", ""},
 		{"by force", append([]step{{"WATCH lock", okay}, {"GET lock", bulk("b")}}, take...), "", ""},
@@ -64,6 +77,37 @@ func TestWatchedRenewal(t *testing.T) {
 		if got := p.told(); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
+	}
+}
+
+// A lock that is a hash, of which each transaction looks at one field first, is read
+// from its first grant on: what takes it, keeps it, is refused and gives it up.
+func TestWatchedHash(t *testing.T) {
+	p := newTape(wire.Options{})
+	transaction := func(node string, owner, reply wire.Value, lines ...string) string {
+		p.do(node, "WATCH lock", okay)
+		p.do(node, "HGET lock owner", owner)
+		p.do(node, "MULTI", okay)
+		for _, line := range lines {
+			p.do(node, line, queued)
+		}
+		p.do(node, "EXEC", reply)
+		return p.told()
+	}
+	for i, step := range []struct{ got, want string }{
+		{transaction("n1", nothing, list(number(1), number(1)), "HSET lock owner a", "PEXPIRE lock 2000"), "n1 acquire ok 2s"},
+		{transaction("n2", bulk("a"), list(number(0))), "n2 observe ok holder n1"},
+		{transaction("n1", bulk("a"), list(number(1)), "PEXPIRE lock 3000"), "n1 observe ok holder n1\nn1 renew ok 3s"},
+		{transaction("n1", bulk("a"), list(number(1)), "DEL lock"), "n1 observe ok holder n1\nn1 release ok"},
+		{transaction("n2", nothing, list(number(1), number(1)), "HSET lock owner b", "PEXPIRE lock 2000"), "n2 observe ok\nn2 acquire ok 2s"},
+		{transaction("n1", nothing, nothing, "HSET lock owner a", "PEXPIRE lock 2000"), "n1 observe ok\nn1 acquire fail 2s: the transaction was aborted"},
+	} {
+		if step.got != step.want {
+			t.Errorf("step %d: %s\nwant %s", i+1, step.got, step.want)
+		}
+	}
+	if e := p.lock.Understanding(); e.Wire.Understood != e.Wire.Operations {
+		t.Error(e.Text)
 	}
 }
 

@@ -60,6 +60,22 @@ func (b *Belief) At(t, patience time.Duration) bool {
 	return slices.ContainsFunc(b.Spans, func(s Window) bool { return s.From-patience <= t && t <= s.To+patience })
 }
 
+// Stands is until when the node believed what its i-th claim says: to the next one, or
+// to the end of the belief; Forever if that never comes.
+func (b *Belief) Stands(i int) time.Duration {
+	at := b.Claims[i].At
+	to := at
+	for _, s := range b.Spans {
+		if s.From <= at && at <= s.To {
+			to = s.To
+		}
+	}
+	if i+1 < len(b.Claims) {
+		to = min(to, b.Claims[i+1].At)
+	}
+	return to
+}
+
 // open is a belief that has not ended.
 type open struct {
 	b        *Belief

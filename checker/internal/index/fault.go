@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -50,7 +49,11 @@ func (w *walk) fault(e *history.Event) {
 		w.Faults = append(w.Faults, f)
 		w.faults[e.ID] = f
 	}
-	f.Targets = append(f.Targets, e.Targets...)
+	for _, target := range e.Targets {
+		if !f.Hits(target) {
+			f.Targets = append(f.Targets, target)
+		}
+	}
 	if e.Shorten != 0 {
 		f.Shorten = e.Shorten
 	}
@@ -87,12 +90,27 @@ func (x *Index) Disturbed(from, to time.Duration) bool {
 }
 
 // Undisturbed is the longest time in the window in which it was.
-func (x *Index) Undisturbed(from, to time.Duration) (longest time.Duration) {
-	faults := x.Uninvited()
-	slices.SortStableFunc(faults, func(a, b *Fault) int { return cmp.Compare(a.From, b.From) })
-	for _, f := range faults {
-		longest = max(longest, min(f.From, to)-from)
-		from = max(from, f.To)
+func (x *Index) Undisturbed(from, to time.Duration) time.Duration {
+	return x.without(from, to, (*Fault).Uninvited)
+}
+
+// Unheld is the longest time in the window in which nothing held up the node's
+// process, or its write on the way.
+func (x *Index) Unheld(node string, from, to time.Duration) time.Duration {
+	return x.without(from, to, func(f *Fault) bool { return f.holds(node) })
+}
+
+// without is the longest time in the window without any of these faults.
+func (x *Index) without(from, to time.Duration, such func(*Fault) bool) (longest time.Duration) {
+	var all []Window
+	for _, f := range x.Faults {
+		if such(f) {
+			all = append(all, Window{f.From, f.To})
+		}
+	}
+	for _, w := range Merge(all) {
+		longest = max(longest, min(w.From, to)-from)
+		from = max(from, w.To)
 	}
 	return max(longest, to-from)
 }

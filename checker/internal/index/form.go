@@ -60,6 +60,26 @@ func badCompletion(o *Op, e *history.Event) *finding.Finding {
 	return nil
 }
 
+// neverStood looks whether an attempt that is granted later than it was asked for was
+// one that stood: the record may lack its refusal, but must not say that the attempt
+// was over then.
+func (w *walk) neverStood(e *history.Event) *finding.Finding {
+	switch {
+	case e.Since == nil:
+		return nil
+	case *e.Since > e.At:
+		return malformed(e, "operation %d was sent at %s, which is after its answer", e.Op, finding.Moment(*e.Since))
+	case e.Nonce == "" || e.Try == 0:
+		return nil
+	}
+	for _, o := range w.at(e.Election).Ops {
+		if o.Call == history.Acquire && o.Node == e.Node && o.Nonce == e.Nonce && o.Try == e.Try && o.Kind == history.Fail && !o.Stands {
+			return malformed(e, "operation %d of %s was refused for good, and operation %d says that it was granted", o.ID, o.Node, e.Op)
+		}
+	}
+	return nil
+}
+
 // badBelief looks whether a node that reports about a term was elected to it.
 func badBelief(p *Node, election string, e *history.Event) *finding.Finding {
 	if e.Node == "" {
@@ -91,8 +111,11 @@ func badFault(f *Fault, e *history.Event) *finding.Finding {
 	return nil
 }
 
-// healedTooSoon finds a fault that is on when the run is declared healed.
-func healedTooSoon(faults []*Fault, e *history.Event) *finding.Finding {
+// badHealed looks whether the run was declared healed before, or while a fault is on.
+func badHealed(before *Healing, faults []*Fault, e *history.Event) *finding.Finding {
+	if before != nil {
+		return malformed(e, "the run was declared healed a second time, after event %d", before.Seq)
+	}
 	for _, f := range faults {
 		if f.OffSeq == 0 && !f.Uninvited() {
 			return malformed(e, "the run was declared healed while the fault %s (%s) was on", f.Name, f.ID)
@@ -102,8 +125,9 @@ func healedTooSoon(faults []*Fault, e *history.Event) *finding.Finding {
 }
 
 // Vanished finds an operation that never completed although nothing excuses
-// it; nil if there is none. The end of its process, a fault on its node, and the
-// end of the run excuse it.
+// it; nil if there is none. The end of its process, a fault on its node or on the
+// store, and the end of the run excuse it if they come as soon as an answer should
+// have come, and not at any time later.
 func (x *Index) Vanished() *Op {
 	patience := max(x.Header.Lease, time.Second)
 	for _, o := range x.Calls {
@@ -111,9 +135,10 @@ func (x *Index) Vanished() *Op {
 			continue
 		}
 		at := o.From + x.Slack()
-		excused := o.By.exited && o.By.exit >= at || o.By.latest <= at+patience ||
+		excused := o.By.latest <= at+patience ||
+			slices.ContainsFunc(o.By.downs, func(w Window) bool { return at <= w.From && w.From <= at+patience }) ||
 			slices.ContainsFunc(x.Faults, func(f *Fault) bool {
-				return (f.Hits(o.Node) || f.Hits(history.StoreTarget)) && f.Off >= at-patience
+				return (f.Hits(o.Node) || f.Hits(history.StoreTarget)) && f.On <= at+patience && f.Off >= at-patience
 			})
 		if !excused {
 			return o

@@ -60,8 +60,8 @@ type Node struct {
 	number  int
 	latest  time.Duration // when it was last heard of
 	exited  bool          // its process ended at some time
-	exit    time.Duration // the last time
 	gone    bool          // its process ended, and no other one began
+	downs   []Window      // in which it had no process, from its first end on
 	started bool          // the begin of a process of its was recorded
 	out     bool          // it went, not by a fault, and did not come back
 	outAt   time.Duration
@@ -112,7 +112,9 @@ type Op struct {
 	Completed int64 // seq; 0 if it never completed
 	At        *Election
 	Wire      bool // read on its way to the store, and not told by its caller
+	ByWriter  bool // a write or read that its caller recorded, and not the resource
 	Stands    bool // an acquire that was refused, and may be granted yet
+	Stood     bool // one that was, and is granted: its invocation is noted when that is heard
 	Restated  bool // it belongs to an earlier history of the chain
 
 	// Asked is the earliest call that may have brought what an acquire got: an
@@ -126,6 +128,19 @@ type Op struct {
 	next *Op // of the same token; see byToken
 }
 
+// Down is until when the node has no process, if it had one before t and has none
+// then; else t.
+func (x *Index) Down(node string, t time.Duration) time.Duration {
+	for _, n := range x.Nodes {
+		for _, w := range n.downs {
+			if n.Name == node && w.From <= t && t < w.To {
+				return w.To
+			}
+		}
+	}
+	return t
+}
+
 // Entry is what the store recorded about one operation.
 type Entry struct {
 	Call    history.Call
@@ -137,6 +152,15 @@ type Entry struct {
 	Seq     int64
 	At      time.Duration
 	Op      *Op // that it is about; nil if there is none
+}
+
+// Decided is when the resource decided on a write or a read at the earliest. At the
+// latest it did so at To.
+func (o *Op) Decided() time.Duration {
+	if o.ByWriter {
+		return o.From
+	}
+	return o.To
 }
 
 // Seq is the event that shows the operation's outcome best.
@@ -213,6 +237,11 @@ func Build(h *history.History) *Index {
 			})
 		}
 	}
+	if len(x.Header.Nodes) == 0 {
+		for _, n := range x.Nodes {
+			x.Header.Nodes = append(x.Header.Nodes, n.Name)
+		}
+	}
 	slices.SortFunc(x.Elections, func(a, b *Election) int { return cmp.Compare(a.Name, b.Name) })
 	x.closeBeliefs()
 	x.findCurtain()
@@ -236,6 +265,22 @@ func (x *Index) In(e *Election) string {
 		return ""
 	}
 	return " in " + quoted(e.Name)
+}
+
+// Understood tells how many requests on locks were read off the wire, and how many of
+// them were understood.
+func (x *Index) Understood() (known, all int64) {
+	for _, w := range x.Wire {
+		known += w.Understood
+		all += w.Operations
+	}
+	return known, all
+}
+
+// Obscure tells whether requests were read off the wire, and mostly not understood.
+func (x *Index) Obscure() bool {
+	known, all := x.Understood()
+	return len(x.Wire) > 0 && 2*known <= all
 }
 
 // Lossy tells whether a fault may have removed leases, and with them the

@@ -27,13 +27,14 @@ type walk struct {
 
 func newWalk(h *history.History) *walk {
 	x := &Index{Header: h.Header, Curtain: -1, Tolerance: expiry.NewTolerance(h.Header.ClockError)}
-	invoked, noted, names := 0, 0, ""
+	invoked, noted, names, longest := 0, 0, "", time.Duration(0)
 	several := false
 	for i := range h.Events {
 		e := &h.Events[i]
 		switch e.Kind {
 		case history.Invoke:
 			invoked++
+			longest = max(longest, e.TTL)
 		case history.Audit:
 			noted++
 		}
@@ -44,6 +45,9 @@ func newWalk(h *history.History) *walk {
 	}
 	if several {
 		names = ""
+	}
+	if x.Header.Lease <= 0 { // what was asked for tells as well how long one lasts
+		x.Header.Lease = longest
 	}
 	x.memory = newMemory(invoked, noted)
 	x.Calls = x.memory.calls[:0]
@@ -81,7 +85,7 @@ func (w *walk) event(e *history.Event) {
 	case history.Fault:
 		w.fault(e)
 	case history.Healed:
-		w.complain(healedTooSoon(w.Faults, e))
+		w.complain(badHealed(w.Healed, w.Faults, e))
 		w.Healed = &Healing{e.At, e.Seq}
 	case history.Exit, history.Start:
 		w.process(e)
@@ -143,18 +147,19 @@ func (w *walk) node(name string) *Node {
 
 func (w *walk) invoke(e *history.Event) {
 	w.complain(badInvocation(&w.ops, e))
+	w.complain(w.neverStood(e))
 	slack := w.Slack()
 	o := &w.room[len(w.Calls)]
 	*o = Op{
 		ID: e.Op, By: w.node(e.Node), Node: e.Node, Call: e.Call, Nonce: e.Nonce, Try: e.Try, TTL: e.TTL,
 		Token: e.Token, Value: e.Value, From: e.At - slack, To: Forever, Kind: history.Info, Invoked: e.Seq,
-		At: w.at(e.Election), Wire: e.Evidence == history.FromWire, Restated: e.Restated,
+		At: w.at(e.Election), Wire: e.Evidence == history.FromWire, ByWriter: e.Evidence == history.FromWriter, Restated: e.Restated,
 	}
 	if o.TTL == 0 {
 		o.TTL = w.Header.Lease
 	}
 	if e.Since != nil { // it was asked for then, and refused, and is granted now
-		o.From = *e.Since - slack
+		o.From, o.Stood = *e.Since-slack, true
 	}
 	w.ops.put(e.Op, o)
 	w.Calls = append(w.Calls, o)
@@ -207,10 +212,16 @@ func (w *walk) process(e *history.Event) {
 		el.endAll(p, e.At, e.Seq)
 	}
 	if e.Kind == history.Start {
+		if p.gone {
+			p.downs[len(p.downs)-1].To = e.At
+		}
 		p.out, p.gone, p.started = false, false, true
 		return
 	}
-	p.exited, p.exit, p.gone = true, e.At, true
+	if !p.gone {
+		p.downs = append(p.downs, Window{e.At, Forever})
+	}
+	p.exited, p.gone = true, true
 	if e.Why == history.Panicked {
 		w.Panics = append(w.Panics, *e)
 	}

@@ -28,7 +28,11 @@ func describeInput(in *leaseInput) string {
 		if o.Completed == 0 || o.Kind != history.Ok {
 			text += " (its caller never knew)"
 		}
-		return fmt.Sprintf("%s -> ok, token %d, at %s to %s", text, max(in.token, o.Token), finding.Moment(in.from), finding.Moment(in.to))
+		text += " -> ok"
+		if token := max(in.token, o.Token); token > 0 {
+			text += fmt.Sprintf(", token %d", token)
+		}
+		return fmt.Sprintf("%s, at %s to %s", text, finding.Moment(in.from), finding.Moment(in.to))
 	default:
 		return fmt.Sprintf("%s -> %s, at %s to %s", text, o.Answer(), finding.Moment(in.from), finding.Moment(in.to))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/faults"
@@ -91,16 +92,25 @@ func (d *Driver) hold(ctx context.Context, s Stage, i int, step faults.Step, tar
 		off.At = s.Now()
 	}
 	off.Evidence = joined(evidence, more)
-	noEffect := errors.Join(err, healErr)
-	off.Effective = history.Bool(noEffect == nil)
-	if noEffect != nil {
-		off.Evidence = joined(off.Evidence, noEffect.Error())
+	failure := err
+	if failure == nil { // what could not be put on cannot be taken off either
+		failure = healErr
+	}
+	off.Effective = history.Bool(failure == nil)
+	if failure != nil {
+		off.Evidence = joined(off.Evidence, why(failure))
 	}
 	s.Record(off)
 	if ctx.Err() != nil {
 		return nil // stopped in the middle: what did not work then says nothing
 	}
 	return errors.Join(broken(step, err), broken(step, healErr))
+}
+
+// why is what an error says of a fault of which it is known that it took no effect.
+func why(err error) string {
+	text := strings.ReplaceAll(err.Error(), faults.ErrNoEffect.Error()+": ", "")
+	return strings.ReplaceAll(text, "\n", "; ") // of errors that were joined
 }
 
 func (d *Driver) report(step faults.Step, targets []string, on bool) {

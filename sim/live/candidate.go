@@ -35,6 +35,7 @@ type candidate struct {
 	stalls   *stalls
 	loads    *overloads
 	steered  bool // speaks the part of the protocol that steers
+	clocked  bool // obeys protocol.CommandClock
 
 	mu      sync.Mutex
 	process *incarnation // nil while none runs

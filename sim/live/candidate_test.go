@@ -8,10 +8,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -345,6 +348,30 @@ func TestGarbageCandidate(t *testing.T) {
 	}
 	if _, err := history.Load(strings.NewReader(file.String())); err != nil {
 		t.Errorf("the history does not load: %v", err)
+	}
+}
+
+// What a candidate has started, and what has left its process group, holds up nobody:
+// it may keep the candidate's standard output open for ever.
+func TestOrphanOfCandidate(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid on PATH")
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	c, p := shell(t, `setsid sleep 600 & echo $! >`+file+`; echo '{"event":"elected","token":3}'`)
+	t.Cleanup(func() {
+		text, err := os.ReadFile(file)
+		pid, errPID := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, errPID); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Errorf("the orphan: %v", err)
+		}
+	})
+	await(t, p.done, "its end")
+	if got, want := said(c), []string{"start", "elected t3", "exit by itself exit status 0"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
 	}
 }
 

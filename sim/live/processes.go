@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
@@ -81,7 +82,12 @@ func (p *processes) Host(_ context.Context, name string) (Host, error) {
 		}
 		h.command = append([]string{self}, p.options.Self...)
 	}
-	return h, nil
+	if !p.options.strange() {
+		return h, nil
+	}
+	marker, err := p.warden.Marker() // nobody knows what it starts
+	h.marker = marker
+	return h, err
 }
 
 // Close implements Hosts.
@@ -100,6 +106,7 @@ type processHost struct {
 	warden  *warden.Warden
 	network *network.Network
 	links   []*network.Link
+	marker  *warden.Marker // nil: the candidate starts nothing
 }
 
 // Link implements Host.
@@ -118,27 +125,44 @@ func (h *processHost) Start(env []string, log *os.File) (Process, error) {
 	cmd := exec.Command(h.command[0], h.command[1:]...)
 	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "RECOUNT_") })
 	cmd.Env = slices.Concat(own, env)
+	if h.marker != nil {
+		cmd.Env = append(cmd.Env, h.marker.Variable())
+	}
 	cmd.Stderr = log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := cmd.StdoutPipe()
+	stdout, its, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
+	cmd.Stdout = its
 	started, err := h.warden.Start(cmd)
+	_ = its.Close() // it has one of its own
 	if err != nil {
+		_ = stdout.Close() // nobody writes
 		return nil, err
 	}
+	go func() {
+		started.AwaitEnd()
+		time.AfterFunc(lastWords, func() { _ = stdout.SetReadDeadline(time.Now()) }) // one that is closed is read no more
+	}()
 	return &process{Process: started, cmd: cmd, stdin: stdin, stdout: stdout}, nil
 }
+
+// lastWords is for how long what a candidate has printed is read after its end: what it
+// has started may keep its standard output open for ever.
+const lastWords = 2 * time.Second
 
 // Close implements Host. The run has ended the candidate.
 func (h *processHost) Close() error {
 	var errs []error
 	for _, link := range slices.Backward(h.links) {
 		errs = append(errs, link.Close())
+	}
+	if h.marker != nil {
+		errs = append(errs, h.marker.End())
 	}
 	return errors.Join(errs...)
 }
@@ -148,7 +172,7 @@ type process struct {
 	*warden.Process
 	cmd    *exec.Cmd
 	stdin  io.Writer
-	stdout io.Reader
+	stdout *os.File
 }
 
 // Stdin implements Process.
@@ -163,5 +187,6 @@ func (p *process) Dismiss() error { return p.Signal(syscall.SIGTERM) }
 // Wait implements Process.
 func (p *process) Wait() (code int, how string) {
 	_ = p.Process.Wait() // its state says more than the error
+	_ = p.stdout.Close() // it was read to its end
 	return p.cmd.ProcessState.ExitCode(), p.cmd.ProcessState.String()
 }

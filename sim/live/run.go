@@ -177,7 +177,7 @@ func (r *run) addCandidate(ctx context.Context, node, prefix string, epoch time.
 		env = append(env, protocol.EnvSubject+"="+r.plan.Subject)
 	}
 	c := &candidate{
-		node: node, host: host, steered: steered, env: env, clocks: clocks{rate: 1},
+		node: node, host: host, steered: steered, clocked: steered || r.session.options.Clocks, env: env, clocks: clocks{rate: 1},
 		logs: r.logOf(node), recorder: r.recorder, stalls: r.stalls, loads: r.loads,
 	}
 	c.called, r.world.ways[node] = r.session.hosts.Describe(node)

@@ -3,12 +3,16 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,6 +126,31 @@ func TestRunOfShellCandidates(t *testing.T) {
 	}
 	if files, err := filepath.Glob(filepath.Join(logs, "n*.log")); err != nil || len(files) != 2 {
 		t.Errorf("logs %v, %v", files, err)
+	}
+}
+
+// Nothing that a candidate has started outlives the run, although it left the
+// candidate's process group.
+func TestStrayOfCandidate(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("strays are found on Linux, and there must be a setsid on PATH")
+	}
+	file := filepath.Join(t.TempDir(), "pid-")
+	s := session(t, `setsid sh -c 'echo $$ >`+file+`$RECOUNT_NODE; exec sleep 600' &
+		until [ -s `+file+`$RECOUNT_NODE ]; do sleep 0.01; done`+leads(t), nil)
+	if _, err := s.Run(t.Context(), plan(2), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []string{"n1", "n2"} {
+		text, err := os.ReadFile(file + node)
+		pid, errPID := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, errPID); err != nil {
+			t.Fatal(err)
+		}
+		// One that ended may be a zombie still: its new parent is not ours.
+		if command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(command) > 0 {
+			t.Errorf("the stray of %s outlived the run: %q, %v", node, command, syscall.Kill(pid, syscall.SIGKILL))
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 	Toxiproxy string         // address of an outside toxiproxy, "" for one of our own
 	Command   []string       // the candidates' command; empty: this program's own subjects
 	Prefix    string         // of every key, "" for "recount:"
+	Clocks    bool           // Command's candidates obey protocol.CommandClock
 	LockKey   string         // which key of Command's candidates is the lock, see wire.Pattern; "": found by itself
 	Progress  func(Progress) // called from several goroutines; nil for none
 

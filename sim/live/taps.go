@@ -14,6 +14,7 @@ type taps struct {
 	*wire.Reading
 	lock    *wire.Lock
 	steered bool // the candidates tell their beliefs
+	named   bool // the user said which key is the lock
 	advise  func(text string)
 }
 
@@ -52,7 +53,7 @@ func (r *run) newTaps() *taps {
 	}
 	lock := wire.NewLock(options)
 	return &taps{
-		Reading: wire.NewReading(lock, r.recorder, follow), lock: lock, steered: !command,
+		Reading: wire.NewReading(lock, r.recorder, follow), lock: lock, steered: !command, named: r.session.options.LockKey != "",
 		advise: func(text string) { r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Advice: text}) },
 	}
 }
@@ -77,17 +78,24 @@ func (t *taps) record() {
 	}
 	told := t.Record("nothing was read from the wire: no candidate connected to RECOUNT_REDIS_URL")
 	if told.Wire != nil && told.Wire.Understood == 0 && !t.steered {
-		t.advise(strings.ToUpper(told.Text[:1]) + told.Text[1:] + ". " + whatToDo(told.Wire.Lock))
+		t.advise(strings.ToUpper(told.Text[:1]) + told.Text[1:] + ". " + whatToDo(told.Wire.Lock, t.named))
 	}
 }
 
-// whatToDo says what helps a user whose lock was not understood.
-func whatToDo(lock string) string {
-	tell := "let the candidates print what they believe (elected, deposed) and ask (invoke, ok, fail), see docs/candidate-protocol.md"
-	if lock == "" {
+// whatToDo says what helps a user whose lock was not understood, and perhaps was
+// named.
+func whatToDo(lock string, named bool) string {
+	const tell = "let the candidates print what they believe (elected, deposed) and ask (invoke, ok, fail), see docs/candidate-protocol.md"
+	switch {
+	case lock == "" && named:
+		return "Name another key with --lock-key, or " + tell
+	case lock == "":
 		return "Name the key with --lock-key, or " + tell
+	case named:
+		return strings.ToUpper(tell[:1]) + tell[1:]
+	default:
+		return "If another key is the lock, name it with --lock-key; or " + tell
 	}
-	return "If another key is the lock, name it with --lock-key; or " + tell
 }
 
 // unread tells whether nothing can be learned from going on: the candidates share

@@ -165,3 +165,22 @@ func TestRunOfWhichNothingIsUnderstood(t *testing.T) {
 		})
 	}
 }
+
+// Who named the lock is not told to name it, and who did not is told so only where
+// no lock was found, or another one may be it.
+func TestWhatToDo(t *testing.T) {
+	for _, x := range []struct {
+		lock  string
+		named bool
+		begin string
+	}{
+		{"", false, "Name the key with --lock-key, or let "},
+		{"", true, "Name another key with --lock-key, or let "},
+		{"e1:lock", false, "If another key is the lock, name it with --lock-key; or let "},
+		{"e1:lock", true, "Let the candidates print "},
+	} {
+		if got := whatToDo(x.lock, x.named); !strings.HasPrefix(got, x.begin) {
+			t.Errorf("lock %q, named %v: %s", x.lock, x.named, got)
+		}
+	}
+}

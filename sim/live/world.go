@@ -271,10 +271,12 @@ func (w *world) Awaken(ctx context.Context, node string) (string, error) {
 	return w.candidates[node].setClocks(ctx, func(c *clocks) { c.asleep = false })
 }
 
-// setClocks tells a candidate its clocks and waits until it reports them. One
-// that cannot be steered gets them with its next start, in the environment.
+// setClocks tells a candidate its clocks and waits until it reports them.
 func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string, error) {
 	p, err := c.running()
+	if err == nil && !c.clocked {
+		return "", faults.NoEffect("%s cannot be told its clocks", c.node)
+	}
 	c.mu.Lock()
 	change(&c.clocks)
 	set := c.clocks
@@ -282,25 +284,33 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 	if err != nil {
 		return "", faults.NoEffect("%s is not running; it will start with its clocks so", c.node)
 	}
-	if !c.steered {
-		return "", faults.NoEffect("%s cannot be told its clocks: only the electors inside this program can", c.node)
+	for len(p.clocks) > 0 {
+		<-p.clocks // what it reported unasked
 	}
 	if err := p.command(protocol.Command{Command: protocol.CommandClock, Rate: set.rate, OffsetMS: set.offset.Milliseconds(), Asleep: set.asleep}); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	select {
-	case report := <-p.clocks:
-		text := fmt.Sprintf("%s reports clocks at rate %g, its wall clock off by %v", c.node, report.Rate,
-			time.Duration(report.OffsetMS)*time.Millisecond)
-		if report.BehindMS > 0 {
-			text += fmt.Sprintf(", its monotonic clock %.0f ms behind boot time", report.BehindMS)
+	for {
+		select {
+		case report := <-p.clocks:
+			if report.Rate == set.rate && report.OffsetMS == set.offset.Milliseconds() {
+				return reported(c.node, report), nil
+			}
+		case <-p.done:
+			return "", c.died(p)
+		case <-ctx.Done():
+			return "", faults.NoEffect("%s did not report within %v that it keeps the clocks that it was told", c.node, actTime)
 		}
-		return text, nil
-	case <-p.done:
-		return "", c.died(p)
-	case <-ctx.Done():
-		return "", faults.NoEffect("%s did not report its clocks within %v", c.node, actTime)
 	}
+}
+
+// reported is a candidate's report about its clocks, in words.
+func reported(node string, report protocol.Line) string {
+	text := fmt.Sprintf("%s reports clocks at rate %g, its wall clock off by %v", node, report.Rate, time.Duration(report.OffsetMS)*time.Millisecond)
+	if report.BehindMS > 0 {
+		text += fmt.Sprintf(", its monotonic clock %.0f ms behind boot time", report.BehindMS)
+	}
+	return text
 }

@@ -259,9 +259,29 @@ func TestDriverNoEffect(t *testing.T) {
 			{At: 20 * sec, For: sec, Fault: faults.PauseBeforeWrite{}, Target: faults.Leader},
 		})
 		s.expect(t, err, "", []string{"5s cut n1", "10s mend n1", "20s hold n1", "22s unhold n1"}, []string{
-			"5s f1 partition on [n1]", "10s f1 partition off [n1] since 6s effective false: faults: the fault took no effect: answered in 1ms",
+			"5s f1 partition on [n1]", "10s f1 partition off [n1] since 6s effective false: answered in 1ms",
 			"20s f2 pause-before-write on [n1]",
-			"22s f2 pause-before-write off [n1] since 21s effective false: n1 hold; faults: the fault took no effect: accepted",
+			"22s f2 pause-before-write off [n1] since 21s effective false: n1 hold; accepted",
+		})
+	})
+}
+
+// A fault that could not be put on, and so not be taken off either, says why once, and
+// in one line whomever it is meant for.
+func TestDriverNoEffectIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage("n1")
+		var acts []string
+		for _, node := range []string{"n1", "n2", "n3"} {
+			for _, rate := range []string{" 2", " 1"} {
+				s.fake.fail["clock "+node+rate] = faults.NoEffect("%s cannot be told its clocks", node)
+			}
+			acts = append(acts, "0s clock "+node+" 2", "2s clock "+node+" 1")
+		}
+		err := s.Drive(t.Context(), faults.Schedule{{For: sec, Fault: faults.ClockRate{Rate: 2}, Target: faults.All}})
+		s.expect(t, err, "", acts, []string{
+			"0s f1 clock-rate on [n1 n2 n3]",
+			"3s f1 clock-rate off [n1 n2 n3] since 1s effective false: n1 cannot be told its clocks; n2 cannot be told its clocks; n3 cannot be told its clocks",
 		})
 	})
 }

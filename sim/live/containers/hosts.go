@@ -43,6 +43,7 @@ type Options struct {
 	// Image is that of the candidates, any that speaks the candidate protocol. Empty: one
 	// is made of this program, whose own subjects the candidates are then.
 	Image    string
+	Clocks   bool                // the image's candidates obey protocol.CommandClock
 	Prefix   string              // of every key, "" for "recount:"
 	Progress func(live.Progress) // called from several goroutines; nil for none
 
@@ -68,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	}
 	options := live.Options{Hosts: h, Prefix: o.Prefix, Progress: o.Progress}
 	if o.Image != "" {
-		options.Command = []string{o.Image}
+		options.Command, options.Clocks = []string{o.Image}, o.Clocks
 	}
 	session, err := live.Open(ctx, options)
 	if err != nil {

@@ -24,6 +24,7 @@ const (
 // guarded is what the harness has told the warden.
 type guarded struct {
 	processes   map[int]bool
+	markers     map[string]bool
 	directories map[string]bool
 	containers  map[string]bool
 	networks    map[string]bool
@@ -55,7 +56,7 @@ func errorCount(report io.Writer, all []error) int {
 // returns what is left to be guarded, and what it could not understand.
 func readOrders(orders io.Reader) (*guarded, error) {
 	g := &guarded{
-		processes: map[int]bool{}, directories: map[string]bool{},
+		processes: map[int]bool{}, markers: map[string]bool{}, directories: map[string]bool{},
 		containers: map[string]bool{}, networks: map[string]bool{}, images: map[string]bool{},
 	}
 	var bad error
@@ -83,6 +84,8 @@ func (g *guarded) obey(line string) error {
 		return fmt.Errorf("cannot read %q: %w", line, err)
 	}
 	switch verb {
+	case "marker", "forget-marker":
+		set(g.markers, text, verb == "marker")
 	case "directory", "forget-directory":
 		set(g.directories, text, verb == "directory")
 	case "container", "forget-container":
@@ -121,6 +124,9 @@ func (g *guarded) end() []error {
 	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
 	defer cancel()
 	all := g.killProcesses(ctx)
+	for name := range g.markers {
+		all = append(all, endMarked(ctx, name))
+	}
 	for path := range g.directories {
 		all = append(all, removeDirectoryUntil(ctx, path))
 	}

@@ -57,6 +57,10 @@ func (p *Process) Name() string { return fmt.Sprintf("process %d", p.pid) }
 // Done is closed when Wait has seen the end of the process.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// AwaitEnd returns when the process has ended. Wait must still be called: until then
+// nobody else gets its number.
+func (p *Process) AwaitEnd() { awaitExit(p.pid) }
+
 // Wait waits for the process to end, kills what is left of its group, and
 // returns what exec.Cmd.Wait does. As there, a caller that reads a StdoutPipe
 // reads it to its end first. Several callers may wait.

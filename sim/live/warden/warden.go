@@ -9,8 +9,8 @@
 // Nothing that the harness started is alive two seconds later, if Docker is not busy
 // with other things.
 //
-// What it cannot do: a process that leaves its process group (setsid) is not
-// found any more; and a harness whose warden was killed first is not guarded,
+// What it cannot do: a process that leaves its process group (setsid) is found only on
+// Linux, and if it was given a Marker; and a harness whose warden was killed first is not guarded,
 // though on Linux its direct children die with it even then.
 //
 // The live world runs on Linux and on macOS. Elsewhere the package compiles,

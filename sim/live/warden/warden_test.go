@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -56,8 +57,9 @@ func harness() {
 	w, err := Start()
 	check(err)
 	var s started
-	start := func(script string) *Process {
+	start := func(script string, variables ...string) *Process {
 		cmd := exec.Command("sh", "-c", script)
+		cmd.Env = append(os.Environ(), variables...)
 		stdout, err := cmd.StdoutPipe()
 		check(err)
 		cmd.ExtraFiles = []*os.File{os.NewFile(3, "alive")}
@@ -74,6 +76,11 @@ func harness() {
 	check(p.Pause(context.Background()))
 	q := start("sleep 1000 & echo; exit 0") // one that leaves a grandchild behind
 	go func() { _ = q.Wait() }()            // killed or not, it ends
+	if found, _ := exec.LookPath("setsid"); runtime.GOOS == "linux" && found != "" {
+		m, err := w.Marker()
+		check(err)
+		start("setsid sleep 1000 & echo; wait", m.Variable()) // one with a grandchild that leaves its group
+	}
 	s.Directory, err = w.Directory("test")
 	check(err)
 	check(os.WriteFile(filepath.Join(s.Directory, "file"), nil, 0o600))
@@ -291,6 +298,9 @@ func TestOrders(t *testing.T) {
 	g, err := readOrders(strings.NewReader(`process 100
 process 101
 forget 100
+marker "recount-run-a"
+marker "recount-run-b"
+forget-marker "recount-run-a"
 directory "/tmp/recount-a\nb"
 directory "/tmp/recount-c"
 forget-directory "/tmp/recount-c"
@@ -311,6 +321,9 @@ directory unquoted
 `))
 	if want := map[int]bool{101: true}; !equal(g.processes, want) {
 		t.Errorf("processes %v, want %v", g.processes, want)
+	}
+	if want := map[string]bool{"recount-run-b": true}; !equal(g.markers, want) {
+		t.Errorf("markers %v, want %v", g.markers, want)
 	}
 	if want := map[string]bool{"/tmp/recount-a\nb": true}; !equal(g.directories, want) {
 		t.Errorf("directories %v, want %v", g.directories, want)

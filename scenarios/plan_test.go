@@ -191,6 +191,25 @@ func TestMixedSequences(t *testing.T) {
 	}
 }
 
+// Where the candidates' clocks cannot be set no fault on them is drawn, and only
+// scenarios that are about them need that.
+func TestFixedClocks(t *testing.T) {
+	onClocks := func(p sim.Plan) bool {
+		return slices.ContainsFunc(p.Schedule, func(step faults.Step) bool { return step.Fault.Effect().Skews && step.Target != faults.Store })
+	}
+	for seed := range uint64(50) {
+		p := planOf(t, find(t, "mixed"), scenarios.Settings{Seed: seed, FixedClocks: true})
+		if onClocks(p) || len(p.Schedule) < 8 {
+			t.Errorf("seed %d: %v", seed, p.Schedule)
+		}
+	}
+	for _, s := range scenarios.All() {
+		if needs := onClocks(planOf(t, s, scenarios.Settings{})) && s.Name != "mixed"; s.NeedsClocks() != needs {
+			t.Errorf("%s needs clocks that can be set: %v", s.Name, !needs)
+		}
+	}
+}
+
 // The same seed makes the same plan, always; another one makes another where
 // anything is drawn.
 func TestSeeds(t *testing.T) {

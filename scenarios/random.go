@@ -11,7 +11,7 @@ import (
 func random() []Scenario {
 	return []Scenario{{
 		Name:     "mixed",
-		Summary:  "random faults of the network, of processes and of clocks, from the seed",
+		Summary:  "random faults of the network, of processes and of clocks if these can be set, from the seed",
 		Breaks:   "a combination that nobody thought of",
 		Schedule: mixed,
 		Excess:   4,
@@ -37,12 +37,12 @@ func mixed(s Shape) faults.Schedule {
 		}
 	})
 	processes := sequence(s, span, func(r *rand.Rand) faults.Fault {
-		switch r.IntN(5) {
-		case 0:
+		switch n := r.IntN(5); {
+		case n == 0, n == 4 && s.FixedClocks:
 			return faults.Pause{}
-		case 1, 2:
+		case n <= 2:
 			return faults.Crash{}
-		case 3:
+		case n == 3:
 			return faults.Resign{}
 		default:
 			return faults.ClockRate{Rate: 1 + nearDrift*s.Drift*(2*r.Float64()-1)}

@@ -74,6 +74,10 @@ type Shape struct {
 	// deletes that takes the lease away, and no elector of that kind can know:
 	// what the deletion is there to show beside another fault cannot show then.
 	OneKey bool
+
+	// FixedClocks says that candidates cannot be told their clocks: what is drawn has
+	// no fault on them.
+	FixedClocks bool
 }
 
 // at is a step that begins and lasts so many leases.
@@ -97,6 +101,9 @@ type Settings struct {
 	// that leads and never names a token is taken to have none (see Tokenless), and
 	// none is documented to keep a margin.
 	Stranger bool
+
+	// FixedClocks says that candidates cannot be told their clocks.
+	FixedClocks bool
 }
 
 // Defaults of the settings.
@@ -160,7 +167,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	if s.Schedule != nil {
 		plan.Schedule = s.schedule(Shape{
 			Lease: timings.Lease, Drift: plan.Drift, Nodes: plan.NodeNames(), Duration: set.Duration,
-			Random: rand.New(rand.NewPCG(set.Seed, 0)), OneKey: set.Stranger,
+			Random: rand.New(rand.NewPCG(set.Seed, 0)), OneKey: set.Stranger, FixedClocks: set.FixedClocks,
 		})
 	} else {
 		plan.Quiet = max(plan.Quiet, set.Duration)
@@ -215,6 +222,16 @@ func (s Scenario) NeedsPrivateStore() bool {
 func (s Scenario) NeedsServerProcess() bool {
 	plan, err := s.Plan(Settings{})
 	return err != nil || plan.Schedule.NeedsServerProcess()
+}
+
+// NeedsClocks tells whether the scenario sets candidates' clocks even where it could do
+// without.
+func (s Scenario) NeedsClocks() bool {
+	plan, err := s.Plan(Settings{FixedClocks: true})
+	return err != nil || slices.ContainsFunc(plan.Schedule, func(step faults.Step) bool {
+		effect := step.Fault.Effect()
+		return effect.Skews && !effect.Store
+	})
 }
 
 // NeedsForgetfulStore tells whether the scenario makes the store older than it

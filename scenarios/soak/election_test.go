@@ -238,15 +238,32 @@ func TestGapsOf(t *testing.T) {
 	}
 }
 
-// A judge that is slow keeps nobody from going on, and what it could not judge is
-// counted.
+// A judge that is slow keeps nobody from going on, what waits for it has a bound, and
+// what it could not judge is counted.
 func TestSlowJudge(t *testing.T) {
-	s := &soak{judging: make(chan *history.History, 2)}
-	s.report.Unknown = map[string]int{}
-	for range 5 {
-		s.judge(&history.History{})
+	for events, waits := range map[int]int{1: 4, mostWaiting / 2: 2, mostWaiting + 1: 0} {
+		s := &soak{judging: make(chan *history.History, 4)}
+		s.report.Unknown = map[string]int{}
+		h := &history.History{Events: make([]history.Event, events)}
+		for range 5 {
+			s.judge(h)
+		}
+		if n := s.report.Unknown["a history was dropped unjudged: the judge was too far behind"]; n != 5-waits || len(s.judging) != waits {
+			t.Errorf("of five histories of %d events %d wait and %d are dropped: %v", events, len(s.judging), n, s.report.Unknown)
+		}
 	}
-	if n := s.report.Unknown["a history was dropped unjudged: the judge was a round behind"]; n != 3 || len(s.judging) != 2 {
-		t.Errorf("of five histories %d wait and %d are dropped: %v", len(s.judging), n, s.report.Unknown)
+}
+
+// Stalls that meet, or nearly do, are one; others stay apart and in order.
+func TestStallsJoin(t *testing.T) {
+	var spans []span
+	for _, s := range []span{{50, 60}, {10, 20}, {80, 90}, {22, 30}, {58, 70}} {
+		spans = join(spans, s, 5)
+	}
+	if want := []span{{10, 30}, {50, 70}, {80, 90}}; !slices.Equal(spans, want) {
+		t.Errorf("%v, want %v", spans, want)
+	}
+	if spans = join(spans, span{25, 85}, 5); !slices.Equal(spans, []span{{10, 90}}) {
+		t.Errorf("%v", spans)
 	}
 }

@@ -1,11 +1,11 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -41,8 +41,9 @@ type group struct {
 	common    *history.Recorder // what concerns all elections, of this round
 	elections map[string]*election
 	windows   map[string][]span // when faults of this round were on, by target
-	stalls    int
-	late      int // events that came after their history was judged
+	held      map[string][]span // when the machine held up a target, in order and apart; not in a history yet
+	stalls    int               // that are in one
+	late      int               // events that came after their history was judged
 }
 
 // span is a time; of one that goes on, to is 0.
@@ -52,10 +53,24 @@ func (s span) meets(from, to time.Duration) bool {
 	return from < s.to && s.from < to || s.to == 0 && to > s.from
 }
 
+// join puts another span among spans that are in order and apart: with those that it
+// meets, or is as near to as that, it becomes one.
+func join(spans []span, another span, near time.Duration) []span {
+	apart := slices.DeleteFunc(spans, func(s span) bool {
+		meets := s.from-near <= another.to && another.from-near <= s.to
+		if meets {
+			another = span{min(s.from, another.from), max(s.to, another.to)}
+		}
+		return meets
+	})
+	at, _ := slices.BinarySearchFunc(apart, another, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return slices.Insert(apart, at, another)
+}
+
 // openGroup starts everything of a group but its processes.
 func (s *soak) openGroup(ctx context.Context, place, elections int) (g *group, err error) {
 	g = &group{
-		soak: s, name: fmt.Sprintf("g%d", place), place: place, elections: map[string]*election{}, windows: map[string][]span{}, turns: map[string]*sync.Mutex{},
+		soak: s, name: fmt.Sprintf("g%d", place), place: place, elections: map[string]*election{}, windows: map[string][]span{}, held: map[string][]span{}, turns: map[string]*sync.Mutex{},
 	}
 	s.groups = append(s.groups, g)
 	if g.server, err = redisserver.Open(ctx, "process", redisserver.Options{Warden: s.warden, Timeout: time.Minute}); err != nil {
@@ -170,26 +185,44 @@ func (g *group) ended(m *member) {
 	}
 }
 
-// stalled records that the machine held up the targets. What a fault explains is no
+// stalled notes that the machine held up the targets. What a fault explains is no
 // stall. g.mu is held.
 func (g *group) stalled(targets []string, from, to time.Duration, machine bool) {
 	for _, target := range targets {
 		if !machine && slices.ContainsFunc(g.windows[target], func(s span) bool { return s.meets(from, to) }) {
 			continue
 		}
-		g.stalls++
 		if !machine {
 			g.soak.stalls.count(target, to-from)
 		}
-		on := history.Event{
-			Kind: history.Fault, ID: fmt.Sprintf("s%d", g.stalls), Fault: history.StallFault, Phase: history.On, At: max(from, 0), Targets: []string{target},
-		}
-		off := on
-		on.Effect = &history.Effect{Holds: true}
-		off.Phase, off.At, off.Effective, off.Evidence = history.Off, to, history.Bool(true), "not injected: the machine did not let "+target+" go on"
-		g.common.Record(on)
-		g.common.Record(off)
+		g.held[target] = join(g.held[target], span{max(from, 0), to}, g.soak.Lease/protocol.StallShare)
 	}
+}
+
+// heldUntil are the events that tell of stalls until then. What lasts longer goes on in the
+// next history. g.mu is held.
+func (g *group) heldUntil(end time.Duration) (events []history.Event) {
+	for target, spans := range g.held {
+		var rest []span
+		for _, s := range spans {
+			if s.to > end {
+				rest = append(rest, span{max(s.from, end), s.to})
+			}
+			if s.from >= end {
+				continue
+			}
+			g.stalls++
+			on := history.Event{
+				Kind: history.Fault, ID: fmt.Sprintf("s%d", g.stalls), Fault: history.StallFault, Phase: history.On, At: s.from, Targets: []string{target},
+			}
+			off := on
+			on.Effect = &history.Effect{Holds: true}
+			off.Phase, off.At, off.Effective, off.Evidence = history.Off, min(s.to, end), history.Bool(true), "not injected: the machine did not let "+target+" go on"
+			events = append(events, on, off)
+		}
+		g.held[target] = rest
+	}
+	return events
 }
 
 // live is a group's life: rounds until the time is over.
@@ -327,10 +360,11 @@ func (g *group) cut(ctx context.Context, round int) error {
 	}
 	common = slices.DeleteFunc(common, func(e history.Event) bool { return e.At > end })
 	for i := range common {
-		if strings.HasPrefix(common[i].ID, "f") { // numbered anew in each round; a stall may last from one to the next
+		if common[i].Kind == history.Fault { // numbered anew in each round
 			common[i].ID = fmt.Sprintf("%d-%s", round, common[i].ID)
 		}
 	}
+	common = append(common, g.heldUntil(end)...)
 	g.windows = map[string][]span{}
 	var links []*history.History
 	for _, name := range g.names {

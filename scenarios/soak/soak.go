@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -25,7 +26,9 @@ type soak struct {
 	groups  []*group
 	usage   *usages
 	stalls  counts
-	judging chan *history.History // has room for one of each election, so for a round
+	judging chan *history.History // has room for one of each election
+	waiting atomic.Int64          // how many events the histories have that wait for the judge
+	judged  chan struct{}         // closed when there is nothing more to judge; nil before there is a judge
 	stop    context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -52,6 +55,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, fmt.Errorf("soak: %w", err)
 	}
 	err := errors.Join(s.open(ctx), s.live(ctx), s.trace(), s.close())
+	s.awaitJudge()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, errBroken) {
 		err = cause
 	}
@@ -95,16 +99,14 @@ func (s *soak) live(ctx context.Context) error {
 			}
 		})
 	}
-	judged := make(chan struct{})
+	s.judged = make(chan struct{})
 	go func() {
-		defer close(judged)
-		s.judgeAll()
+		defer close(s.judged)
+		s.judgeAll(ctx)
 	}()
 	groups.Wait()
 	stop()
 	watchers.Wait()
-	close(s.judging)
-	<-judged
 	return errors.Join(errs...)
 }
 
@@ -125,21 +127,44 @@ func (s *soak) watchSelf(ctx context.Context) {
 	})
 }
 
-// judge hands a history to the judge. One that is a round behind does not get it:
-// what waits for it must not grow, and nobody may be kept from going on by it.
+// mostWaiting is how many events may wait for the judge: more than those of a round on a
+// machine that is fast enough. They take some 400 MB.
+const mostWaiting = 500_000
+
+// judge hands a history to the judge. One that is further behind does not get it: what
+// waits for it must not grow, and nobody may be kept from going on by it.
 func (s *soak) judge(h *history.History) {
-	select {
-	case s.judging <- h:
-	default:
-		s.doubt("a history was dropped unjudged: the judge was a round behind")
+	events := int64(len(h.Events))
+	if s.waiting.Add(events) <= mostWaiting {
+		select {
+		case s.judging <- h:
+			return
+		default:
+		}
+	}
+	s.waiting.Add(-events)
+	s.doubt("a history was dropped unjudged: the judge was too far behind")
+}
+
+// awaitJudge waits until everything is judged.
+func (s *soak) awaitJudge() {
+	if s.judged != nil {
+		close(s.judging)
+		<-s.judged
 	}
 }
 
-// judgeAll judges histories until there are no more.
-func (s *soak) judgeAll() {
+// judgeAll judges histories until there are no more. Those that come after ctx is done
+// are dropped: who has stopped the run does not wait for them.
+func (s *soak) judgeAll(ctx context.Context) {
 	chain := checker.Chain{Options: checker.Options{PorcupineCap: judgeCap}}
 	first := map[checker.Promise]string{}
 	for h := range s.judging {
+		s.waiting.Add(-int64(len(h.Events)))
+		if ctx.Err() != nil {
+			s.doubt("a history was dropped unjudged: the run was stopped")
+			continue
+		}
 		result := chain.Add(h)
 		gaps, terms, handed := gapsOf(h, returnBound*s.Lease+slack)
 		s.mu.Lock()

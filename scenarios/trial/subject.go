@@ -32,6 +32,8 @@ type Subject struct {
 	// Stranger says that it is a program of which nothing is known: see
 	// scenarios.Settings.
 	Stranger bool
+	// FixedClocks says that it cannot be told its clocks: see scenarios.Settings.
+	FixedClocks bool
 	// Absent are worlds that the subject does not live in, and why.
 	Absent map[string]string
 }

@@ -155,7 +155,7 @@ func (t *Trial) try(ctx context.Context, s Subject, p Place, share []scenarios.S
 	defer func() { err = errors.Join(err, end()) }()
 	for n := range p.Runs {
 		set := t.Settings
-		set.Subject, set.Stranger, set.Seed = s.Name, s.Stranger, t.Settings.Seed+uint64(n)
+		set.Subject, set.Stranger, set.FixedClocks, set.Seed = s.Name, s.Stranger, s.FixedClocks, t.Settings.Seed+uint64(n)
 		set.Flags = p.Flags(s, set.Seed)
 		runner := scenarios.Runner{
 			World: world, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},

@@ -42,6 +42,20 @@ func fenceBugs() []Bug {
 			Name: "handler-looks-first", Kind: Fence, Breaks: fenced,
 			What: "the handler looks at the token before the request, and keeps nobody waiting while it goes on",
 			File: "elector/fence/handler.go", Old: "return holder.Hold(ctx, token, resource)", New: "return func() {}, holder.Check(ctx, token, resource)",
+		}, {
+			Name: "guard-lets-go", Kind: Fence, Breaks: []string{"one step"},
+			What: "the guard in the process looks at the token, and lets others pass before the write has begun",
+			File: "elector/fence/guard.go",
+			Old:  "\tif err := g.admit(token); err != nil {\n\t\treturn err\n\t}\n\treturn write()\n",
+			New:  "\terr := g.admit(token)\n\tg.mu.Unlock()\n\tdefer g.mu.Lock()\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn write()\n",
+		}, {
+			Name: "memory-forgets-who-gave-up", Kind: Fence, Breaks: []string{"in order", "highest"},
+			What: "the guard in memory forgets the token of who has given up waiting for a former leader's write",
+			File: "elector/fence/memory.go", Old: "\t\tif err := m.wait(ctx, h.idle); err != nil {\n", New: "\t\tif err := m.wait(ctx, h.idle); err != nil {\n\t\t\th.highest = h.running\n",
+		}, {
+			Name: "sent-is-unsent", Kind: Fence, Breaks: []string{"no trace"},
+			What: "a request that was under way when its term ended is told as one that was never sent",
+			File: "elector/fence/transport.go", Old: "\t\terr = sent(r, err)\n", New: "\t\terr = errors.Join(err)\n",
 		},
 	}
 }

@@ -132,8 +132,9 @@ func (h *Hunt) through(ctx context.Context, folder, overlay string, wanted func(
 	return all, ctx.Err()
 }
 
-// alarms tells whether the source without a bug raises an alarm in the same call.
-func (h *Hunt) alarms(ctx context.Context, c call) bool {
+// alarms tells whether the source without a bug raises an alarm in the same call, or in
+// the same case where its number was told.
+func (h *Hunt) alarms(ctx context.Context, c call, number string) bool {
 	var err error
 	if h.folder == "" {
 		h.sound = map[string]string{}
@@ -148,6 +149,9 @@ func (h *Hunt) alarms(ctx context.Context, c call) bool {
 		}
 	}
 	again := call{world: c.world, binary: h.sound[from], folder: h.folder, root: c.root, args: c.args, env: c.env, limit: h.Budget}
+	if number != "" {
+		again.env = append(slices.Clone(c.env), "RECOUNT_CASES=1+"+number) // the later one counts
+	}
 	_, found := again.run(ctx)
 	return found
 }
@@ -190,16 +194,22 @@ func (h *Hunt) in(ctx context.Context, w *world, binary, folder string, overlaid
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	var known []string // numbers of cases in which the source raises an alarm without the bug, too
 	for n := 0; ctx.Err() == nil && h.Budget-s.Busy >= time.Second; n++ {
 		args, env, more := w.call(n)
 		if !more {
 			break
 		}
-		c := call{world: w, binary: binary, folder: folder, root: h.Root, args: args, env: env, limit: h.Budget - s.Busy}
+		c := call{world: w, binary: binary, folder: folder, root: h.Root, args: args, env: env, limit: h.Budget - s.Busy, known: known}
 		f, found := c.run(ctx)
 		s.Busy += c.busy
-		if found && overlaid && h.alarms(ctx, c) {
+		if found && overlaid && h.alarms(ctx, c, f.number) {
 			h.Tell("  %s: a false alarm, which the source raises without the bug, too: %.200s", w.name, f.words)
+			if f.number != "" {
+				known = append(known, f.number)
+				n-- // what comes after it in the call is looked at, too
+				continue
+			}
 			s.Cases += f.cases
 			continue
 		}

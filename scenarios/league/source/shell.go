@@ -30,7 +30,7 @@ func shellBugs() []Bug {
 		}, {
 			Name: "no-overtime", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "a request is given up after its time-out, and its connection with it: a store that takes a little longer is never heard",
-			File: "elector/call.go", Old: "context.WithTimeout(s.calls, overtime*r.Timeout)", New: "context.WithTimeout(s.calls, r.Timeout)",
+			File: "elector/call.go", Old: "limit(overtime * r.Timeout)", New: "limit(r.Timeout)",
 		}, {
 			Name: "answers-dropped", Kind: Shell, Breaks: []string{"Stable", "LeaderReturns"},
 			What: "an answer that comes while the session is busy is dropped",
@@ -49,6 +49,10 @@ func shellBugs() []Bug {
 			What: "a candidate whose clock is fast takes its own lease of the life before for that of another one of its name",
 			File: "elector/call.go", Old: "held.Remaining + drift + time.Millisecond", New: "held.Remaining + 0*drift",
 		}, {
+			Name: "put-off-by-grants", Kind: Shell, Breaks: []string{calls},
+			What: "a grant to somebody else puts the next try off by a whole lease: who waits is not heard of for two, and nobody can hand over to it",
+			File: "internal/machine/candidate.go", Old: "min(due, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread())", New: "max(due, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread())",
+		}, {
 			Name: "renewals-are-news", Kind: Shell, Breaks: []string{calls},
 			What: "a lease that was renewed just now counts as granted just now: who has lost the announcements does not notice",
 			File: "elector/watcher.go", Old: "now-w.since < cfg.RequestTimeout", New: "cfg.Lease-held.Remaining < cfg.RequestTimeout",
@@ -60,6 +64,38 @@ func shellBugs() []Bug {
 			Name: "asks-hold-slots", Kind: Shell, Breaks: []string{calls, "LeaseLinearizable"},
 			What: "a question about who leads that is given up keeps its slot: after eight of them nobody can ask any more",
 			File: "elector/call.go", Old: "\t\tdefer func() { <-slots }()\n\t\tvar a answer\n", New: "\t\tdefer func() {\n\t\t\tif ctx.Err() == nil {\n\t\t\t\t<-slots\n\t\t\t}\n\t\t}()\n\t\tvar a answer\n",
+		},
+	}
+}
+
+// answerBugs are in package elector, too: what callers are told, and what calls on terms
+// that are over do.
+func answerBugs() []Bug {
+	return []Bug{
+		{
+			Name: "leads-without-clock", Kind: Shell, Breaks: []string{calls},
+			What: "IsLeader says yes after the deadline, until the elector's goroutine runs again: in the moment in which a process goes on that stood still",
+			File: "elector/term.go", Old: "return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Deadline()", New: "return !t.over.Load() && !t.draining.Load()",
+		}, {
+			Name: "silence-untold", Kind: Shell, Breaks: []string{calls},
+			What: "nobody is told that the store has been silent for longer than a lease",
+			File: "internal/machine/request.go", Old: "\t\tm.emit(Transition{Kind: Unreachable})\n", New: "",
+		}, {
+			Name: "hangs-untold", Kind: Shell, Breaks: []string{calls},
+			What: "nobody is told of a callback that hangs, and keeps the candidate from competing",
+			File: "internal/machine/leader.go", Old: "\t\tm.trouble(None, ErrCallbackHangs)\n", New: "",
+		}, {
+			Name: "nobody-unseen", Kind: Shell, Breaks: []string{calls},
+			What: "Observe does not tell that nobody leads any more",
+			File: "elector/observe.go", Old: "case first || now.ID != last.ID", New: "case now.ID == \"\":\n\t\tcase first || now.ID != last.ID",
+		}, {
+			Name: "transfer-at-once", Kind: Shell, Breaks: []string{calls},
+			What: "Transfer returns before the lease is given back",
+			File: "elector/elector.go", Old: "\tselect {\n\tcase <-t.released:\n\t\treturn t.releaseErr\n\tcase <-ctx.Done():\n\t\treturn ctx.Err()\n\t}\n}\n\n// successor", New: "\treturn nil\n}\n\n// successor",
+		}, {
+			Name: "old-term-fences", Kind: Shell, Breaks: []string{calls},
+			What: "a resource that refuses a term which is over ends the one that goes on",
+			File: "internal/machine/leader.go", Old: "if m.term.live && in.Token > m.term.token {", New: "if m.term.live {",
 		},
 	}
 }
@@ -99,6 +135,10 @@ func turnBugs() []Bug {
 			Name: "back-to-the-worst", Kind: Shell, Breaks: []string{"Stable", handOver},
 			What: "a leader hands over to the candidate of the lowest priority of those that are better",
 			File: "elector/failback.go", Old: "best := Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n", New: "best := Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n\t\tif best.ID != \"\" {\n\t\t\tbreak\n\t\t}\n",
+		}, {
+			Name: "only-who-has-led", Kind: Shell, Breaks: []string{"only the leader"},
+			What: "a function for the leader only is executed by whoever has led last in this process",
+			File: "elector/elector.go", Old: "\t\tif t == nil || !t.leads() {\n\t\t\treturn ErrNotLeading\n\t\t}\n\t\tctx, cancel", New: "\t\tif t == nil {\n\t\t\treturn ErrNotLeading\n\t\t}\n\t\tctx, cancel",
 		},
 	}
 }

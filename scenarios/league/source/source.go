@@ -49,6 +49,8 @@ const (
 	Quorum   Kind = "quorum"   // the majority of several stores
 	Postgres Kind = "postgres" // the store on PostgreSQL
 	Fence    Kind = "fence"    // the guards of the protected resource
+	Durable  Kind = "durable"  // those of them that outlive their process: files and databases
+	Jobs     Kind = "jobs"     // the lock for jobs
 )
 
 // What a bug may break beside the promises of the checkers.
@@ -61,7 +63,7 @@ const (
 
 // Bugs are all of them, in the order of the table.
 func Bugs() []Bug {
-	return slices.Concat(scriptBugs(), bidBugs(), witnessBugs(), shellBugs(), turnBugs(), valueBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs())
+	return slices.Concat(scriptBugs(), bidBugs(), witnessBugs(), shellBugs(), answerBugs(), turnBugs(), valueBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs(), durableBugs(), jobBugs())
 }
 
 // Apply is the content of the bug's file with the bug in it. The root is the

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,7 +35,8 @@ type world struct {
 type find struct {
 	promise string // or obligation
 	words   string
-	cases   int // it took so many: of this call, or of all if they are numbered
+	cases   int    // it took so many: of this call, or of all if they are numbered
+	number  string // that repeats the case, if it has one
 }
 
 // matcher reads lines that a test has written: the pattern's second group is what
@@ -55,6 +57,18 @@ func matcher(pattern string) func(string) (find, bool) {
 	}
 }
 
+// repeatable reads lines as matcher does, whose number is drawn, and repeats the case.
+func repeatable(pattern string) func(string) (find, bool) {
+	expression := regexp.MustCompile(pattern)
+	return func(line string) (find, bool) {
+		m := expression.FindStringSubmatch(line)
+		if m == nil {
+			return find{}, false
+		}
+		return find{promise: m[2], words: strings.TrimSpace(line), cases: 1, number: m[1]}, true
+	}
+}
+
 // test calls a test binary.
 func test(run string, env ...string) (args, environment []string) {
 	return []string{"-test.v", "-test.failfast", "-test.count=1", "-test.timeout=20m", "-test.run=" + run}, append(env, "GOMAXPROCS=1")
@@ -65,10 +79,10 @@ func test(run string, env ...string) (args, environment []string) {
 func worlds() []world {
 	redis := []Kind{Script, Shell, Client, Listener}
 	scenarios := []Kind{Script, Shell, Client, Listener, Replicas, Quorum, Fence}
-	return []world{
+	return slices.Concat(fenceWorlds(), []world{
 		{
-			name: "guards", from: "sim/bubble/guards", kinds: []Kind{Fence},
-			call: drawn("^TestDrawn$", 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\S+):`), cases: 200,
+			name: "bubble, jobs", from: "sim/bubble/jobs", kinds: []Kind{Jobs},
+			call: drawn(drawnTest, 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 200,
 		}, {
 			name: "virtual", from: "cmd/chaos", kinds: []Kind{Script, Quorum},
 			call: func(n int) (args, env []string, more bool) {
@@ -93,11 +107,11 @@ func worlds() []world {
 			read: readExplore,
 		}, {
 			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
-			call: drawn("^TestDrawn$", 40, "RECOUNT_SHOW=1"), begins: "case ",
-			read: matcher(`_test\.go:\d+: ()case \d+: ([^:]+):`),
+			call: drawn(drawnTest, 40, "RECOUNT_SHOW=1"), begins: "case ",
+			read: repeatable(`_test\.go:\d+: case (\d+): ([^:]+):`),
 		}, {
 			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Script, Replicas, Quorum},
-			call: drawn("^TestDrawn$", 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
+			call: drawn(drawnTest, 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
 		}, {
 			name: "bubble, drawn plans", from: "scenarios", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
@@ -127,6 +141,25 @@ func worlds() []world {
 			},
 			waits: true, read: readRun, cases: len(liveScenarios),
 		},
+	})
+}
+
+// fenceWorlds are those of guards.
+func fenceWorlds() []world {
+	return []world{
+		{
+			name: "guards", from: "sim/bubble/guards", kinds: []Kind{Fence},
+			call: drawn(drawnTest, 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 200,
+		}, {
+			name: "files", from: "elector/fence", kinds: []Kind{Durable},
+			call: drawn("TestDrawnDisks", 2000), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 2000,
+		}, {
+			name: "SQLite, walks", from: "elector/fence", kinds: []Kind{Durable},
+			call: drawn("TestDrawnSQLite", 20), numbered: true, read: matcher(`\.go:\d+: case (\d+): ([^:]+):`), cases: 20,
+		}, {
+			name: "PostgreSQL, walks", from: "elector/pgstore/fence", kinds: []Kind{Durable},
+			call: drawn("TestDrawnPostgres", 10), numbered: true, read: matcher(`\.go:\d+: case (\d+): ([^:]+):`), cases: 10,
+		},
 	}
 }
 
@@ -140,10 +173,13 @@ var (
 // that can be reached until there are too many states.
 var explored = []string{"majority-late", "majority", "majority-amnesia", "majority-ghosts"}
 
+// drawnTest is the test of most packages that draw cases.
+const drawnTest = "TestDrawn"
+
 // drawn calls a test that draws so many cases from a number on.
-func drawn(run string, cases int, env ...string) func(n int) (args, env []string, more bool) {
+func drawn(name string, cases int, env ...string) func(n int) (args, env []string, more bool) {
 	return func(n int) ([]string, []string, bool) {
-		args, env := test(run, append(env, fmt.Sprintf("RECOUNT_CASES=%d+%d", cases, n*cases))...)
+		args, env := test("^"+name+"$", append(env, fmt.Sprintf("RECOUNT_CASES=%d+%d", cases, n*cases))...)
 		return args, env, true
 	}
 }
@@ -158,7 +194,7 @@ func readFuzz(line string) (find, bool) {
 	}
 	if json.Unmarshal([]byte(line), &said) == nil && len(said.Failures) > 0 {
 		f := said.Failures[0]
-		return find{f.Promise, f.Reason, f.Schedules}, true
+		return find{promise: f.Promise, words: f.Reason, cases: f.Schedules}, true
 	}
 	return parted(line)
 }
@@ -177,7 +213,7 @@ func readRun(line string) (find, bool) {
 	for i, run := range said.Runs {
 		for _, p := range run.Promises {
 			if p.Verdict == "fail" {
-				return find{p.Name, run.Scenario + ": " + p.Reason, i + 1}, true
+				return find{promise: p.Name, words: run.Scenario + ": " + p.Reason, cases: i + 1}, true
 			}
 		}
 	}
@@ -196,10 +232,10 @@ func readExplore(line string) (find, bool) {
 		return find{}, false
 	}
 	w := said.Worlds[0]
-	return find{w.Broken, w.World + ": " + w.Broken, w.States}, w.Broken != ""
+	return find{promise: w.Broken, words: w.World + ": " + w.Broken, cases: w.States}, w.Broken != ""
 }
 
 // parted reads that a script's text and its port to Go did not do the same.
 func parted(line string) (find, bool) {
-	return find{words, line, 1}, strings.Contains(line, "their ports")
+	return find{promise: words, words: line, cases: 1}, strings.Contains(line, "their ports")
 }

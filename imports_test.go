@@ -78,6 +78,12 @@ var table = []row{
 		why:     "one constant, for the tests of everybody",
 	},
 	{
+		folders: []string{"internal/drawn"},
+		ours:    []string{"internal/raced"},
+		never:   []string{"net/..."}, timeless: true,
+		why: "which cases are drawn is said in one way, for the tests of the elector and of the harness",
+	},
+	{
 		folders: []string{"internal/processor"},
 		never:   []string{"net/...", "os/..."}, timeless: true,
 		why: "one figure, for the benchmarks of everybody, and for the bill of a campaign",
@@ -94,7 +100,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/bubble/bubbletest"},
-		ours:    []string{"internal/garbage", "internal/raced"},
+		ours:    []string{"internal/drawn", "internal/garbage", "internal/processor", "internal/raced"},
 		// A bubble belongs to a test, and no program links this package.
 		but: []string{"testing", "testing/cryptotest", "testing/synctest"},
 		why: "how a bubble begins and ends, for the tests of everybody",
@@ -213,11 +219,24 @@ var table = []row{
 		why:     "what holds goroutines up knows neither who they are nor how long it takes",
 	},
 	{
-		folders: []string{"sim/bubble", "sim/bubble/crowd", "sim/bubble/walk"},
-		ours:    []string{"elector", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/wire", "sim/bubble/..."},
+		folders: []string{"sim/bubble", "sim/bubble/clock", "sim/bubble/crowd", "sim/bubble/walk"},
+		ours:    []string{"elector", "elector/fence", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/wire", "sim/bubble/..."},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec", "net/http"},
 		why:     "what runs in fake time reaches nothing outside: no process, no socket but its own, and no judge",
+	},
+	{
+		folders: []string{"sim/bubble/jobs"},
+		ours:    []string{"elector", "elector/health/...", "elector/joblock", "elector/redisstore", "faults", "sim", "sim/virtual/redismodel", "sim/bubble/clock", "sim/bubble/gate", "sim/bubble/network", "sim/bubble/redisserver"},
+		others:  []string{"github.com/redis/go-redis/v9"},
+		never:   []string{"os/exec", "net/http"},
+		why:     "a lock for jobs runs in fake time as programs use it: what it does is seen on the server, and held to its documents",
+	},
+	{
+		folders: []string{"sim/bubble/fenced"},
+		ours:    []string{"elector/fence"},
+		never:   []string{"os/..."}, but: []string{"net/http"},
+		why: "a service for leaders in fake time, of HTTP's types and of none of its sockets",
 	},
 	{
 		folders: []string{"sim/bubble/guards"},
@@ -459,8 +478,13 @@ var importCases = []struct {
 	{"scenarios/league", ours("internal/machine"), "", ""},
 	{"scenarios/league/source", ours("elector"), "", "elector"},
 	{"scenarios/league/source", `"os/exec"`, "", ""},
+	{"sim/bubble/jobs", ours("elector/joblock"), "", ""},
+	{"sim/bubble/jobs", ours("checker"), "", "seen on the server"},
 	{"sim/bubble/guards", ours("elector/fence"), "", ""},
 	{"sim/bubble/guards", ours("elector"), "", "guards must"},
+	{"sim/bubble/fenced", ours("elector/fence"), "", ""},
+	{"sim/bubble/fenced", `"os"`, "", "os"},
+	{"internal/drawn", `"net/http"`, "", "net/http"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
 	{"scenarios/chaostest", ours("elector/redisstore"), "", "elector/redisstore"},

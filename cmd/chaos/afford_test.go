@@ -144,6 +144,50 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+// TestClocksOfCommands shows that a command that is not told its clocks is spared the
+// faults on them: what is about nothing else is left out, and said in one line; what
+// draws its faults draws others.
+func TestClocksOfCommands(t *testing.T) {
+	t.Parallel()
+	for _, told := range []bool{true, false} {
+		args := []string{"run", "all", "--dry-run", "--json", "--seed", "3", "--exec", "true", "--redis", "embedded"}
+		if told {
+			args = append(args, "--clocks")
+		}
+		r := chaos(t, t.Context(), nil, args...)
+		var d dryRun
+		if err := json.Unmarshal([]byte(r.out), &d); err != nil || r.status != statusKept {
+			t.Fatalf("status %d, %v\n%s%s", r.status, err, r.out, r.errors)
+		}
+		clocks := map[string]bool{}
+		for _, f := range faults.Catalogue() {
+			clocks[f.Name()] = f.Effect().Skews && !f.Effect().Store
+		}
+		ran, set := map[string]bool{}, 0
+		for _, s := range d.Scenarios {
+			ran[s.Scenario] = true
+			for _, step := range s.Steps {
+				if clocks[step.Fault] {
+					set++
+				}
+			}
+		}
+		var left []string
+		for _, l := range d.LeftOut {
+			if strings.Contains(l.Why, "clocks") {
+				left = append(left, l.Scenarios...)
+			}
+		}
+		want := []string{"suspend-leader", "clock-fast", "clock-slow", "clock-beyond", "clock-jump"}
+		if told {
+			want = nil
+		}
+		if !slices.Equal(left, want) || told != (set > 0) || !ran["mixed"] || ran["clock-jump"] != told {
+			t.Errorf("told its clocks %v: left out %v, want %v; %d faults on clocks; %v", told, left, want, set, ran)
+		}
+	}
+}
+
 // TestWhomFaultsHurt shows that no fault on the store of others is taken for one that
 // hurts only the run.
 func TestWhomFaultsHurt(t *testing.T) {

@@ -188,6 +188,9 @@ func TestSlips(t *testing.T) {
 		{[]string{"run", "--prefix", ""}, "--prefix is empty"},
 		{[]string{"trial", "--prefix", ""}, "--prefix is empty"},
 		{[]string{"run", "--exec", "true", "--subject", "recount"}, "exclude each other"},
+		{[]string{"run", "--clocks"}, "--clocks means nothing without --exec or --image"},
+		{[]string{"run", "steady", "clock-jump", "--exec", "true"}, "clock-jump sets candidates' clocks, which this program is not told: have it obey"},
+		{[]string{"run", "--world", "containers", "clock-fast", "--image", "x", "--dry-run"}, "clock-fast sets candidates' clocks, which this program is not told: have it obey"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		refused(t, chaos(t, t.Context(), nil, append(c.args, "--out", out)...), c.want)

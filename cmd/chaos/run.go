@@ -20,6 +20,7 @@ type runFlags struct {
 	exec      string
 	image     string
 	lockKey   string
+	clocks    bool // the other elector obeys the command clock
 	prefix    string
 	out       string
 	parallel  int
@@ -44,7 +45,7 @@ const (
 // aboutRun is what "chaos run --help" says.
 const aboutRun = `Run runs scenarios against a real Redis, checks what was recorded, and writes a
 report. Without a scenario it runs the standard suite; "all" stands for all of
-them.
+them. Of either those are left out that cannot be run; named, they are refused.
 
 With --world virtual there is no Redis and no process: everything is simulated,
 in virtual time, and one seed gives one history. With --world both every
@@ -102,6 +103,7 @@ func (m Main) runCommand() *cobra.Command {
 	flags.StringVar(&f.exec, "exec", "", "command that runs one candidate of another elector")
 	flags.StringVar(&f.image, "image", "", "with --world containers: image of one candidate of another elector, which tells what it does (default: the electors inside this program)")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
+	flags.BoolVar(&f.clocks, "clocks", false, "with --exec or --image: it obeys the command clock on its standard input, so that faults may set its clocks; without it, scenarios about these are left out")
 	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
 	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
 	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")
@@ -121,6 +123,9 @@ func (m Main) runCommand() *cobra.Command {
 	return cmd
 }
 
+// byName tells whether each scenario was asked for by its name: then none is left out.
+func byName(names []string) bool { return len(names) > 0 && !slices.Equal(names, []string{"all"}) }
+
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := []string{"all"}
 	for _, s := range scenarios.Every() {
@@ -136,7 +141,7 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 		return err
 	}
 	if f.dryRun {
-		return m.rehearse(f, list, len(names) > 0)
+		return m.rehearse(f, list, byName(names))
 	}
 	if f.world != virtualWorld {
 		if err := checkPlatform(); err != nil {
@@ -144,7 +149,7 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 		}
 	}
 	wanted := f.parallel
-	demand, err := f.budget(m, list, len(names) > 0)
+	demand, err := f.budget(m, list, byName(names))
 	if err != nil {
 		return err
 	}
@@ -162,7 +167,7 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 		return err
 	}
 	defer func() { _ = world.close() }() // again, in case of a panic
-	if list, err = world.admissible(list, len(names) > 0, screen); err != nil {
+	if list, err = world.admissible(list, byName(names), screen); err != nil {
 		return err
 	}
 	ctx, err := f.spare(cmd.Context(), world, demand, wanted, screen)

@@ -123,9 +123,12 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		f.settings.Subject, f.settings.Stranger = f.image, true
 	} else if cmd.Flags().Changed("lock-key") {
 		return nil, misuse.Of(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
+	} else if cmd.Flags().Changed("clocks") {
+		return nil, misuse.Of(errors.New("--clocks means nothing without --exec or --image: the electors inside this program can be told their clocks"))
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
 	}
+	f.settings.FixedClocks = f.settings.Stranger && !f.clocks
 	if err := f.checkSparing(cmd.Flags().Changed); err != nil {
 		return nil, err
 	}
@@ -191,6 +194,7 @@ func (f *runFlags) repro() string {
 	add(f.image != "", "--image %s", quoted(f.image))
 	add(f.exec != "", "--exec '%s'", strings.ReplaceAll(f.exec, "'", `'\''`))
 	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
+	add(f.clocks, "--clocks")
 	add(f.redis != "", "--redis %s", reports.Redact(f.redis))
 	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
 	add(true, "--seed %d", f.settings.Seed)

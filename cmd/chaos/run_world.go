@@ -41,7 +41,7 @@ type place struct {
 func (f *runFlags) inLive(ctx context.Context, screen *screen, connections int) (*place, error) {
 	session, err := live.Open(ctx, live.Options{
 		Redis: f.redis, Toxiproxy: f.toxiproxy, Command: f.command(), Prefix: f.prefix, Progress: screen.progress,
-		LockKey: f.lockKey, Tapped: tapped, Postgres: onPostgres, Connections: connections, Own: f.own, Limits: f.sparing.limits,
+		LockKey: f.lockKey, Clocks: f.clocks, Tapped: tapped, Postgres: onPostgres, Connections: connections, Own: f.own, Limits: f.sparing.limits,
 	})
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func connections(list []scenarios.Scenario, set scenarios.Settings, parallel int
 
 // inContainers opens the world of containers.
 func (f *runFlags) inContainers(ctx context.Context, screen *screen) (*place, error) {
-	session, err := containers.Open(ctx, containers.Options{Image: f.image, Prefix: f.prefix, Progress: screen.progress})
+	session, err := containers.Open(ctx, containers.Options{Image: f.image, Clocks: f.clocks, Prefix: f.prefix, Progress: screen.progress})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (f *runFlags) inVirtual(m Main) *place {
 // subject is the elector under test: a stranger if it is a command.
 func (f *runFlags) subject() subject {
 	if f.exec != "" || f.image != "" {
-		return subject{name: f.settings.Subject}
+		return subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks}
 	}
 	return subjectOf(f.settings.Subject)
 }
@@ -161,6 +161,9 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	if applies, why := p.subject.applies(s); !applies {
 		return "does not apply: " + why, "leave it out, or choose another --subject"
 	}
+	if p.subject.fixedClocks && s.NeedsClocks() {
+		return "sets candidates' clocks, which this program is not told", clocksMend
+	}
 	if p.cannot != nil {
 		if why := beyond(p.cannot, s); why != "" {
 			return why, "containers can " + strings.Join(p.within(), ", ")
@@ -181,6 +184,9 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 		return "", ""
 	}
 }
+
+// clocksMend is what to do about a program that is not told its clocks.
+const clocksMend = `have it obey the command "clock" on its standard input and give --clocks (docs/candidate-protocol.md), or leave the scenario out`
 
 // beyond says what of a scenario lies beyond a world.
 func beyond(cannot func(sim.Plan) string, s scenarios.Scenario) string {

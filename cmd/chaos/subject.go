@@ -31,6 +31,8 @@ type subject struct {
 	store  documented.Store
 	waived map[checker.Promise]string // promises that it does not make, and why
 	scans  bool                       // see documented.Elector
+
+	fixedClocks bool // it cannot be told its clocks
 }
 
 func subjects() []subject {

@@ -36,7 +36,9 @@ func broken(r *reports.Report) []checker.Promise {
 
 // In both worlds the same promises of the documented electors break, and what
 // an elector without tokens does not promise is not asked of it. Titan's pause
-// may hit it between GET and EXPIRE: then it renews the lease of another.
+// may hit it between GET and EXPIRE: then it renews the lease of another. Arco believes
+// until it is told otherwise, so where its database answers late it outlasts its lease.
+// How long a failover takes is the machine's in the live world, beside other tests.
 func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 	for _, c := range []struct {
 		subject, scenario string
@@ -46,7 +48,7 @@ func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 		{"titan", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, checker.LeaseLinearizable},
 		{"sovereign", "pause-leader", []checker.Promise{checker.LeaseLinearizable, checker.AtMostOneLeader}, ""},
 		{"honua", "steady", nil, ""},
-		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, ""},
+		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, checker.BeliefWithinLease},
 	} {
 		for _, world := range []string{liveWorld, virtualWorld} {
 			t.Run(c.subject+"/"+world, func(t *testing.T) {
@@ -55,7 +57,9 @@ func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 					t.Skip(why)
 				}
 				r := judgedRun(t, c.scenario, "--world", world, "--subject", c.subject)
-				got := slices.DeleteFunc(broken(&r), func(p checker.Promise) bool { return p == c.seldom })
+				got := slices.DeleteFunc(broken(&r), func(p checker.Promise) bool {
+					return p == c.seldom || p == checker.FailoverBound && world == liveWorld
+				})
 				if !slices.Equal(got, c.broken) {
 					t.Errorf("it breaks %v, want %v: %+v", got, c.broken, r.Promises)
 				}

@@ -29,7 +29,7 @@ func (f *trialFlags) subjects(m Main, names []string) ([]trial.Subject, error) {
 			return nil, fmt.Errorf("--exec-dir: there is a subject called %q already: give the file another name", name)
 		}
 		all = append(all, trial.Subject{
-			Name: name, Summary: "the command " + filepath.Base(commands[name]) + " of " + f.execDir, Applies: oneServerOnly, Stranger: true,
+			Name: name, Summary: "the command " + filepath.Base(commands[name]) + " of " + f.execDir, Applies: command, Stranger: true, FixedClocks: true,
 			Absent: map[string]string{virtualWorld: "a command cannot run in virtual time"},
 		})
 	}
@@ -53,13 +53,18 @@ func (f *trialFlags) subjects(m Main, names []string) ([]trial.Subject, error) {
 	return chosen, nil
 }
 
-// oneServerOnly leaves out the scenarios whose store is several servers, for
-// electors that know the address of one.
-func oneServerOnly(s scenarios.Scenario) (applies bool, why string) {
-	if s.Topology != sim.OneServer {
+// command leaves out the scenarios whose store is several servers, for electors
+// that know the address of one, and those that set the clocks of candidates, which
+// nobody says that the command can be told.
+func command(s scenarios.Scenario) (applies bool, why string) {
+	switch {
+	case s.Topology != sim.OneServer:
 		return false, "the subject knows one Redis, and the scenario's store is several"
+	case s.NeedsClocks():
+		return false, "the scenario sets candidates' clocks, which the subject is not told"
+	default:
+		return true, ""
 	}
-	return true, ""
 }
 
 // trialSubjects are all electors that this program has, with what is known of

@@ -21,13 +21,15 @@ func (m Main) Run(ctx context.Context, args []string) int {
 	// even if that hangs. The guard then ends the job.
 	context.AfterFunc(ctx, stop)
 
+	m.journal = newJournal(m.Stderr)
+	defer m.journal.close()
 	root := m.command()
 	root.SetArgs(args)
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	err := root.ExecuteContext(ctx)
 	if text := explain(err); text != "" {
-		fmt.Fprintln(m.Stderr, "elect: "+text)
+		fmt.Fprintln(m.journal, "elect: "+text)
 	}
 	return status(err)
 }

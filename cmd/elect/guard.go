@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -40,49 +38,53 @@ func guardMain() {
 	c := cgroup(os.Getenv(guardCgroup))
 	// In time the process group only: an order that arrives late must not end the
 	// next job, which is in the same control group.
-	watchOver(os.Stdin, elector.SystemClock(), killGroup)
+	watchOver(&mailbox{fd: int(os.Stdin.Fd())}, elector.SystemClock(), killGroup)
 	c.kill() // whoever has left the process group, and a job of which there was no time to tell
 	c.remove()
 	os.Exit(0)
 }
 
+// orders are what a guard is told, a line each: a process group, or 0, and the
+// time on the system's clock at which it is killed unless another order comes
+// before.
+type orders interface {
+	// wait returns when there is an order, when there will be none any more, or
+	// when d is over.
+	wait(d time.Duration)
+	// read returns the lines that have come, without waiting, and false after the
+	// last one.
+	read() ([]string, bool)
+}
+
 // watchOver obeys the orders until they end, and then kills the job that is
-// left. An order is a line with a process group, or 0, and the time on the
-// system's clock at which it is killed unless another order comes before.
-func watchOver(orders io.Reader, clock elector.Clock, kill func(group int)) {
-	lines := make(chan order)
-	go func() {
-		defer close(lines)
-		for in := bufio.NewScanner(orders); in.Scan(); {
-			var o order
-			if _, err := fmt.Sscan(in.Text(), &o.group, &o.end); err == nil {
-				lines <- o
-			}
-		}
-	}()
+// left.
+func watchOver(from orders, clock elector.Clock, kill func(group int)) {
 	// Never longer in one piece: timers stand still while a machine is suspended.
 	const chunk = 50 * time.Millisecond
-	timer := time.NewTimer(chunk)
-	defer timer.Stop()
 	var now order
 	for {
-		if now.group != 0 && clock.Now() >= now.end {
+		wait := chunk
+		if now.group != 0 {
+			wait = max(0, min(chunk, now.end-clock.Now()))
+		}
+		from.wait(wait)
+		// A guard that was held up finds orders that are newer than the one it
+		// knows. So the time is read first: the job is judged by all that was said
+		// until then.
+		at := clock.Now()
+		lines, more := from.read()
+		for _, line := range lines {
+			var o order
+			if _, err := fmt.Sscan(line, &o.group, &o.end); err == nil {
+				now = o
+			}
+		}
+		if now.group != 0 && (at >= now.end || !more) {
 			kill(now.group)
 			now = order{}
 		}
-		if now.group != 0 {
-			timer.Reset(min(chunk, now.end-clock.Now()))
-		}
-		select {
-		case o, more := <-lines:
-			if !more {
-				if now.group != 0 {
-					kill(now.group)
-				}
-				return
-			}
-			now = o
-		case <-timer.C:
+		if !more {
+			return
 		}
 	}
 }
@@ -161,12 +163,17 @@ func (g *guard) over(group int, end time.Duration) {
 			return
 		}
 	}
-	g.last = o
-	_ = g.pipe.SetWriteDeadline(time.Now().Add(time.Second)) // a stopped guard must not hold up elect
+	_ = g.pipe.SetWriteDeadline(time.Now().Add(guardPatience)) // a stopped guard must not hold up elect
 	if _, err := fmt.Fprintln(g.pipe, group, int64(end)); err != nil {
 		g.log.Warn("the job's guard cannot be reached", "error", err)
+		return
 	}
+	g.last = o
 }
+
+// guardPatience is for how long elect waits for room in the pipe to its guard,
+// which has room for a thousand orders. The guard takes one in microseconds.
+const guardPatience = minMargin / 2
 
 // close ends the guard, after the last job.
 func (g *guard) close() {

@@ -392,6 +392,13 @@ func (r *relay) add(conns ...net.Conn) bool {
 	return true
 }
 
+// on lets new connections through again.
+func (r *relay) on() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut, r.conns = false, nil
+}
+
 // off closes all connections, and those that are made later.
 func (r *relay) off() {
 	r.mu.Lock()

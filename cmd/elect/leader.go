@@ -38,6 +38,7 @@ type outcome int
 const (
 	finished    outcome = iota // by itself
 	interrupted                // because the term had to end
+	unstarted                  // there was none: the term ended before
 )
 
 // lead is the work of a term. It returns when no process of the job is left.
@@ -47,7 +48,10 @@ func (l *leader) lead(ctx context.Context, t *elector.Term) {
 	for pause := new(backOff); ; {
 		started := l.clock.Now()
 		state, how := l.runJob(t)
-		if how == interrupted {
+		switch {
+		case how == unstarted:
+			return
+		case how == interrupted:
 			if l.once {
 				l.exit.Store(&state)
 			}
@@ -83,7 +87,7 @@ func (l *leader) wait(ctx context.Context, d time.Duration) bool {
 // runJob runs the job once, and ends it before the term does.
 func (l *leader) runJob(t *elector.Term) (exitState, outcome) {
 	if !l.roomy(t) {
-		return exitState{status: statusFailed}, interrupted
+		return exitState{}, unstarted
 	}
 	j, err := l.command.start(environment(t, l)...)
 	if err != nil {

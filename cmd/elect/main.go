@@ -24,6 +24,8 @@ type Main struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Environ []string // as os.Environ returns it
+
+	journal *journal // the way to Stderr of all that is said here; the job has its own
 }
 
 // silent is the log of the Redis client: what it would say, the elector's own

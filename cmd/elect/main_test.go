@@ -183,6 +183,12 @@ func (o *output) String() string {
 // jobs work in dir.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
+	return launchTo(t, nil, dir, args...)
+}
+
+// launchTo is launch with a file for what elect says; nil for out.
+func launchTo(t *testing.T, log *os.File, dir string, args ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +196,9 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	p := &process{Cmd: exec.Command(self, args...), done: make(chan struct{})}
 	p.Env = append(os.Environ(), asElect+"=1", "TEST_DIR="+dir, "TEST_SELF="+self)
 	p.Stdout, p.Stderr = &p.out, &p.out
+	if log != nil {
+		p.Stderr = log
+	}
 	p.WaitDelay = 10 * time.Second
 	p.SysProcAttr = attributes() // so that nothing is left if the test is killed
 	if err := p.Start(); err != nil {

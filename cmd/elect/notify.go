@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"strings"
+	"time"
 )
 
 // notifySocket is where systemd listens, for services of Type=notify.
@@ -34,6 +35,7 @@ func (n notifier) send(lines ...string) {
 	if err != nil {
 		return
 	}
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // a manager that does not read holds up nobody
 	_, _ = conn.Write([]byte(strings.Join(lines, "\n")))
 	_ = conn.Close() // what was sent was sent
 }

@@ -120,7 +120,17 @@ func (m Main) ask(cmd *cobra.Command, o *options, question func(ctx context.Cont
 	defer cancel()
 	err = question(ctx, s, store)
 	_ = closer.Close() // the answer is there, or its error says more
-	return err
+	return unlessStopped(cmd.Context(), err)
+}
+
+// unlessStopped is the error of a question. One that elect was stopped before is
+// no answer: a script must not take it for one.
+func unlessStopped(ctx context.Context, err error) error {
+	var answer *exitError
+	if err == nil || ctx.Err() == nil || errors.As(err, &answer) {
+		return err
+	}
+	return errors.New("stopped before there was an answer")
 }
 
 // unanswered says that the store did not answer, and what to do. A fatal error
@@ -141,10 +151,12 @@ func (m Main) logger(level string, asJSON bool) (*slog.Logger, error) {
 		return nil, misuse.Of(fmt.Errorf("--log is %q; it must be debug, info, warn or error", level))
 	}
 	o := &slog.HandlerOptions{Level: at}
-	if asJSON {
-		return slog.New(slog.NewJSONHandler(m.Stderr, o)), nil
-	}
-	return slog.New(slog.NewTextHandler(m.Stderr, o)), nil
+	return m.journal.logTo(func(to io.Writer) slog.Handler {
+		if asJSON {
+			return slog.NewJSONHandler(to, o)
+		}
+		return slog.NewTextHandler(to, o)
+	}), nil
 }
 
 // printJSON prints one value on one line.

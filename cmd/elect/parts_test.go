@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -64,30 +66,76 @@ func (c bubbleClock) AfterFunc(d time.Duration, f func()) elector.Timer {
 	return time.AfterFunc(d, f)
 }
 
+// letters are what a guard is told in a bubble.
+type letters struct {
+	clock bubbleClock
+	lines chan string   // closed after the last one
+	until time.Duration // the guard is held up until then
+
+	taken  []string
+	closed bool
+}
+
+func (p *letters) wait(d time.Duration) {
+	select {
+	case line, more := <-p.lines:
+		p.closed = !more
+		if more {
+			p.taken = append(p.taken, line)
+		}
+	case <-time.After(d):
+	}
+	time.Sleep(p.until - p.clock.Now())
+}
+
+func (p *letters) read() ([]string, bool) {
+	list := p.taken
+	p.taken = nil
+	for !p.closed {
+		select {
+		case line, more := <-p.lines:
+			p.closed = !more
+			if more {
+				list = append(list, line)
+			}
+			continue
+		default:
+		}
+		break
+	}
+	return list, !p.closed
+}
+
 // A guard kills the job at the time that it was told last, not at an earlier
 // one, not a job that is done; and at once when nobody gives orders any more.
+// One that was held up knows what was said meanwhile before it judges.
 func TestGuardObeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		orders []string      // one a second
 		close  bool          // after the orders
+		until  time.Duration // the guard is held up until then
 		want   time.Duration // of the death; 0 for none
 	}{
-		"at its time":         {orders: []string{"7 5000000000"}, want: 5 * time.Second},
-		"put off":             {orders: []string{"7 5000000000", "7 9000000000"}, want: 9 * time.Second},
-		"done":                {orders: []string{"7 5000000000", "0 0"}},
-		"done, then elect":    {orders: []string{"7 5000000000", "0 0"}, close: true},
-		"elect is killed":     {orders: []string{"7 5000000000"}, close: true, want: time.Second},
-		"garbage is no order": {orders: []string{"7 5000000000", "hello"}, want: 5 * time.Second},
+		"at its time":              {orders: []string{"7 5000000000"}, want: 5 * time.Second},
+		"put off":                  {orders: []string{"7 5000000000", "7 9000000000"}, want: 9 * time.Second},
+		"done":                     {orders: []string{"7 5000000000", "0 0"}},
+		"done, then elect":         {orders: []string{"7 5000000000", "0 0"}, close: true},
+		"elect is killed":          {orders: []string{"7 5000000000"}, close: true, want: time.Second},
+		"garbage is no order":      {orders: []string{"7 5000000000", "hello"}, want: 5 * time.Second},
+		"held up, put off":         {orders: []string{"7 5000000000", "7 9000000000"}, until: 7 * time.Second, want: 9 * time.Second},
+		"held up, done":            {orders: []string{"7 5000000000", "0 0"}, until: 7 * time.Second},
+		"held up for too long":     {orders: []string{"7 5000000000", "7 6000000000"}, until: 8 * time.Second, want: 8 * time.Second},
+		"held up, elect is killed": {orders: []string{"7 50000000000"}, close: true, until: 3 * time.Second, want: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := bubbleClock{time.Now()}
-				r, w := io.Pipe()
+				p := &letters{clock: clock, lines: make(chan string, len(c.orders)), until: c.until}
 				var died atomic.Int64
 				over := make(chan struct{})
 				go func() {
 					defer close(over)
-					watchOver(r, clock, func(group int) {
+					watchOver(p, clock, func(group int) {
 						if group != 7 {
 							t.Errorf("it killed %d", group)
 						}
@@ -95,35 +143,91 @@ func TestGuardObeys(t *testing.T) {
 					})
 				}()
 				for _, line := range c.orders {
-					fmt.Fprintln(w, line)
+					p.lines <- line
 					time.Sleep(time.Second)
 				}
-				if c.close {
-					_ = w.Close() // the end of orders
-					<-over
+				if !c.close {
+					time.Sleep(20 * time.Second)
 				}
-				time.Sleep(20 * time.Second)
-				want := c.want
-				if c.close && want != 0 {
-					want = time.Duration(len(c.orders)) * time.Second
-				}
-				if got := time.Duration(died.Load()); got != want {
-					t.Errorf("it died at %v, want %v", got, want)
-				}
-				_ = w.Close() // again, mostly
+				close(p.lines) // the end of orders
 				<-over
+				if got := time.Duration(died.Load()); got != c.want {
+					t.Errorf("it died at %v, want %v", got, c.want)
+				}
 			})
 		})
 	}
 }
 
-// A guard that somebody has killed is replaced, and the new one knows its job.
-func TestGuardReplaced(t *testing.T) {
-	log, err := Main{Stderr: io.Discard}.logger("error", false)
+// The orders that wait in a pipe are there without waiting, whole lines only,
+// and their end is told after the last one.
+func TestMailbox(t *testing.T) {
+	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := startGuard(log, "")
+	defer func() { _ = r.Close() }()
+	m := &mailbox{fd: int(r.Fd())}
+	step := func(write string, want []string, more bool) {
+		t.Helper()
+		if _, err := w.WriteString(write); err != nil {
+			t.Fatal(err)
+		}
+		if lines, open := m.read(); !slices.Equal(lines, want) || open != more {
+			t.Errorf("after %q: %q, %v; want %q, %v", write, lines, open, want, more)
+		}
+	}
+	step("", nil, true)
+	step("7 1\n7 2\n7", []string{"7 1", "7 2"}, true)
+	step(" 3\n", []string{"7 3"}, true)
+	long := strings.Repeat("0 0\n", 3000)
+	step(long, strings.Split(strings.TrimSuffix(long, "\n"), "\n"), true)
+	go func() {
+		_, _ = w.WriteString("0 9\n")
+		_ = w.Close()
+	}()
+	var last []string
+	for more := true; more; {
+		m.wait(time.Minute)
+		var lines []string
+		lines, more = m.read()
+		last = append(last, lines...)
+	}
+	if !slices.Equal(last, []string{"0 9"}) {
+		t.Errorf("at the end: %q", last)
+	}
+}
+
+// A guard that is stopped holds up nobody for longer than a margin, however
+// many orders wait for it; when it goes on it knows the last one that there was
+// room for.
+func TestGuardStopped(t *testing.T) {
+	g, err := startGuard(slog.New(slog.DiscardHandler), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	if err := g.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.cmd.Process.Signal(syscall.SIGCONT) }() // before it is waited for
+	const far = 1 << 60
+	refused := 0
+	for i := range 10_000 { // a pipe has room for a few thousand
+		g.over(0, far+time.Duration(i))
+		if g.last.end != far+time.Duration(i) {
+			refused++
+		}
+		if refused == 20 {
+			return
+		}
+	}
+	t.Errorf("%d orders were refused: the pipe has room for all", refused)
+}
+
+// A guard that somebody has killed is replaced, and the new one knows its job.
+func TestGuardReplaced(t *testing.T) {
+	g, err := startGuard(slog.New(slog.DiscardHandler), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +278,9 @@ func TestNotify(t *testing.T) {
 	}
 	var said []string
 	buffer := make([]byte, 1000)
-	for !strings.Contains(strings.Join(said, " "), "STOPPING=1") {
+	all := func() string { return strings.Join(said, " ") }
+	for !strings.Contains(all(), "STOPPING=1") || !strings.Contains(all(), "STATUS=leads billing") { // in any order: events wait
+
 		if err := l.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +290,7 @@ func TestNotify(t *testing.T) {
 		}
 		said = append(said, string(buffer[:n]))
 	}
-	if said[0] != "READY=1\nSTATUS=competing" || !strings.Contains(strings.Join(said, " "), "STATUS=leads billing") {
+	if said[0] != "READY=1\nSTATUS=competing" {
 		t.Errorf("%q", said)
 	}
 }

@@ -105,6 +105,7 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	if err != nil {
 		return misuse.Of(fmt.Errorf("the command %q cannot be run: %w", args[0], err))
 	}
+	asked := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l := &leader{
@@ -131,7 +132,7 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	if err := c.run(ctx, stop); err != nil {
 		return err
 	}
-	return l.result(c)
+	return l.result(c, asked.Err() != nil)
 }
 
 // judgeOnce judges the flags that say how a command is run once.
@@ -152,8 +153,9 @@ func (f *runFlags) judgeOnce(c *candidacy, restart policy) error {
 	return nil
 }
 
-// result is how run ends when the candidacy has ended without an error.
-func (l *leader) result(c *candidacy) error {
+// result is how run ends when the candidacy has ended without an error: because
+// elect was asked to stop, or not.
+func (l *leader) result(c *candidacy, asked bool) error {
 	switch state := l.exit.Load(); {
 	case state != nil:
 		if state.err != nil && state.status == statusFailed {
@@ -162,8 +164,10 @@ func (l *leader) result(c *candidacy) error {
 		return exit(state.status)
 	case c.skipped.Load():
 		c.log.Info("somebody else runs the command, or ran it a moment ago: nothing is to be done here")
-	case l.once && l.term.Load() == nil:
-		c.log.Info("stopped before anybody was elected")
+	case l.once && asked:
+		c.log.Info("stopped before the command was started")
+	case l.once && l.term.Load() != nil:
+		return errors.New("the term ended before the command could be started: run it again")
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ was started with --allow-transfer.`,
 		defer cancel()
 		answer, err := post(ctx, u.JoinPath("transfer").String(), wish{To: to})
 		if err != nil {
-			return err
+			return unlessStopped(cmd.Context(), err)
 		}
 		if asJSON {
 			return printJSON(m.Stdout, answer)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
@@ -149,8 +148,7 @@ func (s *session) inspect(held *HeldError, sent time.Duration) {
 
 	// An earlier incarnation of this candidate may have left its lease behind.
 	// One that is renewed is alive.
-	name, _, _ := strings.Cut(held.Holder, "/")
-	if held.Holder == s.e.id || name != s.e.cfg.ID {
+	if held.Holder == s.e.id || nameOf(held.Holder) != s.e.cfg.ID {
 		return
 	}
 	switch r := &s.rival; {

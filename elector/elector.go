@@ -271,8 +271,7 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 func (e *Elector) successor(all []Candidate, to string) string {
 	var best Candidate
 	for _, c := range all {
-		name, _, _ := strings.Cut(c.ID, "/")
-		if c.ID == e.id || c.ID != to && name != to || e.gone(c) {
+		if c.ID == e.id || c.ID != to && nameOf(c.ID) != to || e.gone(c) {
 			continue
 		}
 		if best.ID == "" || c.Seen < best.Seen {
@@ -280,6 +279,11 @@ func (e *Elector) successor(all []Candidate, to string) string {
 		}
 	}
 	return best.ID
+}
+
+// nameOf is the Config.ID in a candidate's whole identity. It may hold slashes.
+func nameOf(id string) string {
+	return id[:max(0, strings.LastIndexByte(id, '/'))]
 }
 
 // gone says whether a candidate was not heard of for so long that it may be gone: who

@@ -19,8 +19,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // configured is the part of a candidate's ID that was configured; the rest is
 // random.
 func configured(id string) string {
-	name, _, _ := strings.Cut(id, "/")
-	return name
+	return id[:strings.LastIndexByte(id, '/')]
 }
 
 // A cron job that runs on every machine and must do its work on one of them:

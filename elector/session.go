@@ -195,7 +195,9 @@ func (s *session) hint(h Hint) machine.Input {
 	case h.Kind == HintGranted:
 		kind = machine.HintGranted
 	}
-	s.watcher.heard(h.Token)
+	if h.Token <= machine.MaxHearsay {
+		s.watcher.heard(h.Token)
+	}
 	return machine.Input{
 		Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters, RoundTrip: s.roundTrip,
 		Nonce: h.Nonce, Request: h.Request,

@@ -133,8 +133,10 @@ func OfMajority(op history.Event) history.Event {
 
 // NodeOf is the node in an elector's unique id, which appends a random part.
 func NodeOf(id string) string {
-	node, _, _ := strings.Cut(id, "/")
-	return node
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
+		return id[:i]
+	}
+	return id
 }
 
 // Recorder is a Store that tells every call to it, and every outcome.

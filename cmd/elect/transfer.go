@@ -76,7 +76,7 @@ was started with --allow-transfer.`,
 		Example: "  elect transfer --at http://127.0.0.1:8080 --to host-b",
 		Args:    misuse.NoArguments,
 	}
-	cmd.Flags().StringVar(&to, "to", "", "ID of the candidate, or the part of it before the slash")
+	cmd.Flags().StringVar(&to, "to", "", "ID of the candidate, or the part of it before its last slash")
 	cmd.Flags().StringVar(&at, "at", "", "address of the leader's elect, such as http://127.0.0.1:8080")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long the leader's job may take to end")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

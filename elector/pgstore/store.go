@@ -215,6 +215,7 @@ func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t ter
 	if s.nameless.Load() {
 		text = s.sql.nameless.acquire
 	}
+	longest := max(a.Longest, a.TTL)
 	var r answer
 	value, version := published(a.Value, a.Version)
 	for range attempts {
@@ -222,7 +223,7 @@ func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t ter
 		var announced int64
 		err := q.QueryRow(ctx, text, plain,
 			a.Election, a.ID, a.Nonce, a.TTL.Milliseconds(), int64(a.Floor), int64(a.Priority),
-			int64(s.history), t.grant, t.session, t.orphans, channelOf(a.Election), value, version,
+			int64(s.history), t.grant, t.session, t.orphans, channelOf(a.Election), value, version, longest.Milliseconds(),
 		).Scan(&r.granted, &r.state, &r.holder, &r.token, &r.tied, &r.micros, &r.waiters, &r.repaired, &announced)
 		if err != nil {
 			return nil, judge("acquire", a.Election, err)
@@ -337,6 +338,9 @@ func checkAttempt(a elector.Attempt) error {
 			Err: fmt.Errorf("pgstore: election %q: no token of PostgreSQL is larger than %d", a.Election, a.Floor),
 			Fix: "find out where that token came from: elections count from 1",
 		}
+	}
+	if err := checkTTL(a.Election, max(a.Longest, a.TTL)); err != nil {
+		return err
 	}
 	return checkTTL(a.Election, a.TTL)
 }

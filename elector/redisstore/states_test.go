@@ -239,6 +239,31 @@ func TestClusterByOneAddress(t *testing.T) {
 	}
 }
 
+// The witness of a server on which elections come and go does not grow for ever: one
+// that names very many is made anew, and says that the server knows nothing for sure.
+func TestWitnessIsBounded(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{Expire: time.Hour})
+		first, next := attempt("n1", "a"), attempt("n1", "b")
+		first.Election, next.Election = "first", "next"
+		mustWithhold(t, r, s, first, "does not know")
+		r.do(t, "HSET", s.Witness(), "since", 1) // it was long ago
+		for i := range 101 {
+			args := []any{"HSET", s.Witness()}
+			for k := range 1000 {
+				args = append(args, fmt.Sprintf("of job %d", 1000*i+k), 1)
+			}
+			r.do(t, args...)
+		}
+		mustWithhold(t, r, s, next, "does not know")
+		n := r.do(t, "HLEN", s.Witness())
+		told := r.do(t, "HEXISTS", s.Witness(), "of recount:{next}:guard") == int64(1) // miniredis has no history to tell of
+		if told && n != int64(4) || !told && n != int64(101_000+4) {
+			t.Errorf("the witness has %v fields", n)
+		}
+	})
+}
+
 // The witness is the one key that a store's elections share, and nobody else's.
 func TestWitness(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {

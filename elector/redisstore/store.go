@@ -208,7 +208,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	for {
 		n := s.names(a.Election)
 		beacon := ""
-		if a.Stands {
+		if a.Stands && !s.confirm.any() { // nobody confirms what is passed on
 			beacon = s.hub.beacon(n.channel)
 		}
 		args := []any{a.ID, escape(a.Nonce), ttl, strconv.FormatUint(a.Floor, 10), n.channel, a.Request, s.protect, a.Priority, longest, beacon}

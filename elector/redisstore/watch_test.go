@@ -61,6 +61,38 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
+// Nobody confirms a lease that is passed on, so who wants its leases confirmed makes
+// no bid, whatever else it wants: when the holder gives the lease back, it is free.
+func TestNoBidWhereLeasesAreConfirmed(t *testing.T) {
+	for name, c := range map[string]struct {
+		o      Options
+		passed int64
+	}{
+		"nobody confirms":         {Options{}, 1},
+		"replicas":                {Options{Replicas: 1}, 0},
+		"replicas, unprotected":   {Options{Replicas: 1, Unprotected: true}, 0},
+		"nobody, and unprotected": {Options{Unprotected: true}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startOwn(t, &redis.Options{})
+			s, bidder := r.open(t, Options{}), r.open(t, c.o)
+			watching(t, r, bidder, 1)
+			a, b := attempt("n1", "a"), attempt("n2", "b")
+			b.Stands = true
+			g := mustAcquire(t, r, s, a)
+			if held := mustRefuse(t, r, bidder, b); held.Stands != (c.passed > 0) {
+				t.Errorf("the refused attempt stands: %v", held.Stands)
+			}
+			if err := s.Release(r.ctx, lease(a, g.Token)); err != nil {
+				t.Fatal(err)
+			}
+			if n := r.do(t, "EXISTS", leaseKey); n != c.passed {
+				t.Errorf("%v leases were passed on, want %d", n, c.passed)
+			}
+		})
+	}
+}
+
 // A grant and a release wake everybody who waits, and each grant and refusal says
 // how many stores those are. A release names who was refused last.
 func TestHints(t *testing.T) {

@@ -100,6 +100,17 @@ func (m *Machine) withdraw() {
 	m.bid = bid{}
 }
 
+// abandon stops without an answer to the open attempt. A request of it may have been
+// refused, so that it stands as a bid, or granted: it is withdrawn, as the bid is.
+func (m *Machine) abandon() {
+	open := m.attempt.nonce
+	m.attempt.nonce = ""
+	m.become(Stopped)
+	if open != "" && m.cfg.Bids && m.now < m.attempt.lastSent+m.cfg.Lease && len(m.flights) < m.cfg.MaxInFlight {
+		m.send(Request{Call: Withdraw, Nonce: open, Timeout: m.cfg.RequestTimeout}, 0)
+	}
+}
+
 // withdrawn gives back what was passed on to the bid before it was taken back. That
 // it is not known is no reason to try again: the lease ends by itself.
 func (m *Machine) withdrawn(f flight, in Input) {

@@ -25,10 +25,10 @@ const fewWaiters = 5
 // milliseconds.
 const roundUp = time.Millisecond
 
-// maxHearsay bounds the tokens that are believed without a grant, from announcements,
+// MaxHearsay bounds the tokens that are believed without a grant, from announcements,
 // refusals and the protected resource: whoever may write there could else use up the
 // tokens of the election for ever.
-const maxHearsay = 1 << 62
+const MaxHearsay = 1 << 62
 
 // attempt is the way to the next term.
 type attempt struct {
@@ -208,7 +208,7 @@ func (m *Machine) see(in Input) {
 // nothing.
 func (m *Machine) hintReleased(in Input) {
 	a := &m.attempt
-	if in.Token < m.floor || in.Token <= a.freed {
+	if in.Token < m.floor || in.Token <= a.freed || in.Token > MaxHearsay {
 		return
 	}
 	a.freed = in.Token
@@ -234,7 +234,7 @@ func (m *Machine) hintReleased(in Input) {
 func (m *Machine) hintGranted(in Input) {
 	a := &m.attempt
 	m.count(in.Waiters)
-	if m.role != Follower || !m.started || in.Token <= m.floor || in.Token <= a.freed || in.Token <= a.heard {
+	if m.role != Follower || !m.started || in.Token > MaxHearsay || in.Token <= m.floor || in.Token <= a.freed || in.Token <= a.heard {
 		return
 	}
 	a.heard = in.Token
@@ -251,7 +251,7 @@ func (m *Machine) hintGranted(in Input) {
 
 // learn notes a token that somebody else has: the next one must be larger.
 func (m *Machine) learn(token uint64) {
-	if token <= maxHearsay {
+	if token <= MaxHearsay {
 		m.floor = max(m.floor, token)
 	}
 }

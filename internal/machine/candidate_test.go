@@ -2,6 +2,7 @@ package machine
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -393,5 +394,49 @@ func TestStrayNewsIsBounded(t *testing.T) {
 	}
 	if n := len(m.releases); n != maxStray {
 		t.Errorf("%d are given back, want %d", n, maxStray)
+	}
+}
+
+// A machine that stops without an answer to its open attempt takes that back: the store
+// may have refused it, and would pass the lease on to nobody.
+func TestOpenAttemptIsWithdrawn(t *testing.T) {
+	for name, stop := range map[string]func(r *rig, q Request){
+		"no answer came":         func(r *rig, _ Request) { r.step(Input{Kind: Stop}); r.wait(r.m.cfg.RequestTimeout) },
+		"its request has failed": func(r *rig, q Request) { r.answer(q, Unknown, 0); r.step(Input{Kind: Stop}) },
+		"another call is refused for good": func(r *rig, q Request) {
+			r.wait(r.m.cfg.RequestTimeout)
+			r.answer(r.next(Acquire), Fatal, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *Config) { c.Bids = true })
+			q := r.next(Acquire)
+			stop(r, q)
+			r.is(Stopped)
+			if w := r.next(Withdraw); w.Nonce != q.Nonce {
+				t.Errorf("the attempt %s is withdrawn, and %s is open", w.Nonce, q.Nonce)
+			}
+		})
+	}
+	r := newRig(t)
+	r.next(Acquire)
+	r.step(Input{Kind: Stop})
+	r.wait(r.m.cfg.RequestTimeout)
+	if slices.ContainsFunc(r.sent, func(q Request) bool { return q.Call == Withdraw }) {
+		t.Error("an attempt that cannot stand is withdrawn")
+	}
+}
+
+// A hint with a token that no lease has mutes no later one.
+func TestHintBeyondTokens(t *testing.T) {
+	r := newRig(t)
+	r.answer(r.next(Acquire), Held, 5)
+	for _, kind := range []InputKind{HintReleased, HintGranted} {
+		r.step(Input{Kind: kind, Token: 1<<64 - 1, Waiters: 2})
+	}
+	began := r.now
+	r.step(Input{Kind: HintReleased, Token: 5, Waiters: 2})
+	if r.next(Acquire); r.now-began > r.m.cfg.Retry {
+		t.Errorf("the release of the lease that it waits for makes it try after %v", r.now-began)
 	}
 }

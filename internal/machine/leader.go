@@ -278,8 +278,7 @@ func (m *Machine) stop() {
 		// A request under way may be granted yet. Its answer is worth waiting
 		// for: a lease that nobody knows of would keep the others out.
 		if !m.inFlight(Acquire, m.attempt.nonce) {
-			m.attempt.nonce = ""
-			m.become(Stopped)
+			m.abandon()
 		}
 	case Leader:
 		m.drain(Ended)
@@ -294,8 +293,7 @@ func (m *Machine) fail(err error) {
 	m.stopping = true
 	switch m.role {
 	case Follower, Candidate:
-		m.attempt.nonce = ""
-		m.become(Stopped)
+		m.abandon()
 	case Leader, Draining:
 		m.depose(Failed, err)
 	}

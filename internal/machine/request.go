@@ -130,8 +130,7 @@ func (m *Machine) unanswered(f flight, err error) {
 			return
 		}
 		if m.stopping {
-			m.attempt.nonce = ""
-			m.become(Stopped)
+			m.abandon()
 			return
 		}
 		m.attempt.next = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry/4)

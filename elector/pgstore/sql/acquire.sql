@@ -8,6 +8,7 @@
 --     each of them must have
 -- $11 the channel for hints, but for the table's number
 -- $12 what the leader publishes, and $13 its version; null if that is nothing
+-- $14 how long any lease of the election may last, in milliseconds; not below $4
 --
 -- Returns granted, the token, or null. Then state is 'held', 'unsure' (a lease may
 -- have been granted that this server does not know of), 'reserved' (for an heir),
@@ -16,7 +17,7 @@
 --
 -- The row without an election names the server that granted last, and since when
 -- (renewed) it does. A lease that an earlier one granted, and this one does not
--- know of, lasts no longer than a lease from then on, and its token is smaller than
+-- know of, lasts no longer than $14 from then on, and its token is smaller than
 -- the row's.
 --
 -- The first look takes no lock, so that candidates who are refused do not wait
@@ -59,13 +60,13 @@ seen as materialized (
       when l.heir <> $2::text and p.at between l.renewed and l.reserved then 'reserved'
       else 'free'
     end as state,
-    l.until > p.at + greatest(l.ttl, $4::bigint) * interval '1 millisecond' as endless
+    l.until > p.at + greatest(l.ttl, $14::bigint) * interval '1 millisecond' as endless
   from place p left join {lease} l on l.election = $1::text
-    cross join lateral (select p.since + greatest(l.ttl, $4::bigint) * interval '1 millisecond' as until) u
+    cross join lateral (select p.since + greatest(l.ttl, $14::bigint) * interval '1 millisecond' as until) u
 ),
 repaired as (
   update {lease} l
-  set until = clock_timestamp() + greatest(l.ttl, $4::bigint) * interval '1 millisecond'
+  set until = clock_timestamp() + greatest(l.ttl, $14::bigint) * interval '1 millisecond'
   from seen s
   where l.election = $1::text and s.state = 'held' and s.endless and l.token = s.token and l.until = s.until
   returning l.until

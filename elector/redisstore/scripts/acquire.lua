@@ -81,14 +81,17 @@ end
 -- The witness is a key of the server's own that all elections share: what makes the
 -- server forget makes it forget the witness, too, or changes what that says of the
 -- server. It names the elections that were granted, so that one whose keys alone
--- were deleted is not taken for a new one.
+-- were deleted is not taken for a new one. Where names are made for each job it would
+-- grow for ever: one that names very many is made anew, as if the server were.
 local function witnessed(known)
   if witness == guard or known == '' then return now end
   local w = call('HMGET', witness, 'history', 'since', 'evicted', 'of ' .. guard)
   local stats = try('INFO', 'stats')
   local evicted = type(stats) == 'string' and string.match(stats, 'evicted_keys:(%d+)') or 'unknown'
   local since = tonumber(w[2])
-  if w[1] ~= known or w[3] ~= evicted or evicted == 'unknown' or not since or since > now then
+  local many = call('HLEN', witness) > 100000
+  if many then call('DEL', witness) end
+  if many or w[1] ~= known or w[3] ~= evicted or evicted == 'unknown' or not since or since > now then
     call('HSET', witness, 'history', known, 'since', now, 'evicted', evicted)
     since = now
   end
@@ -135,7 +138,7 @@ local function withheld(known, own)
       if own or forgot and not g[1] then since = now end
       unsure, ends, seed, besides = since + most, 0, true, true
       call('HSET', guard, 'history', known, 'until', 0, 'unsure', unsure, 'longest', most, 'value', '', 'seed', 1)
-      if witness ~= guard then call('HSET', witness, 'of ' .. guard, 1) end
+      if witness ~= guard and known ~= '' then call('HSET', witness, 'of ' .. guard, 1) end
       if unsure > now then return unsure - now, (g[1] or forgot) and 2 or 6 end
     end
     local rest = math.max(unsure, ends) - now

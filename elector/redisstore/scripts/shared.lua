@@ -15,9 +15,9 @@ local function precise(time)
 end
 
 -- whole is a number as text. Redis would make it each time that it gets the number, and
--- takes it for a fraction.
+-- takes it for a fraction. Not '%d', which cuts it to 31 bits where a long has 32.
 local function whole(n)
-  return string.format('%d', n)
+  return string.format('%.0f', n)
 end
 
 -- audit appends one line to the list: the server's time in microseconds, call, nonce,

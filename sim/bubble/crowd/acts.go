@@ -184,7 +184,7 @@ func (r *run) operate(a Act, p *process) (bit bool) {
 				do("FLUSHALL")
 			}
 		case Wipe:
-			bit = do(append([]string{"DEL"}, p.keysOf(a.named())...)...).Int > 0
+			bit = do(append([]string{"DEL"}, p.keysOf(r.named(a))...)...).Int > 0
 		case Message:
 			bit = do("PUBLISH", p.key(a.Election, "wake"), text).Int > 0
 		case FlushScripts:

@@ -28,7 +28,7 @@ func (r *run) call(ctx context.Context, i int, a Act, p *process) bool {
 	case Resign:
 		r.resign(ctx, i, a, c)
 	case TransferAway:
-		transferAway(ctx, c)
+		transferAway(ctx, c, a.Choice)
 	case Transfer:
 		return r.handOver(ctx, i, a, c, p)
 	}
@@ -59,13 +59,14 @@ func (r *run) resign(ctx context.Context, i int, a Act, c *candidate) {
 // callsWork tells whether the elector knows when the candidate's work ends.
 func (c *candidate) callsWork() bool { return c.manners.Call <= Terms }
 
-// transferAway hands over to a name that nobody has: that must end nothing.
-func transferAway(ctx context.Context, c *candidate) {
+// transferAway hands over to a name that nobody else has: that must end nothing.
+func transferAway(ctx context.Context, c *candidate, choice int) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Lease)
 	defer cancel()
-	err := c.elector.Transfer(ctx, "nobody")
+	to := [...]string{"nobody", c.elector.ID(), "host", "/"}[choice%4]
+	err := c.elector.Transfer(ctx, to)
 	if err == nil {
-		c.find(transferErrors, "the lease was handed over to a name that nobody has")
+		c.find(transferErrors, "the lease was handed over to %q, a name that nobody else has", to)
 	}
 	c.transferAsSaid(ctx, err)
 }

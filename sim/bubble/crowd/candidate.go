@@ -33,11 +33,11 @@ type candidate struct {
 
 func newCandidate(l *life, e int) *candidate {
 	p := l.process
-	c := &candidate{life: l, run: p.run, index: e, name: p.named(election(e)), manners: p.manners()}
+	c := &candidate{life: l, run: p.run, index: e, name: p.named(p.run.election(e)), manners: p.manners()}
 	lease := p.run.lease(p.index)
 	m := c.manners
 	c.config = elector.Config{
-		Election: election(e), ID: p.name, Lease: lease, Renew: lease / 3, Retry: lease / 15, RequestTimeout: lease / 6, DrainTimeout: 2 * lease,
+		Election: p.run.election(e), ID: p.name, Lease: lease, Renew: lease / 3, Retry: lease / 15, RequestTimeout: lease / 6, DrainTimeout: 2 * lease,
 		Drift: m.Drift, Priority: m.Priority, Once: m.Call == Once,
 		Clock: l.clock, Logger: quiet, OnEvent: c.onEvent, OnLeader: c.onLeader,
 	}

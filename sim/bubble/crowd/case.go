@@ -3,6 +3,7 @@ package crowd
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,6 +15,7 @@ type Case struct {
 	Untold    bool          // where leases differ: each counts on its own, and not on the longest
 	RoundTrip time.Duration
 	Elections int // in each process
+	Names     Names
 	Databases int // of the server
 	Prefixes  int // in each database; processes use databases and prefixes in turn
 	Writes    int // of a leader, in a lease
@@ -42,6 +44,30 @@ type Manners struct {
 	Stops     Manner        // OnStopped
 	Tells     Manner        // OnEvent and OnLeader
 	Logs      Manner        // the logger
+}
+
+// Names are of what kind those of elections and candidates are.
+type Names int
+
+// The kinds of names.
+const (
+	Plain   Names = iota
+	Slashed       // all candidates have one first part in common, up to a slash, which a whole ID has too
+	Odd           // with what keys, messages, formats and texts of other kinds give a meaning
+	nameKinds
+)
+
+func (n Names) String() string { return [...]string{"plain", "slashed", "odd"}[n] }
+
+// election is the name of an election.
+func (c Case) election(e int) string { return c.electionPrefix() + strconv.Itoa(e) }
+
+func (c Case) electionPrefix() string { return [...]string{"e", "team/e", "é%d:\"e"}[c.Names] }
+
+// process is the name of a process, which its candidates have, too.
+func (c Case) process(i int) string {
+	name := "p" + strconv.Itoa(i)
+	return [...]string{name, "host/" + name, name + "%20é:\"/x"}[c.Names]
 }
 
 // Call is how a process competes.
@@ -181,6 +207,9 @@ func (c Case) Simpler() []Case {
 	}
 	if c.Onlooker > 0 {
 		add(func(one *Case) { one.Onlooker = 0 })
+	}
+	if c.Names != Plain {
+		add(func(one *Case) { one.Names = Plain })
 	}
 	if c.RoundTrip > time.Millisecond {
 		add(func(one *Case) { one.RoundTrip = time.Millisecond })

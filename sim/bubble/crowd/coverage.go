@@ -16,6 +16,7 @@ func (c Case) Features() []string {
 		"round trip:" + magnitude(int(c.RoundTrip.Microseconds()), 1000, 10000, 50000): true,
 		"databases:" + magnitude(c.Databases, 1):                                       true,
 		"prefixes:" + magnitude(c.Prefixes, 1):                                         true,
+		"names:" + c.Names.String():                                                    true,
 		"crowded:" + fmt.Sprint(c.Crowded()):                                           true,
 	}
 	for _, m := range c.Processes {
@@ -70,7 +71,7 @@ func magnitude(n int, bounds ...int) string {
 // is elected.
 func drawnOnly(feature string) bool {
 	name, _, _ := strings.Cut(feature, ":")
-	return slices.Contains([]string{"elections", "round trip", "databases", "prefixes", "crowded"}, name)
+	return slices.Contains([]string{"elections", "round trip", "databases", "prefixes", "crowded", "names"}, name)
 }
 
 // Coverage is what the cases of a run have drawn, and what of it had an effect: each

@@ -39,6 +39,7 @@ func Draw(number uint64) Case {
 	c.lookBack(rand.New(rand.NewPCG(number, 9)))
 	c.retires(rand.New(rand.NewPCG(number, 10)))
 	c.onlyLeaders(rand.New(rand.NewPCG(number, 11)))
+	c.names(rand.New(rand.NewPCG(number, 12)))
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c
 }
@@ -69,6 +70,13 @@ func elections(r *rand.Rand) int {
 		return int(between(r, 5, few))
 	default:
 		return int(between(r, few, 1000))
+	}
+}
+
+// names draws names that are not plain in every third case.
+func (c *Case) names(r *rand.Rand) {
+	if r.IntN(3) == 0 {
+		c.Names = Plain + 1 + Names(r.IntN(int(nameKinds)-1))
 	}
 }
 

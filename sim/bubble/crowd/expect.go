@@ -163,8 +163,11 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
 	from.life.gate.Wait()
 	from.told(to.name)
-	t := from.current()
-	err := from.elector.Transfer(limited, to.name)
+	t, name := from.current(), to.name
+	if heir != nil && a.Choice%4 == 3 {
+		name = heir.candidates[from.index].elector.ID()
+	}
+	err := from.elector.Transfer(limited, name)
 	from.transferAsSaid(limited, err)
 	if err == nil && from.keeps(t) {
 		from.find(transferErrors, "term %d was handed over to %s, and the store keeps its lease", t.Token(), to.name)

@@ -51,7 +51,7 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(elector.
 
 // in is the life's candidate in an election.
 func (l *life) in(name string) *candidate {
-	e, err := strconv.Atoi(strings.TrimPrefix(name, "e")) // as election has it
+	e, err := strconv.Atoi(strings.TrimPrefix(name, l.process.run.electionPrefix()))
 	if err != nil || e >= len(l.candidates) {
 		return nil
 	}

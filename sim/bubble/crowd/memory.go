@@ -40,11 +40,11 @@ func (c *Case) memory(r *rand.Rand) {
 }
 
 // named is the election, or the job's lock, that is wiped.
-func (a Act) named() string {
+func (c Case) named(a Act) string {
 	if a.Choice > 0 {
 		return jobName(a.Choice - 1)
 	}
-	return election(a.Election)
+	return c.election(a.Election)
 }
 
 // evict makes the server give up some of a process's keys, of those that it may know of.
@@ -55,7 +55,7 @@ func (r *run) evict(a Act, p *process) (bit bool) {
 	}
 	keys := []string{p.prefix() + "witness"}
 	for e := range r.Elections {
-		keys = append(keys, p.keysOf(election(e))...)
+		keys = append(keys, p.keysOf(p.run.election(e))...)
 	}
 	for i := range len(r.Acts) {
 		keys = append(keys, p.keysOf(jobName(i))...)

@@ -58,7 +58,7 @@ func (r *run) lookOn() {
 	first, way := r.processes[0], sim.Network{Latency: r.RoundTrip / 2, Jitter: r.RoundTrip / 20}
 	ctx, stop := context.WithCancel(context.Background())
 	o := &onlooker{
-		run: r, name: election(r.Onlooker - 1), of: first.named(election(r.Onlooker - 1)),
+		run: r, name: r.election(r.Onlooker - 1), of: first.named(r.election(r.Onlooker - 1)),
 		link: network.NewLink(r.Number<<8+uint64(len(r.processes)), way, r.server), stop: stop, ended: make(chan struct{}),
 	}
 	o.options = elector.ObserveOptions{

@@ -1,10 +1,10 @@
 package crowd
 
 import (
-	"strings"
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim"
 )
 
 // Whom a leader hands over to that was not told to: fail-back.
@@ -25,7 +25,7 @@ func (c *candidate) told(name string) {
 // handsOver looks at whom the candidate hands over to. Where nobody has told it, that is
 // a better one, the best, and one that competes as far as can be known.
 func (c *candidate) handsOver(l elector.Lease) {
-	name, _, _ := strings.Cut(l.To, "/")
+	name := sim.NodeOf(l.To)
 	c.mu.Lock()
 	for _, told := range c.ledger.told {
 		if told == name {

@@ -44,7 +44,7 @@ func (r *run) retire(ctx context.Context, a Act, p *process) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease)
 	defer cancel()
 	l.gate.Wait()
-	err := l.store.Retire(ctx, a.named())
+	err := l.store.Retire(ctx, r.named(a))
 	var held *elector.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -70,9 +70,9 @@ func (r *run) unbelieved(p *process, a Act) {
 	if a.Choice == 0 {
 		return
 	}
-	for _, j := range r.jobLocks.taken(p.named(a.named())) {
+	for _, j := range r.jobLocks.taken(p.named(r.named(a))) {
 		if !j.life.gone() && j.term.Check(0) == nil && r.recorder.Now()-j.since > r.RoundTrip {
-			r.find(retired, "%s holds %s with token %d, and it was retired", j.life.process.name, a.named(), j.term.Token())
+			r.find(retired, "%s holds %s with token %d, and it was retired", j.life.process.name, r.named(a), j.term.Token())
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 		},
 	})
 	for i := range c.Processes {
-		p := &process{run: r, index: i, name: "p" + strconv.Itoa(i), died: -1}
+		p := &process{run: r, index: i, name: c.process(i), died: -1}
 		net := sim.Network{Latency: c.RoundTrip / 2, Jitter: c.RoundTrip / 20}
 		p.link = network.NewLink(c.Number<<8+uint64(i), net, r.server)
 		r.processes = append(r.processes, p)
@@ -236,7 +236,7 @@ func (r *run) data(p *process, f func(do func(args ...string) redismodel.Reply))
 }
 
 // key is a key of an election.
-func (p *process) key(e int, what string) string { return p.keyOf(election(e), what) }
+func (p *process) key(e int, what string) string { return p.keyOf(p.run.election(e), what) }
 
 func (p *process) keyOf(name, what string) string {
 	return fmt.Sprintf("%s{%s}:%s", p.prefix(), name, what)
@@ -257,8 +257,6 @@ func (c *candidate) isOf(value string, token uint64) bool {
 	fields := strings.Fields(value)
 	return len(fields) == 4 && fields[1] == strconv.FormatUint(token, 10) && fields[3] == c.elector.ID()
 }
-
-func election(e int) string { return "e" + strconv.Itoa(e) }
 
 // act lets everything happen that is to happen.
 func (r *run) act(ctx context.Context, begin time.Time) {

@@ -152,7 +152,11 @@ func witnessed(c *Call, known string, now int64) (since int64, forgot bool) {
 	_, forgot = c.HGet(witness, "of "+guard)
 	text, found := c.HGet(witness, "since")
 	since, fine := parseInt(text)
-	if count := number(c.s.evicted); history != known || evicted != count || !found || !fine || since > now {
+	many := c.Do("HLEN", witness).Int > 100_000
+	if many {
+		c.Del(witness)
+	}
+	if count := number(c.s.evicted); many || history != known || evicted != count || !found || !fine || since > now {
 		c.HSet(witness, "history", known, "since", number(now), "evicted", count)
 		since = now
 	}

@@ -1,4 +1,4 @@
-//go:build !linux && !darwin && !windows
+//go:build !linux && !darwin && !windows && !freebsd && !openbsd && !dragonfly && !solaris
 
 package elector
 
@@ -6,6 +6,7 @@ import "time"
 
 var processStart = time.Now()
 
-// bootTime is Go's monotonic clock. On most of these systems it stands still
-// while the machine is suspended: do not suspend a machine that competes.
+// bootTime is Go's monotonic clock, and counts from the start of the process. On most
+// of these systems it stands still while the machine is suspended: do not suspend a
+// machine that competes.
 func bootTime() time.Duration { return time.Since(processStart) }

@@ -187,6 +187,15 @@ type Event struct {
 	_ struct{}
 }
 
+// Sent is when the request of an invocation was sent: at Since if it was refused first
+// and what was asked for passed on to it later, else at At.
+func (e *Event) Sent() time.Duration {
+	if e.Since != nil {
+		return *e.Since
+	}
+	return e.At
+}
+
 // Effect says what a fault does to its targets while it is in force, as far as a
 // checker must know it.
 type Effect struct {

@@ -52,26 +52,33 @@ func (c Column) Update(ctx context.Context, tx SQLTx, token uint64, key any, set
 		return err
 	}
 	text := c.Dialect.text(token)
-	result, err := tx.ExecContext(ctx, c.update(set, len(args)), append(append([]any{}, args...), text, key, text)...)
-	if err != nil {
-		return fmt.Errorf("fence: row %v of table %s could not be updated with token %d: %w", key, c.Table, token, err)
+	args = append(append([]any{}, args...), text, key, text)
+	update := c.update(set, len(args)-3)
+	execute := func() (int64, error) {
+		result, err := tx.ExecContext(ctx, update, args...)
+		if err != nil {
+			return 0, fmt.Errorf("fence: row %v of table %s could not be updated with token %d: %w", key, c.Table, token, err)
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return 0, fmt.Errorf("fence: the driver does not tell whether row %v of table %s was updated with token %d: %w", key, c.Table, token, err)
+		}
+		if n > 1 {
+			return n, fmt.Errorf("fence: %d rows of table %s have %s %v: roll back, and name a column that is unique", n, c.Table, c.Key, key)
+		}
+		return n, nil
 	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("fence: the driver does not tell whether row %v of table %s was updated with token %d: %w", key, c.Table, token, err)
+	n, err := execute()
+	if n > 0 || err != nil {
+		return err
 	}
-	switch n {
-	case 1:
-		return nil
-	case 0:
-		return c.explain(ctx, read, token, key)
-	default:
-		return fmt.Errorf("fence: %d rows of table %s have %s %v: roll back, and name a column that is unique", n, c.Table, c.Key, key)
-	}
+	return c.explain(ctx, read, token, key, execute)
 }
 
-// explain finds out why no row was updated.
-func (c Column) explain(ctx context.Context, read rowReader, token uint64, key any) error {
+// explain finds out why no row was updated. MySQL counts a row that was left as it was
+// as none, too, as one that came after the update. It has locked the row that it
+// found, so it is asked once more.
+func (c Column) explain(ctx context.Context, read rowReader, token uint64, key any, again func() (int64, error)) error {
 	highest, found, err := readToken(ctx, read, c.query(), key)
 	switch {
 	case err != nil:
@@ -80,8 +87,12 @@ func (c Column) explain(ctx context.Context, read rowReader, token uint64, key a
 		return fmt.Errorf("%w: table %s has none whose %s is %v", ErrNoRow, c.Table, c.Key, key)
 	case highest > token:
 		return &StaleError{Token: token, Highest: highest}
-	case highest == token && c.Dialect == MySQL:
-		return nil // it counts a row that was left as it was as 0
+	case c.Dialect == MySQL:
+		n, err := again()
+		if err != nil || n == 1 || highest == token {
+			return err
+		}
+		fallthrough
 	default:
 		return fmt.Errorf("fence: row %v of table %s came while it was updated: it was not; try again", key, c.Table)
 	}

@@ -156,6 +156,9 @@ func (f File) state(lock handle) (state, error) {
 	if s.kind == wholeKind {
 		return s, nil
 	}
+	if info, err := f.on().stat(f.Path); err == nil && info.IsDir() {
+		return s, nil // a folder, which Do guards, is no log
+	}
 	last, err := f.tail(lock)
 	if err != nil && (s.kind == logKind || !errors.Is(err, ErrDamaged)) {
 		return state{}, err

@@ -258,3 +258,27 @@ func TestFileOfAFolderThatIsGoneForAMoment(t *testing.T) {
 		}
 	}
 }
+
+// The fence of a folder's own path guards the folder.
+func TestFolderIsGuarded(t *testing.T) {
+	f := File{Path: filepath.Join(t.TempDir(), "spool")}
+	if err := os.Mkdir(f.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string) func() error {
+		return func() error { return os.WriteFile(filepath.Join(f.Path, name), nil, 0o600) }
+	}
+	if err := f.Do(t.Context(), 7, put("one")); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, f.Do(t.Context(), 6, put("two")), 6, 7)
+	if err := f.Check(t.Context(), 8); err != nil {
+		t.Error(err)
+	}
+	if err := f.Append(t.Context(), 9, []byte("line")); err == nil {
+		t.Error("a line was written to a folder")
+	}
+	if err := f.Do(t.Context(), 8, put("three")); err != nil {
+		t.Errorf("after a call that had to fail: %v", err)
+	}
+}

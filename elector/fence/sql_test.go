@@ -344,3 +344,27 @@ func TestAnswersOfDatabases(t *testing.T) {
 		}
 	}
 }
+
+// late is a database of which a row comes, with a token, after a first update has
+// found none.
+type late struct {
+	scripted
+	updates *int
+}
+
+func (l late) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	*l.updates++
+	return affected(min(*l.updates-1, 1)), nil
+}
+
+// A row of MySQL that comes while it is updated is updated then, whatever token it has
+// come with: it is not taken for one that was left as it was.
+func TestRowThatComesMeanwhile(t *testing.T) {
+	for token, want := range map[string]int{"7": 2, "6": 2, "8": 1} {
+		updates := 0
+		err := Column{Table: "t", Key: "id", Dialect: MySQL}.Update(t.Context(), late{scripted{token: token}, &updates}, 7, 1, "x = 1")
+		if updates != want || (err != nil) != (token == "8") {
+			t.Errorf("it came with token %s, and after %d updates: %v", token, updates, err)
+		}
+	}
+}

@@ -447,3 +447,24 @@ func TestRedis(t *testing.T) {
 		t.Errorf("the second run: %v after %v, tokens %v", err, passed, runs)
 	}
 }
+
+// ending is a store whose leases end with a session.
+type ending struct{ elector.Store }
+
+func (ending) EndsWithSession() bool { return true }
+
+// A store that forgets a lease when its process ends keeps no least time, and says so
+// before anything runs.
+func TestLeastTimeWantsALease(t *testing.T) {
+	store := ending{memstore.New(memstore.Options{})}
+	ran := 0
+	job := func(context.Context, *elector.Term) error { ran++; return nil }
+	cfg := elector.Config{Election: "nightly", ID: "a"}
+	err := joblock.Run(t.Context(), store, cfg, joblock.Options{AtLeast: time.Minute}, job)
+	if err == nil || !strings.Contains(err.Error(), "TakeOverDeadSessions") || ran != 0 {
+		t.Errorf("it ran %d times: %v", ran, err)
+	}
+	if err := joblock.Run(t.Context(), store, cfg, joblock.Options{}, job); err != nil || ran != 1 {
+		t.Errorf("without one it ran %d times: %v", ran, err)
+	}
+}

@@ -20,7 +20,8 @@ var (
 // the job runs.
 type Options struct {
 	// AtLeast is for how long nobody else gets the lock, however soon the job is
-	// done. It counts from the grant.
+	// done. It counts from the grant. A store whose leases end with a session
+	// cannot keep it.
 	AtLeast time.Duration
 
 	// AtMost is after what time the job's context is done and the lock is given
@@ -62,6 +63,9 @@ func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options
 	}
 	if err := o.validate(); err != nil {
 		return err
+	}
+	if s, ok := store.(interface{ EndsWithSession() bool }); ok && s.EndsWithSession() && o.AtLeast > 0 {
+		return fmt.Errorf("joblock: AtLeast is %v, and leases of this store end with their process's session: leave out TakeOverDeadSessions, or AtLeast", o.AtLeast)
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = elector.SystemClock()

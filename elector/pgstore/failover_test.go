@@ -193,3 +193,22 @@ func TestServerThatMayNotBeNamed(t *testing.T) {
 		t.Errorf("%v, want held by n1", err)
 	}
 }
+
+// Who has a short lease waits out the longest one that any candidate may have been
+// granted, as it counts on: the standby may not know of that lease.
+func TestFailoverWithLeasesOfTwoLengths(t *testing.T) {
+	primary := startOwn(t)
+	d := primary.database(t)
+	s := variants[0].open(t, d)
+	short := attemptOf("n1", "1")
+	long := attemptOf("n2", "2")
+	long.TTL = 4 * short.TTL
+	short.Longest, long.Longest = long.TTL, long.TTL
+	d.acquire(t, s, in("other", short))
+	there := promoted(t, d, primary, func() { d.acquire(t, s, long) })
+	s = variants[0].open(t, there)
+	held := there.refused(t, s, short)
+	if held.Withheld == "" || held.Remaining <= long.TTL-short.TTL {
+		t.Errorf("who has a lease of %v beside leases of %v is refused for %v only: %+v", short.TTL, long.TTL, held.Remaining, held)
+	}
+}

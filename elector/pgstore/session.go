@@ -335,6 +335,10 @@ func (s *SessionStore) Watch(ctx context.Context, election string, hint func(ele
 	go func() { ended(s.rows.watch(ctx, election, orphanEvery, look, hint)) }()
 }
 
+// EndsWithSession tells whether a lease ends as soon as its session does, so that no
+// time for which it was granted outlives the process.
+func (s *SessionStore) EndsWithSession() bool { return s.orphans }
+
 // Migrate is like Store.Migrate: the tables are the same.
 func (s *SessionStore) Migrate(ctx context.Context) error { return s.rows.Migrate(ctx) }
 

@@ -310,3 +310,26 @@ func TestForgottenSession(t *testing.T) {
 		d.until(t, "select true")
 	}
 }
+
+// The server ends a session that is silent for as long as its lease lasts now, not for
+// as long as it lasted first: a lock for a job is granted for hours, and renewed for
+// what is left of them.
+func TestSilenceEndsWithTheLease(t *testing.T) {
+	d := open(t)
+	s := d.sessions(t, Options{})
+	a := attemptOf("n1", "1")
+	a.TTL = time.Hour
+	l := d.acquire(t, s, a)
+	for _, ttl := range []time.Duration{3 * time.Second, 20 * time.Second, 60 * 24 * time.Hour} {
+		l.TTL = ttl
+		need(t, s.Renew(d.ctx, l))
+		h := s.holding(attempt{a.Election, a.ID, a.Nonce})
+		var silence int64
+		err := h.do(d.ctx, time.Minute, func(ctx context.Context, conn *pgx.Conn) error {
+			return conn.QueryRow(ctx, "select setting::bigint from pg_settings where name = 'idle_session_timeout'").Scan(&silence)
+		})
+		if want := min(ttl.Milliseconds(), 1<<31-1); err != nil || silence != want {
+			t.Errorf("renewed for %v, the session may be silent for %d ms, %v; want %d", ttl, silence, err, want)
+		}
+	}
+}

@@ -36,8 +36,9 @@ type Options struct {
 	// time that the server's TCP needs to notice). The price is the promise: a
 	// leader whose connection broke believes on until it next hears from the
 	// server, up to one lease, beside its successor. Choose it only if the
-	// protected resource refuses old tokens. All candidates of an election
-	// must agree.
+	// protected resource refuses old tokens. A lock for a job with a least time
+	// refuses such a store: the lease would end with the process. All candidates
+	// of an election must agree.
 	TakeOverDeadSessions bool
 
 	_ struct{}
@@ -285,9 +286,10 @@ func (s *Store) renew(ctx context.Context, q querier, l elector.Lease, session *
 	value, version := published(l.Value, l.Version)
 	var applied bool
 	var announced int64
+	var silence *string
 	err := q.QueryRow(ctx, s.sql.renew, plain,
 		l.Election, l.ID, l.Nonce, token, l.TTL.Milliseconds(), session, value, version, channelOf(l.Election),
-	).Scan(&applied, &announced)
+	).Scan(&applied, &announced, &silence)
 	if err != nil {
 		return judge("renew", l.Election, err)
 	}

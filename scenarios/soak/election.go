@@ -141,7 +141,7 @@ func of(told history.Event, name string) string {
 // standing is how a node stands: what its next history has to restate.
 type standing struct {
 	leads            bool
-	invoke, granted  history.Event // the last acquire or renewal that succeeded
+	invoke, granted  history.Event // the acquire or renewal that succeeded and was sent last
 	elected, claimed history.Event // the term's begin, and the last event that set its deadline
 	begun, written   history.Event // the last write that was accepted
 }
@@ -205,7 +205,11 @@ func (c *calm) complete(e *history.Event) {
 	n := c.node(e.Node)
 	switch e.Call {
 	case history.Acquire, history.Renew:
-		n.invoke, n.granted = begun, *e
+		// What was passed on to an earlier request may be told after what a later
+		// one was answered: the lease lasts as long as the later one says.
+		if begun.Sent() >= n.invoke.Sent() {
+			n.invoke, n.granted = begun, *e
+		}
 	case history.Write:
 		n.begun, n.written = begun, *e
 	}

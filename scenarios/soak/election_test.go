@@ -65,6 +65,47 @@ var header = func() history.Header {
 	return h
 }()
 
+// What is restated is the lease as it lasts: a lease that was passed on to a request
+// may be told after a later request of the same attempt has got it, too.
+func TestCutAfterLateNews(t *testing.T) {
+	s := &script{election: newElection("e"), at: time.Second}
+	s.add(history.Event{At: s.at, Kind: history.Start, Node: "n1"})
+	s.add(history.Event{At: s.at, Kind: history.Start, Node: "n2"})
+	s.takes("n2", 6)
+	s.add(history.Event{At: s.at, Kind: history.Healed})
+	s.leads("n2", 6, 12)
+	early := s.at
+	s.add(history.Event{At: s.at, Kind: history.Deposed, Election: s.name, Node: "n2", Token: 6, Why: history.Resigned})
+	s.call("n2", history.Release, history.Ok, 6)
+	s.at += 300 * time.Millisecond
+	s.call("n1", history.Acquire, history.Ok, 7)
+	believed := s.at
+	s.op++
+	passed := history.Event{At: s.at, Kind: history.Invoke, Election: s.name, Node: "n1", Call: history.Acquire, Op: s.op, Nonce: "n1", Try: 1, TTL: time.Second, Since: history.At(early)}
+	s.add(passed)
+	passed.Kind, passed.Since, passed.Token = history.Ok, nil, 7
+	s.add(passed)
+	s.at = believed + time.Millisecond
+	s.believe(history.Elected, "n1", 7)
+	s.call("n1", history.Write, history.Ok, 7)
+	s.at = believed + 10*time.Millisecond
+	var chain checker.Chain
+	if first, _ := s.cut(header, s.at); first == nil {
+		t.Fatal("there is no calm moment")
+	} else if r := chain.Add(first); r.Verdict != checker.Pass {
+		t.Fatalf("the first history: %v", r.Asked)
+	}
+	s.add(history.Event{At: s.at, Kind: history.Healed})
+	s.leads("n1", 7, 12)
+	next, _ := s.cut(header, s.at)
+	if next == nil {
+		t.Fatal("there is no second calm moment")
+	}
+	if r := chain.Add(next); r.Verdict != checker.Pass {
+		t.Errorf("the second history: %v", r.Asked)
+	}
+}
+
 // A history is cut where all is calm, the next one goes on from there, and each is
 // judged alone; what two of them promise together is broken in the second one if it
 // is broken there.

@@ -9,6 +9,7 @@
 -- The row is locked before the clock is read: a renewal that had to wait for
 -- the row until the lease was over must not revive it. A value is taken if its
 -- version is the latest: renewals may arrive in another order than they were sent in.
+-- The server ends a session that has been silent for as long as the lease now lasts.
 --
 -- Returns whether the lease was renewed.
 with locked as materialized (
@@ -34,4 +35,6 @@ renewed as (
 select
   exists (select from renewed) as applied,
   (select count(pg_notify({channel} || $9::text, 'published ' || $4::bigint || ' 0 0 ' || $1::text))
-   from renewed r where r.news) as announced
+   from renewed r where r.news) as announced,
+  (select set_config('idle_session_timeout', least($5::bigint, 2147483647) || 'ms', false)
+   from renewed where $6::text is not null) as silence

@@ -56,11 +56,34 @@ func (f *facts) report(v *Result) {
 }
 
 // guessed tells whether nothing is known of who leads but what was inferred from
-// requests that mostly are not understood.
+// requests that mostly are not understood: all of them, or those of one term. Followers
+// may ask more often than a leader renews, and be understood.
 func (f *facts) guessed() bool {
-	return f.Obscure() && !slices.ContainsFunc(f.Elections, func(e *index.Election) bool {
-		return slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return !b.Inferred })
+	for _, e := range f.Elections {
+		if slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return !b.Inferred }) {
+			return false
+		}
+	}
+	return f.Obscure() || slices.ContainsFunc(f.Elections, func(e *index.Election) bool {
+		return slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return f.obscure(e, b) })
 	})
+}
+
+// obscure tells whether most of what the node sent since its term was seen to begin,
+// and for a lease after it was seen to end, has an answer of which nobody knows what it
+// says.
+func (f *facts) obscure(e *index.Election, b *index.Belief) bool {
+	known, all := 0, 0
+	for _, o := range e.Ops {
+		if o.By != b.By || !o.Wire || o.Call == history.Observe || o.From <= b.From || o.From > b.To+f.Header.Lease {
+			continue
+		}
+		all++
+		if o.Kind != history.Info || o.Err != history.Ambiguous {
+			known++
+		}
+	}
+	return all > 0 && 2*known <= all
 }
 
 // share is the part of the whole in which somebody led.

@@ -238,18 +238,23 @@ func possibleRenewal(e *index.Election, b *index.Belief) time.Duration {
 // leaseEnd is when the lease of the term can be over at the earliest, as far as
 // the history tells. Of a leader that told neither its requests nor until when
 // it believes, nobody knows when it renewed the lease: it may have done so just
-// before it could no longer act.
+// before it could no longer act. A write that was sent when the one before had been
+// answered replaces what that said: SETNX without a time to live, and then EXPIRE.
 func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Duration) time.Duration {
 	written, ttl := -index.Forever, x.Header.Lease
-	released := index.Forever
+	answered, released := -index.Forever, index.Forever
 	e.Changes(b, func(o *index.Op) {
 		if o.Token == 0 && o.Got == 0 && o.From > b.To {
 			return
 		}
 		switch o.Call {
 		case history.Acquire, history.Renew:
-			if at := max(o.From, o.After); at+o.TTL > written+ttl {
-				written, ttl = at, o.TTL
+			at := max(o.From, o.After)
+			if replaces := o.Kind == history.Ok && o.From > answered; replaces || at+o.TTL > written+ttl {
+				written, ttl, answered = at, o.TTL, index.Forever
+				if o.Kind == history.Ok {
+					answered = o.Returned
+				}
 			}
 		case history.Release:
 			if o.Token != 0 || o.To > b.From { // without a token, that of an earlier lease looks alike

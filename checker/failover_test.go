@@ -181,3 +181,45 @@ func TestFailoversFollowEachOther(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A lock that is taken without a time to live and gets one by the next command lasts as
+// long as that says: who takes it over later has taken too long.
+func TestTimeToLiveThatFollows(t *testing.T) {
+	s := newStory()
+	s.acquire("n1", "a", 0, 2*ms, 1)
+	s.events[0].TTL = 1000 * time.Hour
+	s.renew("n1", 3*ms, 4*ms, history.Ok, 1).elected("n1", 5*ms, 1, 2003*ms).write("n1", 6*ms, 7*ms, history.Ok, 1, "x", 0)
+	s.fault("crash", 1000*ms, 9500*ms, nil, "n1").exit("n1", 1001*ms)
+	s.acquire("n2", "b", 9000*ms, 9002*ms, 2).elected("n2", 9003*ms, 2, 11000*ms).write("n2", 9004*ms, 9005*ms, history.Ok, 2, "y", 0).note(9600 * ms)
+	all := Check(s.build(), Options{}).Failovers
+	if len(all) != 1 || all[0].Excess < 6900*ms || all[0].Excess > 7100*ms {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Nobody is blamed for that no leader is seen where it is inferred from requests, and
+// most of a leader's own are not understood, however many of the followers' are.
+func TestTermThatIsNotUnderstood(t *testing.T) {
+	for kind, want := range map[history.Kind]Verdict{history.Info: Unknown, history.Ok: Fail} {
+		s := newStory()
+		s.header.ReturnBound = 1000 * ms
+		wired := func(node string, call history.Call, at time.Duration, kind history.Kind, out history.Event) {
+			s.op(node, call, at, at+ms, kind, history.Event{Evidence: history.FromWire}, out)
+		}
+		wired("n1", history.Acquire, 10*ms, history.Ok, history.Event{})
+		s.add(history.Event{Kind: history.Elected, Node: "n1", At: 11 * ms, Until: history.At(2010 * ms), Evidence: history.FromWire})
+		s.fault("partition", 100*ms, 200*ms, nil, "n2").healed(300 * ms)
+		why := ""
+		if kind == history.Info {
+			why = history.Ambiguous
+		}
+		for at := 500 * ms; at < 2000*ms; at += 500 * ms {
+			wired("n1", history.Renew, at, kind, history.Event{Error: why})
+		}
+		for at := 50 * ms; at < 9000*ms; at += 50 * ms {
+			wired("n2", history.Acquire, at, history.Fail, history.Event{Holder: "n1"})
+		}
+		s.note(9000 * ms)
+		expect(t, Check(s.build(), Options{}), LeaderReturns, want)
+	}
+}

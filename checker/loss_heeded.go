@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/recount-io/recount/checker/internal/finding"
 	"github.com/recount-io/recount/checker/internal/index"
@@ -30,6 +31,8 @@ func lossHeeded(x *facts) Finding {
 			switch {
 			case o.Call == history.Renew && (o.Kind == history.Fail && !o.Unheld() || unread(x, o)):
 				refusals++
+			case overtaken(o):
+				refusals++
 			case o.Call == history.Release && o.Kind == history.Ok:
 				releases++
 			default:
@@ -44,6 +47,12 @@ func lossHeeded(x *facts) Finding {
 		return finding.Nothing("nobody said when it believes to lead")
 	}
 	return finding.Passed(fmt.Sprintf("%s of a renewal and %s, and nobody believed on after one", finding.Count(refusals, "refusal"), finding.Count(releases, "release")))
+}
+
+// overtaken tells whether the node asked for what it may have had, as those do who
+// renew by the call by which they acquire, and was refused in favour of another one.
+func overtaken(o *index.Op) bool {
+	return o.Call == history.Acquire && o.Kind == history.Fail && o.Holder != "" && o.Holder != o.Node && !o.Stands
 }
 
 // unread tells whether the store recorded that it refused the renewal, and the node
@@ -79,13 +88,16 @@ func beliefAfter(x *facts, e *index.Election, o *index.Op) *Finding {
 			continue
 		}
 		for _, s := range b.Spans {
-			again := s.From > o.Returned && o.Token != 0 && !x.LossyBy(s.From) // no such lease is ever granted again
+			again := s.From > o.Returned && x.fallsBack(e, o, s.From)
 			if s.To <= late || s.From > o.Returned && !again || x.Held(o.Node, o.Returned, late) || (o.Token == 0 || b.Token == 0) && (regained(x, e, o) || ofAnother(e, o)) {
 				continue
 			}
 			what := "the store told %s at %s that its lease is over, and it believed%s for another %s"
-			if o.Call == history.Release {
+			switch o.Call {
+			case history.Release:
 				what = "%s had given its lease back at %s, and believed%s for another %s"
+			case history.Acquire:
+				what = "the store told %s at %s that another one has the lease, and it believed%s for another %s"
 			}
 			f := finding.Failed(fmt.Sprintf(what,
 				finding.Who(o.Node, o.Token), finding.Moment(o.Returned), x.In(e), finding.Span(min(s.To, max(x.End, late))-o.Returned)), o.Seq(), b.End)
@@ -93,6 +105,26 @@ func beliefAfter(x *facts, e *index.Election, o *index.Op) *Finding {
 		}
 	}
 	return nil
+}
+
+// fallsBack tells whether a belief that begins again at t can only be one in the lease
+// that was lost: no lease is granted again with its token, and where there are no
+// tokens nobody granted the node one, though its grants are on record.
+func (f *facts) fallsBack(e *index.Election, lost *index.Op, t time.Duration) bool {
+	if lost.Token != 0 {
+		return !f.LossyBy(t)
+	}
+	granted := false
+	for _, a := range e.Ops {
+		if a.Call != history.Acquire || a.By != lost.By {
+			continue
+		}
+		if a.Kind != history.Fail && a.To >= lost.From && a.From <= t {
+			return false
+		}
+		granted = granted || a.Took() && a.To < lost.From
+	}
+	return granted
 }
 
 // ofAnother tells whether the renewal was not of the lease that its node had

@@ -22,6 +22,10 @@ func TestLossHeeded(t *testing.T) {
 		return s.add(try)
 	}
 	unread := func(s *story) *story { return answered(s, 698*ms, 700*ms, false) }
+	again := func(s *story) *story { // a lock without tokens that was given back
+		s.acquire("n1", "a", 10*ms, 20*ms, 0).elected("n1", 25*ms, 0, 1980*ms)
+		return s.release("n1", 700*ms, 702*ms, history.Ok, 0).deposed("n1", 703*ms, 0, history.Resigned)
+	}
 	for _, x := range []struct {
 		name     string
 		story    func(s *story)
@@ -58,6 +62,28 @@ func TestLossHeeded(t *testing.T) {
 		}, Pass, nil},
 		{"not refused: the answer was lost", func(s *story) {
 			answered(s, 698*ms, 700*ms, true).deposed("n1", 1100*ms, 1, history.Expired)
+		}, Pass, nil},
+		{"asked once more, and another one has it", func(s *story) {
+			s.elected("n1", 0, 1, 1980*ms).refused("n1", "a", 698*ms, 700*ms, "n2", 2).deposed("n1", 1100*ms, 1, history.Expired)
+		}, Fail, []int64{3, 4}},
+		{"asked once more, and another one has it: gone", func(s *story) {
+			s.elected("n1", 0, 1, 1980*ms).refused("n1", "a", 698*ms, 700*ms, "n2", 2).deposed("n1", 702*ms, 1, history.Superseded)
+		}, Pass, nil},
+		{"asked once more, and has it itself", func(s *story) {
+			s.elected("n1", 0, 1, 1980*ms).refused("n1", "a", 698*ms, 700*ms, "n1", 1).deposed("n1", 1100*ms, 1, history.Expired)
+		}, Pass, nil},
+		{"asked before it was elected", func(s *story) {
+			s.elected("n1", 650*ms, 1, 1980*ms).refused("n1", "a", 640*ms, 700*ms, "n2", 2).deposed("n1", 1100*ms, 1, history.Expired)
+		}, Pass, nil},
+		{"without tokens, believes again after it gave the lease back", func(s *story) {
+			again(s).extended("n1", 900*ms, 0, 2600*ms).note(2600 * ms)
+		}, Fail, []int64{5, 7}},
+		{"without tokens, asked again before", func(s *story) {
+			again(s).acquire("n1", "b", 800*ms, 810*ms, 0).extended("n1", 900*ms, 0, 2600*ms).note(2600 * ms)
+		}, Pass, nil},
+		{"without tokens, and nobody recorded its grants", func(s *story) {
+			s.elected("n1", 25*ms, 0, 1980*ms).release("n1", 700*ms, 702*ms, history.Ok, 0).deposed("n1", 703*ms, 0, history.Resigned)
+			s.extended("n1", 900*ms, 0, 2600*ms).note(2600 * ms)
 		}, Pass, nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -196,6 +196,10 @@ func (e *Event) Sent() time.Duration {
 	return e.At
 }
 
+// Ambiguous is the error of an operation that was read off the wire with its answer, and
+// of which that does not tell whether it took effect.
+const Ambiguous = "the reply has several explanations"
+
 // Effect says what a fault does to its targets while it is in force, as far as a
 // checker must know it.
 type Effect struct {

@@ -281,9 +281,13 @@ func (v *survey) replication(n *node, add addFunc) {
 		add(elector.SeverityNote, "replicas", fmt.Sprintf("%s is %d and %s connected: when one of them is away, nobody can lead", option, asked, are(online, "replica")),
 			"connect another replica")
 	}
-	if least, err := strconv.Atoi(n.config["min-replicas-to-write"]); err == nil && least > online {
+	if least, err := strconv.Atoi(n.config["min-replicas-to-write"]); err == nil && least > online && !n.olderThan(7, 0) {
 		add(elector.SeverityError, "min-replicas-to-write", fmt.Sprintf("is %d and %s connected: writes are refused, so nobody is granted a lease", least, are(online, "replica")),
 			fmt.Sprintf("connect %s more, or set min-replicas-to-write to %d", count(least-online, "replica"), online))
+	}
+	if least, err := strconv.Atoi(n.config["min-replicas-to-write"]); err == nil && least > 0 && n.olderThan(7, 0) {
+		add(elector.SeverityWarning, "min-replicas-to-write", fmt.Sprintf("is %d, and servers before Redis 7.0 do not ask it of scripts: a primary that is cut off goes on granting and renewing leases", least),
+			"upgrade the server, or set Options.Replicas")
 	}
 }
 

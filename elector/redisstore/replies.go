@@ -95,7 +95,7 @@ func heldFor(remaining time.Duration, remark int64) *elector.HeldError {
 	held := &elector.HeldError{Remaining: remaining}
 	switch remark {
 	case remarkRepaired:
-		held.Repaired = fmt.Sprintf("the lease had no time to live and would have blocked the election for ever; it now ends in %v unless it is renewed", held.Remaining)
+		held.Repaired = fmt.Sprintf("the lease had no time to live, or more than any lease has, and would have blocked the election for as long; it now ends in %v unless it is renewed", held.Remaining)
 	case remarkLost:
 		held.Withheld = fmt.Sprintf("this server does not remember the election, or another one granted the last lease: it was restarted, flushed, replaced or is new. A lease that it does not know of may last for another %v, so nobody is granted one before", remaining)
 	case remarkEarly:

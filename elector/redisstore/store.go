@@ -75,7 +75,9 @@ type Options struct {
 	//
 	// What has expired is forgotten, as if the server had lost it: protected, the
 	// next lease is granted one lease later, with a token that goes on from the
-	// server's time. Give all stores of an election the same Expire.
+	// server's time. Unprotected, tokens begin with 1 again; only who asks for a lease
+	// uses the counter, and not who renews one. Give all stores of an election the
+	// same Expire.
 	Expire time.Duration
 
 	_ struct{}

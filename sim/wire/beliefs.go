@@ -9,9 +9,10 @@ import (
 // Beliefs infers from the operations of a lock who must believe to lead, for
 // programs that do not say so: from the reply that granted the lease until one
 // time to live after the request was sent, longer by each renewal, and no
-// longer than until it sends a release or its renewal is refused. A grant begins
-// a new term unless it may have prolonged the lease of the last one. It is not
-// safe for concurrent use.
+// longer than until it sends a release, or what may be one, or its renewal is
+// refused. A grant begins a new term unless it may have prolonged the lease of the
+// last one; a renewal that took effect shows that what may have been a release was
+// none. It is not safe for concurrent use.
 //
 // What a program really believes is not on the wire. One that believes in less
 // is not known from one that does not, so an inferred belief can accuse, but
@@ -23,8 +24,9 @@ type Beliefs struct {
 
 // term is what is known of the lease that a node was granted.
 type term struct {
-	nonce string        // of the attempt
-	over  time.Duration // after which the lease has certainly ended
+	nonce   string        // of the attempt
+	over    time.Duration // after which the lease has certainly ended
+	dormant bool          // the lease may have been released: nobody is said to believe in it
 }
 
 // NewBeliefs returns the beliefs of a run in which nobody leads yet.
@@ -64,6 +66,10 @@ func (b *Beliefs) complete(e, sent history.Event) (history.Event, bool) {
 	case e.Call == history.Release && (e.Kind == history.Ok || e.Kind == history.Fail && e.Error == "" || e.Kind == history.Info && sent.Text == ""):
 		return b.deposed(sent, history.Resigned) // whoever gives up believes no more, whatever comes of it
 	case t == nil:
+	case e.Call == history.Release && e.Kind == history.Info:
+		ended, is := b.deposed(sent, history.Resigned)
+		b.terms[e.Node] = &term{nonce: t.nonce, over: t.over, dormant: true}
+		return ended, is
 	case e.Kind == history.Ok && e.Call == history.Renew:
 		return b.believes(history.Extended, e, sent), true
 	case e.Kind == history.Info && (e.Call == history.Acquire || e.Call == history.Renew):
@@ -83,7 +89,7 @@ func (b *Beliefs) granted(e, sent history.Event) history.Event {
 		}
 	}
 	kind := history.Extended
-	if t := b.terms[e.Node]; t == nil || t.nonce != sent.Nonce || t.over < sent.At {
+	if t := b.terms[e.Node]; t == nil || t.nonce != sent.Nonce || t.over < sent.At || t.dormant {
 		kind = history.Elected
 		b.terms[e.Node] = &term{nonce: sent.Nonce}
 	}
@@ -91,7 +97,11 @@ func (b *Beliefs) granted(e, sent history.Event) history.Event {
 }
 
 func (b *Beliefs) believes(kind history.Kind, e, sent history.Event) history.Event {
-	b.terms[e.Node].over = e.At + sent.TTL
+	t := b.terms[e.Node]
+	if t.dormant {
+		kind, t.dormant = history.Elected, false
+	}
+	t.over = e.At + sent.TTL
 	out := history.Event{Kind: kind, At: e.At, Node: e.Node, Evidence: history.FromWire}
 	if sent.TTL < Endless {
 		out.Until = history.At(max(e.At, sent.At+sent.TTL))
@@ -100,9 +110,10 @@ func (b *Beliefs) believes(kind history.Kind, e, sent history.Event) history.Eve
 }
 
 func (b *Beliefs) deposed(e history.Event, why history.Why) (history.Event, bool) {
-	if b.terms[e.Node] == nil {
+	t := b.terms[e.Node]
+	delete(b.terms, e.Node)
+	if t == nil || t.dormant {
 		return history.Event{}, false
 	}
-	delete(b.terms, e.Node)
 	return history.Event{Kind: history.Deposed, At: e.At, Node: e.Node, Why: why, Evidence: history.FromWire}, true
 }

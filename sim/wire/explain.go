@@ -218,6 +218,9 @@ func (x *Exchange) harmless(text string) bool {
 	if len(x.commands) != 1 || x.multi || !isScript(x.commands[0].name) {
 		return true
 	}
+	if strings.HasPrefix(text, "ERR Function not found") {
+		return true
+	}
 	code, _, _ := strings.Cut(text, " ")
 	switch code {
 	case "NOSCRIPT", "NOAUTH", "NOPERM", "LOADING", "BUSY", "MOVED", "ASK", "TRYAGAIN", "CROSSSLOT", "CLUSTERDOWN", "MASTERDOWN":

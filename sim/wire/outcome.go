@@ -15,7 +15,6 @@ const (
 	elsewise       = "the command did something else"
 	aborted        = "the transaction was aborted"
 	older          = "the key may be older than the run"
-	ambiguous      = "the reply has several explanations"
 )
 
 // end tells how the exchange's operations ended.
@@ -129,11 +128,11 @@ func (x *Exchange) outcome(op *operation, views []view, m *member) (kind history
 	case len(views) > 0 && not == len(views):
 		return x.refused(op, views, m)
 	case op.vague:
-		return history.Info, "", ambiguous
+		return history.Info, "", history.Ambiguous
 	case len(views) > 0 && did == len(views):
 		return history.Ok, "", ""
 	default:
-		return history.Info, "", ambiguous
+		return history.Info, "", history.Ambiguous
 	}
 }
 
@@ -175,7 +174,7 @@ func (x *Exchange) refused(op *operation, views []view, m *member) (kind history
 // observed is the outcome of an observation.
 func (x *Exchange) observed(views []view) (kind history.Kind, holder, why string) {
 	if len(views) == 0 {
-		return history.Info, "", ambiguous
+		return history.Info, "", history.Ambiguous
 	}
 	if !slices.ContainsFunc(views, func(v view) bool { return v.before != absent || v.unclear != "" }) {
 		return history.Ok, "", ""

@@ -79,11 +79,12 @@ func (m *Machine) standing(in Input) (f flight, stands bool) {
 	return f, false
 }
 
-// declinePassed gives back what was passed on to the bid.
+// declinePassed gives back what was passed on to the bid. A lease that was passed on too
+// late is asked for anew when it is free: then the belief counts from that request.
 func (m *Machine) declinePassed(in Input, err error) {
 	m.giveBack(in.Nonce, in.Token, m.now+m.cfg.Lease)
 	m.bid = bid{}
-	if m.role == Follower {
+	if m.role == Follower && err != ErrTooLate {
 		m.attempt.next = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
 		m.attempt.notBefore = m.attempt.next
 	}

@@ -440,3 +440,20 @@ func TestHintBeyondTokens(t *testing.T) {
 		t.Errorf("the release of the lease that it waits for makes it try after %v", r.now-began)
 	}
 }
+
+// A lease that is passed on too late for one renewal is given back and asked for anew as
+// soon as that is heard: with a long time-out that is the ordinary way.
+func TestPassedOnTooLate(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Bids, c.RequestTimeout = true, 7*sec })
+	q := r.next(Acquire)
+	r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 1, Holder: "n2", Remaining: 15 * sec, Stands: true})
+	r.wait(9 * sec)
+	r.step(Input{Kind: HintPassed, Nonce: q.Nonce, Request: q.Number, Token: 2})
+	r.is(Follower)
+	r.answer(r.next(Release), Done, 2)
+	r.step(Input{Kind: HintReleased, Token: 2, Waiters: 1})
+	began := r.now
+	if r.next(Acquire); r.now-began > 100*ms {
+		t.Errorf("it asks again after %v", r.now-began)
+	}
+}

@@ -48,10 +48,10 @@ func (l *leader) lead(ctx context.Context, t *elector.Term) {
 	for pause := new(backOff); ; {
 		started := l.clock.Now()
 		state, how := l.runJob(t)
-		switch {
-		case how == unstarted:
+		switch how {
+		case unstarted:
 			return
-		case how == interrupted:
+		case interrupted:
 			if l.once {
 				l.exit.Store(&state)
 			}

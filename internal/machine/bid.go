@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // bid is the last attempt that was refused. It stands: whoever gives the lease back
 // may have the store pass it on, so that the next term begins one way of a message
@@ -84,7 +87,7 @@ func (m *Machine) standing(in Input) (f flight, stands bool) {
 func (m *Machine) declinePassed(in Input, err error) {
 	m.giveBack(in.Nonce, in.Token, m.now+m.cfg.Lease)
 	m.bid = bid{}
-	if m.role == Follower && err != ErrTooLate {
+	if m.role == Follower && !errors.Is(err, ErrTooLate) {
 		m.attempt.next = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry)
 		m.attempt.notBefore = m.attempt.next
 	}

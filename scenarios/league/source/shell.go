@@ -118,7 +118,11 @@ func turnBugs() []Bug {
 		}, {
 			Name: "to-whom-it-may-concern", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate on the list, not to the one that was named",
-			File: "elector/elector.go", Old: "c.ID != to && name != to || ", New: "name == \"\" || ",
+			File: "elector/elector.go", Old: "c.ID != to && nameOf(c.ID) != to || ", New: "",
+		}, {
+			Name: "called-by-half", Kind: Shell, Breaks: []string{handOver},
+			What: "a candidate's name is what stands before the first slash of its identity, not before the last",
+			File: "elector/elector.go", Old: "strings.LastIndexByte(id, '/')", New: "strings.IndexByte(id, '/')",
 		}, {
 			Name: "to-the-dead", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate of the name that the store lists, be it that of a life before",

@@ -83,8 +83,8 @@ func TestQuorumNeedsDelayedRestart(t *testing.T) {
 	s := find(t, "quorum-node-amnesia")
 	needServers(t, s)
 	broken := map[checker.Promise]bool{}
-	for tries := 0; len(broken) < 2 && tries < 5; tries++ { // the new process may be late on a busy machine
-		o := run(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: 1})
+	for seed := uint64(1); len(broken) < 2 && seed <= 12; seed++ { // the new process may be late on a busy machine
+		o := run(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: seed})
 		whole(t, o)
 		for _, f := range o.Result.Asked {
 			if f.Verdict == checker.Fail && (f.Promise == checker.AtMostOneLeader || f.Promise == checker.TokensIncrease) {

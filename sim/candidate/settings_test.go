@@ -115,7 +115,7 @@ func TestCutElection(t *testing.T) {
 			t.Errorf("%q is cut into %q and %q, %v", name, prefix, election, found)
 		}
 	}
-	for id, want := range map[string]string{"n1/abc": "n1", "n1": "n1", "": "", "n1/a/b": "n1"} {
+	for id, want := range map[string]string{"n1/abc": "n1", "n1": "n1", "": "", "host/n1/abc": "host/n1"} {
 		if sim.NodeOf(id) != want {
 			t.Errorf("the node of %q is %q", id, sim.NodeOf(id))
 		}

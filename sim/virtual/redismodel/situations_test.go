@@ -111,7 +111,7 @@ var situations = []struct {
 	{"one that is gone before is not", protected(told("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
 	{"but for its holder", protected(told("DEL", leaseKey), releaseOf(protectedLease)), "0"},
 	{"who gives it back", protected(told("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"another server's lease is waited for", protected(told("HSET", guardKey, "history", "other"), told("DEL", witnessKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"another server's lease is waited for", protected(told("HSET", guardKey, "history", "other"), told("SET", witnessKey, "x"), told("DEL", witnessKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
 	{"also one that was renewed here and given back", protected(told("HSET", guardKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
 	{"for a lease from that renewal on", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
 	{"and then granted", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -418,5 +420,36 @@ func TestCreate(t *testing.T) {
 	}
 	if got := call(t, t.Context(), nil, "create", "--store", "postgres://nowhere", "--name", "billing"); got.status != 64 {
 		t.Errorf("on PostgreSQL: status %d, %q", got.status, got.errors)
+	}
+}
+
+// A question that elect was stopped before it had an answer to is no answer: a script
+// must not go on as if it were.
+func TestStoppedQuestion(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for _, args := range [][]string{
+		{"status", "--store", "redis://" + l.Addr().String(), "--name", "billing"},
+		{"transfer", "--at", "http://" + l.Addr().String(), "--to", "b"},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			conn, err := l.Accept() // somebody asks, and nobody answers
+			stop()
+			if err == nil {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			}
+		}()
+		got := call(t, ctx, nil, args...)
+		if got.status != statusFailed || !strings.Contains(got.errors, "stopped before there was an answer") {
+			t.Errorf("%s: %+v", args[0], got)
+		}
+		<-ended
 	}
 }

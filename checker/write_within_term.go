@@ -15,7 +15,8 @@ import (
 // account, begins no write: nobody that was never elected, and nobody after its
 // own deadline or after it said that its term is over. A fence hides that where
 // there are tokens, because a refused write ends the work, and nothing shows it
-// where there are none.
+// where there are none. Terms that the end of the run ended are not judged: the
+// harness has taken the process away, and looks no more for what holds up others.
 //
 // Sound. A write that was on its way, or whose process was held up, was begun
 // before; and what is shorter than a stall that would have been recorded says
@@ -116,7 +117,7 @@ func (o *own) judge(x *facts, w *index.Op) *Finding {
 // excuses it.
 func (o *own) tooLate(x *facts, w *index.Op, b *index.Belief) *Finding {
 	over := overSince(b, w.From)
-	if x.HeldThroughout(w.Node, over, w.From) || b.Inferred && !o.understood(w, b) {
+	if over >= x.ToldEnd || x.HeldThroughout(w.Node, over, w.From) || b.Inferred && !o.understood(w, b) {
 		return nil
 	}
 	why := string(history.Expired)

@@ -29,6 +29,14 @@ func TestWriteWithinTerm(t *testing.T) {
 		{"a write long after the end, on a machine that held up others meanwhile", func(s *story) {
 			ended(s).fault(history.StallFault, 1900*ms, 2400*ms, nil, "n2").write("n1", 2500*ms, 2501*ms, history.Fail, 1, "b", 2)
 		}, Pass},
+		{"a write that arrives long after its process was ended with the run", func(s *story) {
+			s.elected("n1", 0, 1, 5000*ms).write("n1", 10*ms, 11*ms, history.Ok, 1, "a", 0).
+				endOfRun(1000*ms).ended("n1", 1001*ms, history.EndOfRun).write("n1", 1300*ms, 1301*ms, history.Ok, 1, "b", 0)
+		}, Pass},
+		{"a write long after the end of a term, when the run has ended", func(s *story) {
+			s.elected("n1", 0, 1, 1980*ms).write("n1", 10*ms, 11*ms, history.Ok, 1, "a", 0).
+				endOfRun(2400*ms).write("n1", 2500*ms, 2501*ms, history.Ok, 1, "b", 0)
+		}, Fail},
 		{"a write of a term that lasts", func(s *story) {
 			s.elected("n1", 0, 1, 90000*ms).write("n1", 2500*ms, 2501*ms, history.Ok, 1, "b", 0)
 		}, Pass},

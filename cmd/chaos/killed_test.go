@@ -40,7 +40,7 @@ func TestKilledHarness(t *testing.T) {
 				}
 				<-time.After(10 * time.Millisecond)
 			}
-			next := chaos(t, t.Context(), nil, append([]string{"run", "steady", "--redis", redis}, small(t.TempDir())...)...)
+			next, _ := decided(t, nil, append([]string{"run", "steady", "--redis", redis}, quick()...)...)
 			if next.status != statusKept {
 				t.Errorf("the next run: status %d\n%s%s", next.status, next.out, next.errors)
 			}

@@ -270,9 +270,8 @@ func TestTrialLive(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(commands, "stranger", candidateFile), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	r := chaos(t, t.Context(), nil, "trial", "recount", "stranger", "--exec-dir", commands, "--redis", "embedded", "--scenario", "steady",
-		"--virtual-runs", "2", "--lease", "2s", "--seed", "1", "--json", "--out", dir)
+	r, dir := decided(t, nil, "trial", "recount", "stranger", "--exec-dir", commands, "--redis", "embedded", "--scenario", "steady",
+		"--virtual-runs", "2", "--lease", "2s", "--seed", "1", "--json")
 	if r.status != statusKept {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
 	}

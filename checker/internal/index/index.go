@@ -25,6 +25,7 @@ type Index struct {
 	Since     time.Duration // of the last event that only restates, 0 if there is none
 	End       time.Duration // of the last event
 	Curtain   time.Duration // when the run ended, and with it whatever was owed
+	ToldEnd   time.Duration // the same where the history says so, else Forever
 	Elections []*Election   // by name
 	Faults    []*Fault      // in the order in which they were put on
 	Calls     []*Op         // all operations, by invocation
@@ -302,10 +303,10 @@ func (x *Index) LossyBy(t time.Duration) bool { return expiry.Lost(x.LeaseFaults
 // first of the last exits (or graceful stops) that follow each other, up to the
 // end of the history, within one lease.
 func (x *Index) findCurtain() {
-	if x.Curtain >= 0 {
+	if x.ToldEnd = x.Curtain; x.Curtain >= 0 {
 		return
 	}
-	x.Curtain = x.End
+	x.Curtain, x.ToldEnd = x.End, Forever
 	var exits []time.Duration
 	for _, n := range x.Nodes {
 		if n.out {

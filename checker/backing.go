@@ -210,7 +210,7 @@ func (k *backing) bound(b *index.Belief, c index.Claim) (time.Duration, *index.O
 // good is until when a node may count on what the operation brought: from the call for
 // its TTL on the fastest clock that is tolerated, less the margin.
 func (k *backing) good(o *index.Op) time.Duration {
-	return o.From + k.x.Slack() + o.TTL - k.x.Drift(o.TTL) - k.x.Header.Margin
+	return o.Told + k.x.Slack() + o.TTL - k.x.Drift(o.TTL) - k.x.Header.Margin
 }
 
 // leases are when the node could count on the lease of the term, up to end: from the

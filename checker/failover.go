@@ -122,7 +122,7 @@ func failover(x *index.Index, e *index.Election, old, next *index.Belief, served
 	sent, replied := begin, begin
 	evidence := []int64{c.seq, servedSeq}
 	if grant != nil {
-		sent, replied = grant.From, grant.To
+		sent, replied = grant.Told, grant.To
 		evidence = append(evidence, grant.Completed)
 	}
 	over := c.at
@@ -191,7 +191,7 @@ func lastRenewal(e *index.Election, b *index.Belief) time.Duration {
 	last := -index.Forever
 	e.Changes(b, func(o *index.Op) {
 		if o.Call == history.Renew && o.Kind == history.Ok && (o.Token != 0 || o.To <= b.To) {
-			last = max(last, o.From)
+			last = max(last, o.Told)
 		}
 	})
 	if len(e.Ops) == 0 {
@@ -229,7 +229,7 @@ func possibleRenewal(e *index.Election, b *index.Belief) time.Duration {
 	}
 	for _, o := range e.Ops {
 		if o.Call == history.Renew && o.Kind == history.Info && o.By == b.By && o.Token == b.Token && o.From <= b.To {
-			last = max(last, o.From)
+			last = max(last, o.Told)
 		}
 	}
 	return last
@@ -249,7 +249,7 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 		}
 		switch o.Call {
 		case history.Acquire, history.Renew:
-			at := max(o.From, o.After)
+			at := max(o.Told, o.After)
 			if replaces := o.Kind == history.Ok && o.From > answered; replaces || at+o.TTL > written+ttl {
 				written, ttl, answered = at, o.TTL, index.Forever
 				if o.Kind == history.Ok {
@@ -258,7 +258,7 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 			}
 		case history.Release:
 			if o.Token != 0 || o.To > b.From { // without a token, that of an earlier lease looks alike
-				released = min(released, o.From)
+				released = min(released, o.Told)
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/history"
 )
@@ -9,7 +10,32 @@ import (
 // arrived says of the event that was added last that the harness stamped it.
 func (s *story) arrived() *story { return s.last(func(e *history.Event) { e.Arrived = true }) }
 
+// late says of the begin of the operation that was added last that the harness stamped
+// it, when it had read the line so much too late.
+func (s *story) late(by time.Duration) *story {
+	for i := range s.events {
+		if e := &s.events[i]; e.Kind == history.Invoke && e.Op == s.ops {
+			e.At, e.Arrived = e.At+by, true
+		}
+	}
+	return s
+}
+
 var handmadeTold = []handmade{
+	{"a release whose begin was read late", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 500*ms, 530*ms, history.Ok, 1).late(20*ms).acquire("n2", "b", 505*ms, 506*ms, 2)
+	}, nil, []Promise{LeaseLinearizable}},
+	{"a release whose begin was read a second late", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 500*ms, 1530*ms, history.Ok, 1).late(1000*ms).acquire("n2", "b", 505*ms, 506*ms, 2)
+	}, []Promise{LeaseLinearizable}, nil},
+	{"a renewal whose begin was read late, and the deadline that counts from there", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).
+			renew("n1", 700*ms, 730*ms, history.Ok, 1).late(20*ms).extended("n1", 730*ms, 1, 2720*ms)
+	}, nil, belief},
+	{"a renewal whose begin was read late, and a later deadline", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).
+			renew("n1", 700*ms, 730*ms, history.Ok, 1).late(20*ms).extended("n1", 730*ms, 1, 2731*ms)
+	}, belief, nil},
 	{"a farewell that was read late", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms).deposed("n1", 1000*ms+500*us, 1, history.Resigned).arrived().elected("n2", 1000*ms, 2, 3000*ms)
 	}, nil, []Promise{AtMostOneLeader}},

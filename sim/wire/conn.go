@@ -54,6 +54,7 @@ type operation struct {
 	event     history.Event
 	reentrant bool // an acquire that may also have prolonged the node's own lease
 	vague     bool // even if it took effect nobody can say that it was this one
+	blind     bool // a renewal of whatever lease there is: nothing was asked about whose it is
 }
 
 // Send notes that a command is about to be sent, and tells what it begins:
@@ -296,7 +297,9 @@ func (x *Exchange) expect(v view) {
 		op := x.add(v.call, v.ttl)
 		op.reentrant = op.reentrant || !v.fresh
 	default:
-		x.add(v.call, v.ttl)
+		before := len(x.ops)
+		op := x.add(v.call, v.ttl)
+		op.blind = !v.wrote && !v.known && !v.other && (op.blind || len(x.ops) > before)
 	}
 }
 
@@ -315,7 +318,9 @@ func (x *Exchange) add(call history.Call, ttl time.Duration) *operation {
 }
 
 // merge leaves out what others say already: an observation where something may
-// have been written, and a renewal where the acquire is one as well.
+// have been written, and a renewal where the acquire is one as well. Who was refused
+// the lease and prolongs whatever is there (SETNX and EXPIRE in one transaction) has
+// not acquired it: that is another operation.
 func (x *Exchange) merge() {
 	if len(x.ops) > 1 {
 		x.ops = slices.DeleteFunc(x.ops, func(op *operation) bool { return op.event.Call == history.Observe })
@@ -325,7 +330,7 @@ func (x *Exchange) merge() {
 		if op.event.Call != history.Acquire || op.vague {
 			continue
 		}
-		same := func(r *operation) bool { return r.event.Call == history.Renew && r.event.TTL == op.event.TTL }
+		same := func(r *operation) bool { return r.event.Call == history.Renew && r.event.TTL == op.event.TTL && !r.blind }
 		renewal := slices.IndexFunc(x.ops, same)
 		op.reentrant = op.reentrant || renewal >= 0
 		switch {

@@ -33,7 +33,7 @@ func TestWatchedTransactions(t *testing.T) {
 		{"free, as a hash of which one other field is there", []step{{"WATCH lock", okay}, {"HGET lock owner", nothing}, {"MULTI", okay}, {"HSET lock owner a token 7", queued},
 			{"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}, "lock", "n1 acquire ok 2s"},
 		{"free, as a hash whose field is not there, and set alone", []step{{"WATCH lock", okay}, {"HEXISTS lock owner", number(0)}, {"MULTI", okay}, {"HSETNX lock owner a", queued},
-			{"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}, "lock", "n1 acquire ok 2s"},
+			{"PEXPIRE lock 2000", queued}, {"EXEC", list(number(1), number(1))}}, "lock", "n1 renew fail 2s: the command did something else\nn1 acquire ok 2s"},
 		{"free, as a hash of whose fields none is there", append([]step{{"WATCH lock", okay}, {"HMGET lock token owner", list(nothing, nothing)}}, hashed...), "lock", "n1 acquire ok 2s"},
 		{"free, as an empty hash", append([]step{{"WATCH lock", okay}, {"HGETALL lock", list()}}, hashed...), "lock", "n1 acquire ok 2s"},
 		{"taken, as a hash", append([]step{{"WATCH lock", okay}, {"HGET lock owner", bulk("b")}}, hashed...), "", ""},

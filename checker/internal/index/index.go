@@ -103,6 +103,7 @@ type Op struct {
 	Token     uint64 // of the invocation: renew, release, write
 	Value     string // of the invocation (write) or of the completion (read)
 	From, To  time.Duration
+	Told      time.Duration // when the call was told to begin: of a line that was read late From is earlier by Patience
 	Returned  time.Duration // when the call came back, whatever the outcome; 0 if it never did
 	Kind      history.Kind  // Ok, Fail or Info; Info for an operation that never completed
 	Got       uint64        // token of the completion

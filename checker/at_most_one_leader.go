@@ -20,8 +20,9 @@ import (
 //
 // An overlap that clock_error_ns can explain is none: beliefs of two nodes are
 // stamped by two clocks. Nor is one that a line can explain that was read late:
-// the belief may have ended before the line came. A sweep over the begins and ends, O(n log n); sound
-// and complete up to the clock error.
+// the belief may have ended before the line came. Terms of one node that follow each
+// other without a gap are one belief here. A sweep over the begins and ends,
+// O(n log n); sound and complete up to the clock error.
 func atMostOneLeader(x *facts) Finding {
 	terms, inferred := 0, 0
 	for _, e := range x.Elections {
@@ -66,23 +67,107 @@ func (o *overlapping) length(end time.Duration) string {
 	}
 }
 
-// edge is the begin or the end of a span of belief.
+// stretch is a time in which a node believed without a gap, in one term or in several
+// of them.
+type stretch struct {
+	index.Window
+	by     *index.Node
+	pieces []piece
+	last   *index.Belief // that reaches furthest
+	sure   time.Duration // to where terms reach of which no line was read late
+}
+
+// piece is a span of one belief.
+type piece struct {
+	index.Window
+	b *index.Belief
+}
+
+// stretches are the times in which the nodes believed. What is ended by a line that
+// was read late may have ended earlier, but not what the node went on with by being
+// elected again: many a program without tokens says in each round that it leads.
+func stretches(x *index.Index, e *index.Election) []*stretch {
+	byNode := map[*index.Node][]piece{}
+	var nodes []*index.Node // in the order in which they were elected
+	for _, b := range e.Beliefs {
+		if byNode[b.By] == nil {
+			nodes = append(nodes, b.By)
+		}
+		for _, s := range b.Spans {
+			byNode[b.By] = append(byNode[b.By], piece{s, b})
+		}
+	}
+	var all []*stretch
+	for _, n := range nodes {
+		pieces := byNode[n]
+		slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.From, b.From) })
+		var s *stretch
+		for _, p := range pieces {
+			if s == nil || !s.goesOn(p, x.Patience()) {
+				s = &stretch{Window: index.Window{From: p.From, To: p.From}, by: n}
+				all = append(all, s)
+			}
+			s.add(p)
+		}
+	}
+	for _, s := range all {
+		if s.last.Late && s.To < index.Forever {
+			s.To = max(s.sure, s.To-x.Patience())
+		}
+	}
+	return all
+}
+
+// goesOn tells whether the node certainly went on believing with the piece: the
+// deadline that it had told, too, may have been told late.
+func (s *stretch) goesOn(p piece, patience time.Duration) bool {
+	switch {
+	case p.From > s.To:
+		return false
+	case !s.last.Late:
+		return true
+	}
+	told := s.last.Claims[len(s.last.Claims)-1].Until
+	return s.last.Next() == p.b && told-patience >= p.From
+}
+
+func (s *stretch) add(p piece) {
+	s.pieces = append(s.pieces, p)
+	if p.To >= s.To {
+		s.To, s.last = p.To, p.b
+	}
+	if !p.b.Late {
+		s.sure = max(s.sure, p.To)
+	}
+}
+
+// at is the belief of the stretch at t: the last one that had begun, and lasted.
+func (s *stretch) at(t time.Duration) *index.Belief {
+	b := s.pieces[0].b
+	for _, p := range s.pieces {
+		if p.From <= t && t < p.To {
+			b = p.b
+		}
+	}
+	return b
+}
+
+// edge is the begin or the end of a stretch.
 type edge struct {
 	at   time.Duration
 	side side
-	b    *index.Belief
-	span index.Window
+	s    *stretch
 }
 
-// side is of a span. Ends come first: touching is not overlapping.
+// side is of a stretch. Ends come first: touching is not overlapping.
 type side int
 
 const (
-	spanEnd side = iota
-	spanBegin
+	stretchEnd side = iota
+	stretchBegin
 )
 
-// dualBelief sweeps over the spans of an election. It returns how long more
+// dualBelief sweeps over the beliefs of an election. It returns how long more
 // than one node believed (stretches no longer than the clock error left out, and
 // what has no end cut at the end of the history) and the first two that did.
 func dualBelief(x *index.Index, e *index.Election) (time.Duration, *overlapping) {
@@ -90,14 +175,9 @@ func dualBelief(x *index.Index, e *index.Election) (time.Duration, *overlapping)
 		return 0, nil
 	}
 	var edges []edge
-	for _, b := range e.Beliefs {
-		for _, s := range b.Spans {
-			if b.Late && s.To < index.Forever {
-				s.To -= x.Patience()
-			}
-			if s.To > s.From {
-				edges = append(edges, edge{s.From, spanBegin, b, s}, edge{s.To, spanEnd, b, s})
-			}
+	for _, s := range stretches(x, e) {
+		if s.To > s.From {
+			edges = append(edges, edge{s.From, stretchBegin, s}, edge{s.To, stretchEnd, s})
 		}
 	}
 	slices.SortStableFunc(edges, func(a, b edge) int {
@@ -105,26 +185,26 @@ func dualBelief(x *index.Index, e *index.Election) (time.Duration, *overlapping)
 	})
 	var first *overlapping
 	var dual []index.Window
-	var active []edge
+	var active []*stretch
 	for _, next := range edges {
-		if next.side == spanEnd {
-			active = slices.DeleteFunc(active, func(a edge) bool { return a.b == next.b && a.span == next.span })
+		if next.side == stretchEnd {
+			active = slices.DeleteFunc(active, func(s *stretch) bool { return s == next.s })
 			continue
 		}
-		for _, a := range active {
-			w := index.Window{From: next.at, To: min(a.span.To, next.span.To)}
-			if a.b.By == next.b.By || w.To-w.From <= x.Header.ClockError {
+		for _, s := range active {
+			w := index.Window{From: next.at, To: min(s.To, next.s.To)}
+			if s.by == next.s.by || w.To-w.From <= x.Header.ClockError {
 				continue
 			}
 			if first == nil {
-				first = &overlapping{a.b, next.b, w}
+				first = &overlapping{s.at(w.From), next.s.at(w.From), w}
 			}
 			if w.To == index.Forever {
 				w.To = max(w.From, x.End)
 			}
 			dual = append(dual, w)
 		}
-		active = append(active, next)
+		active = append(active, next.s)
 	}
 	var sum time.Duration
 	for _, w := range index.Merge(dual) {

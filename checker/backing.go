@@ -53,11 +53,13 @@ func newBacking(x *index.Index, e *index.Election) *backing {
 
 // learnt finds the acquires of unknown outcome of which their callers found out
 // afterwards that they hold the lease: a renewal succeeded, or the store named
-// them as the holder, and nothing else that they asked for can explain it.
+// them as the holder, and nothing else that they asked for can explain it. A lease
+// that was given back or lost explains nothing, nor does one of another token.
 func learnt(e *index.Election) map[*index.Op]time.Duration {
 	type state struct {
 		unsure *index.Op     // the last acquire without an answer
 		good   time.Duration // until when a lease may last that an answer told of
+		token  uint64        // of that lease
 	}
 	out, nodes := map[*index.Op]time.Duration{}, map[string]*state{}
 	for _, o := range e.Ops { // by call
@@ -66,15 +68,23 @@ func learnt(e *index.Election) map[*index.Op]time.Duration {
 			n = &state{good: -index.Forever}
 			nodes[o.Node] = n
 		}
+		token := o.Got
+		if o.Call == history.Renew || o.Call == history.Release {
+			token = o.Token
+		}
+		another := token != 0 && n.token != 0 && token != n.token
 		mine := o.Call == history.Renew && o.Kind == history.Ok || o.Holder == o.Node && o.Saw()
-		if mine && n.unsure != nil && n.good < o.From {
+		if mine && n.unsure != nil && (n.good < o.From || another) {
 			out[n.unsure], n.unsure = o.To, nil
 		}
+		over := o.Call == history.Release && o.Kind == history.Ok || o.Call == history.Renew && o.Kind == history.Fail && !o.Unheld()
 		switch {
 		case o.Call == history.Acquire && o.Kind == history.Info && !o.Wire:
 			n.unsure = o
 		case (o.Call == history.Acquire || o.Call == history.Renew) && o.Kind == history.Ok:
-			n.good = max(n.good, o.To+o.TTL)
+			n.good, n.token = max(n.good, o.To+o.TTL), token
+		case over && !another:
+			n.good = -index.Forever
 		}
 	}
 	return out
@@ -138,14 +148,15 @@ const noted = 2 * time.Millisecond
 // granted the lease of this term. It takes a record that is complete, which a
 // candidate's own need not be: the store's, or one that shows the grants of most
 // other terms, or one in which the node's last attempt before it came to
-// something else.
+// something else. Where the store may have lost its data, it may have lost its
+// record, too; what candidates recorded is not lost.
 func (k *backing) unfounded(b *index.Belief) bool {
 	switch {
-	case b.Inferred || k.grant(b) != nil || k.x.LossyBy(b.From):
+	case b.Inferred || k.grant(b) != nil:
 		return false
 	case b.Token != 0 && k.granted[b.Token] && k.grantedTo(b):
 		return false // told before the answer that the record has
-	case k.e.Audited(), k.backed > k.bare:
+	case k.e.Audited() && !k.x.LossyBy(b.From), k.backed > k.bare:
 		return true
 	}
 	last := k.lastAttempt(b)

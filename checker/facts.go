@@ -57,15 +57,23 @@ func (f *facts) report(v *Result) {
 
 // guessed tells whether nothing is known of who leads but what was inferred from
 // requests that mostly are not understood: all of them, or those of one term. Followers
-// may ask more often than a leader renews, and be understood.
+// may ask more often than a leader renews, and be understood. Where nobody was ever seen to
+// lead, or not within a lease of an acquire of which nobody knows what it did, a term may
+// have begun that was not understood.
 func (f *facts) guessed() bool {
+	led := false
 	for _, e := range f.Elections {
 		if slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return !b.Inferred }) {
 			return false
 		}
+		led = led || len(e.Beliefs) > 0
 	}
-	return f.Obscure() || slices.ContainsFunc(f.Elections, func(e *index.Election) bool {
-		return slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return f.obscure(e, b) })
+	return f.Obscure() || len(f.Wire) > 0 && !led || slices.ContainsFunc(f.Elections, func(e *index.Election) bool {
+		unseen := func(o *index.Op) bool {
+			return o.Wire && o.Call == history.Acquire && o.Kind == history.Info && o.Err == history.Ambiguous &&
+				!slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return b.From <= o.From+f.Header.Lease && o.From <= b.To })
+		}
+		return slices.ContainsFunc(e.Beliefs, func(b *index.Belief) bool { return f.obscure(e, b) }) || slices.ContainsFunc(e.Ops, unseen)
 	})
 }
 
@@ -116,7 +124,7 @@ func (f *facts) availability() (leaderless, whole time.Duration) {
 func (f *facts) led(e *index.Election) []index.Window {
 	var all []index.Window
 	idle := f.idle(e)
-	for _, b := range e.Beliefs {
+	for _, b := range e.Terms {
 		spans := b.Spans
 		switch {
 		case idle > 0:
@@ -140,7 +148,7 @@ func (f *facts) idle(e *index.Election) time.Duration {
 		return max(f.Header.Lease, 4*f.Header.Write)
 	}
 	var gaps []time.Duration
-	for _, b := range e.Beliefs {
+	for _, b := range e.Terms {
 		last := index.Forever
 		e.Accepted(b, func(o *index.Op) {
 			if last < o.From {
@@ -169,14 +177,15 @@ func working(e *index.Election, b *index.Belief, idle time.Duration) []index.Win
 // unrefused is when the term may have got something done, where nobody knows how
 // often leaders write: not before its first accepted write, but for the time in
 // which a leader may be idle; not if there is none; and not while it is refused
-// for longer than that.
+// for longer than that. Writes may carry tokens where beliefs tell none.
 func (f *facts) unrefused(e *index.Election, b *index.Belief) []index.Window {
 	var out []index.Window
 	idle := f.Header.Lease
 	from, last := index.Forever, time.Duration(0) // of the stretch, and its last accepted write
 	refused := false
 	for _, o := range e.Writes {
-		if o.By != b.By || o.Token != 0 && o.Token != b.Token || o.Token == 0 && !b.At(o.From, 0) {
+		tokens := o.Token != 0 && b.Token != 0
+		if o.By != b.By || tokens && o.Token != b.Token || !tokens && !b.At(o.From, 0) {
 			continue
 		}
 		switch {

@@ -57,8 +57,8 @@ func failoverBound(x *facts) Finding {
 //	Wait      until the lease can be over at the earliest: TTL after the call of
 //	          the last acquire or renew that took effect, less what faults
 //	          shortened, and no longer than to a release; and on while every
-//	          other candidate or the store itself was cut off. 0 after a
-//	          resignation.
+//	          other candidate was cut off or not there, or the store itself
+//	          was cut off. 0 after a resignation.
 //	Detect    until the request is sent that is granted.
 //	Acquire   until its reply.
 //	Announce  until the first accepted write of the new term.
@@ -72,12 +72,12 @@ func failovers(x *index.Index) []Failover {
 	for _, e := range x.Elections {
 		writes := len(e.Writes) > 0
 		i := 0
-		for j := i + 1; j < len(e.Beliefs); j++ {
-			first, at := serves(e, e.Beliefs[j], writes)
+		for j := i + 1; j < len(e.Terms); j++ {
+			first, at := serves(e, e.Terms[j], writes)
 			if first == 0 {
 				continue // it never acted: its successor ends the failover
 			}
-			if f, ok := failover(x, e, e.Beliefs[i], e.Beliefs[j], first, at); ok {
+			if f, ok := failover(x, e, e.Terms[i], e.Terms[j], first, at); ok {
 				out = append(out, f)
 			}
 			i = j
@@ -228,7 +228,8 @@ func possibleRenewal(e *index.Election, b *index.Belief) time.Duration {
 		return last
 	}
 	for _, o := range e.Ops {
-		if o.Call == history.Renew && o.Kind == history.Info && o.By == b.By && o.Token == b.Token && o.From <= b.To {
+		named := o.Token == b.Token || o.Token == 0 || b.Token == 0 // what is read off the wire has no token, and may be this term's
+		if o.Call == history.Renew && o.Kind == history.Info && o.By == b.By && named && o.From <= b.To {
 			last = max(last, o.Told)
 		}
 	}
@@ -286,29 +287,34 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 }
 
 // unblocked is the first time from t on at which somebody else than the old
-// leader could reach the store and hear of it, but not after the request that was
-// granted was answered.
+// leader was there, could reach the store and hear of it, but not after the request
+// that was granted was answered. Where nobody else could by then, the old leader
+// counts: a lone candidate is its own successor.
 func unblocked(x *index.Index, old string, t, replied time.Duration) time.Duration {
-	for range x.Faults {
-		blocked := index.Forever
+	for {
+		others, own := index.Forever, index.Forever
 		for _, node := range x.Header.Nodes {
-			if node == old {
-				continue
-			}
-			until := t
+			until := x.Down(node, t)
 			for _, f := range x.Faults {
 				if f.On <= t && t < f.Off && f.Off != index.Forever {
 					until = max(until, barred(x, f, node, old, t))
 				}
 			}
-			blocked = min(blocked, until)
+			if node == old {
+				own = until
+			} else {
+				others = min(others, until)
+			}
+		}
+		blocked := others
+		if blocked > replied {
+			blocked = own
 		}
 		if blocked == t || blocked > replied {
 			return t
 		}
 		t = blocked
 	}
-	return t
 }
 
 // barred is until when the fault, which is on at t, keeps the node from the store; t if

@@ -110,6 +110,41 @@ func TestFailoverParts(t *testing.T) {
 	}
 }
 
+// Who is not there takes over from nobody: a failover waits for the first one that
+// is, and a lone candidate's for itself.
+func TestFailoverWaitsForSomebody(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		nodes  []string
+		story  func(s *story)
+		excess time.Duration
+	}{
+		{"a lone candidate", []string{"n1"}, func(s *story) {
+			s.start("n1", 9000*ms).acquire("n1", "b", 9010*ms, 9012*ms, 2).elected("n1", 9012*ms, 2, 11_000*ms)
+		}, 12 * ms},
+		{"the other one begins only then", []string{"n1", "n2"}, func(s *story) {
+			s.ended("n2", 500*ms, history.Dismissed).start("n2", 5000*ms).acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5012*ms, 2, 7000*ms)
+		}, 12 * ms},
+		{"the other one never comes back", []string{"n1", "n2"}, func(s *story) {
+			s.ended("n2", 500*ms, history.ByItself).start("n1", 9000*ms).acquire("n1", "b", 9010*ms, 9012*ms, 2).elected("n1", 9012*ms, 2, 11_000*ms)
+		}, 12 * ms},
+		{"another one is there all the time", []string{"n1", "n2", "n3"}, func(s *story) {
+			s.ended("n2", 500*ms, history.Dismissed).start("n2", 5000*ms).acquire("n2", "b", 5010*ms, 5012*ms, 2).elected("n2", 5012*ms, 2, 7000*ms)
+		}, 3012 * ms},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := newStory()
+			s.header.Nodes = x.nodes
+			s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).fault("crash", 1000*ms, 9000*ms, nil, "n1").ended("n1", 1001*ms, history.Killed)
+			x.story(s)
+			all := Check(s.build(), Options{}).Failovers
+			if len(all) != 1 || all[0].Excess != x.excess {
+				t.Errorf("%+v, want an excess of %v", all, x.excess)
+			}
+		})
+	}
+}
+
 // A fault that heals before the lease ends gives no failover, and neither does
 // a leader beside another one.
 func TestNoFailover(t *testing.T) {

@@ -121,6 +121,29 @@ var handmadeBeliefs = []handmade{
 		s.asked("n1", "a", 3000*ms, 3300*ms).audit(history.Acquire, "n1", "a", 0, 3100*ms, true).
 			observe("n1", 3400*ms, 3402*ms, "n1", 0).elected("n1", 3402*ms, 0, 5000*ms)
 	}, nil, nil},
+	{"the answer was lost, and it observes that it holds the lease, after it gave another one back", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).deposed("n1", 500*ms, 1, history.Resigned).release("n1", 500*ms, 501*ms, history.Ok, 1).
+			asked("n1", "b", 600*ms, 800*ms).observe("n1", 810*ms, 812*ms, "n1", 2).elected("n1", 812*ms, 2, 2590*ms).
+			acquire("n2", "c", 3000*ms, 3002*ms, 3).elected("n2", 3002*ms, 3, 4990*ms)
+	}, nil, []Promise{BeliefWithinLease, TokensIncrease, LeaseLinearizable}},
+	{"the same without tokens", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 0, 1990*ms).deposed("n1", 500*ms, 0, history.Resigned).release("n1", 500*ms, 501*ms, history.Ok, 0).
+			asked("n1", "b", 600*ms, 800*ms).observe("n1", 810*ms, 812*ms, "n1", 0).elected("n1", 812*ms, 0, 2590*ms)
+	}, nil, belief},
+	{"the answer was lost, and it observes that it holds the lease, after its renewal was refused", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 0, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 0).deposed("n1", 703*ms, 0, history.Superseded).
+			asked("n1", "b", 800*ms, 1000*ms).observe("n1", 1010*ms, 1012*ms, "n1", 0).elected("n1", 1012*ms, 0, 2790*ms)
+	}, nil, belief},
+	{"the answer was lost, and it observes that it holds a lease of another token than before", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).deposed("n1", 400*ms, 1, history.Failed).
+			asked("n1", "b", 600*ms, 800*ms).observe("n1", 810*ms, 812*ms, "n1", 2).elected("n1", 812*ms, 2, 2590*ms).
+			acquire("n2", "c", 3000*ms, 3002*ms, 3).elected("n2", 3002*ms, 3, 4990*ms)
+	}, nil, []Promise{BeliefWithinLease, TokensIncrease}},
+	{"the answer was lost, and it observes the lease that it had, after the renewal of an older one was refused", func(s *story) {
+		s.acquire("n1", "z", 0, 2*ms, 1).elected("n1", 2*ms, 1, 100*ms).deposed("n1", 100*ms, 1, history.Resigned).release("n1", 100*ms, 102*ms, history.Ok, 1).
+			acquire("n1", "a", 200*ms, 202*ms, 2).elected("n1", 202*ms, 2, 2200*ms).renew("n1", 300*ms, 302*ms, history.Fail, 1).
+			asked("n1", "b", 900*ms, 1000*ms).observe("n1", 1010*ms, 1012*ms, "n1", 2).extended("n1", 1012*ms, 2, 2900*ms)
+	}, belief, nil},
 	{"extended by taking its own lease again with the same nonce", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).acquire("n1", "a", 700*ms, 702*ms, 1).extended("n1", 702*ms, 1, 2700*ms).
 			acquire("n1", "a", 1400*ms, 1402*ms, 1).extended("n1", 1402*ms, 1, 3400*ms)

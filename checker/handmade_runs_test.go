@@ -31,6 +31,21 @@ var handmadeRuns = []handmade{
 		s.healed(0).leads("n1", 1, 0, 20_000).endOfRun(20_000*ms).deposed("n1", 20_001*ms, 1, history.Resigned).
 			acquire("n2", "x", 20_010*ms, 20_011*ms, 2).elected("n2", 20_012*ms, 2, 22_000*ms).exits(20_020, 3000)
 	}, nil, []Promise{Stable, LeaderReturns}},
+	{"one leader, and its stop just before an exit that tells the end", func(s *story) {
+		s.healed(0).leads("n1", 1, 0, 19_900).deposed("n1", 19_990*ms, 1, history.Stopped).exits(20_000, 10)
+	}, nil, []Promise{Stable, LeaderReturns}},
+	{"one leader, and its stop long before an exit that tells the end", func(s *story) {
+		s.healed(0).leads("n1", 1, 0, 4000).deposed("n1", 4000*ms, 1, history.Stopped).exits(20_000, 10)
+	}, []Promise{Stable, LeaderReturns}, nil},
+	{"one leader, and its resignation just before an exit that tells the end", func(s *story) {
+		s.healed(0).leads("n1", 1, 0, 19_900).deposed("n1", 19_990*ms, 1, history.Resigned).exits(20_000, 10)
+	}, []Promise{Stable}, nil},
+	{"one leader, and its exit for no known reason just before one that tells the end", func(s *story) {
+		s.healed(0).leads("n1", 1, 0, 19_900).ended("n1", 19_990*ms, "").exits(20_000, 10)
+	}, []Promise{Stable}, nil},
+	{"one leader, and its stop just before a note that tells the end", func(s *story) {
+		s.healed(0).leads("n1", 1, 0, 19_900).deposed("n1", 19_990*ms, 1, history.Stopped).endOfRun(20_000*ms).exits(20_010, 10)
+	}, []Promise{Stable}, nil},
 	{"a note about one node that reads like the end", func(s *story) {
 		s.healed(0).leads("n1", 1, 0, 4000).add(history.Event{Kind: history.Note, Node: "n1", At: 4000 * ms, Text: history.EndOfRunNote}).endOfRun(30_000 * ms)
 	}, []Promise{LeaderReturns, Stable}, nil},
@@ -104,6 +119,17 @@ var handmadeRuns = []handmade{
 	}, []Promise{LeaderReturns}, nil},
 	{"a leader that owes no writes and makes one", func(s *story) {
 		s.healed(0).leads("n1", 1, 0, 20_000).write("n1", 700*ms, 701*ms, history.Ok, 1, "x", 0).endOfRun(20_000 * ms)
+	}, nil, []Promise{Stable, LeaderReturns}},
+	{"a leader that tells no token, and whose write has one", func(s *story) {
+		s.healed(0).leads("n1", 0, 0, 20_000).write("n1", 700*ms, 701*ms, history.Ok, 7, "x", 0).endOfRun(20_000 * ms)
+	}, nil, []Promise{Stable, LeaderReturns}},
+	{"a lone leader that tells in each round that it leads", func(s *story) {
+		s.header.Nodes = []string{"n1"}
+		s.healed(0).repeats("n1", 0, 19_800).endOfRun(20_000 * ms)
+	}, nil, []Promise{Stable, LeaderReturns}},
+	{"a lone leader that tells in each round that it leads, and writes now and then", func(s *story) {
+		s.header.Nodes = []string{"n1"}
+		s.healed(0).repeats("n1", 0, 19_800).write("n1", 100*ms, 101*ms, history.Ok, 0, "x", 0).write("n1", 9050*ms, 9051*ms, history.Ok, 0, "y", 0).endOfRun(20_000 * ms)
 	}, nil, []Promise{Stable, LeaderReturns}},
 	{"a leader whose writes are all refused", func(s *story) {
 		s.healed(0).serving("n1", 1, 0, 20_000*ms, history.Fail).endOfRun(20_000 * ms)

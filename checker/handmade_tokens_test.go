@@ -39,6 +39,13 @@ var handmadeTokens = []handmade{
 	{"told the token that another node is granted later", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 8, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 8, 5000*ms)
 	}, []Promise{TokensIncrease, BeliefWithinLease}, nil},
+	{"told one more than was granted, on a store that had lost its data before", func(s *story) {
+		s.void(0).acquire("n2", "b", 10*ms, 12*ms, 1).elected("n2", 12*ms, 1, 2000*ms).acquire("n1", "a", 3010*ms, 3012*ms, 7).elected("n1", 3012*ms, 8, 5000*ms)
+	}, []Promise{TokensIncrease, BeliefWithinLease}, nil},
+	{"granted with a token that the store's record lost with its data", func(s *story) {
+		s.acquire("n2", "b", 0, 2*ms, 1).elected("n2", 2*ms, 1, 2000*ms).asked("n1", "a", 3000*ms, 3100*ms).
+			void(3150*ms).audit(history.Acquire, "n2", "b", 1, 3200*ms, true).elected("n1", 3200*ms, 2, 4900*ms)
+	}, nil, nil},
 	{"granted with tokens, and told without", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 0, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 0, 5000*ms)
 	}, nil, []Promise{TokensIncrease, BeliefWithinLease}},
@@ -150,6 +157,26 @@ var handmadeLosses = []handmade{
 	{"a late refusal of an older term, where beliefs tell no tokens", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 0, 2000*ms).renew("n1", 1900*ms, 3100*ms, history.Fail, 1).deposed("n1", 2000*ms, 0, history.Expired).
 			acquire("n1", "b", 3000*ms, 3002*ms, 2).elected("n1", 3002*ms, 0, 5000*ms).note(9000 * ms)
+	}, nil, []Promise{LossHeeded}},
+	{"heeded, and believed again on a store that had lost its data", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
+			deposed("n1", 703*ms, 1, history.Superseded).extended("n1", 900*ms, 1, 1990*ms)
+	}, []Promise{LossHeeded}, nil},
+	{"granted the same token anew by a store that had forgotten it", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
+			deposed("n1", 703*ms, 1, history.Superseded).acquire("n1", "b", 800*ms, 802*ms, 1).extended("n1", 803*ms, 1, 2790*ms)
+	}, []Promise{TokensIncrease}, []Promise{LossHeeded}},
+	{"believed on, and the machine held up another one for a moment", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
+			stall(800, 810, "n3").note(3000 * ms)
+	}, []Promise{LossHeeded}, nil},
+	{"paused when it was told, and believed on when it went on", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
+			fault("pause", 710*ms, 1200*ms, nil, "n1").deposed("n1", 1801*ms, 1, history.Superseded)
+	}, []Promise{LossHeeded}, nil},
+	{"paused when it was told, and the history ends with that", func(s *story) {
+		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).renew("n1", 500*ms, 502*ms, history.Ok, 1).extended("n1", 502*ms, 1, 2490*ms).
+			void(600*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).fault("pause", 710*ms, 1800*ms, nil, "n1")
 	}, nil, []Promise{LossHeeded}},
 	{"paused when it was told", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).

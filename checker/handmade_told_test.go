@@ -21,6 +21,15 @@ func (s *story) late(by time.Duration) *story {
 	return s
 }
 
+// repeats adds a leader that says in each round, without a token and in a line without
+// a stamp, that it was elected.
+func (s *story) repeats(node string, from, to int64) *story {
+	for at := from; at <= to; at += 200 {
+		s.untimed(history.Elected, node, msec(at), 1800*ms)
+	}
+	return s
+}
+
 var handmadeTold = []handmade{
 	{"a release whose begin was read late", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 500*ms, 530*ms, history.Ok, 1).late(20*ms).acquire("n2", "b", 505*ms, 506*ms, 2)
@@ -44,6 +53,22 @@ var handmadeTold = []handmade{
 	}, []Promise{AtMostOneLeader}, nil},
 	{"a farewell that was read a second late", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms).deposed("n1", 2000*ms, 1, history.Resigned).arrived().elected("n2", 1000*ms, 2, 3000*ms)
+	}, []Promise{AtMostOneLeader}, nil},
+	{"two that tell in each round that they lead", func(s *story) {
+		s.repeats("n1", 0, 19_800).repeats("n2", 5000, 15_000)
+	}, []Promise{AtMostOneLeader}, nil},
+	{"one that tells in each round that it leads, and another one after its last round", func(s *story) {
+		s.repeats("n1", 0, 4800).deposed("n1", 5200*ms, 0, history.Resigned).arrived().repeats("n2", 5000, 15_000)
+	}, nil, []Promise{AtMostOneLeader}},
+	{"a farewell and a next election that were read late together, and another one between them", func(s *story) {
+		s.untimed(history.Elected, "n1", 0, 1800*ms).elected("n2", 60*ms, 0, 100*ms).
+			deposed("n1", 300*ms, 0, history.Resigned).arrived().untimed(history.Elected, "n1", 300*ms, 1800*ms)
+	}, nil, []Promise{AtMostOneLeader}},
+	{"a deadline that may have passed before the next election, and another one between them", func(s *story) {
+		s.untimed(history.Elected, "n1", 0, 200*ms).elected("n2", 50*ms, 0, 150*ms).untimed(history.Elected, "n1", 199*ms, 1800*ms)
+	}, nil, []Promise{AtMostOneLeader}},
+	{"a stamped term, and a next one that was read late and is soon over", func(s *story) {
+		s.elected("n1", 0, 1, 2000*ms).elected("n1", 500*ms, 2, 2500*ms).deposed("n1", 550*ms, 2, history.Resigned).arrived().elected("n2", 450*ms, 3, 2500*ms)
 	}, []Promise{AtMostOneLeader}, nil},
 	{"a deadline that counts from when the line was read", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 40*ms, 1, 2038*ms).arrived().acquire("n2", "b", 2001*ms, 2002*ms, 2).elected("n2", 2003*ms, 2, 4000*ms)

@@ -2,10 +2,12 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/checker/internal/finding"
 	"github.com/recount-io/recount/checker/internal/index"
+	"github.com/recount-io/recount/history"
 )
 
 // leaderReturns decides whether, once every fault was off, somebody led
@@ -17,37 +19,64 @@ import (
 // Unknown if the history was never declared healed, has no election, or ended
 // before the bound had passed while nobody led; and if the machine or the store
 // was not up to the run while nobody led, so often that it never left the
-// candidates a whole bound of time.
+// candidates a whole bound of time. Nor can anybody tell whether a candidate leads
+// that was granted the lease, where none ever says that it does.
 func leaderReturns(x *facts) Finding {
 	switch {
 	case x.Healed == nil:
 		return finding.Nothing("the history was never declared healed, so no leader is owed")
 	case len(x.Elections) == 0:
 		return finding.Nothing("the history has no election")
+	case x.silent():
+		return finding.Nothing("nobody said when it believes to lead")
 	}
 	var worst *Finding
 	var wait time.Duration
+	judged := 0
 	for _, e := range x.Elections {
 		if len(e.Beliefs) == 0 && len(e.Ops) == 0 {
 			continue // writes alone make no election
 		}
+		judged++
 		f, waited := x.returns(e)
 		if worst = finding.Worse(worst, f); worst != nil && worst.Verdict == Fail {
 			return *worst
 		}
 		wait = max(wait, waited)
 	}
-	if worst != nil {
+	switch {
+	case judged == 0:
+		return finding.Nothing("the history has no election, but writes alone")
+	case worst != nil:
 		return *worst
 	}
 	return finding.Passed(fmt.Sprintf("somebody led within %s of healing (bound %s) and somebody did to the end",
 		finding.Span(wait), finding.Span(x.ReturnBound())))
 }
 
+// silent tells whether somebody was granted the lease, and nobody ever said when it
+// believes to lead: then the record is of requests alone.
+func (x *facts) silent() bool {
+	granted := false
+	for _, e := range x.Elections {
+		if len(e.Beliefs) > 0 {
+			return false
+		}
+		granted = granted || slices.ContainsFunc(e.Ops, func(o *index.Op) bool {
+			return (o.Call == history.Acquire || o.Call == history.Renew) && o.Took()
+		})
+	}
+	return granted
+}
+
 // returns decides it for one election and returns how long it took.
 func (x *facts) returns(e *index.Election) (*Finding, time.Duration) {
-	bound, from := x.ReturnBound(), x.Healed.At
-	end := max(x.Curtain, from)
+	bound, from, end := x.ReturnBound(), x.Healed.At, x.Curtain
+	if end <= from {
+		f := finding.Undecided(fmt.Sprintf("nothing is known of who led%s after healing at %s: the history ends there, before the bound of %s has passed",
+			x.In(e), finding.Moment(from), finding.Span(bound)), x.Healed.Seq)
+		return &f, 0
+	}
 	gaps := gapsOf(x.led(e), from, end)
 	var undecided *Finding
 	for _, g := range gaps {
@@ -151,7 +180,7 @@ func (x *facts) leaderless(e *index.Election, g index.Window) Finding {
 
 // idler is a belief that covers half of the gap: somebody led to no effect.
 func idler(e *index.Election, g index.Window) *index.Belief {
-	for _, b := range e.Beliefs {
+	for _, b := range e.Terms {
 		for _, s := range b.Spans {
 			if min(s.To, g.To)-max(s.From, g.From) > (g.To-g.From)/2 {
 				return b
@@ -163,7 +192,7 @@ func idler(e *index.Election, g index.Window) *index.Belief {
 
 // believer is a belief with a span that ends at t.
 func believer(e *index.Election, t time.Duration) *index.Belief {
-	for _, b := range e.Beliefs {
+	for _, b := range e.Terms {
 		for _, s := range b.Spans {
 			if s.To == t {
 				return b

@@ -16,7 +16,8 @@ import (
 // gave the lease away, and WriteWithinTerm only once the belief is over.
 //
 // Sound. A process that was held up could not act, and what is shorter than a
-// stall that would have been recorded says nothing. A candidate without tokens
+// stall that would have been recorded says nothing; one that had so much time in one
+// go, before it was held up or after, could have. A candidate without tokens
 // may have been granted another lease meanwhile. Where a renewal came back with an
 // unknown outcome, the store's record tells that it was refused; see unread.
 func lossHeeded(x *facts) Finding {
@@ -89,7 +90,11 @@ func beliefAfter(x *facts, e *index.Election, o *index.Op) *Finding {
 		}
 		for _, s := range b.Spans {
 			again := s.From > o.Returned && x.fallsBack(e, o, s.From)
-			if s.To <= late || s.From > o.Returned && !again || x.Held(o.Node, o.Returned, late) || (o.Token == 0 || b.Token == 0) && (regained(x, e, o) || ofAnother(e, o)) {
+			if s.To <= late || s.From > o.Returned && !again || (o.Token == 0 || b.Token == 0) && (regained(x, e, o) || ofAnother(e, o)) {
+				continue
+			}
+			end := min(s.To, max(x.End, late))
+			if x.Unheld(o.Node, o.Returned, end) < x.Patience() {
 				continue
 			}
 			what := "the store told %s at %s that its lease is over, and it believed%s for another %s"
@@ -100,7 +105,7 @@ func beliefAfter(x *facts, e *index.Election, o *index.Op) *Finding {
 				what = "the store told %s at %s that another one has the lease, and it believed%s for another %s"
 			}
 			f := finding.Failed(fmt.Sprintf(what,
-				finding.Who(o.Node, o.Token), finding.Moment(o.Returned), x.In(e), finding.Span(min(s.To, max(x.End, late))-o.Returned)), o.Seq(), b.End)
+				finding.Who(o.Node, o.Token), finding.Moment(o.Returned), x.In(e), finding.Span(end-o.Returned)), o.Seq(), b.End)
 			return &f
 		}
 	}
@@ -109,10 +114,11 @@ func beliefAfter(x *facts, e *index.Election, o *index.Op) *Finding {
 
 // fallsBack tells whether a belief that begins again at t can only be one in the lease
 // that was lost: no lease is granted again with its token, and where there are no
-// tokens nobody granted the node one, though its grants are on record.
+// tokens, or the store may have forgotten which it gave, nobody granted the node one,
+// though its grants are on record.
 func (f *facts) fallsBack(e *index.Election, lost *index.Op, t time.Duration) bool {
-	if lost.Token != 0 {
-		return !f.LossyBy(t)
+	if lost.Token != 0 && !f.LossyBy(t) {
+		return true
 	}
 	granted := false
 	for _, a := range e.Ops {

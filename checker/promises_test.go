@@ -112,6 +112,16 @@ var promiseStories = []struct {
 		s.observe("n1", 9000*ms, 9001*ms, "", 0)
 		s.add(history.Event{Kind: history.Exit, Node: "n1", At: 9002 * ms, Why: history.EndOfRun})
 	}, Pass, nil},
+	{"an operation that the end of the run cut off, of a node that had something to say later", WellFormed, func(s *story) {
+		s.elected("n1", 0, 1, 30_000*ms)
+		s.op("n1", history.Observe, 19_900*ms, 0, "", history.Event{}, history.Event{})
+		s.endOfRun(20_000*ms).deposed("n1", 22_500*ms, 1, history.Stopped)
+	}, Pass, nil},
+	{"an operation that vanished long before an end of the run that a note tells", WellFormed, func(s *story) {
+		s.elected("n1", 0, 1, 30_000*ms)
+		s.op("n1", history.Observe, 17_900*ms, 0, "", history.Event{}, history.Event{})
+		s.endOfRun(20_000*ms).deposed("n1", 22_500*ms, 1, history.Stopped)
+	}, Unknown, []int64{2}},
 	{"an operation that vanished long before a fault", WellFormed, func(s *story) {
 		s.op("n1", history.Observe, 0, 0, "", history.Event{}, history.Event{})
 		s.fault("pause", 9000*ms, 9001*ms, nil, "n1").observe("n1", 9100*ms, 9101*ms, "", 0)
@@ -157,6 +167,9 @@ var promiseStories = []struct {
 	{"led in the gap before a late extension", AtMostOneLeader, func(s *story) {
 		s.elected("n1", 0, 3, 100*ms).elected("n2", 150*ms, 4, 200*ms).extended("n1", 250*ms, 3, 300*ms)
 	}, Pass, nil},
+	{"two that tell in each round that they lead", AtMostOneLeader, func(s *story) {
+		s.repeats("n1", 0, 19_800).repeats("n2", 5000, 15_000)
+	}, Fail, []int64{26, 27}},
 	{"nobody believed", AtMostOneLeader, func(s *story) { s.acquire("n1", "a", 0, 2*ms, 1) }, Unknown, nil},
 
 	{"larger tokens", TokensIncrease, func(s *story) {
@@ -226,6 +239,14 @@ var promiseStories = []struct {
 	{"a read of nothing after a write", FencedWrites, func(s *story) {
 		s.write("n1", 0, ms, history.Ok, 1, "x", 0).read("n3", 6*ms, 7*ms, "", 0)
 	}, Fail, []int64{2, 4}},
+	{"writes in an election of which no belief is told", WriteWithinTerm, func(s *story) {
+		s.in("east", func(s *story) { s.elected("n1", 0, 1, 2000*ms).write("n1", 100*ms, 101*ms, history.Ok, 1, "x", 0) })
+		s.in("west", func(s *story) { s.write("n2", 200*ms, 201*ms, history.Ok, 1, "y", 0) })
+	}, Unknown, []int64{4}},
+	{"writes in an election of which no belief is told, and in another one of somebody who never led", WriteWithinTerm, func(s *story) {
+		s.in("east", func(s *story) { s.elected("n1", 0, 1, 2000*ms).write("n3", 100*ms, 101*ms, history.Ok, 1, "x", 0) })
+		s.in("west", func(s *story) { s.write("n2", 200*ms, 201*ms, history.Ok, 1, "y", 0) })
+	}, Fail, []int64{2}},
 	{"no fenced write", FencedWrites, func(s *story) { s.write("n1", 0, ms, history.Ok, 0, "x", 0) }, Unknown, nil},
 
 	{"led to the end", LeaderReturns, func(s *story) {
@@ -259,6 +280,19 @@ var promiseStories = []struct {
 		s.healed(0).fault(history.StallFault, 2000*ms, 2500*ms, nil, "n1").elected("n1", 5600*ms, 1, 20000*ms).note(20000 * ms)
 	}, Fail, nil},
 	{"too early to tell", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms).healed(20 * ms).note(1000 * ms) }, Unknown, nil},
+	{"healed with the last event", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 30_000*ms).healed(20 * ms) }, Unknown, []int64{2}},
+	{"healed after the end of the run", LeaderReturns, func(s *story) {
+		s.elected("n1", 0, 1, 30_000*ms).endOfRun(1000 * ms).healed(2000 * ms).note(20_000 * ms)
+	}, Unknown, []int64{3}},
+	{"writes alone", LeaderReturns, func(s *story) { s.healed(0).write("n1", 10*ms, 11*ms, history.Ok, 1, "x", 0).note(20_000 * ms) }, Unknown, nil},
+	{"granted and renewed, and nobody tells a belief", LeaderReturns, func(s *story) {
+		s.healed(0).acquire("n1", "a", 0, 2*ms, 1)
+		for at := 500 * ms; at < 20_000*ms; at += 500 * ms {
+			s.renew("n1", at, at+ms, history.Ok, 1)
+		}
+		s.note(20_000 * ms)
+	}, Unknown, nil},
+	{"never granted, and nobody tells a belief", LeaderReturns, func(s *story) { s.healed(0).asked("n1", "a", 0, 300*ms).note(20_000 * ms) }, Fail, nil},
 	{"never healed", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms) }, Unknown, nil},
 	{"stopped at the end of the run", LeaderReturns, func(s *story) {
 		s.header.ReturnBound = 100 * ms
@@ -321,6 +355,12 @@ var promiseStories = []struct {
 		s.acquire("n1", "a", 10*ms, 12*ms, 1).elected("n1", 12*ms, 1, 1979*ms).
 			renew("n1", 1900*ms, 1951*ms, history.Info, 1).fault("crash", 1950*ms, 4000*ms, nil, "n1").exit("n1", 1951*ms).
 			acquire("n2", "b", 3902*ms, 3903*ms, 2).elected("n2", 3903*ms, 2, 5879*ms)
+	}, Pass, nil},
+	{"a last renewal of unknown outcome and without a token, which may have kept the lease", FailoverBound, func(s *story) {
+		s.header.FailoverBound = 50 * ms
+		s.acquire("n1", "a", 10*ms, 12*ms, 0).elected("n1", 12*ms, 1, 1979*ms).
+			renew("n1", 1900*ms, 1951*ms, history.Info, 0).fault("crash", 1950*ms, 4000*ms, nil, "n1").exit("n1", 1951*ms).
+			acquire("n2", "b", 3902*ms, 3903*ms, 0).elected("n2", 3903*ms, 2, 5879*ms)
 	}, Pass, nil},
 	{"a last renewal of unknown outcome, and a longer wait than it explains", FailoverBound, func(s *story) {
 		s.header.FailoverBound = 50 * ms

@@ -24,8 +24,8 @@ func stable(x *facts) Finding {
 	influences := x.influences(excuses)
 	for _, e := range x.Elections {
 		var last *index.Belief
-		terms += len(e.Beliefs)
-		for _, b := range e.Beliefs {
+		terms += len(e.Terms)
+		for _, b := range e.Terms {
 			calm = calm || x.calmWithin(influences, b)
 			if last != nil && x.calm(influences, b.From) && (last.By != b.By || last.Token != b.Token) {
 				return finding.Failed(fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", x.In(e),

@@ -24,12 +24,17 @@ import (
 // a row that arrives after its term was begun two steps later than the first.
 // Terms that were read off the wire end when the lease in the store is
 // over; they accuse only where every request of the node since was understood.
+// Unknown if there are writes in an election of which nobody told a belief.
 func writeWithinTerm(x *facts) Finding {
 	writes, terms := 0, 0
+	var untold *index.Election // has writes, and no belief
 	for _, e := range x.Elections {
 		writes += len(e.Writes)
 		terms += len(e.Beliefs)
 		if len(e.Beliefs) == 0 {
+			if len(e.Writes) > 0 {
+				untold = e
+			}
 			continue
 		}
 		o := newOwn(e)
@@ -52,6 +57,8 @@ func writeWithinTerm(x *facts) Finding {
 		return finding.Nothing("nobody said when it believes to lead")
 	case writes == 0:
 		return finding.Nothing("nobody wrote to a protected resource")
+	case untold != nil:
+		return finding.Undecided(fmt.Sprintf("nobody said%s when it believes to lead, and there is a write", x.In(untold)), untold.Writes[0].Invoked)
 	}
 	return finding.Passed(fmt.Sprintf("%s, each by somebody who believed to lead", finding.Count(writes, "write")))
 }

@@ -268,7 +268,7 @@ var ofForm = []change{
 	{"lose the answer of a node that goes on", []string{form + ":unknown"}, func(x *index) (out []func(e *edit)) {
 		after := max(x.h.Header.Lease, time.Second) + 10*ms
 		for _, c := range x.calls {
-			if c.j < 0 || !c.in.Call.OnLease() || x.gone(&term{node: c.in.Node, from: c.from}, x.ends) {
+			if c.j < 0 || !c.in.Call.OnLease() || c.from+after >= x.ends || x.gone(&term{node: c.in.Node, from: c.from}, x.ends) {
 				continue
 			}
 			later := slices.ContainsFunc(x.h.Events, func(e history.Event) bool {

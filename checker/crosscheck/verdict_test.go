@@ -146,7 +146,7 @@ func judgeRest(h *history.History, r *checker.Result, sound bool) *wrong {
 }
 
 // twoLead tells whether beliefs of two nodes overlap by more than the clocks
-// may differ.
+// may differ. What a node says while it believes lets it believe on.
 func twoLead(h *history.History) bool {
 	type span struct {
 		node, election string
@@ -172,16 +172,17 @@ func twoLead(h *history.History) bool {
 			until = *e.Until
 		}
 		switch e.Kind {
-		case history.Elected:
-			closeAt(e.At, mine)
-			open = append(open, span{e.Node, e.Election, e.At, until, e.Token})
-		case history.Extended:
+		case history.Elected, history.Extended:
 			was := slices.IndexFunc(open, mine)
-			if was < 0 || open[was].token != e.Token {
+			if e.Kind == history.Extended && (was < 0 || open[was].token != e.Token) {
 				continue
 			}
+			from := e.At
+			if was >= 0 && open[was].to >= e.At {
+				from = open[was].from
+			}
 			closeAt(e.At, mine)
-			open = append(open, span{e.Node, e.Election, e.At, until, e.Token})
+			open = append(open, span{e.Node, e.Election, from, until, e.Token})
 		case history.Deposed:
 			closeAt(e.At, func(s span) bool { return mine(s) && s.token == e.Token })
 		case history.Exit, history.Start:

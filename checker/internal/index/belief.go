@@ -60,6 +60,20 @@ func (b *Belief) At(t, patience time.Duration) bool {
 	return slices.ContainsFunc(b.Spans, func(s Window) bool { return s.From-patience <= t && t <= s.To+patience })
 }
 
+// Next is the term to which its node was elected while it believed in this one, which
+// that ended; nil if it ended otherwise, or has not.
+func (b *Belief) Next() *Belief {
+	if b.Why != string(history.Superseded) {
+		return nil
+	}
+	all := b.Election.Beliefs
+	i, ok := slices.BinarySearchFunc(all, b.End, func(o *Belief, seq int64) int { return cmp.Compare(o.Begin, seq) })
+	if !ok { // the node said so itself
+		return nil
+	}
+	return all[i]
+}
+
 // Stands is until when the node believed what its i-th claim says: to the next one, or
 // to the end of the belief; Forever if that never comes.
 func (b *Belief) Stands(i int) time.Duration {
@@ -143,7 +157,7 @@ func (w *walk) believe(e *history.Event) {
 			}
 		}
 		if e.Why == history.Stopped {
-			p.leave(e.At)
+			p.leave(e.At, e.Why)
 		}
 	}
 }
@@ -211,6 +225,55 @@ func (x *Index) closeBeliefs() {
 		}
 		e.open = nil
 	}
+}
+
+// findTerms finds the beliefs that are one term: without tokens a program may say in
+// each round that it was elected, and has neither ended a term nor begun one.
+func (e *Election) findTerms() {
+	if !slices.ContainsFunc(e.Beliefs, (*Belief).again) {
+		e.Terms = e.Beliefs
+		return
+	}
+	whole := map[*Belief]*Belief{} // what a belief goes on with
+	for _, b := range e.Beliefs {
+		term := whole[b]
+		switch {
+		case term != nil:
+			term.goOn(b)
+		case b.again():
+			term = b.clone()
+			e.Terms = append(e.Terms, term)
+		default:
+			e.Terms = append(e.Terms, b)
+		}
+		if b.again() {
+			whole[b.Next()] = term
+		}
+	}
+}
+
+// again tells whether what follows the belief is the same, told once more.
+func (b *Belief) again() bool {
+	next := b.Next()
+	return next != nil && b.Token == 0 && next.Token == 0
+}
+
+func (b *Belief) clone() *Belief {
+	c := *b
+	c.Spans, c.Claims = slices.Clone(b.Spans), slices.Clone(b.Claims)
+	return &c
+}
+
+// goOn lets the term go on with what its node told next.
+func (b *Belief) goOn(next *Belief) {
+	b.To, b.Why, b.End = next.To, next.Why, next.End
+	b.Spans = Merge(append(b.Spans, next.Spans...))
+	b.Claims = append(b.Claims, next.Claims...)
+	b.Extended = max(b.Extended, next.Extended)
+	if !b.Endless {
+		b.Extended = max(b.Extended, next.From)
+	}
+	b.Late = b.Late || next.Late
 }
 
 func deadline(e *history.Event) time.Duration {

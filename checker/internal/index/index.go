@@ -39,7 +39,8 @@ type Index struct {
 	// then nothing else may be asked of it.
 	Broken *finding.Finding
 
-	memory *memory
+	memory      *memory
+	endedByExit bool // the end of the run was told by an exit, and not by a note
 
 	LeaseFaults []expiry.Fault // those that may have changed leases
 	Tolerance   expiry.Tolerance
@@ -66,6 +67,7 @@ type Node struct {
 	started bool          // the begin of a process of its was recorded
 	out     bool          // it went, not by a fault, and did not come back
 	outAt   time.Duration
+	outWhy  history.Why
 	terms   []termID // to which it was elected
 }
 
@@ -83,6 +85,7 @@ type Election struct {
 	Reads   []*Op // on the resource, by call
 	Entries []Entry
 	Beliefs []*Belief // by begin
+	Terms   []*Belief // the same, but for what a node tells again and again: see findTerms
 
 	open   []*open  // beliefs that have not ended
 	byTerm *byToken // operations that changed the lease
@@ -134,8 +137,11 @@ type Op struct {
 // then; else t.
 func (x *Index) Down(node string, t time.Duration) time.Duration {
 	for _, n := range x.Nodes {
+		if n.Name != node {
+			continue
+		}
 		for _, w := range n.downs {
-			if n.Name == node && w.From <= t && t < w.To {
+			if w.From <= t && t < w.To {
 				return w.To
 			}
 		}
@@ -248,6 +254,7 @@ func Build(h *history.History) *Index {
 	x.closeBeliefs()
 	x.findCurtain()
 	for _, e := range x.Elections {
+		e.findTerms()
 		e.findGranted()
 		e.findAsked()
 		e.joinEntries(x)
@@ -300,11 +307,20 @@ func (x *Index) LossyBy(t time.Duration) bool { return expiry.Lost(x.LeaseFaults
 // findCurtain finds the moment from which the end of the run, and no elector,
 // decides who leads: the harness stops the candidates one by one, and the next
 // one may still be elected for a blink. The run says so by a note, or else by an
-// exit that names the end of the run. In a history that says neither it is the
-// first of the last exits (or graceful stops) that follow each other, up to the
+// exit that names the end of the run, or a graceful stop within one lease before it:
+// who is asked to stop does so before it exits. In a history that says neither it is
+// the first of the last exits (or graceful stops) that follow each other, up to the
 // end of the history, within one lease.
 func (x *Index) findCurtain() {
-	if x.ToldEnd = x.Curtain; x.Curtain >= 0 {
+	if x.Curtain >= 0 {
+		told := x.Curtain
+		for _, n := range x.Nodes {
+			stopped := x.endedByExit && n.out && n.outWhy == history.Stopped && n.outAt+x.Header.Lease >= told
+			if stopped && !x.faulty(n.outAt) {
+				x.Curtain = min(x.Curtain, n.outAt)
+			}
+		}
+		x.ToldEnd = x.Curtain
 		return
 	}
 	x.Curtain, x.ToldEnd = x.End, Forever
@@ -319,8 +335,13 @@ func (x *Index) findCurtain() {
 		if t+x.Header.Lease < x.Curtain {
 			break
 		}
-		if !slices.ContainsFunc(x.Faults, func(f *Fault) bool { return f.On <= t && t <= f.Off && f.OffSeq != 0 }) {
+		if !x.faulty(t) {
 			x.Curtain = t
 		}
 	}
+}
+
+// faulty tells whether a fault was on at t that was taken off.
+func (x *Index) faulty(t time.Duration) bool {
+	return slices.ContainsFunc(x.Faults, func(f *Fault) bool { return f.On <= t && t <= f.Off && f.OffSeq != 0 })
 }

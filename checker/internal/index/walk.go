@@ -230,10 +230,10 @@ func (w *walk) process(e *history.Event) {
 		w.Panics = append(w.Panics, *e)
 	}
 	if e.Why == history.EndOfRun && w.Curtain < 0 {
-		w.Curtain = e.At
+		w.Curtain, w.endedByExit = e.At, true
 	}
 	if !unbidden(e.Why) {
-		p.leave(e.At)
+		p.leave(e.At, e.Why)
 	}
 }
 
@@ -248,9 +248,9 @@ func unbidden(why history.Why) bool {
 }
 
 // leave notes that the process went, and not by a fault.
-func (n *Node) leave(t time.Duration) {
+func (n *Node) leave(t time.Duration, why history.Why) {
 	if !n.out {
-		n.out, n.outAt = true, t
+		n.out, n.outAt, n.outWhy = true, t, why
 	}
 }
 

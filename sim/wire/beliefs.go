@@ -11,8 +11,11 @@ import (
 // time to live after the request was sent, longer by each renewal, and no
 // longer than until it sends a release, or what may be one, or its renewal is
 // refused. A grant begins a new term unless it may have prolonged the lease of the
-// last one; a renewal that took effect shows that what may have been a release was
-// none. It is not safe for concurrent use.
+// last one. A renewal that took effect begins one as well, where it shows that the lease
+// is held that may have been lost to sight: what may have been a release was none, a grant
+// without a reply was one, or the process that was granted it ended, and another one of the
+// node goes on. One that does not ask whose lease it prolongs shows that only after a look
+// at the lock. It is not safe for concurrent use.
 //
 // What a program really believes is not on the wire. One that believes in less
 // is not known from one that does not, so an inferred belief can accuse, but
@@ -26,7 +29,9 @@ type Beliefs struct {
 type term struct {
 	nonce   string        // of the attempt
 	over    time.Duration // after which the lease has certainly ended
-	dormant bool          // the lease may have been released: nobody is said to believe in it
+	dormant bool          // nobody is said to believe in it: it may have been released or not granted, or its process ended
+	since   time.Duration // when it fell dormant
+	seen    bool          // since then the node saw that the lock is its own
 }
 
 // NewBeliefs returns the beliefs of a run in which nobody leads yet.
@@ -40,7 +45,9 @@ func NewBeliefs() *Beliefs {
 func (b *Beliefs) See(e history.Event) (history.Event, bool) {
 	switch e.Kind {
 	case history.Exit: // which ends the belief by itself, and its operations tell nobody anything
-		delete(b.terms, e.Node)
+		if t := b.terms[e.Node]; t != nil {
+			t.dormant, t.since, t.seen = true, e.At, false
+		}
 		for op, p := range b.pending {
 			if p.Node == e.Node {
 				delete(b.pending, op)
@@ -65,11 +72,17 @@ func (b *Beliefs) complete(e, sent history.Event) (history.Event, bool) {
 		return b.granted(e, sent), true
 	case e.Call == history.Release && (e.Kind == history.Ok || e.Kind == history.Fail && e.Error == "" || e.Kind == history.Info && sent.Text == ""):
 		return b.deposed(sent, history.Resigned) // whoever gives up believes no more, whatever comes of it
+	case t == nil && e.Kind == history.Info && e.Call == history.Acquire:
+		b.terms[e.Node] = &term{nonce: sent.Nonce, over: e.At + Endless, dormant: true, since: sent.At}
 	case t == nil:
 	case e.Call == history.Release && e.Kind == history.Info:
 		ended, is := b.deposed(sent, history.Resigned)
-		b.terms[e.Node] = &term{nonce: t.nonce, over: t.over, dormant: true}
+		b.terms[e.Node] = &term{nonce: t.nonce, over: t.over, dormant: true, since: e.At}
 		return ended, is
+	case e.Kind == history.Ok && e.Call == history.Observe:
+		t.seen = t.seen || e.Holder == e.Node && sent.At >= t.since
+	case e.Kind == history.Ok && e.Call == history.Renew && t.dormant && (t.over < sent.At || sent.Text == whoever && !t.seen):
+		// whose lease that was nobody knows
 	case e.Kind == history.Ok && e.Call == history.Renew:
 		return b.believes(history.Extended, e, sent), true
 	case e.Kind == history.Info && (e.Call == history.Acquire || e.Call == history.Renew):

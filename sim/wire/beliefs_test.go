@@ -38,6 +38,18 @@ func named(nonce string, events []history.Event) []history.Event {
 	return events
 }
 
+// blind makes the operation a renewal that does not ask whose lease it prolongs.
+func blind(events []history.Event) []history.Event {
+	events[0].Text = "whoever holds the lease"
+	return events
+}
+
+// found makes the operation an observation that found the lease to be that of the node.
+func found(node string, events []history.Event) []history.Event {
+	events[1].Holder = node
+	return events
+}
+
 // endlessGrant is a grant of a lease that does not end by itself.
 func endlessGrant() []history.Event {
 	events := operation(1, history.Acquire, history.Ok, 0, 10)
@@ -113,6 +125,51 @@ func TestBeliefsAreInferred(t *testing.T) {
 		{"ends before the reply", [][]history.Event{late[:1], exit, late[1:]}, ""},
 	} {
 		x.test(t)
+	}
+}
+
+// Who holds the lease on after its process ended, or was granted it without a reply, leads
+// as soon as it is seen to hold it: by a renewal that asks for that, or after a look.
+func TestBeliefsAreFoundAgain(t *testing.T) {
+	exit := []history.Event{{Kind: history.Exit, Node: "n1", At: 60 * ms}}
+	grant, endless := operation(1, history.Acquire, history.Ok, 0, 10), endlessGrant()
+	perhaps := operation(1, history.Acquire, history.Info, 0, 10)
+	late := found("n1", operation(4, history.Observe, history.Ok, 40, 57))
+	gone := operation(2, history.Release, history.Info, 50, 55)
+	gone[0].Text = "one of several"
+	renewal := func() []history.Event { return operation(3, history.Renew, history.Ok, 80, 85) }
+	look := func() []history.Event { return operation(2, history.Observe, history.Ok, 70, 75) }
+	for _, x := range []inferred{
+		{"goes on after its end", [][]history.Event{grant, exit, renewal()}, "elected 10ms until 100ms; elected 85ms until 180ms"},
+		{"goes on after its end, without a look", [][]history.Event{grant, exit, blind(renewal())}, "elected 10ms until 100ms"},
+		{"goes on after its end, by another one's lease", [][]history.Event{grant, exit, found("n2", look()), blind(renewal())}, "elected 10ms until 100ms"},
+		{"goes on after its end, and looked before it", [][]history.Event{grant, found("n1", operation(2, history.Observe, history.Ok, 40, 45)), exit, blind(renewal())}, "elected 10ms until 100ms"},
+		{"goes on after its end and a look", [][]history.Event{grant, exit, found("n1", look()), blind(renewal())}, "elected 10ms until 100ms; elected 85ms until 180ms"},
+		{"goes on too late", [][]history.Event{grant, exit, operation(3, history.Renew, history.Ok, 111, 115)}, "elected 10ms until 100ms"},
+		{"goes on after another one was granted it", [][]history.Event{endless, exit, by("n2", operation(1, history.Acquire, history.Ok, 70, 72)), renewal()}, "elected 10ms; n2 elected 72ms until 170ms"},
+		{"granted without a reply", [][]history.Event{perhaps, renewal()}, "elected 85ms until 180ms"},
+		{"perhaps granted", [][]history.Event{perhaps, blind(renewal())}, ""},
+		{"granted without a reply, and seen", [][]history.Event{perhaps, found("n1", look()), blind(renewal())}, "elected 85ms until 180ms"},
+		{"looked before it may have given up", [][]history.Event{grant, late[:1], gone, late[1:], blind(renewal())}, "elected 10ms until 100ms; deposed 50ms resigned"},
+		{"not granted", [][]history.Event{perhaps, operation(2, history.Renew, history.Fail, 70, 75), renewal()}, ""},
+		{"granted to another one", [][]history.Event{perhaps, by("n2", operation(1, history.Acquire, history.Ok, 20, 22)), renewal()}, "n2 elected 22ms until 120ms"},
+	} {
+		x.test(t)
+	}
+}
+
+// Only of a renewal that asks nothing it is said that it prolongs whoever's lease.
+func TestBlindRenewalsAreTold(t *testing.T) {
+	for line, want := range map[string]string{"PEXPIRE lock 2000": "whoever holds the lease", "SET lock a XX PX 2000": "", "EVAL script 1 lock a 2000": ""} {
+		p := newTape(wire.Options{Key: "lock"})
+		args := strings.Fields(line)
+		if args[0] == "EVAL" {
+			args[1] = renewOwn
+		}
+		p.conn("n1").Send(args)
+		if e := p.events[0]; e.Kind != history.Invoke || e.Call != history.Renew || e.Text != want {
+			t.Errorf("%s: %+v", line, e)
+		}
 	}
 }
 

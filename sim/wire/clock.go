@@ -2,9 +2,12 @@ package wire
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/recount-io/recount/history"
 )
 
 // timing is what the value of a lock says about when the lock ends, in place of
@@ -20,11 +23,16 @@ const (
 const (
 	valueTells  = "a lock whose value tells a time, and whose key has no time to live"
 	valueCounts = "a lock that ends at a time that is written down: its key does not go away then"
+	takenAway   = "a lock without a time to live that another one than its holder takes away"
 )
 
 // near is how far from the present a time may be for a number in a value to be
 // taken for it.
 const near = 24 * time.Hour
+
+// zones is what the offsets of all time zones are multiples of. A time without a zone may
+// be that of any of them; leases are shorter than that.
+const zones = 15 * time.Minute
 
 // timed is what a value says that is written at the time now with that time to
 // live. Of a store whose clock is not known nothing is said.
@@ -67,10 +75,10 @@ func latest(value string, now time.Time) (at time.Time, tells bool) {
 	}
 	for _, text := range dates.FindAllString(value, -1) {
 		text = strings.Replace(text, " ", "T", 1)
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-			if t, err := time.Parse(layout, text); err == nil {
-				take(t)
-			}
+		if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			take(t)
+		} else if t, err := time.Parse("2006-01-02T15:04:05.999999999", text); err == nil && t.Sub(now).Abs() < near {
+			take(t.Add(-t.Sub(now).Round(zones)))
 		}
 	}
 	return at, tells
@@ -86,8 +94,10 @@ func alone(text string, from, to int) bool {
 }
 
 // doubt marks the views of whose operations nobody can say what they did, because
-// the lock ends when its value says so.
-func (l *Lock) doubt(views []view) []view {
+// the lock ends when its value says so, or something that is not known: it was taken away
+// from its holder, and its key never had a time to live.
+func (x *Exchange) doubt(views []view) []view {
+	l := x.conn.lock
 	for i := range views {
 		v := &views[i]
 		switch tells := v.timing(); {
@@ -96,9 +106,21 @@ func (l *Lock) doubt(views []view) []view {
 			v.unclear = valueCounts
 		case tells == stamped && !l.ends, l.timing == stamped && !(v.bounds() && v.call != ""):
 			v.unclear = valueTells
+		case !l.ends && !v.bounds() && (l.seized || x.seizes(v)):
+			v.unclear = takenAway
 		}
 	}
 	return views
+}
+
+// seizes tells whether the view shows that a lock without a time to live was taken away
+// that is not the caller's.
+func (x *Exchange) seizes(v *view) bool {
+	own := len(x.held) > 0
+	if v.known {
+		own = slices.Contains(x.conn.lock.member(x.conn.node).values, v.held)
+	}
+	return !own && (v.call == history.Release || v.call == history.Acquire && v.before == present && v.ttl == Endless)
 }
 
 // timing is that of the value that was written.
@@ -118,9 +140,11 @@ func (v *view) bounds() bool { return v.ttl > 0 && v.ttl < Endless }
 // clocked notes what the views of a request that was answered show about how the
 // lock ends. Once its key got a time to live, a time in its value that is past is
 // no more than a part of a name.
-func (l *Lock) clocked(views []view) {
+func (x *Exchange) clocked(views []view) {
+	l := x.conn.lock
 	for i := range views {
 		v := &views[i]
+		l.seized = l.seized || v.unclear == "" && !l.ends && !v.bounds() && x.seizes(v)
 		switch tells := v.timing(); {
 		case v.unclear != "":
 		case tells == expiring:

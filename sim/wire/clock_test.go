@@ -29,6 +29,7 @@ func TestLockThatEndsByItsValue(t *testing.T) {
 		"JSON":                {`{"owner":"n1","expires":` + unix(10*time.Second) + "}", `{"owner":"n2","expires":` + unix(40*time.Second) + "}"},
 		"date":                {`{"owner":"n1","until":"2026-11-22T12:00:10Z"}`, `{"owner":"n2","until":"2026-11-22T12:00:40Z"}`},
 		"date without a zone": {"n1 2026-11-22 12:00:10", "n2 2026-11-22 12:00:40"},
+		"date of some zone":   {"n1 2026-11-22T17:45:10.5", "n2 2026-11-22T04:00:40"},
 		"since when":          {"n1 " + unix(-time.Second), "n2 " + unix(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +58,8 @@ func TestTimesInNames(t *testing.T) {
 	for name, sends := range map[string][][]string{
 		"made at, with a time to live": {{"SET", "lock", "n1-" + millis(0), "NX", "PX", "2000"}},
 		"ends with the key":            {{"SET", "lock", `{"expires":` + millis(2*time.Second) + "}", "NX", "PX", "2000"}},
+		"made at, by a local clock":    {{"SET", "lock", "n1 2026-11-22T13:59:59.877", "NX", "PX", "2000"}},
+		"made at, years ago":           {{"SETNX", "lock", "n1 2019-01-01 12:00:05"}},
 		"hexadecimal":                  {{"SETNX", "lock", "ab" + millis(2*time.Second) + "cd"}},
 		"another year":                 {{"SETNX", "lock", "n1-1234567890"}},
 	} {
@@ -82,6 +85,71 @@ func TestTimeToLiveComesAfter(t *testing.T) {
 	p.do("n1", "DEL lock", number(1))
 	p.do("n2", "SETNX lock n2-"+unix(0), number(1))
 	if got, want := p.told(), "n1 renew ok 2s\nn1 observe ok holder n1\nn1 release ok\nn2 acquire ok 240h0m0s"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// A lock that never gets a time to live, and is taken away from its holder, ends when
+// something else does that is not known: nobody is accused of that.
+func TestLockThatEndsElsewhere(t *testing.T) {
+	const script = `if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('DEL', KEYS[1]) return redis.call('SETNX', KEYS[1], ARGV[1]) end return 0`
+	type step struct {
+		line  string
+		reply wire.Value
+	}
+	for name, steps := range map[string][]step{
+		"a transaction": {
+			{"WATCH lock beat", okay}, {"GET lock", bulk("n1")}, {"GET beat", nothing}, {"MULTI", okay}, {"SET lock n2", queued}, {"SETEX beat 5 n2", queued}, {"EXEC", list(okay, okay)},
+		},
+		"step by step": {{"EXISTS beat", number(0)}, {"DEL lock", number(1)}, {"SETNX lock n2", number(1)}},
+		"at once":      {{"GETSET lock n2", bulk("n1")}},
+		"a script":     {{"EVAL script 2 lock beat n2", number(1)}},
+	} {
+		p := newTape(wire.Options{Key: "lock"})
+		p.do("n1", "SETNX lock n1", number(1))
+		p.do("n2", "SETNX lock n2", number(0))
+		if got, want := p.told(), "n1 acquire ok 240h0m0s\nn2 acquire fail 240h0m0s"; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		for _, s := range append(steps, step{"GET lock", bulk("n2")}, step{"SETNX lock n2", number(0)}, step{"DEL lock", number(1)}) {
+			args := strings.Fields(s.line)
+			if args[0] == "EVAL" {
+				args[1] = script
+			}
+			p.conn("n2").Send(args).Answer(s.reply)
+		}
+		got := strings.ReplaceAll(p.told(), "observe ok holder n1", "")
+		if strings.Contains(got, " ok") || strings.Contains(got, " fail") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if e := p.lock.Understanding(); !strings.Contains(e.Text, "a lock without a time to live that another one than its holder takes away") {
+			t.Errorf("%s: %s", name, e.Text)
+		}
+	}
+}
+
+// So it may be where no reply comes that tells.
+func TestLockThatMayEndElsewhere(t *testing.T) {
+	p := newTape(wire.Options{Key: "lock"})
+	p.do("n1", "SETNX lock n1", number(1))
+	p.send("n2", "GETSET lock n2").Lose("timeout")
+	if e := p.lock.Understanding(); e.Wire.Operations != 2 || e.Wire.Understood != 1 {
+		t.Error(e.Text)
+	}
+}
+
+// Whose key gets a time to live ends by that, and a holder may delete its own: whoever
+// deletes another one's is told to have done so.
+func TestLockThatEndsByItself(t *testing.T) {
+	p := newTape(wire.Options{Key: "lock"})
+	p.do("n1", "SETNX lock n1", number(1))
+	p.do("n1", "DEL lock", number(1))
+	p.do("n1", "SETNX lock n1", number(1))
+	p.do("n1", "EXPIRE lock 2", number(1))
+	p.do("n2", "DEL lock", number(1))
+	p.do("n2", "SETNX lock n2", number(1))
+	want := "n1 acquire ok 240h0m0s\nn1 release ok\nn1 acquire ok 240h0m0s\nn1 renew ok 2s\nn2 release ok\nn2 acquire ok 240h0m0s"
+	if got := p.told(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -46,6 +46,9 @@ type Exchange struct {
 	ops      []*operation
 	writes   []string // values that it may have written
 	strange  string   // why it is not understood, if so
+	obscure  string   // why nothing of it is, whatever the reply
+	murky    bool     // it may have written what nobody knows
+	held     []string // values that the node had in the lock, or may have had, when it was sent
 	over     bool
 }
 
@@ -142,6 +145,11 @@ func (x *Exchange) Lose(err string) {
 	}
 	x.over = true
 	l.tick++
+	x.lose(err)
+}
+
+// lose is Lose, for whoever holds the lock's mutex.
+func (x *Exchange) lose(err string) {
 	for _, value := range x.writes {
 		x.settle(value, history.Info)
 	}
@@ -161,14 +169,18 @@ func (c *Conn) lost(why string) {
 // anything begins what may turn out to be any operation on the lock; nil as long as no
 // lock is known.
 func (c *Conn) anything() *Exchange {
-	const what = "a connection that is not read any more"
 	c.lock.mu.Lock()
 	defer c.lock.mu.Unlock()
 	if !c.lock.found {
 		return nil
 	}
 	c.lock.tick++
-	x := &Exchange{conn: c, sent: c.lock.tick, was: -1}
+	return c.whatever("a connection that is not read any more")
+}
+
+// whatever begins any operation on the lock.
+func (c *Conn) whatever(what string) *Exchange {
+	x := &Exchange{conn: c, sent: c.lock.tick, was: -1, obscure: what}
 	x.expect(view{unclear: what})
 	x.announce(what)
 	return x
@@ -205,6 +217,7 @@ func (c *Conn) note(id, text string) {
 // begin tells the operations that the exchange may turn out to be.
 func (x *Exchange) begin() {
 	strange := ""
+	x.held = x.conn.lock.member(x.conn.node).holds.names()
 	for _, v := range x.possible() {
 		strange = cmp.Or(strange, v.unclear)
 		if v.wrote {
@@ -224,9 +237,16 @@ func (x *Exchange) announce(strange string) {
 		x.strange = strange
 		c.lock.tally.count(c.node, strange)
 	}
+	if strange != "" {
+		x.murky = true
+		c.lock.member(c.node).murky++
+	}
 	for _, op := range x.ops {
 		op.event.Kind, op.event.Node, op.event.Op, op.event.Evidence = history.Invoke, c.node, c.next(), history.FromWire
-		if len(x.ops) > 1 {
+		switch {
+		case op.blind:
+			op.event.Text = whoever
+		case len(x.ops) > 1:
 			op.event.Text = oneOfSeveral
 		}
 		if op.event.Call == history.Acquire {
@@ -244,20 +264,29 @@ func (x *Exchange) write(value string) {
 	l.own(x.conn.node, value)
 	if !slices.Contains(x.writes, value) {
 		x.writes = append(x.writes, value)
-		l.member(x.conn.node).holds.enter(value)
+		m := l.member(x.conn.node)
+		m.holds.enter(value)
+		m.entered[value] = l.tick
 	}
 }
 
-// written notes which of the values it wrote, if one of the views is what happened.
+// written notes which of the values it wrote, if one of the views is what happened. A
+// value that was there already, and stays, is in the lock as well.
 func (x *Exchange) written(views []view) {
+	for i := range views { // one that was made of the reply was not foreseen
+		if v := &views[i]; v.unclear == "" && v.wrote {
+			x.write(v.value)
+		}
+	}
 	for _, value := range x.writes {
-		did := func(v view) bool { return v.unclear == "" && v.wrote && v.value == value }
+		did := func(v view) bool { return v.wrote && v.value == value }
+		stays := func(v view) bool { return !v.wrote && v.now == present && v.known && v.held == value }
 		kind := history.Info
 		switch {
 		case len(views) == 0 || slices.ContainsFunc(views, func(v view) bool { return v.unclear != "" }):
 		case !slices.ContainsFunc(views, did):
 			kind = history.Fail
-		case !slices.ContainsFunc(views, func(v view) bool { return !did(v) }):
+		case !slices.ContainsFunc(views, func(v view) bool { return !did(v) && !stays(v) }):
 			kind = history.Ok
 		}
 		x.settle(value, kind)
@@ -273,6 +302,9 @@ func (x *Exchange) settle(value string, kind history.Kind) {
 // oneOfSeveral is the text of operations of which one command turns out to be
 // one at the most.
 const oneOfSeveral = "one of several"
+
+// whoever is the text of renewals that do not ask whose the lease is that they prolong.
+const whoever = "whoever holds the lease"
 
 // expect adds the operation that the view shows.
 func (x *Exchange) expect(v view) {
@@ -330,7 +362,9 @@ func (x *Exchange) merge() {
 		if op.event.Call != history.Acquire || op.vague {
 			continue
 		}
-		same := func(r *operation) bool { return r.event.Call == history.Renew && r.event.TTL == op.event.TTL && !r.blind }
+		same := func(r *operation) bool {
+			return r.event.Call == history.Renew && r.event.TTL == op.event.TTL && !r.blind
+		}
 		renewal := slices.IndexFunc(x.ops, same)
 		op.reentrant = op.reentrant || renewal >= 0
 		switch {

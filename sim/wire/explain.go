@@ -19,7 +19,8 @@ func (x *Exchange) possible() []view {
 			traces, known := x.conn.traces(cmd, &v)
 			switch {
 			case !known:
-				return []view{{unclear: cmd.what()}}
+				x.obscure = cmd.what()
+				return []view{{unclear: x.obscure}}
 			case traces == nil: // it is not about the lock
 				next = append(next, v)
 			}
@@ -35,11 +36,15 @@ func (x *Exchange) possible() []view {
 	if !about {
 		return nil
 	}
-	return x.conn.lock.doubt(views)
+	return x.doubt(views)
 }
 
-// explain are the executions that fit the reply.
+// explain are the executions that fit the reply. Of what was not understood when it was
+// sent no operation was told that it may have been, and so nothing is explained later.
 func (x *Exchange) explain(reply Value) []view {
+	if x.obscure != "" {
+		return []view{{unclear: x.obscure}}
+	}
 	if !x.multi {
 		return x.conn.fitting([]view{{}}, x.commands[0], reply)
 	}
@@ -75,7 +80,7 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 	var next []view
 	for _, v := range views {
 		for _, t := range traces {
-			if next = append(next, c.replay(v, t)); len(next) > fewViews {
+			if next = append(next, counted(c.replay(v, t), t.result, reply)); len(next) > fewViews {
 				return []view{{unclear: "a transaction with too many outcomes"}}
 			}
 		}
@@ -151,8 +156,8 @@ func (c *Conn) traces(cmd command, before *view) (list []trace, known bool) {
 func (c *Conn) replay(v view, t trace) view {
 	for _, s := range t.steps {
 		if k := c.call(s.cmd, t.candidates); k != nil && v.unclear == "" {
-			if s.reply.Text == foreign && t.reveals {
-				s.reply.Text = t.revealed
+			if t.reveals {
+				s.reply = reveal(s.reply, t.revealed)
 			}
 			k.step(&v, s.reply)
 			v.clocked = v.clocked || t.timed

@@ -27,11 +27,13 @@ type explorer struct {
 	conn       *Conn
 	db         int
 	proto      *lua.FunctionProto
-	function   string // if proto is a library: the one to run
+	function   string          // if proto is a library: the one to run
+	modes      map[string]bool // see script
 	keys, args []string
 	sent       time.Time
 
 	candidates []string
+	wide       bool // other keys may hold what the script was given
 	budget     *budget
 	path       []choice
 	at         int  // in path
@@ -40,7 +42,8 @@ type explorer struct {
 	decoded    bool // the script looks into JSON
 	looked     bool // this execution did: an error may be what comes of it
 
-	names []string // of functions that were registered
+	came  map[string]bool // the commands that executions came to; nil: nobody asks
+	names []string        // of functions that were registered
 	body  *lua.LFunction
 
 	steps []stepped
@@ -50,21 +53,45 @@ type explorer struct {
 // choice is which reply a command of an execution gets.
 type choice struct{ taken, of int }
 
-// explore returns the executions; none if they are too many, or one does what
-// nobody can foresee.
+// explore returns the executions; none if they are too many, if one does what
+// nobody can foresee, or if the script names a command that writes and none of them
+// carries it out: then what has to be in the store for that is not known.
 func (e *explorer) explore() []trace {
-	e.begin()
-	for _, arg := range e.args {
-		if len(e.candidates) < maxCandidates && !slices.Contains(e.candidates, arg) {
-			e.candidates = append(e.candidates, arg)
+	e.offer(maxCandidates, e.args)
+	e.offer(maxCandidates, e.others())
+	e.offer(maxCandidates, e.written())
+	traces := e.all()
+	if e.reaches(traces) {
+		return traces
+	}
+	e.wide = true
+	e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node))
+	if traces = e.all(); e.reaches(traces) {
+		return traces
+	}
+	return nil
+}
+
+// offer adds values that the lock may hold, up to so many in all.
+func (e *explorer) offer(most int, values []string) {
+	for _, value := range values {
+		if len(e.candidates) < most && !slices.Contains(e.candidates, value) {
+			e.candidates = append(e.candidates, value)
 		}
 	}
+}
+
+// all runs the script until every reply has been tried, and returns the executions;
+// none if they are too many, or one does what nobody can foresee.
+func (e *explorer) all() []trace {
+	e.begin()
+	e.path = nil
 	var traces []trace
 	for {
 		timed, decoded := e.timed, e.decoded
 		value, fine := e.run()
 		if e.decoded && !decoded {
-			e.candidates = append(e.candidates, e.conn.lock.held(e.conn.node)...)
+			e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node))
 		}
 		if e.timed && !timed || e.decoded && !decoded { // what it was told before may have been a time, or no JSON
 			e.path, traces = nil, nil
@@ -222,6 +249,9 @@ func repeat(state *lua.LState) int {
 // command is redis.call: it notes the command, and answers with the next reply
 // of the path.
 func (e *explorer) command(state *lua.LState) int {
+	if name, is := state.Get(1).(lua.LString); is && e.came != nil {
+		e.came[upper(string(name))] = true
+	}
 	var args []string
 	for i := 1; i <= state.GetTop(); i++ {
 		switch arg := state.Get(i).(type) {
@@ -274,10 +304,12 @@ func (e *explorer) call(cmd command) *call {
 	return nil
 }
 
-// guesses are the replies that the command may get.
+// guesses are the replies that the command may get. Of one on the lock of which nothing
+// is understood nobody knows what it answers.
 func (e *explorer) guesses(cmd command) []Value {
 	if k := e.call(cmd); k != nil {
-		if list := k.guesses(e.views[k.key.key]); list != nil {
+		list := k.guesses(e.views[k.key.key])
+		if list != nil || e.conn.lock.found || e.conn.lock.hasName() {
 			return list
 		}
 	}
@@ -285,10 +317,16 @@ func (e *explorer) guesses(cmd command) []Value {
 		e.timed = true
 		return shows(e.sent)
 	}
-	if e.timed {
-		return later(guessOther(cmd))
+	list := guessOther(cmd)
+	if e.wide && (cmd.name == "GET" || cmd.name == "HGET") {
+		for _, arg := range e.args {
+			list = append(list, bulk(arg))
+		}
 	}
-	return guessOther(cmd)
+	if e.timed {
+		list = later(list)
+	}
+	return list
 }
 
 // budget ends what runs for too long. It counts instructions, because the

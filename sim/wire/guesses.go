@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -56,6 +57,8 @@ func (c *call) guesses(v *view) []Value {
 		return there(c.holds(v), void)
 	case "GETRANGE":
 		return there(c.parts(v), []Value{bulk("")})
+	case "MGET":
+		return c.several(there(c.holds(v), void))
 	case "DELIFEQ", "DELEX":
 		return []Value{number(0), number(1)}
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST":
@@ -91,6 +94,32 @@ func (c *call) holds(v *view) []Value {
 		list = append(list, bulk(text))
 	}
 	return append(list, bulk(foreign))
+}
+
+// several are the replies that MGET may get: each value that the key may hold, beside
+// each one that the other keys may. None: they are too many.
+func (c *call) several(held []Value) []Value {
+	others := []Value{nilReply, bulk(someNumber)}
+	for _, text := range c.candidates { // a lock may be several keys of one value
+		others = append(others, bulk(text))
+	}
+	list := []Value{{Kind: Array}}
+	for _, key := range c.args[1:] {
+		values := others
+		if key == c.key.key {
+			values = held
+		}
+		var next []Value
+		for _, before := range list {
+			for _, v := range values {
+				next = append(next, Value{Kind: Array, Items: append(slices.Clip(before.Items), v)})
+			}
+		}
+		if list = next; len(list) > fewViews {
+			return nil
+		}
+	}
+	return list
 }
 
 // parts are the parts of those values that GETRANGE may get.

@@ -25,6 +25,7 @@ type habit struct {
 	take, keep, give   []string
 	fresh              bool // a new value for each attempt to take it
 	swaps              bool // and one for each renewal, which takes the place of OLD
+	counts             bool // its value ends with the number that it is answered
 	looks              bool // it asks who holds the lock, now and then
 	taken, kept        func(redismodel.Reply) bool
 	keepsEvenIfTooLate bool // it goes on to renew although its lease must be over
@@ -37,6 +38,7 @@ var (
 	setNX       = []string{"SET", "lock", "VALUE", "NX", "PX", "LEASE"}
 	renewIfOwn  = []string{"EVAL", renewOwn, "1", "lock", "VALUE", "LEASE"}
 	deleteIfOwn = []string{"EVAL", releaseOwn, "1", "lock", "VALUE"}
+	renewByKey  = `if redis.call('GET', KEYS[1]) == KEYS[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return 0`
 	reenter     = []string{"EVAL", takeOrRenew, "1", "lock", "VALUE", "LEASE"}
 )
 
@@ -54,6 +56,15 @@ var rightHabits = []habit{
 		name: "setnx in a script", keep: []string{"EVAL", rewriteOwn, "1", "lock", "VALUE", "LEASE"}, give: deleteIfOwn, looks: true, kept: isOne,
 		take:  []string{"EVAL", takeOrHolder, "1", "lock", "VALUE", "LEASE"},
 		taken: func(r redismodel.Reply) bool { return r.Kind == redismodel.Array && r.Items[0].Int == 1 },
+	},
+	{name: "a script that says yes to its holder", take: []string{"EVAL", takeOnce, "1", "lock", "VALUE", "LEASE"}, keep: renewIfOwn, give: deleteIfOwn, taken: isOne, kept: isOne},
+	{
+		name: "a counter in the value", take: []string{"EVAL", takeCounted, "2", "lock", "count", "VALUE", "LEASE"}, counts: true, looks: true, kept: isOne,
+		keep: []string{"EVAL", renewOwn, "1", "lock", "OLD", "LEASE"}, give: []string{"EVAL", releaseOwn, "1", "lock", "OLD"},
+		taken: func(r redismodel.Reply) bool { return r.Kind == redismodel.Int && r.Int > 0 },
+	},
+	{
+		name: "its value is a key", take: setNX, keep: []string{"EVAL", renewByKey, "2", "lock", "VALUE", "LEASE"}, give: deleteIfOwn, fresh: true, looks: true, taken: isOK, kept: isOne,
 	},
 	{name: "takes and waits for the end", take: setNX, keep: []string{"GET", "lock"}, give: []string{"GET", "lock"}, taken: isOK, kept: func(redismodel.Reply) bool { return true }},
 }
@@ -157,7 +168,9 @@ func (t *trial) next(p *program) {
 		}
 		t.send(p, t.habit.take, func(r redismodel.Reply, came bool) {
 			if p.leads = came && t.habit.taken(r); p.leads {
-				p.held = p.value
+				if p.held = p.value; t.habit.counts {
+					p.held = fmt.Sprintf("%s|%d", p.value, r.Int)
+				}
 			}
 		})
 	case t.rand.IntN(6) == 0:
@@ -169,7 +182,7 @@ func (t *trial) next(p *program) {
 		}
 		t.send(p, t.habit.keep, func(r redismodel.Reply, came bool) {
 			p.leads = !came || t.habit.kept(r)
-			if came && p.leads {
+			if came && p.leads && !t.habit.counts {
 				p.held = p.value
 			}
 		})

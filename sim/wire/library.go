@@ -17,7 +17,7 @@ func (c *Conn) loadsLibrary(cmd command) {
 	}
 	for _, name := range registered(s.proto) {
 		c.lock.options.Scripts.add(functionName(name), text)
-		c.lock.scripts[functionName(name)] = &script{proto: s.proto, function: name, past: map[string][]trace{}}
+		c.lock.scripts[functionName(name)] = &script{text: text, proto: s.proto, function: name, past: map[string][]trace{}, modes: map[string]bool{}}
 	}
 }
 

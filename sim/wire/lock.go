@@ -58,6 +58,8 @@ type Lock struct {
 	key     place
 	found   bool              // key is known
 	touched bool              // by now the key was seen free or taken by somebody known
+	cleared bool              // by now it was seen free, or taken: what was there before the run is over
+	absent  map[string]bool   // values that it was seen not to hold
 	owners  map[string]*owner // by value
 	members map[string]*member
 	noted   map[string]bool
@@ -68,6 +70,7 @@ type Lock struct {
 	tally   tally
 	timing  timing // what the value says about when the lock ends
 	ends    bool   // its key got a time to live
+	seized  bool   // as long as it got none, another one than its holder took it away
 }
 
 // place is where a key is.
@@ -84,9 +87,11 @@ type owner struct {
 
 // member is what is known about one node.
 type member struct {
-	values []string // that it ever sent to take the lock with
-	nonces attempts // under which it holds the lock, or may
-	holds  attempts // values that it has in the lock, or may
+	values  []string       // that it ever sent to take the lock with
+	nonces  attempts       // under which it holds the lock, or may
+	holds   attempts       // values that it has in the lock, or may
+	entered map[string]int // by value: the tick of the last request that may have written it
+	murky   int            // how many of its requests may have written what nobody knows
 }
 
 // attempts are names under which a node holds the lock, or may.
@@ -104,7 +109,7 @@ func NewLock(o Options) *Lock {
 	if o.Scripts == nil {
 		o.Scripts = NewScripts()
 	}
-	return &Lock{options: o, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}}
+	return &Lock{options: o, absent: map[string]bool{}, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}}
 }
 
 // Key is the key that is the lock, empty as long as that is not known.
@@ -176,7 +181,7 @@ func Pattern(text string) func(key string) bool {
 func (l *Lock) member(node string) *member {
 	m := l.members[node]
 	if m == nil {
-		m = &member{}
+		m = &member{entered: map[string]int{}}
 		l.members[node] = m
 	}
 	return m

@@ -29,11 +29,13 @@ func (x *Exchange) end(v Value) {
 		x.failAll(aborted, "")
 		return
 	}
-	views := x.explain(v)
-	x.conn.lock.clocked(views)
-	x.conn.lock.doubt(views)
+	views := x.plausible(x.explain(v))
+	x.clocked(views)
+	x.doubt(views)
 	x.recount(views)
 	x.written(views)
+	x.supersede(views)
+	x.sight(views)
 	l, m := x.conn.lock, x.conn.lock.member(x.conn.node)
 	for i := range views {
 		if views[i].unclear != "" {
@@ -48,7 +50,11 @@ func (x *Exchange) end(v Value) {
 		if !l.touched {
 			kind, why = x.firstSight(op, kind, why, views)
 		}
+		l.cleared = l.cleared || op.event.Call == history.Acquire && kind == history.Ok
 		x.complete(op, kind, holder, why)
+	}
+	if len(views) == 0 {
+		x.distrust(v)
 	}
 }
 
@@ -61,7 +67,18 @@ func (x *Exchange) recount(views []view) {
 	for i := range views {
 		why = cmp.Or(why, views[i].unclear)
 	}
+	if why == "" {
+		x.clears()
+	}
 	x.judge(why)
+}
+
+// clears notes that what the request did is known by now, if it was not when it was sent.
+func (x *Exchange) clears() {
+	if x.murky {
+		x.murky = false
+		x.conn.lock.member(x.conn.node).murky--
+	}
 }
 
 // judge counts the request anew.
@@ -80,7 +97,8 @@ func (x *Exchange) what() string {
 }
 
 func (x *Exchange) failAll(why, text string) {
-	x.judge("")                                        // it did nothing
+	x.judge("") // it did nothing
+	x.clears()
 	if text != "" && !strings.Contains(text, "held") { // the checkers know that word
 		why += ": " + text
 	}

@@ -17,8 +17,11 @@ import (
 
 // script is one that was seen.
 type script struct {
+	text  string
 	proto *lua.FunctionProto // nil: it cannot be read
 	past  map[string][]trace // what came of it before, by its arguments
+	modes map[string]bool    // whether calls with other arguments do what one does not; see otherwise
+	odd   bool               // it answered what none of its executions answers: nobody can foresee it
 
 	function string // if proto is a library: which of its functions
 }
@@ -91,7 +94,7 @@ func sha1Of(text string) string {
 
 // compile reads a text.
 func compile(text string) *script {
-	s := &script{past: map[string][]trace{}}
+	s := &script{text: text, past: map[string][]trace{}, modes: map[string]bool{}}
 	if strings.HasPrefix(text, "#!") { // a line for the server
 		if _, rest, found := strings.Cut(text, "\n"); found {
 			text = "\n" + rest
@@ -117,17 +120,9 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	if !fine {
 		return nil, true // the server refuses it
 	}
-	about := slices.ContainsFunc(keys, func(key string) bool { return c.lock.is(place{cmd.db, key}, false, c, cmd.name) })
-	var s *script
-	switch cmd.name {
-	case "EVAL", "EVAL_RO":
-		s = c.lock.learn(cmd.args[1])
-	case "EVALSHA", "EVALSHA_RO":
-		s = c.lock.script(cmd.args[1])
-	case "FCALL", "FCALL_RO":
-		s = c.lock.function(cmd.args[1])
-	}
-	if s == nil || s.proto == nil {
+	s := c.scriptOf(cmd)
+	about := slices.ContainsFunc(keys, func(key string) bool { return c.lock.is(place{cmd.db, key}, false, c, cmd.name) }) || len(keys) == 0 && c.mentions(cmd, s, args)
+	if s == nil || s.proto == nil || s.odd {
 		if about {
 			return []trace{{}}, false
 		}
@@ -136,7 +131,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	name := strconv.Quote(c.lock.key.key) + strconv.Itoa(cmd.db) + strings.Join(cmd.args[2:], "\x00")
 	traces, known := s.past[name]
 	if !known {
-		e := &explorer{conn: c, db: cmd.db, proto: s.proto, function: s.function, keys: keys, args: args, sent: cmd.sent}
+		e := &explorer{conn: c, db: cmd.db, proto: s.proto, function: s.function, modes: s.modes, keys: keys, args: args, sent: cmd.sent}
 		traces = e.explore()
 		if !c.lock.found && !c.settle(traces) {
 			return nil, true
@@ -144,7 +139,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		if len(s.past) >= maxPast {
 			clear(s.past)
 		}
-		if !e.timed && !e.decoded {
+		if !e.timed && !e.decoded && !e.wide {
 			s.past[name] = traces
 		}
 	}
@@ -158,6 +153,29 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		return nil, true
 	}
 	return traces, true
+}
+
+// scriptOf is the script that the command calls, nil if its text was never seen.
+func (c *Conn) scriptOf(cmd command) *script {
+	switch cmd.name {
+	case "EVAL", "EVAL_RO":
+		return c.lock.learn(cmd.args[1])
+	case "EVALSHA", "EVALSHA_RO":
+		return c.lock.script(cmd.args[1])
+	default:
+		return c.lock.function(cmd.args[1])
+	}
+}
+
+// mentions tells whether a call that names no keys may be about the lock all the same: its
+// key stands in the script's text, or is an argument.
+func (c *Conn) mentions(cmd command, s *script, args []string) bool {
+	key := c.lock.options.Key
+	if c.lock.found {
+		key = c.lock.key.key
+	}
+	there := slices.Contains(args, key) || s != nil && strings.Contains(s.text, key)
+	return key != "" && there && c.lock.is(place{cmd.db, key}, false, c, cmd.name)
 }
 
 // resent are the executions as those of a call that is sent now: a lease that
@@ -246,7 +264,8 @@ func fits(result, reply Value) bool {
 		text, is := reply.text()
 		return is && fitsText(result.Text, text)
 	case Error:
-		return reply.Kind == Error
+		said := strings.TrimPrefix(result.Text, "-") // the server leaves that out
+		return reply.Kind == Error && (strings.Contains(reply.Text, said) || fitsText(result.Text, reply.Text))
 	case Array:
 		if reply.Kind != Array || len(reply.Items) != len(result.Items) {
 			return false
@@ -274,6 +293,20 @@ func unmask(result, reply Value) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// reveal puts the text in the place of the value that a script did not know.
+func reveal(v Value, text string) Value {
+	if v.Text == foreign {
+		v.Text = text
+	}
+	if v.Kind == Array {
+		v.Items = slices.Clone(v.Items)
+		for i := range v.Items {
+			v.Items[i] = reveal(v.Items[i], text)
+		}
+	}
+	return v
 }
 
 // fitsText tells whether a text can be one that was made of guesses.

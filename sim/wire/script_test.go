@@ -57,10 +57,12 @@ if h == false or h == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARG
 	takeWithToken = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end return 0`
 	takeOrHolder  = `if redis.call('SETNX', KEYS[1], ARGV[1]) == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return {1, ARGV[1]} end
 return {0, redis.call('GET', KEYS[1])}`
-	endless = `while true do end`
-	reaches = `if redis.call('BITOP', 'AND', KEYS[1], KEYS[1]) == 1 then return 1 end return 0`
-	who     = `return redis.call('GET', KEYS[1])`
-	caught  = `local ok = pcall(function() redis.call('BITFIELD', KEYS[1]) end) return 0`
+	endless         = `while true do end`
+	reaches         = `if redis.call('BITOP', 'AND', KEYS[1], KEYS[1]) == 1 then return 1 end return 0`
+	who             = `return redis.call('GET', KEYS[1])`
+	releaseOrError  = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return redis.error_reply('-NOTOWNER of the lock')`
+	errorWithHolder = `local v = redis.call('GET', KEYS[1]) if v then return redis.error_reply('HELD by ' .. v) end return 0`
+	caught          = `local ok = pcall(function() redis.call('BITFIELD', KEYS[1]) end) return 0`
 )
 
 func sha(text string) string {
@@ -98,6 +100,10 @@ func TestScriptsAreOperations(t *testing.T) {
 			"n1 release info: the reply has several explanations"},
 		{releaseOwn, []string{"lock", "", "mine"}, failure("NOSCRIPT No matching script."), "n1 release fail: the store answered with an error: NOSCRIPT No matching script."},
 		{releaseOwn, []string{"lock", "", "mine"}, failure("ERR odd"), "n1 release info: the reply has several explanations"},
+		{releaseOrError, []string{"lock", "", "mine"}, number(1), "n1 release ok"},
+		{releaseOrError, []string{"lock", "", "mine"}, failure("ERR NOTOWNER of the lock"), "n1 release fail"},
+		{releaseOrError, []string{"lock", "", "mine"}, failure("OOM command not allowed"), "n1 release info: the reply has several explanations"},
+		{errorWithHolder, []string{"lock", ""}, failure("HELD by theirs"), "n1 observe info: who holds the lock is not known"},
 	}
 	for _, test := range tests {
 		for _, loaded := range []bool{false, true} {
@@ -216,5 +222,63 @@ if redis.call("getrange", KEYS[1], 0, offset-1) == string.sub(ARGV[1], 1, offset
 		if got, want := strings.ReplaceAll(p.told(), "1.999s", "2s"), "n1 acquire ok 2s\nn2 acquire fail 2s"; got != want || p.lock.Key() != "lock" {
 			t.Errorf("%s: the lock is %q, and there was\n%s\nwant\n%s", test.name, p.lock.Key(), got, want)
 		}
+	}
+}
+
+// Scripts that are given all keys of a lock at once, as a well-known library has them: it
+// may have several, and reads them by MGET.
+func TestScriptsThatReadSeveralKeys(t *testing.T) {
+	const (
+		compare = `
+local held = redis.call('mget', unpack(KEYS))
+for i = 1, #KEYS do if held[i] ~= ARGV[1] then return false end end `
+		take = `
+local set = {}
+for i, key in ipairs(KEYS) do set[2 * i - 1] = key set[2 * i] = ARGV[1] end
+if redis.call('msetnx', unpack(set)) == 0 then
+  for i, key in ipairs(KEYS) do if redis.call('getrange', key, 0, #ARGV[1] - 1) ~= ARGV[1] then return false end end
+  redis.call('mset', unpack(set))
+end
+for i, key in ipairs(KEYS) do redis.call('pexpire', key, ARGV[2]) end
+return redis.status_reply('OK')`
+		keep = compare + `for i = 1, #KEYS do redis.call('pexpire', KEYS[i], ARGV[2]) end return redis.status_reply('OK')`
+		give = compare + `redis.call('del', unpack(KEYS)) return redis.status_reply('OK')`
+		look = `return redis.call('mget', KEYS[1], KEYS[2])`
+	)
+	p := newTape(wire.Options{})
+	for i, step := range []struct {
+		node  string
+		args  []string
+		reply wire.Value
+		want  string
+	}{
+		{"n1", []string{take, "1", "lock", "v1", "2000"}, okay, "n1 acquire ok 2s"},
+		{"n2", []string{take, "1", "lock", "v2", "2000"}, nothing, "n2 acquire fail 2s"},
+		{"n1", []string{keep, "1", "lock", "v1", "3000"}, okay, "n1 renew ok 3s"},
+		{"n2", []string{keep, "1", "lock", "v2", "3000"}, nothing, "n2 renew fail 3s"},
+		{"n1", []string{keep, "2", "lock", "other", "v1", "3000"}, okay, "n1 renew ok 3s"},
+		{"n2", []string{look, "2", "other", "lock"}, list(nothing, bulk("v1")), "n2 observe ok holder n1"},
+		{"n2", []string{give, "1", "lock", "v2"}, nothing, "n2 release fail"},
+		{"n1", []string{give, "1", "lock", "v1"}, okay, "n1 release ok"},
+		{"n1", []string{keep, "1", "lock", "v1", "3000"}, nothing, "n1 renew fail 3s"},
+	} {
+		p.conn(step.node).Send(append([]string{"EVAL"}, step.args...)).Answer(step.reply)
+		if got := p.told(); got != step.want {
+			t.Errorf("step %d: %s, want %s", i+1, got, step.want)
+		}
+	}
+	p.do("n2", "MGET other lock", list(nothing, nothing))
+	if got := p.told(); got != "n2 observe ok" {
+		t.Errorf("MGET: %s", got)
+	}
+	if e := p.lock.Understanding(); e.Wire.Understood != e.Wire.Operations {
+		t.Error(e.Text)
+	}
+	const again = `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+if redis.call('mget', unpack(KEYS))[1] == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`
+	many := append(append([]string{again, "9", "lock"}, strings.Fields("b c d e f g h i")...), "v1", "3000")
+	p.conn("n1").Send(append([]string{"EVAL"}, many...)).Answer(nothing)
+	if got := p.told(); got != unforeseen {
+		t.Errorf("too many keys: %s", got)
 	}
 }

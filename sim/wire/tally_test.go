@@ -74,7 +74,7 @@ func TestLockThatIsNotUnderstood(t *testing.T) {
 	if e := p.lock.Understanding(); e.Wire.Operations != 2 || e.Wire.Understood != 0 {
 		t.Errorf("%+v", e.Wire) // a look at the lock is no operation
 	}
-	p.do("n1", "DEL lock", number(1))
+	p.do("n1", "SET lock a NX PX 1000", okay)
 	if p.lock.Puzzled() {
 		t.Error("something is understood")
 	}

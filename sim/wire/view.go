@@ -2,6 +2,8 @@ package wire
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/history"
@@ -91,6 +93,15 @@ func (v *view) prolong(ttl time.Duration) {
 		v.call = history.Renew
 	}
 	v.now, v.ttl = present, ttl
+}
+
+// counted puts a number that a script answers into the value that it made of it: both
+// come from a counter.
+func counted(v view, result, reply Value) view {
+	if v.wrote && result.Kind == Int && result.Int == largeSentinel && reply.Kind == Int {
+		v.value = strings.ReplaceAll(v.value, someNumber, strconv.FormatInt(reply.Int, 10))
+	}
+	return v
 }
 
 // remove notes that the key was there and is no more.

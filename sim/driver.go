@@ -142,7 +142,7 @@ func faultID(i int) string { return fmt.Sprintf("f%d", i+1) }
 // Length is how long the fault with this ID should be on; false if the schedule has no
 // such fault, or one that is over at once.
 func (p Plan) Length(id string) (time.Duration, bool) {
-	for i, step := range p.Schedule {
+	for i, step := range p.Schedule.Sorted() { // as they are numbered
 		if faultID(i) == id {
 			return step.For, !step.Fault.Effect().Instant
 		}

@@ -14,13 +14,14 @@ type Leadership struct {
 	nodes  []string
 	leader string
 	token  uint64
-	wrote  bool           // the leader's term has an accepted write: it is at work
-	down   map[string]int // how many faults hit a node
+	wrote  bool            // the leader's term has an accepted write: it is at work
+	down   map[string]int  // how many faults hit a node
+	gone   map[string]bool // nodes whose process ended by itself
 }
 
 // NewLeadership returns the leadership of a run that has not begun.
 func NewLeadership(nodes []string) *Leadership {
-	return &Leadership{nodes: nodes, down: map[string]int{}}
+	return &Leadership{nodes: nodes, down: map[string]int{}, gone: map[string]bool{}}
 }
 
 // See takes in one recorded event and reports whether View may have changed.
@@ -38,10 +39,12 @@ func (l *Leadership) See(e *history.Event) bool {
 		}
 		l.leader, l.wrote = "", false
 	case history.Exit:
-		if e.Node != l.leader {
-			return false
+		l.gone[e.Node] = e.Why == history.ByItself || e.Why == history.Panicked
+		if e.Node == l.leader {
+			l.leader, l.wrote = "", false
 		}
-		l.leader, l.wrote = "", false
+	case history.Start:
+		l.gone[e.Node] = false
 	case history.Ok:
 		if l.wrote || e.Call != history.Write || e.Node != l.leader {
 			return false
@@ -70,7 +73,7 @@ func (l *Leadership) Leader() string { return l.leader }
 
 // View is who runs undisturbed, and who of them leads and is at work.
 func (l *Leadership) View() faults.View {
-	v := faults.View{Running: slices.DeleteFunc(slices.Clone(l.nodes), func(n string) bool { return l.down[n] > 0 })}
+	v := faults.View{Running: slices.DeleteFunc(slices.Clone(l.nodes), func(n string) bool { return l.down[n] > 0 || l.gone[n] })}
 	if l.wrote {
 		v.Leading = l.leader
 	}

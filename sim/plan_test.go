@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -82,6 +83,20 @@ func TestHeader(t *testing.T) {
 		plan.Drift = drift.fraction
 		if got := plan.Header("", "", 0).DriftPPM; got != drift.ppm {
 			t.Errorf("drift %v is %d parts per million, want %d", drift.fraction, got, drift.ppm)
+		}
+	}
+}
+
+// The length of a fault is found by the number that it has in the history, whatever the
+// order in which the schedule names its steps.
+func TestLengthOfAFault(t *testing.T) {
+	p := sim.Plan{Schedule: faults.Schedule{
+		{At: 3 * time.Second, For: time.Second, Fault: faults.Pause{}, Target: faults.Follower},
+		{At: time.Second, For: 5 * time.Second, Fault: faults.Pause{}, Target: faults.Follower},
+	}}
+	for id, want := range map[string]time.Duration{"f1": 5 * time.Second, "f2": time.Second} {
+		if got, known := p.Length(id); !known || got != want {
+			t.Errorf("%s lasts %v, %v, want %v", id, got, known, want)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/live/redisserver"
 )
 
@@ -43,6 +44,20 @@ func (s *sparing) add(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.limits.Factor, "stop-factor", s.limits.Factor, "with --redis URL: stop if answers take so many times as long as 99% of them did before the run …")
 	flags.DurationVar(&s.limits.Floor, "stop-floor", s.limits.Floor, "… and so much longer …")
 	flags.DurationVar(&s.limits.After, "stop-after", s.limits.After, "… for so long at a stretch, or twice that within ten times that")
+}
+
+// repro adds the flags that a run on a Redis that others use was given.
+func (s *sparing) repro(shared bool, prefix string, add func(when bool, format string, args ...any)) {
+	if !shared {
+		return
+	}
+	usual := live.DefaultLimits()
+	add(prefix != inspection.DefaultPrefix, "--prefix %s", quoted(prefix))
+	add(s.connections > 0, "--max-connections %d", s.connections)
+	add(s.ops > 0, "--max-ops %d", s.ops)
+	add(s.limits.Factor != usual.Factor, "--stop-factor %g", s.limits.Factor)
+	add(s.limits.Floor != usual.Floor, "--stop-floor %v", s.limits.Floor)
+	add(s.limits.After != usual.After, "--stop-after %v", s.limits.After)
 }
 
 // shared tells whether the run is on a Redis that others use.

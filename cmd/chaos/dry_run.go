@@ -14,6 +14,7 @@ import (
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/live/containers"
 	"github.com/recount-io/recount/sim/live/redisserver"
 )
 
@@ -58,6 +59,12 @@ type dryStep struct {
 func (f *runFlags) foreseen(m Main) *place {
 	if f.world == virtualWorld {
 		return f.inVirtual(m)
+	}
+	if f.world == containersWorld {
+		return &place{
+			name: containersWorld, subject: f.subject(), private: true, forgetful: true, several: true, cannot: containers.Lacks,
+			says: "World: containers; Redis is a container, too",
+		}
 	}
 	private, forgetful := redisserver.Foresee(f.redis)
 	says := "a private Redis, started for the run"

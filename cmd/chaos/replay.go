@@ -263,7 +263,7 @@ func conclude(file string, c *fuzz.Case, r *checker.Result) replayed {
 		return done
 	}
 	for _, f := range r.Asked {
-		if f.Promise == was && f.Verdict == checker.Unknown {
+		if f.Verdict == checker.Unknown && (f.Promise == was || f.Promise == checker.WellFormed) {
 			done.Verdict, done.Promise, done.Reason = checker.Unknown, f.Promise, f.Reason
 			done.says = fmt.Sprintf("undecided: %s: %s", f.Promise, f.Reason)
 			return done

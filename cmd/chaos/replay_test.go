@@ -48,6 +48,19 @@ func TestReplaySaysWhatItIsFor(t *testing.T) {
 	}
 }
 
+// TestReplayUndecided shows that a run whose faults took no effect decides nothing.
+func TestReplayUndecided(t *testing.T) {
+	r := &checker.Result{Asked: []checker.Finding{
+		{Promise: checker.WellFormed, Verdict: checker.Unknown, Reason: "a"}, {Promise: checker.AtMostOneLeader, Verdict: checker.Pass},
+		{Promise: checker.FailoverBound, Verdict: checker.Unknown},
+	}}
+	for _, was := range []checker.Promise{"", checker.AtMostOneLeader} {
+		if got := conclude("file", &fuzz.Case{Failed: fuzz.Failed{Promise: was}}, r); got.Verdict != checker.Unknown || got.Promise != checker.WellFormed {
+			t.Errorf("kept for %q: %+v", was, got)
+		}
+	}
+}
+
 // TestReplayLiveRefuses shows that a case that only the virtual world can carry out
 // is refused elsewhere, and what to do about it.
 func TestReplayLiveRefuses(t *testing.T) {

@@ -195,7 +195,9 @@ func (f *runFlags) repro() string {
 	add(f.exec != "", "--exec '%s'", strings.ReplaceAll(f.exec, "'", `'\''`))
 	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
 	add(f.clocks, "--clocks")
-	add(f.redis != "", "--redis %s", reports.Redact(f.redis))
+	add(f.redis != "", "--redis %s", quoted(reports.Redact(f.redis)))
+	add(f.own, "--own-this-redis")
+	f.sparing.repro(f.shared(), f.prefix, add)
 	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
 	add(true, "--seed %d", f.settings.Seed)
 	add(true, "--lease %v", f.settings.Timings().Lease)
@@ -213,7 +215,7 @@ func (f *runFlags) single(world string, seed uint64) string {
 	one := *f
 	one.world, one.settings.Seed = world, seed
 	if world == virtualWorld {
-		one.redis, one.toxiproxy = "", ""
+		one.redis, one.toxiproxy, one.own = "", "", false
 	}
 	return one.repro()
 }

@@ -296,7 +296,8 @@ func (f *trialFlags) repro(names []string) string {
 		add(true, "--scenario %s", s)
 	}
 	add(f.execDir != "", "--exec-dir %s", quoted(f.execDir))
-	add(f.redis != "", "--redis %s", reports.Redact(f.redis))
+	add(f.redis != "", "--redis %s", quoted(reports.Redact(f.redis)))
+	f.sparing.repro(f.session("").shared(), f.prefix, add)
 	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
 	add(f.world != virtualWorld, "--runs %d", f.runs)
 	add(f.world != liveWorld, "--virtual-runs %d", f.virtualRuns)

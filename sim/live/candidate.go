@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
 )
@@ -265,7 +266,7 @@ func (c *candidate) running() (*incarnation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.process == nil {
-		return nil, fmt.Errorf("live: %s is not running", c.node)
+		return nil, faults.NoEffect("%s is not running", c.node)
 	}
 	return c.process, nil
 }
@@ -322,8 +323,9 @@ func (c *candidate) died(p *incarnation) error {
 	if p != nil {
 		text += " (" + p.status + ")"
 	}
-	words := lastLine(c.logs)
+	words := ""
 	if p != nil {
+		words = lastLine(c.logs, p.logged)
 		if said := panicked(p.code, c.logs, p.logged); said != "" {
 			words = "it panicked: " + said
 		}
@@ -334,12 +336,12 @@ func (c *candidate) died(p *incarnation) error {
 	return &CandidateError{Node: c.node, Err: errors.New(text + "; its log is " + c.logs)}
 }
 
-// lastLine is the last line of a log that is not empty.
-func lastLine(path string) string {
+// lastLine is the last line of a log that is not empty, behind what was there before.
+func lastLine(path string, before int64) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return ""
 	}
-	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace(content[min(before, int64(len(content))):]), []byte("\n"))
 	return string(lines[len(lines)-1])
 }

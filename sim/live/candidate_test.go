@@ -301,7 +301,7 @@ func TestShellCandidate(t *testing.T) {
 	if _, err := c.running(); err == nil {
 		t.Error("it still counts as running")
 	}
-	if words := lastLine(c.logs); words != "last words" {
+	if words := lastLine(c.logs, 0); words != "last words" {
 		t.Errorf("its last words are %q", words)
 	}
 	var died *CandidateError
@@ -509,7 +509,7 @@ func TestCandidateThatCannotStart(t *testing.T) {
 	if _, err := c.start(); err == nil || !strings.Contains(err.Error(), "log of n1") {
 		t.Errorf("without a log: %v", err)
 	}
-	if words := lastLine(c.logs); words != "" {
+	if words := lastLine(c.logs, 0); words != "" {
 		t.Errorf("last words %q of a log that is not there", words)
 	}
 }

@@ -41,11 +41,11 @@ type leftovers struct {
 	register *register // nil: the server is the run's own
 
 	mu   sync.Mutex
-	keys map[string]bool // and whether they were given a time to live, which is refreshed
+	keys map[string]time.Time // and when they were given a time to live, which is refreshed; zero: they were not
 }
 
 func newLeftovers(direct redis.UniversalClient, prefix string, known ...string) *leftovers {
-	l := &leftovers{direct: direct, prefix: prefix, keys: map[string]bool{}}
+	l := &leftovers{direct: direct, prefix: prefix, keys: map[string]time.Time{}}
 	for _, key := range known {
 		l.add(key)
 	}
@@ -60,7 +60,7 @@ func (l *leftovers) add(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.keys[key]; !known {
-		l.keys[key] = false
+		l.keys[key] = time.Time{}
 	}
 }
 
@@ -96,28 +96,40 @@ func (l *leftovers) expire(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	var short []string
+	var bare, short []string
 	l.mu.Lock()
+	now := time.Now()
 	for i, key := range names {
+		given := l.keys[key]
 		switch d := left[i].Val(); {
 		case d == -1: // go-redis leaves what says that there is none, or no key
-			l.keys[key] = true
+			bare = append(bare, key)
+			l.keys[key] = now
+		case given.IsZero() || d <= 0:
+		case (d - leftoverTime + now.Sub(given)).Abs() > leftoverTime/8: // a candidate has set it since
+			l.keys[key] = time.Time{}
+		case d < leftoverTime/2:
 			short = append(short, key)
-		case l.keys[key] && d > 0 && d < leftoverTime/2:
-			short = append(short, key)
+			l.keys[key] = now
 		}
 	}
 	l.mu.Unlock()
-	if len(short) == 0 {
+	if len(bare)+len(short) == 0 {
 		return
 	}
 	_, _ = l.direct.Pipelined(ctx, func(p redis.Pipeliner) error { // the next look repeats what failed
+		for _, key := range bare {
+			p.Eval(ctx, giveTime, []string{key}, leftoverTime.Milliseconds())
+		}
 		for _, key := range short {
 			p.PExpire(ctx, key, leftoverTime)
 		}
 		return nil
 	})
 }
+
+// giveTime gives a key a time to live, unless a candidate has done so meanwhile.
+const giveTime = `return redis.call('PTTL', KEYS[1]) == -1 and redis.call('PEXPIRE', KEYS[1], ARGV[1]) or 0`
 
 // remove deletes the keys, and with search those that nobody named, in a server that is
 // small. A server that does not answer is asked again for as long as patience lasts: one

@@ -150,18 +150,22 @@ func (st stall) beside(over []window, least time.Duration) (parts []stall) {
 // overruns notes what held up a process for longer than the schedule wanted: the rest
 // was the machine's.
 func (s *stalls) overruns(injected []history.Event, planned func(id string) (time.Duration, bool)) {
-	began := map[string]history.Event{}
+	put := map[string]history.Event{}
 	for _, e := range injected {
 		if e.Phase == history.On {
-			began[e.ID] = e
+			put[e.ID] = e
 			continue
 		}
-		on := began[e.ID]
+		on := put[e.ID]
 		length, known := planned(e.ID)
 		if !known || on.Effect == nil || !on.Effect.Holds {
 			continue
 		}
-		if rest := e.At - on.At - length; rest >= s.least {
+		began := on.At
+		if e.Since != nil { // it took effect later than it was put on
+			began = *e.Since
+		}
+		if rest := e.At - began - length; rest >= s.least {
 			s.mu.Lock()
 			for _, target := range on.Targets {
 				s.all = append(s.all, stall{target: target, from: e.At - rest, to: e.At, machine: true})

@@ -67,7 +67,12 @@ func TestStallsGoOnAfterAFault(t *testing.T) {
 		off.Phase, off.At, off.Effect = history.Off, w.to, nil
 		injected = append(injected, on, off)
 	}
-	planned := map[string]time.Duration{"f1": second, "f2": 3 * second / 2, "f3": second}
+	// A fault that waits for a write takes effect later than it is put on.
+	late := history.Event{Kind: history.Fault, ID: "f4", Fault: "pause-before-write", Phase: history.On, At: 9 * second, Targets: []string{"n1"}, Effect: &history.Effect{Holds: true}}
+	over := late
+	over.Phase, over.At, over.Effect, over.Since = history.Off, 12*second, nil, history.At(11*second)
+	injected = append(injected, late, over)
+	planned := map[string]time.Duration{"f1": second, "f2": 3 * second / 2, "f3": second, "f4": second}
 	s.overruns(injected, func(id string) (time.Duration, bool) { length, ok := planned[id]; return length, ok })
 	s.record(injected)
 

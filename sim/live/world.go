@@ -154,7 +154,7 @@ func (w *world) Kill(ctx context.Context, node string) (string, error) {
 		return "", err
 	}
 	p.why.Store(history.Killed)
-	if err := p.system.Kill(); err != nil {
+	if err := p.system.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // it has just ended by itself
 		return "", fmt.Errorf("live: kill %s: %w", node, err)
 	}
 	return p.ended(ctx, w.candidates[node].called, killTime)
@@ -167,7 +167,7 @@ func (w *world) Dismiss(ctx context.Context, node string) (string, error) {
 		return "", err
 	}
 	p.why.Store(history.Dismissed)
-	if err := p.system.Dismiss(); err != nil {
+	if err := p.system.Dismiss(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return "", fmt.Errorf("live: dismiss %s: %w", node, err)
 	}
 	return p.ended(ctx, w.candidates[node].called, actTime)
@@ -299,7 +299,7 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 				return reported(c.node, report), nil
 			}
 		case <-p.done:
-			return "", c.died(p)
+			return "", faults.NoEffect("%s ended when it was told its clocks", c.node)
 		case <-ctx.Done():
 			return "", faults.NoEffect("%s did not report within %v that it keeps the clocks that it was told", c.node, actTime)
 		}

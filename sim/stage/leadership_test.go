@@ -77,6 +77,25 @@ func TestLeadershipSees(t *testing.T) {
 	}
 }
 
+// A node whose process has ended by itself is not among those that run, until one begins
+// again: nobody can pause or kill it.
+func TestLeadershipGone(t *testing.T) {
+	l := NewLeadership([]string{"n1", "n2", "n3"})
+	for _, x := range []struct {
+		why  history.Why
+		want string
+	}{{history.ByItself, "n1 n3"}, {history.Panicked, "n1 n3"}, {history.Killed, "n1 n2 n3"}} {
+		l.See(history.Event{Kind: history.Exit, Node: "n2", Why: x.why})
+		if v, _ := l.View(); strings.Join(v.Running, " ") != x.want {
+			t.Errorf("after its end, %s: %v run, want %s", x.why, v.Running, x.want)
+		}
+		l.See(history.Event{Kind: history.Start, Node: "n2"})
+		if v, _ := l.View(); strings.Join(v.Running, " ") != "n1 n2 n3" {
+			t.Errorf("when it has begun again %v run", v.Running)
+		}
+	}
+}
+
 // A node that a fault has hit is not among those that run, and does not lead;
 // it is again once every fault that hit it is off.
 func TestLeadershipDisturbed(t *testing.T) {

@@ -139,7 +139,7 @@ func (t *Trial) summaries() []trialSummary {
 }
 
 func (t *Trial) summary(subject string) trialSummary {
-	var applied, broken, two, stale, lost, differ int
+	var applied, broken, undecided, decided, two, stale, lost, differ int
 	longest, crash, worst, where := 0.0, 0.0, 0.0, ""
 	for _, s := range t.Scenarios {
 		j := t.joint(subject, s.Name)
@@ -153,6 +153,8 @@ func (t *Trial) summary(subject string) trialSummary {
 			}
 		}
 		count(&broken, j.failed > 0)
+		count(&undecided, j.verdict() == checker.Unknown)
+		count(&decided, j.undecided < j.runs)
 		count(&two, j.broken(checker.AtMostOneLeader))
 		if slices.ContainsFunc(j.cells, func(c *TrialCell) bool { return c.Stale > 0 }) {
 			stale, where = stale+1, s.Name
@@ -168,6 +170,12 @@ func (t *Trial) summary(subject string) trialSummary {
 		}
 	}
 	row := trialSummary{Subject: subject, Two: "no", Stale: "no", Returns: "always", Crash: t.leases(crash), Worst: t.leases(worst), Broken: fmt.Sprintf("%d of %d", broken, applied), Differs: fmt.Sprint(differ)}
+	if undecided > 0 {
+		row.Broken += fmt.Sprintf(" (%d undecided)", undecided)
+	}
+	if decided == 0 { // what was not seen is not known not to be
+		row.Two, row.Returns = "?", "?"
+	}
 	if two > 0 {
 		row.Two = fmt.Sprintf("in %d, up to %s", two, t.leases(longest))
 	}

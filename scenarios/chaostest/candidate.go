@@ -96,8 +96,9 @@ func (c *Candidate) RedisOptions() *redis.Options {
 // resource, as a leader does its work; see Write.
 func (c *Candidate) Elected(token uint64, until time.Time) {
 	c.host.Wait()
+	now := c.Clock.Now()
 	c.mu.Lock()
-	if c.term != nil && c.term.token == token {
+	if c.term != nil && c.term.token == token && !c.term.lapsed(now) {
 		c.mu.Unlock()
 		c.Extended(until)
 		return
@@ -117,16 +118,30 @@ func (c *Candidate) Elected(token uint64, until time.Time) {
 // elector whose belief has no end need not report that it goes on.
 func (c *Candidate) Extended(until time.Time) {
 	c.host.Wait()
+	now := c.Clock.Now()
 	c.mu.Lock()
 	t := c.term
+	lapsed := t != nil && t.lapsed(now) // its writes have ended, or do so now
 	if t != nil {
 		t.until = until
 	}
+	if lapsed {
+		t = &term{token: t.token, until: until, over: make(chan struct{}), n: t.n}
+		c.end()
+		c.term, c.last = t, t
+	}
+	own := c.writes
 	c.mu.Unlock()
 	if t != nil {
 		c.host.Extended(c.host.Clock.Now(), t.token, c.deadline(until))
 	}
+	if lapsed && !own {
+		go c.work(t)
+	}
 }
+
+// lapsed tells whether the deadline of a term has passed. The candidate's mutex is held.
+func (t *term) lapsed(now time.Time) bool { return !t.until.IsZero() && !now.Before(t.until) }
 
 // Deposed reports that the candidate does not lead any more, for whatever reason. It may
 // be called by one that did not lead.
@@ -143,7 +158,7 @@ func (c *Candidate) Deposed() {
 	switch {
 	case c.ctx.Err() != nil:
 		why = history.Resigned
-	case !t.until.IsZero() && !c.Clock.Now().Before(t.until):
+	case t.lapsed(c.Clock.Now()):
 		why = history.Expired
 	}
 	c.host.Deposed(c.host.Clock.Now(), t.token, why)
@@ -194,8 +209,9 @@ func (c *Candidate) Write() (accepted bool) {
 func (c *Candidate) work(t *term) {
 	pace := time.NewTicker(c.host.Writes)
 	defer pace.Stop()
-	for n := 1; c.leads(t); n++ {
-		if !c.host.Write(t.token, n) {
+	for {
+		n := c.next(t)
+		if n == 0 || !c.host.Write(t.token, n) {
 			return
 		}
 		select {
@@ -205,10 +221,15 @@ func (c *Candidate) work(t *term) {
 	}
 }
 
-// leads tells whether a term goes on in which writes are made for the candidate.
-func (c *Candidate) leads(t *term) bool {
+// next numbers a term's next write; 0 if it is over, or the candidate makes its writes
+// itself.
+func (c *Candidate) next(t *term) int {
 	now := c.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.term == t && !c.writes && (t.until.IsZero() || now.Before(t.until))
+	if c.term != t || c.writes || t.lapsed(now) {
+		return 0
+	}
+	t.n++
+	return t.n
 }

@@ -44,6 +44,7 @@ func electorTests() map[string]electorTest {
 		"Bare":         {only(bubble, bugs{bare: true}.compete), false, []string{`pass: `}},
 		"Writes":       {only(bubble, bugs{writes: true}.compete), false, []string{`pass: `}},
 		"Clocked":      {only(bubble, bugs{clocked: true}.compete, chaostest.Clocked(), chaostest.Scenarios("clock-slow", "pause-leader")), false, []string{`pass: `}},
+		"BareAndQuiet": {only(bubble, bugs{bare: true, quiet: true}.compete, chaostest.Scenarios("partition-leader", "replies-lost")), false, []string{`pass: `}},
 		"Quiet":        {only(bubble, bugs{quiet: true}.compete), false, []string{`pass: `}},
 		"Silent":       {only(bubble, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},
 		"SilentLive":   {only(live, bugs{silent: true}.compete), true, []string{`AtMostOneLeader is undecided: the program does not say`}},

@@ -202,17 +202,18 @@ func watch(ctx context.Context, a Act, c *candidate) bool {
 	defer cancel()
 	o := elector.ObserveOptions{Poll: c.config.Lease, Retry: c.config.Retry, RequestTimeout: c.config.RequestTimeout, Clock: c.life.clock}
 	began, stood := time.Now(), c.life.gate.Stood()
-	seen := 0
+	seen, anew := 0, true
 	var last elector.Leader
 	for leader, err := range elector.Observe(ctx, recorded{c.life.store, c.life, true}, c.config.Election, o) {
 		if err != nil {
+			anew = true
 			continue
 		}
-		if seen > 0 && leader.ID == last.ID && leader.Token == last.Token && leader.Value == last.Value {
+		if !anew && leader.ID == last.ID && leader.Token == last.Token && leader.Value == last.Value {
 			c.find(observes, "%s with token %d was yielded twice", leader.ID, leader.Token)
 		}
 		seen++
-		last = leader
+		last, anew = leader, false
 	}
 	if took := time.Since(began); took > a.For+2*c.config.RequestTimeout && c.life.gate.Stood() == stood {
 		c.find(observes, "Observe ended %v after its context was done", took-a.For)

@@ -22,7 +22,8 @@ func (c *candidate) compete(ctx context.Context) {
 		case Terms:
 			c.callTerms(ctx)
 		case Campaign:
-			c.callCampaign(ctx)
+			for c.callCampaign(ctx) {
+			}
 		case TryAcquire:
 			c.callTry(ctx)
 		}
@@ -63,7 +64,8 @@ func (c *candidate) callTerms(ctx context.Context) {
 	c.over(ctx, due)
 }
 
-func (c *candidate) callCampaign(process context.Context) {
+// callCampaign tells whether it is to be called again at once.
+func (c *candidate) callCampaign(process context.Context) (again bool) {
 	due := c.due()
 	ctx, cancel := context.WithTimeout(process, 4*c.config.Lease)
 	defer cancel()
@@ -71,8 +73,9 @@ func (c *candidate) callCampaign(process context.Context) {
 	c.campaignAsSaid(ctx, t, err, due)
 	if t != nil {
 		c.run.bite("call:campaign")
-		c.workOff(process, t)
+		again = c.workOff(process, t)
 	}
+	return again
 }
 
 func (c *candidate) callTry(process context.Context) {
@@ -87,8 +90,9 @@ func (c *candidate) callTry(process context.Context) {
 	}
 }
 
-// workOff does the work of a term that the candidate called for, and gives it back.
-func (c *candidate) workOff(process context.Context, t *elector.Term) {
+// workOff does the work of a term that the candidate called for, and gives it back. One
+// that was lost need not be given back: half of those who lose one do not, and ask again.
+func (c *candidate) workOff(process context.Context, t *elector.Term) (lost bool) {
 	func() {
 		defer func() { _ = recover() }() // who calls for a term looks after it
 		defer c.working(t)()
@@ -97,6 +101,10 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) {
 		defer context.AfterFunc(process, cancel)() // the term itself goes on
 		c.work(work, t)
 	}()
+	if process.Err() == nil && t.Check(0) != nil && (c.run.Number+t.Token())%2 == 0 {
+		c.run.bite("lost, and asks again")
+		return true
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*c.config.Lease)
 	defer cancel()
 	r, a := c.run, Act{At: c.run.recorder.Now(), Election: c.index}
@@ -108,6 +116,7 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) {
 	if still && goesOn && c.life.gate.Stood() == stood && (err != nil || took > bound) {
 		c.find(released, "Resign of term %d returned %v after %v, and nothing hindered it", t.Token(), err, took)
 	}
+	return false
 }
 
 // work writes as long as the term lasts.

@@ -3,6 +3,7 @@ package crowd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -48,6 +49,14 @@ type onlooker struct {
 type sighting struct {
 	at     time.Duration
 	leader elector.Leader
+	failed bool // it was told of an error since it was told of the leader: nobody knows
+}
+
+func (s sighting) String() string {
+	if s.failed {
+		return "nobody knows who does"
+	}
+	return fmt.Sprintf("%q does with token %d", s.leader.ID, s.leader.Token)
 }
 
 // lookOn lets somebody look on, if the case has somebody.
@@ -88,10 +97,12 @@ func (o *onlooker) look(ctx context.Context, store elector.Store) {
 		var ended error
 		first := true
 		for leader, err := range elector.Observe(ctx, store, o.name, o.options) {
-			if ended = err; err == nil {
+			if ended = err; err != nil {
+				o.fails()
+			} else {
 				o.sees(leader, first)
-				first = false
 			}
+			first = err != nil
 		}
 		var fatal *elector.FatalError
 		if ctx.Err() == nil && !errors.As(ended, &fatal) {
@@ -101,11 +112,20 @@ func (o *onlooker) look(ctx context.Context, store elector.Store) {
 	}
 }
 
-// sees notes what was yielded: never the same twice, and never an older term.
+// fails notes that an error was yielded.
+func (o *onlooker) fails() {
+	last := o.last().leader
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen = append(o.seen, sighting{o.run.recorder.Now(), last, true})
+}
+
+// sees notes what was yielded: never the same twice but after an error, and never an
+// older term.
 func (o *onlooker) sees(leader elector.Leader, first bool) {
 	r, last := o.run, o.last().leader
 	o.mu.Lock()
-	o.seen = append(o.seen, sighting{r.recorder.Now(), leader})
+	o.seen = append(o.seen, sighting{r.recorder.Now(), leader, false})
 	o.mu.Unlock()
 	switch same := leader.ID == last.ID && leader.Token == last.Token && leader.Value == last.Value; {
 	case same && !first:
@@ -130,7 +150,8 @@ func (o *onlooker) slow() time.Duration {
 	return o.options.Poll + 2*o.options.RequestTimeout + o.options.Retry + 6*o.run.RoundTrip + readTimeout
 }
 
-// knows expects, in the calm at the end, that it was told who leads.
+// knows expects, in the calm at the end, that it was told who leads, also where it had
+// no answer before.
 func (o *onlooker) knows() {
 	r := o.run
 	c := r.leader(0, r.Onlooker-1)
@@ -138,8 +159,12 @@ func (o *onlooker) knows() {
 		return
 	}
 	r.bite("onlooker:knows")
-	if last, t := o.last(), c.current(); last.leader.ID != c.elector.ID() || last.leader.Token != t.Token() {
-		c.find(observes, "it leads with token %d since %v, and an onlooker was told last, at %v, that %q does with token %d", t.Token(), c.began(), last.at, last.leader.ID, last.leader.Token)
+	last, t := o.last(), c.current()
+	if last.failed && r.recorder.Now()-last.at < o.slow() {
+		return
+	}
+	if last.failed || last.leader.ID != c.elector.ID() || last.leader.Token != t.Token() {
+		c.find(observes, "it leads with token %d since %v, and an onlooker was told last, at %v, that %v", t.Token(), c.began(), last.at, last)
 	}
 }
 
@@ -196,8 +221,8 @@ func (o *onlooker) leave() {
 	sleep(context.Background(), r.longest()+o.slow())
 	if lasts := r.Has(Persist, Expire, Overwrite, StepClock); !lasts && r.free(o.name) {
 		r.bite("onlooker:left")
-		if last := o.last(); last.leader.ID != "" {
-			r.find(observes, "nobody leads %s any more, and an onlooker was told last, at %v, that %s does with token %d", o.of, last.at, last.leader.ID, last.leader.Token)
+		if last := o.last(); last.failed || last.leader.ID != "" {
+			r.find(observes, "nobody leads %s any more, and an onlooker was told last, at %v, that %v", o.of, last.at, last)
 		}
 	}
 	o.stop()

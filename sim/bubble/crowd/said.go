@@ -90,11 +90,17 @@ func (c *candidate) campaignAsSaid(ctx context.Context, t *elector.Term, err err
 	switch {
 	case (t == nil) == (err == nil):
 		c.find(campaignReturns, "Campaign returned %v and %v", t, err)
-	case t != nil, errors.As(err, &fatal):
+	case t != nil, errors.As(err, &fatal), c.waitsForCalls(err):
 	case ctx.Err() == nil, !errors.Is(err, ctx.Err()):
 		c.find(campaignReturns, "Campaign returned %v, and its context is %v", err, ctx.Err())
 	}
 	c.campaigned(ctx, t, d)
+}
+
+// waitsForCalls tells whether the error says that the term before is not over yet, whose
+// callbacks or log take their time.
+func (c *candidate) waitsForCalls(err error) bool {
+	return errors.Is(err, elector.ErrActive) && (c.manners.Tells != AtOnce || c.manners.Logs != AtOnce)
 }
 
 func (c *candidate) tryAsSaid(ctx context.Context, t *elector.Term, err error, d due) {
@@ -103,7 +109,7 @@ func (c *candidate) tryAsSaid(ctx context.Context, t *elector.Term, err error, d
 	switch {
 	case (t == nil) == (err == nil):
 		c.find(campaignReturns, "TryAcquire returned %v and %v", t, err)
-	case t != nil, errors.As(err, &fatal):
+	case t != nil, errors.As(err, &fatal), c.waitsForCalls(err):
 	case errors.As(err, &held):
 		if held.Holder == "" && held.Withheld == "" {
 			c.find(campaignReturns, "TryAcquire was refused by nobody: %v", err)

@@ -67,6 +67,11 @@ func (h *host) hinder(a Act) {
 	case Strand:
 		h.link.Strand()
 		return
+	case Hold:
+		letGo := h.link.Hold()
+		time.Sleep(a.For)
+		letGo()
+		return
 	case Cut:
 		h.link.Cut(faults.Cuts[a.Choice%len(faults.Cuts)])
 	default:

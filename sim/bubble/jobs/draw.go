@@ -162,7 +162,7 @@ func (c *Case) act(r *rand.Rand) Act {
 		a.At += max(0, c.AtMost-upTo(r, c.Lease))
 	}
 	switch a.Kind {
-	case Cut, Slow, Pause:
+	case Cut, Slow, Pause, Hold:
 		if r.IntN(2) == 0 { // a request, and the one after it
 			a.For = between(r, c.RoundTrip, c.Lease)
 		}

@@ -18,6 +18,7 @@ const (
 
 	Cut    // in one of its manners, for Act.For
 	Slow   // each message takes Act.By more, for Act.For
+	Hold   // what its connections carry is held up for Act.For; new ones are as ever
 	Strand // its connections are half open from now on
 	Hangup // the server closes its connections
 
@@ -55,6 +56,7 @@ var table = [Kinds]trait{
 	Pause:        {name: "pause", weight: 6},
 	Cut:          {name: "cut", weight: 8, way: true},
 	Slow:         {name: "slow", weight: 4, way: true},
+	Hold:         {name: "hold", weight: 4, way: true},
 	Strand:       {name: "strand", weight: 2, way: true},
 	Hangup:       {name: "hang up", weight: 2, way: true},
 	Restart:      {name: "restart", weight: 4, server: true, data: true},

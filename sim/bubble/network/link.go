@@ -174,6 +174,29 @@ func (l *Link) Strand() {
 	}
 }
 
+// Hold holds up every connection until letGo is called, once: nothing passes on it. What
+// was lost meanwhile is sent again. New connections are as ever.
+func (l *Link) Hold() (letGo func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var held []*pair
+	for _, p := range l.pairs {
+		if !p.stranded {
+			p.stranded = true
+			p.swallow(time.Now())
+			held = append(held, p)
+		}
+	}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, p := range held {
+			p.stranded = false
+			p.resend(time.Now())
+		}
+	}
+}
+
 // Break ends every connection as a server does that is killed: what it has not
 // read is lost, and who dialled finds the connection closed.
 func (l *Link) Break() {

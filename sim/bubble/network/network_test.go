@@ -314,6 +314,24 @@ func TestStrand(t *testing.T) {
 	})
 }
 
+// A connection that is held up passes everything in the end, and new ones are as ever.
+func TestHold(t *testing.T) {
+	in(t, func(t *testing.T, l *network.Link, s *server) {
+		conn := dial(t, l.Endpoint())
+		letGo := l.Hold()
+		say(t, conn, "late")
+		other := dial(t, l.Endpoint())
+		say(t, other, "in time")
+		hear(t, other, "in time", 20*ms, 21*ms)
+		time.Sleep(time.Second)
+		letGo()
+		hear(t, conn, "late", 379*ms, 382*ms) // it is sent again 200, 600 and 1400 ms after the first time
+		if got := s.heard(); got != "in time, late" {
+			t.Errorf("the server heard %q", got)
+		}
+	})
+}
+
 // One connection is lost, and the others are as they were.
 func TestLoseOne(t *testing.T) {
 	in(t, func(t *testing.T, l *network.Link, _ *server) {

@@ -38,6 +38,7 @@ func (a *announcer) announce(call func()) {
 func (a *announcer) wait() { a.busy.Wait() }
 
 func (a *announcer) run() {
+	defer a.restart() // a callback may end the goroutine (runtime.Goexit)
 	for {
 		calls, lost := a.take()
 		if lost > 0 {
@@ -49,6 +50,16 @@ func (a *announcer) run() {
 		for _, call := range calls {
 			call()
 		}
+	}
+}
+
+// restart goes on on a new goroutine, if this one ends before its time. What it had
+// taken and not called is lost.
+func (a *announcer) restart() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running {
+		a.busy.Go(a.run)
 	}
 }
 

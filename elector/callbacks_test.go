@@ -3,8 +3,10 @@ package elector_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,6 +83,52 @@ func TestReleasedBeforeOnStopped(t *testing.T) {
 		if took := b.clock.Now() - began; took != 20*time.Second || events.troubles(elector.ErrCallbackHangs) != 1 {
 			t.Errorf("stopped after %v, told %d times", took, events.troubles(elector.ErrCallbackHangs))
 		}
+	})
+}
+
+// A callback that competes by itself would wait for its own end: it is told that the
+// elector is active, and afterwards all goes on.
+func TestCallbackThatCompetes(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var e *elector.Elector
+		var again error
+		e = b.elector("a", func(cfg *elector.Config) {
+			cfg.OnEvent = func(ev elector.Event) {
+				if ev.Kind == elector.EventDeposed && again == nil {
+					_, again = e.Campaign(context.WithoutCancel(b.Context()))
+				}
+			}
+		})
+		b.resign(b.campaign(e))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !errors.Is(again, elector.ErrActive) {
+			t.Errorf("it is told %v", again)
+		}
+		b.resign(b.campaign(e))
+	})
+}
+
+// A callback that ends its goroutine, as a test that fails there does, ends no other call.
+func TestCallbackThatEndsItsGoroutine(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		var events log
+		ended := false
+		e := b.elector("a", func(cfg *elector.Config) {
+			cfg.OnEvent = func(ev elector.Event) {
+				events.add(ev)
+				if !ended {
+					ended = true
+					runtime.Goexit()
+				}
+			}
+		})
+		b.resign(b.campaign(e))
+		time.Sleep(time.Minute)
+		if n := len(events.of(elector.EventDeposed)); n != 1 {
+			t.Errorf("told of %d ends of terms", n)
+		}
+		b.resign(b.campaign(e))
 	})
 }
 

@@ -191,6 +191,9 @@ func (c Config) validate() error {
 		if d.value < 0 {
 			return &ConfigError{d.field, fmt.Sprintf("is %v; it must be positive, or zero for the default", d.value)}
 		}
+		if d.value > maxDuration {
+			return &ConfigError{d.field, fmt.Sprintf("is %v; it may be %v at the most", d.value, maxDuration)}
+		}
 	}
 	if len(c.Value) > MaxValue {
 		return &ConfigError{"Value", fmt.Sprintf("has %d bytes; a leader publishes at most %d: publish where to find the rest", len(c.Value), MaxValue)}
@@ -221,6 +224,10 @@ func (c Config) validateRelations() error {
 	}
 	return nil
 }
+
+// maxDuration is longer than any process lives. Moments that lie so far in the future can
+// be computed with; beyond, they would wrap around to the past.
+const maxDuration = 10 * 365 * 24 * time.Hour
 
 // maxName bounds names: they become parts of keys and of audit entries.
 const maxName = 200

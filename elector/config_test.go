@@ -29,6 +29,7 @@ func TestConfigIsExplained(t *testing.T) {
 		"braces":           {func(c *elector.Config) { c.ID = "{a}" }, "ID", []string{"braces"}},
 		"long":             {func(c *elector.Config) { c.ID = strings.Repeat("a", 201) }, "ID", []string{"201", "200"}},
 		"negative":         {func(c *elector.Config) { c.Renew = -time.Second }, "Renew", []string{"-1s", "positive"}},
+		"for ever":         {func(c *elector.Config) { c.DrainTimeout = math.MaxInt64 }, "DrainTimeout", []string{"2562047h47m16.854775807s", "87600h0m0s at the most"}},
 		"microseconds":     {func(c *elector.Config) { c.Lease = 1500 * time.Microsecond }, "Lease", []string{"1.5ms", "multiple"}},
 		"drift of 1":       {func(c *elector.Config) { c.Drift = 1 }, "Drift", []string{"below 1"}},
 		"negative drift":   {func(c *elector.Config) { c.Drift = -0.1 }, "Drift", []string{"-0.1", "at least 0"}},

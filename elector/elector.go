@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/recount-io/recount/internal/machine"
 )
 
 // Errors of the calls on an Elector.
@@ -156,7 +158,9 @@ func (s *session) ends(ctx context.Context) bool {
 // After that ctx has no meaning for the term: the lease is renewed in the
 // background until it is lost or Term.Resign is called, which the caller must
 // do. Then the campaign may be repeated: it waits until the lease of the term before
-// is given back, or has been tried to. OnStarted and OnStopped are not called.
+// is given back, or has been tried to, and until OnEvent, OnLeader and the log have
+// returned. If that takes longer than a Lease and two RequestTimeouts, the error is
+// ErrActive: so it is where one of these callbacks competes itself. OnStarted and OnStopped are not called.
 func (e *Elector) Campaign(ctx context.Context) (*Term, error) { return e.campaign(ctx, false) }
 
 // TryAcquire asks for the lease once, for one critical operation say: it returns
@@ -381,7 +385,8 @@ func apart(f func()) {
 }
 
 // open makes the session, if no other one is active; else the error is ErrActive.
-// One that is about to end is waited for, or the error is that of ctx.
+// One that is about to end is waited for, or the error is that of ctx. It is not waited
+// for longer than a lease is given back: a callback that competes waits for itself.
 func (e *Elector) open(ctx context.Context, work workKind, once, single bool) (*session, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -399,12 +404,34 @@ func (e *Elector) open(ctx context.Context, work workKind, once, single bool) (*
 		if !last.leaving() {
 			return nil, ErrActive
 		}
-		select {
-		case <-last.closed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if e.ended(ctx, last); ctx.Err() == nil && !last.over() {
+			return nil, ErrActive
 		}
 	}
+}
+
+// ended waits for the end of a session, or until ctx is done, or for a lease and the
+// time that giving it back may take.
+func (e *Elector) ended(ctx context.Context, s *session) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := e.cfg.Clock.AfterFunc(e.cfg.Lease+overtime*e.cfg.RequestTimeout, cancel)
+	defer timer.Stop()
+	select {
+	case <-s.closed:
+	case <-ctx.Done():
+	}
+}
+
+// refused notes a token that a protected resource has seen, for terms of later sessions:
+// who tells of it may do so when the session of its term has ended.
+func (e *Elector) refused(token uint64) {
+	if token > machine.MaxHearsay {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.floor = max(e.floor, token)
 }
 
 // leave ends the session's hold on the elector.

@@ -34,7 +34,8 @@ func (o ObserveOptions) withDefaults() ObserveOptions {
 
 // Observe yields who leads the election, and what that one publishes: first as it is,
 // then whenever it changes; a zero Leader means nobody. It never competes. A question that fails
-// is yielded as an error and asked again; after a *FatalError the sequence ends.
+// is yielded as an error and asked again, and the next answer is yielded whatever it is;
+// after a *FatalError the sequence ends.
 // It also ends when ctx is done. What is yielded was true a moment ago, and very
 // short terms, and values that are changed again at once, may be missed.
 func Observe(ctx context.Context, store Store, election string, o ObserveOptions) iter.Seq2[Leader, error] {
@@ -70,7 +71,7 @@ func observe(ctx context.Context, store Store, election string, o ObserveOptions
 			if !yield(Leader{}, err) || errors.As(err, &fatal) {
 				return
 			}
-			pause = o.Retry
+			first, pause = true, o.Retry // then nobody knows, until it is told anew
 		case first || now.ID != last.ID || now.Token != last.Token || now.Value != last.Value:
 			if !yield(now, nil) {
 				return

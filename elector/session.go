@@ -187,6 +187,16 @@ func (s *session) leaving() bool {
 	return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()
 }
 
+// over says whether the session has ended.
+func (s *session) over() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *session) hint(h Hint) machine.Input {
 	kind := machine.HintReleased
 	switch {
@@ -212,14 +222,15 @@ func (s *session) step(msg message) (done bool) {
 		s.inspect(msg.held, msg.sent)
 	}
 	s.pending = append(s.pending, msg.input)
-	if msg.held != nil && s.single {
-		s.refused = msg.held
-		s.pending = append(s.pending, machine.Input{Kind: machine.Stop})
-	}
+	asks := s.machine.Role() == machine.Candidate
 	for len(s.pending) > 0 { // apply adds to it
 		in := s.pending[0]
 		s.pending = s.pending[1:]
 		out := s.machine.Step(s.clock.Now(), in)
+		if asks && msg.held != nil && s.single && s.machine.Role() == machine.Follower {
+			s.refused, asks = msg.held, false // by this answer, and not by one of yesterday
+			s.pending = append(s.pending, machine.Input{Kind: machine.Stop})
+		}
 		for _, t := range out.Transitions {
 			s.apply(t)
 		}

@@ -551,14 +551,39 @@ func TestObserverNeverCompetes(t *testing.T) {
 	})
 }
 
-// failing answers Leader with errors, one after the other.
+// An observer that had no answer is told who leads by the next one, though that is who
+// led before.
+func TestObserverKnowsAgain(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		e := b.elector("a")
+		term := b.campaign(e)
+		fails := &failing{Store: b.store, errs: []error{nil, errLost, nil, nil}}
+		var seen []string
+		for l, err := range elector.Observe(b.Context(), fails, "billing", elector.ObserveOptions{Clock: b.clock}) {
+			if err != nil {
+				l.ID = "unknown"
+			}
+			if seen = append(seen, l.ID); len(seen) == 3 {
+				break
+			}
+		}
+		if want := []string{e.ID(), "unknown", e.ID()}; !slices.Equal(seen, want) {
+			t.Errorf("told %q, want %q", seen, want)
+		}
+		b.resign(term)
+	})
+}
+
+// failing answers Leader with errors, one after the other; nil: as the store does.
 type failing struct {
 	elector.Store
 	errs []error
 }
 
-func (f *failing) Leader(context.Context, string) (elector.Leader, error) {
+func (f *failing) Leader(ctx context.Context, election string) (elector.Leader, error) {
 	err := f.errs[0]
-	f.errs = f.errs[1:]
-	return elector.Leader{}, err
+	if f.errs = f.errs[1:]; err != nil {
+		return elector.Leader{}, err
+	}
+	return f.Store.Leader(ctx, election)
 }

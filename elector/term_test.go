@@ -220,5 +220,11 @@ func TestRefusedTokenEndsTheTerm(t *testing.T) {
 		} else {
 			b.resign(next)
 		}
+		term.Refused(57) // its last write was answered late
+		if next := b.campaign(e); next.Token() != 58 {
+			t.Errorf("the token after that is %d", next.Token())
+		} else {
+			b.resign(next)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package elector_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,6 +279,41 @@ func TestTryAcquire(t *testing.T) {
 		if n := b.store.watches.Load(); n != 0 {
 			t.Errorf("who asks once listened %d times for the lease's end", n)
 		}
+	})
+}
+
+// lateRefusal keeps the first refusal back for a while.
+type lateRefusal struct {
+	*store
+	first atomic.Bool
+}
+
+func (s *lateRefusal) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+	g, err := s.store.Acquire(ctx, a)
+	if s.first.CompareAndSwap(false, true) {
+		time.Sleep(4 * time.Second) // the time-out is 2.5 s at a lease of 15 s, and as much again is waited for
+	}
+	return g, err
+}
+
+// Who asks once, and asks again for want of an answer, keeps the lease that the second
+// request got when the refusal of the first one comes.
+func TestTryAcquireIsRefusedLate(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		held := b.campaign(b.elector("a"))
+		time.AfterFunc(time.Second, func() { _ = held.Resign(b.Context()) }) // nobody else wants it
+		term, err := b.on(&lateRefusal{store: b.store}, "b").TryAcquire(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if now := b.clock.Now(); now >= 4*time.Second {
+			t.Fatalf("elected at %v only", now)
+		}
+		time.Sleep(5 * time.Second)
+		if err := term.Check(0); err != nil {
+			t.Error(err)
+		}
+		b.resign(term)
 	})
 }
 

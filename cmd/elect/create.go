@@ -19,12 +19,13 @@ func (m Main) createCommand() *cobra.Command {
 election may have forgotten it: without this command the first leader is elected
 one lease late, and tokens begin with the server's time rather than with 1. Give
 it once, when the election is set up; never where candidates start, which would
-defeat the protection against lost data. An election that is there stays as it
-is.`,
+defeat the protection against lost data. Give it the candidates' settings of the
+store (--replicas and the like): by them they tell which server it is. An
+election that is there stays as it is.`,
 		Example: "  elect create --name billing --store redis://redis:6379",
 		Args:    misuse.NoArguments,
 	}
-	o := addQuestion(cmd, writing...)
+	o := addQuestion(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
 			redis, ok := store.(interface {

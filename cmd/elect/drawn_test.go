@@ -58,10 +58,21 @@ type commands struct {
 type member struct {
 	id   string
 	args []string
-	mute bool // nobody reads its log
+	log  logged
 	way  *relay
 	*process
 }
+
+// logged says what becomes of a log.
+type logged int
+
+const (
+	read logged = iota
+	unread
+	readerGone
+)
+
+func (l logged) String() string { return [...]string{"read", "unread", "without a reader"}[l] }
 
 // odds says yes in one of n cases.
 func (w *commands) odds(n int) bool { return w.rand.IntN(n) == 0 }
@@ -84,7 +95,7 @@ func (w *commands) day() {
 		}
 	}
 	for i := range 2 + w.rand.IntN(2) {
-		m := &member{id: string(rune('a' + i)), way: relayTo(w.T, w.server), mute: w.odds(2)}
+		m := &member{id: string(rune('a' + i)), way: relayTo(w.T, w.server), log: []logged{read, read, unread, readerGone}[w.rand.IntN(4)]}
 		m.args = candidate(m.way.address, m.id, "--name", w.name, "--lease", long.String(), "--restart", "always", "--drain-timeout", (lease + w.within(long)).String())
 		if w.odds(2) {
 			m.args = append(m.args, "--log", "debug")
@@ -102,13 +113,30 @@ func (w *commands) day() {
 
 // start starts a candidate, or starts it again.
 func (w *commands) start(m *member) {
-	w.did = append(w.did, fmt.Sprintf("%s starts (nobody reads its log: %v)", m.id, m.mute))
+	w.did = append(w.did, fmt.Sprintf("%s starts (its log is %v)", m.id, m.log))
 	var log *os.File
-	if m.mute {
+	switch m.log {
+	case unread:
 		log = fullPipe(w.T)
+	case readerGone:
+		log = brokenPipe(w.T)
 	}
 	m.process = launchTo(w.T, log, w.dir, append(m.args, theJob()...)...)
 	eventually(w.T, "elect obeys signals: it has started its guard", func() bool { return guardOf(w.T, m.Process.Pid) != 0 })
+}
+
+// brokenPipe is the end to write to of a pipe whose other end is closed.
+func brokenPipe(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // fullPipe is the end to write to of a pipe that is full and that nobody reads.

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -38,6 +41,11 @@ func newJournal(to io.Writer) *journal {
 	go j.write()
 	return j
 }
+
+// outliveReaders makes that a log whose reader is gone does not end the process, and
+// the job with it, as the signal for that would. The job gets the signal's usual
+// meaning.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 const linesLost = "lines of the log are lost, since nobody read standard error"
 

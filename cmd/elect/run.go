@@ -90,6 +90,7 @@ done by then is ended, and the lease is given back.`,
 }
 
 func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
+	outliveReaders()
 	c, err := m.candidacy(f)
 	if err != nil {
 		return err
@@ -135,6 +136,10 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	return l.result(c, asked.Err() != nil)
 }
 
+// tooLong is longer than any job: moments that lie so far in the future could not be
+// computed with.
+const tooLong = 10 * 365 * 24 * time.Hour
+
 // judgeOnce judges the flags that say how a command is run once.
 func (f *runFlags) judgeOnce(c *candidacy, restart policy) error {
 	asked := c.timing.grace + c.timing.margin
@@ -143,6 +148,8 @@ func (f *runFlags) judgeOnce(c *candidacy, restart policy) error {
 		return errors.New("--at-least, --at-most and --standby say how a command is run once; give --once too")
 	case c.settings.Once && restart != never:
 		return fmt.Errorf("--once runs the command once, and --restart is %s; leave one of them", restart)
+	case f.atLeast > tooLong || f.atMost > tooLong:
+		return fmt.Errorf("--at-least is %v and --at-most is %v; either may be %v at the most", f.atLeast, f.atMost, tooLong)
 	case f.atLeast < 0 || f.atMost < 0:
 		return fmt.Errorf("--at-least is %v and --at-most is %v; neither must be negative", f.atLeast, f.atMost)
 	case f.atMost != 0 && f.atMost < f.atLeast:

@@ -41,6 +41,7 @@ func (m Main) serve(ctx context.Context, f *runFlags) error {
 	if f.http == "" {
 		return misuse.Of(fmt.Errorf("no address is given: add --http 127.0.0.1:8080, or another one"))
 	}
+	outliveReaders()
 	c, err := m.candidacy(f)
 	if err != nil {
 		return err

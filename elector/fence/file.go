@@ -238,6 +238,22 @@ func (f File) writeNew(path string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, chmod(file, mode), file.Sync(), file.Close())
 }
 
+// openOrMake opens a file to read and write it. One that is not there is made, with the
+// mode, whatever the process's umask is: others may have to open it.
+func (f File) openOrMake(path string) (handle, error) {
+	file, err := f.on().open(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, f.mode())
+	if errors.Is(err, fs.ErrExist) {
+		return f.on().open(path, os.O_RDWR|os.O_CREATE, f.mode())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := chmod(file, f.mode()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // chmod undoes what the process's umask, or the left-over file, did.
 func chmod(file handle, mode fs.FileMode) error {
 	if info, err := file.Stat(); err != nil || info.Mode().Perm() == mode {

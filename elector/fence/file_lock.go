@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 )
 
@@ -36,7 +35,7 @@ func (f File) lock(ctx context.Context) (lock handle, err error) {
 // it keeps apart also the goroutines of one process. It returns nil if somebody
 // else has the lock.
 func (f File) tryLock(path string) (handle, error) {
-	file, err := f.on().open(path, os.O_RDWR|os.O_CREATE, f.mode())
+	file, err := f.openOrMake(path)
 	if err != nil {
 		return nil, err
 	}

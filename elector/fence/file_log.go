@@ -59,7 +59,7 @@ func (f File) Append(ctx context.Context, token uint64, line []byte) error {
 // append writes at the end of the last good line, over what may be torn there: of the
 // file that it has opened, whatever is at the path meanwhile.
 func (f File) append(record []byte) error {
-	file, err := f.on().open(f.Path, os.O_RDWR|os.O_CREATE, f.mode())
+	file, err := f.openOrMake(f.Path)
 	if err != nil {
 		return fmt.Errorf("fence: the log cannot be opened: %w", err)
 	}

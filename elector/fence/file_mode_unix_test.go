@@ -32,6 +32,13 @@ func TestFileModes(t *testing.T) {
 		if got, fence := mode(f.Path), mode(f.Path+".fence"); got != want || fence != want {
 			t.Errorf("the file has mode %o, its fence %o, want %o", got, fence, want)
 		}
+		log := File{Path: newFile(t).Path, Mode: want}
+		if err := log.Append(t.Context(), 1, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if got, lock := mode(log.Path), mode(log.Path+".lock"); got != want || lock != want {
+			t.Errorf("the log has mode %o, its lock %o, want %o", got, lock, want)
+		}
 	}
 	if err := os.Chmod(f.Path, 0o600); err != nil {
 		t.Fatal(err)

@@ -203,6 +203,8 @@ func (g *program) open(name string, flag int, mode fs.FileMode) (h handle, err e
 			h = &grip{program: g}
 		case n == nil && flag&os.O_CREATE == 0:
 			return fs.ErrNotExist
+		case n != nil && flag&os.O_EXCL != 0:
+			return fs.ErrExist
 		default:
 			if n == nil {
 				n = &node{mode: mode}

@@ -462,7 +462,7 @@ func TestFieldNames(t *testing.T) {
 		}
 		for _, name := range []string{
 			`{"status":"healthy","elections":[{"election":"billing","status":"healthy","description":"this candidate leads","instance_id":"a/`,
-			`"is_leader":true`, `"state":"leader"`, `"token":1`, `"leader":"a/`, `"leader_token":1`, `"since":"2000-01-01T`, `"last_store_answer":"2000-01-01T`,
+			`"is_leader":true`, `"state":"leader"`, `"token":"1"`, `"leader":"a/`, `"leader_token":"1"`, `"since":"2000-01-01T`, `"last_store_answer":"2000-01-01T`,
 			`"last_store_answer_seconds":`, `"data":{"version":"7"}`,
 		} {
 			if !strings.Contains(string(text), name) {

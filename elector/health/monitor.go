@@ -24,7 +24,7 @@ type Options struct {
 	_ struct{}
 }
 
-// Codes are the HTTP status codes of the answers, 100 to 599; 0 is the default.
+// Codes are the HTTP status codes of the answers, 200 to 599; 0 is the default.
 type Codes struct {
 	Healthy   int // a candidate leads; 200 by default
 	Degraded  int // it follows; 200 by default, so that a follower is no reason for an alarm
@@ -58,8 +58,8 @@ func New(o Options) (*Monitor, error) {
 		{"NotLeader", &o.Codes.NotLeader, http.StatusServiceUnavailable},
 	} {
 		*c.code = cmp.Or(*c.code, c.or)
-		if *c.code < 100 || *c.code > 599 {
-			return nil, fmt.Errorf("health: Options.Codes.%s is %d; a status code is 100 to 599, or 0 for the default of %d", c.field, *c.code, c.or)
+		if *c.code < 200 || *c.code > 599 { // an informational one would be followed by 200
+			return nil, fmt.Errorf("health: Options.Codes.%s is %d; a status code of an answer is 200 to 599, or 0 for the default of %d", c.field, *c.code, c.or)
 		}
 	}
 	m := &Monitor{codes: o.Codes, data: make(map[string]string, len(o.Data))}
@@ -181,7 +181,8 @@ type Report struct {
 }
 
 // Election is how one elector is. Times are the machine's wall clock, for
-// people; nothing is decided by them.
+// people; nothing is decided by them. In JSON tokens are texts, because many readers
+// know whole numbers only up to 2^53.
 type Election struct {
 	Election    string        `json:"election"`
 	Status      Status        `json:"status"`
@@ -189,9 +190,9 @@ type Election struct {
 	InstanceID  string        `json:"instance_id"` // Elector.ID
 	IsLeader    bool          `json:"is_leader"`
 	State       elector.State `json:"state"`
-	Token       uint64        `json:"token,omitempty"`        // of the term, while this candidate leads
-	Leader      string        `json:"leader,omitempty"`       // the candidate last seen to hold the lease
-	LeaderToken uint64        `json:"leader_token,omitempty"` // of its term
+	Token       uint64        `json:"token,string,omitempty"`        // of the term, while this candidate leads
+	Leader      string        `json:"leader,omitempty"`              // the candidate last seen to hold the lease
+	LeaderToken uint64        `json:"leader_token,string,omitempty"` // of its term
 
 	// Since is when the present state began; zero before the first, and as
 	// long as a callback hangs, because then nobody has told.

@@ -453,6 +453,11 @@ type ending struct{ elector.Store }
 
 func (ending) EndsWithSession() bool { return true }
 
+// wrapped is a store around another one.
+type wrapped struct{ elector.Store }
+
+func (w wrapped) Unwrap() elector.Store { return w.Store }
+
 // A store that forgets a lease when its process ends keeps no least time, and says so
 // before anything runs.
 func TestLeastTimeWantsALease(t *testing.T) {
@@ -463,6 +468,9 @@ func TestLeastTimeWantsALease(t *testing.T) {
 	err := joblock.Run(t.Context(), store, cfg, joblock.Options{AtLeast: time.Minute}, job)
 	if err == nil || !strings.Contains(err.Error(), "TakeOverDeadSessions") || ran != 0 {
 		t.Errorf("it ran %d times: %v", ran, err)
+	}
+	if err := joblock.Run(t.Context(), wrapped{store}, cfg, joblock.Options{AtLeast: time.Minute}, job); err == nil || ran != 0 {
+		t.Errorf("wrapped it ran %d times: %v", ran, err)
 	}
 	if err := joblock.Run(t.Context(), store, cfg, joblock.Options{}, job); err != nil || ran != 1 {
 		t.Errorf("without one it ran %d times: %v", ran, err)

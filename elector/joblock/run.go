@@ -33,8 +33,29 @@ type Options struct {
 	_ struct{}
 }
 
+// endsWithSession tells whether leases of the store, or of the one that it wraps, end with
+// the session of their process.
+func endsWithSession(store elector.Store) bool {
+	for {
+		if s, ok := store.(interface{ EndsWithSession() bool }); ok && s.EndsWithSession() {
+			return true
+		}
+		w, ok := store.(interface{ Unwrap() elector.Store })
+		if !ok {
+			return false
+		}
+		store = w.Unwrap()
+	}
+}
+
+// tooLong is longer than any job: moments that lie so far in the future could not be
+// computed with.
+const tooLong = 10 * 365 * 24 * time.Hour
+
 func (o Options) validate() error {
 	switch {
+	case o.AtLeast > tooLong || o.AtMost > tooLong:
+		return fmt.Errorf("joblock: AtLeast is %v and AtMost is %v; either may be %v at the most", o.AtLeast, o.AtMost, tooLong)
 	case o.AtLeast < 0 || o.AtMost < 0:
 		return fmt.Errorf("joblock: AtLeast is %v and AtMost is %v; neither must be negative", o.AtLeast, o.AtMost)
 	case o.AtMost > 0 && o.AtMost < o.AtLeast:
@@ -64,7 +85,7 @@ func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if s, ok := store.(interface{ EndsWithSession() bool }); ok && s.EndsWithSession() && o.AtLeast > 0 {
+	if o.AtLeast > 0 && endsWithSession(store) {
 		return fmt.Errorf("joblock: AtLeast is %v, and leases of this store end with their process's session: leave out TakeOverDeadSessions, or AtLeast", o.AtLeast)
 	}
 	if cfg.Clock == nil {

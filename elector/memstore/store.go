@@ -115,6 +115,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 			Holder: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now, Waiters: waiters,
 		}
 	}
+	r.forget(now)
 	r.last = max(r.last, a.Floor) + 1
 	r.lease = elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: r.last}
 	r.until, r.to = now+a.TTL, ""
@@ -196,15 +197,18 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, now := s.record(election), s.now()
+	r.forget(now)
 	var all []elector.Candidate
 	for _, id := range slices.Sorted(maps.Keys(r.seen)) {
-		if x := r.seen[id]; now-x.at <= 2*x.ttl {
-			all = append(all, elector.Candidate{ID: id, Priority: x.priority, Seen: now - x.at})
-		} else {
-			delete(r.seen, id)
-		}
+		x := r.seen[id]
+		all = append(all, elector.Candidate{ID: id, Priority: x.priority, Seen: now - x.at})
 	}
 	return all, nil
+}
+
+// forget removes the candidates that were not heard of for long.
+func (r *record) forget(now time.Duration) {
+	maps.DeleteFunc(r.seen, func(_ string, x sign) bool { return now-x.at > 2*x.ttl })
 }
 
 // History implements elector.Chronicle. The times are those of the store's

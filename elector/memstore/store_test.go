@@ -3,6 +3,8 @@ package memstore_test
 import (
 	"context"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,6 +40,37 @@ func TestDefaultClock(t *testing.T) {
 	if l, err := store.Leader(t.Context(), "e"); err != nil || l.ID != "" {
 		t.Errorf("%+v leads after Delete, error %v", l, err)
 	}
+}
+
+// Candidates that come and go leave nothing behind, though none is ever refused.
+func TestCandidatesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New(memstore.Options{})
+		before := heap()
+		for i := range 20_000 {
+			id := strconv.Itoa(i) + strings.Repeat(" ", 1000)
+			g, err := store.Acquire(t.Context(), elector.Attempt{Election: "e", ID: id, Nonce: "1", TTL: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Release(t.Context(), elector.Lease{Election: "e", ID: id, Nonce: "1", Token: g.Token}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if more := int64(heap()) - int64(before); more > 5<<20 {
+			t.Errorf("%d bytes are left of candidates that are gone", more)
+		}
+		runtime.KeepAlive(store)
+	})
+}
+
+// heap is how many bytes of the heap are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // A watch that has ended hears nothing more, also of a change that is being told

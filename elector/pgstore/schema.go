@@ -39,14 +39,15 @@ func (s *Store) migrate(ctx context.Context, schema string) error {
 		var found, whole bool
 		var comment *string
 		err := tx.QueryRow(ctx, "select to_regclass($1::text) is not null, obj_description(to_regclass($1::text), 'pg_class'), "+
-			"exists (select from pg_attribute where attrelid = to_regclass($1::text) and attname = 'value_version')",
-			plain, s.sql.names[0]).Scan(&found, &comment, &whole)
+			"exists (select from pg_attribute where attrelid = to_regclass($1::text) and attname = 'value_version') "+
+			"and to_regclass($2::text) is not null and to_regclass($3::text) is not null",
+			plain, s.sql.names[0], s.sql.names[1], s.sql.names[2]).Scan(&found, &comment, &whole)
 		switch {
 		case err != nil:
 			return err
 		case comment != nil && *comment == version && whole:
 			return nil
-		case comment != nil && *comment == version: // made before there were values
+		case comment != nil && *comment == version: // made before there were values, or a table is gone
 		case found:
 			return foreign(s.sql.names[0], comment)
 		}

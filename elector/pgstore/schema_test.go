@@ -99,6 +99,13 @@ func TestMissing(t *testing.T) {
 	d.do(t, "drop table recount_lease_term")
 	_, err = made.Leader(d.ctx, "billing")
 	isFatal(t, "a table that was dropped", errors.Join(err, tryAcquire(d, made)), "Migrate")
+	if err := made.Migrate(d.ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := made.Leader(d.ctx, "billing"); err != nil {
+		t.Errorf("when it was made anew: %v", err)
+	}
+	d.do(t, "grant select, insert, update, delete on recount_lease_term to worker")
 	d.do(t, "revoke usage on schema public from public; create schema apart; create table apart.leases (x int)")
 	apart, err := New(d.pool(t, "worker"), Options{Table: "apart.leases"})
 	if err != nil {

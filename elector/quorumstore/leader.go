@@ -34,9 +34,12 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	default:
 		return elector.Leader{}, s.undecided("observe", election, p.verdicts, p.errs)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.election(election).machine.Tell(leader.Token)
+	if leader.ID != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forget()
+		s.election(election).machine.Tell(leader.Token)
+	}
 	return leader, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -157,6 +158,15 @@ func (s *Store) election(name string) *election {
 	}
 	e.touched = s.now()
 	return e
+}
+
+// EndsWithSession tells whether a lease ends as soon as the session of its process does,
+// on some of the nodes.
+func (s *Store) EndsWithSession() bool {
+	return slices.ContainsFunc(s.nodes, func(n *node) bool {
+		e, ok := n.store.(interface{ EndsWithSession() bool })
+		return ok && e.EndsWithSession()
+	})
 }
 
 // forget removes what is of no more use: attempts whose leases have ended by

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 	}
 	// Attempts that failed and leases that were mended take up room as well.
 	answers, _, err := survey(ctx, s, "read the history of", election, func(ctx context.Context, c elector.Chronicle) ([]elector.PastTerm, error) {
-		return c.History(ctx, election, 4*n)
+		return c.History(ctx, election, 4*min(n, math.MaxInt/4))
 	})
 	if err != nil {
 		return nil, err

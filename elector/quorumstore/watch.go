@@ -137,11 +137,13 @@ func (w *watch) heard(n int, h elector.Hint) {
 func (w *watch) released(n int, token uint64) (usual uint64, news bool) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
+	w.s.forget()
 	return w.s.election(w.election).machine.Released(&w.nodes, n, token)
 }
 
 func (w *watch) granted(n int, token uint64) (news bool) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
+	w.s.forget()
 	return w.s.election(w.election).machine.Granted(&w.nodes, n, token)
 }

@@ -254,6 +254,28 @@ func TestOverlongLeaseWithoutAGuard(t *testing.T) {
 	})
 }
 
+// Candidates that come and go leave nothing behind, though none is ever refused.
+func TestCandidatesAreForgotten(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		before := int64(0)
+		for i := range 20_000 {
+			a := attempt("n"+strconv.Itoa(i), "a")
+			a.TTL = 200 * time.Millisecond
+			mustRelease(t, r, s, lease(a, mustAcquire(t, r, s, a).Token))
+			known, err := r.admin.HLen(r.ctx, "recount:{billing}:candidates").Result()
+			if err != nil || known == 0 {
+				t.Fatalf("%d candidates, %v", known, err)
+			}
+			if known < before {
+				return
+			}
+			before = known
+		}
+		t.Errorf("%d candidates are remembered", before)
+	})
+}
+
 // What the store notes for those who look: who competes, and past terms.
 func TestCandidatesAndHistory(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {

@@ -139,6 +139,25 @@ func TestTLSUserAndDatabase(t *testing.T) {
 	}
 }
 
+// Who has the rights that elections need, and no more, is elected, on a server that has
+// forgotten an election, too.
+func TestFewRightsAreEnough(t *testing.T) {
+	r := startOwn(t, &redis.Options{Password: secret}, "--requirepass", secret)
+	r.do(t, "ACL", "SETUSER", "alice", "on", ">"+secret, "~recount:*", "&recount:*",
+		"+evalsha", "+eval", "+get", "+set", "+del", "+pexpire", "+pttl",
+		"+info", "+time", "+hset", "+hget", "+hmget", "+hdel", "+pexpireat",
+		"+publish", "+subscribe", "+ping", "+pubsub|numsub")
+	opts, err := ParseURL("redis://alice:s3cr3t-%25%2F%3F%23-word@" + r.addr + "/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, opts, Options{})
+	first := attempt("n1", "a")
+	first.TTL, first.Longest = 100*time.Millisecond, 100*time.Millisecond
+	<-time.After(mustWithhold(t, r, s, first, "does not know the election"))
+	mustAcquire(t, r, s, first)
+}
+
 // What is wrong with the credentials, rights, certificates or database is said
 // at once, with what to do, and without the password.
 func TestRefusedConnections(t *testing.T) {

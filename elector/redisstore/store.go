@@ -344,7 +344,9 @@ func (s *Store) Create(ctx context.Context, election string) (created bool, err 
 }
 
 // Retire removes everything of an election from Redis. While somebody holds the
-// lease, or may believe in one, it does nothing and returns a *HeldError.
+// lease, or may believe in one as far as this server knows, it does nothing and returns a
+// *HeldError. A server that was promoted, or has lost data, may know less: wait for a
+// lease then.
 //
 // Tokens start again afterwards, so a resource that remembers the highest one
 // would refuse every later leader: retire an election only together with the

@@ -291,6 +291,7 @@ func TestPasswords(t *testing.T) {
 		"redis://:" + secret + "@host:notaport", "redis://:" + secret + "/x@host", "redis://:" + secret + "#x@host",
 		"redis://host/0?password=" + secret, secret, "://" + secret + "@", "redis:" + secret,
 		"postgres://u:" + secret + "/x@host/db", "postgres://host/db?pool_max_conns=" + secret,
+		"postgres://host/db?pool_max_conns=x&password=a@" + secret,
 	} {
 		s := Settings{Election: "x", Store: []string{url}}
 		_, _, err := s.Open(t.Context())

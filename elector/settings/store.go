@@ -247,10 +247,15 @@ func Redact(urls ...string) string {
 			list = append(list, "(no URL)")
 			continue
 		}
-		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-			rest = "…@" + rest[at+1:]
-		}
-		if end := strings.IndexAny(rest, "?#"); end >= 0 {
+		at, end := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
+		switch {
+		case at >= 0 && end >= 0 && end < at: // of a password, or of what stands before one in the parameters
+			rest = "…"
+		case at >= 0 && end >= 0:
+			rest = "…" + rest[at:end]
+		case at >= 0:
+			rest = "…" + rest[at:]
+		case end >= 0:
 			rest = rest[:end]
 		}
 		list = append(list, scheme+"://"+rest)

@@ -347,6 +347,10 @@ func TestPulse(t *testing.T) {
 	if !p.Unreachable(50 * time.Second) {
 		t.Error("a release without an answer is a silence, too, and has the lease of those before")
 	}
+	p.Event(elector.Event{Kind: elector.EventState, State: elector.StateStopped, At: 50 * time.Second})
+	if p.Unreachable(time.Hour) {
+		t.Error("an elector that has stopped waits for no answer")
+	}
 }
 
 // A term's end is known from renewals and from events alike, whichever comes

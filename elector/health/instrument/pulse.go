@@ -51,14 +51,14 @@ func (p *Pulse) Answered(o Outcome, now time.Duration) {
 
 // Event takes in an event of the elector. Its own alarm is at least as good: the
 // elector counts from its decision to ask, which comes a moment before the
-// request.
+// request. One that has stopped asks no more, so nobody owes it an answer.
 func (p *Pulse) Event(ev elector.Event) {
-	if ev.Kind != elector.EventUnreachable {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.owed && p.since <= ev.At { // else it is news of yesterday
+	switch {
+	case ev.Kind == elector.EventState && ev.State == elector.StateStopped:
+		p.owed = false
+	case ev.Kind == elector.EventUnreachable && p.owed && p.since <= ev.At: // else it is news of yesterday
 		p.since = min(p.since, ev.At-p.lease)
 	}
 }

@@ -68,6 +68,7 @@ func acquire(c *Call) Reply {
 		auditCall(c, 6, "acquire", nonce, c.Args[5], own, true)
 		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)))
 	}
+	forget(c, c.Keys[3], now, 0)
 	token, failure := nextToken(c, c.Keys[1], c.Args[6], c.Args[3], w.seed)
 	if failure.Failed() || c.Failed() {
 		return failure
@@ -152,7 +153,8 @@ func witnessed(c *Call, known string, now int64) (since int64, forgot bool) {
 	_, forgot = c.HGet(witness, "of "+guard)
 	text, found := c.HGet(witness, "since")
 	since, fine := parseInt(text)
-	many := c.Do("HLEN", witness).Int > 100_000
+	many := false
+	c.pcall(func() { many = c.Do("HLEN", witness).Int > 100_000 })
 	if many {
 		c.Del(witness)
 	}

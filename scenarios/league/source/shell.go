@@ -8,6 +8,10 @@ func shellBugs() []Bug {
 			What: "the elector keeps its first term as the current one, so in all later ones it does not know that it leads",
 			File: "elector/session.go", Old: "s.e.current.Store(s.term)", New: "s.e.current.CompareAndSwap(nil, s.term)",
 		}, {
+			Name: "knows-no-more", Kind: Shell, Breaks: []string{calls},
+			What: "who observes an election is told of an error, and not that the store names the same leader again",
+			File: "elector/observe.go", Old: "first, pause = true, o.Retry", New: "pause = o.Retry",
+		}, {
 			Name: "competes-while-calling", Kind: Shell, Breaks: []string{calls, "LeaderReturns"},
 			What: "a candidate competes again as soon as its work has ended: it leads and works beside its OnStopped",
 			File: "elector/work.go", Old: "Calling: s.work == callbackWork || s.onStopped != nil}", New: "Calling: false}",

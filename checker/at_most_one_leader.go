@@ -133,8 +133,8 @@ func (s *stretch) goesOn(p piece, patience time.Duration) bool {
 
 func (s *stretch) add(p piece) {
 	s.pieces = append(s.pieces, p)
-	if p.To >= s.To {
-		s.To, s.last = p.To, p.b
+	if s.last == nil || p.To >= s.To { // a deadline may lie before the belief
+		s.To, s.last = max(s.To, p.To), p.b
 	}
 	if !p.b.Late {
 		s.sure = max(s.sure, p.To)

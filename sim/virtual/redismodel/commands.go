@@ -32,6 +32,7 @@ const (
 	cmdSetEX
 	cmdPSetEX
 	cmdGet
+	cmdMGet
 	cmdGetSet
 	cmdGetDel
 	cmdGetRange
@@ -87,6 +88,7 @@ var commands = map[string]command{
 	"SETEX":    {cmdSetEX, ofStrings, 4, true, true},
 	"PSETEX":   {cmdPSetEX, ofStrings, 4, true, true},
 	"GET":      {cmdGet, ofStrings, 2, false, false},
+	"MGET":     {cmdMGet, ofStrings, -2, false, false},
 	"GETSET":   {cmdGetSet, ofStrings, 3, true, true},
 	"GETDEL":   {cmdGetDel, ofStrings, 2, true, false},
 	"GETRANGE": {cmdGetRange, ofStrings, 4, false, false},

@@ -82,7 +82,7 @@ func drawCommand(t *rapid.T) []string {
 		return []string{name, pick(t, somePatterns)}
 	case "INCRBY", "DECRBY":
 		return []string{name, key, pick(t, someValues)}
-	case "DEL", "UNLINK", "EXISTS":
+	case "DEL", "UNLINK", "EXISTS", "MGET":
 		return append([]string{name}, several(t, someKeys)...)
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT":
 		from := map[string]string{"EXPIRE": pick(t, someSecs), "PEXPIRE": pick(t, someTimes), "EXPIREAT": second(t), "PEXPIREAT": instant(t)}
@@ -123,7 +123,7 @@ func drawCommand(t *rapid.T) []string {
 // commandNames are what is drawn; those that make the state are drawn more
 // often, and what needs no keys less.
 var commandNames = []string{
-	"SET", "SET", "SET", "SET", "SETNX", "SETEX", "PSETEX", "MSET", "MSETNX", "GET", "GET", "GETSET", "GETDEL", "GETRANGE", "INCR", "INCRBY", "DECR", "DECRBY",
+	"SET", "SET", "SET", "SET", "SETNX", "SETEX", "PSETEX", "MSET", "MSETNX", "GET", "GET", "MGET", "GETSET", "GETDEL", "GETRANGE", "INCR", "INCRBY", "DECR", "DECRBY",
 	"DEL", "UNLINK", "EXISTS", "TYPE", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "KEYS",
 	"HSET", "HSET", "HGET", "HMGET", "HDEL", "HEXISTS", "HINCRBY", "HLEN", "HGETALL", "RPUSH", "LPUSH", "LRANGE", "LTRIM", "LLEN",
 	"PUBLISH", "PUBSUB", "FLUSHALL", "PING", "TIME", "WAIT",

@@ -109,7 +109,7 @@ func (s *Server) name() { s.id = s.o.Name + "run" + strconv.Itoa(s.runs) }
 // options may come in any case here too. Unknown commands and wrong arguments
 // get the errors that Redis gives. A server that is down must not be called.
 //
-// Commands: SET SETNX SETEX PSETEX MSET MSETNX GET GETSET GETDEL GETRANGE INCR
+// Commands: SET SETNX SETEX PSETEX MSET MSETNX GET MGET GETSET GETDEL GETRANGE INCR
 // INCRBY DECR DECRBY;
 // DEL UNLINK EXISTS TYPE EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST TTL PTTL
 // EXPIRETIME PEXPIRETIME KEYS; HSET HGET HMGET HDEL HEXISTS HINCRBY HLEN HGETALL;

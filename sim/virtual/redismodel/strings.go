@@ -19,6 +19,8 @@ func (s *Server) doString(n name, args []string) Reply {
 		return s.setUntil(args, 1)
 	case cmdGet:
 		return s.get(key)
+	case cmdMGet:
+		return s.getSeveral(args[1:])
 	case cmdGetSet:
 		return s.set(key, args[2], setting{get: true, expires: never})
 	case cmdGetDel:
@@ -60,6 +62,19 @@ func (s *Server) get(key string) Reply {
 	default:
 		return Text(e.text)
 	}
+}
+
+// getSeveral is MGET: of what is no text there is no value.
+func (s *Server) getSeveral(keys []string) Reply {
+	s.items = s.items[:0]
+	for _, key := range keys {
+		reply := s.get(key)
+		if reply.Failed() {
+			reply = absent
+		}
+		s.items = append(s.items, reply)
+	}
+	return Reply{Kind: Array, Items: s.items}
 }
 
 // getRange is GETRANGE: a part of the text, whose ends count from behind if

@@ -32,7 +32,7 @@ func (s *story) repeats(node string, from, to int64) *story {
 
 var handmadeTold = []handmade{
 	{"a deadline that is over when the belief begins", func(s *story) {
-		s.elected("n1", 1000*ms, 1, 500*ms).elected("n2", 1100*ms, 2, 3000*ms)
+		s.elected("n1", 1000*ms, 1, 500*ms).extended("n1", 1050*ms, 1, 1080*ms).elected("n2", 1100*ms, 2, 3000*ms)
 	}, nil, []Promise{AtMostOneLeader}},
 	{"a release whose begin was read late", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).release("n1", 500*ms, 530*ms, history.Ok, 1).late(20*ms).acquire("n2", "b", 505*ms, 506*ms, 2)

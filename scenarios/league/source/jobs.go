@@ -31,7 +31,7 @@ func jobBugs() []Bug {
 		}, {
 			Name: "yesterdays-refusal", Kind: Jobs, Breaks: []string{"kept up", "refusals"},
 			What: "the refusal of an earlier request, which comes late, ends the job that a later one got the lock for",
-			File: "elector/session.go", Old: "if asks && msg.held != nil && s.single && s.machine.Role() == machine.Follower {", New: "if in.Kind == machine.Answer && msg.held != nil && s.single {",
+			File: "elector/session.go", Old: "if asks && msg.held != nil && s.single && s.machine.Role() == machine.Follower {", New: "if (asks || in.Kind == machine.Answer) && msg.held != nil && s.single {",
 		},
 	}
 }

@@ -49,7 +49,7 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 		_ = bare.Close()
 		_ = store.Close()
 	}
-	if _, err := store.Create(ctx, "calls"); err != nil {
+	if err := store.Vouch(ctx, "calls"); err != nil {
 		return nil, closeAll, err
 	}
 	attempt := elector.Attempt{Election: "calls", ID: "bench/1", Nonce: "nonce", TTL: callsLease}
@@ -107,7 +107,7 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 func turnsOf(ctx context.Context, store *redisstore.Store) (func(context.Context) error, error) {
 	a := elector.Attempt{Election: "calls-turns", ID: "bench/1", TTL: callsLease}
 	turn := 0
-	_, err := store.Create(ctx, a.Election)
+	err := store.Vouch(ctx, a.Election)
 	return func(ctx context.Context) error {
 		turn++
 		a.Nonce = strconv.Itoa(turn)

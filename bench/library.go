@@ -100,7 +100,7 @@ func (c recount) candidate(election string) (candidate, error) {
 	// The first lease of an election that the server knows nothing of is withheld,
 	// unless somebody says that it is new.
 	if c.s.isNew(election) {
-		if _, err := c.store.Create(context.Background(), election); err != nil {
+		if err := c.store.Vouch(context.Background(), election); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,10 @@ type alarm struct {
 	clock Clock
 	key   alarmKey // zero: it is one session's alone
 	users int      // guarded by alarms
+
+	trip  atomic.Int64 // about how long a round trip takes; see took
+	since atomic.Int64 // when that was noted first
+	told  atomic.Bool  // that its users are too many for the store
 
 	mu    sync.Mutex // never held while the clock is read, or a bell rings
 	bells bells

@@ -41,19 +41,23 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 			err = panicked(v)
 		}
 		msg.held = outcome(in, r.Call, err)
+		if in.Result != machine.Unknown {
+			now := s.clock.Now()
+			s.alarm.took(now-msg.sent, now)
+		}
 	}()
 	cfg := &s.e.cfg
 	if r.Call == machine.Acquire {
 		var g Grant
 		g, err = s.e.store.Acquire(ctx, Attempt{
-			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Floor: r.Floor, Stands: r.Stands,
+			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Configured: r.Configured, Floor: r.Floor, Stands: r.Stands,
 			Priority: cfg.Priority, Value: r.Value, Version: r.Version,
 		})
 		in.Token, in.Waiters = g.Token, g.Waiters
 		return msg
 	}
 	lease := Lease{
-		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL, Longest: r.Longest,
+		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Configured: r.Configured,
 		Priority: cfg.Priority, To: r.To, Reserve: r.Reserve, Value: r.Value, Version: r.Version, Shown: r.Shown,
 	}
 	if r.Call == machine.Renew {
@@ -142,7 +146,7 @@ func (s *session) inspect(held *HeldError, sent time.Duration) {
 	if held.Withheld != "" {
 		s.trouble(fmt.Errorf("%w for another %v: %s", ErrWithheld, held.Remaining, held.Withheld))
 	}
-	if s.watcher.missed(held) {
+	if s.watcher.missed(held, sent) {
 		s.trouble(ErrNoHints)
 	}
 

@@ -2,12 +2,14 @@ package elector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -27,8 +29,7 @@ import (
 type Config struct {
 	// Election is the name of what is to be led. ID is the human part of the
 	// candidate's identity, the host's name by default; New adds a random part,
-	// so two replicas with one ID are two candidates. Neither may hold spaces
-	// or control characters.
+	// so two replicas with one ID are two candidates. CheckName says what both may hold.
 	Election string
 	ID       string
 
@@ -50,9 +51,11 @@ type Config struct {
 	// for up to two of the old leases. Two steps leave no such pause: give all
 	// candidates the new Lease as LongestLease, and when all have it, as Lease.
 	//
-	// What is learned so comes from redisstore and quorumstore. Who asks for the first
-	// time when the store has just forgotten everything learns nothing: where that
-	// matters, set LongestLease for changes to a shorter Lease too.
+	// redisstore and quorumstore teach this. A candidate that has learned of a longer
+	// lease returns to its own LongestLease when nobody was heard of with that lease for
+	// two of it. A candidate that asks for the first time when the store has just
+	// forgotten everything learns nothing: where that matters, set LongestLease for
+	// changes to a shorter Lease too.
 	LongestLease time.Duration
 
 	// Drift is by how much the rates of this machine's clock and the store's
@@ -66,7 +69,7 @@ type Config struct {
 
 	// Failback makes a leader look so often, at least a Lease apart, whether a
 	// candidate of a higher priority competes, and hand over to it (as with
-	// Term.Transfer). Never if it is 0. The store must be a Roster.
+	// Term.Transfer). Never if it is 0. The store must be a Roster, or New refuses it.
 	Failback time.Duration
 
 	// Value is what the leader publishes from the beginning of each of its terms on,
@@ -233,13 +236,34 @@ const maxDuration = 10 * 365 * 24 * time.Hour
 const maxName = 200
 
 func checkName(field, name string) error {
-	switch {
-	case name == "":
-		return &ConfigError{field, "is empty; give it a name"}
-	case len(name) > maxName:
-		return &ConfigError{field, fmt.Sprintf("has %d bytes; at most %d are allowed", len(name), maxName)}
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '{' || r == '}' }):
-		return &ConfigError{field, fmt.Sprintf("is %q; it must not hold spaces, braces or control characters", name)}
+	if rule := nameRule(name); rule != "" {
+		return &ConfigError{field, rule}
 	}
 	return nil
+}
+
+// CheckName returns an error if something of that name cannot be stored, or told to people,
+// logs and metrics: if it is empty or longer than 200 bytes, is not valid UTF-8, or holds
+// spaces, braces or control characters. Elections, IDs and the prefixes of stores are held
+// to it.
+func CheckName(name string) error {
+	if rule := nameRule(name); rule != "" {
+		return errors.New("elector: the name " + rule)
+	}
+	return nil
+}
+
+// nameRule is what is wrong with a name, and how to mend it; empty if nothing is.
+func nameRule(name string) string {
+	switch {
+	case name == "":
+		return "is empty; give it a name"
+	case len(name) > maxName:
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(name), maxName)
+	case !utf8.ValidString(name):
+		return fmt.Sprintf("is %q; it must be valid UTF-8, or logs and metrics could not show it", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '{' || r == '}' }):
+		return fmt.Sprintf("is %q; it must not hold spaces, braces or control characters", name)
+	}
+	return ""
 }

@@ -26,6 +26,8 @@ func TestConfigIsExplained(t *testing.T) {
 	}{
 		"no election":      {func(c *elector.Config) { c.Election = "" }, "Election", []string{"empty"}},
 		"spaces":           {func(c *elector.Config) { c.Election = "a b" }, "Election", []string{`"a b"`, "spaces"}},
+		"not UTF-8":        {func(c *elector.Config) { c.Election = "caf\xe9" }, "Election", []string{`"caf\xe9"`, "UTF-8"}},
+		"half a character": {func(c *elector.Config) { c.ID = "caf\xc3" }, "ID", []string{"UTF-8"}},
 		"braces":           {func(c *elector.Config) { c.ID = "{a}" }, "ID", []string{"braces"}},
 		"long":             {func(c *elector.Config) { c.ID = strings.Repeat("a", 201) }, "ID", []string{"201", "200"}},
 		"negative":         {func(c *elector.Config) { c.Renew = -time.Second }, "Renew", []string{"-1s", "positive"}},
@@ -54,6 +56,21 @@ func TestConfigIsExplained(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, err, part)
 			}
 		}
+	}
+}
+
+// noRoster is a store that does not know who competes.
+type noRoster struct{ elector.Store }
+
+// Failback on a store that does not know who competes would do nothing, and is refused.
+func TestFailbackWantsARoster(t *testing.T) {
+	cfg := elector.Config{Election: "billing", Failback: time.Minute}
+	if _, err := elector.New(newMemStore(), cfg); err != nil {
+		t.Errorf("a store that knows: %v", err)
+	}
+	bad := new(elector.ConfigError)
+	if _, err := elector.New(noRoster{newMemStore()}, cfg); !errors.As(err, &bad) || bad.Field != "Failback" {
+		t.Errorf("a store that does not: got %v, want a ConfigError of Failback", err)
 	}
 }
 

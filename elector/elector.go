@@ -22,6 +22,8 @@ var (
 
 	ErrNotLeading  = errors.New("elector: this candidate does not lead")
 	ErrNoCandidate = errors.New("elector: no other live candidate is called")
+	ErrNotTaken    = errors.New("elector: the lease was given back, and the successor did not take it")
+	ErrInsideWork  = errors.New("elector: Transfer would wait for the work that calls it: use Term.Transfer there, which returns at once")
 )
 
 // PanicError is what Run returns when OnStarted panicked.
@@ -43,6 +45,7 @@ type Elector struct {
 
 	current atomic.Pointer[Term] // the last term; the term itself knows whether it is over
 	state   atomic.Pointer[State]
+	repeats repeats
 	muted   atomic.Bool // its logger did not want the last debug line that it was told
 
 	mu          sync.Mutex
@@ -55,14 +58,21 @@ type Elector struct {
 }
 
 // New returns an Elector that does not compete yet. Its error is a
-// *ConfigError. The store stays the caller's: it must live until the elector
-// has stopped, and may serve others.
+// *ConfigError, or says which setting of the store does not suit the Config (Bounded).
+// The store stays the caller's: it must live until the elector has stopped, and may
+// serve others.
 func New(store Store, cfg Config) (*Elector, error) {
 	if store == nil {
 		return nil, errors.New("elector: New needs a store, such as one of elector/redisstore")
 	}
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if _, ok := store.(Roster); cfg.Failback > 0 && !ok {
+		return nil, &ConfigError{"Failback", fmt.Sprintf("is %v and the store does not know who competes (it is no Roster), so no better candidate would ever be found: leave Failback out, or use a store that is one", cfg.Failback)}
+	}
+	if err := Suits(store, Times{cfg.Lease, cfg.LongestLease, cfg.RequestTimeout}); err != nil {
 		return nil, err
 	}
 	e := &Elector{
@@ -237,64 +247,6 @@ func (e *Elector) OnlyLeader(fn func(context.Context, *Term) error) func(context
 	}
 }
 
-// Transfer hands the leadership of this candidate over to another one, as
-// Term.Transfer does: to is the ID of a live candidate, or the part of it that
-// was configured; of several candidates with that, it is the one that the store
-// heard of last. Who was not heard of for a Lease and a RequestTimeout is not live;
-// for so long one that is gone may be handed the lease. It returns when the lease is given back, which is when the
-// work has ended. The error is ErrNotLeading, ErrNoCandidate, ErrUnsupported if
-// the store does not know who competes, ErrNotReleased, or that of the store or
-// of ctx.
-func (e *Elector) Transfer(ctx context.Context, to string) error {
-	t := e.current.Load()
-	if t == nil || !t.leads() {
-		return ErrNotLeading
-	}
-	all, err := e.Candidates(ctx)
-	if err != nil {
-		return err
-	}
-	heir := e.successor(all, to)
-	if heir == "" {
-		return fmt.Errorf("%w %q: the store has heard of %d", ErrNoCandidate, to, len(all))
-	}
-	if err := t.Transfer(ctx, heir); err != nil {
-		return err
-	}
-	select {
-	case <-t.released:
-		return t.releaseErr
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// successor is the ID of the live candidate that is called so, "" if there is none.
-// Of several of one name it is the one that was heard of last: a process that was
-// restarted leaves the ID of its life before behind.
-func (e *Elector) successor(all []Candidate, to string) string {
-	var best Candidate
-	for _, c := range all {
-		if c.ID == e.id || c.ID != to && nameOf(c.ID) != to || e.gone(c) {
-			continue
-		}
-		if best.ID == "" || c.Seen < best.Seen {
-			best = c
-		}
-	}
-	return best.ID
-}
-
-// nameOf is the Config.ID in a candidate's whole identity. It may hold slashes.
-func nameOf(id string) string {
-	return id[:max(0, strings.LastIndexByte(id, '/'))]
-}
-
-// gone says whether a candidate was not heard of for so long that it may be gone: who
-// waits asks at least once in its own lease, and none is longer than that, as this one
-// counts on.
-func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.LongestLease+e.cfg.RequestTimeout }
-
 // Terms competes and yields each term of this candidate. The loop's body is the
 // term's work: it must end soon after the term's context is done. When it ends,
 // the elector resigns; after a break it also stops. The sequence ends when ctx
@@ -346,6 +298,7 @@ func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 
 func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
 	defer func() { s.put(s.workEnded(t.token)) }()
+	defer t.enter()()
 	return yield(t, nil)
 }
 
@@ -401,7 +354,7 @@ func (e *Elector) open(ctx context.Context, work workKind, once, single bool) (*
 			return s, nil
 		}
 		e.mu.Unlock()
-		if !last.leaving() {
+		if t := e.current.Load(); !last.leaving() || t != nil && t.inside() {
 			return nil, ErrActive
 		}
 		if e.ended(ctx, last); ctx.Err() == nil && !last.over() {
@@ -426,12 +379,11 @@ func (e *Elector) ended(ctx context.Context, s *session) {
 // refused notes a token that a protected resource has seen, for terms of later sessions:
 // who tells of it may do so when the session of its term has ended.
 func (e *Elector) refused(token uint64) {
-	if token > machine.MaxHearsay {
-		return
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.floor = max(e.floor, token)
+	if machine.Credible(token, e.floor) {
+		e.floor = max(e.floor, token)
+	}
 }
 
 // leave ends the session's hold on the elector.

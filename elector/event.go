@@ -74,6 +74,7 @@ var (
 	ErrStray         = machine.ErrStray         // an attempt long given up was granted. The lease was given back
 	ErrDrainCapped   = machine.ErrDrainCapped   // the work did not end within Config.DrainTimeout. The lease was given back
 	ErrCallbackHangs = machine.ErrCallbackHangs // work, or OnStopped, has not returned a lease after its term's end. The candidate does not compete until it does
+	ErrCrowded       = errors.New("elector: too many elections for the connections of one store, so renewals are given up and repeated")
 	ErrSameID        = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
 	ErrWithheld      = errors.New("elector: the store grants nobody the lease")
 	ErrNoHints       = errors.New("elector: the store's announcements have stopped coming; listening anew")
@@ -126,15 +127,23 @@ func (e *Elector) event(t machine.Transition) (Event, bool) {
 	return ev, true
 }
 
-// log writes the event to the log.
-func (e *Elector) log(ev Event) {
+// Texts of the log for what may go wrong again and again.
+const (
+	troubleText = "a request to the store failed"
+	fatalText   = "stopped competing: no repetition will change the store's answer"
+	lateText    = "a renewal was sent late: this process or machine is overloaded, or was paused"
+)
+
+// log writes the event to the log: a warning that is repeated with how often it has been
+// due since the last line, or at debug if times is 0.
+func (e *Elector) log(ev Event, times int) {
 	level, text := slog.LevelDebug, ""
 	var attrs []slog.Attr
 	switch ev.Kind {
 	case EventState:
 		text = "state changed"
 		if ev.Err != nil {
-			level, text = slog.LevelError, "stopped competing: no repetition will change the store's answer"
+			level, text = slog.LevelError, fatalText
 		}
 		attrs = append(attrs, slog.String("state", string(ev.State)))
 	case EventElected:
@@ -143,7 +152,7 @@ func (e *Elector) log(ev Event) {
 	case EventExtended:
 		text = "lease renewed"
 		if e.overdue(ev) {
-			level, text = slog.LevelWarn, "a renewal was sent late: this process or machine is overloaded, or was paused"
+			level, text = slog.LevelWarn, lateText
 		}
 		attrs = append(attrs, slog.Uint64("token", ev.Token), slog.Duration("for", ev.Until-ev.At), slog.Duration("late", ev.Late))
 	case EventDeposed:
@@ -156,7 +165,7 @@ func (e *Elector) log(ev Event) {
 		level, text = slog.LevelInfo, "leader seen"
 		attrs = append(attrs, slog.String("leader", ev.Leader.ID), slog.Uint64("token", ev.Leader.Token))
 	case EventTrouble:
-		level, text = slog.LevelWarn, "a request to the store failed"
+		level, text = slog.LevelWarn, troubleText
 	case EventUnreachable:
 		level, text = slog.LevelError, "the store has not answered for longer than a lease"
 	case EventReachable:
@@ -164,6 +173,12 @@ func (e *Elector) log(ev Event) {
 	}
 	if ev.Err != nil {
 		attrs = append(attrs, slog.Any("error", ev.Err))
+	}
+	switch {
+	case times == 0:
+		level = slog.LevelDebug
+	case times > 1:
+		attrs = append(attrs, slog.Int("times", times))
 	}
 	e.write(level, text, attrs...)
 }

@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -71,7 +72,7 @@ func (e *Elector) newSession(work workKind, once, single bool) *session {
 	cfg.ID, cfg.Once, cfg.Bids = e.id, once, !single
 	cfg.Seed = e.seed + e.sessions
 	cfg.Floor, cfg.FirstRequest = e.floor, e.lastRequest
-	cfg.LongestLease = max(cfg.LongestLease, e.longest)
+	cfg.Learned = e.longest
 	s := &session{
 		e: e, clock: e.cfg.Clock, work: work, once: once, single: single, onStopped: onStopped,
 		machine: machine.New(cfg),
@@ -130,10 +131,17 @@ func (s *session) ring() {
 
 // heard takes in a hint. Its caller may hold a lock.
 func (s *session) heard(h Hint) {
-	if h.Kind != HintReleased && h.Kind != HintGranted {
+	put := func() { s.inbox.merge(h) }
+	switch h.Kind {
+	case HintReleased, HintGranted:
+	case HintListening:
+		put = func() {
+			s.inbox.messages = append(s.inbox.messages, message{input: machine.Input{Kind: machine.HintListens}})
+		}
+	default:
 		return
 	}
-	if s.inbox.add(func() { s.inbox.merge(h) }) {
+	if s.inbox.add(put) {
 		go s.workOff()
 	}
 }
@@ -205,9 +213,7 @@ func (s *session) hint(h Hint) machine.Input {
 	case h.Kind == HintGranted:
 		kind = machine.HintGranted
 	}
-	if h.Token <= machine.MaxHearsay {
-		s.watcher.heard(h.Token)
-	}
+	s.watcher.heard(h.Token)
 	return machine.Input{
 		Kind: kind, Token: h.Token, Holder: h.To, Remaining: h.Remaining, Waiters: h.Waiters, RoundTrip: s.roundTrip,
 		Nonce: h.Nonce, Request: h.Request,
@@ -241,6 +247,7 @@ func (s *session) step(msg message) (done bool) {
 	}
 	s.pending = nil // thousands of sessions wait
 	s.tell()
+	s.settled()
 	return done
 }
 
@@ -263,10 +270,13 @@ func (s *session) apply(t machine.Transition) {
 			s.failback(t)
 		}
 	case machine.Deposed:
+		s.term.capped = errors.Is(t.Err, machine.ErrDrainCapped)
 		s.term.end(Reason(t.Why.String()))
 		s.workless(t.Token)
 	case machine.Released:
 		s.released(t)
+	case machine.Trouble:
+		s.crowded(t)
 	case machine.Shown:
 		s.term.published.acknowledge(t.Version)
 	}
@@ -326,8 +336,12 @@ func (s *session) tell() {
 		if calls {
 			s.callbacks.announce(func() { s.callBack(ev) })
 		}
-		if s.toLog(ev) {
-			s.log.announce(func() { s.e.log(ev) })
+		times := 1
+		if what := s.e.warns(ev); what != "" {
+			times = s.e.repeats.again(what, ev.Err, ev.At)
+		}
+		if times > 0 && s.toLog(ev) || times == 0 && !s.e.muted.Load() {
+			s.log.announce(func() { s.e.log(ev, times) })
 		}
 	}
 	s.news = nil // there is none between most steps

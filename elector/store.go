@@ -21,7 +21,8 @@ import (
 type Store interface {
 	// Acquire takes the lease for a.TTL if nobody holds it and returns a Grant
 	// with a token larger than every token that the election saw before and
-	// larger than a.Floor. It is idempotent by a.Nonce: while the lease is
+	// larger than a.Floor. A store that has counted less than a.Floor has lost its count,
+	// and may withhold the lease for as long as one lasts. Acquire is idempotent by a.Nonce: while the lease is
 	// held with that nonce, the same call returns the same token and the lease
 	// lasts a.TTL again from then on. If somebody else holds the lease the
 	// error is a *HeldError.
@@ -53,6 +54,10 @@ type Store interface {
 	// is never nil, and hint no more. Hints may be lost, late or repeated: they
 	// say when a try is worth it, never who leads.
 	//
+	// The first hint is HintListening, when changes are announced to this Watch from then
+	// on. The elector asks once more then: a change of before may have been announced to
+	// nobody.
+	//
 	// Both are called on a goroutine that all watches of the store may share, so
 	// they must not block; and one at a time for each watch.
 	Watch(ctx context.Context, election string, hint func(Hint), ended func(error))
@@ -70,29 +75,34 @@ type Attempt struct {
 	Election string
 	ID       string        // the candidate
 	Nonce    string        // unique to the attempt; repeated only to repeat it
-	Request  uint64        // number of this request, unique per elector; for audits and logs
+	Request  uint64        // number of this request: each of an elector is larger than the one before
 	TTL      time.Duration // whole milliseconds
 	Longest  time.Duration // how long any lease of the election may last, as the candidate counts on; no shorter than TTL; 0: TTL
-	Floor    uint64        // the highest token the candidate knows of, in case the store lost count
-	Stands   bool          // if it is refused it may be kept as a bid
-	Priority int           // Config.Priority, for Roster
-	Value    string        // what the leader publishes from the grant on
-	Version  uint64        // of Value
+	// Configured is the shorter Longest that the candidate counts on unless others have
+	// longer leases: Config.LongestLease. 0: Longest.
+	Configured time.Duration
+	Floor      uint64 // the highest token the candidate knows of, in case the store lost count
+	Stands     bool   // if it is refused it may be kept as a bid
+	Several    bool   // it is made to several stores, which must grant the same token: each counts on from its last one and from Floor, which may be another store's
+	Priority   int    // Config.Priority, for Roster
+	Value      string // what the leader publishes from the grant on
+	Version    uint64 // of Value
 }
 
 // Lease identifies one term's holding of a lease.
 type Lease struct {
-	Election string
-	ID       string
-	Nonce    string
-	Token    uint64
-	Request  uint64
-	TTL      time.Duration // for Renew; whole milliseconds; for Release, as the next two: for Roster, 0 if the candidate stops
-	Longest  time.Duration // for Renew: as Attempt.Longest
-	Priority int           // for Renew: Config.Priority, for Roster
-	Value    string        // for Renew: what the leader publishes
-	Version  uint64        // for Renew: of Value
-	Shown    bool          // for Renew: this Version was sent before and acknowledged, so it need not be sent again, unless the store may have lost it
+	Election   string
+	ID         string
+	Nonce      string
+	Token      uint64
+	Request    uint64
+	TTL        time.Duration // for Renew; whole milliseconds; for Release, as the next two: for Roster, 0 if the candidate stops
+	Longest    time.Duration // for Renew: as Attempt.Longest; for Release, as the next one: for Roster
+	Configured time.Duration // as Attempt.Configured
+	Priority   int           // for Renew: Config.Priority, for Roster
+	Value      string        // for Renew: what the leader publishes
+	Version    uint64        // for Renew: of Value
+	Shown      bool          // for Renew: this Version was sent before and acknowledged, so it need not be sent again, unless the store may have lost it
 
 	// For Release: the candidate that the lease is handed over to, and for how
 	// long nobody else gets it. A store that cannot reserve releases it for all.
@@ -123,6 +133,7 @@ const (
 	HintReleased  HintKind = iota + 1 // the lease is free now
 	HintGranted                       // the lease was granted to somebody, for Hint.Remaining
 	HintPublished                     // the leader publishes another value
+	HintListening                     // changes are announced from now on; those of before may have been missed
 )
 
 // Hint is the announcement of a change. See Store.Watch.
@@ -147,8 +158,12 @@ type HeldError struct {
 	Token     uint64
 	Remaining time.Duration // until it ends unless it is renewed; counted from the store's answer
 	Waiters   int           // how many listen for the lease's end, if the store can tell
-	Longest   time.Duration // how long any lease of the election may last, as the store knows; 0: it does not
 	Stands    bool          // the attempt is kept as a bid
+
+	// Longest is the Attempt.Longest that the candidate must use from now on. It is
+	// shorter than before only if no lease that long can be believed in any more, and
+	// none is granted while this candidate lives. 0: as before.
+	Longest time.Duration
 
 	// Repaired says what was wrong with the lease and what the store did about
 	// it: a lease without a time to live, say, would have blocked the election

@@ -25,15 +25,17 @@ type Term struct {
 	ctx     *termContext
 	cancel  context.CancelCauseFunc
 
-	deadline atomic.Int64 // on the clock
-	draining atomic.Bool  // gives up: works off what it began, leads no more
+	deadline atomic.Int64           // on the clock
+	worker   atomic.Pointer[string] // the goroutine that runs the work; nil while none does
+	draining atomic.Bool            // gives up: works off what it began, leads no more
 	over     atomic.Bool
 
 	published published
 
-	// why is set before ended is closed, released before it is closed.
+	// why and capped are set before ended is closed, releaseErr before released is.
 	ended      chan struct{}
 	why        Reason
+	capped     bool // its work did not end in time
 	released   chan struct{}
 	releaseErr error
 }
@@ -102,10 +104,12 @@ func (t *Term) Check(min time.Duration) error {
 func (t *Term) Resign(ctx context.Context) error { return t.Transfer(ctx, "") }
 
 // Transfer is Resign in favour of a candidate: it alone is granted the lease
-// for the next moments (twice the request time-out and a retry's pause), and
+// for the next Lease and a retry's pause, and
 // asks for it as soon as the release is announced, so that about two round trips
-// lie between the two terms. If it does not take the lease in that time, anybody
+// lie between the two terms. A candidate that hears no announcements asks once in a lease.
+// If it does not take the lease in that time, anybody
 // gets it; so an ID that nobody competes under costs that time, and is no error.
+// Elector.Transfer tells who leads afterwards.
 // to is the candidate's whole ID, as Elector.Candidates lists it;
 // anybody if it is empty. A store that cannot reserve a lease gives it to
 // anybody at once.

@@ -3,6 +3,7 @@ package elector_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -135,16 +136,180 @@ func TestTransferToTheDead(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := b.clock.Now()
-		if err := a.Transfer(b.Context(), "dead"); err != nil {
-			t.Fatal(err)
+		if err := a.Transfer(b.Context(), "dead"); !errors.Is(err, elector.ErrNotTaken) || !strings.Contains(err.Error(), `"c/`) {
+			t.Errorf("c took the lease, and Transfer returned %v", err)
 		}
 		if next := <-led; next != "c" {
 			t.Errorf("%s leads", next)
 		}
-		if took := b.clock.Now() - began; took < 5*time.Second || took > 8*time.Second {
+		if took := b.clock.Now() - began; took < 14*time.Second || took > 17*time.Second {
 			t.Errorf("it took %v until somebody else led", took)
 		}
 		if err := errors.Join(stopA(), stopC()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// mute is a store that announces nothing.
+type mute struct{ elector.Store }
+
+func (m mute) Watch(ctx context.Context, _ string, _ func(elector.Hint), ended func(error)) {
+	context.AfterFunc(ctx, func() { ended(ctx.Err()) })
+}
+
+func (m mute) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+	return m.Store.(elector.Roster).Candidates(ctx, election)
+}
+
+// A successor that hears no announcements gets the lease all the same, whenever in its
+// pause between two requests the leader hands over; and so does one beside whom others wait.
+func TestTransferToTheDeaf(t *testing.T) {
+	for after := 20 * time.Second; after < 36*time.Second; after += 700 * time.Millisecond {
+		inBubble(t, func(b *bench) {
+			led := make(chan string, 100)
+			a := b.elector("a", works(led))
+			stopA := b.run(a)
+			<-led
+			stopDeaf := b.run(b.on(mute{b.store}, "deaf", works(led)))
+			stopC := b.run(b.elector("c", works(led)))
+			time.Sleep(after)
+			if err := a.Transfer(b.Context(), "deaf"); err != nil {
+				t.Errorf("after %v: %v", after, err)
+			}
+			if next := <-led; next != "deaf" {
+				t.Errorf("after %v: %s leads", after, next)
+			}
+			if err := errors.Join(stopA(), stopDeaf(), stopC()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A successor that has led, and whose term is over before anybody looks, has taken the lease.
+func TestTransferToOneWhoResignsAtOnce(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		a := b.elector("a")
+		b.campaign(a)
+		stop := b.run(b.elector("short", func(cfg *elector.Config) { cfg.OnStarted, cfg.Once = func(context.Context, *elector.Term) {}, true }))
+		stopC := b.run(b.elector("c"))
+		time.Sleep(20 * time.Second)
+		if err := a.Transfer(b.Context(), "short"); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(stop(), stopC()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// hushed is a store that does not say who leads until a moment.
+type hushed struct {
+	mute
+	until time.Time
+}
+
+func (h *hushed) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	if time.Now().Before(h.until) {
+		return elector.Leader{}, errors.New("not now")
+	}
+	return h.Store.Leader(ctx, election)
+}
+
+// Whoever hands over says that nobody took the lease only if that is so when it says so.
+func TestTransferLooksOnceMore(t *testing.T) {
+	for after := 15 * time.Second; after < 30*time.Second; after += 300 * time.Millisecond {
+		inBubble(t, func(b *bench) {
+			store := &hushed{mute: mute{b.store}}
+			a := b.on(store, "a")
+			b.campaign(a)
+			stop := b.run(b.elector("b"))
+			time.Sleep(20 * time.Second)
+			store.until = time.Now().Add(after)
+			if err := a.Transfer(b.Context(), "b"); err != nil && !time.Now().Before(store.until) {
+				t.Errorf("b has led for %v, and the store says so: %v", after, err)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The work cannot wait for its own end: Transfer refuses it, and so do the calls that
+// compete, also when the term is about to end. Term.Transfer and Resign return at once.
+func TestCallsInsideTheWork(t *testing.T) {
+	for name, competes := range map[string]func(*elector.Elector, func(*elector.Term)) error{
+		"callback": func(e *elector.Elector, _ func(*elector.Term)) error { return e.Run(context.Background()) },
+		"loop": func(e *elector.Elector, work func(*elector.Term)) error {
+			for term, err := range e.Terms(context.Background()) {
+				if err != nil {
+					return err
+				}
+				work(term)
+			}
+			return nil
+		},
+	} {
+		inBubble(t, func(b *bench) {
+			var a *elector.Elector
+			stopB := func() error { return nil }
+			work := func(term *elector.Term) {
+				stopB = b.run(b.elector("b"))
+				time.Sleep(20 * time.Second) // both are heard of
+				began := b.clock.Now()
+				if err := a.Transfer(context.Background(), "b"); !errors.Is(err, elector.ErrInsideWork) || term.Check(0) != nil {
+					t.Errorf("%s: Transfer returned %v, and the term is %v", name, err, term.Check(0))
+				}
+				if err := term.Transfer(context.Background(), ""); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				<-term.Context().Done()
+				if err := a.Run(context.Background()); !errors.Is(err, elector.ErrActive) {
+					t.Errorf("%s: Run returned %v", name, err)
+				}
+				if took := b.clock.Now() - began; took > time.Second {
+					t.Errorf("%s: the calls took %v", name, took)
+				}
+			}
+			a = b.elector("a", func(cfg *elector.Config) {
+				cfg.OnStarted, cfg.Once = func(_ context.Context, t *elector.Term) { work(t) }, true
+			})
+			if err := competes(a, work); err != nil {
+				t.Error(err)
+			}
+			if err := stopB(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Work that waits for a goroutine that called Transfer holds it up until DrainTimeout. The
+// caller is told so.
+func TestTransferOfWorkThatDoesNotEnd(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		led := make(chan string, 100)
+		var a *elector.Elector
+		told := make(chan error, 1)
+		a = b.elector("a", func(cfg *elector.Config) {
+			cfg.OnStarted = func(context.Context, *elector.Term) {
+				time.Sleep(20 * time.Second)
+				go func() { told <- a.Transfer(context.Background(), "b") }()
+				told <- <-told
+			}
+		})
+		stopA := b.run(a)
+		time.Sleep(time.Second)
+		stopB := b.run(b.elector("b", works(led)))
+		if <-led != "b" {
+			t.Error("somebody else leads")
+		}
+		if err := <-told; !errors.Is(err, elector.ErrDrainCapped) {
+			t.Errorf("Transfer returned %v", err)
+		}
+		if err := errors.Join(stopA(), stopB()); err != nil {
 			t.Error(err)
 		}
 	})

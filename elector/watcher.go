@@ -17,6 +17,7 @@ type watcher struct {
 	mu     sync.Mutex
 	ctx    *lean         // of the Watch under way
 	hinted uint64        // highest token that a hint named
+	at     time.Duration // when that hint came
 	seen   uint64        // highest token that a refusal named
 	doubt  uint64        // token of a refusal that a hint should have named before; 0: none
 	since  time.Duration // when that refusal came
@@ -87,17 +88,23 @@ func (w *watcher) stop() {
 func (w *watcher) heard(token uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hinted = max(w.hinted, token)
+	if token >= w.hinted {
+		w.hinted, w.at = token, w.s.clock.Now()
+	}
 }
 
 // missed begins the Watch again if it hangs: if a lease was granted since it
 // began, and so long ago that the hint of it should have arrived. How long ago, a
 // refusal before this one tells; what remains of the lease does not, since the
-// holder's may last shorter than ours.
-func (w *watcher) missed(held *HeldError) bool {
+// holder's may last shorter than ours. A hint that came before the refused request was
+// sent, and named a later term, was a lie.
+func (w *watcher) missed(held *HeldError, sent time.Duration) bool {
 	cfg, now := &w.s.e.cfg, w.s.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if held.Token > 0 && w.at < sent {
+		w.hinted = min(w.hinted, held.Token)
+	}
 	if w.ctx == nil || w.seen == 0 || held.Token <= max(w.seen, w.hinted) {
 		w.seen = max(w.seen, held.Token)
 		return false

@@ -2,7 +2,9 @@ package elector
 
 import (
 	"log/slog"
+	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -32,7 +34,28 @@ func (s *session) doWork(t *Term) {
 		}
 		s.put(ended)
 	}()
+	defer t.enter()()
 	s.e.cfg.OnStarted(t.Context(), t)
+}
+
+// enter notes that the work of the term runs on this goroutine until leave is called.
+func (t *Term) enter() (leave func()) {
+	self := goroutine()
+	t.worker.Store(&self)
+	return func() { t.worker.Store(nil) }
+}
+
+// inside reports whether the term's work is the caller.
+func (t *Term) inside() bool {
+	worker := t.worker.Load()
+	return worker != nil && *worker == goroutine()
+}
+
+// goroutine names the goroutine that calls it, as a panic would.
+func goroutine() string {
+	var head [64]byte
+	name, _, _ := strings.Cut(string(head[:runtime.Stack(head[:], false)]), " [")
+	return name
 }
 
 // workEnded is the report of the end of a term's work: its lease is given back.
@@ -54,7 +77,11 @@ func (s *session) protect(name string, call func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			stack := string(debug.Stack())
-			s.logs(slog.LevelError, name+" panicked", slog.Any("panic", v), slog.String("stack", stack))
+			level, times := slog.LevelError, s.e.repeats.again(name+" panicked", nil, s.clock.Now())
+			if times == 0 {
+				level = slog.LevelDebug
+			}
+			s.logs(level, name+" panicked", slog.Any("panic", v), slog.Int("times", times), slog.String("stack", stack))
 		}
 	}()
 	call()

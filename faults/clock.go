@@ -9,6 +9,15 @@ import (
 // ClockRate makes its targets' clocks run too fast (Rate > 1) or too slow.
 type ClockRate struct{ Rate float64 }
 
+// ClocksOfStopped reports what a change of clocks does to a candidate that does not run: it
+// starts with them. Wrong clocks have no effect until then. Right ones leave nothing to undo.
+func ClocksOfStopped(node string, right bool) (string, error) {
+	if right {
+		return node + " is not running; it will start with right clocks", nil
+	}
+	return "", NoEffect("%s is not running; it will start with its clocks so", node)
+}
+
 // Name implements Fault.
 func (ClockRate) Name() string { return "clock-rate" }
 

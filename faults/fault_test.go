@@ -291,3 +291,14 @@ func TestStepEvent(t *testing.T) {
 		t.Errorf("a deleted key: %+v", e)
 	}
 }
+
+// A fault of clocks is healed on a candidate that does not run: it starts with right
+// clocks. Put on such a candidate it has no effect.
+func TestClocksOfStopped(t *testing.T) {
+	if evidence, err := faults.ClocksOfStopped("n2", true); err != nil || !strings.Contains(evidence, "n2") {
+		t.Errorf("right clocks: %q, %v", evidence, err)
+	}
+	if _, err := faults.ClocksOfStopped("n2", false); !errors.Is(err, faults.ErrNoEffect) {
+		t.Errorf("wrong clocks: %v, want ErrNoEffect", err)
+	}
+}

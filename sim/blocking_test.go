@@ -24,6 +24,11 @@ func TestOfMajority(t *testing.T) {
 		{history.Acquire, errors.New("lost"), history.Event{Kind: history.Info, Token: 5, Error: "lost"}},
 		{history.Renew, nil, history.Event{Kind: history.Ok, Token: 5}},
 		{history.Renew, elector.ErrNotHeld, history.Event{Kind: history.Fail, Token: 5}},
+		{history.Release, nil, history.Event{Kind: history.Ok, Token: 5}},
+		{history.Release, elector.ErrNotHeld, history.Event{
+			Kind: history.Info, Token: 5, Error: "the lease is over, maybe by this release: other servers may have released it before these denied it",
+		}},
+		{history.Release, &elector.FatalError{Err: errors.New("no")}, history.Event{Kind: history.Info, Token: 5, Error: "elector: no; "}},
 		{history.Observe, nil, history.Event{Kind: history.Info, Error: "the servers answered at several moments"}},
 	} {
 		got := sim.OfMajority(sim.Completion(history.Event{Call: test.call, Token: 5, Holder: ""}, test.err))

@@ -93,10 +93,11 @@ type Plan struct {
 	Subject  string
 	Nodes    int
 	Timings  Timings
-	Drift    float64  // clock-rate difference that the candidates are configured to tolerate
-	Topology Topology // of the store
-	Servers  int      // of the store, in a bubble; 0: as many as the topology has
-	Replicas int      // how many replicas must confirm what the production elector does
+	Drift    float64      // clock-rate difference that the candidates are configured to tolerate
+	Topology Topology     // of the store
+	Servers  int          // of the store, in a bubble; 0: as many as the topology has
+	Replicas int          // how many replicas must confirm what the production elector does
+	Releases [][2]Release // what each candidate runs in turn, from one life to the next, in a bubble; nil: all run the same
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed
 	Writes   time.Duration // how often the leader writes to the protected resource
@@ -119,6 +120,12 @@ type Plan struct {
 	OwesWrites    bool          // a leader is known to write when it is asked to: one that does not leads to no effect
 	Margin        time.Duration // what the elector is documented to take off a deadline besides the drift
 	Repro         string
+}
+
+// Release is what a candidate runs that others need not run.
+type Release struct {
+	Replicas int  // in place of Plan.Replicas
+	Blind    bool // its user of Redis may not use INFO
 }
 
 // Asks is how often a candidate asks who leads, as those do who do not compete.

@@ -36,8 +36,8 @@
 // A store that loses what it had confirmed loses the lock, and with it the
 // least time: of a job that is over nobody is left to notice. Redis that was
 // restarted without its data therefore grants nobody anything for as long as
-// AtLeast; neither does one that has never heard of the job, unless its election
-// was created (redisstore.Store.Create, elect create). It counts from when it is
+// AtLeast; neither does a new one, unless somebody vouches for it
+// (redisstore.Store.Vouch, elect create --vouch). It counts from when it is
 // first asked, so hosts that ask once, at the same time, do not run the job then.
 //
 // A lock that an operator deletes is lost to its job with the next renewal. Others
@@ -46,6 +46,8 @@
 // # The caller's duty
 //
 // All hosts name the job alike, in Config.Election, and have the same Lease,
-// Drift and AtLeast. AtLeast is longer than the clocks of the hosts may differ,
+// Drift and AtLeast. Where redisstore's keys expire (Options.Expire), they must last for
+// twice the time from one start to the next: a server that has forgotten the job each
+// time never runs it. AtLeast is longer than the clocks of the hosts may differ,
 // and shorter than the time from one start of the job to the next.
 package joblock

@@ -376,7 +376,7 @@ func onRedis(t *testing.T) *redisstore.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() }) // of no use any more
-	if _, err := store.Create(t.Context(), "nightly"); err != nil {
+	if err := store.Vouch(t.Context(), "nightly"); err != nil {
 		t.Fatal(err)
 	}
 	return store

@@ -2,6 +2,8 @@ package joblock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 // store alone keeps it, whatever becomes of the process. A release before that
 // time leaves the lease to end by itself, once Begin was called.
 //
-// Of what a store may be besides (elector.Roster and the like) a Lock is nothing, and
+// Of what a store may be besides (elector.Roster and the like) a Lock is only elector.Bounded, and
 // no attempt stands as a bid.
 type Lock struct {
 	elector.Store
@@ -70,6 +72,43 @@ func (l *Lock) Release(ctx context.Context, lease elector.Lease) error {
 	}
 	lease.TTL = rest
 	return l.Store.Renew(ctx, lease)
+}
+
+// Suits implements elector.Bounded: the store must suit the elector, and keep a lease for
+// the least time.
+func (l *Lock) Suits(t elector.Times) error {
+	err := elector.Suits(l.Store, t)
+	if err != nil || l.atLeast == 0 {
+		return err
+	}
+	if err := (Options{AtLeast: l.atLeast}).validate(); err != nil {
+		return err
+	}
+	if endsWithSession(l.Store) {
+		return fmt.Errorf("joblock: AtLeast is %v, and leases of this store end with their process's session: leave out TakeOverDeadSessions, or AtLeast", l.atLeast)
+	}
+	t.Lease, t.LongestLease = max(t.Lease, l.atLeast), max(t.LongestLease, l.atLeast)
+	err = elector.Suits(l.Store, t)
+	var wrong *elector.ConfigError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("joblock: AtLeast %s", wrong.Rule)
+	}
+	return err
+}
+
+// endsWithSession reports whether leases of the store, or of the one that it wraps, end with
+// the session of their process.
+func endsWithSession(store elector.Store) bool {
+	for {
+		if s, ok := store.(interface{ EndsWithSession() bool }); ok && s.EndsWithSession() {
+			return true
+		}
+		w, ok := store.(interface{ Unwrap() elector.Store })
+		if !ok {
+			return false
+		}
+		store = w.Unwrap()
+	}
 }
 
 // rest is how long the lease must still last. The store granted it before that

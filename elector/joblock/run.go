@@ -33,21 +33,6 @@ type Options struct {
 	_ struct{}
 }
 
-// endsWithSession tells whether leases of the store, or of the one that it wraps, end with
-// the session of their process.
-func endsWithSession(store elector.Store) bool {
-	for {
-		if s, ok := store.(interface{ EndsWithSession() bool }); ok && s.EndsWithSession() {
-			return true
-		}
-		w, ok := store.(interface{ Unwrap() elector.Store })
-		if !ok {
-			return false
-		}
-		store = w.Unwrap()
-	}
-}
-
 // tooLong is longer than any job: moments that lie so far in the future could not be
 // computed with.
 const tooLong = 10 * 365 * 24 * time.Hour
@@ -85,12 +70,10 @@ func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if o.AtLeast > 0 && endsWithSession(store) {
-		return fmt.Errorf("joblock: AtLeast is %v, and leases of this store end with their process's session: leave out TakeOverDeadSessions, or AtLeast", o.AtLeast)
-	}
 	if cfg.Clock == nil {
 		cfg.Clock = elector.SystemClock()
 	}
+	cfg.Failback = 0 // a job is not handed over
 	lock := New(store, o.AtLeast, cfg.Drift, cfg.Clock)
 	e, err := elector.New(lock, cfg)
 	if err != nil {

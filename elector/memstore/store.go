@@ -231,9 +231,10 @@ func wall(now time.Duration) time.Time { return time.Unix(0, int64(now)) }
 func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
 	w := &watcher{hint: hint}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	r := s.record(election)
 	r.watchers[w] = struct{}{}
+	s.mu.Unlock()
+	w.tell(elector.Hint{Kind: elector.HintListening})
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		delete(r.watchers, w)

@@ -59,7 +59,7 @@ func TestDeadSessionIsTakenOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	ended := make(chan error, 1)
 	l := d.acquire(t, s, attemptOf("n1", "1"))
-	other.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
+	other.Watch(ctx, "billing", changes(hints), func(err error) { ended <- err })
 	const looks = " from pg_stat_activity where datname = current_database() and query ilike 'select l.token%' and pid <> pg_backend_pid()"
 	var last time.Time
 	for range 3 {

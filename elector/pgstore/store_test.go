@@ -48,7 +48,7 @@ func TestNeverTwoHolders(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
 		d := open(t)
 		s := v.open(t, d)
-		const candidates, rounds = 20, 200
+		const candidates, rounds = 20, 60
 		var holders, terms atomic.Int32
 		var last uint64 // only a holder touches it
 		var all sync.WaitGroup

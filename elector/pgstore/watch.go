@@ -53,6 +53,7 @@ func (s *Store) listen(ctx context.Context, election string, every time.Duration
 	if err := s.subscribe(ctx, conn, election); err != nil {
 		return err
 	}
+	hint(elector.Hint{Kind: elector.HintListening})
 	for ctx.Err() == nil {
 		// A deadline that passes while nothing comes leaves the connection whole.
 		silence, cancel := context.WithTimeout(ctx, every)

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -20,12 +21,21 @@ func watchEnd(ctx context.Context, s elector.Store, election string) error {
 	return <-ended
 }
 
+// changes passes the hints on that tell of a change.
+func changes(hints chan<- elector.Hint) func(elector.Hint) {
+	return func(h elector.Hint) {
+		if h.Kind != elector.HintListening {
+			hints <- h
+		}
+	}
+}
+
 // watching starts a watch and waits until it listens.
 func (d *database) watching(t *testing.T, s elector.Store) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
 	t.Helper()
 	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(d.ctx)
-	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
+	s.Watch(ctx, "billing", changes(hints), func(err error) { ended <- err })
 	t.Cleanup(func() {
 		cancel()
 		d.until(t, "select not exists (select from pg_stat_activity where datname = current_database() and query ilike 'listen%')")
@@ -91,7 +101,7 @@ func TestSilenceIsNoHang(t *testing.T) {
 	s.pingEvery = 20 * time.Millisecond
 	hints, ended := make(chan elector.Hint, 1000), make(chan error, 1)
 	ctx, cancel := context.WithCancel(d.ctx)
-	s.Watch(ctx, "billing", func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
+	s.Watch(ctx, "billing", changes(hints), func(err error) { ended <- err })
 	for i := 0; len(hints) == 0 && len(ended) == 0; i++ { // until it listens
 		if err := s.Release(d.ctx, d.acquire(t, s, attemptOf("n1", strconv.Itoa(i)))); err != nil {
 			t.Fatal(err)
@@ -144,5 +154,43 @@ func TestWatchConnectsAsThePoolDoes(t *testing.T) {
 	l := d.acquire(t, s, attemptOf("n1", "1")) // by the pool's only connection
 	if h := receive(t, "hint", hints); h.Token != l.Token {
 		t.Errorf("hint %+v", h)
+	}
+}
+
+// Whatever a stranger announces, tokens stay as small as they were, and after one hand-over
+// the others take no longer than usual.
+func TestForgedAnnouncements(t *testing.T) {
+	d := open(t)
+	s := d.store(t, Options{})
+	const lease = 6 * time.Second
+	slow := func(cfg *elector.Config) { cfg.Lease = lease }
+	one := d.campaign(t, s, "n1", slow)
+	_ = receive(t, "term", one.terms)
+	two := d.campaign(t, s, "n2", slow)
+	d.until(t, "select count(*) = 2 from pg_stat_activity where datname = current_database() and state = 'idle' and query ilike 'listen%'")
+	channel := get[string](t, d, s.sql.channel, channelOf("billing"))
+	for _, token := range []uint64{0, 1, 2, 1 << 53, 1<<62 - 1, 1 << 62, 1<<62 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1} {
+		for _, kind := range []string{"granted", "released"} {
+			d.do(t, "select pg_notify($1, $2)", channel, fmt.Sprintf("%s %d -9223372036854775808 9223372036854775807 billing n2", kind, token))
+			d.do(t, "select pg_notify($1, $2)", channel, fmt.Sprintf("%s %d 9223372036854775807 9223372036854775807 billing", kind, token))
+		}
+	}
+	var took time.Duration
+	for i := range 5 {
+		d.until(t, "select count(*) = 2 from recount_lease_candidate")
+		began := time.Now()
+		if err := one.Transfer(d.ctx, two.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			took += time.Since(began)
+		}
+		if term := receive(t, "term", two.terms); term.Token() > 1<<53 {
+			t.Errorf("token %d, and there were %d terms", term.Token(), i+2)
+		}
+		one, two = two, one
+	}
+	if took > lease {
+		t.Errorf("four hand-overs after the first one took %v", took)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -312,6 +313,41 @@ func TestScrapesDuringChanges(t *testing.T) {
 			if len(f.GetMetric()) > 0 && f.GetMetric()[0].GetHistogram() == nil {
 				t.Errorf("%s is left behind", f.GetName())
 			}
+		}
+	})
+}
+
+// Every name that elector.New takes can be shown: of what is drawn from bytes and characters
+// that give some reader trouble, either New refuses it or a scrape succeeds.
+func TestEveryNameCanBeShown(t *testing.T) {
+	parts := []string{"a", "\x80", "\xc3", "\xff", "\xed\xa0\x80", "é", "e\u0301", "\ufffd", "\u202e", "\u200b", "日", "\"", "\\", "%", "/", ":", "'", "$", "\x00", "\n", "{", " "}
+	r := rand.New(rand.NewPCG(26, 18))
+	inBubble(t, prommetrics.Options{IDLabel: true}, func(b *bench) {
+		taken := 0
+		for range 2000 {
+			var names [2]string
+			for i := range names {
+				for range 1 + r.IntN(3) {
+					names[i] += parts[r.IntN(len(parts))]
+				}
+			}
+			func() {
+				defer func() {
+					if v := recover(); v != nil {
+						t.Errorf("%q: %v", names, v)
+					}
+				}()
+				e, err := instrument.New(b.Store, elector.Config{Election: names[0], ID: names[1], Clock: b.Clock}, b.collector)
+				if err != nil {
+					return
+				}
+				taken++
+				b.gather()
+				b.collector.Remove(e)
+			}()
+		}
+		if taken < 100 {
+			t.Errorf("only %d names were taken", taken)
 		}
 	})
 }

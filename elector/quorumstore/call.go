@@ -95,12 +95,12 @@ func (c *call) request(r *quorum.Request) (what string, do func(context.Context,
 	switch r.Ask {
 	case quorum.AskGrant:
 		in := c.attempt
-		in.Floor, in.Stands = r.Floor, false // what one node says is no grant
+		in.Floor, in.Several, in.Stands = r.Floor, true, false // what one node says is no grant
 		return "acquire", acquires(in)
 	case quorum.AskMend:
 		l := &c.lease
 		return "mend", acquires(elector.Attempt{
-			Election: l.Election, ID: l.ID, Nonce: l.Nonce, Request: l.Request, TTL: l.TTL, Longest: l.Longest, Floor: r.Floor, Priority: l.Priority,
+			Election: l.Election, ID: l.ID, Nonce: l.Nonce, Request: l.Request, TTL: l.TTL, Longest: l.Longest, Configured: l.Configured, Floor: r.Floor, Several: true, Priority: l.Priority,
 			Value: l.Value, Version: l.Version,
 		})
 	case quorum.AskRenew:

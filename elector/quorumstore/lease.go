@@ -21,6 +21,9 @@ func (s *Store) Acquire(ctx context.Context, in elector.Attempt) (elector.Grant,
 		Kind: quorum.BeginAcquire, ID: in.ID, Nonce: in.Nonce, Floor: in.Floor, TTL: in.TTL,
 	})
 	if end.Outcome == quorum.Denied {
+		if !end.Agreed && end.Longest < in.Longest {
+			end.Longest = 0 // too few said so
+		}
 		return elector.Grant{}, s.held(&end)
 	}
 	return elector.Grant{Token: end.Token, Waiters: end.Waiters}, s.failure(ctx, "acquire", in.Election, &end)
@@ -36,9 +39,16 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	return s.settle(ctx, "renew", quorum.BeginRenew, l)
 }
 
-// Release is [elector.Store.Release]. It is sent to all nodes and succeeds when
-// a majority has released. Where others had not held the lease any more,
-// it succeeds as well, unless so many that the lease was over before.
+// Release is [elector.Store.Release]. It is sent to all nodes. It succeeds when a
+// majority has released, and fails with ErrNotHeld when so many nodes do not hold the
+// lease that no majority can. Otherwise the outcome is unknown: the lease may have
+// been over before, and another term may have begun. Repeat such a release.
+//
+// After ErrNotHeld the lease is over, but this release may have ended it: some nodes may
+// have released the lease before it ran out on others.
+//
+// A node that was mended too late to count is released as well, but its answer does not
+// show that the lease was still held.
 //
 // Stragglers are given as long again as the others took: a process that ends
 // after a release should not leave nodes behind that are still held.

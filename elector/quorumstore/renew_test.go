@@ -161,7 +161,7 @@ func tryRevival(b *bench, away []int, mended bool) {
 }
 
 // A node that is mended so slowly that the majority's leases may have ended
-// meanwhile does not count, even for the renewal that asked it.
+// meanwhile does not count, even for the renewal that asked it, nor for a release.
 func TestSlowMendDoesNotCount(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		late := &lateAttempt{Store: b.nodes[1], gate: make(chan struct{})}
@@ -189,6 +189,9 @@ func TestSlowMendDoesNotCount(t *testing.T) {
 		if err := <-renewed; err == nil {
 			b.Errorf("token %d was renewed after %d", l.Token, next.Token)
 		}
+		if err := s.Release(b.Context(), l); err == nil || errors.Is(err, elector.ErrNotHeld) || b.holders("a") != 0 {
+			b.Errorf("token %d was released after %d: error %v, want an unknown outcome; %d nodes are held, want none", l.Token, next.Token, err, b.holders("a"))
+		}
 	})
 }
 
@@ -207,8 +210,8 @@ func TestLeaseFromElsewhere(t *testing.T) {
 	})
 }
 
-// A release of which a majority answers is done; the nodes that were away then
-// are released by the next one, if they are back.
+// A release is repeated until a majority has answered one. Only the first one that a
+// majority agrees to is known to have ended the lease.
 func TestReleaseWithNodesAway(t *testing.T) {
 	inBubble(t, 5, func(b *bench) {
 		l := b.acquire(b.store, "a", "a/1")
@@ -218,9 +221,35 @@ func TestReleaseWithNodesAway(t *testing.T) {
 			b.Errorf("error %v, want an unknown outcome", err)
 		}
 		b.set(up, 0, 1)
-		if err := b.store.Release(b.Context(), l); err != nil || b.holders("a") != 1 {
-			b.Errorf("%d nodes are held, error %v", b.holders("a"), err)
+		var unknown *quorumstore.UndecidedError
+		if err := b.store.Release(b.Context(), l); !errors.As(err, &unknown) || b.holders("a") != 1 {
+			b.Errorf("%d nodes are held, error %v; want 1 and an unknown outcome, since two nodes were free before and one is away", b.holders("a"), err)
+		}
+		if err := b.store.Release(b.Context(), l); !errors.Is(err, elector.ErrNotHeld) {
+			b.Errorf("error %v, want not held: four nodes are free", err)
 		}
 		b.acquire(b.store, "b", "b/1")
+	})
+}
+
+// A release by a candidate that was deposed does not succeed, although one node still
+// held its lease and nobody knows of two: another term has begun since.
+func TestReleaseAfterAnotherTermIsNotDone(t *testing.T) {
+	inBubble(t, 5, func(b *bench) {
+		l := b.acquire(b.store, "a", "a/1")
+		synctest.Wait()
+		time.Sleep(ttl / 2)
+		b.set(down, 1, 2, 3, 4)
+		if err := b.store.Renew(b.Context(), l); err == nil {
+			b.Fatal("one node of five renewed a lease")
+		}
+		b.set(up, 1, 2, 3, 4)
+		time.Sleep(ttl * 3 / 4)
+		next := b.acquire(b.open(quorumstore.Options{}), "b", "b/1")
+		synctest.Wait()
+		b.set(down, 1, 2)
+		if err := b.store.Release(b.Context(), l); err == nil {
+			b.Errorf("token %d was released after the term %d had begun", l.Token, next.Token)
+		}
 	})
 }

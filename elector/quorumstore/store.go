@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,6 +66,7 @@ var (
 	_ elector.Roster    = (*Store)(nil)
 	_ elector.Chronicle = (*Store)(nil)
 	_ elector.Inspector = (*Store)(nil)
+	_ elector.Bounded   = (*Store)(nil)
 )
 
 // New returns a Store on the nodes. An odd number of them is best: three work
@@ -158,6 +160,26 @@ func (s *Store) election(name string) *election {
 	}
 	e.touched = s.now()
 	return e
+}
+
+// Suits implements [elector.Bounded]: the times must suit every node, which is asked for no
+// longer than Options.NodeTimeout.
+func (s *Store) Suits(t elector.Times) error {
+	for _, n := range s.nodes {
+		if err := elector.Suits(n.store, t); err != nil {
+			return fmt.Errorf("quorumstore: %s: %w", n.name, err)
+		}
+		short := t
+		short.RequestTimeout = min(s.timeout, t.RequestTimeout)
+		var wrong *elector.ConfigError
+		switch err := elector.Suits(n.store, short); {
+		case errors.As(err, &wrong):
+			return fmt.Errorf("quorumstore: %s: Options.NodeTimeout %s", n.name, strings.ReplaceAll(wrong.Rule, "RequestTimeout", "NodeTimeout"))
+		case err != nil:
+			return fmt.Errorf("quorumstore: %s: %w", n.name, err)
+		}
+	}
+	return nil
 }
 
 // EndsWithSession tells whether a lease ends as soon as the session of its process does,

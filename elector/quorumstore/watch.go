@@ -126,6 +126,8 @@ func (w *watch) heard(n int, h elector.Hint) {
 		h.Token, news = w.released(n, h.Token)
 	case elector.HintGranted:
 		news = w.granted(n, h.Token)
+	case elector.HintListening:
+		news = w.nodes.Listening(n)
 	case elector.HintPublished:
 		news = true // of any node: a majority has it when the last of them announces it
 	}

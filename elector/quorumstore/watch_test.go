@@ -13,15 +13,22 @@ import (
 
 // listener is a Watch in the background.
 type listener struct {
-	hints []elector.Hint
-	ended chan error
-	stop  context.CancelFunc
+	hints   []elector.Hint
+	listens int // how often it was told that it listens
+	ended   chan error
+	stop    context.CancelFunc
 }
 
 func (b *bench) watch() *listener {
 	ctx, cancel := context.WithCancel(b.Context())
 	l := &listener{ended: make(chan error, 1), stop: cancel}
-	b.store.Watch(ctx, election, func(h elector.Hint) { l.hints = append(l.hints, h) }, func(err error) { l.ended <- err })
+	b.store.Watch(ctx, election, func(h elector.Hint) {
+		if h.Kind == elector.HintListening {
+			l.listens++
+			return
+		}
+		l.hints = append(l.hints, h)
+	}, func(err error) { l.ended <- err })
 	synctest.Wait()
 	return l
 }

@@ -17,6 +17,14 @@ import (
 // docs/operations.md computes with it.
 const maxBatch = 100
 
+// openingPause is how long those that come wait together for one connection to open. The
+// next one that comes opens another.
+const openingPause = 50 * time.Millisecond
+
+// distant is how long it takes to open a connection from which on requests are taken when
+// one is known to be open. Before, it may be a dead one, and another one is opened soon.
+const distant = 50 * time.Millisecond
+
 // batcher sends the requests of a store in pipelines. As long as a connection is
 // free, a request is sent at once, where that may be by whoever makes it: see straight.
 // Those that come while all connections are busy wait for one, and what waits then goes
@@ -30,6 +38,7 @@ type batcher struct {
 	store   *Store
 	lanes   int           // how many batches are under way at once
 	opening time.Duration // how long it may take to open a connection
+	pause   time.Duration // after which whoever comes opens another connection
 
 	mu      sync.Mutex // never held while anything waits
 	queues  [2]queue
@@ -47,7 +56,8 @@ const (
 // queue has requests that wait for a connection, the oldest first.
 type queue struct {
 	linked.List
-	starting int // senders that have not taken anything yet
+	starting int       // senders that have not taken anything yet
+	started  time.Time // the last of them
 }
 
 // call is a request that somebody waits for.
@@ -117,7 +127,7 @@ func (b *batcher) add(c *call) error {
 	}
 	q := &b.queues[c.order.queue()]
 	c.place = q.PushBack(c)
-	b.start()
+	b.start(false)
 	return nil
 }
 
@@ -133,8 +143,9 @@ func (b *batcher) leave(c *call) bool {
 	return true
 }
 
-// start has what waits sent, as far as connections are free. The caller holds mu.
-func (b *batcher) start() {
+// start has what waits sent, as far as connections are free. One that was freed serves also
+// what waits for others that are being opened. The caller holds mu.
+func (b *batcher) start(freed bool) {
 	client, err := b.store.use()
 	if err != nil {
 		return
@@ -142,17 +153,82 @@ func (b *batcher) start() {
 	defer b.store.done(client)
 	for kind := range b.queues {
 		q := &b.queues[kind]
-		for q.Len() > q.starting*maxBatch && client.busy[queuePlain]+client.busy[queueConfirmed] < b.lanes && client.busy[kind] < b.most(kind) {
-			client.busy[kind]++
-			q.starting++
-			b.store.again(client)
-			b.senders.Go(func() {
-				defer b.store.done(client)
-				b.send(client, kind)
-			})
+		another := q.Len() > 0 && (freed || time.Since(q.started) >= b.pause)
+		for (another || q.Len() > q.starting*maxBatch) && b.open(client, kind, false) {
+			another = false
 		}
 	}
 }
+
+// resume has what waits sent after a connection of the client did not open. Where others are
+// being opened, no further one is: it may fail as fast, and so on without end. The caller
+// holds mu.
+func (b *batcher) resume(failed *client) {
+	client, err := b.store.use()
+	if err != nil {
+		return
+	}
+	defer b.store.done(client)
+	for kind := range b.queues {
+		if q := &b.queues[kind]; q.Len() > 0 && (q.starting == 0 || client != failed) {
+			b.open(client, kind, false)
+		}
+	}
+}
+
+// open starts a sender, and reports whether a connection is free for it. One that is beside
+// the requests opens a connection although none waits. The caller holds mu.
+func (b *batcher) open(client *client, kind int, beside bool) bool {
+	if client.busy[queuePlain]+client.busy[queueConfirmed] >= b.lanes || client.busy[kind] >= b.most(kind) {
+		return false
+	}
+	client.busy[kind]++
+	b.queues[kind].starting++
+	b.queues[kind].started = time.Now()
+	b.store.again(client)
+	b.senders.Go(func() {
+		defer b.store.done(client)
+		b.send(client, kind, beside)
+	})
+	return true
+}
+
+// lost is called when a connection of the client has died, or when the client is fresh, in
+// the place of one whose connections died. Others are opened beside the requests, and kept:
+// as many as there were, and two at least, as each is busy for a round trip.
+func (b *batcher) lost(client *client, fresh bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed || client == nil || b.store.live.Load() != client:
+	case b.reaches() && b.queues[queuePlain].starting == 0:
+		conns := int(client.PoolStats().TotalConns)
+		if conns > 0 || fresh {
+			conns = max(2, conns)
+		}
+		for range conns {
+			b.open(client, queuePlain, true)
+		}
+	case !b.reaches() && client.reviving.CompareAndSwap(false, true):
+		b.senders.Go(func() {
+			defer client.reviving.Store(false)
+			client.revive(b.opening, b.lanes)
+		})
+	}
+	b.start(false)
+}
+
+// kick has what waits sent by the client that is there now.
+func (b *batcher) kick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.start(false)
+}
+
+// reaches reports whether senders open connections before they take what waits. A
+// cluster's client knows by the request to which node, and somebody else's client
+// passes each command to hooks: there all connections are asked when one has died.
+func (b *batcher) reaches() bool { return !b.store.foreign && !b.store.clustered() }
 
 // most is how many batches of a kind may be under way. Confirmations may take seconds:
 // a connection is kept free of them.
@@ -163,11 +239,49 @@ func (b *batcher) most(kind int) int {
 	return b.lanes
 }
 
-// send sends batches as long as anything waits.
-func (b *batcher) send(client *client, kind int) {
-	runtime.Gosched() // whoever asks at this moment goes along
+// send sends batches as long as anything waits. What waits is taken when a connection is
+// open, so whoever asks meanwhile goes along.
+func (b *batcher) send(client *client, kind int, beside bool) {
+	runtime.Gosched()                                                                                                          // whoever asks at this moment goes along
+	if b.reaches() && (beside || (client.far.Load() > int64(distant) || client.PoolStats().IdleConns == 0) && b.waits(kind)) { // in this order: see waits
+		if began, err := time.Now(), client.reach(b.opening); err != nil {
+			b.unreached(client, kind, began, err)
+			return
+		}
+	}
 	for next := b.take(client, kind, true); next != nil; next = b.take(client, kind, false) {
 		b.carryOut(client, next, byName)
+	}
+}
+
+// waits reports whether a request waits. Another sender may have taken it: that was before
+// it took the connection.
+func (b *batcher) waits(kind int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queues[kind].Len() > 0
+}
+
+// unreached ends a sender that has no connection. What waits has no answer, unless another
+// connection is being opened for it.
+func (b *batcher) unreached(client *client, kind int, began time.Time, err error) {
+	b.mu.Lock()
+	q, live := &b.queues[kind], b.store.live.Load() == client
+	q.starting--
+	client.busy[kind]--
+	var calls []*call
+	for live && q.starting == 0 && q.Len() > 0 {
+		c := q.Remove(q.Front()).(*call)
+		c.place = nil
+		calls = append(calls, c)
+	}
+	b.resume(client)
+	b.mu.Unlock()
+	if len(calls) > 0 {
+		b.store.account(context.Background(), client, began, err)
+	}
+	for _, c := range calls {
+		c.answer(outcome{err: plain(err)})
 	}
 }
 
@@ -193,18 +307,10 @@ func (b *batcher) take(client *client, kind int, first bool) *batch {
 	}
 	if len(calls) == 0 {
 		client.busy[kind]--
-		b.start()
+		b.start(true)
 		return nil
 	}
 	return b.join(client, calls)
-}
-
-// kick has what waits sent by the client that is there now, or ends it if there is
-// none any more.
-func (b *batcher) kick() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.start()
 }
 
 // close ends what waits. Nothing is sent any more.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -295,5 +296,34 @@ func TestFarServerIsReached(t *testing.T) {
 		if time.Since(began) > 10*time.Second {
 			t.Fatalf("never answered: %v", err)
 		}
+	}
+}
+
+// More requests wait than one connection carries, and every connection is refused: all
+// requests fail, and nobody dials without end.
+func TestRefusedConnectionsAreGivenUp(t *testing.T) {
+	refuse := make(chan struct{})
+	var dials atomic.Int64
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{"store:6379"}, Dialer: func(context.Context, string, string) (net.Conn, error) {
+		<-refuse
+		dials.Add(1)
+		return nil, syscall.ECONNREFUSED
+	}}, Options{})
+	s.batches.pause = 0
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var all []chan error
+	for range 5 * maxBatch {
+		all = append(all, renewing(ctx, s, "billing"))
+	}
+	queued(s, len(all))
+	close(refuse)
+	for _, ended := range all {
+		if err := receive(t, "answer", ended); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("a request ends with %v after %d dials, want the refusal", err, dials.Load())
+		}
+	}
+	if n := dials.Load(); n > 50 {
+		t.Errorf("%d dials for %d requests", n, len(all))
 	}
 }

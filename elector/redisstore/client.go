@@ -31,8 +31,12 @@ type client struct {
 	redis.UniversalClient
 	ctx    context.Context // of its batches: done when it is closed
 	cancel context.CancelFunc
-	busy   [2]int       // batches under way, by queue; guarded by the batcher
-	far    atomic.Int64 // how long it takes to open a connection; 0: not known yet
+	dead   atomic.Int64 // the age of the youngest connection that has died; those opened later are an age younger
+
+	reviving atomic.Bool // the others are being asked
+
+	busy [2]int       // batches under way, by queue; guarded by the batcher
+	far  atomic.Int64 // how long it takes to open a connection; 0: not known yet
 
 	// Guarded by the store.
 	uses     int       // calls and senders of batches that have it
@@ -40,9 +44,9 @@ type client struct {
 	failures int       // calls and batches without a reply, in a row since then
 }
 
-func newClient(c redis.UniversalClient) *client {
+func newClient() *client {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &client{UniversalClient: c, ctx: ctx, cancel: cancel}
+	return &client{ctx: ctx, cancel: cancel}
 }
 
 // Close ends what is under way.
@@ -86,26 +90,28 @@ func setDefault[T int | time.Duration](field *T, value T) {
 
 // open makes a client. It does no I/O.
 func (s *Store) open() *client {
-	o := s.opts
+	o, c := s.opts, newClient()
+	o.Dialer = c.sockets(o.Dialer, func() { s.batches.lost(c, false) })
 	switch {
 	case o.MasterName != "":
 		fo := o.Failover()
 		fo.DialerRetries, fo.DialerRetryTimeout = 1, instant
 		setNewer(fo)
-		return newClient(redis.NewFailoverClient(fo))
+		c.UniversalClient = redis.NewFailoverClient(fo)
 	case s.clustered():
 		co := o.Cluster()
 		co.DialerRetries, co.DialerRetryTimeout = 1, instant
 		setNewer(co)
 		cluster := redis.NewClusterClient(co)
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(onceHook{}) })
-		return newClient(cluster)
+		c.UniversalClient = cluster
 	default:
 		so := o.Simple()
 		so.DialerRetries, so.DialerRetryTimeout = 1, instant
 		setNewer(so)
-		return newClient(redis.NewClient(so))
+		c.UniversalClient = redis.NewClient(so)
 	}
+	return c
 }
 
 // setNewer sets what only some of the versions of go-redis have with which this
@@ -183,7 +189,13 @@ func (s *Store) account(ctx context.Context, c *client, began time.Time, err err
 		return // the caller's wish says nothing about the connection
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return // nor does it that others use it: nothing was sent
+	case s.foreign && died(err):
+		s.batches.lost(c, false)
+		s.fail(c, began)
 	case s.fail(c, began):
+		if died(err) { // and does not hang, nor is away
+			s.batches.lost(s.live.Load(), true)
+		}
 		s.batches.kick()
 		return
 	}

@@ -3,7 +3,9 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,56 +60,23 @@ func TestPoisonedPool(t *testing.T) {
 	}
 }
 
-// gate is a way on which the first dials wait until the test lets them fail.
-type gate struct {
-	addr   string // where later dials lead
-	fail   chan struct{}
-	waits  chan struct{} // each dial that waits, as it begins
-	places atomic.Int32
-}
-
-func newGate(addr string, places int) *gate {
-	g := &gate{addr: addr, fail: make(chan struct{}), waits: make(chan struct{}, places)}
-	g.places.Store(int32(places))
-	return g
-}
-
-func (g *gate) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	if g.places.Add(-1) >= 0 {
-		g.waits <- struct{}{}
-		<-g.fail
-		return nil, errors.New("no way")
-	}
-	return new(net.Dialer).DialContext(ctx, network, g.addr)
-}
-
-// stuck is a store with requests whose connections do not open yet, as many as
-// replace a client when they fail.
-func stuck(t *testing.T, k *keeper) (s *Store, g *gate, failed []chan error) {
-	g = newGate(k.addr, maxFailures)
-	s = k.open(t, func(o *redis.UniversalOptions) { o.PoolSize, o.Dialer = maxFailures+1, g.dial })
-	for range maxFailures {
-		failed = append(failed, renewing(t.Context(), s, "stuck"))
-		receive(t, "dial", g.waits)
-	}
-	return s, g, failed
-}
-
 // What is under way while others' failures replace the client gets its answer.
 func TestReplacedClientAnswers(t *testing.T) {
 	k := startKeeper(t)
-	s, g, failed := stuck(t, k)
+	var w way
+	w.lead(k.addr)
+	s := k.open(t, func(o *redis.UniversalOptions) { o.Dialer = w.dial })
 	first := s.live.Load()
 	under := renewing(t.Context(), s, "under way")
 	receive(t, "request", k.asked)
-	close(g.fail)
-	for _, ended := range failed {
-		if err := receive(t, "end", ended); err == nil {
+	w.lead("127.0.0.1:1")
+	for range maxFailures {
+		if err := receive(t, "end", renewing(t.Context(), s, "refused")); err == nil {
 			t.Error("renewed on no connection")
 		}
 	}
-	for s.live.Load() == first {
-		<-time.After(time.Millisecond)
+	if s.live.Load() == first {
+		t.Error("the client was not replaced")
 	}
 	select {
 	case err := <-under:
@@ -127,21 +96,23 @@ func TestReplacedClientAnswers(t *testing.T) {
 
 // Failures of what began before the last answer do not replace the client.
 func TestLateFailuresKeepTheClient(t *testing.T) {
-	k := startKeeper(t)
-	s, g, failed := stuck(t, k)
-	first := s.live.Load()
-	k.free <- struct{}{}
-	if err := receive(t, "answer", renewing(t.Context(), s, "fine")); err != nil {
-		t.Fatalf("renew: %v", err)
+	f := startFake(t, func([]string) string { return number(1) })
+	s := f.open(t, nil)
+	first, began := s.live.Load(), time.Now()
+	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err != nil {
+		t.Fatal(err)
 	}
-	close(g.fail)
-	for _, ended := range failed {
-		if err := receive(t, "end", ended); err == nil {
-			t.Error("renewed on no connection")
-		}
+	for range maxFailures {
+		s.account(t.Context(), first, began, io.EOF)
 	}
 	if s.live.Load() != first {
-		t.Error("the client was replaced")
+		t.Error("they replaced the client")
+	}
+	for range maxFailures {
+		s.account(t.Context(), first, time.Now(), io.EOF)
+	}
+	if s.live.Load() == first {
+		t.Error("later ones did not")
 	}
 }
 
@@ -243,6 +214,11 @@ func TestOptionsAreCopied(t *testing.T) {
 	}
 	if _, err := New(nil, Options{}); err == nil {
 		t.Error("no options: no error")
+	}
+	for _, prefix := range []string{"a b:", "a\n:", "caf\xe9:", strings.Repeat("a", 201)} {
+		if _, err := New(opts, Options{Prefix: prefix}); err == nil {
+			t.Errorf("the prefix %q was taken", prefix)
+		}
 	}
 	if _, err := New(opts, Options{Prefix: "a{b}:"}); err == nil {
 		t.Error("a prefix with braces: no error")

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	texts "github.com/recount-io/recount/elector/redisstore/scripts"
 )
 
 // ErrUnconfirmed is the outcome of a grant or renewal that fewer servers have
@@ -63,12 +62,14 @@ func (c confirming) most() int { return max(c.replicas, c.disks) }
 // confirmation is who has confirmed. Replicas that have it on disk have it.
 type confirmation struct {
 	replicas, own, disks int64
-	changed              bool // a replica has come since the script
+	young                int64 // replicas that may have confirmed another primary's lease
 }
 
-// met tells whether as many have confirmed as have to.
+// met reports whether as many have confirmed as have to. Each young replica may be among
+// those that did, and does not count.
 func (c confirming) met(got confirmation) bool {
-	return got.replicas >= int64(c.replicas) && got.disks >= int64(c.disks) && (got.own > 0 || !c.own) && !got.changed
+	enough := func(have int64, want int) bool { return want == 0 || have >= int64(want)+got.young }
+	return enough(got.replicas, c.replicas) && enough(got.disks, c.disks) && (got.own > 0 || !c.own)
 }
 
 // tell says who has confirmed, of those who have to.
@@ -83,26 +84,31 @@ func (c confirming) tell(got confirmation) string {
 	if c.disks > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s of replicas", got.disks, count(c.disks, "disk")))
 	}
-	if got.changed {
-		return "meanwhile a replica has come, which may have confirmed another primary's lease"
+	text := fmt.Sprintf("%s within %v", strings.Join(parts, ", "), c.within)
+	if got.young > 0 {
+		text += fmt.Sprintf("; %s followed another server less than a lease ago and may have confirmed its lease", count(int(got.young), "replica"))
 	}
-	return fmt.Sprintf("%s within %v", strings.Join(parts, ", "), c.within)
+	return text
 }
 
 // write is run for a script whose effect must not be lost: it waits until those
-// have it who have to confirm.
+// have it who have to confirm. For a grant, followed is how long any lease may last: a
+// replica counts only if it has followed the server for that long.
 //
 // WAIT and WAITAOF count those who have everything that was written over their
 // own connection, so they must follow the script on that one. They are sent
 // along with it, which costs no round trip; scripts that are sent together share
 // them. In a cluster they have no key that would lead them to the right node: that
 // node is asked.
-func (s *Store) write(ctx context.Context, sc *script, guard string, keys []string, args ...any) (any, error) {
+func (s *Store) write(ctx context.Context, sc *script, guard string, followed time.Duration, keys []string, args ...any) (any, error) {
 	if !s.confirm.any() {
 		return s.run(ctx, sc, keys, args...)
 	}
 	o := sc.order(keys, args)
 	o.guard, o.confirm = guard, true
+	if s.protect == protected {
+		o.followed = followed
+	}
 	done := s.confirmed(ctx, o)
 	if done.err == nil && took(done.reply) && !s.confirm.met(done.got) {
 		return nil, fmt.Errorf("%w: %s", ErrUnconfirmed, s.confirm.tell(done.got))
@@ -125,19 +131,22 @@ func (s *Store) confirmed(ctx context.Context, o order) (done outcome) {
 	return done
 }
 
-// question is what asks who has confirmed.
+// question asks who has confirmed.
 type question struct {
+	sent          time.Time
 	wait, waitAOF *redis.Cmd
-	knows         []*redis.Cmd // of each order
+	followers     *redis.Cmd // nil: no order grants
 }
 
-// ask adds to the pipeline what waits for confirmations, and then looks whether
-// those who gave them follow the server since before the scripts: its withholding
-// began when they had come.
-func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner, orders []*order, protect string) (q question) {
+// ask adds to the pipeline what waits for confirmations. After a grant it lists the
+// replicas: Redis does so right after it has counted them, so that each replica that it
+// counted is in the list.
+func (s *Store) ask(ctx context.Context, pipe redis.Pipeliner, orders []*order) (q question) {
+	c := s.confirm
 	if !orders[0].confirm {
 		return q
 	}
+	q.sent = time.Now()
 	q.wait, q.waitAOF = redis.NewCmdResult(int64(0), nil), redis.NewCmdResult([]any{int64(0), int64(0)}, nil)
 	if c.replicas > c.disks {
 		q.wait = pipe.Do(ctx, "WAIT", c.replicas, c.within.Milliseconds())
@@ -149,31 +158,36 @@ func (c confirming) ask(ctx context.Context, pipe redis.Pipeliner, orders []*ord
 		}
 		q.waitAOF = pipe.Do(ctx, "WAITAOF", own, c.disks, c.within.Milliseconds())
 	}
-	for _, o := range orders {
-		knows := redis.NewCmdResult(int64(1), nil)
-		if protect == protectedByReplicas {
-			if o.asking {
-				pipe.Do(ctx, "ASKING")
-			}
-			knows = pipe.Eval(ctx, texts.Knows(), []string{o.guard}, protect)
-		}
-		q.knows = append(q.knows, knows)
+	if c.most() > 0 && slices.ContainsFunc(orders, func(o *order) bool { return o.followed > 0 }) {
+		q.followers = listFollowers(ctx, pipe)
 	}
 	return q
 }
 
-// answer is who has confirmed an order.
-func (q *question) answer(order int) (confirmation, error) {
+// answer is who has confirmed an order, which has this reply.
+func (q *question) answer(s *Store, o *order, reply any) (confirmation, error) {
 	replicas, err := q.wait.Int64()
 	disks, err2 := q.waitAOF.Int64Slice()
-	same, err3 := q.knows[order].Int64()
-	if err := cmp.Or(err, err2, err3); err != nil {
+	if err := cmp.Or(err, err2); err != nil {
 		return confirmation{}, plain(err)
 	}
 	if len(disks) != 2 {
 		return confirmation{}, fmt.Errorf("redisstore: WAITAOF: the reply has an unexpected shape: %.200q", fmt.Sprint(disks))
 	}
-	return confirmation{max(replicas, disks[1]), disks[0], disks[1], same != 1}, nil
+	got := confirmation{replicas: max(replicas, disks[1]), own: disks[0], disks: disks[1]}
+	if q.followers == nil || o.followed == 0 {
+		return got, nil
+	}
+	list, err := q.followers.Text()
+	if err != nil {
+		return got, plain(err)
+	}
+	vouched := ""
+	if fields, ok := reply.([]any); ok && len(fields) == 4 {
+		vouched, _ = fields[3].(string)
+	}
+	got.young = s.followers.young(list, vouched, q.sent, time.Now(), o.followed)
+	return got, nil
 }
 
 // took tells whether the script wrote a lease, by its reply.

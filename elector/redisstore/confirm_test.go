@@ -128,7 +128,7 @@ func TestFsyncedReplica(t *testing.T) {
 		quick := open(all) // so quick as it may be
 		all.Confirm = patient
 		s := open(all)
-		if _, err := s.Create(r.ctx, "billing"); err != nil {
+		if err := s.Vouch(r.ctx, "billing"); err != nil {
 			t.Fatal(err)
 		}
 		a := attempt("n1", "a")
@@ -246,7 +246,7 @@ func TestPreflightOfFsynced(t *testing.T) {
 			{"no", "always", 0, "appendonly", "nobody can lead", "appendonly yes"},
 		} {
 			r.do(t, "CONFIG", "SET", "appendonly", c.appendonly, "appendfsync", c.appendfsync)
-			p := inspect(t, r.ctx, openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, ReadTimeout: patient}, Options{Fsynced: true, Confirm: c.confirm}))
+			p := inspect(t, r.ctx, openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, ReadTimeout: 2 * patient}, Options{Fsynced: true, Confirm: c.confirm}))
 			if c.subject == "" {
 				refuse(t, p, "appendonly", "appendfsync", "persistence", "fsync", "rights")
 			} else {

@@ -45,12 +45,15 @@ const shorten = `
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local left = redis.call('PTTL', key)
   if left >= 0 then redis.call('PEXPIRE', key, left - tonumber(ARGV[1])) end
-  for _, field in ipairs({'until', 'unsure', 'reserved'}) do
-    if string.find(key, ':guard$') and tonumber(redis.call('HGET', key, field) or 0) > 0 then
-      redis.call('HINCRBY', key, field, -tonumber(ARGV[1]))
+  local fields = redis.call('TYPE', key).ok == 'hash' and redis.call('HGETALL', key) or {}
+  for i = 1, #fields, 2 do
+    local name = fields[i]
+    if string.find(name, '^of ') or name == 'unsure' or name == 'reserved' or name == 'since' and fields[i + 1] ~= '0' then
+      redis.call('HINCRBY', key, name, -tonumber(ARGV[1]))
     end
   end
-end`
+end
+return 1`
 
 // advance lets the server's time pass without waiting for it: on a slow
 // machine a real wait lasts longer than it should, and leases end in it.

@@ -20,13 +20,14 @@
 //
 // Redis replicates asynchronously, and its lease is only as durable as its
 // persistence. A server that lost data, or that took over from another one,
-// grants nobody a lease for as long as one may last that it does not know of,
-// and counts tokens on from its clock (Options.Unprotected switches that off).
-// Two things remain: a primary that was cut off from its replicas goes on
-// renewing the lease that it knows, while a promoted replica grants another one
-// (Options.Replicas closes that gap: then nobody believes what too few replicas
-// have confirmed); and a server's clock that jumps forward ends leases early.
-// The protected resource makes both harmless by refusing tokens smaller than one
+// grants nobody a lease for as long as one may last that it does not know of.
+// Tokens are its time in microseconds, or follow the last one
+// (Options.Unprotected switches both off). Three things remain. Older data that
+// is restored without a restart shows only to candidates that know more. A primary
+// that was cut off from its replicas goes on renewing the lease that it knows, while
+// a promoted replica grants another one (Options.Replicas closes that gap: then nobody
+// believes what too few replicas have confirmed). And a server's clock that jumps
+// forward ends leases early. The protected resource makes all three harmless by refusing tokens smaller than one
 // it has seen (package fence). "maxmemory-policy noeviction" keeps Redis from
 // evicting leases, which would cost a lease's time without a leader.
 //
@@ -45,12 +46,14 @@
 // pexpire, pexpireat, pttl, time, hset, hget, hmget, hdel, info, publish,
 // subscribe, ping, pubsub|numsub; exists for Create; hlen, hgetall, lpush, ltrim
 // and lrange for Candidates and History, and hgetall to tell candidates whose
-// leases differ; wait for Options.Replicas; waitaof for
-// Options.Fsynced and FsyncedReplicas; rpush, lrange and ltrim for Audit. Without
+// leases differ; hlen and hscan to forget elections that are over; wait and client|list
+// for Options.Replicas; waitaof and client|list for Options.FsyncedReplicas, waitaof for
+// Fsynced; rpush, lrange and ltrim for Audit. Without
 // publish and subscribe elections work, but nobody is woken when a lease is
 // released; without unsubscribe a watch that has ended is counted as waiting
 // until its store's last one ends; without info a server that was replaced
-// cannot be told, and only what the lost data itself shows is protected.
+// cannot be told, and only what the lost data itself shows is protected: beside
+// candidates that may use info, a user without it waits a lease before each grant.
 // [Store.Preflight] tells which of them are missing; for the rest of what it
 // says it needs scan and config|get too, and cluster|info in a cluster.
 //

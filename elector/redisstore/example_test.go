@@ -47,7 +47,7 @@ func ExampleFromClient() {
 	}
 	defer func() { _ = store.Close() }() // the client goes on
 	ctx := context.Background()
-	if _, err := store.Create(ctx, "billing"); err != nil { // once, when the election is set up
+	if err := store.Vouch(ctx, "billing"); err != nil { // this Redis is new
 		panic(err)
 	}
 	e, err := elector.New(store, elector.Config{Election: "billing", Logger: slog.New(slog.DiscardHandler)})
@@ -58,14 +58,14 @@ func ExampleFromClient() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("token", term.Token())
+	fmt.Println("a token:", term.Token() > 0)
 	if err := term.Resign(ctx); err != nil {
 		panic(err)
 	}
 	fmt.Println("the hook has seen it:", hook.pipelines.Load() > 0)
 	fmt.Println("the client goes on:", client.Ping(ctx).Val())
 	// Output:
-	// token 1
+	// a token: true
 	// the hook has seen it: true
 	// the client goes on: PONG
 }

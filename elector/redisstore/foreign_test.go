@@ -37,7 +37,7 @@ func fromTheirs(t testing.TB, c redis.UniversalClient, o Options) *Store {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	for _, election := range []string{"billing", "storetest", "storetest-2"} {
-		_, _ = s.Create(t.Context(), election) // a server that cannot is what some tests are about
+		_ = s.Vouch(t.Context(), election) // a server that cannot is what some tests are about
 	}
 	return s
 }
@@ -156,7 +156,7 @@ func TestCloseLeavesForeignClient(t *testing.T) {
 	mustAcquire(t, r, s, attempt("n1", "a"))
 	ended := make(chan error, 1)
 	heard := make(chan elector.Hint, 10)
-	s.Watch(t.Context(), "billing", func(h elector.Hint) { heard <- h }, func(err error) { ended <- err })
+	s.Watch(t.Context(), "billing", noting(heard), func(err error) { ended <- err })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

@@ -57,9 +57,8 @@ func unescape(text string) (string, error) { return url.PathUnescape(text) }
 // hash tag, so a cluster keeps them on one node. An empty name has none.
 //
 // The counter (the key that ends in ":token"), the guard, the candidates and the
-// past terms have no time to live: the first two must outlive every lease, or
-// tokens would start again. An election therefore leaves some hundred bytes behind for good;
-// see [Store.Retire] for elections whose names are made up as the program runs.
+// past terms have no time to live. An election therefore leaves some hundred bytes behind
+// for good; see [Store.Retire] for elections whose names are made up as the program runs.
 // Besides there is [Store.Witness].
 func (s *Store) Keys(election string) []string {
 	if election == "" {
@@ -101,18 +100,16 @@ func (k keys) all() []string {
 	return []string{k.lease(), k.counter(), k.guard(), k.candidates(), k.terms(), k.audit()}
 }
 
-// roster are the keys that tell who competes.
-func (k keys) roster() []string { return []string{k.candidates(), k.guard()} }
-
 // others are the keys that hold nothing of the lease.
 func (k keys) others() []string {
 	return []string{k.counter(), k.candidates(), k.terms(), k.audit()}
 }
 
 // Witness is the key that all elections of the store share: a hash without a time to
-// live, by which a server shows since when it has forgotten nothing, and which
-// elections it has known since. Without it a name that is new is granted a lease
-// later. It is empty in a cluster, where elections have no key in common.
+// live. It has the moment from which on the server has forgotten nothing, and when each
+// election's lease ends. If it is lost, nobody new is granted a lease for a lease's time.
+// It is empty in a cluster, where elections have no key in common: there the guard of each
+// takes its place.
 func (s *Store) Witness() string {
 	if s.lonely.Load() {
 		return ""
@@ -120,12 +117,10 @@ func (s *Store) Witness() string {
 	return s.witness
 }
 
-// witnessOf is the key that all elections of the store share, by which its server
-// shows for how long it has forgotten nothing. Where the keys of a script must lie
-// in one slot there is none, and the guard stands in its place.
-func (s *Store) witnessOf(k keys) string {
+// witnessOf is the witness of the election that has this guard.
+func (s *Store) witnessOf(guard string) string {
 	if s.lonely.Load() {
-		return k.guard()
+		return guard
 	}
 	return s.witness
 }
@@ -193,13 +188,16 @@ func (s *Store) newNames(election string) *names {
 		all[i], text = text[:len(name)], text[len(name):]
 	}
 	lease, counter, guard, candidates, terms, audit := all[0], all[1], all[2], all[3], all[4], all[5]
-	witness := s.witnessOf(k)
+	witness := s.witnessOf(guard)
 	lists := []string{
-		lease, counter, guard, candidates, terms, witness, audit, lease, guard, audit, lease, guard, candidates, terms, counter, audit, lease, candidates,
+		lease, counter, guard, candidates, terms, witness, audit,
+		lease, guard, witness, audit,
+		lease, guard, candidates, terms, counter, witness, audit,
+		lease, candidates,
 	}
-	n := &names{acquire: lists[:7], renew: lists[7:10], release: lists[10:16], withdraw: lists[16:], guard: guard, channel: all[6]}
+	n := &names{acquire: lists[:7], renew: lists[7:11], release: lists[11:18], withdraw: lists[18:], guard: guard, channel: all[6]}
 	if !s.audit {
-		n.acquire, n.renew, n.release = n.acquire[:6], n.renew[:2], n.release[:5]
+		n.acquire, n.renew, n.release = n.acquire[:6], n.renew[:3], n.release[:6]
 	}
 	return n
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
 )
 
 var (
@@ -47,6 +49,7 @@ type listener struct {
 	beacon   string // a channel of its own, on which nobody publishes anything
 	bids     bool   // it was asked to listen there
 	lit      bool   // the server has said that it listens there
+	settled  bool   // or that it does not
 	lingers  time.Duration
 	idle     map[string]time.Time // the channels that it hears in vain, and since when
 	left     time.Time            // when a watch ended last
@@ -341,12 +344,33 @@ func (l *listener) answered(kind, name string) error {
 	if r := l.sent[0]; kind == "subscribe" {
 		if r.watch != nil {
 			r.watch.there = true
+			l.listening(r.watch)
 		} else {
 			l.lit = true
+			l.settle()
 		}
 	}
 	l.sent = l.sent[1:]
 	return nil
+}
+
+// settle notes that the server has answered whether it listens to the beacon. Watches
+// hear of their begin after that, so the attempts that follow can stand as bids.
+func (l *listener) settle() {
+	l.settled = true
+	for _, all := range l.watches {
+		for _, w := range all {
+			l.listening(w)
+		}
+	}
+}
+
+// listening tells a watch, once, that it hears of changes from now on.
+func (l *listener) listening(w *watch) {
+	if l.settled && w.there && !w.told {
+		w.told = true
+		w.hint(elector.Hint{Kind: elector.HintListening})
+	}
 }
 
 // refused is an error in place of the answer to the oldest request.
@@ -361,6 +385,7 @@ func (l *listener) refused(err error) error {
 	switch r.kind {
 	case "subscribe": // it is refused to this one
 		if r.watch == nil { // nobody bids, then
+			l.settle()
 			return nil
 		}
 		if l.remove(r.watch) {

@@ -33,7 +33,7 @@ func newCrowd(t *testing.T, ctx context.Context, r *server, s *Store, elections 
 		for range 2 {
 			hints := make(chan elector.Hint, 10)
 			c.hints = append(c.hints, hints)
-			s.Watch(ctx, name, func(h elector.Hint) { hints <- h }, func(err error) { c.ended <- err })
+			s.Watch(ctx, name, noting(hints), func(err error) { c.ended <- err })
 		}
 	}
 	return c
@@ -190,7 +190,7 @@ func TestWatchesComeAndGo(t *testing.T) {
 		begin := func(name string) (chan elector.Hint, func()) {
 			ctx, cancel := context.WithCancel(r.ctx)
 			hints, ended := make(chan elector.Hint, 10), make(chan error, 1)
-			s.Watch(ctx, name, func(h elector.Hint) { hints <- h }, func(err error) { ended <- err })
+			s.Watch(ctx, name, noting(hints), func(err error) { ended <- err })
 			return hints, func() {
 				cancel()
 				_ = receive(t, "end", ended)
@@ -255,9 +255,12 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 	}
 }
 
-// noting passes hints on as long as there is room for them: it must not block.
+// noting passes hints of changes on as long as there is room for them: it must not block.
 func noting(hints chan elector.Hint) func(elector.Hint) {
 	return func(h elector.Hint) {
+		if h.Kind == elector.HintListening {
+			return
+		}
 		select {
 		case hints <- h:
 		default:

@@ -23,7 +23,12 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
-	reply, err := s.run(ctx, &s.scripts.candidates, s.keys(election).roster())
+	k := s.keys(election)
+	witness := s.witnessOf(k.guard())
+	reply, err := s.run(ctx, &s.scripts.candidates, []string{k.candidates(), k.guard(), witness})
+	if s.parted(err, witness != k.guard()) {
+		return s.Candidates(ctx, election)
+	}
 	if err != nil {
 		return nil, judge("candidates of", election, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,7 +18,9 @@ type order struct {
 	confirm bool   // it waits until those have its effect who have to confirm
 	guard   string // its key; with confirm
 	asking  bool
-	sent    func() bool // whether it is wanted when it is sent; nil: it is
+	// for how long a replica must have followed the server to count; 0: it need not
+	followed time.Duration
+	sent     func() bool // whether it is wanted when it is sent; nil: it is
 }
 
 func (o *order) queue() int {
@@ -51,7 +54,7 @@ func (s *Store) pipelined(ctx context.Context, client pipeliner, orders []*order
 	}()
 	pipe := client.Pipeline()
 	replies := queueAll(ctx, pipe, orders, as)
-	asked := s.confirm.ask(ctx, pipe, orders, s.protect)
+	asked := s.ask(ctx, pipe, orders)
 	sent, err := pipe.Exec(ctx)
 	if slices.ContainsFunc(sent, func(c redis.Cmder) bool { return c.Err() != nil }) {
 		err = nil // each command has its own; if none has, there was no connection to send them on
@@ -63,7 +66,7 @@ func (s *Store) pipelined(ctx context.Context, client pipeliner, orders []*order
 		}
 		o.reply = reply.Val()
 		if orders[i].confirm {
-			o.got, o.err = asked.answer(i) // the script was executed; how many have it, perhaps nobody said
+			o.got, o.err = asked.answer(s, orders[i], o.reply) // the script was executed; how many have it, perhaps nobody said
 		}
 	}
 	return outcomes

@@ -47,10 +47,10 @@ func (v *survey) trial(ctx context.Context) {
 	}
 	pipe := at.Pipeline()
 	pipe.Set(ctx, key, "0", 10*time.Second)
-	asked := c.ask(ctx, pipe, []*order{{confirm: true}}, unprotected)
+	asked := v.store.ask(ctx, pipe, []*order{{confirm: true}})
 	pipe.Del(ctx, key)
 	_, _ = pipe.Exec(ctx) // what matters is the answer
-	got, err := asked.answer(0)
+	got, err := asked.answer(v.store, &order{confirm: true}, nil)
 	switch {
 	case err != nil:
 		v.add(elector.SeverityError, "fsync", "whether leases get to the disk could not be tried: "+unwrapped(err), "make this check again when the server answers")

@@ -29,6 +29,7 @@ const (
 	toLeave
 	toCreate
 	toLookBack
+	toForget
 	toConfirm
 	toAudit
 )
@@ -45,6 +46,7 @@ var purposes = [...]struct {
 	toLeave:       {elector.SeverityNote, "a watch that ends stays subscribed until its store's last one ends, and is counted as waiting, without"},
 	toCreate:      {elector.SeverityNote, "Create fails without"},
 	toLookBack:    {elector.SeverityNote, "Candidates and History fail or stay empty, without"},
+	toForget:      {elector.SeverityNote, "the witness key keeps the names of elections for good, without"},
 	toConfirm:     {elector.SeverityError, "grants have to be confirmed (Options.Replicas, Fsynced, FsyncedReplicas), and none ever is without"},
 	toAudit:       {elector.SeverityError, "Options.Audit is set, and every call fails without"},
 }
@@ -72,6 +74,7 @@ func (v *survey) needs() []need {
 		{"pubsub|numsub", []string{"PUBSUB", "NUMSUB", "CHANNEL"}, toCount},
 		{"exists", []string{"EXISTS", key}, toCreate},
 		{"hlen", []string{"HLEN", key}, toLookBack},
+		{"hscan", []string{"HSCAN", key, "0"}, toForget},
 		{"hgetall", []string{"HGETALL", key}, toLookBack},
 		{"lpush", []string{"LPUSH", key, ""}, toLookBack},
 		{"ltrim", []string{"LTRIM", key, "0", "0"}, toLookBack},
@@ -79,6 +82,9 @@ func (v *survey) needs() []need {
 	}
 	if c := v.store.confirm; c.replicas > c.disks {
 		all = append(all, need{"wait", []string{"WAIT", "0", "1"}, toConfirm})
+	}
+	if v.store.confirm.most() > 0 {
+		all = append(all, need{"client|list", []string{"CLIENT", "LIST", "TYPE", "REPLICA"}, toConfirm})
 	}
 	old := func(n *node) bool { return n.olderThan(7, 2) }
 	if v.store.confirm.fsync() && !slices.ContainsFunc(v.nodes, old) { // of old servers it was said

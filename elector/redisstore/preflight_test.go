@@ -277,7 +277,7 @@ func TestPreflightOfRights(t *testing.T) {
 func TestPreflightOfTheDocumentedRights(t *testing.T) {
 	r := startOwn(t, &redis.Options{}, durable...)
 	rules := []any{"ACL", "SETUSER", "some", "reset", "on", ">" + secret, "~recount:*", "&recount:*"}
-	for _, right := range strings.Fields("evalsha eval get set del pexpire pexpireat pttl time hset hget hmget hdel info publish subscribe unsubscribe ping pubsub|numsub exists hlen hgetall lpush ltrim lrange wait rpush") {
+	for _, right := range strings.Fields("evalsha eval get set del pexpire pexpireat pttl time hset hget hmget hdel info publish subscribe unsubscribe ping pubsub|numsub exists hlen hscan hgetall lpush ltrim lrange wait rpush") {
 		rules = append(rules, "+"+right)
 	}
 	r.do(t, rules...)

@@ -36,10 +36,46 @@ func (v *survey) cluster(ctx context.Context) {
 		v.add(elector.SeverityError, "cluster_state", "is "+state+": requests are refused, so nobody is granted a lease",
 			"look at CLUSTER INFO and CLUSTER NODES: every slot needs a primary that the others reach")
 	}
+	v.openSlots(ctx)
 	if n.config["cluster-require-full-coverage"] == "yes" && len(v.nodes) > 1 {
 		v.add(elector.SeverityNote, "cluster-require-full-coverage", "is yes: when one primary and all its replicas are away, the elections of all the others stand still too",
 			"set cluster-require-full-coverage no")
 	}
+}
+
+// openSlots looks for slots that are on their way from one node to another. A node tells
+// of its own.
+func (v *survey) openSlots(ctx context.Context) {
+	var list []string
+	for _, n := range v.nodes {
+		text, err := n.client.ClusterNodes(ctx).Result()
+		if err != nil {
+			v.add(elector.SeverityNote, "open-slots", "it could not be read which slots are being moved: "+unwrapped(err), "allow the user of this check +cluster|nodes")
+			return
+		}
+		if open := openSlots(text); len(open) > 0 {
+			list = append(list, n.addr+" "+strings.Join(open, " "))
+		}
+	}
+	if len(list) > 0 {
+		v.add(elector.SeverityWarning, "open-slots", "slots are on their way to another node (->-) or from one (-<-): "+strings.Join(list, ", ")+". Until that is finished, a leader of an election in them goes on, and nobody new is elected",
+			`if no resharding is under way, finish it: "redis-cli --cluster fix HOST:PORT" of any node`)
+	}
+}
+
+// openSlots are those that a node which has answered CLUSTER NODES says that it moves:
+// the last words of its own line, as [93->-ID].
+func openSlots(nodes string) (open []string) {
+	for line := range strings.Lines(nodes) {
+		if fields := strings.Fields(line); len(fields) > 2 && strings.Contains(fields[2], "myself") {
+			for _, f := range fields {
+				if strings.HasPrefix(f, "[") {
+					open = append(open, f)
+				}
+			}
+		}
+	}
+	return open
 }
 
 func clusterState(ctx context.Context, n *node) (string, error) {

@@ -51,7 +51,7 @@ func grantOf(election string, reply any, beacon bool) (elector.Grant, error) {
 	applied, ok := integer(fields[0])
 	token, fine := tokenOf(fields[1])
 	switch {
-	case ok && fine && applied == 1 && len(fields) == 3 && token > 0:
+	case ok && fine && applied == 1 && len(fields) == 4 && token > 0:
 		if waiters, ok := integer(fields[2]); ok {
 			return elector.Grant{Token: token, Waiters: int(waiters)}, nil
 		}
@@ -71,7 +71,7 @@ const (
 	remarkEarly    = 3
 	remarkReserved = 4
 	remarkUnequal  = 5
-	remarkUnknown  = 6
+	remarkDoubt    = 6
 )
 
 // heldOf reads id, remaining, waiters, remark, longest.
@@ -97,15 +97,15 @@ func heldFor(remaining time.Duration, remark int64) *elector.HeldError {
 	case remarkRepaired:
 		held.Repaired = fmt.Sprintf("the lease had no time to live, or more than any lease has, and would have blocked the election for as long; it now ends in %v unless it is renewed", held.Remaining)
 	case remarkLost:
-		held.Withheld = fmt.Sprintf("this server does not remember the election, or another one granted the last lease: it was restarted, flushed, replaced or is new. A lease that it does not know of may last for another %v, so nobody is granted one before", remaining)
+		held.Withheld = fmt.Sprintf("this Redis was started, promoted or flushed, or lost its witness key, less than one lease ago. A lease that it has forgotten may last for another %v. Nothing to do: it happens once", remaining)
 	case remarkEarly:
 		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may believe in it for another %v, so nobody is granted one before", remaining)
 	case remarkReserved:
 		held.Withheld = fmt.Sprintf("the last leader has handed over to another candidate, which has %v to take the lease", remaining)
 	case remarkUnequal:
 		held.Withheld = fmt.Sprintf("candidates that were heard of lately have longer leases than this one counts on, which it does from now on, or count on shorter ones than its own, and may do so for another %v: if the server forgot such a lease, they would not wait for long enough. To change Lease without a pause, give all candidates the longer one as LongestLease first", remaining)
-	case remarkUnknown:
-		held.Withheld = fmt.Sprintf("this server does not know the election, and not for long enough what else it knows to be sure that it has forgotten no lease of it: it was started or flushed lately, evicts keys, or cannot tell (a cluster, a user who may not use INFO). A forgotten lease may last for another %v, so nobody is granted one before", remaining)
+	case remarkDoubt:
+		held.Withheld = fmt.Sprintf("this Redis may have forgotten a lease: a candidate knows a larger token than the server has counted, so older data was restored; or a candidate may not use INFO, as others may, and cannot see which server this is. Such a lease may last for another %v", remaining)
 	}
 	return held
 }

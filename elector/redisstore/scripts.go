@@ -34,7 +34,7 @@ func newScript(text string) script {
 
 // scripts are the scripts of one store.
 type scripts struct {
-	acquire, renew, release, withdraw, leader, candidates, create, retire, drain script
+	acquire, renew, release, withdraw, leader, candidates, create, vouch, retire, drain script
 }
 
 // newScripts are those of a store whose keys stay, or expire after so long.
@@ -54,6 +54,7 @@ func newScripts(expire time.Duration) scripts {
 
 		candidates: newScript(texts.Candidates()),
 		create:     writing(texts.Create()),
+		vouch:      writing(texts.Vouch()),
 		retire:     newScript(texts.Retire()),
 		drain:      newScript(texts.Drain()),
 	}

@@ -154,7 +154,7 @@ func TestFewRightsAreEnough(t *testing.T) {
 	s := openAt(t, opts, Options{})
 	first := attempt("n1", "a")
 	first.TTL, first.Longest = 100*time.Millisecond, 100*time.Millisecond
-	<-time.After(mustWithhold(t, r, s, first, "does not know the election"))
+	<-time.After(mustWithhold(t, r, s, first, "started"))
 	mustAcquire(t, r, s, first)
 }
 

@@ -26,6 +26,7 @@ type server struct {
 	admin *redis.Client
 	mini  *miniredis.Miniredis // nil for a real one
 	ctx   context.Context
+	kept  map[string]string // see keep
 }
 
 // eachServer runs the test on miniredis and on a real redis-server, each of
@@ -150,10 +151,10 @@ func newServer(t testing.TB, name string, o *redis.Options) *server {
 // open makes a store on the server.
 func (r *server) open(t testing.TB, o Options) *Store {
 	t.Helper()
-	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}}, o)
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, ReadTimeout: max(3*time.Second, 2*o.Confirm)}, o)
 	if !o.Unprotected {
 		for _, election := range []string{"billing", "storetest", "storetest-2"} {
-			_, _ = s.Create(r.ctx, election) // a server that cannot is what some tests are about
+			_ = s.Vouch(r.ctx, election) // a server that cannot is what some tests are about
 		}
 	}
 	return s

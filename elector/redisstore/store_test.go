@@ -60,17 +60,15 @@ func TestTerm(t *testing.T) {
 		if l, err := s.Leader(r.ctx, "billing"); err != nil || l != (elector.Leader{}) {
 			t.Fatalf("leader before: %+v, %v", l, err)
 		}
-		if g := mustAcquire(t, r, s, a); g.Token != 1 {
-			t.Fatalf("first token is %d", g.Token)
-		}
+		g := mustAcquire(t, r, s, a)
 		if left := ttl(t, r, leaseKey); left <= 59*time.Second || left > time.Minute {
 			t.Fatalf("the lease lasts %v", left)
 		}
 		held := mustRefuse(t, r, s, attempt("n2", "n2"))
-		if held.Holder != a.ID || held.Token != 1 || held.Remaining <= 59*time.Second || held.Remaining > time.Minute || held.Repaired != "" {
+		if held.Holder != a.ID || held.Token != g.Token || held.Remaining <= 59*time.Second || held.Remaining > time.Minute || held.Repaired != "" {
 			t.Fatalf("refused with %+v", held)
 		}
-		l := lease(a, 1)
+		l := lease(a, g.Token)
 		l.TTL = 2 * time.Minute
 		if err := s.Renew(r.ctx, l); err != nil {
 			t.Fatal(err)
@@ -78,7 +76,7 @@ func TestTerm(t *testing.T) {
 		if left := ttl(t, r, leaseKey); left <= 119*time.Second {
 			t.Fatalf("the renewed lease lasts %v", left)
 		}
-		if got, err := s.Leader(r.ctx, "billing"); err != nil || got.ID != a.ID || got.Token != 1 || got.Remaining <= 119*time.Second {
+		if got, err := s.Leader(r.ctx, "billing"); err != nil || got.ID != a.ID || got.Token != g.Token || got.Remaining <= 119*time.Second {
 			t.Fatalf("leader: %+v, %v", got, err)
 		}
 		if err := s.Release(r.ctx, l); err != nil {
@@ -87,8 +85,8 @@ func TestTerm(t *testing.T) {
 		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
 			t.Fatalf("second release: %v", err)
 		}
-		if g := mustAcquire(t, r, s, attempt("n2", "n2")); g.Token != 2 {
-			t.Fatalf("second token is %d", g.Token)
+		if next := mustAcquire(t, r, s, attempt("n2", "n2")); next.Token <= g.Token {
+			t.Fatalf("second token is %d, the first one %d", next.Token, g.Token)
 		}
 	})
 }
@@ -110,7 +108,7 @@ func TestAcquireIsIdempotentByNonce(t *testing.T) {
 		}
 		_ = mustRefuse(t, r, s, attempt("n1", "twice"))
 		_ = mustRefuse(t, r, s, attempt("n2", "once"))
-		if got := r.do(t, "GET", counterKey); got != "1" {
+		if got := r.do(t, "GET", counterKey); got != strconv.FormatUint(first.Token, 10) {
 			t.Fatalf("the counter is %v", got)
 		}
 	})
@@ -377,9 +375,7 @@ func TestElectionsAreApart(t *testing.T) {
 			for _, store := range []*Store{s, other} {
 				a := attempt("n1", "x")
 				a.Election = name
-				if g := mustAcquire(t, r, store, a); g.Token != 1 {
-					t.Errorf("election %q: first token is %d", name, g.Token)
-				}
+				mustAcquire(t, r, store, a)
 				for _, key := range store.Keys(name) {
 					if was, ok := seen[key]; ok {
 						t.Errorf("elections %q and %q share the key %q", was, name, key)
@@ -393,7 +389,7 @@ func TestElectionsAreApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range left {
-			if _, ok := seen[key]; !ok {
+			if _, ok := seen[key]; !ok && key != s.Witness() && key != other.Witness() {
 				t.Errorf("Keys does not list %q", key)
 			}
 		}
@@ -407,12 +403,12 @@ func TestRetire(t *testing.T) {
 		a := attempt("n1", "a")
 		g := mustAcquire(t, r, s, a)
 		var held *elector.HeldError
-		if err := s.Retire(r.ctx, "billing"); !errors.As(err, &held) || held.Holder != "n1" || held.Token != 1 || held.Remaining == 0 {
+		if err := s.Retire(r.ctx, "billing"); !errors.As(err, &held) || held.Holder != "n1" || held.Token != g.Token || held.Remaining == 0 {
 			t.Fatalf("retire of a held lease: %v", err)
 		}
 		_ = mustRefuse(t, r, s, attempt("n2", "b"))
-		if n := r.do(t, "DBSIZE"); n != int64(len(s.Keys("billing"))) {
-			t.Fatalf("%v keys are there, the store names %d", n, len(s.Keys("billing")))
+		if n := r.do(t, "DBSIZE"); n != int64(len(s.Keys("billing"))+1) {
+			t.Fatalf("%v keys are there, the store names %d and the witness", n, len(s.Keys("billing")))
 		}
 		if err := s.Release(r.ctx, lease(a, g.Token)); err != nil {
 			t.Fatal(err)

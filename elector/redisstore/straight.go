@@ -32,8 +32,8 @@ func (b *batcher) enter(ctx context.Context, o *order) *client {
 
 // occupy takes a connection for the caller, if one is open and free.
 func (b *batcher) occupy(ctx context.Context, client *client) bool {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < time.Duration(client.far.Load()) {
-		return false // an answer may take as long as it took to open a connection
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*time.Duration(client.far.Load()) {
+		return false // the connection may be dead: then another one is opened, and is given up at the deadline
 	}
 	if client.PoolStats().IdleConns == 0 {
 		return false
@@ -51,7 +51,7 @@ func (b *batcher) occupy(ctx context.Context, client *client) bool {
 func (b *batcher) vacate(client *client) {
 	b.mu.Lock()
 	client.busy[queuePlain]--
-	b.start()
+	b.start(true)
 	b.mu.Unlock()
 	b.store.done(client)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,55 @@ func TestClusterSlotMoves(t *testing.T) {
 			m.finish()
 			h.holds("after the slot moved")
 		})
+	}
+}
+
+// A slot whose move was interrupted stays open. The leader of an election in it is renewed
+// all the time, but a lease that is over is granted to nobody: who asks is told why, and so
+// does Preflight. When the move is finished the lease is granted as after a failover.
+func TestClusterSlotStaysOpen(t *testing.T) {
+	ctx, r := startCluster(t)
+	s := openURL(t, r.URL(), redisstore.Options{})
+	h := newHolder(ctx, t, s)
+	m := newMove(ctx, t, r)
+	m.announce()
+	h.holds("while the slot is open")
+	ok(t, s.Release(ctx, h.lease))
+	b := elector.Attempt{Election: billing, ID: "n2", Nonce: "n2/2", Request: 2, TTL: h.lease.TTL}
+	told := func(when string, s *redisstore.Store) {
+		t.Helper()
+		_, err := s.Acquire(ctx, b)
+		var fatal *elector.FatalError
+		if err == nil || errors.As(err, &fatal) || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%s: acquire: got %v, want an error of one line that may pass", when, err)
+		}
+		for _, part := range []string{"TRYAGAIN", "slot", "nobody new is elected", "redis-cli --cluster fix"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: acquire: got %q, want it to say %q", when, err, part)
+			}
+		}
+	}
+	told("before keys have moved", s)
+	told("a new election", openURL(t, r.URL(), redisstore.Options{Prefix: "other:"})) // in the same slot
+	if _, err := s.Leader(ctx, billing); err == nil || !strings.Contains(err.Error(), "redis-cli --cluster fix") {
+		t.Errorf("leader: got %v, want what is the matter", err)
+	}
+	p := topology.Must[elector.Preflight](t)(s.Preflight(ctx))
+	f := found(t, p, elector.SeverityWarning, "open-slots", m.from.Addr+" ["+strconv.FormatInt(m.slot, 10)+"->-")
+	if !strings.Contains(f.Text, m.to.Addr+" ["+strconv.FormatInt(m.slot, 10)+"-<-") || !strings.Contains(f.Fix, "--cluster fix") {
+		t.Errorf("found %+v", f)
+	}
+	m.keys()
+	told("after keys have moved", s)
+	m.finish()
+	var held *elector.HeldError
+	if _, err := s.Acquire(ctx, b); !errors.As(err, &held) || held.Withheld == "" || held.Remaining > b.TTL {
+		t.Errorf("after the move: acquire: got %v, want that another server grants nothing for a lease", err)
+	}
+	for _, f := range topology.Must[elector.Preflight](t)(s.Preflight(ctx)).Findings {
+		if f.Subject == "open-slots" {
+			t.Errorf("after the move: found %+v", f)
+		}
 	}
 }
 

@@ -122,10 +122,9 @@ var elapse = strings.TrimSpace(`
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local left = redis.call('PTTL', key)
   if left >= 0 then redis.call('PEXPIRE', key, left - ARGV[1]) end
-  if string.match(key, ':guard$') then
-    for _, field in ipairs({'until', 'reserved'}) do
-      if redis.call('HEXISTS', key, field) == 1 then redis.call('HINCRBY', key, field, -ARGV[1]) end
-    end
+  local fields = redis.call('TYPE', key).ok == 'hash' and redis.call('HGETALL', key) or {}
+  for i = 1, #fields, 2 do
+    if string.find(fields[i], '^of ') or fields[i] == 'unsure' or fields[i] == 'reserved' then redis.call('HINCRBY', key, fields[i], -ARGV[1]) end
   end
 end
 return 1`)

@@ -227,10 +227,7 @@ func prime(ctx context.Context, t *testing.T, s *redisstore.Store, elections ...
 			return err
 		})
 		insist("retire "+election, func() error { return s.Retire(ctx, election) })
-		insist("create "+election, func() error {
-			_, err := s.Create(ctx, election)
-			return err
-		})
+		insist("vouch for "+election, func() error { return s.Vouch(ctx, election) })
 	}
 }
 

@@ -106,7 +106,7 @@ func TestSentinelPasswordAndUser(t *testing.T) {
 	ctx, l := launcher(t)
 	r := topology.Must[*topology.Sentinels](t)(l.Sentinels(ctx, topology.SentinelConfig{Password: "s3ntinel"}))
 	for _, server := range r.Servers() {
-		ok(t, server.Client().Do(ctx, "ACL", "SETUSER", "alice", "on", ">w0nder", "~recount:*", "&recount:*", "+@all", "-@admin").Err())
+		ok(t, server.Client().Do(ctx, "ACL", "SETUSER", "alice", "on", ">w0nder", "~recount:*", "&recount:*", "+@all", "-@admin", "+client|list").Err())
 	}
 	options := &redis.UniversalOptions{
 		MasterName: topology.MasterName, Addrs: r.SentinelAddrs(), SentinelPassword: "s3ntinel", Username: "alice", Password: "w0nder",

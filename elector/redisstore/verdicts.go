@@ -20,6 +20,9 @@ type remedy struct {
 	fix  string
 }
 
+// slotOpen says what it means that a cluster's node has only some of an election's keys.
+const slotOpen = `the cluster moves the election's slot to another node (resharding), and has done so with some of its keys only; until that is finished a leader goes on, and nobody new is elected: if it was interrupted, finish it with "redis-cli --cluster fix HOST:PORT"`
+
 // replicateFix is what to do about a server that refuses writes after TIME.
 const replicateFix = `set "lua-replicate-commands yes", which is the default, or use Redis 7 or newer`
 
@@ -71,6 +74,9 @@ func isReply(err error) bool {
 // outcome of the call is then unknown.
 func judge(call, election string, err error) error {
 	wrapped := fmt.Errorf("redisstore: %s %q: %w", call, election, err)
+	if hasCode(err.Error(), "TRYAGAIN ") {
+		wrapped = fmt.Errorf("%w: %s", wrapped, slotOpen)
+	}
 	if fix := fixOf(err); fix != "" {
 		return &elector.FatalError{Err: wrapped, Fix: fix}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // Every reply of a server that cannot or will not serve is either passing, and
@@ -106,22 +107,14 @@ func calls(s *Store) map[string]error {
 
 // A server that answers a TLS handshake in plain text will do so again.
 func TestServerWithoutTLS(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := loopback.Serve(t.Context(), func(conn net.Conn) {
+		_, _ = conn.Write([]byte("-ERR what?\r\n")) // the client's finding is the test
+		_ = conn.Close()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // the end of the test
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("-ERR what?\r\n")) // the client's finding is the test
-			_ = conn.Close()
-		}
-	}()
-	s := openAt(t, &redis.UniversalOptions{Addrs: []string{l.Addr().String()}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, Options{})
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{addr}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, Options{})
 	for what, err := range calls(s) {
 		var fatal *elector.FatalError
 		if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, "without TLS") {
@@ -162,7 +155,7 @@ func TestShapes(t *testing.T) {
 		array(number(0), bulk("7"), bulk("n1"), number(5), number(0)), array(number(0), bulk("7"), number(4), number(5), number(0), number(0)),
 		array(number(0), bulk("7"), bulk("n1"), bulk("x"), number(0), number(0)), array(number(0), bulk("7"), bulk("n1"), number(5), bulk("x"), number(0)),
 		array(number(0), bulk("7"), bulk("n1"), number(5), number(0), bulk("x")), array(number(0), bulk("18446744073709551616"), bulk("n1"), number(5), number(0), number(0)),
-		array(bulk("message"), number(1), array()), array(bulk("subscribe")), array(number(1), number(2), number(3), number(4)),
+		array(bulk("message"), number(1), array()), array(bulk("subscribe")), array(number(2), number(2), number(3), number(4)),
 	}
 	for _, text := range odd {
 		says.set(text)
@@ -175,15 +168,15 @@ func TestShapes(t *testing.T) {
 	}
 	ctx := t.Context()
 	for _, text := range []string{
-		array(number(1), bulk("x"), number(0)), array(number(1), bulk("0"), number(0)),
-		array(number(1), bulk("-3"), number(0)), array(number(2), bulk("7"), number(0)),
+		array(number(1), bulk("x"), number(0), bulk("")), array(number(1), bulk("0"), number(0), bulk("")),
+		array(number(1), bulk("-3"), number(0), bulk("")), array(number(2), bulk("7"), number(0), bulk("")),
 	} {
 		says.set(text)
 		if g, err := s.Acquire(ctx, attempt("n1", "a")); err == nil {
 			t.Errorf("acquire answered %q: %+v", text, g)
 		}
 	}
-	says.set(array(bulk("1"), bulk("7"), bulk("2")))
+	says.set(array(bulk("1"), bulk("7"), bulk("2"), bulk("")))
 	if g, err := s.Acquire(ctx, attempt("n1", "a")); err != nil || g != (elector.Grant{Token: 7, Waiters: 2}) {
 		t.Errorf("a grant in strings: %+v, %v", g, err)
 	}
@@ -259,7 +252,7 @@ func TestRedirectionIsFollowed(t *testing.T) {
 			if strings.EqualFold(args[0], "asking") {
 				return okReply
 			}
-			return array(number(1), bulk("7"), number(0))
+			return array(number(1), bulk("7"), number(0), bulk(""))
 		})
 		var f *fake
 		f = startFake(t, func(args []string) string {

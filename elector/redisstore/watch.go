@@ -68,7 +68,8 @@ type watch struct {
 	channel  string
 	hint     func(elector.Hint) // called by the listener, with its lock
 	ended    func(error)
-	there    bool // the server has said so; guarded by the listener
+	there    bool // the server has said so; guarded by the listener, as the next one
+	told     bool // that changes are announced to it from now on
 }
 
 // end tells why the watch has ended. The listener does not know it any more.

@@ -93,6 +93,33 @@ func TestNoBidWhereLeasesAreConfirmed(t *testing.T) {
 	}
 }
 
+// Each Watch is told when changes are announced to it, which is when the server listens for
+// it: also if the connection was there before, or another one broke.
+func TestWatchIsToldThatItListens(t *testing.T) {
+	eachServer(t, func(t *testing.T, r *server) {
+		s := r.open(t, Options{})
+		for range 2 {
+			var all []chan error
+			for n := range int64(2) {
+				told, ended := make(chan int64, 10), make(chan error, 1)
+				s.Watch(r.ctx, "billing", func(h elector.Hint) {
+					if h.Kind == elector.HintListening {
+						told <- subscribers(t, r, s)
+					}
+				}, func(err error) { ended <- err })
+				if count := receive(t, "hint that it listens", told); count != 1 {
+					t.Errorf("watch %d listens, and the server counts %d connections", n, count)
+				}
+				all = append(all, ended)
+			}
+			s.hub.listener.end(errBrokenOff)
+			for _, ended := range all {
+				_ = receive(t, "end", ended)
+			}
+		}
+	})
+}
+
 // A grant and a release wake everybody who waits, and each grant and refusal says
 // how many stores those are. A release names who was refused last.
 func TestHints(t *testing.T) {
@@ -112,11 +139,11 @@ func TestHints(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, hints := range []chan elector.Hint{one, two} {
-			granted := elector.Hint{Kind: elector.HintGranted, Token: 1, Remaining: time.Minute}
+			granted := elector.Hint{Kind: elector.HintGranted, Token: g.Token, Remaining: time.Minute}
 			if h := receive(t, "hint", hints); h != granted {
 				t.Errorf("hint %+v, want %+v", h, granted)
 			}
-			released := elector.Hint{Kind: elector.HintReleased, Token: 1, To: "n2"}
+			released := elector.Hint{Kind: elector.HintReleased, Token: g.Token, To: "n2"}
 			if h := receive(t, "hint", hints); h != released {
 				t.Errorf("hint %+v, want %+v", h, released)
 			}

@@ -81,8 +81,13 @@ func (s Settings) Validate() error {
 	if s.Preset != "" && presets[s.Preset] == nil {
 		return &Error{"preset", s.sources["preset"], fmt.Sprintf("is %q; it must be fast, balanced or quiet", s.Preset)}
 	}
-	s = s.withPreset() // for the places where values come from
 	_, err := elector.New(nowhere{}, s.Config())
+	return s.Explain(err)
+}
+
+// Explain makes an error of elector.New about these settings an *Error, if it is about one
+// of them: about the times that do not suit the store which Open has opened, say.
+func (s Settings) Explain(err error) error {
 	var wrong *elector.ConfigError
 	if !errors.As(err, &wrong) {
 		return err
@@ -91,6 +96,7 @@ func (s Settings) Validate() error {
 	if f == nil {
 		return err
 	}
+	s = s.withPreset() // for the places where values come from
 	return &Error{f.name, s.sources[f.name], wrong.Rule + s.origins(f.name, wrong.Rule)}
 }
 
@@ -98,7 +104,8 @@ func (s Settings) Validate() error {
 func (s Settings) origins(but, rule string) string {
 	var list []string
 	for _, f := range fields {
-		if source := s.sources[f.name]; source != "" && f.name != but && f.config != "" && strings.Contains(rule, f.config) {
+		named := f.config != "" && strings.Contains(rule, f.config) || f.name == "confirm" && strings.Contains(rule, "Options.Confirm")
+		if source := s.sources[f.name]; source != "" && f.name != but && named {
 			list = append(list, f.name+" is from "+source)
 		}
 	}
@@ -141,7 +148,10 @@ func (s *Settings) from(name, source string) {
 }
 
 // nowhere is a store for validation: no elector that has it ever runs.
-type nowhere struct{ elector.Store }
+type nowhere struct {
+	elector.Store
+	elector.Roster
+}
 
 // names are the settings' names, sorted.
 func names() []string {

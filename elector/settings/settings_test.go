@@ -201,6 +201,26 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// What does not suit the store is told with the places where both values stand.
+func TestTimesThatDoNotSuitTheStore(t *testing.T) {
+	s, err := Load(Sources{Environ: []string{"ELECT_CONFIRM=3s", "ELECT_STORE=redis://a?read_timeout=20s"}, File: write(t, "name: x\nreplicas: 1\nlease: 15s\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, closer, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closer.Close() }()
+	_, err = elector.New(store, s.Config())
+	err = s.Explain(err)
+	for _, want := range []string{"request-timeout: is 2.5s and Options.Confirm of redisstore is 3s", "confirm is from ELECT_CONFIRM", "lease is from elect.yaml line 3"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+}
+
 // Several stores stand in one variable with spaces between, in a file as a
 // list, and as several flags; of any other flag the last one counts.
 func TestSeveralStores(t *testing.T) {

@@ -94,7 +94,10 @@ func (s Settings) openRedis(text string) (elector.Store, io.Closer, error) {
 		Prefix: s.Prefix, Unprotected: s.Unprotected,
 		Replicas: s.Replicas, Fsynced: s.Fsynced, FsyncedReplicas: s.FsyncedReplicas, Confirm: s.Confirm,
 	})
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "Confirm is"): // and the URL's read_timeout
+		return nil, nil, s.wrong("confirm", err.Error())
+	case err != nil:
 		return nil, nil, s.wrong("prefix", err.Error())
 	}
 	return store, store, nil

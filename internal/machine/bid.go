@@ -39,7 +39,7 @@ func (m *Machine) passed(in Input) {
 	m.count(in.Waiters)
 	f, stands := m.standing(in)
 	larger := in.Token > m.floor
-	m.learn(in.Token)
+	m.rumour(in.Token)
 	switch {
 	case !stands || m.stopping || !m.competes() || believes(m.role):
 		if len(m.releases) >= maxStray {
@@ -58,6 +58,7 @@ func (m *Machine) passed(in Input) {
 		m.declinePassed(in, ErrTooLate)
 	default:
 		m.attempt.nonce = ""
+		m.floor = in.Token
 		m.elect(f, in.Token)
 		m.term.lastSent = m.now                           // the lease was passed on at some time before
 		m.term.version, m.term.shown = m.cfg.version(), 0 // nobody has published anything with it
@@ -94,8 +95,8 @@ func (m *Machine) declinePassed(in Input, err error) {
 	m.trouble(Acquire, err)
 }
 
-// withdraw takes the bid back when the machine stops, if it may still stand: nobody
-// would be there to lead.
+// withdraw takes the bid back, if it may still stand, when nobody would be there to lead:
+// when the machine stops, or has missed the news.
 func (m *Machine) withdraw() {
 	if m.bid.nonce == "" || m.now >= m.bid.sent+m.cfg.Lease || len(m.flights) >= m.cfg.MaxInFlight {
 		return

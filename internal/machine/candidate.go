@@ -25,10 +25,26 @@ const fewWaiters = 5
 // milliseconds.
 const roundUp = time.Millisecond
 
-// MaxHearsay bounds the tokens that are believed without a grant, from announcements,
-// refusals and the protected resource: whoever may write there could else use up the
-// tokens of the election for ever.
-const MaxHearsay = 1 << 62
+// maxHearsay bounds the tokens that are believed without a grant, from refusals and the
+// protected resource: whoever may write there could else use up the tokens of the election
+// for ever. Tokens that are no more than maxLeap above a known one are believed beyond it,
+// so the bound is no dead end when it is believed itself.
+const (
+	maxHearsay = 1 << 62
+	maxLeap    = 1 << 32
+)
+
+// Credible reports whether a token is believed without a grant by who knows of known.
+func Credible(token, known uint64) bool { return token <= max(maxHearsay, known+maxLeap) }
+
+// maxRumour is how far above the token of the store's last answer an announced one is
+// believed. Everybody may announce, so a larger step waits for an answer of the store. It
+// must be smaller than the tokens of a second are where a store counts from its time in
+// microseconds: a count that is ahead of that time would go back when it is lost.
+const maxRumour = 1 << 19
+
+// maxWaiters bounds how many waiters are believed: times are computed from it.
+const maxWaiters = 1 << 20
 
 // attempt is the way to the next term.
 type attempt struct {
@@ -39,9 +55,11 @@ type attempt struct {
 	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence, until a grant is announced
 	rest      time.Duration // nor before that, whatever is announced: see restIfShort
 
-	freed  uint64 // highest token whose release was announced
+	told   uint64 // token of the store's last answer: what is announced of an older one is old
+	freed  uint64 // highest token whose release was announced since then
 	missed uint64 // announced while a request was under way that may have been refused before
-	heard  uint64 // highest token whose grant was announced
+	heard  uint64 // highest token whose grant was announced since then
+	deaf   bool   // announcements may have been missed while a request was under way
 	ended  uint64 // token last refused with no time remaining
 
 	rejoins bool // it has not asked since it led, or began: see bid
@@ -93,10 +111,10 @@ func (m *Machine) tryAgain() {
 }
 
 func (m *Machine) acquire() {
-	m.attempt.missed = 0
-	m.attempt.lastSent = m.now
+	m.attempt.missed, m.attempt.deaf = 0, false
+	m.attempt.lastSent, m.lastAsked = m.now, m.lastNumber+1
 	m.send(Request{
-		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Floor: m.floor, Stands: m.cfg.Bids,
+		Call: Acquire, Nonce: m.attempt.nonce, TTL: m.cfg.Lease, Longest: m.longest, Configured: m.cfg.LongestLease, Floor: m.floor, Stands: m.cfg.Bids,
 		Value: m.cfg.Value, Version: m.cfg.version(), Timeout: m.cfg.RequestTimeout,
 	}, 0)
 }
@@ -169,7 +187,11 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	if !open || m.inFlight(Acquire, f.nonce) {
 		return // news of yesterday: a later request will tell
 	}
+	if in.Longest > 0 && f.number == m.lastAsked {
+		m.longest = max(m.cfg.LongestLease, in.Longest)
+	}
 	m.attempt.nonce = ""
+	m.hears(in.Token)
 	m.stand(f, in)
 	if m.stopping {
 		m.become(Stopped)
@@ -178,7 +200,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	m.become(Follower)
 	m.see(in)
 	switch {
-	case m.attempt.missed >= in.Token && m.attempt.missed != 0:
+	case m.attempt.missed >= in.Token && m.attempt.missed != 0, m.attempt.deaf:
 		m.attempt.next = m.now + m.turn(Input{})
 	case in.Remaining <= 0 && m.attempt.ended == in.Token:
 		m.attempt.next = m.now + m.cfg.Retry // a lease that ends and does not go: no reason to hurry
@@ -191,6 +213,19 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	if in.Remaining <= 0 {
 		m.attempt.ended = in.Token
 	}
+}
+
+// hears notes the token of an answer of the store. What was announced before the request
+// was sent is forgotten: it may have been a lie, and would make true news look old.
+func (m *Machine) hears(token uint64) {
+	a := &m.attempt
+	if token > 0 {
+		if a.freed >= token && a.freed > a.missed {
+			a.rest = m.now + m.cfg.Retry // it was a lie, and may be repeated
+		}
+		a.told = token
+	}
+	a.freed, a.heard = a.missed, 0
 }
 
 // see announces a leader that was not announced before.
@@ -208,10 +243,14 @@ func (m *Machine) see(in Input) {
 // nothing.
 func (m *Machine) hintReleased(in Input) {
 	a := &m.attempt
-	if in.Token < m.floor || in.Token <= a.freed || in.Token > MaxHearsay {
+	if in.Token < a.told || in.Token <= a.freed {
 		return
 	}
-	a.freed = in.Token
+	if m.likely(in.Token) {
+		a.freed = in.Token
+	} else {
+		a.rest = max(a.rest, a.lastSent+m.cfg.Retry)
+	}
 	m.count(in.Waiters)
 	ours := in.Holder == m.cfg.ID
 	switch {
@@ -219,7 +258,7 @@ func (m *Machine) hintReleased(in Input) {
 		if m.role == Follower {
 			a.next = min(a.next, max(a.notBefore, a.rest, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread()))
 		}
-	case in.Remaining > 0 && ours && m.role == Follower:
+	case in.Remaining > 0 && ours && m.role == Follower && m.likely(in.Token):
 		a.notBefore, a.next = 0, m.now // to us: nobody else may ask
 	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
 		a.missed = in.Token
@@ -234,13 +273,15 @@ func (m *Machine) hintReleased(in Input) {
 func (m *Machine) hintGranted(in Input) {
 	a := &m.attempt
 	m.count(in.Waiters)
-	if m.role != Follower || !m.started || in.Token > MaxHearsay || in.Token <= m.floor || in.Token <= a.freed || in.Token <= a.heard {
+	if m.role != Follower || !m.started || !Credible(in.Token, a.told) || in.Token <= a.told || in.Token <= a.freed || in.Token <= a.heard {
 		return
 	}
-	a.heard = in.Token
-	// A store that loses its data must not hand it out again, and nobody else may
-	// live who knows of it.
-	m.learn(in.Token)
+	if m.likely(in.Token) { // a lie further above would make the truth look old
+		a.heard = in.Token
+		// A store that loses its data must not hand it out again, and nobody else may
+		// live who knows of it.
+		m.learn(in.Token)
+	}
 	a.notBefore = 0
 	due := max(m.now, a.lastSent+m.cfg.Lease) + m.jitter(m.cfg.Retry) // many may have asked at one time
 	a.next = max(a.rest, min(due, m.now+min(in.Remaining, m.cfg.Lease)+roundUp+m.spread()))
@@ -251,8 +292,33 @@ func (m *Machine) hintGranted(in Input) {
 
 // learn notes a token that somebody else has: the next one must be larger.
 func (m *Machine) learn(token uint64) {
-	if token <= MaxHearsay {
+	if Credible(token, m.floor) {
 		m.floor = max(m.floor, token)
+	}
+}
+
+// rumour is learn of a token that was announced.
+func (m *Machine) rumour(token uint64) {
+	if m.likely(token) {
+		m.learn(token)
+	}
+}
+
+// likely reports whether an announced token is no further than maxRumour above the last
+// one that the store named. Only such a token is remembered.
+func (m *Machine) likely(token uint64) bool { return token <= m.attempt.told+maxRumour }
+
+// listens makes the next try come soon: announcements are heard from now on, and before
+// some may have been missed. If the lease was passed on to the bid meanwhile, nobody else
+// knows, so the bid is taken back.
+func (m *Machine) listens() {
+	a := &m.attempt
+	m.withdraw()
+	switch {
+	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
+		a.deaf = true
+	case m.role == Follower || m.role == Candidate:
+		a.next = min(a.next, max(a.notBefore, a.rest, m.now+m.spread()))
 	}
 }
 
@@ -276,7 +342,7 @@ func (m *Machine) turn(in Input) time.Duration {
 // count notes how many wait, if the store tells.
 func (m *Machine) count(waiters int) {
 	if waiters > 0 {
-		m.waiters = waiters
+		m.waiters = min(waiters, maxWaiters)
 	}
 }
 

@@ -101,27 +101,45 @@ func TestNamedAsksFirst(t *testing.T) {
 	}
 }
 
-// How long leases may last a candidate learns from refusals, and never forgets: it
-// asks, and renews, with the longest that it has heard of.
+// A candidate learns from refusals how long leases may last, and asks and renews with
+// that. It unlearns it when the store says so, down to what it is configured with.
 func TestLearnsLongestLease(t *testing.T) {
 	r := newRig(t, func(cfg *Config) { cfg.LongestLease = 20 * sec })
 	counts := func(call Call, longest time.Duration) Request {
 		t.Helper()
 		q := r.next(call)
-		if q.Longest != longest || r.m.LongestLease() != longest {
-			t.Errorf("request %d asks for leases of up to %v, the machine counts on %v, want %v", call, q.Longest, r.m.LongestLease(), longest)
+		if q.Longest != longest || r.m.LongestLease() != longest || q.Configured != 20*sec {
+			t.Errorf("request %d asks for leases of up to %v, and rather of %v; the machine counts on %v, want %v", call, q.Longest, q.Configured, r.m.LongestLease(), longest)
 		}
 		return q
 	}
 	counted := 20 * sec
-	for _, told := range []time.Duration{0, 30 * sec, 25 * sec} {
+	for _, step := range []struct{ told, want time.Duration }{{0, 20 * sec}, {30 * sec, 30 * sec}, {0, 30 * sec}, {25 * sec, 25 * sec}, {5 * sec, 20 * sec}, {30 * sec, 30 * sec}} {
 		q := counts(Acquire, counted)
-		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: told})
-		counted = max(counted, told)
+		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: step.told})
+		counted = step.want
 	}
 	r.answer(counts(Acquire, 30*sec), Done, 4)
 	r.is(Leader)
 	counts(Renew, 30*sec)
+}
+
+// An answer to a request that was sent before another one makes no candidate count on
+// shorter leases: the store may have said otherwise to the later request.
+func TestOvertakenAnswerIsNotUnlearned(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.LongestLease = 20 * sec })
+	told := func(q Request, longest time.Duration) {
+		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: longest})
+	}
+	told(r.next(Acquire), 30*sec)
+	overtaken := r.next(Acquire)
+	r.sent = nil
+	r.next(Acquire)
+	r.wait(2500 * ms) // it is given up, and may have been executed
+	told(overtaken, 25*sec)
+	if r.m.LongestLease() != 30*sec {
+		t.Errorf("the machine counts on %v, want 30s", r.m.LongestLease())
+	}
 }
 
 // An acquisition that took longer than it is worth is released, not used: the
@@ -274,8 +292,8 @@ func TestHintsOnlyHasten(t *testing.T) {
 			r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Remaining: refused + 10*sec - r.now})
 		}
 	}
-	if tries > 1 {
-		t.Errorf("%d tries for one release that was announced again and again", tries)
+	if tries > 11 { // in 10 s
+		t.Errorf("%d tries for one release that was announced again and again, with a retry's pause of %v", tries, r.m.cfg.Retry)
 	}
 
 	r, refused = held() // the announcement of a grant, again and again
@@ -438,6 +456,115 @@ func TestHintBeyondTokens(t *testing.T) {
 	r.step(Input{Kind: HintReleased, Token: 5, Waiters: 2})
 	if r.next(Acquire); r.now-began > r.m.cfg.Retry {
 		t.Errorf("the release of the lease that it waits for makes it try after %v", r.now-began)
+	}
+}
+
+// Whatever was announced, the true release of the lease that the store named last makes a
+// candidate try, and the largest token that it asks for stays near that one.
+func TestLiesAreForgotten(t *testing.T) {
+	for _, lie := range []uint64{0, 1, 4, 5, 6, 5 + maxRumour, 6 + maxRumour, 1<<53 - 1, 1 << 53, maxHearsay - 1, maxHearsay, maxHearsay + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1} {
+		for _, kind := range []InputKind{HintReleased, HintGranted, HintPassed} {
+			r := newRig(t, func(c *Config) { c.Bids = true })
+			r.answer(r.next(Acquire), Held, 5)
+			r.step(Input{Kind: kind, Token: lie, Waiters: 1<<63 - 1, Remaining: 1<<63 - 1, Nonce: "forged", Holder: "n1"})
+			for until := r.now + 20*sec; r.now < until; { // an ordinary lease
+				for _, q := range r.sent {
+					r.answer(q, map[Call]Result{Acquire: Held, Release: NotHeld}[q.Call], 5)
+				}
+				r.wait(100 * ms)
+			}
+			began := r.now
+			r.step(Input{Kind: HintReleased, Token: 5, Waiters: 2})
+			q := r.next(Acquire)
+			if r.now-began > r.m.cfg.Retry {
+				t.Errorf("%d was announced by %d: it tries %v after the release of the lease that it waits for", lie, kind, r.now-began)
+			}
+			if q.Floor > 5+maxRumour {
+				t.Errorf("%d was announced by %d: it asks for a token above %d", lie, kind, q.Floor)
+			}
+		}
+	}
+}
+
+// Tokens of Redis count microseconds, so those of two terms are far apart. A candidate that
+// has handed the lease over, or was refused it, acts on what is announced of later terms.
+func TestAnnouncedTokensFarApart(t *testing.T) {
+	for name, before := range map[string]func(r *rig){
+		"it has handed over": func(r *rig) {
+			r.elect(5)
+			r.step(Input{Kind: Resign, Holder: "n2"})
+			r.step(Input{Kind: WorkEnded, Token: 5})
+			r.answer(r.next(Release), Done, 5)
+		},
+		"it has lost": func(r *rig) { r.answer(r.next(Acquire), Held, 5) },
+	} {
+		r := newRig(t)
+		before(r)
+		r.step(Input{Kind: HintGranted, Token: 5 + 10*maxRumour, Remaining: r.m.cfg.Lease})
+		r.wait(r.m.cfg.Lease / 2)
+		if tries := r.sees(Acquire); tries > 0 {
+			t.Errorf("%s: it asks %d times in half of a lease that was announced", name, tries)
+		}
+		began := r.now
+		r.step(Input{Kind: HintReleased, Token: 5 + 10*maxRumour})
+		if r.next(Acquire); r.now-began > r.m.cfg.Retry {
+			t.Errorf("%s: it tries %v after the release of a later term", name, r.now-began)
+		}
+	}
+}
+
+// A token at the bound of what is believed is believed once, and so are the later ones:
+// the bound itself is no dead end.
+func TestBelievedBoundIsNoDeadEnd(t *testing.T) {
+	r := newRig(t)
+	r.step(Input{Kind: Fenced, Token: maxHearsay})
+	q := r.next(Acquire)
+	r.answer(q, Done, maxHearsay+1)
+	r.is(Leader)
+	r.step(Input{Kind: Fenced, Token: maxHearsay + 2})
+	r.step(Input{Kind: WorkEnded, Token: maxHearsay + 1})
+	if q := r.next(Acquire); q.Floor != maxHearsay+2 {
+		t.Errorf("the resource has refused %d, and the next request asks for more than %d", uint64(maxHearsay+1), q.Floor)
+	}
+}
+
+// Announcements that may have been missed are made up for by one try: at once, or when the
+// request under way is refused.
+func TestListensAnew(t *testing.T) {
+	r := newRig(t)
+	r.answer(r.next(Acquire), Held, 5)
+	for _, inFlight := range []bool{false, true} {
+		r.wait(sec)
+		if inFlight {
+			r.step(Input{Kind: HintReleased, Token: 5})
+			q := r.next(Acquire)
+			r.step(Input{Kind: HintListens})
+			r.answer(q, Held, 6)
+		} else {
+			r.step(Input{Kind: HintListens})
+		}
+		began := r.now
+		if r.answer(r.next(Acquire), Held, 6); r.now-began > r.m.cfg.Retry {
+			t.Errorf("in flight %t: it tries after %v", inFlight, r.now-began)
+		}
+	}
+}
+
+// A lease may have been passed on to the bid while announcements were missed: the bid is
+// taken back, and the lease given back at once.
+func TestLostNewsOfTheBid(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Bids = true })
+	bid := r.next(Acquire)
+	r.step(Input{Kind: Answer, Request: bid.Number, Result: Held, Token: 5, Holder: "n2", Remaining: 10 * sec, Stands: true})
+	r.wait(sec)
+	r.step(Input{Kind: HintListens})
+	w := r.next(Withdraw)
+	if w.Nonce != bid.Nonce {
+		t.Fatalf("%s is taken back, and the bid was %s", w.Nonce, bid.Nonce)
+	}
+	r.step(Input{Kind: Answer, Request: w.Number, Result: Held, Token: 6})
+	if q := r.next(Release); q.Nonce != bid.Nonce || q.Token != 6 {
+		t.Errorf("%+v is given back, and the lease was passed on to %s with token 6", q, bid.Nonce)
 	}
 }
 

@@ -43,6 +43,7 @@ func (m *Machine) elect(f flight, token uint64) {
 	m.term.tick = f.sent
 	m.schedule()
 	m.bid = bid{}
+	m.hears(token)
 	m.become(Leader)
 	m.emit(Transition{Kind: Elected, Token: token, Until: m.term.deadline})
 	m.see(Input{Holder: m.cfg.ID, Token: token, Remaining: m.term.deadline - m.now})
@@ -89,7 +90,7 @@ func (m *Machine) renew() {
 		m.term.tick += m.cfg.Renew
 	}
 	m.send(Request{
-		Call: Renew, Nonce: m.term.nonce, Token: m.term.token, TTL: m.cfg.Lease, Longest: m.longest,
+		Call: Renew, Nonce: m.term.nonce, Token: m.term.token, TTL: m.cfg.Lease, Longest: m.longest, Configured: m.cfg.LongestLease,
 		Value: m.term.value, Version: m.term.version, Shown: m.term.shown == m.term.version,
 		Timeout: min(m.cfg.RequestTimeout, m.term.deadline-m.now),
 	}, max(0, m.now-m.term.renewAt))

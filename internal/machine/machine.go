@@ -36,6 +36,7 @@ type Config struct {
 
 	Lease          time.Duration // whole milliseconds
 	LongestLease   time.Duration // of all candidates' leases, as this one counts on; at least Lease
+	Learned        time.Duration // a longer one that it has heard of before
 	Renew          time.Duration // from one renewal to the next
 	Retry          time.Duration // pause after a request that failed
 	RequestTimeout time.Duration // after which a request is given up
@@ -114,6 +115,8 @@ type Machine struct {
 	waiters int           // as the store said last; 0: it has not
 	longest time.Duration // that any lease may last, as far as is known
 
+	lastAsked uint64 // number of the last request that acquires
+
 	floor      uint64 // highest token that an answer named
 	lastNumber uint64
 	flights    []flight  // requests without an answer
@@ -143,7 +146,7 @@ func New(cfg Config) *Machine {
 		early:      max(0, cfg.Early),
 		random:     splitmix(cfg.Seed),
 		floor:      cfg.Floor,
-		longest:    cfg.LongestLease,
+		longest:    max(cfg.LongestLease, cfg.Learned),
 		lastNumber: cfg.FirstRequest,
 		hangsAt:    Never,
 	}
@@ -154,6 +157,10 @@ func (m *Machine) Role() Role { return m.role }
 
 // Floor is the highest token that the machine knows of.
 func (m *Machine) Floor() uint64 { return m.floor }
+
+// Told is the token that the store's last answer named: what is announced of an older one
+// changes nothing.
+func (m *Machine) Told() uint64 { return m.attempt.told }
 
 // LongestLease is how long any lease of the election may last, as far as the machine
 // knows.
@@ -214,6 +221,8 @@ func (m *Machine) take(in Input) {
 		m.hintGranted(in)
 	case HintPassed:
 		m.passed(in)
+	case HintListens:
+		m.listens()
 	case Resign:
 		m.resign(in)
 	case WorkEnded:

@@ -154,10 +154,10 @@ func (m *Machine) giveBack(nonce string, token uint64, until time.Duration) {
 	}
 }
 
-// reserve is for how long a lease that is handed over is the successor's alone:
-// time to hear of it and to ask for it, even if the first request fails.
+// reserve is for how long a lease that is handed over is the successor's alone. A successor
+// that hears of it asks at once. One that hears of nothing asks once in a lease.
 func (m *Machine) reserve() time.Duration {
-	return (2*m.cfg.RequestTimeout + m.cfg.Retry).Round(time.Millisecond)
+	return (m.cfg.Lease + m.cfg.Retry).Round(time.Millisecond)
 }
 
 func (m *Machine) findRelease(nonce string, token uint64) int {
@@ -177,7 +177,7 @@ func (m *Machine) sendReleases() {
 		r.sent = true
 		request := Request{Call: Release, Nonce: r.nonce, Token: r.token, Timeout: m.cfg.RequestTimeout}
 		if !m.stopping {
-			request.TTL, request.Longest = m.cfg.Lease, m.longest // it goes on to compete
+			request.TTL, request.Longest, request.Configured = m.cfg.Lease, m.longest, m.cfg.LongestLease // it goes on to compete
 		}
 		if r.to != "" {
 			request.To, request.Reserve = r.to, m.reserve()

@@ -103,10 +103,7 @@ func (m *Machine) settleAttempt(now time.Duration) {
 	if !m.started {
 		a.next = now
 	}
-	if a.freed < m.floor {
-		a.freed = 0
-	}
-	if a.heard <= m.floor {
+	if a.heard <= a.told {
 		a.heard = 0
 	}
 }
@@ -166,6 +163,28 @@ func (m *Machine) Forget(now time.Duration, named func(nonce string, number uint
 	}
 	if t := &m.term; t.nonce != "" && !t.live && !t.working && !told(t.nonce, t.token) {
 		t.nonce, t.token = "", 0
+	}
+}
+
+// ForgetNews drops, after the state was settled, what is compared with announcements alone,
+// where neither they nor answers will name a token below least: the token of the store's
+// last answer, and those that were announced before. If deaf, nothing is announced at all:
+// then it is also what puts off a try that an announcement hastens, and when a follower
+// asked last.
+func (m *Machine) ForgetNews(now time.Duration, least uint64, deaf bool) {
+	a := &m.attempt
+	a.told = 0
+	if a.heard < least {
+		a.heard = 0
+	}
+	if a.freed < least {
+		a.freed = 0
+	}
+	if deaf {
+		a.notBefore, a.rest = now, now
+		if m.role == Follower {
+			a.lastSent = now
+		}
 	}
 }
 

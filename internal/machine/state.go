@@ -9,6 +9,7 @@ import (
 func (m *Machine) MentionTokens(n *Notation) {
 	a := &m.attempt
 	n.Mention(m.floor)
+	n.Mention(a.told)
 	n.Mention(a.freed)
 	n.Mention(a.missed)
 	n.Mention(a.heard)
@@ -39,7 +40,7 @@ func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	b = append(b,
 		byte(m.role)|bit(m.started, bitStarted)|bit(m.stopping, bitStopping)|bit(t.working, bitWorking)|bit(t.calling, bitCalling)|bit(t.given, bitGiven),
 		byte(len(m.flights))<<4|byte(len(m.releases)),
-		n.Token(m.floor), n.Token(a.freed), n.Token(a.heard), n.Token(a.ended), Span(a.rest-now))
+		n.Token(m.floor), n.Token(a.told), n.Token(a.freed), n.Token(a.heard), n.Token(a.ended), Span(a.rest-now))
 	switch m.role {
 	case Follower, Candidate:
 		b = append(b, Span(a.next-now), Span(a.notBefore-now), Span(a.lastSent-now), n.Token(a.missed))
@@ -144,7 +145,7 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	m.role = Role(flags & (bitStarted - 1))
 	m.started, m.stopping = flags&bitStarted != 0, flags&bitStopping != 0
 	t.live, t.working, t.calling, t.given = believes(m.role), flags&bitWorking != 0, flags&bitCalling != 0, flags&bitGiven != 0
-	m.floor, a.freed, a.heard, a.ended, a.rest = r.token(), r.token(), r.token(), r.token(), r.time()
+	m.floor, a.told, a.freed, a.heard, a.ended, a.rest = r.token(), r.token(), r.token(), r.token(), r.token(), r.time()
 	switch m.role {
 	case Follower, Candidate:
 		a.next, a.notBefore, a.lastSent, a.missed = r.time(), r.time(), r.time(), r.token()

@@ -16,6 +16,7 @@ const (
 	HintReleased                  // the store announced the end of Token's term: Waiters, RoundTrip; Holder, if not empty, is who alone gets the lease for Remaining, and who may ask first if that is 0
 	HintGranted                   // the store announced Token's term: Remaining, Waiters
 	HintPassed                    // the store passed the lease on to the bid of Nonce and Request, as Token: Waiters
+	HintListens                   // announcements are heard from now on; those before may have been missed
 	Resign                        // end the term of Token; 0 means whichever there is. Holder is the successor, if there is one
 	WorkEnded                     // the work of Token's term has ended; Calling; a non-nil Err is fatal
 	Returned                      // the last callback of the last term has returned
@@ -47,7 +48,7 @@ type Input struct {
 	Holder    string
 	Remaining time.Duration
 	Waiters   int
-	Longest   time.Duration // Held: how long leases may last, as the store knows; 0: it does not
+	Longest   time.Duration // Held: the Request.Longest to use from now on; 0: as before
 	Stands    bool          // Held: the attempt is a bid
 	RoundTrip time.Duration // of a request lately; 0: unknown
 	Calling   bool          // callbacks of the term go on: Returned follows
@@ -70,20 +71,21 @@ const (
 
 // Request is a call to make.
 type Request struct {
-	Number  uint64
-	Call    Call
-	Nonce   string
-	Token   uint64        // Renew, Release
-	TTL     time.Duration // Acquire, Renew; Release: what it asks for next, 0 if it stops
-	Longest time.Duration // Acquire, Renew: how long any lease of the election may last
-	Floor   uint64        // Acquire
-	Stands  bool          // Acquire: if it is refused it may be a bid
-	To      string        // Release: the successor; may be empty
-	Reserve time.Duration // Release: for how long nobody but To gets the lease
-	Value   string        // Acquire, Renew: what the leader publishes
-	Version uint64        // of Value; 0: there is none
-	Shown   bool          // Renew: the store has acknowledged this Version
-	Timeout time.Duration
+	Number     uint64
+	Call       Call
+	Nonce      string
+	Token      uint64        // Renew, Release
+	TTL        time.Duration // Acquire, Renew; Release: what it asks for next, 0 if it stops
+	Longest    time.Duration // Acquire, Renew: how long any lease of the election may last
+	Configured time.Duration // what the machine counts on unless others have longer leases
+	Floor      uint64        // Acquire
+	Stands     bool          // Acquire: if it is refused it may be a bid
+	To         string        // Release: the successor; may be empty
+	Reserve    time.Duration // Release: for how long nobody but To gets the lease
+	Value      string        // Acquire, Renew: what the leader publishes
+	Version    uint64        // of Value; 0: there is none
+	Shown      bool          // Renew: the store has acknowledged this Version
+	Timeout    time.Duration
 }
 
 // TransitionKind says what a Transition is.

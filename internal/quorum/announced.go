@@ -2,8 +2,9 @@ package quorum
 
 // Announced is what the nodes have announced of an election.
 type Announced struct {
-	nodes []announced
-	free  bool // a majority is, and that was passed on
+	nodes  []announced
+	free   bool   // a majority is, and that was passed on
+	listen []bool // to which nodes somebody listens
 }
 
 type announced struct {
@@ -20,11 +21,27 @@ const (
 )
 
 // NewAnnounced is what so many nodes have announced that have said nothing.
-func NewAnnounced(nodes int) Announced { return Announced{nodes: make([]announced, nodes)} }
+func NewAnnounced(nodes int) Announced {
+	return Announced{nodes: make([]announced, nodes), listen: make([]bool, nodes)}
+}
 
 // Forget notes that node n cannot be heard any more: what it said may be out of
 // date.
-func (a *Announced) Forget(n int) { a.nodes[n] = announced{} }
+func (a *Announced) Forget(n int) { a.nodes[n], a.listen[n] = announced{}, false }
+
+// Listening notes that node n can be heard from now on. It reports whether a majority can
+// be, and could not be before.
+func (a *Announced) Listening(n int) (news bool) {
+	was := a.listen[n]
+	a.listen[n] = true
+	listen := 0
+	for _, heard := range a.listen {
+		if heard {
+			listen++
+		}
+	}
+	return !was && listen == Size(len(a.nodes))
+}
 
 // Waiters is how many wait, if a node says that so many do. Each counts once for
 // each node: attempts that compete for majorities can all fail, so they need more

@@ -77,7 +77,7 @@ func (m *Machine) giveUp(number uint64) {
 	if k == nil {
 		return
 	}
-	switch outcome := Released(k.Verdicts); {
+	switch outcome := Renewed(k.Verdicts); {
 	case k.kind == BeginAcquire:
 		m.giveUpAcquiring(k)
 	case k.kind == BeginRelease && outcome != Open:
@@ -105,6 +105,7 @@ type flight struct {
 	call   *call
 	claim  *claim
 	token  uint64 // AskRenew: that is renewed
+	strays bool   // AskRelease: of a grant that does not count for the term, or may not have
 	floor  uint64 // next is tryAgain: of the try
 	silent bool   // its patience is over
 }
@@ -194,6 +195,10 @@ func (m *Machine) reply(f *flight, in *Input) {
 		}
 		m.count(f.call, f.node, v, in.Err)
 	case AskRenew, AskRelease:
+		if f.strays && in.Verdict == Yes {
+			m.count(f.call, f.node, Silent, errStray) // the term may have been over
+			return
+		}
 		m.count(f.call, f.node, in.Verdict, in.Err)
 	case AskBack:
 		m.gaveBack(f, in)

@@ -120,25 +120,27 @@ func (c *Claim) Drop(n int, answered uint64) (token uint64) {
 	return token
 }
 
-// Release is the token with which node n is to release a lease with that token.
-// ours says that the lease is the claim's term, open that an attempt for it is
-// under way. It is false if the node's grant belongs to a term with another
-// token, or may yet.
-func (c *Claim) Release(n int, token uint64, ours, open bool) (uint64, bool) {
+// Release is the token with which node n is to release a lease with that token. ours says
+// that the lease is the claim's term, open that an attempt for it is under way. It is not
+// owed if the node's grant belongs to a term with another token, or may yet. counts reports
+// whether a node that still holds that token shows that the lease was held until then.
+func (c *Claim) Release(n int, token uint64, ours, open bool) (held uint64, owed, counts bool) {
 	h := &c.Nodes[n]
+	held, counts = token, true
 	switch {
 	case ours && h.Token != 0:
-		token = h.Token
+		held, counts = h.Token, h.Counted || token == 0
 	case h.Token == token && (open || h.Counted):
-		return 0, false
+		return 0, false, false
 	case c.Token == 0 && !open && h.Dropped > token:
-		token = h.Dropped // an earlier release of this one may have been lost
+		// An earlier release of it may have been lost. Whether it counted is not known any more.
+		held, counts = h.Dropped, token == 0
 	}
-	if h.Token == token {
+	if h.Token == held {
 		h.Token, h.Counted = 0, false
 	}
-	h.Dropped = max(h.Dropped, token)
-	return token, true
+	h.Dropped = max(h.Dropped, held)
+	return held, true, counts
 }
 
 // Move is what a renewal asks of one node.

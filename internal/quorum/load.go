@@ -140,7 +140,7 @@ func (m *Machine) loadFlight(r *reader, n int) flight {
 	m.last++
 	head, of := r.byte(), r.byte()
 	f := flight{
-		number: m.last, node: n, ask: Ask(head & (1<<nextAt - 1)), next: next(head &^ bitSilent >> nextAt), silent: head&bitSilent != 0,
+		number: m.last, node: n, ask: Ask(head & (1<<nextAt - 1)), next: next(head &^ (bitSilent | bitStrays) >> nextAt), silent: head&bitSilent != 0, strays: head&bitStrays != 0,
 		token: r.token(), floor: r.token(),
 	}
 	if at := of >> 4; at == noClaim {

@@ -119,7 +119,8 @@ type Ending struct {
 	Outcome Outcome
 	Token   uint64        // Done, of a call that acquires
 	Waiters int           // of a call that acquires: the sum of what the nodes said
-	Longest time.Duration // Denied: the longest that any node knows of
+	Longest time.Duration // Denied: the longest that any node says the caller must count on
+	Agreed  bool          // Denied: so many nodes said so that it may be less than before
 
 	// Denied, of a call that acquires: who holds the most nodes, if anybody does,
 	// and how long to wait before the next try.
@@ -143,6 +144,7 @@ type Output struct {
 var (
 	ErrRepeated  = errors.New("another call for the same attempt has taken this one's place; its outcome counts")
 	errOldTokens = errors.New("grants one old token after the other")
+	errStray     = errors.New("released a grant that does not show that the lease was still held")
 )
 
 // Machine is one process's way to the leases of one election. It is not safe for

@@ -11,9 +11,9 @@ import (
 // What so many agreements, denials, silences and fatal errors of five nodes mean.
 func TestOutcomes(t *testing.T) {
 	const o, d, n, l, u = quorum.Open, quorum.Done, quorum.Denied, quorum.Lost, quorum.Undecided
-	for verdicts, want := range map[string]struct{ renewed, released quorum.Outcome }{
-		".....": {o, o}, "yy...": {o, o}, "yyy..": {d, d}, "nn...": {o, o}, "nnn..": {n, n}, "yynnn": {n, n},
-		"hhh..": {l, l}, "yyhh.": {o, o}, "yyhhs": {u, u}, "yynss": {u, d}, "yyn..": {o, o}, "ynsss": {u, u}, "yysss": {u, u},
+	for verdicts, want := range map[string]quorum.Outcome{
+		".....": o, "yy...": o, "yyy..": d, "nn...": o, "nnn..": n, "yynnn": n,
+		"hhh..": l, "yyhh.": o, "yyhhs": u, "yynss": u, "yyn..": o, "ynsss": u, "yysss": u,
 	} {
 		var list []quorum.Verdict
 		for _, v := range verdicts {
@@ -21,9 +21,8 @@ func TestOutcomes(t *testing.T) {
 				'.': quorum.Waiting, 'y': quorum.Yes, 'n': quorum.No, 's': quorum.Silent, 'h': quorum.Hopeless,
 			}[v])
 		}
-		renewed, released := quorum.Renewed(list), quorum.Released(list)
-		if renewed != want.renewed || released != want.released {
-			t.Errorf("%s: renewed %d, released %d; want %+v", verdicts, renewed, released, want)
+		if got := quorum.Renewed(list); got != want {
+			t.Errorf("%s: outcome %d, want %d", verdicts, got, want)
 		}
 	}
 }
@@ -205,25 +204,34 @@ func TestWhatCounts(t *testing.T) {
 	}
 }
 
-// With which token a node is to release: a release that may have been lost is
-// repeated, a grant that counts for a term is spared unless the term is meant.
+// With which token a node is to release, and whether the node counts: a release that may
+// have been lost is repeated, a grant that counts for a term is spared unless the term is
+// meant, and a larger token that was granted too late does not count.
 func TestTokenOfARelease(t *testing.T) {
 	c := term(10 * time.Second)
-	if _, ok := c.Release(0, 4, false, false); ok || !c.Counts(0, 4) {
+	if _, owed, _ := c.Release(0, 4, false, false); owed || !c.Counts(0, 4) {
 		t.Error("a node of the term was released for another lease")
 	}
-	if token, ok := c.Release(0, 4, true, false); token != 4 || !ok || c.Counts(0, 4) {
-		t.Errorf("token %d, %v; want 4 and that it does not count", token, ok)
+	if token, _, counts := c.Release(0, 4, true, false); token != 4 || !counts || c.Counts(0, 4) {
+		t.Errorf("token %d, counts %v; want 4, true, and that it does not count afterwards", token, counts)
+	}
+	c.Granted(3, 9, time.Second)
+	if token, _, counts := c.Release(3, 4, true, false); token != 9 || !counts {
+		t.Errorf("token %d, counts %v for a node that was mended in time; want 9, true", token, counts)
+	}
+	c.Granted(4, 9, time.Minute)
+	if token, _, counts := c.Release(4, 4, true, false); token != 9 || counts {
+		t.Errorf("token %d, counts %v for a node that was mended too late; want 9, false", token, counts)
 	}
 	c = quorum.NewClaim(5)
 	c.Granted(0, 7, 0)
 	if first, again := c.Drop(0, 7), c.Drop(0, 7); first != 7 || again != 7 {
 		t.Errorf("dropped with %d and %d, want 7 both times", first, again)
 	}
-	if token, ok := c.Release(0, 4, false, false); token != 7 || !ok {
-		t.Errorf("released with token %d, %v; want 7, which may have been lost", token, ok)
+	if token, _, counts := c.Release(0, 4, false, false); token != 7 || counts {
+		t.Errorf("released with token %d, counts %v; want 7, whose release may have been lost, and false", token, counts)
 	}
-	if token, ok := c.Release(0, 4, false, true); token != 4 || !ok {
-		t.Errorf("released with token %d, %v while an attempt is under way; want 4", token, ok)
+	if token, _, counts := c.Release(0, 4, false, true); token != 4 || !counts {
+		t.Errorf("released with token %d, counts %v while an attempt is under way; want 4, true", token, counts)
 	}
 }

@@ -38,13 +38,16 @@ func (m *Machine) refuse(k *call) {
 
 // deny says who holds most of the nodes, and when to try again.
 func (m *Machine) deny(k *call) {
-	e := Ending{Outcome: Denied, Rival: k.refused.Strongest()}
+	e, said := Ending{Outcome: Denied, Rival: k.refused.Strongest()}, 0
 	for _, d := range k.refused.Denials {
 		if d != nil {
 			e.Waiters += d.Waiters
-			e.Longest = max(e.Longest, d.Longest)
+			if e.Longest = max(e.Longest, d.Longest); d.Longest > 0 {
+				said++
+			}
 		}
 	}
+	e.Agreed = said > Minority(m.cfg.Nodes)
 	m.Tell(e.Rival.Token)
 	wait, splits := m.rivalry.Next(&k.refused, m.now)
 	if splits > 0 {

@@ -43,7 +43,8 @@ func (m *Machine) renewed(k *call) {
 }
 
 // release sends a release to every node, with the token that it granted. From
-// here on whatever is granted to the attempt is given back.
+// here on whatever is granted to the attempt is given back. A node that does not
+// count is released as well, but is no witness that the lease was held until now.
 func (m *Machine) release(in *Input) {
 	c := m.claim(in)
 	ours := c.Token == in.Token
@@ -56,12 +57,12 @@ func (m *Machine) release(in *Input) {
 	k := m.begin(in, c)
 	for n := range c.Nodes {
 		wanted := m.cfg.Rules.Owes(&c.Claim, n)
-		token, owed := c.Release(n, in.Token, ours, c.open)
+		token, owed, counts := c.Release(n, in.Token, ours, c.open)
 		if !owed || !wanted {
 			k.Verdicts[n] = No
 			continue
 		}
-		m.send(k, flight{ask: AskRelease, node: n}, Request{Token: token, TTL: k.ttl, Patience: k.patience})
+		m.send(k, flight{ask: AskRelease, node: n, strays: !counts}, Request{Token: token, TTL: k.ttl, Patience: k.patience})
 	}
 	m.decide(k)
 }
@@ -70,7 +71,7 @@ func (m *Machine) release(in *Input) {
 // again as the others took: a process that ends after a release should not leave
 // nodes behind that are still held.
 func (m *Machine) released(k *call) {
-	switch outcome := Released(k.Verdicts); {
+	switch outcome := Renewed(k.Verdicts); {
 	case outcome == Open:
 	case k.Late || Count(k.Verdicts)[Waiting] == 0:
 		m.end(k, Ending{Outcome: outcome})

@@ -21,7 +21,7 @@ var fields = map[string]string{
 	"Attempt":     "Verdicts:written Tokens:written Late:written",
 	"acquisition": "floor:written failed:written waiters:told aligned:written refused:written",
 	"Refused":     "Denials:written Freed:written",
-	"flight":      "number:made ask:written next:written node:written call:written claim:written token:written floor:written silent:written",
+	"flight":      "number:made ask:written next:written node:written call:written claim:written token:written strays:written floor:written silent:written",
 }
 
 // A field that is new in the state must be written with it, or be named as one that

@@ -43,7 +43,8 @@ const (
 	GivenUp                  // nobody waited for it any more
 )
 
-// Renewed is the outcome of a renewal.
+// Renewed is the outcome of a renewal or a release. A release that is Denied may have been
+// what ended the lease: some nodes may have released it before it ran out on others.
 func Renewed(verdicts []Verdict) Outcome {
 	switch t := Count(verdicts); {
 	case t[Yes] >= Size(len(verdicts)):
@@ -57,14 +58,4 @@ func Renewed(verdicts []Verdict) Outcome {
 	default:
 		return Open
 	}
-}
-
-// Released is the outcome of a release. Where some had not held the lease any
-// more it succeeds as well, unless so many that the lease was over before.
-func Released(verdicts []Verdict) Outcome {
-	outcome := Renewed(verdicts)
-	if t := Count(verdicts); outcome == Undecided && t[Yes]+t[No] >= Size(len(verdicts)) {
-		return Done
-	}
-	return outcome
 }

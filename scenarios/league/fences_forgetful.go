@@ -10,7 +10,7 @@ import (
 func forgetfulFences() []Mutant {
 	fence := func(name, what string, fence func() virtual.Fence) Mutant {
 		return Mutant{
-			Name: name, Where: Fence, What: what, Scenario: "store-split",
+			Name: name, Where: Fence, What: what, Scenario: "store-clock-leap",
 			Breaks: []checker.Promise{checker.FencedWrites}, Subject: fenced(fence),
 		}
 	}
@@ -20,23 +20,10 @@ func forgetfulFences() []Mutant {
 	wide.Scenario = "counter-deleted"
 	return []Mutant{
 		wide,
-		fence("fence-lowered", "the resource notes the token of every write, those that it refuses too, and so takes the second one", func() virtual.Fence { return &lowered{} }),
 		fence("fence-per-node", "the resource has one fence for each candidate", func() virtual.Fence { return &perNode{highest: map[string]uint64{}} }),
 		fence("fence-per-session", "the resource has one fence for each connection: when another candidate writes, it begins anew", func() virtual.Fence { return &perSession{} }),
 		fence("reads-refused", "a read tells the last write, although it was refused", func() virtual.Fence { return &unread{} }),
 	}
-}
-
-type lowered struct{ virtual.Fencing }
-
-func (f *lowered) Write(_ string, token uint64, value string) (taken bool, highest uint64) {
-	highest = f.Highest
-	f.Highest = token
-	if token < highest {
-		return false, highest
-	}
-	f.Take(token, value)
-	return true, token
 }
 
 type perNode struct {

@@ -92,10 +92,10 @@ func refusals() []Mutant {
 			Name: "release-keeps-guard", Where: Script, What: "release ends the lease and leaves the time standing before which nobody gets another one",
 			Breaks: []checker.Promise{checker.FailoverBound, checker.LeaderReturns},
 			Subject: releasing(func(c *redismodel.Call) redismodel.Reply {
-				until, known := c.HGet(c.Keys[1], "until")
+				ends, known := c.HGet(c.Keys[5], "of "+c.Keys[1])
 				reply := redismodel.Release.Run(c)
 				if known {
-					c.HSet(c.Keys[1], "until", until)
+					c.HSet(c.Keys[5], "of "+c.Keys[1], ends)
 				}
 				return reply
 			}),

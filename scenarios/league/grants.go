@@ -21,7 +21,7 @@ func grants() []Mutant {
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
 				if f := fields(c); f != nil && f[2] != c.Args[1] {
 					c.Del(c.Keys[0])
-					c.HSet(c.Keys[2], "until", "0")
+					c.HSet(c.Keys[5], "of "+c.Keys[2], "0")
 				}
 				return redismodel.Acquire.Run(c)
 			}),
@@ -118,27 +118,6 @@ func counters() []Mutant {
 				}
 				return redismodel.Acquire.Run(c)
 			})),
-		}, {
-			Name: "count-not-seeded", Where: Script, What: "a server that has lost the counter counts from 1 again",
-			Breaks: []checker.Promise{checker.TokensIncrease, checker.LeaseLinearizable},
-			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
-				if _, found := c.Get(c.Keys[1]); !found {
-					c.Set(c.Keys[1], "0")
-				}
-				c.HDel(c.Keys[2], "seed")
-				return redismodel.Acquire.Run(c)
-			}),
-		}, {
-			Name: "token-is-the-time", Where: Script, What: "the token is the server's time in seconds: two terms in one second share it",
-			Breaks: []checker.Promise{checker.LeaseLinearizable, checker.TokensIncrease},
-			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
-				if fields(c) == nil {
-					now, _ := c.Time()
-					c.Set(c.Keys[1], strconv.FormatInt(now-1, 10))
-					c.Args[3] = "0"
-				}
-				return redismodel.Acquire.Run(c)
-			}),
 		},
 	}
 }
@@ -150,8 +129,8 @@ func quarantines() []Mutant {
 			Name: "quarantine-skipped", Where: Script, What: "a server that remembers nothing, or is another one, grants at once",
 			Breaks: []checker.Promise{checker.AtMostOneLeader},
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
-				known, _ := c.Knowledge(c.Args[6])
-				c.HSet(c.Keys[2], "history", known)
+				known, _ := c.History()
+				c.HSet(c.Keys[5], "history", known, "since", "0")
 				return redismodel.Acquire.Run(c)
 			}),
 		}, {
@@ -159,12 +138,12 @@ func quarantines() []Mutant {
 			Scenario: "restart-without-data",
 			Breaks:   []checker.Promise{checker.AtMostOneLeader},
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
-				history, _ := c.HGet(c.Keys[2], "history")
-				known, _ := c.Knowledge(c.Args[6])
+				history, _ := c.HGet(c.Keys[5], "history")
+				known, _ := c.History()
 				reply := redismodel.Acquire.Run(c)
 				if history != known && fields(c) == nil {
 					half := c.Int(c.Args[2]) / 2
-					c.HSet(c.Keys[2], "unsure", strconv.FormatInt(milliseconds(c)+half, 10))
+					c.HSet(c.Keys[5], "since", strconv.FormatInt(milliseconds(c)-half, 10))
 					reply.Items[3] = redismodel.Integer(half)
 				}
 				return reply
@@ -174,7 +153,7 @@ func quarantines() []Mutant {
 			Breaks: []checker.Promise{checker.AtMostOneLeader},
 			Subject: acquiring(func(c *redismodel.Call) redismodel.Reply {
 				if _, held := c.Get(c.Keys[0]); !held {
-					c.HSet(c.Keys[2], "until", "0")
+					c.HSet(c.Keys[5], "of "+c.Keys[2], "0")
 				}
 				return redismodel.Acquire.Run(c)
 			}),

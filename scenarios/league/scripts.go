@@ -120,10 +120,10 @@ func renewals() []Mutant {
 			Name: "guard-not-renewed", Where: Script, What: "renew makes the lease last longer, and does not note until when: a lease whose key is gone is not waited for",
 			Breaks: []checker.Promise{checker.AtMostOneLeader},
 			Subject: renewing(func(c *redismodel.Call) redismodel.Reply {
-				until, known := c.HGet(c.Keys[1], "until")
+				ends, known := c.HGet(c.Keys[2], "of "+c.Keys[1])
 				reply := redismodel.Renew.Run(c)
 				if known && reply.Int == 1 {
-					c.HSet(c.Keys[1], "until", until)
+					c.HSet(c.Keys[2], "of "+c.Keys[1], ends)
 				}
 				return reply
 			}),
@@ -157,7 +157,7 @@ func releases() []Mutant {
 			Scenario: "late-release",
 			Breaks:   []checker.Promise{checker.AtMostOneLeader},
 			Subject: releasing(func(c *redismodel.Call) redismodel.Reply {
-				c.HSet(c.Keys[1], "until", "0")
+				c.HSet(c.Keys[5], "of "+c.Keys[1], "0")
 				return redismodel.Release.Run(c)
 			}),
 		},

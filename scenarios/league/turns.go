@@ -29,7 +29,7 @@ func turns() []Mutant {
 			}),
 		}, {
 			Name: "own-count", Where: Machine, What: "the token is the number of terms that the candidate has led, not the store's",
-			Breaks:  []checker.Promise{checker.TokensIncrease},
+			Breaks:  []checker.Promise{checker.TokensIncrease, checker.BeliefWithinLease},
 			Subject: wrapped(telling(func(terms, _ uint64) uint64 { return terms })),
 		}, {
 			Name: "no-floor", Where: Machine, What: "an attempt does not name the highest token known, so a store without protection that lost its count begins again",

@@ -33,6 +33,7 @@ type process struct {
 	host  *candidate.Host
 	stop  context.CancelFunc
 	ended chan struct{} // closed when nothing more is heard of it
+	needs int           // how many replicas must confirm its leases
 
 	mu        sync.Mutex
 	dead      bool // it was killed, or has ended
@@ -83,7 +84,7 @@ func (n *node) launch(takes time.Duration) {
 	n.lives++
 	seed := mix(r.plan.Seed, streamOf(drawProcess, n.index, n.lives))
 	p := &process{
-		node: n, seed: seed, dice: newDice(seed, 0),
+		node: n, seed: seed, dice: newDice(seed, 0), needs: r.release(n).Replicas,
 		ended: make(chan struct{}), pending: map[int64]history.Event{}, sleeping: -1,
 	}
 	for _, link := range n.links {

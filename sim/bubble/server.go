@@ -47,6 +47,8 @@ type Server interface {
 	// Forget makes whoever follows the server copy all of its data the next time
 	// that they are connected.
 	Forget()
+	// Followers is what CLIENT LIST says of its replicas.
+	Followers() string
 	// Lag makes what its primary has written reach the server so much later, and
 	// StepClock sets its clock. A server that cannot do so does not.
 	Lag(by time.Duration)
@@ -69,6 +71,7 @@ func serverName(store, n int) string { return fmt.Sprintf("store%dserver%d", sto
 func modelled(store int, audited func(Server, Do), failed func(command, err string)) Server {
 	return model{redisserver.New(redisserver.Options{
 		Name:  serverName(store, 1),
+		Users: map[string][]string{BlindUser: {"INFO"}},
 		Clock: func() time.Duration { return time.Duration(time.Now().UnixNano()) },
 		Executed: func(s *redisserver.Server, db *redismodel.Server, args []string, reply redismodel.Reply) {
 			if reply.Kind == redismodel.Error {
@@ -91,6 +94,12 @@ func (m model) With(f func(do Do)) {
 			return reply
 		})
 	})
+}
+
+// Followers implements Server.
+func (m model) Followers() (list string) {
+	m.Server.With(func(dbs []*redismodel.Server, now time.Duration) { list = dbs[0].Followers(now) })
+	return list
 }
 
 // Beside implements Server.

@@ -226,7 +226,7 @@ func (w *world) setClocks(node string, change func(*clocks)) (string, error) {
 	set, p := n.clocks, n.process
 	n.mu.Unlock()
 	if p == nil {
-		return "", faults.NoEffect("%s is not running; it will start with its clocks so", node)
+		return faults.ClocksOfStopped(node, set == clocks{rate: 1})
 	}
 	p.sleep(set.asleep)
 	p.host.SetClocks(set.rate, set.offset, set.asleep)

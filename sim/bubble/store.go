@@ -2,6 +2,7 @@ package bubble
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,7 +90,7 @@ func (w *World) build(r *run) {
 		for range servers - 1 {
 			s.enlist().Follow(s.server)
 		}
-		s.create()
+		s.vouch()
 		r.stores = append(r.stores, s)
 	}
 	r.store = r.stores[0]
@@ -108,16 +109,19 @@ func (s *store) dismiss(one Server) {
 	s.members = slices.DeleteFunc(s.members, func(m Server) bool { return m == one })
 }
 
-// create says that the election is new: its first leader need not be waited for.
-func (s *store) create() {
-	protect := "1"
-	if s.run.plan.Replicas > 0 {
-		protect = "2"
+// vouch says that the server is new: its first leader need not be waited for.
+func (s *store) vouch() {
+	var replicas []string
+	for _, found := range replicaNumber.FindAllStringSubmatch(s.server.Followers(), -1) {
+		replicas = append(replicas, found[1])
 	}
 	s.server.With(func(do Do) {
-		do("EVAL", scripts.Create(), "4", s.keys.lease, s.keys.counter, s.keys.guard, prefix+"witness", protect)
+		do("EVAL", scripts.Vouch(), "3", s.keys.lease, s.keys.counter, prefix+"witness", strings.Join(replicas, ","))
 	})
 }
+
+// replicaNumber is the number of a replica's connection, in CLIENT LIST.
+var replicaNumber = regexp.MustCompile(`(?m)^id=(\d+) `)
 
 // keysOf are the run's keys, by the names that the production elector's store has
 // for them.
@@ -178,7 +182,7 @@ func (s *store) audit(of Server, do Do) {
 // of calls what with the election's data in a server.
 func (s *store) of(server Server, what func(tamper.Election)) {
 	server.With(func(do Do) {
-		what(tamper.Election{Do: do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard})
+		what(tamper.Election{Do: do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard, Witness: prefix + "witness"})
 	})
 }
 

@@ -25,7 +25,8 @@ func (p *process) told(asked, e history.Event) {
 	if asked.Since != nil { // it was refused then, and granted at some time since
 		since = *asked.Since
 	}
-	if r.untrue == nil || asked.Op == 0 || r.touched.Load() >= int64(since) {
+	takenBack := asked.Since != nil && p.needs > 0 // it asked for the lease itself, and gives it back unconfirmed
+	if r.untrue == nil || asked.Op == 0 || takenBack || r.touched.Load() >= int64(since) {
 		return // whoever changes the servers meanwhile changes what they hold
 	}
 	now := r.recorder.Now()
@@ -35,7 +36,7 @@ func (p *process) told(asked, e history.Event) {
 		if left <= 0 {
 			return // it may be over by now
 		}
-		if have, need := p.holders(asked.Nonce, e, left), r.relied(); have < need {
+		if have, need := p.holders(asked.Nonce, e, left), p.relied(); have < need {
 			r.untrue(fmt.Sprintf("%s was told %s of token %d, which %d servers have to hold: %d do", e.Node, e.Call, e.Token, need, have))
 		}
 	case e.Kind == history.Fail && e.Call == history.Renew && len(r.stores) == 1:
@@ -45,12 +46,12 @@ func (p *process) told(asked, e history.Event) {
 	}
 }
 
-// relied is how many servers have to hold a lease that somebody believes in.
-func (r *run) relied() int {
-	if n := len(r.stores); n > 1 {
+// relied is how many servers have to hold a lease that the candidate believes in.
+func (p *process) relied() int {
+	if n := len(p.node.run.stores); n > 1 {
 		return n/2 + 1
 	}
-	return 1 + r.plan.Replicas
+	return 1 + p.needs
 }
 
 // holders are the servers that hold the candidate's lease for so long. One that

@@ -182,11 +182,33 @@ func (r *run) closeLogs() error {
 	return errors.Join(errs...)
 }
 
+// BlindUser may not use INFO, on models and on real servers that are to be like them.
+const BlindUser = "blind"
+
+// release is what a candidate runs in its present life.
+func (r *run) release(n *node) sim.Release {
+	if r.plan.Releases == nil {
+		return sim.Release{Replicas: r.plan.Replicas}
+	}
+	return r.plan.Releases[n.index][(n.lives-1)%2]
+}
+
+// login is the addresses of servers, for the user of a release.
+func login(release sim.Release, urls ...string) (all []string) {
+	for _, url := range urls {
+		if release.Blind {
+			url = strings.Replace(url, "://", "://"+BlindUser+":any@", 1)
+		}
+		all = append(all, url)
+	}
+	return all
+}
+
 // settings are what a candidate is told.
 func (r *run) settings(n *node) candidate.Settings {
-	t := r.plan.Timings
+	t, release := r.plan.Timings, r.release(n)
 	return candidate.Settings{
-		Election: prefix + election, Node: n.name, RedisURL: r.store.url(), RedisURLs: r.urls(), Replicas: r.plan.Replicas,
+		Election: prefix + election, Node: n.name, RedisURL: login(release, r.store.url())[0], RedisURLs: login(release, r.urls()...), Replicas: release.Replicas,
 		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, Writes: r.plan.Writes, Observes: r.plan.Asks(), Drift: r.plan.Drift,
 		ClockRate: n.clocks.rate, ClockOffset: n.clocks.offset,
 	}

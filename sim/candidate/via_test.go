@@ -3,6 +3,8 @@ package candidate
 import (
 	"net"
 	"testing"
+
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // A server that is known by another address is dialled there, any other one at
@@ -10,22 +12,14 @@ import (
 func TestVia(t *testing.T) {
 	accepted := make(chan string)
 	listen := func(name string) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, err := loopback.Serve(t.Context(), func(conn net.Conn) {
+			_ = conn.Close() // that it came is all
+			accepted <- name
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = l.Close() }) // ends the loop
-		go func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				_ = conn.Close() // that it came is all
-				accepted <- name
-			}
-		}()
-		return l.Addr().String()
+		return addr
 	}
 	server, proxy := listen("server"), listen("proxy")
 	for _, c := range []struct {

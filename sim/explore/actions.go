@@ -37,18 +37,21 @@ const (
 	Save    // what the store has now is what it may go back to
 	Rewind  // the store goes back, and notices
 	Try     // a candidate asks for the lease
-	Prolong // a leader renews
+	Prolong // a leader renews; on a new connection if Index is 1
 	Mute    // a request takes effect, and its answer is lost
 	Silence // a machine is told that a request found no answer in time
 	GiveUp  // nobody waits for a call any more
 	Echo    // a hint reaches its machine, and goes on
 	Jump    // the store's clock is set: forth, or back if Index is 1
+	Create  // an election is made known to the store
+	Vanish  // a key of an election is lost
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"tick", "wake", "begin", "arrive", "answered", "lose", "haunt", "appear", "repeat", "crash", "crash-haunt", "hear", "miss", "finish", "end",
 	"resign", "hand-over", "stop", "fence", "refuse", "restart", "forget", "save", "rewind", "try", "prolong", "mute", "silence", "give-up", "echo", "jump",
+	"create", "vanish",
 }
 
 func (k Kind) String() string { return kindNames[k] }

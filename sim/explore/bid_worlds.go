@@ -20,12 +20,12 @@ func bids() []Settings {
 			s.Sights = append(s.Sights, SawHandedOver)
 		}),
 		passing("bids-twice", "likewise, and what is passed on is told late, or twice", func(s *Settings) {
-			s.Delay, s.Leads = 1, true
+			s.Delay, s.Leads, s.Large = 1, true, true
 			s.Limits[Echoes] = 1
 			s.Sights = append(s.Sights, SawTooLate)
 		}),
 		passing("bids-clock", "likewise, and the store's clock is set forth or back by a tick, while nobody can believe in its lease", func(s *Settings) {
-			s.Delay = 1
+			s.Delay, s.Large = 1, true
 			s.Limits[Jumps] = 1
 		}),
 		passing("bids-stops", "likewise, and candidates are stopped and take their bids back; one message lost", func(s *Settings) {

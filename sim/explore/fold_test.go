@@ -19,8 +19,8 @@ func TestFoldedAndConcreteWorldsGoOnAlike(t *testing.T) {
 		walks = 4
 	}
 	for _, set := range Worlds() {
-		if set.Stores > 0 {
-			continue // see TestFoldedMajoritiesGoOnAlike
+		if set.plain() {
+			continue // see TestFoldedPlainWorldsGoOnAlike
 		}
 		t.Run(set.Name, func(t *testing.T) {
 			t.Parallel()

@@ -273,6 +273,9 @@ func (n *node) tidy(w *world) {
 		w.forget(n)
 	}
 	n.m.Settle(n.now)
+	if w.onlyNews() {
+		n.m.ForgetNews(n.now, n.named(w.next()), w.set.Hints == 0)
+	}
 	if !n.belief.live {
 		n.belief = belief{}
 	}
@@ -312,12 +315,42 @@ func (w *world) tidyMessages() {
 			if w.set.Delay == Endless {
 				h.age = 0
 			}
-			if known := n.m.Floor(); h.token > known || h.token == known && h.kind == machine.HintReleased || h.kind == machine.HintPassed {
+			if known := n.m.Told(); h.token > known || h.token == known && h.kind == machine.HintReleased || h.kind == machine.HintPassed {
 				kept = append(kept, h)
 			}
 		}
 		n.hints = kept
 	}
+}
+
+// next is the smallest token that the store may name yet: that of its lease, or that of
+// the next one.
+func (w *world) next() uint64 {
+	if w.store.held(w.now) {
+		return w.store.token
+	}
+	return w.store.token + 1
+}
+
+// named is the smallest token that a candidate may hear of yet, in an announcement or an
+// answer: one that is under way, or the store's next one.
+func (n *node) named(least uint64) uint64 {
+	for i := range n.hints {
+		least = min(least, n.hints[i].token)
+	}
+	for i := range n.messages {
+		if m := &n.messages[i]; m.stage == coming && m.token > 0 {
+			least = min(least, m.token)
+		}
+	}
+	return least
+}
+
+// onlyNews reports whether no candidate will hear of a token smaller than that of an answer
+// it has got. A store that does not go back names its last token and larger ones only;
+// tidyMessages drops what is under way and older.
+func (w *world) onlyNews() bool {
+	return w.set.Hints == 0 || w.set.Limits[Forgettings]+w.set.Limits[Rewinds] == 0
 }
 
 // tidyFloor: a store that knows of a token, and will not forget it, need not be

@@ -27,6 +27,22 @@ type majorityCodec struct {
 	trial    []byte
 }
 
+// writtenMajority is a world of several stores, and what it is written with.
+type writtenMajority struct {
+	*majority
+	codec *majorityCodec
+}
+
+func (w *writtenMajority) load(b []byte) { w.majority.load(b, w.codec) }
+
+func (w *writtenMajority) again(a Action) { w.majority.again(a, w.codec) }
+
+func (w *writtenMajority) append(b []byte) []byte { return w.codec.append(b, w.majority) }
+
+func (w *writtenMajority) follow(p phase) { w.phase = p }
+
+func (w *writtenMajority) followed() phase { return w.codec.phase(w.majority) }
+
 // tokens is how many there may be, 0 included.
 const tokens = 256
 

@@ -45,13 +45,19 @@ type walked interface {
 type news struct {
 	now    time.Duration
 	broken string
+	sights Sight
 	events []event
 }
 
 // begin is the world of the path, in the beginning.
 func (p *Path) begin(tells bool) walked {
-	if p.Settings.Stores > 0 {
+	switch {
+	case p.Settings.Stores > 0:
 		w := newMajority(p.Settings, p.plant)
+		w.tells = tells
+		return w
+	case p.Settings.Elections > 0:
+		w := newWitnessed(p.Settings, p.plant)
 		w.tells = tells
 		return w
 	}
@@ -60,7 +66,7 @@ func (p *Path) begin(tells bool) walked {
 	return w
 }
 
-func (w *world) news() news { return news{w.now, w.broken, w.events} }
+func (w *world) news() news { return news{w.now, w.broken, w.sights, w.events} }
 
 func (w *world) dice() *dice { return &w.random }
 
@@ -72,7 +78,7 @@ func (w *world) fork(told []uint8) walked {
 
 func (w *world) fold() uint64 { return hash(new(codec).append(nil, w.clone())) }
 
-func (w *majority) news() news { return news{w.now, w.broken, w.events} }
+func (w *majority) news() news { return news{w.now, w.broken, w.sights, w.events} }
 
 func (w *majority) dice() *dice { return &w.random }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/recount-io/recount/internal/quorum"
 )
 
-// Plant is a bug around the machine: it alters its settings, what goes in, or what
-// comes out. It must keep no state, and no name: two states of the world that are
+// Plant is a bug around the machine, which alters its settings, what goes in, or what
+// comes out, or a bug in the scripts. It must keep no state, and no name: two states of the world that are
 // alike would not be. The zero Plant is no bug.
 type Plant struct {
 	Name string
@@ -24,6 +24,9 @@ type Plant struct {
 	Config func(*machine.Config)
 	Before func(*Situation)
 	After  func(*Situation, *machine.Output)
+
+	// In the scripts: where the text has Old, it has New instead.
+	Old, New string
 
 	// Around the machine of a majority of stores.
 	Rules quorum.Rules

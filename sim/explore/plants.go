@@ -24,7 +24,7 @@ func FindPlant(name string) *Plant {
 // Plants are the planted bugs with a name. Each is the machine itself but for one
 // thing.
 func Plants() []Plant {
-	return slices.Concat(plantedInBeliefs(), plantedInTurns(), plantedInBids(), plantedInMajorities())
+	return slices.Concat(plantedInBeliefs(), plantedInTurns(), plantedInBids(), plantedInScripts(), plantedInMajorities())
 }
 
 // plantedInBeliefs are about when a leader believes, and what it believes in.

@@ -81,8 +81,8 @@ func Search(set *Settings, o Options) (*Report, error) {
 	if o.States <= 0 || o.States > most {
 		o.States = most
 	}
-	if set.Stores > 0 {
-		return searchMajority(set, o)
+	if set.plain() {
+		return searchPlain(set, o)
 	}
 	s := &search{set: set, o: o, index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
 	s.w = newWorld(set, o.Plant)

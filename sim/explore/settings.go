@@ -8,6 +8,9 @@
 // In worlds of several stores the candidates are internal/quorum's machines, which
 // acquire, renew and give back what a majority of the stores holds.
 //
+// In worlds of several elections the scripts of elector/redisstore decide: candidates
+// that know nothing call them on the model of Redis, while keys vanish.
+//
 // A World is described by Settings; Search walks it and returns a Report. Times
 // are whole ticks. What is searched is these durations and this store, in which a
 // request takes effect at one moment: not Lua, not Redis, and not the shell around
@@ -42,11 +45,12 @@ const (
 	Rewinds                   // the store goes back to what it was, and knows that it may have
 	Echoes                    // a hint arrives, and once more later
 	Jumps                     // the store's clock is set forth or back by a tick, while nobody can believe in its lease
+	Vanishings                // a key of an election is lost
 	limits
 )
 
 var limitNames = [limits]string{
-	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds", "echoes", "jumps",
+	"losses", "crashes", "ghosts", "repeats", "resignations", "hand-overs", "endings", "stops", "fencings", "refusals", "restarts", "forgettings", "rewinds", "echoes", "jumps", "vanishings",
 }
 
 func (l Limit) String() string { return limitNames[l] }
@@ -60,6 +64,7 @@ type Settings struct {
 	What string // in one line
 
 	Candidates int // 1 to 3
+	Elections  int // on one server, whose keys vanish, 2 or 3; 0: there is one, whose keys do not
 	Stores     int // of which a majority holds the lease, 3 to 5; 0: there is one
 
 	Lease, Renew, Retry, Timeout, Drain int
@@ -94,6 +99,8 @@ func (s *Settings) Validate() error {
 		return errors.New("explore: the drift must leave something of the lease")
 	case s.Stores != 0 && (s.Stores < 3 || s.Stores > 5 || s.Hints > 0 || s.Calm || s.Leads || s.Once || s.Bids || s.Drift > 0):
 		return errors.New("explore: of several stores there can be 3 to 5, and only time, losses, crashes, ghosts, repeats, resignations and restarts with them")
+	case s.Elections != 0 && (s.Elections < 2 || s.Elections > 3 || s.Stores > 0 || s.Hints > 0 || s.Calm || s.Leads || s.Once || s.Bids || s.Drift > 0):
+		return errors.New("explore: of elections on one server there can be 2 or 3, and only time, releases, creations and vanishings with them")
 	case s.Bids && s.Hints < 1:
 		return errors.New("explore: a lease is passed on to those only who listen")
 	case s.InFlight < 1 || s.InFlight > 4:
@@ -112,6 +119,9 @@ func (s *Settings) Text() string {
 	if s.Stores > 0 {
 		return s.limitText(fmt.Sprintf("%d candidates, %d stores, lease/time-out %d/%d ticks, patience 1, messages take %s",
 			s.Candidates, s.Stores, s.Lease, s.Timeout, span(s.Delay)))
+	}
+	if s.Elections > 0 {
+		return s.limitText(fmt.Sprintf("%d elections, lease %d ticks, messages take no time", s.Elections, s.Lease))
 	}
 	text := fmt.Sprintf("%d candidates, lease/renew/retry/time-out %d/%d/%d/%d ticks, drift %d, %d under way, messages take %s, work %s",
 		s.Candidates, s.Lease, s.Renew, s.Retry, s.Timeout, s.Drift, s.InFlight, span(s.Delay), span(s.Work))

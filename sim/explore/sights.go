@@ -29,13 +29,14 @@ const (
 	SawPassed                       // a term began with a lease that was passed on
 	SawPassedBack                   // a lease was passed on to somebody who could not use it, and given back
 	SawWithdrawn                    // a bid was taken back to which the lease was passed on
+	SawWithheld                     // nobody was granted the lease though its key was not there
 	sights        = iota
 )
 
 var sightNames = [sights]string{
 	"elected", "renewed", "expired", "superseded", "resigned", "draining", "drain capped", "released", "stray grant", "late grant",
 	"token seen before", "too many requests", "stopped", "failover", "failover and back", "handed over", "refused", "given back", "mended",
-	"passed on", "passed on and given back", "withdrawn too late",
+	"passed on", "passed on and given back", "withdrawn too late", "withheld",
 }
 
 // AllSights is the set of all.

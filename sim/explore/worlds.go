@@ -4,7 +4,7 @@ import "slices"
 
 // Worlds are those with a name, the small ones first.
 func Worlds() []Settings {
-	return slices.Concat(small(), bids(), majorities(), large())
+	return slices.Concat(small(), bids(), elections(), majorities(), large())
 }
 
 // Find is the world with a name, nil if there is none.

@@ -22,10 +22,10 @@ type Demand struct {
 const (
 	askedByObserve = 4  // who leads?
 	askedByRenewal = 12 // of a lease
-	askedByAttempt = 16 // to acquire a lease that another one holds, once a lease
+	askedByAttempt = 18 // to acquire a lease that another one holds, once a lease
 	askedByDrain   = 6  // of what the store noted
 	askedByLoad    = 2  // the harness's look at the server's load
-	askedByConnect = 20 // the greetings of a candidate's connections, and what they listen to
+	askedByConnect = 30 // the greetings of a candidate's connections, and what they listen to
 
 	connectionsOfCandidate = 5 // the most that its pool opens, and one for announcements; mostly it is two
 	connectionsAfterFault  = 1 // more, of a candidate whose old connections hang

@@ -318,7 +318,7 @@ func (r *run) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not within %v", startTime))
 	defer cancel()
 	for _, p := range r.world.parts {
-		if _, err := p.store.Create(ctx, r.world.election); err != nil {
+		if err := p.store.Vouch(ctx, r.world.election); err != nil {
 			return err
 		}
 	}

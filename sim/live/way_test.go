@@ -10,6 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/network"
 )
 
@@ -48,28 +49,18 @@ func TestWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = n.Close() }() // its links are gone with it
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := loopback.Serve(t.Context(), func(conn net.Conn) {
+		var ping [64]byte
+		if _, err := conn.Read(ping[:]); err == nil {
+			_, _ = conn.Write([]byte("+PONG\r\n")) // a client that is gone does not matter
+		}
+		_ = conn.Close() // one question, one answer
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // ends the loop
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				var ping [64]byte
-				if _, err := conn.Read(ping[:]); err == nil {
-					_, _ = conn.Write([]byte("+PONG\r\n")) // a client that is gone does not matter
-				}
-				_ = conn.Close() // one question, one answer
-			}()
-		}
-	}()
 	var w way
-	for _, server := range []string{"127.0.0.1:1", l.Addr().String()} {
+	for _, server := range []string{"127.0.0.1:1", addr} {
 		link, err := n.Link("test", server)
 		if err != nil {
 			t.Fatal(err)

@@ -282,7 +282,7 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 	set := c.clocks
 	c.mu.Unlock()
 	if err != nil {
-		return "", faults.NoEffect("%s is not running; it will start with its clocks so", c.node)
+		return faults.ClocksOfStopped(c.node, set == clocks{rate: 1})
 	}
 	for len(p.clocks) > 0 {
 		<-p.clocks // what it reported unasked
@@ -299,7 +299,7 @@ func (c *candidate) setClocks(ctx context.Context, change func(*clocks)) (string
 				return reported(c.node, report), nil
 			}
 		case <-p.done:
-			return "", faults.NoEffect("%s ended when it was told its clocks", c.node)
+			return faults.ClocksOfStopped(c.node, set == clocks{rate: 1}) // it ended meanwhile
 		case <-ctx.Done():
 			return "", faults.NoEffect("%s did not report within %v that it keeps the clocks that it was told", c.node, actTime)
 		}

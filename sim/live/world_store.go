@@ -17,15 +17,15 @@ const overlong = time.Hour
 
 // shortenLease takes ARGV[1] milliseconds off the time to live of KEYS[1] and
 // returns what it was, or -2 if there is no such key. A clock that jumps does so
-// for the times that the elector's scripts wrote in KEYS[2], too.
+// for the times that the elector's scripts wrote in KEYS[2] and KEYS[3], too.
 var shortenLease = redis.NewScript(`
 local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then
   local rest = math.max(left - tonumber(ARGV[1]), 0)
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', rest))
-  for _, name in ipairs({'until', 'unsure'}) do
-    local at = tonumber(redis.call('HGET', KEYS[2], name) or 0)
-    if at > 0 then redis.call('HSET', KEYS[2], name, string.format('%.0f', at - left + rest)) end
+  for _, of in ipairs({{KEYS[2], 'unsure'}, {KEYS[3], 'of ' .. KEYS[2]}, {KEYS[3], 'since'}}) do
+    local at = tonumber(redis.call('HGET', of[1], of[2]) or 0)
+    if at > 0 then redis.call('HSET', of[1], of[2], string.format('%.0f', at - left + rest)) end
   end
 end
 return left`)
@@ -34,7 +34,7 @@ return left`)
 func (w *world) ShortenLeases(ctx context.Context, by time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	left, err := shortenLease.Run(ctx, w.direct, []string{w.key("lease"), w.key("guard")}, by.Milliseconds()).Int64()
+	left, err := shortenLease.Run(ctx, w.direct, []string{w.key("lease"), w.key("guard"), w.witness()}, by.Milliseconds()).Int64()
 	if err != nil {
 		return "", fmt.Errorf("live: shorten the lease: %w", err)
 	}
@@ -113,6 +113,14 @@ func (w *world) FlushScripts(ctx context.Context) (string, error) {
 		return "", faults.NoEffect("the store still knows its scripts")
 	}
 	return "the store knows none of its scripts any more", nil
+}
+
+// witness is the key that has the ends of leases.
+func (w *world) witness() string {
+	if witness := w.store.Witness(); witness != "" {
+		return witness
+	}
+	return w.key("guard") // which takes its place
 }
 
 // key is the key of the election that is called so. The lease of a program that

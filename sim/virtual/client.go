@@ -96,10 +96,13 @@ type client struct {
 // for another server only if something has happened to a connection since it looked
 // last, or a lease ago.
 func (c *client) protection(cmd *command) string {
-	if c.store.protect != "2" && c.looked == cmd.epoch+1 && c.run.now-c.at < cmd.ttl {
+	if c.looked == cmd.epoch+1 && c.run.now-c.at < cmd.ttl {
 		return ""
 	}
-	return c.store.protect
+	if c.store.protect == "0" {
+		return ""
+	}
+	return "1"
 }
 
 // ask makes a call. Its owner is told the outcome after timeout at the latest.

@@ -92,6 +92,7 @@ func (s *subscription) act(arg uint64) {
 		s.stands.watchers = append(s.stands.watchers, s)
 		s.stands.model.Subscribe(store.channel)
 		s.stands.model.Subscribe(s.beacon())
+		s.tell(machine.Input{Kind: machine.HintListens})
 	case resubscribe:
 		if !n.defers(s, arg) {
 			s.subscribe()
@@ -173,14 +174,19 @@ func (s *store) published(at *server, message string) {
 		s.passed = history.Event{Kind: history.Audit, Call: history.Acquire, Nonce: in.Nonce, Try: in.Request, Token: in.Token, Applied: &yes}
 	}
 	for _, sub := range at.watchers {
-		link := sub.node.link
-		if !link.passes(down) {
-			continue
-		}
-		sub.arrives = max(sub.arrives, s.run.now+link.travel(down))
-		sub.hints = append(sub.hints, hint{in, sub.uses})
-		s.run.plan(sub.arrives, sub, hinted)
+		sub.tell(in)
 	}
+}
+
+// tell sends a hint to who listens there, if the way is open.
+func (s *subscription) tell(in machine.Input) {
+	r, link := s.node.run, s.node.link
+	if !link.passes(down) {
+		return
+	}
+	s.arrives = max(s.arrives, r.now+link.travel(down))
+	s.hints = append(s.hints, hint{in, s.uses})
+	r.plan(s.arrives, s, hinted)
 }
 
 // parseHint reads what the scripts publish.

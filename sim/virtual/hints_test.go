@@ -34,10 +34,14 @@ func TestPauseBeforeSubscribing(t *testing.T) {
 // listener is a process that only listens.
 type listener struct{ heard []uint64 }
 
-func (*listener) stop()                   {}
-func (*listener) reclocked()              {}
-func (*listener) kill()                   {}
-func (l *listener) hint(in machine.Input) { l.heard = append(l.heard, in.Token) }
+func (*listener) stop()      {}
+func (*listener) reclocked() {}
+func (*listener) kill()      {}
+func (l *listener) hint(in machine.Input) {
+	if in.Kind != machine.HintListens {
+		l.heard = append(l.heard, in.Token)
+	}
+}
 
 // Hints may be lost with their connection, but they keep their order, come once,
 // and come all while nothing breaks, however the network delays them and

@@ -183,7 +183,10 @@ func (m *majority) finish(k *call, end *quorum.Ending) {
 // whole, which in then is.
 func (m *majority) heard(store int, in *machine.Input) (news bool) {
 	in.Waiters = m.announced.Waiters(in.Waiters)
-	if in.Kind == machine.HintGranted {
+	switch in.Kind {
+	case machine.HintListens:
+		return m.announced.Listening(store)
+	case machine.HintGranted:
 		return m.machine.Granted(&m.announced, store, in.Token)
 	}
 	in.Token, news = m.machine.Released(&m.announced, store, in.Token)
@@ -205,7 +208,7 @@ func (m *majority) observe(k *call, patience time.Duration) {
 	for store, c := range m.node.clients {
 		c.ask(answer(func(in machine.Input) {
 			q.verdicts[store] = verdictOf(&in)
-			q.end(quorum.Released(q.verdicts))
+			q.end(quorum.Renewed(q.verdicts))
 		}), command{call: history.Observe, quiet: true}, patience)
 	}
 }

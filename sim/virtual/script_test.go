@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,7 +100,34 @@ func (s *script) run(plan sim.Plan, bare bool, schedule string) string {
 		}
 	}
 	last := h.Events[len(h.Events)-1]
-	return fmt.Sprintf("leaders: %s; %s s\n", strings.Join(leaders, ", "), seconds(last.At))
+	return s.ranked(fmt.Sprintf("leaders: %s; %s s\n", strings.Join(leaders, ", "), seconds(last.At)))
+}
+
+// micros is a token that a server made of its time.
+var micros = regexp.MustCompile(`\b1\d{15}\b`)
+
+// ranked is a text in which each token that was made of a time is its place among those
+// of the run: 1 is the smallest.
+func (s *script) ranked(text string) string {
+	var tokens []uint64
+	for i := range s.events {
+		tokens = append(tokens, s.events[i].Token)
+	}
+	slices.Sort(tokens)
+	tokens = slices.Compact(tokens)
+	return micros.ReplaceAllStringFunc(text, func(found string) string {
+		token, _ := strconv.ParseUint(found, 10, 64) // it is digits
+		if place, is := slices.BinarySearch(tokens, token); is {
+			return strconv.Itoa(place + 1 - slices.Index(tokens, firstMicros(tokens)))
+		}
+		return found
+	})
+}
+
+// firstMicros is the smallest token that was made of a time.
+func firstMicros(sorted []uint64) uint64 {
+	i, _ := slices.BinarySearch(sorted, 1e15)
+	return sorted[i]
 }
 
 // step reads a fault.
@@ -149,7 +177,7 @@ func (s *script) show(w *words) string {
 			fmt.Fprintf(&text, "%8s  %-5s  %s\n", seconds(e.At), where, line)
 		}
 	}
-	return text.String()
+	return s.ranked(text.String())
 }
 
 // line says where an event happened, of which kind it is, and what it was.

@@ -260,7 +260,7 @@ func (s *stage) JumpClock(_ context.Context, node string, offset time.Duration) 
 
 func (s *stage) reclocked(n *node) (string, error) {
 	if n.process == nil {
-		return "", faults.NoEffect("%s is not running; it will start with its clocks so", n.name)
+		return faults.ClocksOfStopped(n.name, n.clock.rate == million && n.wall == 0)
 	}
 	n.process.reclocked()
 	rate := strconv.FormatFloat(float64(n.clock.rate)/million, 'g', -1, 64)

@@ -102,7 +102,7 @@ func (s *store) do(args ...string) redismodel.Reply { return s.model.Do(s.now(),
 
 // election is what faults on data change.
 func (s *store) election() tamper.Election {
-	return tamper.Election{Do: s.do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard}
+	return tamper.Election{Do: s.do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard, Witness: s.keys.witness}
 }
 
 // tampers does something to the data of a store that is up.

@@ -75,19 +75,19 @@ type store struct {
 
 // keys are the keys that the scripts get.
 type keys struct {
-	lease, counter, guard, roster                         string
+	lease, counter, guard, roster, witness                string
 	acquire, renew, release, withdraw, leader, candidates []string
 }
 
 func electionKeys(prefix string) keys {
-	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard", roster: prefix + "candidates"}
+	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard", roster: prefix + "candidates", witness: "recount:witness"}
 	terms := prefix + "terms"
-	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms, "recount:witness"}
-	k.renew = []string{k.lease, k.guard}
-	k.release = []string{k.lease, k.guard, k.roster, terms, k.counter}
+	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms, k.witness}
+	k.renew = []string{k.lease, k.guard, k.witness}
+	k.release = []string{k.lease, k.guard, k.roster, terms, k.counter, k.witness}
 	k.withdraw = []string{k.lease, k.roster}
-	k.leader = k.renew
-	k.candidates = []string{k.roster, k.guard}
+	k.leader = []string{k.lease, k.guard}
+	k.candidates = []string{k.roster, k.guard, k.witness}
 	return k
 }
 
@@ -113,14 +113,14 @@ func newStore(r *run, subject Subject, index, of int) *store {
 	switch {
 	case subject.Unprotected:
 		s.protect = "0"
-	case r.spec.Replicas > 0:
+	case of > 1:
 		s.protect = "2"
 	}
 	s.channel = "recount:{e1}:wake"
 	s.server = s.newServer()
-	s.do("SET", s.keys.counter, decimal(r.spec.Tokens)) // as Create of the production elector's store
-	known, _ := s.model.Knowledge(s.protect)
-	s.do("HSET", s.keys.guard, "history", known, "until", "0")
+	s.do("SET", s.keys.counter, decimal(r.spec.Tokens))
+	known, _ := s.model.History() // as Vouch of the production elector's store
+	s.do("HSET", s.keys.witness, "history", known, "since", "0")
 	return s
 }
 
@@ -218,12 +218,12 @@ func (s *store) execute(k *call) {
 	s.args = s.args[:0]
 	switch c.call {
 	case history.Acquire:
-		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0", milliseconds(max(c.longest, c.ttl)), c.beacon)
+		s.args = append(s.args, c.id, c.nonce, milliseconds(c.ttl), decimal(c.floor), s.channel, decimal(c.try), s.protect, "0", milliseconds(max(c.longest, c.ttl)), "", c.beacon)
 		k.outcome.input = granted(s.call(k, s.scripts.Acquire, s.keys.acquire), c.beacon)
 		s.audit(k, max(k.outcome.input.Token, 0))
 		s.confirm(k)
 	case history.Renew:
-		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.protect, milliseconds(max(c.longest, c.ttl)))
+		s.args = append(s.args, c.value, milliseconds(c.ttl), c.nonce, decimal(c.try), decimal(c.token), c.protect)
 		k.outcome.input = changed(s.call(k, s.scripts.Renew, s.keys.renew))
 		s.audit(k, c.token)
 		s.confirm(k)
@@ -311,7 +311,7 @@ var yes, no = true, false
 // granted reads the answer of acquire.
 func granted(r redismodel.Reply, beacon string) machine.Input {
 	switch {
-	case r.Kind == redismodel.Array && len(r.Items) == 3 && r.Items[0].Int == 1:
+	case r.Kind == redismodel.Array && len(r.Items) == 4 && r.Items[0].Int == 1:
 		return machine.Input{Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int)}
 	case r.Kind == redismodel.Array && len(r.Items) == 7:
 		return machine.Input{

@@ -42,9 +42,14 @@ func often() sim.Plan {
 func working(w Work) Subject { return Subject{Variant: Variant{Work: w}} }
 
 // tokens are those that a node's writes name, each once.
-func (r rig) tokens(node string) (all []uint64) {
+func (r rig) tokens(node string) []uint64 { return r.named(node, history.Invoke, history.Write) }
+
+// elected are the tokens of the node's terms.
+func (r rig) elected(node string) []uint64 { return r.named(node, history.Elected, "") }
+
+func (r rig) named(node string, kind history.Kind, call history.Call) (all []uint64) {
 	for _, e := range r.events {
-		if e.Node == node && e.Call == history.Write && e.Kind == history.Invoke && !slices.Contains(all, e.Token) {
+		if e.Node == node && e.Call == call && e.Kind == kind && !slices.Contains(all, e.Token) {
 			all = append(all, e.Token)
 		}
 	}
@@ -104,14 +109,19 @@ func TestWorkRests(t *testing.T) {
 // A write names the token that the work makes of its term's and of the one before.
 func TestWorkNamesAnotherToken(t *testing.T) {
 	plan := often()
-	r := launch(t, plan, working(Work{Token: func(told, last uint64) uint64 { return 100*told + last }}))
+	r := launch(t, plan, working(Work{Token: func(told, last uint64) uint64 {
+		if last == 0 {
+			return told + 1
+		}
+		return told + 2
+	}}))
 	r.to(time.Second)
 	r.must(r.Cut(t.Context(), "n1", faults.CutBoth))
 	r.to(6 * time.Second)
 	r.must("", r.Mend(t.Context(), "n1"))
 	r.to(12 * time.Second)
-	if got := r.tokens("n1"); !slices.Equal(got, []uint64{100, 201}) {
-		t.Errorf("the writes name the tokens %v, want 100 and 201", got)
+	if got, terms := r.tokens("n1"), r.elected("n1"); len(terms) != 2 || !slices.Equal(got, []uint64{terms[0] + 1, terms[1] + 2}) {
+		t.Errorf("the writes name the tokens %v, the terms have %v", got, terms)
 	}
 }
 

@@ -32,6 +32,7 @@ var troubles = []struct {
 	{"stray", elector.ErrStray},
 	{"drain_capped", elector.ErrDrainCapped},
 	{"callback_hangs", elector.ErrCallbackHangs},
+	{"crowded", elector.ErrCrowded},
 	{"same_id", elector.ErrSameID},
 	{"withheld", elector.ErrWithheld},
 	{"no_hints", elector.ErrNoHints},

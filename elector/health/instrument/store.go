@@ -132,6 +132,9 @@ var _ elector.Store = (*observed)(nil)
 // together, each of them observed or not.
 func (s *observed) Unwrap() elector.Store { return s.inner }
 
+// Suits is elector.Bounded: what suits the store that is observed.
+func (s *observed) Suits(t elector.Times) error { return elector.Suits(s.inner, t) }
+
 // observe runs one operation. A panic passes through: the elector knows what to
 // do about it, and the observer is told before.
 func (s *observed) observe(ctx context.Context, c Call, do func(context.Context) (elector.Leader, error)) (err error) {

@@ -19,17 +19,21 @@ local function after(n)
   return string.sub(head, 1, -2) .. (tonumber(string.sub(head, -1)) or 0) + 1 .. string.rep('0', #nines)
 end
 
--- count is the next token. Everything that can fail comes before the write.
-local function count(counter, protect, time, floor, seed)
+-- count is the next token. Everything that can fail comes before the write. Protected,
+-- tokens are the server's time in microseconds, or follow the last one where that is
+-- larger: so a count that the server has lost, or that is an older one, brings no token
+-- a second time. Several servers must grant the same token, so each follows its last one
+-- unless that may be an older one.
+local function count(counter, protect, time, floor, older)
   local last = call('GET', counter)
   if last and not decimal(last) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
   end
-  if protect ~= '0' and (not last or seed) then
+  older, last = older or not last, last or '0'
+  if protect == '1' or protect == '2' and older then
     local micros = precise(time)
-    if less(last or '0', micros) then last = micros end
+    if less(last, micros) then last = micros end
   end
-  last = last or '0'
   if less(last, floor) then last = decimal(floor) and floor or largest end
   if not less(last, largest) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' cannot be counted on: it would overflow')

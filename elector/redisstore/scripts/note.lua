@@ -1,8 +1,8 @@
 -- line reads what noted wrote; nothing for what others did.
 local function line(note)
-  local at, lasts, priority, longest = string.match(note, '^(%d+) (%d+) (-?%d+) ?(%d*)$')
+  local at, lasts, priority, longest, request = string.match(note, '^(%d+) (%d+) (-?%d+) (%d+) (%d+)$')
   if not at then return end
-  return tonumber(at), tonumber(lasts), priority, tonumber(longest) or tonumber(lasts)
+  return tonumber(at), tonumber(lasts), priority, tonumber(longest), tonumber(request)
 end
 
 -- forget removes the candidates that were not heard of for long, if there are

@@ -9,7 +9,8 @@
 -- KEYS[3]  candidates  hash, see roster.lua
 -- KEYS[4]  terms       list
 -- KEYS[5]  counter     string, the last token handed out, in decimal
--- KEYS[6]  audit       list; absent if there is no audit
+-- KEYS[6]  witness     hash, see witness.lua
+-- KEYS[7]  audit       list; absent if there is no audit
 -- ARGV[1]  value       the lease's whole value: id, nonce and token
 -- ARGV[2]  channel     for hints
 -- ARGV[3]  nonce       for the audit, as are the next two
@@ -20,47 +21,51 @@
 -- ARGV[8]  id          the candidate, for those who look, as are the next ones
 -- ARGV[9]  ttl         that it asks for, in milliseconds; 0: nobody need know it
 -- ARGV[10] priority
--- ARGV[11] longest     as acquire has it
+-- ARGV[11] longest     how long any lease may last, as it counts on at least
 -- ARGV[12] protect     as acquire has it
 --
 -- Returns 1 if the lease was ended, else 0.
-local lease, guard, candidates, terms, list = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
+local lease, guard, candidates, terms = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local witness, list = KEYS[6], KEYS[7]
 local channel, token, to, reserved, id, protect = ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[12]
 local now, time = clock()
 local stamp = whole(now)
 local value = call('GET', lease)
 local held = value == ARGV[1]
 local refused = try('HGET', candidates, '')
-local g
-if refused then -- more is looked at, and nothing twice
-  g = call('HMGET', guard, 'value', 'until', 'history', 'unsure', 'longest', 'seed', 'reserved')
-else
-  g = call('HMGET', guard, 'value', 'until')
-end
-local over = g[1] == ARGV[1] and (held or not value and (tonumber(g[2]) or 0) > now)
+local g = call('HMGET', guard, 'value', 'unsure', 'longest', 'reserved')
+local w = call('HMGET', witness, 'of ' .. guard, 'history', 'since')
+local over = g[1] == ARGV[1] and (held or not value and (tonumber(w[1]) or 0) > now)
 
 -- alive notes that the candidate lives.
 local function alive()
-  if ARGV[9] ~= '0' then try('HSET', candidates, id, noted(stamp, ARGV[9], ARGV[10], ARGV[11])) end
+  if ARGV[9] ~= '0' then try('HSET', candidates, id, noted(stamp, ARGV[9], ARGV[10], ARGV[11], ARGV[4])) end
+end
+
+-- forgot reports whether the server may have forgotten a lease that is believed in.
+local function forgot(most)
+  if protect == '0' then return false end
+  local since = tonumber(w[3])
+  return not since or since + most > now or (tonumber(g[2]) or 0) > now or history() ~= w[2]
 end
 
 -- passed grants the lease to who was refused last, if that is as sure as a grant that
--- it asks for now: this is the server that granted, it has forgotten nothing that is
--- still believed in, all count on the same leases, and the candidate can hear of it.
--- It must have asked lately: its belief counts from then.
+-- it asks for now: the server has forgotten nothing that is still believed in, all
+-- count on the same leases, and the candidate can hear of it. It must have asked
+-- lately: its belief counts from then.
 local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   local age = now - at
-  if beacon == '-' or not held or not over or protect == '2' or to ~= '' and to ~= next then return end
-  if age < 0 or 4 * age > 3 * ttl or most ~= g[5] or g[6] == '1' then return end
-  if (tonumber(g[4]) or 0) > now or (tonumber(g[7]) or 0) > now then return end
-  if protect ~= '0' and history(protect) ~= g[3] or waiters(beacon) == 0 then return end
+  if beacon == '-' or not held or not over or to ~= '' and to ~= next then return end
+  if age < 0 or 4 * age > 3 * ttl or most ~= g[3] or (tonumber(g[4]) or 0) > now then return end
+  if forgot(tonumber(most)) or waiters(beacon) == 0 then return end
   local new = count(KEYS[5], protect, time, floor)
   if not new then return end -- who asks is told why
   local theirs, ends = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next, whole(now + ttl)
   call('SET', lease, theirs)
   call('PEXPIREAT', lease, ends) -- PXAT is of Redis 6.2
-  hold(guard, theirs, g[3], ends, ttl, most)
-  if g[4] or g[7] then call('HDEL', guard, 'unsure', 'to', 'reserved') end
+  call('HSET', witness, 'of ' .. guard, ends)
+  hold(guard, theirs, ttl, most)
+  if g[2] or g[4] then call('HDEL', guard, 'unsure', 'to', 'reserved') end
   try('HDEL', candidates, '')
   if list then
     audit(list, 'release', ARGV[3], ARGV[4], token, 1)
@@ -81,7 +86,7 @@ end
 
 local applied = held and 1 or 0
 if held then call('DEL', lease) end
-if over then call('HSET', guard, 'until', stamp) end
+if over then call('HSET', witness, 'of ' .. guard, stamp) end
 if held and to ~= '' then call('HSET', guard, 'to', to, 'reserved', now + reserved) end
 if list then audit(list, 'release', ARGV[3], ARGV[4], token, applied) end
 if held then

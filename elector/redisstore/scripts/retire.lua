@@ -3,8 +3,9 @@
 --
 -- KEYS[1]    lease    string with a time to live
 -- KEYS[2]    guard    hash, see guard.lua
--- KEYS[3]    witness  hash, see acquire.lua; the guard again where there is none
+-- KEYS[3]    witness  hash, see witness.lua
 -- KEYS[4..]  the other keys of the election
+-- ARGV[1]    protect  as acquire has it
 --
 -- Returns {} if everything is gone, else {token, id, remaining ms} as leader, token
 -- '0' and no id if nobody holds the lease.
@@ -13,12 +14,16 @@ if value then
   local token, _, id = parse(value)
   return {token or '0', id or value, call('PTTL', KEYS[1])}
 end
-local g = call('HMGET', KEYS[2], 'until', 'unsure', 'longest')
+local known = history()
+if not known then return replica() end
 local now = clock()
-local rest = math.min(math.max(tonumber(g[1]) or 0, tonumber(g[2]) or 0) - now, tonumber(g[3]) or 0)
-if rest > 0 then return {'0', '', rest} end
-call('DEL', unpack(KEYS, 4))
--- Where the guard was lost, the witness goes on saying so: somebody may believe in a
--- lease that nobody knows of any more.
-if call('DEL', KEYS[2]) == 1 and KEYS[3] ~= KEYS[2] then call('HDEL', KEYS[3], 'of ' .. KEYS[2]) end
+if ARGV[1] ~= '0' then
+  local g = call('HMGET', KEYS[2], 'unsure', 'longest')
+  local since, ends = remembers(KEYS[3], KEYS[2], known, now)
+  local most = tonumber(g[2]) or math.max(ends - now, 0)
+  local rest = math.min(math.max(tonumber(g[1]) or 0, ends, since + most) - now, most)
+  if rest > 0 then return {'0', '', rest} end
+end
+call('DEL', KEYS[2], unpack(KEYS, 4))
+call('HDEL', KEYS[3], 'of ' .. KEYS[2])
 return {}

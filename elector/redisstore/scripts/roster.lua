@@ -1,14 +1,13 @@
 -- The candidates are a hash of those who were heard of: for each id, when that was,
--- the ttl that it asks for, its priority, and how long leases may last as it counts
--- on, if that is not its ttl. The field without a name holds the attempt that was
+-- the ttl that it asks for, its priority, how long leases may last as it counts on at
+-- least, and the number of its request. The field without a name holds the attempt that was
 -- refused last, "AT TTL LONGEST FLOOR REQUEST BEACON NONCE ID". It is a bid if the
 -- beacon is not "-": as long as somebody listens there, the candidate hears of it if
 -- the lease is passed on to this attempt.
 --
 -- noted is what the candidates say of one.
-local function noted(now, ttl, priority, longest)
-  if longest ~= ttl then return table.concat({now, ttl, priority, longest}, ' ') end
-  return now .. ' ' .. ttl .. ' ' .. priority
+local function noted(now, ttl, priority, longest, request)
+  return table.concat({now, ttl, priority, longest, request}, ' ')
 end
 
 -- remember notes the begin or the end of a term, or one's end and the next one's begin.

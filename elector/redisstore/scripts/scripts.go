@@ -23,6 +23,9 @@ var lease string
 //go:embed guard.lua
 var guard string
 
+//go:embed witness.lua
+var witness string
+
 //go:embed published.lua
 var published string
 
@@ -37,9 +40,6 @@ var note string
 
 //go:embed bid.lua
 var bid string
-
-//go:embed knows.lua
-var knows string
 
 //go:embed counting.lua
 var counting string
@@ -68,6 +68,9 @@ var retire string
 //go:embed create.lua
 var create string
 
+//go:embed vouch.lua
+var vouch string
+
 //go:embed drain.lua
 var drain string
 
@@ -76,11 +79,11 @@ var expiring string
 
 // Acquire takes the lease if nobody holds it.
 func Acquire() string {
-	return shared + lease + history + hints + guard + roster + note + counting + acquire
+	return shared + lease + history + witness + hints + guard + roster + note + counting + acquire
 }
 
 // Renew makes the lease last again.
-func Renew() string { return shared + history + hints + guard + published + renew }
+func Renew() string { return shared + history + witness + hints + guard + published + renew }
 
 // Release ends the lease, or passes it on.
 func Release() string { return shared + history + hints + guard + roster + bid + counting + release }
@@ -95,13 +98,13 @@ func Leader() string { return shared + lease + published + leader }
 func Candidates() string { return shared + lease + note + candidates }
 
 // Retire removes everything of an election.
-func Retire() string { return shared + lease + retire }
+func Retire() string { return shared + lease + history + witness + retire }
 
-// Create notes that an election begins here and now.
-func Create() string { return shared + history + guard + create }
+// Create makes the server know of an election.
+func Create() string { return shared + history + witness + create }
 
-// Knows tells whether the server still knows what it did when it wrote the guard.
-func Knows() string { return shared + history + knows }
+// Vouch makes the server take the caller's word that it has forgotten no lease.
+func Vouch() string { return shared + history + vouch }
 
 // Drain removes lines of the audit, and returns the oldest others.
 func Drain() string { return shared + drain }

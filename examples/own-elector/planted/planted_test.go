@@ -70,7 +70,10 @@ func TestPlanted(t *testing.T) {
 			t.Fatalf("%s does not compile: %v\n%s", plant.name, err, out)
 		}
 		for _, world := range []string{"virtual", "bubble", "live"} {
-			t.Run(plant.name+"/"+world, func(t *testing.T) { check(t, folder, test, world, plant.says) })
+			t.Run(plant.name+"/"+world, func(t *testing.T) {
+				t.Parallel() // they wait more than they work
+				check(t, folder, test, world, plant.says)
+			})
 		}
 	}
 }

@@ -14,12 +14,11 @@ func bidBugs() []Bug {
 		}, {
 			Name: "bid-anywhere", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "a server that was replaced and promoted again passes a lease on, as if nothing had been between",
-			File: script("release"), Old: "protect ~= '0' and history(protect) ~= g[3] or waiters", New: "waiters",
+			File: script("release"), Old: " or history() ~= w[2]\n", New: "\n",
 		}, {
 			Name: "bid-beside-another", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a lease is passed on while another one may be believed in",
-			// Either of the two conditions keeps it from that: whoever is unsure seeds.
-			File: script("release"), Old: " or g[6] == '1' then return end\n  if (tonumber(g[4]) or 0) > now or (", New: " then return end\n  if (",
+			File: script("release"), Old: " or since + most > now or (tonumber(g[2]) or 0) > now", New: "",
 		}, {
 			Name: "bid-before-the-heir", Kind: Script, Breaks: []string{handOver, words},
 			What: "a lease that is handed over to a name is passed on to who was refused last",
@@ -27,7 +26,7 @@ func bidBugs() []Bug {
 		}, {
 			Name: "bid-of-another-length", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "a lease is passed on to who counts on shorter leases than others have",
-			File: script("release"), Old: " or most ~= g[5] or g[6] == '1'", New: " or g[6] == '1'",
+			File: script("release"), Old: " or most ~= g[3] or", New: " or",
 		}, {
 			Name: "bid-with-the-same-token", Kind: Script, Breaks: []string{"TokensIncrease", "LeaseLinearizable", words},
 			What: "a lease that is passed on keeps its token",

@@ -29,6 +29,10 @@ func jobBugs() []Bug {
 			What: "the lock is asked for on and on when the caller has given up, and the job begins then",
 			File: run, Old: "e.TryAcquire(ctx)", New: "e.TryAcquire(context.WithoutCancel(ctx))",
 		}, {
+			Name: "expiry-unchecked", Kind: Jobs, Breaks: []string{"settings fit", "refusals"},
+			What: "a store does not look whether its keys expire before a lease does",
+			File: "elector/redisstore/store.go", Old: "\t\texpire:    o.Expire,\n", New: "",
+		}, {
 			Name: "yesterdays-refusal", Kind: Jobs, Breaks: []string{"kept up", "refusals"},
 			What: "the refusal of an earlier request, which comes late, ends the job that a later one got the lock for",
 			File: "elector/session.go", Old: "if asks && msg.held != nil && s.single && s.machine.Role() == machine.Follower {", New: "if (asks || in.Kind == machine.Answer) && msg.held != nil && s.single {",

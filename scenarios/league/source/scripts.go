@@ -9,7 +9,7 @@ func scriptBugs() []Bug {
 		{
 			Name: "reserved-from-the-heir", Kind: Script, Breaks: []string{handOver, words},
 			What: "acquire keeps the candidate that the lease is handed over to out, and nobody else",
-			File: script("acquire"), Old: "if g[5] and g[5] ~= id and rest > 0", New: "if g[5] and g[5] == id and rest > 0",
+			File: script("acquire"), Old: "if g[3] and g[3] ~= id and rest > 0", New: "if g[3] and g[3] == id and rest > 0",
 		}, {
 			Name: "reserved-in-1970", Kind: Script, Breaks: []string{handOver, words},
 			What: "release notes the length of a reservation as its end, so it is over when it begins",
@@ -29,11 +29,11 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "own-lease-is-longest", Kind: Script, Breaks: []string{"AtMostOneLeader", "LeaseLinearizable", words},
 			What: "a server that may have forgotten a lease waits as long as the asking candidate's would last, although another one's is longer",
-			File: script("acquire"), Old: "local most, besides = math.max(counted or 0, longest), g[3]", New: "local most, besides = tonumber(ttl), g[3]",
+			File: script("acquire"), Old: "local most, besides = math.max(counted or 0, longest), g[2]", New: "local most, besides = tonumber(ttl), g[2]",
 		}, {
 			Name: "candidates-unreadable", Kind: Script, Breaks: []string{handOver, calls},
 			What: "the note that a candidate lives has its priority before its lease, so nobody is found who could be handed over to",
-			File: script("roster"), Old: "now .. ' ' .. ttl .. ' ' .. priority\n", New: "now .. ' ' .. priority .. ' ' .. ttl\n",
+			File: script("roster"), Old: "{now, ttl, priority, longest, request}", New: "{now, priority, ttl, longest, request}",
 		}, {
 			Name: "nonce-is-leader", Kind: Script, Breaks: []string{"LeaseLinearizable", words},
 			What: "leader takes the lease's value apart wrongly, and tells the nonce in place of the candidate",
@@ -45,24 +45,20 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "run-is-history", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a server is known by its run, so one that was replaced and is promoted again grants as if nothing had been between",
-			File: script("history"), Old: "  local name = at and string.match(info, '^%w+', at + 1) or ''\n",
-			New: "  local name = string.match(call('INFO', 'server'), 'run_id:(%w+)') or ''\n",
+			File: script("history"), Old: "  return at and string.match(info, '^%w+', at + 1) or ''\n",
+			New: "  return string.match(call('INFO', 'server'), 'run_id:(%w+)') or ''\n",
 		}, {
 			Name: "adopted-is-sure", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "who renews is taken to be the only one that leads, so a server that was rewound grants as soon as that one gives the lease back",
-			File: script("renew"), Old: "    call('HSET', guard, 'unsure', now + longest, 'seed', 1)\n", New: "",
+			File: script("renew"), Old: "    remembers(witness, guard, known, now)\n", New: "    call('HSET', witness, 'history', known, 'since', 0)\n",
 		}, {
 			Name: "attempt-again-anywhere", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "an attempt that was granted is granted again by a server that does not know what happened in between",
-			File: script("acquire"), Old: "local rest, remark, seed, besides = withheld(known, own)", New: "local rest, remark, seed, besides\nif own then rest = 0 else rest, remark, seed, besides = withheld(known) end",
+			File: script("acquire"), Old: "local rest, remark, more, older, besides, least = withheld(known, own)", New: "local rest, remark, more, older, besides, least = 0, 0, ''\nif not own then rest, remark, more, older, besides, least = withheld(known) end",
 		}, {
 			Name: "long-leases-stay", Kind: Script, Breaks: []string{"LeaderReturns", words},
 			What: "a key whose time to live is hours keeps everybody out for hours",
 			File: script("acquire"), Old: "    if remaining < 0 or remaining > most then", New: "    if remaining < 0 then",
-		}, {
-			Name: "comers-uncounted", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
-			What: "a replica that comes may have confirmed another primary's lease, and nobody waits for that one",
-			File: script("history"), Old: "  if protect ~= '2' then return name end\n", New: "  if protect then return name end\n",
 		},
 	}
 }
@@ -74,19 +70,27 @@ func witnessBugs() []Bug {
 		{
 			Name: "witness-of-a-moment", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a server that has known any election for a moment counts as one that has forgotten none",
-			File: script("acquire"), Old: "local since, forgot = witnessed(known)\n", New: "local since, forgot = witnessed(known)\n      if since < now then since = now - most end\n",
+			File: script("witness"), Old: "    since = now\n", New: "    since = 0\n",
 		}, {
 			Name: "forgotten-is-new", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "an election whose keys were deleted is taken for one that never was",
-			File: script("acquire"), Old: "if own or forgot and not g[1] then since = now end", New: "if own then since = now end",
+			File: script("acquire"), Old: "  if own then ends = 0 end\n", New: "  if own or call('EXISTS', guard) == 0 then ends = 0 end\n",
 		}, {
-			Name: "evictions-unnoticed", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
-			What: "a server that gives up keys for lack of memory counts as one that forgets none",
-			File: script("acquire"), Old: " or w[3] ~= evicted or ", New: " or ",
+			Name: "renewals-unwitnessed", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
+			What: "renewals do not tell the witness when the lease ends: a lease that was deleted after the first of them is free",
+			File: script("renew"), Old: "call('HSET', witness, 'of ' .. guard, ends) == 1", New: "false",
 		}, {
 			Name: "leases-may-differ", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "a candidate with a longer lease than the others count on is granted it: a server that forgets it does not wait for long enough",
 			File: script("acquire"), Old: "    if rest > 0 then return rest, 5, most end\n", New: "",
+		}, {
+			Name: "unlearned-at-once", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
+			What: "a candidate counts on its own lease again at once, while others may still be granted a longer one",
+			File: script("acquire"), Old: "if before and before <= most then", New: "if true then",
+		}, {
+			Name: "never-unlearned", Kind: Script, Breaks: []string{words},
+			What: "a candidate that has heard of a longer lease counts on it for ever",
+			File: script("acquire"), Old: "  if most >= longest then return most, ARGV[9] end\n", New: "  if true then return math.max(most, longest), ARGV[9] end\n",
 		},
 	}
 }

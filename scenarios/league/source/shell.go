@@ -77,6 +77,10 @@ func shellBugs() []Bug {
 func answerBugs() []Bug {
 	return []Bug{
 		{
+			Name: "log-filled", Kind: Shell, Breaks: []string{calls},
+			What: "what goes wrong again and again is logged each time",
+			File: "elector/repeats.go", Old: "\tif now-one.said <= one.pause {\n", New: "\tif false {\n",
+		}, {
 			Name: "leads-without-clock", Kind: Shell, Breaks: []string{calls},
 			What: "IsLeader says yes after the deadline, until the elector's goroutine runs again: in the moment in which a process goes on that stood still",
 			File: "elector/term.go", Old: "return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Deadline()", New: "return !t.over.Load() && !t.draining.Load()",
@@ -95,11 +99,38 @@ func answerBugs() []Bug {
 		}, {
 			Name: "transfer-at-once", Kind: Shell, Breaks: []string{calls},
 			What: "Transfer returns before the lease is given back",
-			File: "elector/elector.go", Old: "\tselect {\n\tcase <-t.released:\n\t\treturn t.releaseErr\n\tcase <-ctx.Done():\n\t\treturn ctx.Err()\n\t}\n}\n\n// successor", New: "\treturn nil\n}\n\n// successor",
+			File: "elector/transfer.go", Old: "\tselect {\n\tcase <-t.released:\n\tcase <-ctx.Done():\n\t\treturn ctx.Err()\n\t}\n\tswitch err := e.taken(ctx, t, to); {", New: "\tswitch err := error(nil); {",
 		}, {
 			Name: "old-term-fences", Kind: Shell, Breaks: []string{calls},
 			What: "a resource that refuses a term which is over ends the one that goes on",
 			File: "internal/machine/leader.go", Old: "if m.term.live && in.Token > m.term.token {", New: "if m.term.live {",
+		},
+	}
+}
+
+// hearsayBugs are in what is made of announcements, and of their absence.
+func hearsayBugs() []Bug {
+	return []Bug{
+		{
+			Name: "lies-are-remembered", Kind: Shell, Breaks: []string{handOver, "TokensIncrease"},
+			What: "an announced token is believed whatever it is, and makes the true ones that follow look old",
+			File: "internal/machine/candidate.go", Old: "\ta.freed, a.heard = a.missed, 0\n", New: "\ta.told = max(a.told, a.freed, a.heard)\n",
+		}, {
+			Name: "deaf-in-between", Kind: Shell, Breaks: []string{handOver, calls},
+			What: "who listens anew does not ask whether the lease was given back meanwhile",
+			File: "internal/machine/candidate.go", Old: "\t\ta.next = min(a.next, max(a.notBefore, a.rest, m.now+m.spread()))\n\t}\n}\n\n// turn is", New: "\t}\n}\n\n// turn is",
+		}, {
+			Name: "reserved-too-short", Kind: Shell, Breaks: []string{handOver, calls},
+			What: "a lease is reserved for less time than passes between two requests of a successor that hears nothing",
+			File: "internal/machine/request.go", Old: "return (m.cfg.Lease + m.cfg.Retry).Round(", New: "return (2*m.cfg.RequestTimeout + m.cfg.Retry).Round(",
+		}, {
+			Name: "waits-for-itself", Kind: Shell, Breaks: []string{calls},
+			What: "work that calls Transfer waits for its own end, until DrainTimeout",
+			File: "elector/transfer.go", Old: "\tcase t.inside():\n\t\treturn ErrInsideWork\n", New: "",
+		}, {
+			Name: "whoever-takes-it", Kind: Shell, Breaks: []string{calls},
+			What: "Transfer returns nil whoever leads afterwards",
+			File: "elector/transfer.go", Old: "case called(l.ID, to) || e.hasLed(ctx, to, t.token):", New: "case l.ID != \"\":",
 		},
 	}
 }
@@ -122,15 +153,15 @@ func turnBugs() []Bug {
 		}, {
 			Name: "to-whom-it-may-concern", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate on the list, not to the one that was named",
-			File: "elector/elector.go", Old: "c.ID != to && nameOf(c.ID) != to || ", New: "",
+			File: "elector/transfer.go", Old: "!called(c.ID, to) || ", New: "",
 		}, {
 			Name: "called-by-half", Kind: Shell, Breaks: []string{handOver},
 			What: "a candidate's name is what stands before the first slash of its identity, not before the last",
-			File: "elector/elector.go", Old: "strings.LastIndexByte(id, '/')", New: "strings.IndexByte(id, '/')",
+			File: "elector/transfer.go", Old: "strings.LastIndexByte(id, '/')", New: "strings.IndexByte(id, '/')",
 		}, {
 			Name: "to-the-dead", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate of the name that the store lists, be it that of a life before",
-			File: "elector/elector.go", Old: "best.ID == \"\" || c.Seen < best.Seen", New: "best.ID == \"\"",
+			File: "elector/transfer.go", Old: "best.ID == \"\" || c.Seen < best.Seen", New: "best.ID == \"\"",
 		}, {
 			Name: "back-to-equals", Kind: Shell, Breaks: []string{"Stable"},
 			What: "a leader hands over to a candidate whose priority is no higher than its own",

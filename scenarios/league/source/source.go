@@ -63,7 +63,7 @@ const (
 
 // Bugs are all of them, in the order of the table.
 func Bugs() []Bug {
-	return slices.Concat(scriptBugs(), bidBugs(), witnessBugs(), shellBugs(), answerBugs(), turnBugs(), valueBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs(), durableBugs(), jobBugs())
+	return slices.Concat(scriptBugs(), bidBugs(), witnessBugs(), shellBugs(), answerBugs(), hearsayBugs(), turnBugs(), valueBugs(), clientBugs(), listenerBugs(), replicaBugs(), quorumBugs(), postgresBugs(), fenceBugs(), durableBugs(), jobBugs())
 }
 
 // Apply is the content of the bug's file with the bug in it. The root is the

@@ -58,6 +58,12 @@ func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
 		return r.callPast(ctx, i, a, p)
 	case a.Kind == Retire:
 		return r.retire(ctx, a, p)
+	case a.Kind == Create:
+		return r.create(ctx, a, p)
+	case a.Kind == Vanish:
+		return r.vanish(a, p)
+	case a.Kind == Rewind:
+		return r.rewind(ctx, a, p)
 	case a.Kind == Only:
 		return only(ctx, a, p.candidate(a.Election))
 	case a.Kind <= Watch:
@@ -186,7 +192,7 @@ func (r *run) operate(a Act, p *process) (bit bool) {
 		case Wipe:
 			bit = do(append([]string{"DEL"}, p.keysOf(r.named(a))...)...).Int > 0
 		case Message:
-			bit = do("PUBLISH", p.key(a.Election, "wake"), text).Int > 0
+			bit = do("PUBLISH", p.channel(a.Election), text).Int > 0
 		case FlushScripts:
 			bit = true
 			do("SCRIPT", "FLUSH")
@@ -218,14 +224,27 @@ var numbers = []string{
 	"18446744073709551615", "18446744073709551616", "-1", "1e3", "x", "",
 }
 
+// bounds are the tokens beside which something may turn over: what a float keeps exactly,
+// what is believed by hearsay, and what stores can count.
+var bounds = []uint64{0, 1 << 32, 1 << 53, 1 << 62, 1 << 63}
+
+// limit is a token at one of the bounds, or one beside it.
+func limit(some *rand.Rand) string {
+	return strconv.FormatUint(bounds[some.IntN(len(bounds))]+some.Uint64N(3)-1, 10)
+}
+
 // message is what a stranger may send: junk, or what looks as if it came from an
 // elector, for the next term, for one of the bounds, or for anything between.
 func (r *run) message(a Act, p *process) string {
 	some := rand.New(rand.NewPCG(r.Number, 1<<32+uint64(a.Choice))) //nolint:gosec // choices are not negative
 	number := func() string { return numbers[some.IntN(len(numbers))] }
 	token := number()
+	span := uint64(3)
+	if a.Choice >= bounded {
+		token, span = limit(some), 1<<some.IntN(24)
+	}
 	if c := r.leader(p.world(), a.Election); c != nil && some.IntN(2) == 0 {
-		token = strconv.FormatUint(c.current().Token()+some.Uint64N(3), 10)
+		token = strconv.FormatUint(c.current().Token()+some.Uint64N(span), 10)
 	}
 	to, nonce := "p0/nobody", "nonce"
 	if c := p.candidate(a.Election); c != nil && some.IntN(2) == 0 {

@@ -2,9 +2,11 @@ package crowd
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim/bubble/redisserver"
 )
 
 // Alarms: those that are raised are true, and those that are owed are raised.
@@ -13,17 +15,31 @@ import (
 func (c *candidate) alarmed(err error) {
 	m := c.manners
 	count := errors.Is(err, elector.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
-	other := errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints)
+	other := errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints) && !m.Deaf
 	hangs := errors.Is(err, elector.ErrCallbackHangs)
 	works := hangs && m.Works == AtOnce && m.Stops == AtOnce || errors.Is(err, elector.ErrDrainCapped) && m.Works == AtOnce
-	if count || other && c.run.undisturbed() || works && !c.run.Has(Pause) {
+	open := strings.Contains(err.Error(), redisserver.OpenSlot) && !strings.Contains(err.Error(), "--cluster fix")
+	if open || count || other && c.run.undisturbed() || works && !c.run.Has(Pause) {
 		c.find(falseAlarm, "%v", err)
+	}
+	if (errors.Is(err, elector.ErrTimeout) || errors.Is(err, elector.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() {
+		c.find(renewsInTime, "%d elections in its process, and a round trip takes %v: %v", c.run.Elections, c.run.RoundTrip, err)
 	}
 	if hangs {
 		c.mu.Lock()
 		c.ledger.hangs = c.ledger.elected
 		c.mu.Unlock()
 	}
+}
+
+// carries reports whether the elections of the process are so few that each renewal is
+// answered in time, and nothing is in the way. A round trip may take a tenth longer; one
+// request more goes to each election's questions.
+func (l *life) carries() bool {
+	r := l.process.run
+	disturbed := r.Has(Pause, Hangup, HangupOne, StrandOne) || r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
+	trip, within := r.RoundTrip+r.RoundTrip/10, l.lease/6
+	return !disturbed && trip < within && l.age() > 3*r.longest() && 2*r.Elections <= l.store.Carries(within, trip)
 }
 
 // expectAlarm expects an alarm if the work of the term that is over, or its OnStopped,
@@ -78,10 +94,11 @@ func (c *candidate) silence(ev elector.Event) {
 	}
 }
 
-// hears notes that the elector competes anew: what it was told before is of another time.
-func (c *candidate) hears() {
+// anew notes that the elector is told to compete: what it said before is of another time.
+func (c *candidate) anew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.called++
 	c.ledger.silent = 0
 }
 

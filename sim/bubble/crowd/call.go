@@ -73,7 +73,7 @@ func transferAway(ctx context.Context, c *candidate, choice int) {
 
 func (c *candidate) transferAsSaid(ctx context.Context, err error) {
 	var fatal *elector.FatalError
-	known := err == nil || errors.As(err, &fatal) || documented(err, elector.ErrNotLeading, elector.ErrNoCandidate, elector.ErrNotReleased)
+	known := err == nil || errors.As(err, &fatal) || documented(err, elector.ErrNotLeading, elector.ErrNoCandidate, elector.ErrNotReleased, elector.ErrNotTaken, elector.ErrDrainCapped, elector.ErrInsideWork)
 	if !known && ctx.Err() == nil && !storeError(err) {
 		c.find(transferErrors, "Transfer returned %v", err)
 	}

@@ -12,10 +12,7 @@ import (
 // whatever ends is begun again, as by a supervisor.
 func (c *candidate) compete(ctx context.Context) {
 	for ctx.Err() == nil {
-		c.mu.Lock()
-		c.called++
-		c.mu.Unlock()
-		c.hears()
+		c.anew()
 		switch c.manners.Call {
 		case Run, Once:
 			c.callRun(ctx)
@@ -23,6 +20,7 @@ func (c *candidate) compete(ctx context.Context) {
 			c.callTerms(ctx)
 		case Campaign:
 			for c.callCampaign(ctx) {
+				c.anew()
 			}
 		case TryAcquire:
 			c.callTry(ctx)
@@ -113,7 +111,7 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) (lost bool
 	c.resignedAsSaid(ctx, t, err)
 	took, bound := r.recorder.Now()-a.At, c.config.Lease/10+6*r.RoundTrip
 	still := r.Elections <= few && r.still(-1, a, c.life.process.world(), r.Lease/2, took)
-	if still && goesOn && c.life.gate.Stood() == stood && (err != nil || took > bound) {
+	if still && goesOn && c.opens() && c.life.gate.Stood() == stood && (err != nil || took > bound) {
 		c.find(released, "Resign of term %d returned %v after %v, and nothing hindered it", t.Token(), err, took)
 	}
 	return false
@@ -150,6 +148,8 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 		select {
 		case <-ctx.Done():
 		case <-pace.C:
+		case call := <-c.inside:
+			call()
 		}
 		c.life.gate.Wait()
 	}

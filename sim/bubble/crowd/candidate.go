@@ -27,23 +27,25 @@ type candidate struct {
 	since   time.Duration   // when that began
 	past    []*elector.Term // those before
 	called  int             // how often it was told to compete
+	inside  chan func()     // what the work is to call
 	ledger  ledger
 	hearing hearing
 }
 
 func newCandidate(l *life, e int) *candidate {
 	p := l.process
-	c := &candidate{life: l, run: p.run, index: e, name: p.named(p.run.election(e)), manners: p.manners()}
-	lease := p.run.lease(p.index)
+	c := &candidate{life: l, run: p.run, index: e, name: p.named(p.run.election(e)), manners: p.manners(), inside: make(chan func())}
+	lease := l.lease
 	m := c.manners
 	c.config = elector.Config{
 		Election: p.run.election(e), ID: p.name, Lease: lease, Renew: lease / 3, Retry: lease / 15, RequestTimeout: lease / 6, DrainTimeout: 2 * lease,
 		Drift: m.Drift, Priority: m.Priority, Once: m.Call == Once,
-		Clock: l.clock, Logger: quiet, OnEvent: c.onEvent, OnLeader: c.onLeader,
+		Clock: l.clock, Logger: slog.New(warnings{c}), OnEvent: c.onEvent, OnLeader: c.onLeader,
 	}
 	if !p.run.Untold {
 		c.config.LongestLease = p.run.longest()
 	}
+	l.release.configure(&c.config)
 	if m.Begins {
 		c.config.Value = fmt.Sprintf("%s begins %s at %v", p.name, c.name, l.began.Sub(p.run.began))
 	}

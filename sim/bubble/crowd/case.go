@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ type Case struct {
 	Lease     time.Duration // of the candidates that have no other one
 	Untold    bool          // where leases differ: each counts on its own, and not on the longest
 	RoundTrip time.Duration
+	Greeting  Greeting
 	Elections int // in each process
 	Names     Names
 	Databases int // of the server
@@ -31,6 +33,7 @@ type Case struct {
 type Manners struct {
 	Call      Call
 	Foreign   bool          // its store is on a client that the process has already
+	Deaf      bool          // it hears nothing of what the store announces
 	Pool      int           // connections; 0: the store's default
 	Lease     time.Duration // another one than the case's
 	Drift     float64       // that is tolerated; 0: the default
@@ -44,6 +47,7 @@ type Manners struct {
 	Stops     Manner        // OnStopped
 	Tells     Manner        // OnEvent and OnLeader
 	Logs      Manner        // the logger
+	Releases  [2]Release    // what it runs, in turn, from one life to the next
 }
 
 // Names are of what kind those of elections and candidates are.
@@ -112,7 +116,7 @@ func (c Case) world(process int) int { return process % c.worlds() }
 
 // plain tells whether the manners are of the kind that nobody has to wait for.
 func (m Manners) plain() bool {
-	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign} && m.Call != Once && m.Call != TryAcquire
+	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign, Deaf: m.Deaf} && m.Call != Once && m.Call != TryAcquire
 }
 
 // hangs tells whether something of the process never returns.
@@ -120,19 +124,17 @@ func (m Manners) hangs() bool {
 	return m.Works == Never || m.Stops == Never || m.Tells == Never || m.Logs == Never
 }
 
-// lease is the one of a process.
-func (c Case) lease(process int) time.Duration {
-	if l := c.Processes[process].Lease; l > 0 {
-		return l
-	}
-	return c.Lease
+// lease is the one of a process in a life: they are counted from 0 on.
+func (c Case) lease(process, life int) time.Duration {
+	m := c.Processes[process]
+	return cmp.Or(m.Releases[life%2].Lease, m.Lease, c.Lease)
 }
 
 // longest is the longest lease of all.
 func (c Case) longest() time.Duration {
 	longest := c.Lease
 	for i := range c.Processes {
-		longest = max(longest, c.lease(i))
+		longest = max(longest, c.lease(i, 0), c.lease(i, 1))
 	}
 	return longest
 }
@@ -141,7 +143,7 @@ func (c Case) longest() time.Duration {
 func (c Case) shortest() time.Duration {
 	shortest := c.Lease
 	for i := range c.Processes {
-		shortest = min(shortest, c.lease(i))
+		shortest = min(shortest, c.lease(i, 0), c.lease(i, 1))
 	}
 	return shortest
 }
@@ -173,6 +175,7 @@ func (m Manners) String() string {
 	add(m.Call != Run, "%v", m.Call)
 	add(m.Pool != 0, "pool %d", m.Pool)
 	add(m.Foreign, "foreign")
+	add(m.Deaf, "deaf")
 	add(m.Lease != 0, "lease %v", m.Lease)
 	add(m.Drift != 0, "drift %v", m.Drift)
 	add(m.Skew != 0, "skew %.3f", m.Skew)
@@ -185,6 +188,7 @@ func (m Manners) String() string {
 	add(m.Stops != AtOnce, "stops %v", m.Stops)
 	add(m.Tells != AtOnce, "tells %v", m.Tells)
 	add(m.Logs != AtOnce, "logs %v", m.Logs)
+	add(m.rolls(), "releases %+v", m.Releases)
 	return "{" + strings.TrimSpace(b.String()) + "}"
 }
 
@@ -204,12 +208,19 @@ func (c Case) Simpler() []Case {
 		if m != (Manners{}) {
 			add(func(one *Case) { one.Processes[i] = Manners{} })
 		}
+		if m.rolls() {
+			add(func(one *Case) { one.Processes[i].Releases[0] = Release{} })
+			add(func(one *Case) { one.Processes[i].Releases[1] = Release{} })
+		}
 	}
 	if c.Onlooker > 0 {
 		add(func(one *Case) { one.Onlooker = 0 })
 	}
 	if c.Names != Plain {
 		add(func(one *Case) { one.Names = Plain })
+	}
+	if c.Greeting != (Greeting{}) {
+		add(func(one *Case) { one.Greeting = Greeting{} })
 	}
 	if c.RoundTrip > time.Millisecond {
 		add(func(one *Case) { one.RoundTrip = time.Millisecond })

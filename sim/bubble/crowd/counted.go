@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -25,12 +26,28 @@ func (c *Case) rolling(r *rand.Rand, day day) {
 			c.Processes[i].Lease = other
 		}
 	}
+	if r.IntN(2) == 0 {
+		c.unlearns(r)
+	}
+}
+
+// unlearns ends the processes with the longest lease for good, but for those that must
+// stay, and lets time pass in which the others may forget that there were such leases.
+func (c *Case) unlearns(r *rand.Rand) {
+	at, longest := c.Lease+time.Duration(r.Int64N(int64(c.Span))), c.longest()
+	for i := range c.Processes {
+		if !c.steady(i) && c.lease(i, 0) == longest {
+			c.Acts = append(c.Acts, Act{At: at, Kind: Kill, Process: i})
+		}
+	}
+	c.Acts = append(c.Acts, Act{At: at + 12*longest, Kind: Ask})
 }
 
 // ledgers are what servers were told of the leases of those who compete.
 type ledgers struct {
-	mu sync.Mutex
-	of map[ledgerKey]map[string]counts // by ID
+	mu     sync.Mutex
+	of     map[ledgerKey]map[string]counts // by ID
+	holder map[ledgerKey]string            // the ID that was granted the lease last
 }
 
 type ledgerKey struct {
@@ -40,10 +57,13 @@ type ledgerKey struct {
 
 // counts is what a candidate has said of leases, and was told.
 type counts struct {
-	heard   time.Duration // of it, last
-	lasts   time.Duration // its own lease
-	longest time.Duration // that any lease lasts, as it counted on when it asked
-	told    time.Duration // and in the answer
+	heard      time.Duration // of it, last
+	lasts      time.Duration // its own lease
+	longest    time.Duration // that any lease lasts, as it counted on when it asked
+	told       time.Duration // and in the answer
+	configured time.Duration // that it counts on unless others have longer ones
+	replaced   time.Duration // as the lease's last holder
+	tooLong    int           // how often in a row it counted on a longer one than anybody has
 }
 
 // looks follows what is asked of a server, and looks at each grant.
@@ -57,7 +77,7 @@ func (r *run) looks(db *redismodel.Server, args []string, reply redismodel.Reply
 	}
 	switch l, given := (ledgerKey{db, args[3]}), args[3+keys:]; {
 	case strings.HasSuffix(args[4], ":token"): // acquire
-		r.asks(l, given[0], inMilliseconds(given[2]), inMilliseconds(given[8]), reply)
+		r.asks(l, given[0], counts{lasts: inMilliseconds(given[2]), longest: inMilliseconds(given[8]), configured: inMilliseconds(cmp.Or(given[9], given[8]))}, reply)
 	case keys >= 5: // release
 		r.leaves(l, given[7], given[8] != "0")
 		if _, to, is := strings.Cut(db.Do(r.control.Clock(), "GET", l.lease).Text, " "); is {
@@ -69,8 +89,8 @@ func (r *run) looks(db *redismodel.Server, args []string, reply redismodel.Reply
 }
 
 // asks notes that a candidate has asked for the lease.
-func (r *run) asks(l ledgerKey, id string, lasts, longest time.Duration, reply redismodel.Reply) {
-	one := counts{heard: r.recorder.Now(), lasts: lasts, longest: longest}
+func (r *run) asks(l ledgerKey, id string, one counts, reply redismodel.Reply) {
+	one.heard = r.recorder.Now()
 	refused := len(reply.Items) == 7
 	if refused {
 		one.told = time.Duration(reply.Items[6].Int) * time.Millisecond
@@ -79,11 +99,38 @@ func (r *run) asks(l ledgerKey, id string, lasts, longest time.Duration, reply r
 	if r.ledgers.of[l] == nil {
 		r.ledgers.of[l] = map[string]counts{}
 	}
+	if most := r.ledgers.most(l, id, one); one.longest > most && !r.anyone(unsure) {
+		one.tooLong = r.ledgers.of[l][id].tooLong + 1
+		if one.tooLong == tooOften {
+			r.find(leaseUnlearned, "%s counts on leases of %v for the %dth time, and nobody who may live has a longer one than %v", id, one.longest, tooOften, most)
+		}
+	}
 	r.ledgers.of[l][id] = one
 	r.ledgers.mu.Unlock()
 	if !refused {
 		r.agreed(l, id)
 	}
+}
+
+// tooOften is with which request a candidate counts on no longer leases than those who
+// live have. Two of them tell it so; some answers may be lost.
+const tooOften = 4
+
+// unsure reports whether a process cannot know what the server has forgotten, so that it
+// never unlearns.
+func unsure(m Manners) bool {
+	return m.has(func(one Release) bool { return one.Blind || one.Unprotected })
+}
+
+// most is the longest lease of anybody who may live, as the server may know.
+func (l *ledgers) most(of ledgerKey, id string, one counts) time.Duration {
+	most := one.configured
+	for other, its := range l.of[of] {
+		if other != id && (other == l.holder[of] || one.heard-max(its.heard, its.replaced) <= 3*its.longest) {
+			most = max(most, its.lasts)
+		}
+	}
+	return most
 }
 
 // leaves notes that a candidate has given the lease back, and whether it goes on.
@@ -106,6 +153,12 @@ func (r *run) agreed(l ledgerKey, to string) {
 	r.ledgers.mu.Lock()
 	defer r.ledgers.mu.Unlock()
 	one, now := r.ledgers.of[l][to], r.recorder.Now()
+	last := r.ledgers.holder[l]
+	r.ledgers.holder[l] = to
+	if its, known := r.ledgers.of[l][last]; known {
+		its.replaced = now
+		r.ledgers.of[l][last] = its
+	}
 	for id, other := range r.ledgers.of[l] {
 		if id == to || now-other.heard > other.longest {
 			continue

@@ -19,6 +19,7 @@ func (c Case) Features() []string {
 		"names:" + c.Names.String():                                                    true,
 		"crowded:" + fmt.Sprint(c.Crowded()):                                           true,
 	}
+	c.Greeting.features(func(feature string) { set["greeting:"+feature] = true })
 	for _, m := range c.Processes {
 		m.features(func(feature string) { set[feature] = true })
 	}
@@ -47,7 +48,9 @@ func (m Manners) features(tell func(string)) {
 		{"ends", m.Ends > 0},
 		{"lease", m.Lease > 0}, {"drift", m.Drift > 0}, {"skew", m.Skew != 0}, {"pool", m.Pool > 0},
 		{"priority", m.Priority > 0}, {"failback", m.Failback},
-		{"foreign", m.Foreign}, {"begins", m.Begins}, {"publishes", m.Publishes > 0},
+		{"releases", m.rolls()}, {"blind", m.has(func(r Release) bool { return r.Blind })}, {"uncounted", m.has(func(r Release) bool { return r.Uncounted })},
+		{"unprotected", m.has(func(r Release) bool { return r.Unprotected })}, {"expire", m.has(func(r Release) bool { return r.Expire > 0 })},
+		{"foreign", m.Foreign}, {"deaf", m.Deaf}, {"begins", m.Begins}, {"publishes", m.Publishes > 0},
 	} {
 		if f.has {
 			tell(f.name)
@@ -71,7 +74,7 @@ func magnitude(n int, bounds ...int) string {
 // is elected.
 func drawnOnly(feature string) bool {
 	name, _, _ := strings.Cut(feature, ":")
-	return slices.Contains([]string{"elections", "round trip", "databases", "prefixes", "crowded", "names"}, name)
+	return slices.Contains([]string{"elections", "round trip", "databases", "prefixes", "crowded", "names", "greeting"}, name)
 }
 
 // Coverage is what the cases of a run have drawn, and what of it had an effect: each

@@ -40,6 +40,13 @@ func Draw(number uint64) Case {
 	c.retires(rand.New(rand.NewPCG(number, 10)))
 	c.onlyLeaders(rand.New(rand.NewPCG(number, 11)))
 	c.names(rand.New(rand.NewPCG(number, 12)))
+	c.farAway(rand.New(rand.NewPCG(number, 13)), day)
+	c.erode(rand.New(rand.NewPCG(number, 20)))
+	c.lies(rand.New(rand.NewPCG(number, 13)), day)
+	c.deafens(rand.New(rand.NewPCG(number, 14)), day)
+	c.deaf(rand.New(rand.NewPCG(number, 15)), day)
+	c.releases(rand.New(rand.NewPCG(number, 90)))
+	c.resets(rand.New(rand.NewPCG(number, 89))) // a number that leaves the cases of TestMended as they are
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c
 }
@@ -82,6 +89,16 @@ func (c *Case) names(r *rand.Rand) {
 
 // whole is in whole milliseconds, as leases are.
 func whole(d time.Duration) time.Duration { return d.Truncate(time.Millisecond) }
+
+// farAway draws, for every eighth ordinary day, a server so far away that renewals which
+// are due at one moment hardly come in time.
+func (c *Case) farAway(r *rand.Rand, day day) {
+	if day >= broken || c.Elections > few || r.IntN(8) > 0 {
+		return
+	}
+	c.RoundTrip = between(r, c.Lease/60, c.Lease/10)
+	c.Elections = max(c.Elections, 2+r.IntN(few))
+}
 
 // between draws evenly by orders of magnitude.
 func between(r *rand.Rand, least, most time.Duration) time.Duration {

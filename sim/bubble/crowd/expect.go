@@ -30,7 +30,7 @@ func (r *run) still(i int, a Act, w int, before, after time.Duration) bool {
 	}
 	for j, other := range r.Acts {
 		near := other.forgotten(r.Lease) > a.At-before && other.At < a.At+after
-		if j != i && near && r.disturbs(other, a, w) {
+		if j != i && near && !a.survives(other) && r.disturbs(other, a, w) {
 			return false
 		}
 	}
@@ -75,17 +75,38 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 		}
 		one := a
 		one.At, one.Election = since, c.index
+		bound += r.anew(one, p.world())
 		if r.still(i, one, p.world(), r.Lease/2, bound) {
 			go r.expectElection(ctx, obligation, c, since, bound, a.Kind)
 		}
 	}
 }
 
+// anew is how long whoever listens needs to do so again, and to ask, if the server closed
+// connections of the act's world just before it; 0 if it did not.
+func (r *run) anew(a Act, w int) (most time.Duration) {
+	for _, other := range r.Acts {
+		if a.survives(other) && r.world(other.Process) == w && other.At > a.At-r.Lease/2 {
+			most = 2*r.Lease/15 + 12*r.RoundTrip
+		}
+	}
+	if most > 0 && r.anyone(func(m Manners) bool { return m.Foreign }) {
+		most += time.Second // go-redis gives an error of the past to everybody for so long
+	}
+	return most
+}
+
+// survives tells whether what the act is owed is owed a little later if another one was
+// just before it.
+func (a Act) survives(other Act) bool {
+	return a.Kind == Resign && other.Kind == Hangup && other.At <= a.At
+}
+
 // timely tells whether the leases of all processes of the world are equal, and their clocks
 // good: a lease that is passed on to one whose clock is bad may be of no use to it.
 func (r *run) timely(w int) bool {
 	for i, m := range r.Processes {
-		if r.world(i) == w && (m.Lease > 0 || m.Drift > 0 || m.Skew != 0) {
+		if r.world(i) == w && (m.Lease > 0 || m.Drift > 0 || m.Skew != 0 || m.rolls()) {
 			return false
 		}
 	}
@@ -111,7 +132,7 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 	sleep(ctx, since+bound-r.recorder.Now())
 	switch {
 	case r.ending():
-	case r.electedBetween(c.name, since, since+bound, r.standsBack(c, why)):
+	case r.electedBetween(c.name, since, since+bound, r.standsBack(c, since, why)):
 		r.bite("successor:" + why.String())
 	case why == Kill && r.elsewhere(c, since, since+bound) || why != Kill && r.elsewhere(c, 0, since+bound):
 		obligation = foreignHint
@@ -122,9 +143,10 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 }
 
 // standsBack is the leader that has resigned, where the others are near enough to be
-// faster: it stands back for a retry's pause at the least.
-func (r *run) standsBack(c *candidate, why Kind) string {
-	if why == Resign && r.RoundTrip < r.Lease/100 {
+// faster, and hear of it: it stands back for a retry's pause at the least.
+func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
+	deaf := r.anyone(func(m Manners) bool { return m.Deaf }) // it may be named as the one who may ask first
+	if why == Resign && r.RoundTrip < r.Lease/100 && !deaf && r.anew(Act{Kind: why, At: since}, c.life.process.world()) == 0 {
 		return c.life.process.name
 	}
 	return ""
@@ -134,7 +156,7 @@ func (r *run) standsBack(c *candidate, why Kind) string {
 // time, so that somebody can succeed.
 func (r *run) others(p *process) bool {
 	for _, other := range r.processes {
-		if l := other.current(); other != p && other.world() == p.world() && other.manners().plain() && l != nil && l.age() > r.Lease {
+		if l := other.current(); other != p && other.world() == p.world() && other.manners().plain() && !other.manners().Deaf && l != nil && l.age() > r.Lease {
 			return true
 		}
 	}
@@ -158,7 +180,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	if from.life.process == to {
 		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, 2*r.longest())
+	limited, cancel := context.WithTimeout(ctx, 4*r.longest())
 	defer cancel()
 	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
 	from.life.gate.Wait()
@@ -167,8 +189,15 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	if heir != nil && a.Choice%4 == 3 {
 		name = heir.candidates[from.index].elector.ID()
 	}
-	err := from.elector.Transfer(limited, name)
+	err := from.transfer(limited, name, a.Choice)
 	from.transferAsSaid(limited, err)
+	given := r.releasedAt(from.name, t.Token())
+	if errors.Is(err, elector.ErrNotTaken) && name == to.name && r.electedIn(from.name, to.name, t.Token()) {
+		from.find(transferErrors, "Transfer of term %d to %s, which was elected, returned %v", t.Token(), to.name, err)
+	}
+	if err == nil && !r.far() && r.undisturbed() {
+		go r.expectElected(ctx, from, t.Token(), to, heir)
+	}
 	if err == nil && from.keeps(t) {
 		from.find(transferErrors, "term %d was handed over to %s, and the store keeps its lease", t.Token(), to.name)
 	}
@@ -176,23 +205,73 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	if errors.Is(err, elector.ErrNoCandidate) && heir != nil && heir == to.current() && heir.waits() && r.undisturbed() && !r.uneven() {
 		from.find(candidatesListed, "it cannot hand over to %s, which competes: %v", to.name, err)
 	}
-	if err != nil || heir == nil || halfOpen || from.failedBack(t) {
+	if given == 0 || heir == nil || halfOpen || from.failedBack(t) {
 		return err == nil
 	}
 	again := to.died >= 0 && began-to.died < 3*r.Lease
 	if again {
 		r.bite("transfer:restarted")
 	}
-	go r.expectHeir(ctx, i, a, from, to, heir, again, began)
+	go r.expectHeir(ctx, i, a, from, to, heir, again, began, given)
 	return true
 }
 
+// transfer calls Transfer, or has the term's work do so, which must be refused, and then
+// calls it.
+func (c *candidate) transfer(ctx context.Context, to string, choice int) error {
+	if choice%4 == 2 && c.callsWork() {
+		inside := make(chan error, 1)
+		select {
+		case c.inside <- func() { inside <- c.elector.Transfer(ctx, to) }:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		t := c.current()
+		if err := <-inside; !documented(err, elector.ErrInsideWork, elector.ErrNotLeading) {
+			c.find(transferErrors, "the work of term %d called Transfer, which returned %v", t.Token(), err)
+			return err
+		}
+		c.run.bite("transfer:inside")
+	}
+	return c.elector.Transfer(ctx, to)
+}
+
+// expectElected expects the heir to have been elected of which Transfer has said so: the
+// store has granted it the lease, so it hears of that within a round trip.
+func (r *run) expectElected(ctx context.Context, from *candidate, token uint64, to *process, heir *life) {
+	sleep(ctx, 5*r.RoundTrip+r.Lease/10)
+	if heir == to.current() && to.manners().plain() && !r.ending() && !r.electedIn(from.name, to.name, token) {
+		from.find(transferErrors, "Transfer of term %d to %s returned nil, and that one was not elected", token, to.name)
+	}
+}
+
+// releasedAt is when the lease of a term was given back, 0 if it was not.
+func (r *run) releasedAt(election string, token uint64) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.grants[election] {
+		if g.token == token {
+			return g.released
+		}
+	}
+	return 0
+}
+
+// electedIn tells whether a process was elected after a term.
+func (r *run) electedIn(election, process string, after uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.grants[election], func(g grant) bool { return g.to == process && g.token > after })
+}
+
 // expectHeir expects the heir to be elected soon after a hand-over.
-func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, again bool, began time.Duration) {
-	given := r.recorder.Now()
+func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, again bool, began, given time.Duration) {
 	bound := r.Lease/5 + 6*r.RoundTrip
-	age := heir.age()
-	sleep(ctx, bound)
+	if to.manners().Deaf {
+		bound += r.longest() // it asks once in one
+	}
+	age := heir.age() - (r.recorder.Now() - given)
+	sleep(ctx, given+bound-r.recorder.Now())
 	next := r.nextIn(from.name, began, given+bound)
 	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || next == to.name || r.uneven() {
 		return

@@ -23,18 +23,16 @@ func (c *Case) foreign(r *rand.Rand) {
 // open makes the life's store, and returns what closes its client.
 func (l *life) open() (closing func()) {
 	p := l.process
-	m, o := p.manners(), redisstore.Options{Prefix: p.prefix()}
+	m, o := p.manners(), l.release.options(p.prefix())
 	var err error
 	if !m.Foreign {
-		l.store, err = redisstore.New(&redis.UniversalOptions{
-			Addrs: []string{"store:6379"}, DB: p.database(), PoolSize: m.Pool, Dialer: l.dial,
-		}, o)
+		l.store, err = redisstore.New(l.release.login(p.run.Greeting.client(redis.UniversalOptions{DB: p.database(), PoolSize: m.Pool, Dialer: l.dial})), o)
 		closing = func() {}
 	} else {
-		client := redis.NewClient(&redis.Options{
-			Addr: "store:6379", DB: p.database(), PoolSize: m.Pool, Dialer: l.dial, ContextTimeoutEnabled: p.index%2 == 0,
+		client := redis.NewClient(l.release.login(p.run.Greeting.client(redis.UniversalOptions{
+			DB: p.database(), PoolSize: m.Pool, Dialer: l.dial, ContextTimeoutEnabled: p.index%2 == 0,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // they would look names up
-		})
+		})).Simple())
 		l.store, err = redisstore.FromClient(client, o)
 		closing = func() { _ = client.Close() } // nobody uses it any more
 	}

@@ -38,7 +38,10 @@ func (r *run) driftPPM() int64 {
 
 // promises are those that the run can be held to.
 func (r *run) promises() []string {
-	all := []string{"WellFormed", "BeliefWithinLease", "LossHeeded", "WriteWithinTerm", "FencedWrites", "LeaderReturns"}
+	all := []string{"WellFormed", "BeliefWithinLease", "LossHeeded", "WriteWithinTerm", "FencedWrites"}
+	if r.opensInTime() {
+		all = append(all, "LeaderReturns")
+	}
 	if !r.endsLeases() {
 		all = append(all, "AtMostOneLeader")
 	}
@@ -55,7 +58,8 @@ func (r *run) promises() []string {
 }
 
 // endsLeases tells whether the server may end a lease before its time, which no
-// elector survives: its clock is set forward, another one granted leases of which it
+// elector survives: its clock is set forward, older data is restored without a restart (who
+// has not asked before does not notice), another one granted leases of which it
 // has not heard, or its record of leases is lost and somebody may ask who was never told
 // how long the longest lasts.
 func (r *run) endsLeases() bool {
@@ -65,13 +69,13 @@ func (r *run) endsLeases() bool {
 			return true
 		}
 	}
-	return r.untold() || r.uneven() && r.Has(Forget, Wipe, Retire, Evict, Overwrite, Restart, Failback)
+	return r.untold() || r.Has(Rewind) || r.uneven() && r.Has(Forget, Wipe, Retire, Evict, Vanish, Overwrite, Restart, Failback)
 }
 
 // losesCount tells whether the count of tokens may go down: somebody wrote it, or it
 // was lost while the server's clock, which stands in for it, was wrong.
 func (r *run) losesCount() bool {
-	return r.untold() || r.Has(Overwrite, Retire) || r.Has(StepClock) && r.Has(Forget, Wipe, Evict, Restart, Failback)
+	return r.untold() || r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Wipe, Retire, Evict, Vanish, Rewind, Restart, Failback)
 }
 
 // untold tells whether a primary is replaced and comes back and never hears of it.
@@ -84,7 +88,7 @@ func (r *run) untold() bool {
 func (c Case) Crowded() bool {
 	for i, m := range c.Processes {
 		pool := cmp.Or(m.Pool, 4)
-		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*c.lease(i).Seconds()/3/5 {
+		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*min(c.lease(i, 0), c.lease(i, 1)).Seconds()/3/5 {
 			return true
 		}
 	}
@@ -94,6 +98,14 @@ func (c Case) Crowded() bool {
 // far tells whether the server is so far away that requests are hardly answered in
 // time: then somebody leads, and nothing more is owed.
 func (c Case) far() bool { return 3*c.RoundTrip > c.shortest()/6 }
+
+// opensInTime reports whether every process's client opens a connection within the time of
+// a request. A client of the caller's own gives up what opens later: see redisstore.FromClient.
+func (c Case) opensInTime() bool {
+	trips := time.Duration(c.Greeting.trips(c.Databases-1) + 1)
+	foreign := slices.ContainsFunc(c.Processes, func(m Manners) bool { return m.Foreign })
+	return !foreign || trips*c.RoundTrip <= c.shortest()/6
+}
 
 // bound is how long an election may be without a leader that works once nothing
 // happens any more: two leases, half of one, and some round trips (what is owed in
@@ -111,7 +123,10 @@ func (r *run) bound() time.Duration {
 	if r.uneven() {
 		bound += 2 * lease // until those count as gone who count on shorter leases
 	}
-	if r.anyone(func(m Manners) bool { return !m.plain() }) {
+	if r.rolls() {
+		bound += 4 * lease // see Release.Blind; and some count on leases twice as long
+	}
+	if r.anyone(func(m Manners) bool { m.Releases = [2]Release{}; return !m.plain() }) {
 		bound += 3 * lease // work may hold on to its lease for so long (DrainTimeout)
 	}
 	return bound

@@ -127,7 +127,7 @@ func (r *run) refused(p *process, name string, held *elector.HeldError, began ti
 		locks.asked[p.world()] = time.Now()
 	}
 	changed := r.hasOf(func(t trait) bool { return t.data || t.server })
-	if asked && began.Sub(since) > r.longest() && len(locks.held[of]) == 0 && !changed && !r.uneven() {
+	if asked && began.Sub(since) > r.longest() && len(locks.held[of]) == 0 && !changed && !r.uneven() && !r.rolls() {
 		r.find(jobAtOnce, "%s, which nobody has locked yet, was refused to %s: %s", of, p.name, held.Withheld)
 	}
 }

@@ -37,6 +37,9 @@ const (
 	Forget       // a key of an election is deleted, or all of the server's are
 	Wipe         // all keys of an election, or of a job's lock, are deleted, and no others
 	Retire       // an operator retires an election, or a job's lock, through a process's store
+	Vanish       // one key of an election, or the one that all share, is deleted
+	Create       // an administrator creates an election, which may be there
+	Rewind       // what the server holds is restored after Act.For, without a restart
 	Evict        // the server lacks memory and gives up some keys, of whomever
 	Message      // a stranger sends a message on an election's channel
 	FlushScripts // SCRIPT FLUSH
@@ -111,6 +114,9 @@ var table = [Kinds]trait{
 	Forget:       {name: "forget", weight: 2, reach: one, data: true},
 	Wipe:         {name: "wipe", reach: one, data: true},
 	Retire:       {name: "retire", reach: one, data: true},
+	Vanish:       {name: "vanish", reach: all, data: true},
+	Create:       {name: "create", reach: one},
+	Rewind:       {name: "rewind", reach: all, data: true},
 	Evict:        {name: "evict", reach: all, data: true},
 	Message:      {name: "message", weight: 2, reach: all, data: true}, // channels know no databases
 	FlushScripts: {name: "flush scripts", weight: 1},
@@ -170,7 +176,7 @@ func (a Act) cut() faults.Cut { return faults.Cuts[a.Choice%len(faults.Cuts)] }
 // end is when the act is over.
 func (a Act) end() time.Duration {
 	switch a.Kind {
-	case Expire, Watch, Only:
+	case Expire, Watch, Only, Rewind:
 		return a.At // For is what it sets, or how long somebody looks, or waits
 	default:
 		return a.At + a.For
@@ -185,11 +191,13 @@ const readTimeout = 3 * time.Second
 func (a Act) forgotten(lease time.Duration) time.Duration {
 	t := table[a.Kind]
 	switch {
+	case a.Kind == Message:
+		return a.At + 2*lease // a lie costs a lease at the most, and then it must be forgotten
 	case t.data:
 		return math.MaxInt64
-	case t.way || t.server || a.Kind == Hangup || a.Kind == Pause || a.Kind == StrandOne:
+	case t.way || t.server || a.Kind == Pause || a.Kind == StrandOne:
 		return a.end() + 2*lease + readTimeout // a connection that is half open is doubted, and asked
-	case a.Kind == HangupOne:
+	case a.Kind == Hangup || a.Kind == HangupOne:
 		return a.end() + lease/2
 	default:
 		return a.end()

@@ -36,6 +36,15 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(elector.
 	c.hearing.begun++
 	c.hearing.since, c.hearing.refused, c.hearing.doubt = c.run.recorder.Now(), 0, 0
 	c.mu.Unlock()
+	if c.manners.Deaf {
+		context.AfterFunc(ctx, func() {
+			c.mu.Lock()
+			c.hearing.watches--
+			c.mu.Unlock()
+			ended(ctx.Err())
+		})
+		return
+	}
 	s.Store.Watch(ctx, election, s.life.bids.Told(func(h elector.Hint) {
 		c.mu.Lock()
 		c.hearing.hinted = max(c.hearing.hinted, h.Token)
@@ -113,7 +122,7 @@ func (c *candidate) expectListening(h hearing, token uint64, granted time.Durati
 
 // hampered tells whether announcements of that time may be on their way still.
 func (r *run) hampered(c *candidate, from, to time.Duration) bool {
-	if r.far() || !c.manners.plain() || r.losesCount() {
+	if r.far() || !c.manners.plain() || c.manners.Deaf || r.losesCount() {
 		return true
 	}
 	for _, a := range r.Acts {

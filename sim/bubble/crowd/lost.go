@@ -44,7 +44,11 @@ func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why
 		return
 	}
 	if t.Check(0) != nil {
-		c.find(oneFails, "term %d is over a lease after one connection was lost: %s", t.Token(), why)
+		obligation := oneFails
+		if why == Hangup {
+			obligation = outlivesReset
+		}
+		c.find(obligation, "term %d is over a lease after connections were lost: %s", t.Token(), why)
 		return
 	}
 	r.bite("survives:" + why.String())
@@ -92,8 +96,8 @@ func (r *run) executed(args []string, reply redismodel.Reply) {
 		return
 	}
 	keys, err := strconv.Atoi(args[2])
-	if err != nil || keys == 1 || len(args) == 3+keys || strings.HasSuffix(args[3], ":candidates") || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
-		return // a question, which may be repeated; or it is sent again as text
+	if err != nil || keys == 1 || len(args) <= 4+keys || strings.HasSuffix(args[3], ":candidates") || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
+		return // a question, or an administrator, which may be repeated; or it is sent again as text
 	}
 	r.mu.Lock()
 	key := strings.Join(args[2:], " ")

@@ -27,13 +27,14 @@ var Obligations = []Obligation{
 	{campaignReturns, "Campaign and TryAcquire return a term or an error that they name, soon after their context is done"},
 	{stoppedAfter, "an elector that does not run is stopped, and does not lead"},
 	{twiceRefused, "a second call that competes returns ErrActive"},
-	{transferErrors, "Transfer returns an error that it names, or the lease is given back; a name that nobody has is ErrNoCandidate, and ends nothing"},
+	{transferErrors, "Transfer returns nil if the heir was elected, and else an error that it names; a name that nobody has is ErrNoCandidate, and the term's own work is refused, and both end nothing"},
 	{workEnds, "the term ends when OnStarted, or the body of the loop over Terms, returns or panics"},
 	{comesToRest, "whatever competes ends when it is asked to, and leaves no goroutine behind"},
 	{connections, "a store has no more connections than its pool and one to listen on, and none when it is closed"},
-	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming, work or a callback hangs; a store that is said to be silent was for a lease"},
+	{falseAlarm, "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming, work or a callback hangs, a cluster's slot stays open; a store that is said to be silent was for a lease"},
 	{alarmOwed, "work that has not returned a lease after its term is told of, and a store that has not answered for a lease, and one that answers again"},
 	{oneFails, "one request that fails, or hangs on its connection, ends no term"},
+	{outlivesReset, "one reset of all connections ends no term, if Renew, four to six round trips and what the greeting takes fit into the lease"},
 	{slowService, "a request that failed is repeated after Retry, on a new client after three calls without a reply"},
 	{askedOnce, "a store does not repeat requests on its own"},
 	{listensAnew, "who competes listens for the store's announcements; if they break off, or have stopped coming, it listens anew"},
@@ -49,6 +50,7 @@ var Obligations = []Obligation{
 	{wrongHeir, "Transfer hands over to the candidate that it names"},
 	{slowFailover, "who crashed is replaced within about one lease"},
 	{foreignHint, "stores never see each other's elections"},
+	{leaseUnlearned, "who has heard of a longer lease than its own counts on its own again when nobody has it any more who may live"},
 	{leasesAgreed, "who has a longer lease than others count on is refused until those are gone, or were not heard of for two of their leases"},
 	{jobAlone, "TryAcquire locks a name for one at a time, each with a larger token than the last"},
 	{jobAtOnce, "TryAcquire on a name that was never seen is granted at once by a server that is known for a lease"},
@@ -59,6 +61,8 @@ var Obligations = []Obligation{
 	{onlyLeads, "OnlyLeader executes its function on the leader only, and returns its error; else it returns ErrNotLeading and does nothing"},
 	{onlyEnds, "the context of OnlyLeader's function is done when that of the call is, or the term's, and not before"},
 	{fencedWrites, "a service behind fence.Handler lets pass no smaller token than before; fence.Transport sends nothing when its term is over, and does not say so of what it has sent"},
+	{renewsInTime, "as many elections as a round trip allows are renewed within RequestTimeout"},
+	{logsRarely, "what goes wrong again and again is logged at once, after ten seconds, and then at a rising interval"},
 	{slowResignation, "who resigned or stopped is replaced within milliseconds"},
 }
 
@@ -85,6 +89,7 @@ const (
 	falseAlarm       = "false alarm"
 	alarmOwed        = "alarm owed"
 	oneFails         = "one fails"
+	outlivesReset    = "outlives a reset"
 	slowService      = "slow service"
 	askedOnce        = "asked once"
 	listensAnew      = "listens anew"
@@ -100,6 +105,7 @@ const (
 	wrongHeir        = "wrong heir"
 	slowFailover     = "slow failover"
 	foreignHint      = "foreign hint"
+	leaseUnlearned   = "lease unlearned"
 	leasesAgreed     = "leases agreed"
 	jobAlone         = "job alone"
 	jobAtOnce        = "job at once"
@@ -108,6 +114,8 @@ const (
 	valueComesBack   = "value comes back"
 	publishReturns   = "publish returns"
 	slowResignation  = "slow resignation"
+	renewsInTime     = "renews in time"
+	logsRarely       = "logs rarely"
 	onlyLeads        = "only the leader"
 	onlyEnds         = "only as long"
 	fencedWrites     = "fenced writes"
@@ -130,9 +138,10 @@ type ledger struct {
 	hangs    uint64         // the token of the last term of which it was told that something hangs
 	leader   elector.Leader // whom OnLeader has told last
 
-	answered time.Duration   // when the store has answered last
-	told     []string        // to whom it was told to hand over
-	handed   map[uint64]bool // terms that it has handed over without being told to
+	answered time.Duration     // when the store has answered last
+	told     []string          // to whom it was told to hand over
+	warned   map[string]warned // by what they say
+	handed   map[uint64]bool   // terms that it has handed over without being told to
 
 	panicked atomic.Bool // OnStarted has, in this Run
 }
@@ -318,7 +327,7 @@ func (c *candidate) awaitEnd(t *elector.Term) {
 func (c *candidate) leading() {
 	m := c.manners
 	for what, differs := range map[string]bool{
-		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "foreign": m.Foreign, "pool": m.Pool != 0,
+		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "foreign": m.Foreign, "releases": m.rolls(), "blind": c.life.release.Blind, "uncounted": c.life.release.Uncounted, "unprotected": c.life.release.Unprotected, "expire": c.life.release.Expire > 0, "deaf": m.Deaf, "pool": m.Pool != 0,
 	} {
 		if differs {
 			c.run.bite(what)

@@ -75,10 +75,10 @@ func (r *run) lookOn() {
 		Clock: clock.New(r.recorder.Now, 1, &gate.Gate{}, r.Number+1<<63),
 	}
 	endpoint := o.link.Endpoint()
-	store, err := redisstore.New(&redis.UniversalOptions{
-		Addrs: []string{"store:6379"}, DB: first.database(),
+	store, err := redisstore.New(r.Greeting.client(redis.UniversalOptions{
+		DB:     first.database(),
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return endpoint.Dial(ctx) },
-	}, redisstore.Options{Prefix: first.prefix()})
+	}), redisstore.Options{Prefix: first.prefix()})
 	if err != nil {
 		panic("crowd: " + err.Error()) // the options are constants
 	}

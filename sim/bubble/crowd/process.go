@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -25,15 +24,18 @@ type process struct {
 	name  string
 	link  *network.Link
 
-	mu   sync.Mutex
-	life *life         // nil while none runs
-	died time.Duration // when the life before ended; below 0: there was none
+	mu    sync.Mutex
+	life  *life         // nil while none runs
+	lives int           // that there have been
+	died  time.Duration // when the life before ended; below 0: there was none
 }
 
 // life is one incarnation of a process.
 type life struct {
 	process    *process
 	began      time.Time
+	release    Release
+	lease      time.Duration
 	gate       gate.Gate
 	clock      clock.Clock
 	endpoint   *network.Endpoint
@@ -194,6 +196,8 @@ func (p *process) start(after time.Duration) {
 	r := p.run
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: p.name})
 	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
+	l.release, l.lease = p.manners().Releases[p.lives%2], r.lease(p.index, p.lives)
+	p.lives++
 	l.clock = clock.New(r.recorder.Now, r.rate(p.index), &l.gate, r.Number+uint64(p.index)<<56)
 	p.life = l
 	closing := l.open()
@@ -222,12 +226,6 @@ func (p *process) start(after time.Duration) {
 
 // dialTimeout is that of the store's own dialer.
 const dialTimeout = 2 * time.Second
-
-func (l *life) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	return l.endpoint.Dial(ctx)
-}
 
 // gone tells whether nothing of the life counts any more.
 func (l *life) gone() bool {

@@ -59,7 +59,7 @@ func (r *run) retire(ctx context.Context, a Act, p *process) bool {
 // unbelieved expects that nobody is in a term of what was retired just now, unless the
 // server may have forgotten that term, or was wrong about its time.
 func (r *run) unbelieved(p *process, a Act) {
-	if r.endsLeases() || r.Has(Forget, Wipe, Evict, Overwrite, Expire, Restart, Failback, StepClock) {
+	if r.endsLeases() || r.Has(Forget, Wipe, Evict, Vanish, Rewind, Overwrite, Expire, Restart, Failback, StepClock) {
 		return
 	}
 	for _, other := range r.processes {

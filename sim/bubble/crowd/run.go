@@ -65,12 +65,12 @@ type Outcome struct {
 func (c Case) Run(ctx context.Context) Outcome {
 	logging.Disable() // connections break on purpose
 	begin := time.Now()
-	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, service: fenced.New(), ledgers: ledgers{of: map[ledgerKey]map[string]counts{}}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
+	r := &run{Case: c, began: begin, over: make(chan struct{}), grants: map[string][]grant{}, executions: map[string]bool{}, bit: map[string]bool{}, service: fenced.New(), ledgers: ledgers{of: map[ledgerKey]map[string]counts{}, holder: map[ledgerKey]string{}}, jobLocks: jobLocks{held: map[string][]job{}, asked: map[int]time.Time{}}, board: newBoard()}
 	r.resource.fences = map[string]uint64{}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.recorder.Observe(r.see)
 	r.server = redisserver.New(redisserver.Options{
-		Clock: r.control.Clock, Databases: c.Databases, Refuse: r.control.Refuse,
+		Clock: r.control.Clock, Databases: c.Databases, Refuse: r.refuse, Password: c.Greeting.password(), Users: users,
 		Executed: func(_ *redisserver.Server, db *redismodel.Server, args []string, reply redismodel.Reply) {
 			if args[0] == "EVAL" || args[0] == "EVALSHA" {
 				r.executed(args, reply)
@@ -97,7 +97,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 
 // live is all that happens in the run.
 func (r *run) live(ctx context.Context, begin time.Time) {
-	r.create()
+	r.vouch()
 	r.lookOn()
 	for i, p := range r.processes {
 		if r.Number%2 == 1 {
@@ -212,13 +212,13 @@ func (r *run) rate(process int) float64 {
 	return 1 + m.Skew*drift
 }
 
-// create says of all elections that they are new.
-func (r *run) create() {
+// vouch says that the servers are new.
+func (r *run) vouch() {
 	for i := range r.worlds() {
 		p := r.processes[i]
 		r.data(p, func(do func(...string) redismodel.Reply) {
 			for e := range r.Elections {
-				do("EVAL", scripts.Create(), "4", p.key(e, "lease"), p.key(e, "token"), p.key(e, "guard"), p.prefix()+"witness", "1")
+				do("EVAL", scripts.Vouch(), "3", p.key(e, "lease"), p.key(e, "token"), p.prefix()+"witness", "")
 			}
 		})
 	}
@@ -240,6 +240,14 @@ func (p *process) key(e int, what string) string { return p.keyOf(p.run.election
 
 func (p *process) keyOf(name, what string) string {
 	return fmt.Sprintf("%s{%s}:%s", p.prefix(), name, what)
+}
+
+// channel is an election's: the databases of a server share its channels.
+func (p *process) channel(e int) string {
+	if db := p.database(); db > 0 {
+		return p.key(e, "wake") + ":" + strconv.Itoa(db)
+	}
+	return p.key(e, "wake")
 }
 
 // keysOf are all keys of an election.

@@ -43,7 +43,7 @@ func (r *run) serve(ctx context.Context, i int, a Act) bool {
 		server.Thaw()
 		return true
 	default: // Refuse
-		off := r.control.Refuses(redisserver.Refusals[a.Choice%len(redisserver.Refusals)])
+		off := r.control.Refuses(redisserver.Refusal(a.Choice))
 		sleep(ctx, a.For)
 		off()
 		return true
@@ -114,7 +114,7 @@ func (r *run) hinder(ctx context.Context, i int, a Act, p *process) bool {
 	case StrandOne, HangupOne:
 		return r.loseOne(ctx, i, a, p, led)
 	case Hangup:
-		p.link.Break()
+		r.reset(ctx, i, a, p, led)
 		return true
 	case Strand:
 		p.link.Strand()

@@ -107,7 +107,7 @@ func (r *run) serve(a Act) bool {
 		server.Thaw()
 		return true
 	default: // Refuse
-		off := r.control.Refuses(redisserver.Refusals[a.Choice%len(redisserver.Refusals)])
+		off := r.control.Refuses(redisserver.Refusal(a.Choice))
 		time.Sleep(a.For)
 		off()
 		return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -32,6 +33,7 @@ type call struct {
 // facts are what is known of a call.
 type facts struct {
 	id       string        // of its elector
+	request  uint64        // the number of its last request for the lock
 	asked    time.Duration // how long it had been made when it was cancelled
 	bodies   int           // how often the job has begun
 	refused  bool          // it was, and does not ask again
@@ -77,7 +79,8 @@ func (c *call) make() {
 	go c.expectAnswer()
 	panicked, err := c.ask()
 	c.life.gate.Wait()
-	c.run.tell("%v: returns %v %v", c, err, panicked)
+	text, _, _ := strings.Cut(fmt.Sprint(err), "\n") // without the stack of a panic, which differs each time
+	c.run.tell("%v: returns %v %v", c, text, panicked)
 	c.run.mu.Lock()
 	c.returned = c.run.now()
 	c.run.mu.Unlock()
@@ -148,18 +151,37 @@ type asking struct {
 	call *call
 }
 
+// Unwrap is the store, which elector.Suits asks.
+func (s asking) Unwrap() elector.Store { return s.Store }
+
 // Acquire implements elector.Store.
 func (s asking) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
 	r := s.call.run
 	r.mu.Lock()
-	s.call.id = a.ID
+	s.call.id, s.call.request = a.ID, a.Request
 	r.mu.Unlock()
 	grant, err := s.Store.Acquire(ctx, a)
+	time.Sleep(r.apart(s.call.lock)) // answers of several locks may come in one message
+	r.mu.Lock()
+	last := s.call.request == a.Request // else it was given up, and what it has come to counts no more
+	r.mu.Unlock()
 	var held *elector.HeldError
-	if s.call.life.host.Call == Run && errors.As(err, &held) {
+	if s.call.life.host.Call == Run && last && errors.As(err, &held) {
 		go s.call.expectRefused()
 	}
 	return grant, err
+}
+
+// Renew implements elector.Store.
+func (s asking) Renew(ctx context.Context, l elector.Lease) error {
+	defer time.Sleep(s.call.run.apart(s.call.lock))
+	return s.Store.Renew(ctx, l)
+}
+
+// Release implements elector.Store.
+func (s asking) Release(ctx context.Context, l elector.Lease) error {
+	defer time.Sleep(s.call.run.apart(s.call.lock))
+	return s.Store.Release(ctx, l)
 }
 
 // body is the job.

@@ -33,7 +33,7 @@ func (r *run) calm(h *host, from, to time.Duration) bool {
 
 // unsure tells whether something may have made the server forget what it knew.
 func (r *run) unsure() bool {
-	if !r.Created {
+	if !r.Created || r.lapsed {
 		return true
 	}
 	for _, a := range r.Acts {

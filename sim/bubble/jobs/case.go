@@ -16,8 +16,9 @@ type Case struct {
 	AtLeast   time.Duration
 	AtMost    time.Duration
 	RoundTrip time.Duration
-	Created   bool // the server knows the jobs from the beginning
-	Jobs      int  // that every host starts at each tick, each with a lock of its own
+	Created   bool          // the server knows the jobs from the beginning
+	Expire    time.Duration // redisstore.Options.Expire of all hosts; 0: keys stay
+	Jobs      int           // that every host starts at each tick, each with a lock of its own
 	Period    time.Duration
 	Ticks     int
 	Hosts     []Host
@@ -121,6 +122,10 @@ func (h Host) String() string {
 // lasts is for how long the store is asked to keep the lock at the grant.
 func (c Case) lasts() time.Duration { return max(c.Lease, c.AtLeast) }
 
+// fits reports whether the keys of a lock outlive it. They get another Expire when half of
+// it is over.
+func (c Case) fits() bool { return c.Expire == 0 || 2*c.lasts() <= c.Expire }
+
 // request is for how long an elector waits for an answer.
 func (c Case) request() time.Duration { return c.Lease / 6 }
 
@@ -167,6 +172,9 @@ func (c Case) Simpler() []Case {
 		if plain := (Work{Takes: w.Takes}); w != plain {
 			add(func(one *Case) { one.Works[i] = plain })
 		}
+	}
+	if c.Expire > 0 {
+		add(func(one *Case) { one.Expire = 0 })
 	}
 	if c.RoundTrip > time.Millisecond {
 		add(func(one *Case) { one.RoundTrip = time.Millisecond })

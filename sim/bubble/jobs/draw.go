@@ -21,6 +21,7 @@ func Draw(number uint64) Case {
 		Drift:     []float64{0, 0, 0.001, 0.05, 0.2}[r.IntN(5)],
 	}
 	c.drawTimes(r)
+	c.drawExpire(rand.New(rand.NewPCG(number, 1)))
 	for range 2 + r.IntN(3) {
 		c.Hosts = append(c.Hosts, c.host(r))
 	}
@@ -82,6 +83,19 @@ func (c *Case) drawTimes(r *rand.Rand) {
 	default:
 		c.Period = c.AtLeast + between(r, c.Lease, 10*c.Lease)
 	}
+}
+
+// drawExpire draws for how long keys outlive their last use: mostly for good, and else
+// for shorter or longer than the lock and the time between two ticks.
+func (c *Case) drawExpire(r *rand.Rand) {
+	least := max(time.Minute, c.lasts())
+	switch r.IntN(8) {
+	case 0:
+		c.Expire = between(r, time.Minute, 2*least)
+	case 1:
+		c.Expire = between(r, 2*least, 8*(least+c.Period))
+	}
+	c.Expire = c.Expire.Truncate(time.Millisecond)
 }
 
 // host draws a host: most call within the least time after the tick.

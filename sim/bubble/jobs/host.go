@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,12 +47,19 @@ type life struct {
 // rate is that of the host's clock.
 func (h *host) rate() float64 { return 1 + h.Skew*h.run.drift() }
 
+// apart is by how much what happens to the locks of one host differs in time. What is due
+// at one moment happens in an order that differs from run to run.
+func (r *run) apart(l *lock) time.Duration {
+	return time.Duration(slices.Index(r.locks, l)) * 13 * time.Microsecond
+}
+
 // starts makes the host start its jobs.
 func (h *host) starts(tick int) {
 	r := h.run
 	var all sync.WaitGroup
 	l := h.process()
 	for job := range r.Jobs {
+		time.Sleep(r.apart(r.locks[job]))
 		c := newCall(l, r.locks[job], tick)
 		l.calls.Add(1)
 		all.Go(func() {
@@ -79,7 +87,7 @@ func (h *host) process() *life {
 	l := &life{host: h, endpoint: h.link.Endpoint(), gone: make(chan struct{}), moved: notYet}
 	l.clock = clock.New(func() time.Duration { return r.now() + h.Uptime }, h.rate(), &l.gate, r.Number+uint64(h.index)<<56+uint64(h.born)<<48) //nolint:gosec // a few hosts
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.store = storeOn(l.endpoint, h.Pool)
+	l.store = r.storeOn(l.endpoint, h.Pool)
 	h.lives = append(h.lives, l)
 	return l
 }

@@ -98,6 +98,8 @@ func TestEverythingIsDrawn(t *testing.T) {
 	seen := map[string]bool{}
 	for number := range uint64(1000) {
 		c := jobs.Draw(number)
+		seen["expires"] = seen["expires"] || c.Expire > 2*max(c.Lease, c.AtLeast)
+		seen["expires too soon"] = seen["expires too soon"] || c.Expire > 0 && c.Expire < max(c.Lease, c.AtLeast)
 		for _, h := range c.Hosts {
 			seen[h.Call.String()] = true
 		}
@@ -114,14 +116,15 @@ func TestEverythingIsDrawn(t *testing.T) {
 			t.Errorf("%v is never drawn", k)
 		}
 	}
-	for _, what := range []string{"run", "once", "standby", "heeds at once", "heeds slowly", "heeds never", "well", "fails", "yields", "panics", "resigns", "for ever"} {
+	for _, what := range []string{"run", "once", "standby", "heeds at once", "heeds slowly", "heeds never", "well", "fails", "yields", "panics", "resigns", "for ever", "expires", "expires too soon"} {
 		if !seen[what] {
 			t.Errorf("%s is never drawn", what)
 		}
 	}
 }
 
-// One number repeats a case: mostly to the word, on one core.
+// One number repeats a case, nearly always to the word, on one core. Calls that a kill ends
+// at one moment return in any order.
 func TestRepeats(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("the race detector schedules anew")
@@ -136,7 +139,7 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d cases were the same twice", same, cases)
-	if same < cases/2 {
+	if same < cases*3/4 {
 		t.Errorf("only %d of %d cases were the same twice", same, cases)
 	}
 }
@@ -145,6 +148,7 @@ func TestRepeats(t *testing.T) {
 var mended = map[string]uint64{
 	"a lock that was passed on to a bid: it was not kept for the least time":                       28,
 	"renewals that named a lease for the longest: the next host was refused because leases differ": 3418,
+	"keys that expired before the lock: the next host was refused for a least time more":           205,
 	"a report that named no token of who led":                                                      300087,
 }
 

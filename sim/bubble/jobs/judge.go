@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -16,6 +17,11 @@ func (c *call) judge(panicked any, err error) {
 	defer r.mu.Unlock()
 	switch {
 	case c.life.dead:
+		return
+	case !r.fits() && (c.bodies > 0 || err == nil || !strings.Contains(err.Error(), r.Expire.String())):
+		r.find(settingsFit, "%v: keys expire after %v, and a lock lasts for %v: the call returns %v", c, r.Expire, r.lasts(), err)
+	case !r.fits():
+		r.see("unfit")
 		return
 	case c.bodies > 1:
 		r.find(jobOnce, "%v: the job ran %d times", c, c.bodies)

@@ -24,6 +24,7 @@ type lock struct {
 	most    uint64        // the largest token that was granted
 	asked   time.Duration // when it was first refused though nobody held it, since the server may have forgotten something
 	retired bool          // tokens began anew
+	used    time.Duration // when it was last asked for
 }
 
 // holding is a grant of the lock, and what became of it.
@@ -148,7 +149,7 @@ func (r *run) prolonged(l *lock, h *holding, ends time.Duration) {
 // long as its clock shows the millisecond in which that ends.
 func (r *run) awaitExpiry(l *lock, h *holding) {
 	ends := h.ends
-	time.AfterFunc(ends+unit-r.control.Clock(), func() {
+	time.AfterFunc(ends+unit-r.control.Clock()+r.apart(l), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		switch {
@@ -185,9 +186,25 @@ func (r *run) released(l *lock, h *holding) {
 // asks notes that somebody was refused the lock though nobody holds it.
 func (r *run) asks(l *lock, args []string) {
 	acquires := len(args) > 4 && args[4] == l.key("token")
-	if acquires && l.present() == nil && l.asked == notYet {
+	if !acquires {
+		return
+	}
+	if l.present() == nil && r.lapses(l) {
+		r.lapsed, l.asked = true, notYet
+	}
+	if l.present() == nil && l.asked == notYet {
 		l.asked = r.now()
 	}
+	l.used = r.now()
+}
+
+// lapses reports whether the keys of a lock may have expired since it was used or ended.
+func (r *run) lapses(l *lock) bool {
+	last := l.used
+	if n := len(l.held); n > 0 {
+		last = max(last, l.held[n-1].over)
+	}
+	return r.Expire > 0 && r.now()-last >= r.Expire/2-unit
 }
 
 // mayForget notes that the server may have forgotten what it knew.

@@ -37,6 +37,7 @@ var Obligations = []Obligation{
 	{retireSpares, "Retire does nothing while somebody holds the lease, or may believe in one"},
 	{healthAgrees, "what a health.Monitor says of who leads is Elector.IsLeader at that moment; Live fails only where a restart would help"},
 	{leaderOnly, "OnlyLeader makes a function that only the leader executes"},
+	{settingsFit, "settings that do not fit together are refused, and the error names both: Options.Expire is at least twice as long as any lease"},
 	{nothingLeft, "when everybody has ended nobody holds the lock, and no connection is left"},
 }
 
@@ -60,6 +61,7 @@ const (
 	retireSpares = "retire spares"
 	healthAgrees = "health agrees"
 	leaderOnly   = "leader only"
+	settingsFit  = "settings fit"
 	nothingLeft  = "nothing left"
 )
 

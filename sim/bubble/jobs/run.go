@@ -39,6 +39,7 @@ type run struct {
 	locks  []*lock
 	calls  []*call
 	struck map[int]*host // whom an act has hit, by its number
+	lapsed bool          // keys of a lock have expired between two uses
 }
 
 // Outcome is what came of a case.
@@ -63,7 +64,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 		r.locks = append(r.locks, &lock{name: "job" + strconv.Itoa(i), asked: notYet})
 	}
 	operator := r.link(len(c.Hosts)).Endpoint()
-	r.ops = storeOn(operator, 0)
+	r.ops = r.storeOn(operator, 0)
 	r.live(ctx)
 	return r.notes.outcome()
 }
@@ -72,7 +73,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 func (r *run) live(ctx context.Context) {
 	if r.Created {
 		for _, l := range r.locks {
-			if _, err := r.ops.Create(ctx, l.name); err != nil {
+			if err := r.ops.Vouch(ctx, l.name); err != nil {
 				panic("jobs: " + err.Error()) // nothing is in its way yet
 			}
 		}
@@ -92,7 +93,7 @@ func (r *run) live(ctx context.Context) {
 	}
 	for i, a := range r.Acts {
 		acting.Go(func() {
-			time.Sleep(time.Until(start.Add(a.At)))
+			time.Sleep(time.Until(start.Add(a.At + time.Duration(i+1)))) // never at the moment of a call, or of another act
 			r.happen(ctx, i, a)
 		})
 	}
@@ -127,7 +128,7 @@ func (c counted) Serve(conn net.Conn) {
 const dialTimeout = 2 * time.Second
 
 // storeOn is a store that reaches the server by an endpoint.
-func storeOn(e *network.Endpoint, pool int) *redisstore.Store {
+func (r *run) storeOn(e *network.Endpoint, pool int) *redisstore.Store {
 	store, err := redisstore.New(&redis.UniversalOptions{
 		Addrs: []string{"store:6379"}, PoolSize: pool,
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -135,9 +136,9 @@ func storeOn(e *network.Endpoint, pool int) *redisstore.Store {
 			defer cancel()
 			return e.Dial(ctx)
 		},
-	}, redisstore.Options{})
+	}, redisstore.Options{Expire: r.Expire})
 	if err != nil {
-		panic("jobs: " + err.Error()) // the options are constants
+		panic("jobs: " + err.Error()) // the options are as it wants them
 	}
 	return store
 }

@@ -63,6 +63,27 @@ func (e *Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
+// opaque is a connection whose descriptor nobody can look at.
+type opaque struct{ net.Conn }
+
+// DialSecure is Dial of a connection as that of TLS is: its handshake takes another round
+// trip, and nobody can look at its descriptor.
+func (e *Endpoint) DialSecure(ctx context.Context) (net.Conn, error) {
+	conn, err := e.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trip := e.link.Probe(Up, 0) + e.link.Probe(Down, 0)
+	if up, down, _ := e.link.Passing(); !up || !down {
+		trip = time.Hour
+	}
+	if err := sleep(ctx, trip); err != nil {
+		_ = conn.Close()
+		return nil, dialError(err)
+	}
+	return opaque{conn}, nil
+}
+
 // trip is how long a round trip takes; below 0: for ever.
 func (e *Endpoint) trip(draw *rand.Rand) (time.Duration, error) {
 	l := e.link

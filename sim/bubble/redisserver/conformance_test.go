@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 						defer func() { _ = s.Close() }() // it was for the case
 						if !o.Unprotected {
 							for _, election := range []string{"storetest", "storetest-2"} {
-								if _, err := s.Create(t.Context(), election); err != nil {
+								if err := s.Vouch(t.Context(), election); err != nil {
 									t.Fatal(err)
 								}
 							}

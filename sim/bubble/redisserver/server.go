@@ -33,7 +33,11 @@ type Options struct {
 	// Refuse, if not nil, is asked before each command of a client, and tells with
 	// which error the server answers in place of carrying it out; "": with none. It
 	// must not block.
-	Refuse func(command string) string
+	Refuse func(db *redismodel.Server, args []string) string
+	// Password is what a connection must name before anything else; "": nothing.
+	Password string
+	// Users are those whose rights are limited, as session.Server has them.
+	Users map[string][]string
 
 	_ struct{}
 }
@@ -67,6 +71,7 @@ func newServer(name string, o Options, g *group) *Server {
 		s.databases = append(s.databases, s.model(name))
 	}
 	s.sessions.Databases, s.sessions.Now, s.sessions.Refuse = s.databases, s.now, o.Refuse
+	s.sessions.Password, s.sessions.Users = o.Password, o.Users
 	if executed := o.Executed; executed != nil {
 		s.sessions.Executed = func(db *redismodel.Server, args []string, reply redismodel.Reply) { executed(s, db, args, reply) }
 	}

@@ -153,6 +153,9 @@ func (c Case) String() string {
 	if c.Far > 0 {
 		text += fmt.Sprintf(", the farthest replica %v behind", c.Far)
 	}
+	if c.Releases != nil {
+		text += fmt.Sprintf(", releases %+v", c.Releases)
+	}
 	for _, a := range c.Acts {
 		text += "\n   " + a.String()
 	}

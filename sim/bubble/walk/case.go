@@ -26,9 +26,10 @@ type Case struct {
 	Replicas int // that have to confirm each grant and renewal
 	Nodes    int // candidates
 	Lease    time.Duration
-	Latency  time.Duration // of a message
-	Far      time.Duration // by how much later than at the nearest one a write is at the farthest replica
-	Acts     []Act         // ordered by time
+	Latency  time.Duration    // of a message
+	Far      time.Duration    // by how much later than at the nearest one a write is at the farthest replica
+	Releases [][2]sim.Release // what each candidate runs in turn, from one life to the next; nil: all run the same
+	Acts     []Act            // ordered by time
 }
 
 // Kind is what happens at a moment.
@@ -146,7 +147,10 @@ func Draw(seed uint64) Case {
 		d.draw(at)
 	}
 	d.divide(rand.New(rand.NewPCG(seed, 2)))
-	slices.SortStableFunc(d.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	inOrder := func(a, b Act) int { return int(a.At - b.At) }
+	slices.SortStableFunc(d.Acts, inOrder)
+	d.releases(rand.New(rand.NewPCG(seed, 3)))
+	slices.SortStableFunc(d.Acts, inOrder)
 	d.distances(rand.New(rand.NewPCG(seed, 1)))
 	return d.Case
 }
@@ -266,6 +270,47 @@ func (d *drawer) divide(r *rand.Rand) {
 	}
 }
 
+// releases draws, from numbers of its own, candidates that differ in how many replicas have
+// to confirm, and in whether they may use INFO: the first one always may. From one life to
+// the next they change, there and back. Where two primaries may be reached, no candidate
+// relies on fewer replicas than the case says.
+func (d *drawer) releases(r *rand.Rand) {
+	if r.IntN(3) > 0 {
+		return
+	}
+	least := d.Replicas
+	if !d.Divided() && !d.Returns() {
+		least = 0
+	}
+	for i := range d.Nodes {
+		var two [2]sim.Release
+		for j := range two {
+			two[j].Blind = i > 0 && r.IntN(2) == 0
+			if d.Topology == sim.Replicated {
+				two[j].Replicas = max(least, r.IntN(d.Servers))
+			}
+		}
+		d.Releases = append(d.Releases, two)
+	}
+	for range 1 + r.IntN(2*d.Nodes) {
+		d.Acts = append(d.Acts, Act{
+			At: time.Duration(r.Int64N(int64(span * d.Lease))), Kind: []Kind{Kill, Resign}[r.IntN(2)], Node: r.IntN(d.Nodes), For: d.Lease / 20,
+		})
+	}
+}
+
+// least is how many replicas have to confirm every lease.
+func (c Case) least() int {
+	if c.Releases == nil {
+		return c.Replicas
+	}
+	least := c.Servers
+	for _, two := range c.Releases {
+		least = min(least, two[0].Replicas, two[1].Replicas)
+	}
+	return least
+}
+
 // later adds an act that comes soon after that time.
 func (d *drawer) later(at time.Duration, a Act) {
 	a.At = at + between(d.rand, d.Lease/100, 2*d.Lease)
@@ -316,6 +361,7 @@ func (c Case) Simpler() []Case {
 	if most := c.most(func(a Act) (int, bool) { return a.Node, a.node() }); c.Nodes > max(most+1, 2) {
 		add(func(one *Case) {
 			one.Nodes--
+			one.Releases = one.Releases[:min(one.Nodes, len(one.Releases))]
 			for i := range one.Acts {
 				one.Acts[i].Stay &= 1<<one.Nodes - 1
 				one.Acts[i].Silent &= 1<<one.Nodes - 1
@@ -324,6 +370,9 @@ func (c Case) Simpler() []Case {
 	}
 	if c.Replicas > 0 {
 		add(func(one *Case) { one.Replicas = 0 })
+	}
+	if c.Releases != nil {
+		add(func(one *Case) { one.Releases = nil })
 	}
 	if c.Far > 0 {
 		add(func(one *Case) { one.Far = 0 })

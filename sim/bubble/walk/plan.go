@@ -13,11 +13,15 @@ import (
 func (c Case) Plan() sim.Plan {
 	p := sim.Plan{
 		Scenario: "walk", Subject: "recount", Seed: c.Seed, Nodes: c.Nodes,
-		Topology: c.Topology, Servers: c.Servers, Replicas: c.Replicas,
+		Topology: c.Topology, Servers: c.Servers, Replicas: c.Replicas, Releases: c.Releases,
 		Timings: sim.Timings{Lease: c.Lease, Renew: c.Lease / 3, Retry: c.Lease / 15}, Drift: 0.01,
 		Writes: c.Lease / 8, Network: sim.Network{Latency: c.Latency, Jitter: c.Latency / 5},
 		ReturnBound: 4*c.Lease + returnTime, Quiet: 5*c.Lease + returnTime,
 		Promises: c.promises(),
+	}
+	if c.Releases != nil {
+		p.ReturnBound += 2 * c.Lease // who may not use INFO waits for one before each grant
+		p.Quiet += 2 * c.Lease
 	}
 	nodes := p.NodeNames()
 	if c.Far > 0 {
@@ -50,7 +54,7 @@ func (c Case) single() bool {
 		// Nodes keep their word (A1), but for a minority.
 		return bits.OnesCount(c.stepped()) <= (c.Servers-1)/2
 	}
-	confirmed := c.Replicas > 0 && 2*c.Replicas >= c.Servers-1
+	confirmed := c.least() > 0 && 2*c.least() >= c.Servers-1
 	return confirmed || !c.Divided() && !c.Returns()
 }
 

@@ -44,7 +44,9 @@ func (c *cluster) note(err error) {
 
 // settings of all servers: what was written is in a file before it is answered, so a
 // server that is killed may come back with its data.
-var settings = topology.Config{Settings: []string{"--appendonly", "yes", "--appendfsync", "no", "--enable-debug-command", "yes"}}
+var settings = topology.Config{Settings: []string{"--appendonly", "yes", "--appendfsync", "no", "--enable-debug-command", "yes",
+	"--user", bubble.BlindUser, "on", "nopass", "~*", "&*", "+@all", "-info",
+}}
 
 // launch starts a server.
 func (c *cluster) launch(int) bubble.Server {
@@ -213,6 +215,13 @@ func (r *real) Mend() { r.do("CONFIG", "SET", "masteruser", topology.ReplicaUser
 
 // Forget implements bubble.Server.
 func (r *real) Forget() { r.do("DEBUG", "CHANGE-REPL-ID") }
+
+// Followers implements bubble.Server.
+func (r *real) Followers() string {
+	list, err := r.Client().Do(r.ctx, "CLIENT", "LIST", "TYPE", "REPLICA").Text()
+	r.note(err)
+	return list
+}
 
 // Lag implements bubble.Server. Real servers cannot.
 func (r *real) Lag(time.Duration) {}

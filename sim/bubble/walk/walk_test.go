@@ -116,3 +116,51 @@ func TestMended(t *testing.T) {
 		}
 	}
 }
+
+// blindNewcomer is a case in which only the first candidate may use INFO, and acts come
+// before a failover to a replica that lacks the present lease. After it, a candidate asks
+// first that has not asked before.
+func blindNewcomer(acts ...walk.Act) walk.Case {
+	const lease, at = time.Second, 7*time.Second + time.Second/10
+	blind := [2]sim.Release{{Blind: true}, {Blind: true}}
+	return walk.Case{
+		Seed: 1, Topology: sim.Replicated, Servers: 2, Nodes: 4, Lease: lease, Latency: 100 * time.Microsecond,
+		Releases: [][2]sim.Release{{}, blind, blind, blind},
+		Acts: append(acts,
+			walk.Act{At: at - lease/50, Kind: walk.Kill, Node: 2, For: lease / 50},
+			walk.Act{At: at, Kind: walk.Promote, Server: 1},
+		),
+	}
+}
+
+// What is known and not mended is found. A case that finds nothing any more belongs to
+// TestMended.
+func TestKnown(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the same without the race detector")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const lease = time.Second
+	for _, test := range []struct {
+		what string
+		c    walk.Case
+	}{
+		{"a wait that is over on the old primary counts on the new one, which lacks the grant after it", blindNewcomer(
+			walk.Act{At: lease, Kind: walk.Kill, Node: 0, For: 9 * lease},
+			walk.Act{At: 3 * lease, Kind: walk.Kill, Node: -1, For: 9 * lease},
+			walk.Act{At: 4*lease + lease/3, Kind: walk.Sever, Server: 1, For: 8 * lease},
+		)},
+		{"a witness that only such candidates made has no history, and none of them waits", blindNewcomer(
+			walk.Act{At: lease, Kind: walk.Kill, Node: 0, For: 5 * lease / 2},
+			walk.Act{At: lease, Kind: walk.Restart, Server: 0, For: lease / 10},
+			walk.Act{At: lease + lease/5, Kind: walk.Follow, Server: 1},
+			walk.Act{At: 4 * lease, Kind: walk.Sever, Server: 1, For: 8 * lease},
+			walk.Act{At: 5 * lease, Kind: walk.Resign, Node: -1, For: lease},
+		)},
+	} {
+		found := carryOut(t, test.c)
+		if !slices.ContainsFunc(found, func(f checker.Finding) bool { return f.Promise == checker.AtMostOneLeader }) {
+			t.Errorf("%s: %v was found, want two leaders", test.what, found)
+		}
+	}
+}

@@ -11,48 +11,41 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 
 // A server that loads its data, or wants a password, does not answer yet, or
 // never; one that has ended never will.
 func TestAwait(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	defer func() { _ = l.Close() }() // ends the loop
 	replies := make(chan string, 3)
 	replies <- "-LOADING Redis is loading the dataset in memory"
 	replies <- "-LOADING Redis is loading the dataset in memory"
 	replies <- "+PONG"
 	asked := make(chan struct{}, 100)
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = bufio.NewReader(conn).ReadString('G') // of PING, or nothing
-			asked <- struct{}{}
-			select {
-			case reply := <-replies:
-				_, _ = conn.Write([]byte(reply + "\r\n")) // a client that is gone does not matter
-			default:
-			}
-			_ = conn.Close() // one question, one answer
+	addr, err := loopback.Serve(t.Context(), func(conn net.Conn) {
+		_, _ = bufio.NewReader(conn).ReadString('G') // of PING, or nothing
+		asked <- struct{}{}
+		select {
+		case reply := <-replies:
+			_, _ = conn.Write([]byte(reply + "\r\n")) // a client that is gone does not matter
+		default:
 		}
-	}()
-	ok(t, await(t.Context(), l.Addr().String(), nil))
+		_ = conn.Close() // one question, one answer
+	})
+	ok(t, err)
+	ok(t, await(t.Context(), addr, nil))
 	if len(asked) != 3 {
 		t.Errorf("asked %d times, want 3", len(asked))
 	}
 	ended := make(chan struct{})
 	close(ended)
-	if err := await(t.Context(), l.Addr().String(), ended); err == nil || !strings.Contains(err.Error(), "ended") {
+	if err := await(t.Context(), addr, ended); err == nil || !strings.Contains(err.Error(), "ended") {
 		t.Errorf("a server that has ended: %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := await(stopped, l.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "does not answer") {
+	if err := await(stopped, addr, nil); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("no time left: %v", err)
 	}
 }

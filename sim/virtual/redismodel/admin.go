@@ -39,6 +39,13 @@ func (s *Server) clock() (sec, micros int64) {
 	return int64(s.now / time.Second), int64(s.now % time.Second / time.Microsecond)
 }
 
+// Followers is the reply to CLIENT LIST TYPE REPLICA: of each, the number of its
+// connection, its address, and for how many seconds it has been there.
+func (s *Server) Followers(now time.Duration) string {
+	s.now = max(s.now, now)
+	return s.followers()
+}
+
 // doInfo knows three sections, of which it tells what a script may want to know.
 func (s *Server) doInfo(args []string) Reply {
 	var sections []string

@@ -52,9 +52,9 @@ func BenchmarkRun(b *testing.B) {
 		args   []string
 		want   int64
 	}{
-		{"Acquire-refused", Acquire, []string{lease, "counter", "guard", "roster", "terms", "witness"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", ""}, 0},
-		{"Acquire-refused-audit", Acquire, []string{lease, "counter", "guard", "roster", "terms", "witness", "audit"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", ""}, 0},
-		{"Renew", Renew, []string{lease, "guard"}, []string{value, "3000", "a", "1", "1", "", "3000"}, 1},
+		{"Acquire-refused", Acquire, []string{lease, "counter", "guard", "roster", "terms", "witness"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", "", ""}, 0},
+		{"Acquire-refused-audit", Acquire, []string{lease, "counter", "guard", "roster", "terms", "witness", "audit"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", "", ""}, 0},
+		{"Renew", Renew, []string{lease, "guard", "witness"}, []string{value, "3000", "a", "1", "1", ""}, 1},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := New(Options{})

@@ -2,6 +2,7 @@ package redismodel
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -170,4 +171,27 @@ func (s *Server) Evict(key string) bool {
 		s.change(e, effect{op: opDel, key: key})
 	}
 	return e != nil
+}
+
+// Backup keeps what the server holds. The function that it returns restores that, without a
+// restart, as DUMP and RESTORE do: each key with the time to live that it had.
+func (s *Server) Backup(now time.Duration) (restore func(now time.Duration)) {
+	s.Do(now, "PING") // what has expired is over
+	kept := s.data.clone()
+	return func(then time.Duration) {
+		s.Do(then, "FLUSHALL")
+		for key, e := range kept.entries { // in any order: the outcome is the same
+			switch e.kind {
+			case aString:
+				s.Do(then, "SET", key, e.text)
+			case aHash:
+				s.Do(then, append([]string{"HSET", key}, e.items...)...)
+			case aList:
+				s.Do(then, append([]string{"RPUSH", key}, e.items...)...)
+			}
+			if e.expires != never {
+				s.Do(then, "PEXPIRE", key, strconv.FormatInt(e.expires-now.Milliseconds(), 10))
+			}
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -55,6 +56,20 @@ func Compile(name, text string) (*Script, error) {
 		return nil, fmt.Errorf("redismodel: the script %s: %w", name, err)
 	}
 	return scriptFrom(name, text, proto), nil
+}
+
+// MustCompile is Compile for a text that is known to be right. It compiles the text when
+// the script first runs, and then panics if it is wrong: most programs that have such
+// scripts run few of them.
+func MustCompile(name, text string) *Script {
+	run := sync.OnceValue(func() func(*Call) Reply {
+		script, err := Compile(name, text)
+		if err != nil {
+			panic(err)
+		}
+		return script.Run
+	})
+	return &Script{Name: name, Source: text, Run: func(c *Call) Reply { return run()(c) }}
 }
 
 // compile makes a script of a text, or the error that Redis answers.

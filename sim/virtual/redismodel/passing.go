@@ -3,12 +3,12 @@ package redismodel
 import "strings"
 
 func release(c *Call) Reply {
-	lease, guard, roster, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[1], c.Args[5], c.Args[6]
+	lease, guard, roster, witness, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Keys[5], c.Args[1], c.Args[5], c.Args[6]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	known, _ := c.HGet(guard, "value")
 	now := milliTime(c)
-	over := known == c.Args[0] && (held || !found && field(c, guard, "until") > now)
+	over := known == c.Args[0] && (held || !found && field(c, witness, "of "+guard) > now)
 	next := ""
 	if held || over {
 		if b, stands := refusedLast(c, roster); stands && b.id != c.Args[7] {
@@ -21,14 +21,14 @@ func release(c *Call) Reply {
 		c.Del(lease)
 	}
 	if over {
-		c.HSet(guard, "until", number(now))
+		c.HSet(witness, "of "+guard, number(now))
 	}
 	if held && to != "" {
 		c.HSet(guard, "to", to, "reserved", number(now+c.Int(reserved)))
 	}
-	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], held)
+	auditCall(c, 6, "release", c.Args[2], c.Args[3], c.Args[4], held)
 	if held && c.Args[8] != "0" {
-		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
+		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
 	}
 	if (held || over) && c.Subscribers(channel) > 0 { // else nobody would get it
 		if to == "" {
@@ -48,23 +48,16 @@ func release(c *Call) Reply {
 func passed(c *Call, b bid, now int64) bool {
 	lease, guard, roster, to, protect := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[5], c.Args[11]
 	longest, _ := c.HGet(guard, "longest")
-	seed, _ := c.HGet(guard, "seed")
 	_, unsure := c.HGet(guard, "unsure")
 	_, reserved := c.HGet(guard, "reserved")
 	age := now - b.at
 	switch {
-	case b.beacon == "-" || protect == "2" || to != "" && to != b.id:
+	case b.beacon == "-" || to != "" && to != b.id:
 		return false
-	case age < 0 || 4*age > 3*b.ttl || b.longest != longest || seed == "1":
+	case age < 0 || 4*age > 3*b.ttl || b.longest != longest || field(c, guard, "reserved") > now:
 		return false
-	case field(c, guard, "unsure") > now || field(c, guard, "reserved") > now:
+	case protect != "0" && forgot(c, c.Int(longest), now):
 		return false
-	}
-	history, _ := c.HGet(guard, "history")
-	if protect != "0" {
-		if known, primary := c.Knowledge(protect); !primary || known != history {
-			return false
-		}
 	}
 	if c.Subscribers(b.beacon) == 0 {
 		return false
@@ -75,18 +68,29 @@ func passed(c *Call, b bid, now int64) bool {
 	}
 	value := "r1 " + token + " " + b.nonce + " " + b.id
 	c.SetPXAt(lease, value, now+b.ttl)
-	hold(c, guard, value, history, now+b.ttl, number(b.ttl), b.longest, "")
+	c.HSet(c.Keys[5], "of "+guard, number(now+b.ttl))
+	hold(c, guard, value, number(b.ttl), b.longest, "")
 	if unsure || reserved {
 		c.HDel(guard, "unsure", "to", "reserved")
 	}
 	c.pcall(func() { c.HDel(roster, "") })
-	auditCall(c, 5, "release", c.Args[2], c.Args[3], c.Args[4], true)
-	auditCall(c, 5, "acquire", b.nonce, b.request, token, true)
+	auditCall(c, 6, "release", c.Args[2], c.Args[3], c.Args[4], true)
+	auditCall(c, 6, "acquire", b.nonce, b.request, token, true)
 	if c.Args[8] != "0" {
-		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10])
+		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
 	}
 	c.Publish(c.Args[1], strings.Join([]string{"granted", token, number(b.ttl), b.request, b.nonce, b.id}, " "))
 	return true
+}
+
+// forgot reports whether the server may have forgotten a lease that is believed in.
+func forgot(c *Call, most, now int64) bool {
+	guard, witness := c.Keys[1], c.Keys[5]
+	text, _ := c.HGet(witness, "since")
+	since, fine := parseInt(text)
+	history, _ := c.HGet(witness, "history")
+	known, primary := c.History()
+	return !fine || since+most > now || field(c, guard, "unsure") > now || !primary || known != history
 }
 
 func withdraw(c *Call) Reply {

@@ -1,6 +1,7 @@
 package redismodel
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -22,25 +23,16 @@ var (
 
 // The same scripts by their text, word for word as the store sends it.
 var (
-	AcquireText    = compiled("acquire", scripts.Acquire())
-	RenewText      = compiled("renew", scripts.Renew())
-	ReleaseText    = compiled("release", scripts.Release())
-	WithdrawText   = compiled("withdraw", scripts.Withdraw())
-	LeaderText     = compiled("leader", scripts.Leader())
-	CandidatesText = compiled("candidates", scripts.Candidates())
+	AcquireText    = MustCompile("acquire", scripts.Acquire())
+	RenewText      = MustCompile("renew", scripts.Renew())
+	ReleaseText    = MustCompile("release", scripts.Release())
+	WithdrawText   = MustCompile("withdraw", scripts.Withdraw())
+	LeaderText     = MustCompile("leader", scripts.Leader())
+	CandidatesText = MustCompile("candidates", scripts.Candidates())
 )
 
-// compiled is Compile for a text that is known to be right.
-func compiled(name, text string) *Script {
-	script, err := Compile(name, text)
-	if err != nil {
-		panic(err)
-	}
-	return script
-}
-
 func acquire(c *Call) Reply {
-	lease, guard, id, nonce, ttl, channel := c.Keys[0], c.Keys[2], c.Args[0], c.Args[1], c.Int(c.Args[2]), c.Args[4]
+	lease, guard, witness, id, nonce, ttl, channel := c.Keys[0], c.Keys[2], c.Keys[5], c.Args[0], c.Args[1], c.Int(c.Args[2]), c.Args[4]
 	now := milliTime(c)
 	value, found := c.Get(lease)
 	var own string
@@ -54,7 +46,7 @@ func acquire(c *Call) Reply {
 		}
 		own = token
 	}
-	known, primary := c.Knowledge(c.Args[6])
+	known, primary := c.History()
 	if !primary {
 		return notPrimary
 	}
@@ -62,49 +54,44 @@ func acquire(c *Call) Reply {
 	if w.rest > 0 {
 		return refuseAcquire(c, "0", "", w.rest, w.remark, w.most)
 	}
+	c.HSet(witness, "of "+guard, number(now+ttl))
 	if found {
 		c.PExpireAt(lease, now+ttl)
-		c.HSet(guard, "until", number(now+ttl))
 		auditCall(c, 6, "acquire", nonce, c.Args[5], own, true)
-		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)))
+		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)), Text(w.replicas))
 	}
 	forget(c, c.Keys[3], now, 0)
-	token, failure := nextToken(c, c.Keys[1], c.Args[6], c.Args[3], w.seed)
+	token, failure := nextToken(c, c.Keys[1], c.Args[6], c.Args[3], w.older)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
 	value = "r1 " + token + " " + nonce + " " + id
 	c.SetPXAt(lease, value, now+ttl)
 	note := ""
-	if len(c.Args) > 10 {
-		note = publication(token, nonce, c.Args[10], c.Args[11])
+	if len(c.Args) > 11 {
+		note = publication(token, nonce, c.Args[11], c.Args[12])
 	}
-	hold(c, guard, value, known, now+ttl, c.Args[2], c.Args[8], note)
+	hold(c, guard, value, c.Args[2], w.least, note)
 	if w.noted {
-		c.HDel(guard, "unsure", "seed", "to", "reserved")
+		c.HDel(guard, "unsure", "to", "reserved")
 	}
-	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], c.Args[8])
+	prune(c, now)
+	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], cmp.Or(c.Args[9], c.Args[8]), c.Args[5])
 	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
 	listening := c.Subscribers(channel)
 	if listening > 0 { // else nobody would get it
 		c.Publish(channel, "granted "+token+" "+c.Args[2])
 	}
-	return c.Array(Integer(1), Text(token), Integer(listening))
+	return c.Array(Integer(1), Text(token), Integer(listening), Text(w.replicas))
 }
 
 // notPrimary is the answer to who asks a replica for what only a primary can give.
 var notPrimary = Fail("READONLY this server is a replica")
 
-// Knowledge names what the server knows, as history.lua does, and tells
-// whether it is a primary.
-func (s *Server) Knowledge(protect string) (name string, primary bool) {
-	switch {
-	case s.primary != nil:
-		return "", false
-	case protect != "2":
-		return s.stream.id, true
-	}
-	return s.stream.id + " " + strconv.Itoa(s.copies) + " " + strconv.Itoa(s.goneOn), true
+// History names what the server remembers, as history.lua does, and reports whether it
+// is a primary.
+func (s *Server) History() (name string, primary bool) {
+	return s.stream.id, s.primary == nil
 }
 
 // occupied refuses because of what the lease's key holds.
@@ -128,102 +115,108 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64) Reply {
 	auditCall(c, 6, "acquire", c.Args[1], c.Args[5], token, false)
 	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
+	longest, said := c.Args[8], c.Args[5]
+	if remark != 5 {
+		if counted, known := c.countedOn(); known && (counted > c.Int(c.Args[8]) || c.Args[9] != "") {
+			most, longest, said = relearn(c, counted, now)
+		}
+	}
 	stands := "-"
-	if remark == 0 && token != "0" && c.Args[9] != "" {
-		stands = c.Args[9]
+	if remark == 0 && token != "0" && c.Args[10] != "" {
+		stands = c.Args[10]
 	}
 	last := strings.Join([]string{number(now), c.Args[2], c.Args[8], c.Args[3], c.Args[5], stands, c.Args[1], c.Args[0]}, " ")
-	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], c.Args[8], "", last)
+	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], longest, said, "", last)
 	forget(c, roster, now, listening)
-	if remark != 5 {
-		c.pcall(func() { most, _ = c.countedOn() })
-	}
 	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark), Integer(most))
 }
 
-// witnessed is since when the server has provably forgotten nothing of what it knows
-// by this history, and whether it did forget this election since.
-func witnessed(c *Call, known string, now int64) (since int64, forgot bool) {
-	witness, guard := c.Keys[5], c.Keys[2]
-	if witness == guard {
-		return now, false
-	}
-	history, _ := c.HGet(witness, "history")
-	evicted, _ := c.HGet(witness, "evicted")
-	_, forgot = c.HGet(witness, "of "+guard)
-	text, found := c.HGet(witness, "since")
-	since, fine := parseInt(text)
-	many := false
-	c.pcall(func() { many = c.Do("HLEN", witness).Int > 100_000 })
-	if many {
-		c.Del(witness)
-	}
-	if count := number(c.s.evicted); many || history != known || evicted != count || !found || !fine || since > now {
-		c.HSet(witness, "history", known, "since", number(now), "evicted", count)
-		since = now
-	}
-	return since, forgot
+// memory is what the witness says, as remembers in witness.lua has it.
+type memory struct {
+	since, ends int64
+	replicas    string
 }
 
-// withholding is what the guard says: for how long nobody is granted the lease and
-// why, or how to grant it.
+func remembers(c *Call, witness, guard, known string, now int64) (r memory) {
+	history, named := c.HGet(witness, "history")
+	since, found := c.HGet(witness, "since")
+	ends, _ := c.HGet(witness, "of "+guard)
+	r.replicas, _ = c.HGet(witness, "replicas")
+	r.ends, _ = parseInt(ends)
+	from, fine := parseInt(since)
+	r.since = from
+	if !named || history != known || !found || !fine || from > now {
+		r.since, r.replicas = now, ""
+		c.HSet(witness, "history", known, "since", number(now), "replicas", "")
+	}
+	return r
+}
+
+// withholding is for how long nobody is granted the lease and why, or how to grant it.
 type withholding struct {
 	rest, remark int64
-	most         int64 // that the caller should count on, where leases differ
-	seed, noted  bool
+	most         int64  // that the caller should count on, where leases differ
+	least        string // that everybody counts on, if the lease is granted
+	replicas     string
+	older        bool // the last token was counted before the server's memory begins
+	noted        bool
 }
 
-func withheld(c *Call, known string, own bool, now int64) withholding {
-	guard, protected := c.Keys[2], c.Args[6] != "0"
+// unknown is for how long a lease may last that the server does not know, or whose key is
+// gone, and why. The model lets everybody ask for its history.
+func (w *withholding) unknown(c *Call, known string, own bool, most, unsure, now int64) {
+	witness, guard := c.Keys[5], c.Keys[2]
+	r := remembers(c, witness, guard, known, now)
+	w.replicas = r.replicas
+	doubt, ends := unsure, r.ends
+	w.remark = 2
+	w.older = ends-field(c, guard, "lasts") < r.since
+	if last, found := c.Get(c.Keys[1]); c.Args[6] == "1" && found && less(last, c.Args[3]) && (c.Args[3] == "0" || decimal(c.Args[3])) {
+		c.Set(c.Keys[1], c.Args[3])
+		if doubt <= now {
+			doubt = now + most
+		}
+	}
+	if own {
+		ends = 0
+	}
+	w.rest = max(r.since+most, doubt, ends) - now
+	if w.rest > most { // the server's clock went back
+		w.rest = most
+		if ends > now+most {
+			c.HSet(witness, "of "+guard, number(now+most))
+		}
+		doubt = min(doubt, now+most)
+	}
+	if doubt > now && doubt != unsure {
+		c.HSet(guard, "unsure", number(doubt))
+	}
+	if doubt > r.since+most {
+		w.remark = 6
+	}
+	if ends >= r.since+most && ends >= doubt {
+		w.remark = 3
+	}
+}
+
+func withheld(c *Call, known string, own bool, now int64) (w withholding) {
+	guard, protected, longest := c.Keys[2], c.Args[6] != "0", c.Int(c.Args[8])
 	counted, remembered := c.HGet(guard, "longest")
 	_, reserved := c.HGet(guard, "to")
 	unsureText, noted := c.HGet(guard, "unsure")
-	seedText, seeded := c.HGet(guard, "seed")
-	w := withholding{seed: seedText == "1", noted: noted || reserved || seeded}
-	longest := c.Int(c.Args[8])
-	most := max(field(c, guard, "longest"), longest)
 	unsure, _ := parseInt(unsureText)
-	until := field(c, guard, "until")
+	most := max(field(c, guard, "longest"), longest)
 	lasted, value := field(c, guard, "lasts"), ""
 	if text, found := c.HGet(guard, "value"); found {
 		value = text
 	}
-	ends := until
-	if own {
-		ends = 0
-	}
+	w.noted = noted || reserved
 	if protected {
-		if history, found := c.HGet(guard, "history"); !found || history != known {
-			since, forgot := witnessed(c, known, now)
-			if own || forgot && !found {
-				since = now
-			}
-			unsure, ends, w.seed, w.noted = since+most, 0, true, true
-			c.HSet(guard, "history", known, "until", "0", "unsure", number(unsure), "longest", number(most), "value", "", "seed", "1")
-			if c.Keys[5] != guard {
-				c.HSet(c.Keys[5], "of "+guard, "1")
-			}
-			if unsure > now {
-				w.rest, w.remark = unsure-now, 6
-				if found || forgot {
-					w.remark = 2
-				}
-				return w
-			}
-		}
-		rest := max(unsure, ends) - now
-		if rest > most { // the server's clock went back
-			rest = most
-			c.HSet(guard, "until", number(min(ends, now+rest)), "unsure", number(min(unsure, now+rest)))
-		}
-		if rest > 0 {
-			w.rest, w.remark = rest, 3
-			if unsure > ends {
-				w.remark = 2
-			}
+		if w.unknown(c, known, own, most, unsure, now); w.rest > 0 {
 			return w
 		}
 	}
+	w.rest, w.remark, w.least = 0, 0, c.Args[8]
 	if own {
 		return w
 	}
@@ -231,15 +224,36 @@ func withheld(c *Call, known string, own bool, now int64) withholding {
 		w.rest, w.remark = rest, 4
 		return w
 	}
-	if n, fine := parseInt(counted); protected && remembered && fine && n != longest {
+	if n, fine := parseInt(counted); protected && (!remembered || !fine || n != longest) {
+		if !remembered || !fine {
+			n, lasted = 0, 0 // nobody has led since the guard was lost
+		}
 		if lasted == 0 {
 			lasted = n
 		}
-		if rest, most := disagreed(c, n, lasted, until, value, now); rest > 0 {
+		ended := field(c, c.Keys[5], "of "+guard)
+		rest, most, least := disagreed(c, n, lasted, ended, value, now)
+		if w.least = number(least); rest > 0 {
 			w.rest, w.remark, w.most = rest, 5, most
 		}
 	}
 	return w
+}
+
+// prune forgets ends of leases that are over.
+func prune(c *Call, now int64) {
+	witness := c.Keys[5]
+	c.pcall(func() {
+		if names := c.Do("HLEN", witness); names.Kind != Int || names.Int < 1000 {
+			return
+		}
+		for name, text := range c.fields(witness) {
+			if ends, fine := parseInt(text); fine && strings.HasPrefix(name, "of ") && ends < now {
+				c.HDel(witness, name)
+			}
+		}
+		c.HSet(witness, "cursor", "0")
+	})
 }
 
 // reservedFor is for how long the lease is reserved for another one: for no longer than
@@ -255,64 +269,16 @@ func reservedFor(c *Call, guard string, now, most int64) int64 {
 	return min(left, most)
 }
 
-// countedOn is how long any lease may last, as whoever was granted it last counts on.
-func (c *Call) countedOn() (longest int64, known bool) {
-	text, _ := c.HGet(c.Keys[2], "longest")
-	return parseInt(text)
-}
-
-// lastsFor is how long leases may last as the holder of one counts on, 0 if nobody
-// knows.
-func (c *Call) lastsFor(holder string) (most int64) {
-	c.pcall(func() {
-		text, _ := c.HGet(c.Keys[3], holder)
-		if n, fine := parseNote(text); fine {
-			most = n.longest
-		}
-	})
-	return most
-}
-
-// disagreed is for how long somebody may live who counts on a shorter lease than the
-// caller's, or has a longer one than the caller counts on, and that one's.
-func disagreed(c *Call, counted, lasted, ended int64, value string, now int64) (rest, most int64) {
-	id, ttl, longest := c.Args[0], c.Int(c.Args[2]), c.Int(c.Args[8])
-	most = counted
-	clash := func(theirs, lasts, at int64) {
-		if at+2*theirs <= now {
-			return
-		}
-		if theirs < ttl {
-			rest = max(rest, at+2*theirs-now)
-		}
-		if lasts > longest {
-			rest, most = max(rest, 1), max(most, lasts)
-		}
-	}
-	if _, _, holder, _ := parseLease(value); holder != id {
-		clash(counted, lasted, ended)
-	}
-	c.pcall(func() {
-		for other, text := range c.fields(c.Keys[3]) {
-			if n, fine := parseNote(text); fine && other != id {
-				clash(n.longest, n.lasts, min(n.at, now))
-			}
-		}
-	})
-	return rest, most
-}
-
-// hold makes the guard say that the lease lasts until then, and perhaps what its holder
-// publishes.
-func hold(c *Call, guard, value, known string, ends int64, ttl, longest, note string) {
-	fields := append(make([]string, 0, 12), "history", known, "until", number(ends), "longest", longest, "lasts", ttl, "value", value)
+// hold notes who holds the lease, and perhaps what its holder publishes.
+func hold(c *Call, guard, value, ttl, longest, note string) {
+	fields := append(make([]string, 0, 8), "longest", longest, "lasts", ttl, "value", value)
 	if note != "" {
 		fields = append(fields, "published", note)
 	}
 	c.HSet(guard, fields...)
 }
 
-// field is a number of the guard, 0 if there is none.
+// field is a number of a hash, 0 if there is none.
 func field(c *Call, guard, name string) int64 {
 	text, _ := c.HGet(guard, name)
 	n, _ := parseInt(text) // as tonumber, for what the scripts write
@@ -330,7 +296,7 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 // largest is the largest number that a counter may hold.
 const largest = "9223372036854775807"
 
-func nextToken(c *Call, counter, protect, floor string, seed bool) (string, Reply) {
+func nextToken(c *Call, counter, protect, floor string, older bool) (string, Reply) {
 	last, found := c.Get(counter)
 	if found && last != "0" && !decimal(last) {
 		return "", Fail("COUNTER the key " + counter + " holds no decimal number")
@@ -338,7 +304,7 @@ func nextToken(c *Call, counter, protect, floor string, seed bool) (string, Repl
 	if !found {
 		last = "0"
 	}
-	if protect != "0" && (!found || seed) {
+	if protect == "1" || protect == "2" && (!found || older) {
 		if micros := string(appendMicroTime(c, nil)); less(last, micros) {
 			last = micros
 		}
@@ -356,39 +322,37 @@ func nextToken(c *Call, counter, protect, floor string, seed bool) (string, Repl
 }
 
 func renew(c *Call) Reply {
-	lease, guard, protect := c.Keys[0], c.Keys[1], ""
-	if len(c.Args) > 5 {
-		protect = c.Args[5]
-	}
+	lease, guard, witness := c.Keys[0], c.Keys[1], c.Keys[2]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	if held {
-		var known string
-		if protect != "" {
-			var primary bool
-			if known, primary = c.Knowledge(protect); !primary {
-				return notPrimary
-			}
+		known, primary := c.History()
+		look := len(c.Args) > 5 && c.Args[5] == "1"
+		if look && !primary {
+			return notPrimary
 		}
 		now, ttl := milliTime(c), c.Int(c.Args[1])
 		c.PExpireAt(lease, now+ttl)
-		note := news(c)
-		switch history, _ := c.HGet(guard, "history"); {
-		case protect != "" && history != known:
-			longest := max(field(c, guard, "longest"), c.Int(c.Args[6]))
-			hold(c, guard, value, known, now+ttl, c.Args[1], number(longest), note)
-			c.HSet(guard, "unsure", number(now+longest), "seed", "1")
-		case note != "":
-			c.HSet(guard, "until", number(now+ttl), "published", note)
-		default:
-			c.HSet(guard, "until", number(now+ttl))
+		_, named := c.HGet(witness, "of "+guard)
+		c.HSet(witness, "of "+guard, number(now+ttl))
+		if look || !named {
+			if !primary {
+				known = ""
+			}
+			remembers(c, witness, guard, known, now)
+			if noted, _ := c.HGet(guard, "value"); noted != value {
+				hold(c, guard, value, c.Args[1], c.Args[1], "")
+			}
 		}
-		if note != "" && c.Subscribers(c.Args[9]) > 0 { // else nobody would get it
-			c.Publish(c.Args[9], "published "+c.Args[4])
+		if note := news(c); note != "" {
+			c.HSet(guard, "published", note)
+			if c.Subscribers(c.Args[8]) > 0 { // else nobody would get it
+				c.Publish(c.Args[8], "published "+c.Args[4])
+			}
 		}
 	}
 	if len(c.Args) > 4 {
-		auditCall(c, 2, "renew", c.Args[2], c.Args[3], c.Args[4], held)
+		auditCall(c, 3, "renew", c.Args[2], c.Args[3], c.Args[4], held)
 	}
 	return truth(held)
 }

@@ -1,8 +1,10 @@
 package redismodel
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -96,6 +98,7 @@ func (s *Server) Sync() (partial bool) {
 		p.copies++
 	}
 	p.replicas = append(p.replicas, s)
+	s.link = link{number: p.copies + p.goneOn}
 	s.reconnect()
 	return partial
 }
@@ -126,6 +129,9 @@ func (s *Server) Receive(now time.Duration) {
 	if !s.Linked() {
 		return
 	}
+	if s.link.since == 0 {
+		s.link.since = now
+	}
 	for _, f := range s.primary.stream.since(s.stream.offset) {
 		if f.at > now-s.lag {
 			return
@@ -133,6 +139,24 @@ func (s *Server) Receive(now time.Duration) {
 		s.now = f.at + s.lag
 		s.change(s.data.entries[f.key], f.effect)
 	}
+}
+
+// link is the connection of a replica to its primary.
+type link struct {
+	number int           // among those that the primary has had
+	since  time.Duration // by the primary's clock; 0: nobody has looked since it began
+}
+
+// followers is what CLIENT LIST says of the replicas. It tells no age that is too great.
+func (s *Server) followers() string {
+	var b strings.Builder
+	for _, r := range s.replicas {
+		if r.link.since == 0 {
+			r.link.since = s.now
+		}
+		fmt.Fprintf(&b, "id=%d addr=127.0.0.1:%d age=%d flags=S\n", r.link.number, 30_000+r.link.number, (s.now-r.link.since)/time.Second)
+	}
+	return b.String()
 }
 
 // Linked tells whether the server is a replica that gets what its primary writes.

@@ -193,7 +193,7 @@ func TestReplicaAsReal(t *testing.T) {
 	replica.Follow(primary, 0)
 	for _, s := range []step{
 		told("SET", "k", "v"), told("GET", leaseKey), told("DEL", "k"), told("PEXPIRE", leaseKey, "1"), told("INCR"), told("WAIT", "0", "0"), told("PUBLISH", channel, "x"),
-		whoLeads, acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0"), renewOf("r1 1 x n1"), releaseOf("r1 1 x n1"), {script: Renew, keys: []string{leaseKey, guardKey}, args: []string{"other", "1", "x", "1", "1", "0", "1"}},
+		whoLeads, acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0"), renewOf("r1 1 x n1"), releaseOf("r1 1 x n1"), {script: Renew, keys: []string{leaseKey, guardKey, witnessKey}, args: []string{"other", "1", "x", "1", "1", "0"}},
 	} {
 		want := real.do(t, s.command(t, s.args)...)
 		if got := (modelSubject{replica}).step(t, benchNow, s, s.args); !s.equal(got, want, 0, false) {

@@ -7,11 +7,8 @@ import (
 
 // heard notes that a candidate lives, as far as the server lets it. With more fields
 // it notes these as well.
-func heard(c *Call, roster, id string, now int64, ttl, priority, longest string, more ...string) {
-	note := number(now) + " " + ttl + " " + priority
-	if longest != ttl {
-		note += " " + longest
-	}
+func heard(c *Call, roster, id string, now int64, ttl, priority, longest, request string, more ...string) {
+	note := number(now) + " " + ttl + " " + priority + " " + longest + " " + request
 	c.pcall(func() { c.HSet(roster, append([]string{id, note}, more...)...) })
 }
 
@@ -65,7 +62,7 @@ func candidates(c *Call) Reply {
 	now := milliTime(c)
 	value, _ := c.HGet(c.Keys[1], "value")
 	_, _, holder, _ := parseLease(value)
-	renewed := field(c, c.Keys[1], "until") - field(c, c.Keys[1], "lasts")
+	renewed := field(c, c.Keys[2], "of "+c.Keys[1]) - field(c, c.Keys[1], "lasts")
 	for id, text := range c.fields(c.Keys[0]) {
 		n, ours := parseNote(text)
 		if ours && id == holder {
@@ -90,27 +87,21 @@ func (c *Call) fields(key string) func(yield func(field, value string) bool) {
 
 // note is what heard writes of a candidate.
 type note struct {
-	at, lasts, longest int64
-	priority           string
+	at, lasts, longest, request int64
+	priority                    string
 }
 
-// parseNote is Lua's '^(%d+) (%d+) (-?%d+) ?(%d*)$', for what the scripts write.
+// parseNote is Lua's '^(%d+) (%d+) (-?%d+) (%d+) (%d+)$', for what the scripts write.
 func parseNote(text string) (n note, matches bool) {
 	parts := strings.Split(text, " ")
-	if len(parts) != 3 && len(parts) != 4 || !natural(parts[0]) || !natural(parts[1]) || !natural(strings.TrimPrefix(parts[2], "-")) {
+	if len(parts) != 5 || !natural(parts[0]) || !natural(parts[1]) || !natural(strings.TrimPrefix(parts[2], "-")) || !natural(parts[3]) || !natural(parts[4]) {
 		return note{}, false
 	}
 	n.at, _ = strconv.ParseInt(parts[0], 10, 64)    // they are digits
 	n.lasts, _ = strconv.ParseInt(parts[1], 10, 64) // likewise
-	n.longest, n.priority = n.lasts, parts[2]
-	if len(parts) == 4 {
-		if !digits(parts[3]) {
-			return note{}, false
-		}
-		if longest, fine := parseInt(parts[3]); fine {
-			n.longest = longest
-		}
-	}
+	n.longest, _ = strconv.ParseInt(parts[3], 10, 64)
+	n.request, _ = strconv.ParseInt(parts[4], 10, 64)
+	n.priority = parts[2]
 	return n, true
 }
 

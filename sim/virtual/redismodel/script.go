@@ -216,8 +216,8 @@ func (c *Call) Del(keys ...string) int64 {
 // microseconds. It stands still while the script runs.
 func (c *Call) Time() (sec, micros int64) { return c.s.clock() }
 
-// Knowledge names what the server knows; see [Server.Knowledge].
-func (c *Call) Knowledge(protect string) (name string, primary bool) { return c.s.Knowledge(protect) }
+// History names what the server remembers; see [Server.History].
+func (c *Call) History() (name string, primary bool) { return c.s.History() }
 
 // HGet returns a field of the hash that the key holds, and whether there is
 // one.
@@ -322,6 +322,8 @@ func (c *Call) Do(args ...string) Reply {
 		reply = unknown(args)
 	case int(def.arity) != len(args) && (def.arity > 0 || len(args) < -int(def.arity)):
 		reply = wrongNumber(args[0])
+	case slices.Contains(c.s.denied, args[0]):
+		reply = Fail("ERR ACL failure in script: the user has no permissions to run the '" + strings.ToLower(args[0]) + "' command")
 	case (def.writes || def.grows) && !c.writes(def.grows):
 		return absent
 	default:

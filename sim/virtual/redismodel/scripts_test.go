@@ -28,9 +28,11 @@ var (
 	}
 	someCounters   = []string{"0", "1", "8", "9007199254740992", "9223372036854775806", "9223372036854775807", "", "00", "007", "-1", "1.5", "abc", "12\n", "99999999999999999999"}
 	someLongest    = []string{"3000", "3000", "3000", "1500", "5000"}
+	someConfigured = []string{"", "", "1500", "3000"}
 	someThings     = []string{"", "here", "a b\nc\x00 d", "12"}
 	someProtection = []string{"0", "1", "1", "2"}
-	someNotes      = []string{"0 3000 0", "1 100 -7", "9000000000000 3000 12", "9000000000000 3000 0 5000", "1 2 3 ", "1 2 3x", "", "1 2", "1 2 3 4", "1 2 x", "-1 2 3", "1 2 --3", "1  2 3", "1 2 3\n"}
+	someWitnesses  = []string{witnessKey, witnessKey, guardKey}
+	someNotes      = []string{"0 3000 0 3000 1", "1 100 -7 100 2", "9000000000000 3000 12 3000 2", "9000000000000 3000 0 5000 7", "1 2 3 4 ", "1 2 3 4 5x", "", "1 2", "1 2 3 4", "1 2 3 4 5", "1 2 x 4 5", "-1 2 3 4 5", "1 2 --3 4 5", "1  2 3 4 5", "1 2 3 4 5\n"}
 )
 
 // someBids are what the candidates may say of the attempt that was refused last.
@@ -57,25 +59,25 @@ func drawScript(t *rapid.T) step {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "script") {
 	case 0, 1, 2, 3:
-		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2"}), pick(t, someProtection), "0", pick(t, someLongest), pick(t, []string{"", beacon, beacon, "dark"})}
+		args := []string{pick(t, someIDs), pick(t, someNonces), pick(t, someTTLs), pick(t, someFloors), channel, pick(t, []string{"1", "2", "3"}), pick(t, someProtection), "0", pick(t, someLongest), pick(t, someConfigured), pick(t, []string{"", beacon, beacon, "dark"})}
 		if rapid.IntRange(0, 3).Draw(t, "publishes") == 0 {
 			args = append(args, "1", pick(t, someThings))
 		}
-		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey, pick(t, []string{witnessKey, witnessKey, guardKey})), args: args}
+		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey, pick(t, someWitnesses)), args: args}
 	case 4, 5:
-		args := []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, append(someProtection, "", "")), pick(t, someLongest)}
+		args := []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, []string{"1", ""})}
 		if rapid.Bool().Draw(t, "publishes") {
 			args = append(args, pick(t, []string{"1", "2", "10"}), pick(t, someThings), channel)
 		} else if args[5] == "" && !audited {
 			args = args[:4]
 		}
-		return step{script: Renew, keys: keys(lease[0], guardKey), args: args}
+		return step{script: Renew, keys: keys(lease[0], guardKey, pick(t, someWitnesses)), args: args}
 	case 6:
-		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey, counterKey), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest), pick(t, someProtection)}}
+		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey, counterKey, pick(t, someWitnesses)), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest), pick(t, someProtection)}}
 	case 7:
 		switch rapid.IntRange(0, 2).Draw(t, "who lives") {
 		case 0:
-			return step{script: Candidates, keys: []string{rosterKey, guardKey}}
+			return step{script: Candidates, keys: []string{rosterKey, guardKey, pick(t, someWitnesses)}}
 		case 1:
 			return step{script: Withdraw, keys: []string{lease[0], rosterKey}, args: []string{pick(t, someIDs), pick(t, someNonces)}}
 		}
@@ -95,11 +97,11 @@ func drawState(t *rapid.T) []string {
 		}
 		return args
 	case "guard":
-		return []string{"HSET", guardKey, pick(t, []string{"history", "value", "to", "longest", "lasts", "until", "unsure", "reserved", "published"}), pick(t, []string{"another", "n1", "r1 1 x n1", "700", "1700", "1 x 1 here", "1 x 9 "})}
+		return []string{"HSET", guardKey, pick(t, []string{"value", "to", "longest", "lasts", "unsure", "reserved", "published", "of " + guardKey}), pick(t, []string{"another", "n1", "r1 1 x n1", "700", "1700", "1 x 1 here", "1 x 9 "})}
 	case "counter":
 		return []string{"SET", counterKey, pick(t, someCounters)}
 	case "witness":
-		return []string{"HSET", witnessKey, pick(t, []string{"history", "since", "evicted", "of " + guardKey}), pick(t, []string{"another", "0", "1", "1700"})}
+		return []string{"HSET", witnessKey, pick(t, []string{"history", "since", "replicas", "of " + guardKey}), pick(t, []string{"another", "0", "1", "1700"})}
 	case "expire":
 		return []string{"PEXPIRE", pick(t, []string{leaseKey, counterKey, guardKey, auditKey}), "700"}
 	case "persist":

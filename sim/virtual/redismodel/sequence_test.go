@@ -63,10 +63,13 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   local at = redis.call('PEXPIRETIME', key)
   if at >= 0 then redis.call('PEXPIREAT', key, at - tonumber(ARGV[1])) end
 end
-sooner('{e}:guard', 'until')
 sooner('{e}:guard', 'unsure')
 sooner('{e}:guard', 'reserved')
-sooner('witness', 'since')
+for _, key in ipairs({'{e}:guard', 'witness'}) do
+  sooner(key, 'since')
+  sooner(key, 'of {e}:guard')
+  sooner(key, 'of {f}:guard')
+end
 local roster = '{e}:candidates'
 if redis.call('TYPE', roster).ok == 'hash' then
   local all = redis.call('HGETALL', roster)
@@ -259,7 +262,7 @@ func (s step) equal(got, want Reply, behind time.Duration, loose bool) bool {
 	switch {
 	case s.script == Candidates: // a hash with a long value has no order
 		got, want = byField(got, 3), byField(want, 3)
-	case s.script == nil && s.args[0] == "HGETALL" && (loose && s.args[1] == guardKey || s.args[1] == rosterKey):
+	case s.script == nil && s.args[0] == "HGETALL" && (loose && (s.args[1] == guardKey || s.args[1] == witnessKey) || s.args[1] == rosterKey):
 		got, want = byField(got, 2), byField(want, 2)
 	}
 	if s.script == nil && s.args[0] == "KEYS" { // in any order

@@ -74,9 +74,11 @@ type Server struct {
 	primary  *Server       // nil for a primary
 	lag      time.Duration // of a replica
 	replicas []*Server     // that get what it writes
+	link     link          // of a replica to its primary
 	copies   int           // that replicas have made of its data, and how often
 	goneOn   int           // one went on from where it was
 	evicted  int64         // how many keys it has given up for lack of memory
+	denied   []string      // commands that the user at hand may not execute in scripts
 }
 
 // New returns a server without any key.
@@ -175,6 +177,10 @@ func (s *Server) refuse(grows bool) (Reply, bool) {
 		return Reply{}, false
 	}
 }
+
+// Deny sets which commands scripts may not execute from now on, in upper case: those that
+// the user lacks whose scripts come next.
+func (s *Server) Deny(commands []string) { s.denied = commands }
 
 // Subscribe counts one more connection that listens on the channel.
 func (s *Server) Subscribe(channel string) { s.channels[channel]++ }

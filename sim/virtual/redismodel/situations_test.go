@@ -10,11 +10,11 @@ import (
 
 // scripts' arguments, as redisstore gives them.
 func acquireBy(id, nonce, floor, protect string) step {
-	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0", "3000", ""}}
+	return step{script: Acquire, keys: electionKeys, args: []string{id, nonce, "3000", floor, channel, "1", protect, "0", "3000", "", ""}}
 }
 
 func renewOf(value string) step {
-	return step{script: Renew, keys: []string{leaseKey, guardKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "0", "3000"}}
+	return step{script: Renew, keys: []string{leaseKey, guardKey, witnessKey, auditKey}, args: []string{value, "3000", "x", "2", "1", "0"}}
 }
 
 func renewProtected() step {
@@ -27,7 +27,7 @@ func renewProtected() step {
 func renewOne() step { return renewOf("r1 1 x n1") }
 
 func releaseOf(value string) step {
-	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, counterKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000", "0"}}
+	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, counterKey, witnessKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000", "0"}}
 }
 
 // longer is an acquisition of a lease that is three times as long.
@@ -39,6 +39,12 @@ func longer(s step) step {
 // counting is an acquisition by who counts on leases that last as long as that.
 func counting(longest string, s step) step {
 	s.args[8] = longest
+	return s
+}
+
+// rather is an acquisition by who has heard of leases as long as that, and has one of 3 s.
+func rather(longest, request string, s step) step {
+	s.args[5], s.args[8], s.args[9] = request, longest, "3000"
 	return s
 }
 
@@ -55,6 +61,12 @@ func protected(more ...step) []step {
 	return append([]step{
 		told("SET", counterKey, "9007199254740992"), acquireBy("n1", "x", "0", "1"), later(4), acquireBy("n1", "x", "0", "1"),
 	}, more...)
+}
+
+// afterLong are steps so many seconds after n3 was granted a lease of 9 s, which it has
+// given back.
+func afterLong(seconds int, more ...step) []step {
+	return protected(append([]step{later(10), longer(acquireBy("n3", "z", "0", "1")), releaseOf("r1 9007199254740994 z n3"), later(seconds)}, more...)...)
 }
 
 func handOver(to string) step {
@@ -103,7 +115,7 @@ var situations = []struct {
 	{"a floor of more digits", []step{told("SET", counterKey, "9"), acquireBy("n1", "x", "10", "0")}, `[1 "11" 0]`},
 	{"a floor below the counter", []step{told("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
 	{"tokens beyond what Lua's numbers hold", []step{told("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
-	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 6]`},
+	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 2]`},
 	{"for as long as a lease lasts", []step{acquireBy("n1", "x", "0", "1"), later(2), acquireBy("n2", "y", "0", "1")}, `[0 "0" "" 1000 0 2]`},
 	{"and then counts from where it was", protected(), `[1 "9007199254740993" 0]`},
 	{"a server that remembers grants at once", protected(releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
@@ -111,25 +123,28 @@ var situations = []struct {
 	{"one that is gone before is not", protected(told("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
 	{"but for its holder", protected(told("DEL", leaseKey), releaseOf(protectedLease)), "0"},
 	{"who gives it back", protected(told("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"another server's lease is waited for", protected(told("HSET", guardKey, "history", "other"), told("SET", witnessKey, "x"), told("DEL", witnessKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"also one that was renewed here and given back", protected(told("HSET", guardKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"for a lease from that renewal on", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
-	{"and then granted", protected(told("HSET", guardKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"the same attempt again, where the server knows something else", protected(told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
 	{"a lease that lasts too long is cut", protected(told("PEXPIRE", leaseKey, "9000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
 	{"and so is what no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
-	{"but a lease of another candidate is as long as that one's are", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0]`},
+	{"but a lease of another candidate is as long as that one's are", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0 9000]`},
 	{"also where the guard is lost", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), told("DEL", guardKey), told("PEXPIRE", leaseKey, "60000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 1]`},
 	{"it is cut to what the caller counts on where nothing tells more", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey, rosterKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
 	{"a hand-over that a clock left behind is cut to a lease", protected(handOver("n3"), told("HSET", guardKey, "reserved", "9007199254740992"), acquireBy("n2", "y", "0", "1"), later(4), acquireBy("n2", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"who must come in time", protected(handOver("n3"), later(1), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"a longer lease than those who live count on is not granted", protected(later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5]`},
-	{"nor a shorter one to who does not count on theirs", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(10), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1 0 5]`},
+	{"a longer lease than those who live count on is not granted", protected(later(5), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 4000 0 5 9000]`},
+	{"nor a shorter one to who does not count on theirs", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(10), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1 0 5 9000]`},
 	{"who counts on what the last one did need not look", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(5), acquireBy("n2", "y", "0", "1"), later(5), longer(acquireBy("n4", "w", "0", "1"))), `[1 "9007199254740995" 0]`},
 	{"but one to who does", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), later(10), counting("9000", acquireBy("n2", "y", "0", "1"))), `[1 "9007199254740995" 0]`},
 	{"and a longer one than the last where that was counted on", protected(later(10), counting("9000", acquireBy("n2", "y", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[1 "9007199254740995" 0]`},
+	{"who has heard of a longer one counts on it as long as that one may be", afterLong(5, counting("9000", acquireBy("n1", "v", "0", "1")), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
+	{"and at the first answer after that", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
+	{"but not at the second", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 3000]`},
+	{"unless that is a repetition of the first", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "2", acquireBy("n2", "y", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0]`},
+	{"or the server has forgotten something", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), told("DEL", witnessKey), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
+	{"a longer one is not granted meanwhile", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5 9000]`},
+	{"also where a late request of before comes in", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(1), longer(acquireBy("n3", "z", "0", "1")), rather("9000", "1", acquireBy("n2", "x", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 4000 0 5 9000]`},
+	{"a leader that counts on more does not speak for the others", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(4), counting("9000", acquireBy("n4", "u", "0", "1")), acquireBy("n2", "w", "0", "1"), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5 9000]`},
 	{"a server without protection grants at once", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey, leaseKey), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
 	{"renewed", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1")}, "1"},
 	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000 "" 0]`},
@@ -152,7 +167,6 @@ var situations = []struct {
 	{"nor after a release", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), releaseOf("r1 1 x n1"), acquireBy("n1", "y", "0", "0"), whoLeads}, `["2" "n1" 3000 "" 0]`},
 	{"nor another's of that token", []step{told("HSET", guardKey, "published", "1 w 1 there"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
 	{"what is lost is shown again", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), told("DEL", guardKey), publishing("1", "here", renewOne()), whoLeads}, `["1" "n1" 3000 "here" 1]`},
-	{"also on a server that takes over", protected(told("HSET", guardKey, "history", "other"), publishing("3", "here", renewProtected()), whoLeads), `["9007199254740993" "n1" 3000 "here" 3]`},
 	{"a guard of another kind hides it", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey), told("SET", guardKey, "x"), whoLeads}, `["1" "n1" 3000 "" 0]`},
 	{"an audit of another kind", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
 	{"comes after the grant", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
@@ -168,20 +182,26 @@ var remembered = []struct {
 }{
 	{"a name that was never seen is granted at once", known(acquireBy("n1", "x", "0", "1")), `[1 "9007199254740993" 0]`},
 	{"and then as any other", known(acquireBy("n1", "x", "0", "1"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"not for a lease longer than the server is known", known(longer(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 5000 0 6]`},
-	{"nor if it may have forgotten keys", known(told("HSET", witnessKey, "evicted", "1"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 6]`},
-	{"nor if it is another one", known(told("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 6]`},
-	{"nor if its clock was set back", known(told("HSET", witnessKey, "since", "1999999999999"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 6]`},
-	{"nor if the name was forgotten", known(acquireBy("n1", "x", "0", "1"), told("DEL", leaseKey, guardKey), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"nor without the key in common", known(alone(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 3000 0 6]`},
-	{"a lease that another server granted is not waited for when it must be over", known(told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[1 "9007199254740993" 0]`},
-	{"but the same attempt again is", known(acquireBy("n1", "x", "0", "1"), told("HSET", guardKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"not for a lease longer than the server is known", known(longer(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 5000 0 2]`},
+	{"nor if it may have forgotten keys", known(told("DEL", witnessKey), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor if it is another one", known(told("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor if its clock was set back", known(told("HSET", witnessKey, "since", "1999999999999"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor if the name was forgotten", known(acquireBy("n1", "x", "0", "1"), told("DEL", leaseKey, guardKey), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 3]`},
+	{"nor without the key in common", known(alone(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 3000 0 2]`},
+	{"another server's lease is waited for", protected(told("HSET", witnessKey, "history", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"also one that was renewed here and given back", protected(told("HSET", witnessKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"for a lease from that renewal on", protected(told("HSET", witnessKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
+	{"and then granted", protected(told("HSET", witnessKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"the same attempt again, where the server knows something else", protected(told("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"also on a server that takes over", protected(told("HSET", witnessKey, "history", "other"), publishing("3", "here", renewProtected()), whoLeads), `["9007199254740993" "n1" 3000 "here" 3]`},
+	{"nor where a candidate knows a larger token than the server", known(acquireBy("n1", "x", "9007199254740999", "1")), `[0 "0" "" 3000 0 6]`},
+	{"which is noticed once", known(acquireBy("n1", "x", "9007199254740999", "1"), later(4), acquireBy("n1", "y", "9007199254740999", "1")), `[1 "9007199254741000" 0]`},
 }
 
 // bidBy is an attempt that stands if it is refused.
 func bidBy(id, nonce, floor, protect string) step {
 	s := acquireBy(id, nonce, floor, protect)
-	s.args[9] = beacon
+	s.args[10] = beacon
 	return s
 }
 
@@ -211,10 +231,9 @@ var passedOn = []struct {
 	{"who withdraws too late is told", protected(bidBy("n2", "y", "0", "1"), passing(""), withdrawn("n2", "y")), `"9007199254740994"`},
 	{"a successor that was refused last gets it", protected(bidBy("n2", "y", "0", "1"), passing("n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"another one is waited for", protected(bidBy("n2", "y", "0", "1"), passing("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
-	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "history", "other"), passing(""), whoLeads), `[]`},
+	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), told("HSET", witnessKey, "history", "other"), passing(""), whoLeads), `[]`},
 	{"nor where the guard names another lease", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "value", "other"), passing(""), whoLeads), `[]`},
 	{"nor while another lease may be believed in", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "unsure", nowMS+"900"), passing(""), whoLeads), `[]`},
-	{"nor where the count may be an old one", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "seed", "1"), passing(""), whoLeads), `[]`},
 	{"nor where leases differ", protected(counting("9000", bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
 	{"nor by who has lost the lease", protected(bidBy("n2", "y", "0", "1"), told("DEL", leaseKey), passing(""), whoLeads), `[]`},
 	{"nor where there is no token", protected(bidBy("n2", "y", "0", "1"), told("SET", counterKey, "many"), passing(""), whoLeads), `[]`},
@@ -224,7 +243,7 @@ var passedOn = []struct {
 
 // dark is a bid of who is not there any more.
 func dark(s step) step {
-	s.args[9] = "dark"
+	s.args[10] = "dark"
 	return s
 }
 
@@ -314,8 +333,11 @@ func outcome(r Reply) string {
 	case Array:
 		text := "["
 		items := r.Items
-		if len(items) == 7 {
-			items = items[:6] // how long leases may last is compared, and not told
+		switch {
+		case len(items) == 7 && items[6].Int == 0:
+			items = items[:6] // the caller counts on what it did
+		case len(items) == 4 && items[0].Int == 1:
+			items = items[:3] // and so are replicas
 		}
 		for i, item := range items {
 			if i > 0 {

@@ -9,15 +9,15 @@ import (
 
 // news is what a renewal notes of the value that it carries, "" if that is nothing new.
 func news(c *Call) string {
-	if len(c.Args) < 8 {
+	if len(c.Args) < 7 {
 		return ""
 	}
 	note, _ := c.HGet(c.Keys[1], "published")
-	version, err := strconv.ParseUint(c.Args[7], 10, 64)
+	version, err := strconv.ParseUint(c.Args[6], 10, 64)
 	if noted, _, ours := published(note, c.Args[4], c.Args[2]); err != nil || ours && noted >= version {
 		return ""
 	}
-	return publication(c.Args[4], c.Args[2], c.Args[7], c.Args[8])
+	return publication(c.Args[4], c.Args[2], c.Args[6], c.Args[7])
 }
 
 func publication(token, nonce, version, value string) string {

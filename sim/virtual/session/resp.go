@@ -22,9 +22,17 @@ func appendLine(out []byte, kind byte, text string) []byte {
 	return append(append(append(out, kind), text...), "\r\n"...)
 }
 
+// unasked is the kind of what the connection is sent unasked.
+func (c *Session) unasked() byte {
+	if c.resp3 {
+		return '>'
+	}
+	return '*'
+}
+
 // pushed is something that nobody asked for.
-func pushed(texts ...string) []byte {
-	out := appendHead(nil, '*', int64(len(texts)))
+func (c *Session) pushed(texts ...string) []byte {
+	out := appendHead(nil, c.unasked(), int64(len(texts)))
 	for _, text := range texts {
 		out = appendBulk(out, text)
 	}

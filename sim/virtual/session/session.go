@@ -21,9 +21,16 @@ type Server struct {
 	// Executed, if not nil, is called after each command that a client sent to a
 	// database, its name first. It must not keep the arguments.
 	Executed func(db *redismodel.Server, args []string, reply redismodel.Reply)
-	// Refuse, if not nil, is asked before each command, and tells with which error the
-	// server answers in place of carrying it out; "": with none.
-	Refuse func(command string) string
+	// Refuse, if not nil, is asked before each command, its name first, and tells with
+	// which error the server answers in place of carrying it out; "": with none. The
+	// database is that of the session.
+	Refuse func(db *redismodel.Server, args []string) string
+	// Password is what a connection must name before anything else; "": nothing.
+	Password string
+	// Users are those whose rights are limited: which commands each may not execute, in
+	// upper case. They have the server's password. Whoever names no user, or another
+	// one, may execute everything.
+	Users map[string][]string
 
 	channels map[string][]*Session // who listens, in the order of their coming
 	clients  int64
@@ -38,7 +45,7 @@ func (s *Server) Open(push func(out []byte)) *Session { return &Session{server: 
 // it, in the middle of a command.
 func (s *Server) Published(channel, message string) {
 	for _, c := range s.channels[channel] {
-		c.push(pushed("message", channel, message))
+		c.push(c.pushed("message", channel, message))
 	}
 }
 
@@ -52,6 +59,9 @@ type Session struct {
 	out     []byte
 	db      int
 	id      int64
+	named   bool     // it has named the password
+	denied  []string // commands that its user may not execute
+	resp3   bool     // it has asked for the new protocol
 	subs    []string // channels that it listens on
 	queues  bool     // between MULTI and EXEC
 	spoiled bool     // a command was refused meanwhile
@@ -87,19 +97,27 @@ var whileListening = []string{"SUBSCRIBE", "UNSUBSCRIBE", "PING", "QUIT"}
 func (c *Session) Answer(args []string) (out []byte, goesOn bool) {
 	c.out = c.out[:0]
 	name := strings.ToUpper(args[0])
-	if len(c.subs) > 0 && !slices.Contains(whileListening, name) {
+	if len(c.subs) > 0 && !c.resp3 && !slices.Contains(whileListening, name) {
 		c.fail("ERR Can't execute '" + strings.ToLower(name) + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 		return c.out, true
 	}
 	if refuse := c.server.Refuse; refuse != nil {
-		if text := refuse(name); text != "" {
+		if text := refuse(c.Database(), args); text != "" {
 			c.fail(text)
 			return c.out, true
 		}
 	}
+	if c.locked() && name != "HELLO" && name != "AUTH" && name != "QUIT" {
+		c.fail("NOAUTH Authentication required.")
+		return c.out, true
+	}
 	if name == "QUIT" {
 		c.out = append(c.out, "+OK\r\n"...)
 		return c.out, false
+	}
+	if slices.Contains(c.denied, name) {
+		c.fail("NOPERM this user has no permissions to run the '" + strings.ToLower(name) + "' command")
+		return c.out, true
 	}
 	if c.transaction(name, args) {
 		return c.out, true
@@ -119,6 +137,8 @@ func (c *Session) command(name string, args []string) {
 	switch name {
 	case "HELLO":
 		c.hello(args)
+	case "AUTH":
+		c.auth(args[1:])
 	case "CLIENT":
 		c.client(args)
 	case "SELECT":
@@ -128,7 +148,7 @@ func (c *Session) command(name string, args []string) {
 	case "UNSUBSCRIBE":
 		c.unsubscribeAll(args[1:])
 	case "PING":
-		if len(c.subs) > 0 {
+		if len(c.subs) > 0 && !c.resp3 {
 			c.out = appendBulk(appendBulk(appendHead(c.out, '*', 2), "pong"), strings.Join(args[1:], " "))
 			return
 		}
@@ -142,24 +162,42 @@ func (c *Session) command(name string, args []string) {
 func (c *Session) ask(name string, args []string) {
 	s, db := c.server, c.Database()
 	args[0] = name
+	db.Deny(c.denied)
 	reply := db.Do(s.Now(), args...)
+	db.Deny(nil)
 	c.out = AppendReply(c.out, reply)
 	if s.Executed != nil {
 		s.Executed(db, args, reply)
 	}
 }
 
-// hello answers in the old protocol, which it is mostly asked for.
+// hello answers in the protocol that it is asked for. In the new one messages are pushed
+// and this answer is a map; all other answers are as in the old one, which clients accept.
 func (c *Session) hello(args []string) {
-	if len(args) > 1 && args[1] != "2" {
+	if len(args) > 1 && args[1] != "2" && args[1] != "3" {
 		c.fail("NOPROTO unsupported protocol version")
 		return
 	}
-	c.out = appendHead(c.out, '*', 14)
+	if len(args) > 4 && strings.EqualFold(args[2], "AUTH") && !c.identify(args[3:4], args[4]) {
+		return
+	}
+	if c.locked() {
+		c.fail("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return
+	}
+	proto := int64(2)
+	if len(args) > 1 {
+		c.resp3 = args[1] == "3"
+	}
+	if c.resp3 {
+		proto, c.out = 3, appendHead(c.out, '%', 7)
+	} else {
+		c.out = appendHead(c.out, '*', 14)
+	}
 	for _, pair := range [][2]string{{"server", "redis"}, {"version", redismodel.Version}} {
 		c.out = appendBulk(appendBulk(c.out, pair[0]), pair[1])
 	}
-	c.out = appendHead(appendBulk(c.out, "proto"), ':', 2)
+	c.out = appendHead(appendBulk(c.out, "proto"), ':', proto)
 	c.out = appendHead(appendBulk(c.out, "id"), ':', c.number())
 	for _, pair := range [][2]string{{"mode", "standalone"}, {"role", "master"}} {
 		c.out = appendBulk(appendBulk(c.out, pair[0]), pair[1])
@@ -167,8 +205,34 @@ func (c *Session) hello(args []string) {
 	c.out = appendHead(appendBulk(c.out, "modules"), '*', 0)
 }
 
-// client is what clients say of themselves when they connect. The rest of CLIENT is not
-// known.
+// locked reports whether the connection must name the password first.
+func (c *Session) locked() bool { return c.server.Password != "" && !c.named }
+
+// identify takes in a user, if one is named, and a password. It answers with an error if
+// that is a wrong one.
+func (c *Session) identify(user []string, password string) bool {
+	if c.server.Password != "" && password != c.server.Password {
+		c.fail("WRONGPASS invalid username-password pair or user is disabled.")
+		return false
+	}
+	c.named, c.denied = true, c.server.Users[strings.Join(user, "")]
+	return true
+}
+
+// auth takes a password, or a user and a password.
+func (c *Session) auth(args []string) {
+	switch {
+	case len(args) == 0 || len(args) > 2:
+		c.fail("ERR wrong number of arguments for 'auth' command")
+	case len(args) == 1 && c.server.Password == "":
+		c.fail("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	case c.identify(args[:len(args)-1], args[len(args)-1]):
+		c.out = append(c.out, "+OK\r\n"...)
+	}
+}
+
+// client is what clients say of themselves when they connect. Of the rest of
+// CLIENT only the list of replicas is known.
 func (c *Session) client(args []string) {
 	sub := ""
 	if len(args) > 1 {
@@ -179,6 +243,8 @@ func (c *Session) client(args []string) {
 		c.out = appendHead(c.out, ':', c.number())
 	case sub == "SETNAME" && len(args) == 3, sub == "NO-EVICT" && len(args) == 3, sub == "NO-TOUCH" && len(args) == 3:
 		c.out = append(c.out, "+OK\r\n"...)
+	case sub == "LIST" && len(args) == 4 && strings.EqualFold(args[2], "TYPE") && strings.EqualFold(args[3], "REPLICA"):
+		c.out = appendBulk(c.out, c.Database().Followers(c.server.Now()))
 	default: // SETINFO among them, which came with version 7.2
 		c.fail("ERR unknown subcommand '" + strings.ToLower(sub) + "'. Try CLIENT HELP.")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,8 +62,31 @@ var own = []step{
 	{"a", "MULTI", "+OK"},
 	{"a", "EXEC", "*-1"},
 	{"a", "CLIENT ID", ":1"},
-	{"a", "HELLO 3", "-NOPROTO unsupported protocol version"},
+	{"a", "HELLO 4", "-NOPROTO unsupported protocol version"},
 	{"a", "SELECT 1", "-ERR DB index is out of range"},
+}
+
+// greets are steps on a server with the password "secret", which a real one answers
+// alike, but for the end of the answer to HELLO.
+var greets = []step{
+	{"a", "PING", "-NOAUTH Authentication required."},
+	{"a", "HELLO 3", "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"},
+	{"a", "AUTH wrong", "-WRONGPASS invalid username-password pair or user is disabled."},
+	{"a", "AUTH secret", "+OK"},
+	{"a", "SUBSCRIBE c", "*3 $9 subscribe $1 c :1"},
+	{"a", "GET k", "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"},
+	{"b", "HELLO 3 AUTH default wrong", "-WRONGPASS invalid username-password pair or user is disabled."},
+	{"b", "HELLO 3 AUTH default secret", "%7 $6 server $5 redis"},
+	{"b", "SUBSCRIBE c", ">3 $9 subscribe $1 c :1"},
+	{"b", "PING", "+PONG"},
+}
+
+// limited are steps on a server with a user "blind" who may not use INFO, in scripts either.
+var limited = []step{
+	{"a", "AUTH blind any", "+OK"},
+	{"a", "INFO", "-NOPERM this user has no permissions to run the 'info' command"},
+	{"a", "EVAL return(type(redis.pcall('INFO'))) 0", "$5 table"},
+	{"b", "EVAL return(type(redis.pcall('INFO'))) 0", "$6 string"},
 }
 
 func plain(out string) string { return strings.TrimSpace(strings.ReplaceAll(out, "\r\n", " ")) }
@@ -71,12 +95,12 @@ func plain(out string) string { return strings.TrimSpace(strings.ReplaceAll(out,
 func TestSession(t *testing.T) {
 	var now time.Duration
 	db := redismodel.New(redismodel.Options{Name: "server1"})
-	server := &session.Server{Databases: []*redismodel.Server{db}, Now: func() time.Duration { return now }}
+	server := &session.Server{Databases: []*redismodel.Server{db}, Now: func() time.Duration { return now }, Users: map[string][]string{"blind": {"INFO"}}}
 	connections := map[string]*session.Session{}
 	for _, name := range []string{"a", "b"} {
 		connections[name] = server.Open(func([]byte) {})
 	}
-	for _, s := range append(common[:len(common):len(common)], own...) {
+	for _, s := range slices.Concat(common, own, limited) {
 		if s.says == "later" {
 			now += time.Second
 			continue
@@ -88,9 +112,25 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// A connection names the password before anything else, and chooses the protocol.
+func TestGreeting(t *testing.T) {
+	db := redismodel.New(redismodel.Options{Name: "server1"})
+	server := &session.Server{Databases: []*redismodel.Server{db}, Now: func() time.Duration { return 0 }, Password: "secret"}
+	connections := map[string]*session.Session{}
+	for _, name := range []string{"a", "b"} {
+		connections[name] = server.Open(func([]byte) {})
+	}
+	for _, s := range greets {
+		out, _ := connections[s.who].Answer(strings.Fields(s.says))
+		if got := plain(string(out)); !strings.HasPrefix(got, s.gets) {
+			t.Errorf("%s: %s: %q, want %q", s.who, s.says, got, s.gets)
+		}
+	}
+}
+
 // What is wanted of the model is what a real server says.
 func TestRealServer(t *testing.T) {
-	addr := topology.Single(t).Addr
+	addr := topology.Single(t, "--user", "blind", "on", "nopass", "~*", "&*", "+@all", "-info").Addr
 	type connection struct {
 		net.Conn
 		in *bufio.Reader
@@ -114,7 +154,7 @@ func TestRealServer(t *testing.T) {
 		}
 		return plain(reply(t, c.in))
 	}
-	for _, s := range common {
+	for _, s := range slices.Concat(common, limited) {
 		if got := ask(s.who, s.says); got != s.gets {
 			t.Errorf("%s: %s: %q, want %q", s.who, s.says, got, s.gets)
 		}

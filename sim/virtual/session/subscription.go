@@ -48,5 +48,5 @@ func (c *Session) unsubscribe(channel string) {
 }
 
 func (c *Session) confirm(kind, channel string) {
-	c.out = appendHead(appendBulk(appendBulk(appendHead(c.out, '*', 3), kind), channel), ':', int64(len(c.subs)))
+	c.out = appendHead(appendBulk(appendBulk(appendHead(c.out, c.unasked(), 3), kind), channel), ':', int64(len(c.subs)))
 }

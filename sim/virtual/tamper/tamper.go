@@ -16,8 +16,8 @@ import (
 type Election struct {
 	// Do executes a command.
 	Do func(args ...string) redismodel.Reply
-	// Lease, Counter and Guard are its keys.
-	Lease, Counter, Guard string
+	// Lease, Counter, Guard and Witness are its keys.
+	Lease, Counter, Guard, Witness string
 }
 
 // Shorten takes by off the lease's time to live. What is below 0 makes it longer.
@@ -29,9 +29,9 @@ func (e Election) Shorten(by time.Duration) (string, error) {
 	rest := max(left-by.Milliseconds(), 0)
 	e.Do("PEXPIRE", e.Lease, strconv.FormatInt(rest, 10))
 	// A clock that jumps does so for the times that the scripts wrote, too.
-	for _, name := range []string{"until", "unsure"} {
-		if at, err := strconv.ParseInt(e.Do("HGET", e.Guard, name).Text, 10, 64); err == nil && at > 0 {
-			e.Do("HSET", e.Guard, name, strconv.FormatInt(at-left+rest, 10))
+	for _, of := range [][2]string{{e.Guard, "unsure"}, {e.Witness, "of " + e.Guard}, {e.Witness, "since"}} {
+		if at, err := strconv.ParseInt(e.Do("HGET", of[0], of[1]).Text, 10, 64); err == nil && at > 0 {
+			e.Do("HSET", of[0], of[1], strconv.FormatInt(at-left+rest, 10))
 		}
 	}
 	if rest > left {

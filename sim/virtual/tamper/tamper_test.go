@@ -18,12 +18,12 @@ func newElection(led bool) tamper.Election {
 	s := redismodel.New(redismodel.Options{})
 	e := tamper.Election{
 		Do:    func(args ...string) redismodel.Reply { return s.Do(now, args...) },
-		Lease: "lease", Counter: "token", Guard: "guard",
+		Lease: "lease", Counter: "token", Guard: "guard", Witness: "witness",
 	}
 	if led {
 		e.Do("SET", "lease", "r1 7 nonce n1", "PX", "2000")
 		e.Do("SET", "token", "7")
-		e.Do("HSET", "guard", "until", "3600002000")
+		e.Do("HSET", "witness", "of guard", "3600002000")
 	}
 	return e
 }
@@ -37,16 +37,16 @@ func TestElection(t *testing.T) {
 		ask   []string
 		after string
 	}{
-		"shorten":   {func(e tamper.Election) (string, error) { return e.Shorten(500 * time.Millisecond) }, "lost 500", []string{"PTTL", "lease"}, "(integer) 1500"},
-		"the guard": {func(e tamper.Election) (string, error) { return e.Shorten(500 * time.Millisecond) }, "2000 ms", []string{"HGET", "guard", "until"}, `"3600001500"`},
-		"leap":      {func(e tamper.Election) (string, error) { return e.Shorten(time.Hour) }, "lost 2000", []string{"EXISTS", "lease"}, "(integer) 0"},
-		"lengthen":  {func(e tamper.Election) (string, error) { return e.Shorten(-time.Second) }, "gained 1000", []string{"PTTL", "lease"}, "(integer) 3000"},
-		"persist":   {tamper.Election.Persist, "no time to live", []string{"PTTL", "lease"}, "(integer) -1"},
-		"delete":    {tamper.Election.Delete, "deleted", []string{"EXISTS", "lease"}, "(integer) 0"},
-		"overwrite": {tamper.Election.Overwrite, "overwritten", []string{"GET", "lease"}, `"` + faults.Stranger + `"`},
-		"counter":   {tamper.Election.DeleteCounter, "counter's key was deleted", []string{"EXISTS", "token", "lease"}, "(integer) 1"},
-		"flush":     {tamper.Election.Flush, "every key", []string{"DBSIZE"}, "(integer) 0"},
-		"evict":     {tamper.Election.Evict, "evicted", []string{"EXISTS", "lease", "token"}, "(integer) 1"},
+		"shorten":     {func(e tamper.Election) (string, error) { return e.Shorten(500 * time.Millisecond) }, "lost 500", []string{"PTTL", "lease"}, "(integer) 1500"},
+		"the witness": {func(e tamper.Election) (string, error) { return e.Shorten(500 * time.Millisecond) }, "2000 ms", []string{"HGET", "witness", "of guard"}, `"3600001500"`},
+		"leap":        {func(e tamper.Election) (string, error) { return e.Shorten(time.Hour) }, "lost 2000", []string{"EXISTS", "lease"}, "(integer) 0"},
+		"lengthen":    {func(e tamper.Election) (string, error) { return e.Shorten(-time.Second) }, "gained 1000", []string{"PTTL", "lease"}, "(integer) 3000"},
+		"persist":     {tamper.Election.Persist, "no time to live", []string{"PTTL", "lease"}, "(integer) -1"},
+		"delete":      {tamper.Election.Delete, "deleted", []string{"EXISTS", "lease"}, "(integer) 0"},
+		"overwrite":   {tamper.Election.Overwrite, "overwritten", []string{"GET", "lease"}, `"` + faults.Stranger + `"`},
+		"counter":     {tamper.Election.DeleteCounter, "counter's key was deleted", []string{"EXISTS", "token", "lease"}, "(integer) 1"},
+		"flush":       {tamper.Election.Flush, "every key", []string{"DBSIZE"}, "(integer) 0"},
+		"evict":       {tamper.Election.Evict, "evicted", []string{"EXISTS", "lease", "token"}, "(integer) 1"},
 	} {
 		e := newElection(true)
 		evidence, err := test.act(e)

@@ -2,13 +2,12 @@ package explore
 
 import "encoding/binary"
 
-// majoritySearch is a search of a world of several stores, breadth first, level by
-// level, as search is.
-type majoritySearch struct {
+// plainSearch is a search of a world in which no dice are thrown and nobody has to stay
+// reachable: breadth first, level by level, as search is.
+type plainSearch struct {
 	set     *Settings
 	o       Options
-	w       *majority
-	codec   *majorityCodec
+	w       plain
 	index   *index
 	level   []byte // the states that are gone on from, each with its length and its phase
 	next    []byte
@@ -18,12 +17,29 @@ type majoritySearch struct {
 	report  *Report
 }
 
-// searchMajority is Search for a world of several stores.
-func searchMajority(set *Settings, o Options) (*Report, error) {
-	s := &majoritySearch{
-		set: set, o: o, w: newMajority(set, o.Plant), codec: newMajorityCodec(), index: newIndex(),
-		report: &Report{Settings: set, Seen: map[Sight]int{}},
+// plain is a world that plainSearch goes through.
+type plain interface {
+	walked
+	load(state []byte)      // makes it the one that was written
+	again(a Action)         // makes it the one that was read last, after an action
+	append(b []byte) []byte // writes its plainest form
+	follow(p phase)         // says how far a failover has come on the way to it
+	followed() phase
+}
+
+// plain reports whether the world is one that plainSearch goes through.
+func (s *Settings) plain() bool { return s.Stores+s.Elections > 0 }
+
+func newPlain(set *Settings, plant *Plant) plain {
+	if set.Stores > 0 {
+		return &writtenMajority{newMajority(set, plant), newMajorityCodec()}
 	}
+	return newWitnessed(set, plant)
+}
+
+// searchPlain is Search for such a world.
+func searchPlain(set *Settings, o Options) (*Report, error) {
+	s := &plainSearch{set: set, o: o, w: newPlain(set, o.Plant), index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
 	s.visit()
 	s.level, s.next = s.next, nil
 	s.run()
@@ -36,7 +52,7 @@ func searchMajority(set *Settings, o Options) (*Report, error) {
 	return s.report, err
 }
 
-func (s *majoritySearch) run() {
+func (s *plainSearch) run() {
 	r := s.report
 	for depth, first := 1, 0; len(s.level) > 0; depth++ {
 		if s.o.Depth > 0 && depth > s.o.Depth {
@@ -64,27 +80,28 @@ func (s *majoritySearch) run() {
 	r.Finished = true
 }
 
-func (s *majoritySearch) full() bool {
+func (s *plainSearch) full() bool {
 	return len(s.index.hashes) >= s.o.States || s.at%1024 == 0 && s.o.Stop != nil && s.o.Stop()
 }
 
 // expand visits all that may come next after a state.
-func (s *majoritySearch) expand(state []byte, p phase, depth int) {
+func (s *plainSearch) expand(state []byte, p phase, depth int) {
 	w := s.w
-	w.load(state, s.codec)
+	w.load(state)
 	s.actions = w.actions(s.actions[:0])
 	for i, a := range s.actions {
 		if i > 0 {
-			w.again(s.actions[i-1], s.codec)
+			w.again(s.actions[i-1])
 		}
-		w.phase = p
+		w.follow(p)
 		w.apply(a)
+		news := w.news()
 		s.report.Edges++
 		s.report.Taken[a.Kind]++
-		s.report.see(w.sights, depth)
-		if w.broken != "" {
-			s.report.Broken = w.broken
-			s.report.Path = &Path{Settings: s.set, Broken: w.broken, plant: s.o.Plant, way: s.index.way(s.at)}
+		s.report.see(news.sights, depth)
+		if news.broken != "" {
+			s.report.Broken = news.broken
+			s.report.Path = &Path{Settings: s.set, Broken: news.broken, plant: s.o.Plant, way: s.index.way(s.at)}
 			return
 		}
 		s.visit()
@@ -92,11 +109,11 @@ func (s *majoritySearch) expand(state []byte, p phase, depth int) {
 }
 
 // visit notes the state, if it is new.
-func (s *majoritySearch) visit() {
-	s.state = s.codec.append(s.state[:0], s.w)
+func (s *plainSearch) visit() {
+	s.state = s.w.append(s.state[:0])
 	if _, added := s.index.add(hash(s.state), s.at); added {
 		s.next = binary.LittleEndian.AppendUint16(s.next, uint16(len(s.state)))
-		s.next = append(s.next, byte(s.codec.phase(s.w)))
+		s.next = append(s.next, byte(s.w.followed()))
 		s.next = append(s.next, s.state...)
 	}
 }

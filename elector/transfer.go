@@ -1,0 +1,138 @@
+package elector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Transfer hands the leadership of this candidate over to another one, as
+// Term.Transfer does: to is the ID of a live candidate, or the part of it that
+// was configured; of several candidates with that, it is the one that the store
+// heard of last. Who was not heard of for a Lease and a RequestTimeout is not live;
+// for so long one that is gone may be handed the lease.
+//
+// It waits until the work has ended and the successor leads, and returns nil only then. A
+// successor that hears no announcements may need a Lease for that. The errors are:
+//
+//   - ErrNotLeading, ErrNoCandidate, ErrUnsupported (the store does not know who competes)
+//     and ErrInsideWork (the caller is OnStarted or the body of the loop over Terms):
+//     nothing was done;
+//   - ErrNotReleased: the store never answered the release;
+//   - ErrNotTaken: somebody else leads, or nobody does after a Lease and some retries;
+//   - ErrDrainCapped: the successor leads, but the work did not end within DrainTimeout, as
+//     when it waits for a goroutine that called Transfer;
+//   - that of the store, or of ctx: the term may be given up, and the hand-over may go on.
+func (e *Elector) Transfer(ctx context.Context, to string) error {
+	t := e.current.Load()
+	switch {
+	case t == nil || !t.leads():
+		return ErrNotLeading
+	case t.inside():
+		return ErrInsideWork
+	}
+	all, err := e.Candidates(ctx)
+	if err != nil {
+		return err
+	}
+	heir := e.successor(all, to)
+	if heir == "" {
+		return fmt.Errorf("%w %q: the store has heard of %d", ErrNoCandidate, to, len(all))
+	}
+	if err := t.Transfer(ctx, heir); err != nil {
+		return err
+	}
+	select {
+	case <-t.released:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	switch err := e.taken(ctx, t, to); {
+	case t.releaseErr != nil:
+		return t.releaseErr
+	case err == nil && t.capped:
+		return ErrDrainCapped
+	default:
+		return err
+	}
+}
+
+// taken waits until somebody leads after the term. It returns an error if that one is not
+// called so.
+func (e *Elector) taken(ctx context.Context, t *Term, to string) error {
+	cfg := &e.cfg
+	limit := cfg.Lease + 3*cfg.Retry + overtime*cfg.RequestTimeout // the reservation, and a request
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := cfg.Clock.AfterFunc(limit, cancel)
+	defer timer.Stop()
+	for l, err := range Observe(within, e.store, cfg.Election, ObserveOptions{Poll: cfg.Retry, Retry: cfg.Retry, RequestTimeout: cfg.RequestTimeout, Clock: cfg.Clock}) {
+		if err != nil {
+			continue
+		}
+		if over, err := e.follows(within, l, t, to); over {
+			return err
+		}
+	}
+	// What was seen last may be old: this process may have stood still, or the store.
+	l, err := e.Leader(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("elector: the lease was given back, and it is not known who leads: %w", err)
+	}
+	if over, err := e.follows(ctx, l, t, to); over {
+		return err
+	}
+	return fmt.Errorf("%w: nobody leads after %v", ErrNotTaken, limit)
+}
+
+// follows reports whether somebody leads after the term, and an error if that one is not
+// called so, nor has led.
+func (e *Elector) follows(ctx context.Context, l Leader, t *Term, to string) (over bool, err error) {
+	switch {
+	case l.ID == "" || l.ID == e.id && l.Token == t.token:
+		return false, nil
+	case called(l.ID, to) || e.hasLed(ctx, to, t.token):
+		return true, nil
+	default:
+		return true, fmt.Errorf("%w: %q leads with token %d", ErrNotTaken, l.ID, l.Token)
+	}
+}
+
+// hasLed reports whether the store remembers a term after a token of who is called so.
+func (e *Elector) hasLed(ctx context.Context, to string, token uint64) bool {
+	past, err := e.History(ctx, 10)
+	return err == nil && slices.ContainsFunc(past, func(t PastTerm) bool { return called(t.ID, to) && t.Token > token })
+}
+
+// called reports whether to is a candidate's ID, or the part of it that was configured.
+func called(id, to string) bool { return id == to || nameOf(id) == to }
+
+// successor is the ID of the live candidate that is called so, "" if there is none.
+// Of several of one name it is the one that was heard of last: a process that was
+// restarted leaves the ID of its life before behind.
+func (e *Elector) successor(all []Candidate, to string) string {
+	var best Candidate
+	for _, c := range all {
+		if c.ID == e.id || !called(c.ID, to) || e.gone(c) {
+			continue
+		}
+		if best.ID == "" || c.Seen < best.Seen {
+			best = c
+		}
+	}
+	return best.ID
+}
+
+// nameOf is the Config.ID in a candidate's whole identity. It may hold slashes.
+func nameOf(id string) string {
+	return id[:max(0, strings.LastIndexByte(id, '/'))]
+}
+
+// gone says whether a candidate was not heard of for so long that it may be gone: who
+// waits asks at least once in its own lease, and none is longer than that, as this one
+// counts on.
+func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.LongestLease+e.cfg.RequestTimeout }

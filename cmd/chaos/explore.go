@@ -38,9 +38,10 @@ func (m Main) exploreCommand() *cobra.Command {
 		Long: `Explore visits every state that a few candidates and one store, or three, can
 get into: each order in which messages arrive, are lost, late or repeated, clocks
 tick, and processes crash and return. What decides for a candidate is the
-production elector's state machine. It checks in each state that at most one believes, that
-no belief outlasts the store's lease, and more; what breaks is told step by step,
-by the shortest way to it.
+production elector's state machine; in the world witness, in which keys of a Redis
+are lost, the scripts decide. It checks in each state that at most one believes,
+that no belief outlasts the store's lease, and more; what breaks is told step by
+step, by the shortest way to it.
 
 Exit status: 0 all states visited and nothing broken; 1 something broken, or
 something never seen that has to be; 2 not all states visited; 3 stopped early;

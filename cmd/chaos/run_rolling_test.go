@@ -72,7 +72,7 @@ func TestRollingDay(t *testing.T) {
 func TestRollingBug(t *testing.T) {
 	dir := t.TempDir()
 	r := chaosWithBug(t, append([]string{"run", "partition-leader", "--subject", believer}, rollingFlags(dir, "12h")...)...)
-	if r.status != statusBroken || !strings.Contains(r.out, "AtMostOneLeader is broken: ") || !strings.Contains(r.out, "believes that it leads until") {
+	if r.status != statusBroken || !strings.Contains(r.out, "AtMostOneLeader is broken: ") || !strings.Contains(r.out, "BeliefWithinLease is broken: ") {
 		t.Errorf("status %d\n%s\n%s", r.status, r.out, r.errors)
 	}
 	guilty := filepath.Join(dir, "partition-leader", "history.jsonl")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/warden"
 )
 
@@ -95,21 +96,11 @@ func do(t *testing.T, c *redis.Client, command string, args ...any) any {
 // after the star of a command, and the last one for all others.
 func player(t *testing.T, answers map[string]string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := loopback.Serve(t.Context(), func(conn net.Conn) { play(conn, answers) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return // the test is over
-			}
-			go play(conn, answers)
-		}
-	}()
-	return l.Addr().String()
+	return addr
 }
 
 // play answers one connection until it ends.

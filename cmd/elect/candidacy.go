@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"sync/atomic"
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
@@ -28,7 +29,9 @@ type candidacy struct {
 	metrics *prommetrics.Collector
 	http    *server // nil if nobody is to ask
 	notify  notifier
-	hand    bool // the leadership may be handed over by HTTP
+	hand    bool   // the leadership may be handed over by HTTP
+	public  bool   // other machines can reach that
+	host    string // of --http
 
 	work    func(context.Context, *elector.Term)
 	term    *atomic.Pointer[elector.Term]
@@ -57,7 +60,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	if err != nil {
 		return nil, misuse.Of(err)
 	}
-	c := &candidacy{prepared: p, log: log, closer: closer, notify: notifierOf(m.Environ), hand: f.hand}
+	c := &candidacy{prepared: p, log: log, closer: closer, notify: notifierOf(m.Environ), hand: f.hand, public: f.public}
 	if c.monitor, err = health.New(health.Options{}); err != nil {
 		return nil, errors.Join(err, closer.Close())
 	}
@@ -68,13 +71,17 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	c.metrics = prommetrics.New(prommetrics.Options{})
 	cfg := p.settings.Config()
 	cfg.Logger = log
+	if c.lock != nil {
+		cfg.Failback = 0 // a command that runs once is not handed over
+	}
 	cfg.OnStarted = func(ctx context.Context, t *elector.Term) { c.work(ctx, t) }
 	cfg.OnLeader = c.seen
 	cfg.OnEvent = c.tell
 	if c.elector, err = instrument.New(store, cfg, c.monitor, c.metrics); err != nil {
-		return nil, errors.Join(err, closer.Close())
+		return nil, errors.Join(misuse.Of(p.settings.Explain(err)), closer.Close())
 	}
 	if f.http != "" {
+		c.host, _, _ = net.SplitHostPort(f.http) // listen says what is wrong with it
 		if c.http, err = listen(f.http, f.public); err != nil {
 			return nil, errors.Join(misuse.Of(err), closer.Close())
 		}

@@ -86,25 +86,34 @@ func findCgroup(mounts, member string) (string, error) {
 	return "", fmt.Errorf("no control group of version 2 is mounted that holds %q", path)
 }
 
-// kill ends all in the group, and in those below it.
+// kill ends all in the group, and in those below it. The kernel passes over processes
+// whose first thread has ended while others live on: they get a signal of their own.
 func (c cgroup) kill() {
-	if c != "" {
-		_ = os.WriteFile(filepath.Join(string(c), "cgroup.kill"), []byte("1"), 0) // one that is gone is no matter
+	if c == "" {
+		return
 	}
+	_ = os.WriteFile(filepath.Join(string(c), "cgroup.kill"), []byte("1"), 0) // one that is gone is no matter
+	c.each(func(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) })          // nor is a process that has ended
 }
 
 // ask sends SIGTERM to all in the group, and in those below it, but to those of
 // a process group.
 func (c cgroup) ask(but int) {
+	c.each(func(pid int) {
+		if group, err := syscall.Getpgid(pid); err == nil && group != but {
+			_ = syscall.Kill(pid, syscall.SIGTERM) // who is gone needs no asking
+			_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not notice
+		}
+	})
+}
+
+// each visits the processes in the group, and in those below it.
+func (c cgroup) each(visit func(pid int)) {
 	c.walk(func(dir string) {
 		content, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // of what is gone, nothing
 		for _, word := range strings.Fields(string(content)) {
-			pid, err := strconv.Atoi(word)
-			if err != nil || pid <= 0 { // 0 is one of another namespace
-				continue
-			}
-			if group, err := syscall.Getpgid(pid); err == nil && group != but {
-				_ = syscall.Kill(pid, syscall.SIGTERM) // who is gone needs no asking
+			if pid, err := strconv.Atoi(word); err == nil && pid > 0 { // 0 is one of another namespace
+				visit(pid)
 			}
 		}
 	})

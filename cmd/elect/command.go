@@ -3,24 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
 )
 
-// Run runs the command with these arguments and returns its exit status.
+// Run runs the command with these arguments until ctx is done, and returns its exit
+// status.
 func (m Main) Run(ctx context.Context, args []string) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// The first signal asks the job to end; a second one must end the program
-	// even if that hangs. The guard then ends the job.
-	context.AfterFunc(ctx, stop)
-
 	m.journal = newJournal(m.Stderr)
 	defer m.journal.close()
 	root := m.command()

@@ -57,6 +57,8 @@ func TestBadInput(t *testing.T) {
 		"once and restart":  {args: run("--once", "--restart", "always", "--", "true"), want: "leave one"},
 		"no once":           {args: run("--at-least", "1m", "--", "true"), want: "--once"},
 		"at most, no once":  {args: run("--at-most", "1m", "--", "true"), want: "--once"},
+		"confirm too long":  {args: run("--replicas", "1", "--confirm", "500ms", "--lease", "3s", "--", "true"), want: "request-timeout: is 500ms and Options.Confirm of redisstore is 500ms"},
+		"short read":        {args: []string{"run", "--store", "redis://a?read_timeout=100ms", "--name", "x", "--replicas", "1", "--", "true"}, want: "confirm: redisstore: Confirm is 100ms and the client's ReadTimeout is 100ms"},
 		"negative at least": {args: run("--once", "--at-least", "-1m", "--", "true"), want: "negative"},
 		"at least too long": {args: run("--once", "--at-least", "2m", "--at-most", "1m", "--", "true"), want: "--at-least is 2m0s and --at-most is 1m0s"},
 		"at most too short": {args: run("--once", "--at-most", "1s", "--", "true"), want: "--at-most is 1s"},
@@ -244,7 +246,7 @@ func TestOnce(t *testing.T) {
 	args := func(more ...string) []string {
 		return short(r.Addr, append(append([]string{"--once", "--at-least", least.String()}, more...), "--", "sh", "-c", "echo ran; exit 5")...)
 	}
-	if got := call(t, t.Context(), nil, "create", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
+	if got := call(t, t.Context(), nil, "create", "--vouch", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
 		t.Fatalf("%+v", got)
 	}
 	began := now()
@@ -403,8 +405,8 @@ func TestPrintPreflight(t *testing.T) {
 	}
 }
 
-// An election is set up once, and its first leader is elected at once, with
-// token 1; without that a Redis that knows nothing lets everybody wait.
+// An election is set up once. Whoever vouches that no candidate runs spares its first
+// leader the wait on a young Redis.
 func TestCreate(t *testing.T) {
 	r := topology.Single(t)
 	question := []string{"create", "--store", "redis://" + r.Addr, "--name", "billing"}
@@ -413,9 +415,12 @@ func TestCreate(t *testing.T) {
 			t.Errorf("call %d: status %d, printed %q and %q", i+1, got.status, got.out, got.errors)
 		}
 	}
+	if got := call(t, t.Context(), nil, append(question, "--vouch")...); got.status != 0 {
+		t.Errorf("vouched: status %d, printed %q", got.status, got.errors)
+	}
 	got := call(t, t.Context(), nil, "run", "--store", "redis://"+r.Addr, "--name", "billing", "--once", "--lease", "1m", "--log", "warn",
-		"--", "sh", "-c", "echo $ELECT_TOKEN")
-	if got.status != 0 || got.out != "1\n" {
+		"--", "sh", "-c", "echo led")
+	if got.status != 0 || got.out != "led\n" || got.errors != "" {
 		t.Errorf("the first leader: status %d, printed %q and %q", got.status, got.out, got.errors)
 	}
 	if got := call(t, t.Context(), nil, "create", "--store", "postgres://nowhere", "--name", "billing"); got.status != 64 {

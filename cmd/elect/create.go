@@ -14,22 +14,27 @@ import (
 func (m Main) createCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Set up a new election on Redis, so that its first leader need not be waited for",
-		Long: `create tells a Redis that an election is new. A Redis that knows nothing of an
-election may have forgotten it: without this command the first leader is elected
-one lease late, and tokens begin with the server's time rather than with 1. Give
-it once, when the election is set up; never where candidates start, which would
-defeat the protection against lost data. Give it the candidates' settings of the
-store (--replicas and the like): by them they tell which server it is. An
-election that is there stays as it is.`,
+		Short: "Make a Redis know of an election before its candidates start",
+		Long: `create makes a Redis know of an election. A Redis that has been up for less than a
+lease, or lost its data since, may have forgotten a lease, so it grants none for that
+long. The time begins with the first call: give create a lease before the candidates
+start, and the first leader need not wait. It may be given again, at any time: it
+never makes the server grant a lease sooner.
+
+--vouch spares the wait: you say that no candidate of any election of this prefix runs
+or has run for as long as a lease lasts (in a cluster: of this election). Give it by
+hand, on a Redis that is new. If it is not true, two candidates may lead at one time;
+so never give it in a hook or where candidates start.`,
 		Example: "  elect create --name billing --store redis://redis:6379",
 		Args:    misuse.NoArguments,
 	}
 	o := addQuestion(cmd)
+	vouch := cmd.Flags().Bool("vouch", false, "say that no candidate runs, so that the first leader need not wait")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
 			redis, ok := store.(interface {
 				Create(ctx context.Context, election string) (bool, error)
+				Vouch(ctx context.Context, election string) error
 			})
 			if !ok {
 				return misuse.Of(fmt.Errorf("the store %s has no elections to create: only a single Redis, or one behind Sentinel or in a cluster, needs this", settings.Redact(s.Store...)))
@@ -37,6 +42,11 @@ election that is there stays as it is.`,
 			created, err := redis.Create(ctx, s.Election)
 			if err != nil {
 				return unanswered(s, err)
+			}
+			if *vouch {
+				if err := redis.Vouch(ctx, s.Election); err != nil {
+					return unanswered(s, err)
+				}
 			}
 			if o.json {
 				return printJSON(m.Stdout, map[string]bool{"created": created})

@@ -78,6 +78,6 @@ func (f *family) bury() {
 		if pid == 0 || f.own[pid] {
 			return
 		}
-		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // nobody wants to know how it ended
+		bury(pid)
 	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -14,8 +16,8 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
-// asGuard in the environment makes this program a guard, and guardCgroup names
-// the job's control group.
+// asGuard in the environment makes this program a guard, of the elect with that
+// number, and guardCgroup names the job's control group.
 const (
 	asGuard     = "ELECT_INTERNAL_GUARD"
 	guardCgroup = "ELECT_INTERNAL_CGROUP"
@@ -36,17 +38,21 @@ func guardMain() {
 	}
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	c := cgroup(os.Getenv(guardCgroup))
-	// In time the process group only: an order that arrives late must not end the
-	// next job, which is in the same control group.
-	watchOver(&mailbox{fd: int(os.Stdin.Fd())}, elector.SystemClock(), killGroup)
+	elect, _ := strconv.Atoi(os.Getenv(asGuard)) // elect wrote it
+	var known []relative                         // to look takes time, so at the end those that are known come first
+	watchOver(&mailbox{fd: int(os.Stdin.Fd())}, elector.SystemClock(), func(o order) {
+		known, _ = o.members(elect) // if nobody can be seen, nobody is known
+	}, func(o order) {
+		o.kill(elect, known)
+	})
 	c.kill() // whoever has left the process group, and a job of which there was no time to tell
 	c.remove()
 	os.Exit(0)
 }
 
-// orders are what a guard is told, a line each: a process group, or 0, and the
-// time on the system's clock at which it is killed unless another order comes
-// before.
+// orders are what a guard is told, a line each: a job's process group, or 0, the time
+// on the system's clock when it began, and the time at which it is killed unless
+// another order comes before.
 type orders interface {
 	// wait returns when there is an order, when there will be none any more, or
 	// when d is over.
@@ -57,8 +63,8 @@ type orders interface {
 }
 
 // watchOver obeys the orders until they end, and then kills the job that is
-// left.
-func watchOver(from orders, clock elector.Clock, kill func(group int)) {
+// left. It calls heard for each new order that it has time for.
+func watchOver(from orders, clock elector.Clock, heard, kill func(order)) {
 	// Never longer in one piece: timers stand still while a machine is suspended.
 	const chunk = 50 * time.Millisecond
 	var now order
@@ -73,14 +79,18 @@ func watchOver(from orders, clock elector.Clock, kill func(group int)) {
 		// until then.
 		at := clock.Now()
 		lines, more := from.read()
+		last := now
 		for _, line := range lines {
 			var o order
-			if _, err := fmt.Sscan(line, &o.group, &o.end); err == nil {
+			if _, err := fmt.Sscan(line, &o.group, &o.began, &o.end); err == nil {
 				now = o
 			}
 		}
+		if now != last && at < now.end {
+			heard(now)
+		}
 		if now.group != 0 && (at >= now.end || !more) {
-			kill(now.group)
+			kill(now)
 			now = order{}
 		}
 		if !more {
@@ -91,9 +101,33 @@ func watchOver(from orders, clock elector.Clock, kill func(group int)) {
 
 // order is what a guard is told.
 type order struct {
-	group int
-	end   time.Duration
+	group      int
+	began, end time.Duration
 }
+
+// kill kills a job whose time is over, or whose elect is gone. While elect lives, all
+// that the job has started is below it. An order that arrives late must not end the
+// next job: that began when the time of this one was over.
+func (o order) kill(elect int, known []relative) {
+	if p, ok := lookAt(o.group); ok && p.parent == elect {
+		killGroup(o.group)
+	}
+	for _, p := range known {
+		p.send(syscall.SIGKILL)
+	}
+	lookup(func() ([]relative, error) { return o.members(elect) }).kill(o.group)
+}
+
+// members are the processes of the job, while elect lives.
+func (o order) members(elect int) ([]relative, error) {
+	all, err := everybody()
+	if os.Getppid() != elect {
+		return nil, errOrphan
+	}
+	return below(all, elect, func(pid int) bool { return pid == os.Getpid() }, o.began, o.end), err
+}
+
+var errOrphan = errors.New("elect has ended: others have adopted what is left of its job")
 
 // killGroup kills a process group. One that is gone is no matter.
 func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
@@ -103,11 +137,12 @@ type guard struct {
 	log    *slog.Logger
 	cgroup cgroup
 
-	mu   sync.Mutex
-	pipe *os.File
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when the process has ended
-	last order
+	mu    sync.Mutex
+	pipe  *os.File
+	cmd   *exec.Cmd
+	gone  chan struct{} // closed when the process has ended
+	last  order
+	fails bool // the last order did not reach it, and the log was told
 }
 
 func startGuard(log *slog.Logger, c cgroup) (*guard, error) {
@@ -128,7 +163,7 @@ func (g *guard) start() error {
 		return err
 	}
 	cmd := exec.Command(self)
-	cmd.Env = []string{asGuard + "=1", guardCgroup + "=" + string(g.cgroup)} // and none of the passwords that elect may have there
+	cmd.Env = []string{asGuard + "=" + strconv.Itoa(os.Getpid()), guardCgroup + "=" + string(g.cgroup)} // and none of the passwords that elect may have there
 	cmd.Stdin = r
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal's signal reaches it
 	err = children.start(cmd)
@@ -144,18 +179,19 @@ func (g *guard) start() error {
 	return nil
 }
 
-// over tells the guard which group must be gone at what time; 0 for none. A
+// over tells the guard which job must be gone at what time; the zero order for none. A
 // guard that has died is replaced.
-func (g *guard) over(group int, end time.Duration) {
+func (g *guard) over(o order) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	o := order{group, end}
 	select {
 	case <-g.gone:
-		g.log.Error("the job's guard has ended; starting another one")
+		if !g.fails {
+			g.log.Error("the job's guard has ended; starting another one")
+		}
 		_ = g.pipe.Close() // nobody reads from it
 		if err := g.start(); err != nil {
-			g.log.Error("the job is without a guard: if elect is killed with SIGKILL now, it goes on", "error", err)
+			g.failed(slog.LevelError, "the job is without a guard: if elect is killed with SIGKILL now, it goes on", err)
 			return
 		}
 	default:
@@ -164,11 +200,23 @@ func (g *guard) over(group int, end time.Duration) {
 		}
 	}
 	_ = g.pipe.SetWriteDeadline(time.Now().Add(guardPatience)) // a stopped guard must not hold up elect
-	if _, err := fmt.Fprintln(g.pipe, group, int64(end)); err != nil {
-		g.log.Warn("the job's guard cannot be reached", "error", err)
+	if _, err := fmt.Fprintln(g.pipe, o.group, int64(o.began), int64(o.end)); err != nil {
+		g.failed(slog.LevelWarn, "the job's guard cannot be reached", err)
 		return
 	}
-	g.last = o
+	if g.last = o; g.fails {
+		g.fails = false
+		g.log.Info("the job's guard is reached again")
+	}
+}
+
+// failed tells the log that an order did not reach the guard, if the last one did: there
+// are many in a second.
+func (g *guard) failed(level slog.Level, text string, err error) {
+	if !g.fails {
+		g.log.Log(context.Background(), level, text, "error", err)
+	}
+	g.fails = true
 }
 
 // guardPatience is for how long elect waits for room in the pipe to its guard,

@@ -129,7 +129,7 @@ func TestSlowTransfer(t *testing.T) {
 		c.timing = timing{lease: 15 * time.Second, drain: 2 * time.Minute}
 		client, _ := served(t, http.HandlerFunc(c.answerTransfer))
 		began := time.Now()
-		if _, err := io.WriteString(client, "POST /transfer HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 10\r\n\r\n{\"to\":\"b\"}"); err != nil {
+		if _, err := io.WriteString(client, "POST /transfer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 10\r\n\r\n{\"to\":\"b\"}"); err != nil {
 			t.Fatal(err)
 		}
 		reply, err := io.ReadAll(client)

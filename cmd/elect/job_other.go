@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -19,3 +20,15 @@ func into(*syscall.SysProcAttr, *os.File) {}
 
 // ended knows nobody: here no orphan is adopted.
 func ended() int { return 0 }
+
+// everybody cannot be seen: here a job is its process group.
+func everybody() ([]relative, error) { return nil, errors.ErrUnsupported }
+
+// lookAt sees nobody.
+func lookAt(int) (relative, bool) { return relative{}, false }
+
+// traced reports nothing: here nobody keeps the end of a process from its parent.
+func traced(int) bool { return false }
+
+// send does nothing: nobody was seen.
+func (relative) send(syscall.Signal) {}

@@ -167,6 +167,27 @@ func TestGraceful(t *testing.T) {
 	inOrder(t, dir)
 }
 
+// Whoever interrupts elect twice does not want to wait: elect ends at once, and its job
+// with it.
+func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	touch(t, dir, "slow")
+	elect := launch(t, dir, append(candidate(r.Addr, "a", "--drain-timeout", "1m"), theJob()...)...)
+	job := await(t, dir, "began", 1)
+	elect.send(t, syscall.SIGINT)
+	await(t, dir, "asked", 1)
+	if gone(job.pid) {
+		t.Error("the first interrupt ends the job at once")
+	}
+	elect.send(t, syscall.SIGINT)
+	elect.end(t)
+	if state := elect.ProcessState.Sys().(syscall.WaitStatus); state.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v", elect.ProcessState)
+	}
+	eventually(t, "the job is gone", func() bool { return gone(job.pid) })
+}
+
 // A job that is asked in peace, and ignores it, is killed when the time for
 // that is over, and not later.
 func TestDrainTimeout(t *testing.T) {
@@ -196,7 +217,7 @@ func TestDrainTimeout(t *testing.T) {
 func TestAtLeastOutlivesElect(t *testing.T) {
 	t.Parallel()
 	dir, r := t.TempDir(), topology.Single(t)
-	if got := call(t, t.Context(), nil, "create", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
+	if got := call(t, t.Context(), nil, "create", "--vouch", "--store", "redis://"+r.Addr, "--name", "billing"); got.status != statusDone {
 		t.Fatalf("%+v", got)
 	}
 	const least = 6 * time.Second

@@ -100,7 +100,8 @@ func (l *leader) runJob(t *elector.Term) (exitState, outcome) {
 	l.log.Info("the job has started", "token", t.Token(), "pid", j.group)
 	s := supervision{leader: l, term: t, job: j}
 	how := s.run()
-	l.guard.over(0, 0)
+	l.guard.over(order{})
+	<-j.ended // also if it was abandoned
 	return j.state, how
 }
 
@@ -122,21 +123,33 @@ type supervision struct {
 	term *elector.Term
 	job  *job
 
-	asked   bool
-	askedAt time.Duration
-	killed  bool
-	how     outcome
+	asked    bool
+	askedAt  time.Duration
+	killed   bool
+	killedAt time.Duration
+	how      outcome
 }
 
-// run returns when nobody of the job is left.
+// killedPatience is how long elect waits for killed processes to end. One that the
+// kernel holds does nothing more, but it may stay for ever.
+const killedPatience = 2 * time.Second
+
+// run returns when nobody of the job is left, or nobody that elect can end.
 func (s *supervision) run() outcome {
 	over, ended := s.term.Context().Done(), s.job.ended
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		timer.Reset(s.act())
+		if s.killed && s.clock.Now() > s.killedAt+killedPatience {
+			s.abandon()
+			return s.how
+		}
 		select {
 		case <-s.job.gone:
+			if ended != nil && s.guarded() { // both at one time: elect was held up
+				s.how = interrupted
+			}
 			return s.how
 		case <-ended:
 			ended = nil
@@ -176,10 +189,11 @@ func (s *supervision) left() time.Duration {
 // act does what is due, and returns how long there is nothing to do.
 func (s *supervision) act() time.Duration {
 	left := s.left()
-	s.guard.over(s.job.group, s.end()-s.margin/2) // a moment after elect itself would do it
+	s.guard.over(order{s.job.group, s.job.began, s.end() - s.margin/2}) // a moment after elect itself would do it
 	switch {
 	case s.killed:
-		return s.chunk()
+		s.job.kill() // who was started meanwhile
+		return 10 * goneInterval
 	case left <= s.margin:
 		s.kill("its time is over")
 		return s.chunk()
@@ -217,11 +231,13 @@ func (s *supervision) interrupt(why string) {
 
 func (s *supervision) ask() {
 	s.asked, s.askedAt = true, s.clock.Now()
-	s.job.ask()
+	if list := s.job.ask(); s.how == finished && len(list) > 0 {
+		s.log.Info("the job's first process has ended, and the others are asked to end", "token", s.term.Token(), "processes", names(list))
+	}
 }
 
 func (s *supervision) kill(why string) {
-	s.killed = true
+	s.killed, s.killedAt = true, s.clock.Now()
 	select {
 	case <-s.job.gone:
 		return // a moment ago
@@ -229,6 +245,15 @@ func (s *supervision) kill(why string) {
 	default:
 		s.how = interrupted
 	}
-	s.log.Warn("the job is killed", "token", s.term.Token(), "why", why, "left", s.term.Remaining())
-	s.job.kill()
+	left := s.term.Remaining()
+	s.log.Warn("the job is killed", "token", s.term.Token(), "why", why, "left", left, "processes", names(s.job.kill()))
+}
+
+// abandon ends the wait for processes that do not end although they were killed, or that
+// elect may not kill because they run as another user.
+func (s *supervision) abandon() {
+	close(s.job.left)
+	if list, err := s.job.members(); err != nil || len(living(list)) > 0 {
+		s.log.Error("processes of the job are left: elect cannot end them, and gives the lease back", "token", s.term.Token(), "processes", names(living(list)), "error", err)
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -16,7 +18,25 @@ func main() {
 	redis.SetLogger(silent{})
 	children.keep() // until the end: in a container elect is the first process
 	tool := Main{Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
-	os.Exit(tool.Run(context.Background(), os.Args[1:]))
+	os.Exit(tool.Run(untilAsked(), os.Args[1:]))
+}
+
+// untilAsked is done when elect is asked to stop. Supervisors repeat SIGTERM: however
+// many come, and whenever, they are one. Whoever interrupts elect twice does not want to
+// wait: the second SIGINT ends it at once, and its guard ends the job.
+func untilAsked() context.Context {
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 10)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			stop()
+			if s == os.Interrupt {
+				signal.Reset(os.Interrupt)
+			}
+		}
+	}()
+	return ctx
 }
 
 // Main is the command as a value, so that tests run it in their own process.

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,11 +30,17 @@ const (
 
 func TestMain(m *testing.M) {
 	guardMain()
+	treeMain()
 	if dir := os.Getenv(asJob); dir != "" {
 		os.Exit(work(dir))
 	}
 	if os.Getenv(asElect) != "" {
 		main()
+	}
+	flag.Parse()
+	// Jobs and those who supervise them mostly wait: more of them than cores may run at once.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = f.Value.Set("4") // a number is always accepted
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -193,14 +202,25 @@ func launchTo(t *testing.T, log *os.File, dir string, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{Cmd: exec.Command(self, args...), done: make(chan struct{})}
-	p.Env = append(os.Environ(), asElect+"=1", "TEST_DIR="+dir, "TEST_SELF="+self)
-	p.Stdout, p.Stderr = &p.out, &p.out
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "TEST_DIR="+dir, "TEST_SELF="+self)
+	cmd.SysProcAttr = attributes() // so that nothing is left if the test is killed
 	if log != nil {
-		p.Stderr = log
+		cmd.Stderr = log
+	}
+	return launchAs(t, cmd)
+}
+
+// launchAs starts a command that is this program as elect.
+func launchAs(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd, done: make(chan struct{})}
+	p.Env = append(p.Environ(), asElect+"=1")
+	p.Stdout = &p.out
+	if p.Stderr == nil {
+		p.Stderr = &p.out
 	}
 	p.WaitDelay = 10 * time.Second
-	p.SysProcAttr = attributes() // so that nothing is left if the test is killed
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +232,7 @@ func launchTo(t *testing.T, log *os.File, dir string, args ...string) *process {
 		_ = p.Process.Kill() // mostly it has ended
 		<-p.done
 		if t.Failed() {
-			t.Logf("elect %v said:\n%s", args, &p.out)
+			t.Logf("elect %v said:\n%s", cmd.Args[1:], &p.out)
 		}
 	})
 	return p

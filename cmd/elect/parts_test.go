@@ -118,16 +118,16 @@ func TestGuardObeys(t *testing.T) {
 		until  time.Duration // the guard is held up until then
 		want   time.Duration // of the death; 0 for none
 	}{
-		"at its time":              {orders: []string{"7 5000000000"}, want: 5 * time.Second},
-		"put off":                  {orders: []string{"7 5000000000", "7 9000000000"}, want: 9 * time.Second},
-		"done":                     {orders: []string{"7 5000000000", "0 0"}},
-		"done, then elect":         {orders: []string{"7 5000000000", "0 0"}, close: true},
-		"elect is killed":          {orders: []string{"7 5000000000"}, close: true, want: time.Second},
-		"garbage is no order":      {orders: []string{"7 5000000000", "hello"}, want: 5 * time.Second},
-		"held up, put off":         {orders: []string{"7 5000000000", "7 9000000000"}, until: 7 * time.Second, want: 9 * time.Second},
-		"held up, done":            {orders: []string{"7 5000000000", "0 0"}, until: 7 * time.Second},
-		"held up for too long":     {orders: []string{"7 5000000000", "7 6000000000"}, until: 8 * time.Second, want: 8 * time.Second},
-		"held up, elect is killed": {orders: []string{"7 50000000000"}, close: true, until: 3 * time.Second, want: 3 * time.Second},
+		"at its time":              {orders: []string{"7 0 5000000000"}, want: 5 * time.Second},
+		"put off":                  {orders: []string{"7 0 5000000000", "7 0 9000000000"}, want: 9 * time.Second},
+		"done":                     {orders: []string{"7 0 5000000000", "0 0 0"}},
+		"done, then elect":         {orders: []string{"7 0 5000000000", "0 0 0"}, close: true},
+		"elect is killed":          {orders: []string{"7 0 5000000000"}, close: true, want: time.Second},
+		"garbage is no order":      {orders: []string{"7 0 5000000000", "hello"}, want: 5 * time.Second},
+		"held up, put off":         {orders: []string{"7 0 5000000000", "7 0 9000000000"}, until: 7 * time.Second, want: 9 * time.Second},
+		"held up, done":            {orders: []string{"7 0 5000000000", "0 0 0"}, until: 7 * time.Second},
+		"held up for too long":     {orders: []string{"7 0 5000000000", "7 0 6000000000"}, until: 8 * time.Second, want: 8 * time.Second},
+		"held up, elect is killed": {orders: []string{"7 0 50000000000"}, close: true, until: 3 * time.Second, want: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -137,9 +137,9 @@ func TestGuardObeys(t *testing.T) {
 				over := make(chan struct{})
 				go func() {
 					defer close(over)
-					watchOver(p, clock, func(group int) {
-						if group != 7 {
-							t.Errorf("it killed %d", group)
+					watchOver(p, clock, func(order) {}, func(o order) {
+						if o.group != 7 {
+							t.Errorf("it killed %d", o.group)
 						}
 						died.Store(int64(clock.Now()))
 					})
@@ -216,7 +216,7 @@ func TestGuardStopped(t *testing.T) {
 	const far = 1 << 60
 	refused := 0
 	for i := range 10_000 { // a pipe has room for a few thousand
-		g.over(0, far+time.Duration(i))
+		g.over(order{end: far + time.Duration(i)})
 		if g.last.end != far+time.Duration(i) {
 			refused++
 		}
@@ -237,13 +237,14 @@ func TestGuardReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.over(j.group, now()+time.Hour)
+	o := order{j.group, j.began, now() + time.Hour}
+	g.over(o)
 	if err := g.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-g.gone
-	g.over(j.group, now()+time.Hour) // the same as before
-	g.close()                        // as if elect had died
+	g.over(o) // the same as before
+	g.close() // as if elect had died
 	<-j.gone
 	if want := statusSignal + int(syscall.SIGKILL); j.state.status != want {
 		t.Errorf("status %d, want %d", j.state.status, want)

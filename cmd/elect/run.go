@@ -46,12 +46,13 @@ func (m Main) runCommand() *cobra.Command {
 		Use:   "run [flags] -- command [argument…]",
 		Short: "Run a command for as long as this candidate leads",
 		Long: `run competes in an election and runs the command while it leads, and at no other
-time. The command's process group gets SIGTERM when the term is to end: because
-elect was asked to stop (then the lease is kept for up to --drain-timeout, until
-the command has ended), or because the store does not renew the lease (then
---grace before the end). Whoever is left is killed before the lease ends. If
-elect itself is killed, or hangs, a guard process kills the command in its
-place. When the candidate is elected again, the command is started again.
+time. The command's processes get SIGTERM when the term is to end: because elect
+was asked to stop (then the lease is kept for up to --drain-timeout, until the
+command has ended), or because the store does not renew the lease (then --grace
+before the end). Whoever is left is killed before the lease ends. If elect itself
+is killed, or hangs, a guard process kills the command in its place. When the
+candidate is elected again, the command is started again. Repeated SIGTERM is one;
+a second SIGINT ends elect and the command at once.
 
 The command finds ELECT_TOKEN in its environment: the fencing token, larger in
 every later term. Send it with every write to what must not be written to by

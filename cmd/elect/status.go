@@ -159,6 +159,7 @@ has them all.`,
 }
 
 func (m Main) watch(ctx context.Context, o *options, s settings.Settings, store elector.Store) error {
+	last := "" // error
 	for l, err := range elector.Observe(ctx, store, s.Election, elector.ObserveOptions{RequestTimeout: o.timeout}) {
 		var fatal *elector.FatalError
 		if errors.As(err, &fatal) {
@@ -168,6 +169,10 @@ func (m Main) watch(ctx context.Context, o *options, s settings.Settings, store 
 		if err != nil {
 			a.Error = unanswered(s, err).Error()
 		}
+		if a.Error != "" && a.Error == last {
+			continue // a store that is away says the same every second
+		}
+		last = a.Error
 		if o.json {
 			err = printJSON(m.Stdout, a)
 		} else {

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -25,9 +27,14 @@ type wish struct {
 }
 
 // answerTransfer hands the leadership over, and answers when the job has ended
-// and the lease was given back. It wants JSON, and says so by its type, because
-// a page in somebody's browser cannot send that to an address of another site.
+// and the successor leads. It wants JSON, and says so by its type, because
+// a page in somebody's browser cannot send that to an address of another site. A page can
+// make its own site's name mean this address: see ours.
 func (c *candidacy) answerTransfer(w http.ResponseWriter, r *http.Request) {
+	if !c.ours(r) {
+		http.Error(w, "ask by the address of --http or by localhost, and not from a page in a browser", http.StatusForbidden)
+		return
+	}
 	if r.Header.Get("Content-Type") != "application/json" {
 		http.Error(w, "send JSON, as application/json", http.StatusUnsupportedMediaType)
 		return
@@ -37,7 +44,7 @@ func (c *candidacy) answerTransfer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `send {"to":"ID"}`, http.StatusBadRequest)
 		return
 	}
-	limit := c.timing.drain + c.timing.lease
+	limit := c.timing.drain + 3*c.timing.lease // a successor that hears of nothing needs one of them
 	// The server's own limit is for slow clients, and this one waits for a slow job.
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + replyTime)); err != nil {
 		http.Error(w, "elect: "+err.Error(), http.StatusInternalServerError)
@@ -57,6 +64,22 @@ func (c *candidacy) answerTransfer(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(to) // who does not read the answer needs none
+}
+
+// ours reports whether a request names this server and does not come from a page in a
+// browser, which sends Origin with every POST. An address names a server, and so do
+// localhost and the host of --http. A server for other machines has names that it does not
+// know.
+func (c *candidacy) ours(r *http.Request) bool {
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return false
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || c.public || strings.EqualFold(host, "localhost") || c.host != "" && strings.EqualFold(host, c.host)
 }
 
 func (m Main) transferCommand() *cobra.Command {
@@ -99,7 +122,7 @@ was started with --allow-transfer.`,
 		if asJSON {
 			return printJSON(m.Stdout, answer)
 		}
-		_, err = fmt.Fprintf(m.Stdout, "the lease was given back in favour of %s\n", answer.To)
+		_, err = fmt.Fprintf(m.Stdout, "the lease was handed over: %s leads\n", answer.To)
 		return err
 	}
 	return cmd
@@ -132,6 +155,8 @@ func post(ctx context.Context, address string, to wish) (wish, error) {
 		return wish{}, misuse.Of(errors.New("the elect there does not let others hand over: start it with --allow-transfer"))
 	case reply.StatusCode == http.StatusConflict:
 		return wish{}, misuse.Of(fmt.Errorf("%s; elect status tells who leads and who competes", answer.Error))
+	case err == nil && answer.Error != "":
+		return wish{}, errors.New(answer.Error)
 	case err != nil || reply.StatusCode != http.StatusOK:
 		return wish{}, fmt.Errorf("the leader's elect answers %s: %s", reply.Status, strings.TrimSpace(string(content)))
 	}

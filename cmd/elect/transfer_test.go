@@ -57,7 +57,7 @@ func TestTransfer(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	if got := call(t, t.Context(), nil, "transfer", "--at", "http://"+a, "--to", "c"); got.status != statusDone || !strings.Contains(got.out, "in favour of c") {
+	if got := call(t, t.Context(), nil, "transfer", "--at", "http://"+a, "--to", "c"); got.status != statusDone || !strings.Contains(got.out, "handed over: c leads") {
 		t.Fatalf("%+v", got)
 	}
 	eventually(t, "c leads", func() bool { code, _ := get(t, c, "/leader"); return code == http.StatusOK })
@@ -69,10 +69,47 @@ func TestTransferWantsJSON(t *testing.T) {
 	for kind, want := range map[string]int{"text/plain": http.StatusUnsupportedMediaType, "application/json": http.StatusBadRequest} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/transfer", strings.NewReader("{}"))
+		r.Host = "127.0.0.1:8080"
 		r.Header.Set("Content-Type", kind)
 		new(candidacy).answerTransfer(w, r)
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", kind, w.Code, want)
+		}
+	}
+}
+
+// A page can make the name of its own site mean this machine, and send JSON then: a request
+// must name this server, and must not come from a browser.
+func TestTransferIsForThisServer(t *testing.T) {
+	for _, c := range []struct {
+		host, origin string
+		public       bool
+		want         int
+	}{
+		{"127.0.0.1:8080", "", false, http.StatusBadRequest}, // for want of a name in it
+		{"127.0.0.1", "", false, http.StatusBadRequest},
+		{"[::1]:8080", "", false, http.StatusBadRequest},
+		{"[::1]", "", false, http.StatusBadRequest},
+		{"LocalHost:8080", "", false, http.StatusBadRequest},
+		{"leader.internal:8080", "", false, http.StatusBadRequest}, // as --http says
+		{"evil.example:8080", "", false, http.StatusForbidden},
+		{"127.0.0.1.evil.example", "", false, http.StatusForbidden},
+		{"localhost.evil.example", "", false, http.StatusForbidden},
+		{"", "", false, http.StatusForbidden},
+		{"host-b:8080", "", true, http.StatusBadRequest},
+		{"evil.example:8080", "http://evil.example:8080", true, http.StatusForbidden},
+		{"127.0.0.1:8080", "null", false, http.StatusForbidden},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "/transfer", strings.NewReader("{}"))
+		r.Host = c.host
+		r.Header.Set("Content-Type", "application/json")
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		(&candidacy{public: c.public, host: "leader.internal"}).answerTransfer(w, r)
+		if w.Code != c.want {
+			t.Errorf("%+v: %d", c, w.Code)
 		}
 	}
 }

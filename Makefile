@@ -19,7 +19,7 @@ APART   := bench examples/candidates/go examples/own-elector
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign walks soak staging candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign walks rolling soak staging candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -73,6 +73,9 @@ campaign: ## a campaign of eight shards on this machine, merged: make campaign S
 
 walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
 	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk
+
+rolling: ## options, rights and leases changed candidate by candidate on real servers, 20 times each; ten minutes
+	RECOUNT_ROLLING=20 $(GO) test -count=1 -timeout 3h -parallel 7 -v -run '^TestRollingChanges$$' ./elector/redisstore
 
 soak: ## 1,000 elections on real servers under drawn faults, judged as they go, and what it takes, for an hour
 	RECOUNT_SOAK=$${RECOUNT_SOAK:-1h} $(GO) test -count=1 -timeout 24h -v -run '^TestSoak$$' ./scenarios/soak

@@ -632,7 +632,6 @@ func (f *forest) finish() {
 		f.broken("ends", "elect has not ended after %v; the drain time-out is %v", now()-began, f.drain)
 		return
 	}
-	ended := now()
 	if status := f.leader.ProcessState.ExitCode(); status != want {
 		f.broken("ends", "elect ends with %d, want %d", status, want)
 	}
@@ -645,8 +644,9 @@ func (f *forest) finish() {
 	if f.end == byCut || f.end == byHold || f.end == byKill {
 		return
 	}
-	if next := await(f.T, f.dir, successor+":ready", 1); next.at-ended > f.lease/2 {
-		f.broken("given back", "the next job began %v later", next.at-ended)
+	await(f.T, f.dir, successor+":ready", 1)
+	if gap := leaderless(f.T, f.leader, f.next); gap > f.lease/2 {
+		f.broken("given back", "nobody led for %v", gap)
 	}
 	if f.foreign() && !strings.Contains(f.leader.out.String(), "processes of the job are left") {
 		f.broken("named", "elect does not say who is left")

@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +21,11 @@ import (
 //     and ErrInsideWork (the caller is OnStarted or the body of the loop over Terms):
 //     nothing was done;
 //   - ErrNotReleased: the store never answered the release;
-//   - ErrNotTaken: somebody else leads, or nobody does after a Lease and some retries;
+//   - ErrNotTaken: somebody else leads and the successor has not, or nobody leads after a Lease and some retries;
 //   - ErrDrainCapped: the successor leads, but the work did not end within DrainTimeout, as
 //     when it waits for a goroutine that called Transfer;
-//   - that of the store, or of ctx: the term may be given up, and the hand-over may go on.
+//   - that of the store, or of ctx: the term may be given up, and the hand-over may go on,
+//     or have succeeded.
 func (e *Elector) Transfer(ctx context.Context, to string) error {
 	t := e.current.Load()
 	switch {
@@ -76,36 +78,59 @@ func (e *Elector) taken(ctx context.Context, t *Term, to string) error {
 		}
 	}
 	// What was seen last may be old: this process may have stood still, or the store.
-	l, err := e.Leader(ctx)
+	last, cancel := context.WithTimeout(ctx, 2*overtime*cfg.RequestTimeout) // for two requests
+	defer cancel()
+	l, err := e.Leader(last)
+	var over bool
+	if err == nil {
+		over, err = e.follows(last, l, t, to)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil:
-		return fmt.Errorf("elector: the lease was given back, and it is not known who leads: %w", err)
-	}
-	if over, err := e.follows(ctx, l, t, to); over {
+	case over:
 		return err
-	}
-	return fmt.Errorf("%w: nobody leads after %v", ErrNotTaken, limit)
-}
-
-// follows reports whether somebody leads after the term, and an error if that one is not
-// called so, nor has led.
-func (e *Elector) follows(ctx context.Context, l Leader, t *Term, to string) (over bool, err error) {
-	switch {
-	case l.ID == "" || l.ID == e.id && l.Token == t.token:
-		return false, nil
-	case called(l.ID, to) || e.hasLed(ctx, to, t.token):
-		return true, nil
+	case err != nil:
+		return fmt.Errorf("elector: the lease was given back, and it is not known whether the successor led: %w", err)
 	default:
-		return true, fmt.Errorf("%w: %q leads with token %d", ErrNotTaken, l.ID, l.Token)
+		return fmt.Errorf("%w: nobody leads after %v", ErrNotTaken, limit)
 	}
 }
 
-// hasLed reports whether the store remembers a term after a token of who is called so.
-func (e *Elector) hasLed(ctx context.Context, to string, token uint64) bool {
-	past, err := e.History(ctx, 10)
-	return err == nil && slices.ContainsFunc(past, func(t PastTerm) bool { return called(t.ID, to) && t.Token > token })
+// follows reports whether somebody has led after the term, with an error if that one is
+// not called so. Other errors are those of the store.
+func (e *Elector) follows(ctx context.Context, l Leader, t *Term, to string) (over bool, err error) {
+	if l.ID == "" || l.ID == e.id && l.Token == t.token {
+		return false, nil
+	}
+	if called(l.ID, to) {
+		return true, nil
+	}
+	led, err := e.hasLed(ctx, to, t.token)
+	if err == nil && !led {
+		err = fmt.Errorf("%w: %q leads with token %d", ErrNotTaken, l.ID, l.Token)
+	}
+	return led || errors.Is(err, ErrNotTaken), err
+}
+
+// hasLed reports whether the store remembers a term after a token of a candidate of that
+// name. It asks until the store answers or ctx is done. A store that keeps no history
+// remembers none.
+func (e *Elector) hasLed(ctx context.Context, to string, token uint64) (bool, error) {
+	for {
+		brief, cancel := context.WithTimeout(ctx, overtime*e.cfg.RequestTimeout)
+		past, err := e.History(brief, 10)
+		cancel()
+		switch {
+		case err == nil:
+			return slices.ContainsFunc(past, func(t PastTerm) bool { return called(t.ID, to) && t.Token > token }), nil
+		case errors.Is(err, ErrUnsupported):
+			return false, nil
+		case ctx.Err() != nil:
+			return false, err
+		}
+		pauseFor(ctx, e.cfg.Clock, e.cfg.Retry, nil)
+	}
 }
 
 // called reports whether to is a candidate's ID, or the part of it that was configured.

@@ -204,6 +204,42 @@ func TestTransferToOneWhoResignsAtOnce(t *testing.T) {
 	})
 }
 
+// forgetful is a store whose history cannot be read until a moment.
+type forgetful struct {
+	mute
+	until time.Time
+}
+
+func (f *forgetful) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+	if time.Now().Before(f.until) {
+		return nil, errors.New("not now")
+	}
+	return f.Store.(elector.Chronicle).History(ctx, election, n)
+}
+
+// Whoever hands over to a successor that led briefly says so as soon as the store can tell. If
+// it never can, that is said; nobody is told that the successor has not led.
+func TestTransferAsksForTheHistoryAgain(t *testing.T) {
+	for _, silent := range []time.Duration{time.Second, time.Hour} {
+		inBubble(t, func(b *bench) {
+			store := &forgetful{mute: mute{b.store}}
+			a := b.on(store, "a")
+			b.campaign(a)
+			stop := b.run(b.elector("short", func(cfg *elector.Config) { cfg.OnStarted, cfg.Once = func(context.Context, *elector.Term) {}, true }))
+			stopC := b.run(b.elector("c"))
+			time.Sleep(20 * time.Second)
+			store.until = time.Now().Add(silent)
+			err := a.Transfer(b.Context(), "short")
+			if silent < time.Minute && err != nil || silent > time.Minute && (err == nil || errors.Is(err, elector.ErrNotTaken)) {
+				t.Errorf("the history cannot be read for %v: %v", silent, err)
+			}
+			if err := errors.Join(stop(), stopC()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // hushed is a store that does not say who leads until a moment.
 type hushed struct {
 	mute

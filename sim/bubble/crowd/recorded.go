@@ -53,7 +53,9 @@ func (s recorded) Renew(ctx context.Context, l elector.Lease) error {
 // Release implements elector.Store.
 func (s recorded) Release(ctx context.Context, l elector.Lease) error {
 	if l.Token == 0 {
-		return s.life.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
+		err := s.life.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
+		s.answered(l.Election, err)
+		return err
 	}
 	op := s.life.invoke(l.Election, history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	if c := s.life.in(l.Election); c != nil && l.To != "" {

@@ -18,7 +18,7 @@ const (
 var electionKeys = []string{leaseKey, counterKey, guardKey, rosterKey, termsKey, witnessKey, auditKey}
 
 var (
-	someIDs    = []string{"n1", "n2", "", "id with spaces\n"}
+	someIDs    = []string{"n1", "n2", "é", "id with spaces\n"} // the store refuses an empty one
 	someNonces = []string{"x", "y", "nonce"}
 	someTTLs   = []string{"3000", "3000", "1500", "100"} // the store refuses what is no time
 	someFloors = []string{"0", "0", "1", "7", "12", "9007199254740993", "9223372036854775807", "", "x"}

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// errForgotten is why it is not known who led after a term.
+var errForgotten = errors.New("the store's history has lost the term that ended")
+
 // Transfer hands the leadership of this candidate over to another one, as
 // Term.Transfer does: to is the ID of a live candidate, or the part of it that
 // was configured; of several candidates with that, it is the one that the store
@@ -21,7 +24,8 @@ import (
 //     and ErrInsideWork (the caller is OnStarted or the body of the loop over Terms):
 //     nothing was done;
 //   - ErrNotReleased: the store never answered the release;
-//   - ErrNotTaken: somebody else leads and the successor has not, or nobody leads after a Lease and some retries;
+//   - ErrNotTaken: somebody else leads and the store remembers no term of the successor, or
+//     nobody leads after a Lease and some retries;
 //   - ErrDrainCapped: the successor leads, but the work did not end within DrainTimeout, as
 //     when it waits for a goroutine that called Transfer;
 //   - that of the store, or of ctx: the term may be given up, and the hand-over may go on,
@@ -113,17 +117,21 @@ func (e *Elector) follows(ctx context.Context, l Leader, t *Term, to string) (ov
 	return led || errors.Is(err, ErrNotTaken), err
 }
 
-// hasLed reports whether the store remembers a term after a token of a candidate of that
-// name. It asks until the store answers or ctx is done. A store that keeps no history
-// remembers none.
+// hasLed reports whether the store remembers a term of a candidate of that name after the
+// term of a token. It returns an error if the store has forgotten that term, too. It asks
+// until the store answers or ctx is done. A store that keeps no history remembers none.
 func (e *Elector) hasLed(ctx context.Context, to string, token uint64) (bool, error) {
 	for {
 		brief, cancel := context.WithTimeout(ctx, overtime*e.cfg.RequestTimeout)
-		past, err := e.History(brief, 10)
+		past, err := e.History(brief, 100)
 		cancel()
 		switch {
+		case slices.ContainsFunc(past, func(t PastTerm) bool { return called(t.ID, to) && t.Token > token }):
+			return true, nil
+		case slices.ContainsFunc(past, func(t PastTerm) bool { return t.Token == token }):
+			return false, nil
 		case err == nil:
-			return slices.ContainsFunc(past, func(t PastTerm) bool { return called(t.ID, to) && t.Token > token }), nil
+			return false, errForgotten
 		case errors.Is(err, ErrUnsupported):
 			return false, nil
 		case ctx.Err() != nil:

@@ -22,7 +22,7 @@ func (c *candidate) alarmed(err error) {
 	if open || count || other && c.run.undisturbed() || works && !c.run.Has(Pause) {
 		c.find(falseAlarm, "%v", err)
 	}
-	if (errors.Is(err, elector.ErrTimeout) || errors.Is(err, elector.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() {
+	if (errors.Is(err, elector.ErrTimeout) || errors.Is(err, elector.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() && c.opens() {
 		c.find(renewsInTime, "%d elections in its process, and a round trip takes %v: %v", c.run.Elections, c.run.RoundTrip, err)
 	}
 	if hangs {

@@ -75,7 +75,7 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 		}
 		one := a
 		one.At, one.Election = since, c.index
-		bound += r.anew(one, p.world())
+		bound += r.anew(one, p.world()) + r.believed(c)
 		if r.still(i, one, p.world(), r.Lease/2, bound) {
 			go r.expectElection(ctx, obligation, c, since, bound, a.Kind)
 		}
@@ -94,6 +94,26 @@ func (r *run) anew(a Act, w int) (most time.Duration) {
 		most += time.Second // go-redis gives an error of the past to everybody for so long
 	}
 	return most
+}
+
+// believed is how much later the next term of an election may begin because a stranger has
+// announced a token since the present one was granted: a candidate that keeps it in mind
+// looks as if the server had lost a term.
+func (r *run) believed(c *candidate) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	granted := time.Duration(0)
+	for _, g := range r.grants[c.name] {
+		if g.to == c.life.process.name {
+			granted = max(granted, g.at)
+		}
+	}
+	for _, a := range r.Acts {
+		if a.Kind == Message && a.At > granted && a.Election == c.index {
+			return r.longest()
+		}
+	}
+	return 0
 }
 
 // survives tells whether what the act is owed is owed a little later if another one was
@@ -192,7 +212,8 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	err := from.transfer(limited, name, a.Choice)
 	from.transferAsSaid(limited, err)
 	given := r.releasedAt(from.name, t.Token())
-	if errors.Is(err, elector.ErrNotTaken) && name == to.name && r.electedIn(from.name, to.name, t.Token()) {
+	forgets := r.Has(Restart, Failback, Rewind) // the store may have lost the heir's term
+	if errors.Is(err, elector.ErrNotTaken) && name == to.name && !forgets && r.electedIn(from.name, to.name, t.Token()) {
 		from.find(transferErrors, "Transfer of term %d to %s, which was elected, returned %v", t.Token(), to.name, err)
 	}
 	if err == nil && !r.far() && r.undisturbed() {
@@ -266,7 +287,7 @@ func (r *run) electedIn(election, process string, after uint64) bool {
 
 // expectHeir expects the heir to be elected soon after a hand-over.
 func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, again bool, began, given time.Duration) {
-	bound := r.Lease/5 + 6*r.RoundTrip
+	bound := r.Lease/5 + 6*r.RoundTrip + r.believed(from)
 	if to.manners().Deaf {
 		bound += r.longest() // it asks once in one
 	}

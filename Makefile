@@ -59,6 +59,7 @@ calibrate: ## the live, the virtual and the bubble's world compared, in a few sc
 	RECOUNT_LIVE_RUNS=5 $(GO) test -count=1 -timeout 30m -v -run '^TestCalibration$$' ./scenarios
 
 explore: ## every schedule of the large worlds, or ten minutes of each; takes up to 5 GB
+	RECOUNT_EXPLORE=1 $(GO) test -count=1 -v -run '^TestRedundantChecksOfBids$$' ./sim/explore
 	$(GO) run ./cmd/chaos explore --large --time 10m
 
 planted: ## bugs in the text of the source that ships, hunted in every world; some hours

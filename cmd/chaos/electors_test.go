@@ -190,6 +190,7 @@ func understood(t *testing.T, path string) string {
 // If no lock is found, one line says what was seen and what to do; the run ends
 // early, and is undecided.
 func TestNoLockIsFound(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	for _, tool := range []string{"redis-cli", "redis-server"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -41,12 +41,6 @@ func small() []Settings {
 			s.Limits = [limits]int{Resignations: 1, Handovers: 1, Endings: 1, Stops: 1}
 			s.Sights = []Sight{SawElected, SawRenewed, SawResigned, SawDraining, SawReleased, SawStopped, SawHandedOver}
 		}),
-		two("crash", "two candidates, a short lease, messages lost, one crash", func(s *Settings) {
-			s.short()
-			s.Leads = true
-			s.Limits = [limits]int{Losses: Endless, Crashes: 1}
-			s.Sights = append(s.Sights, SawTooLate)
-		}),
 		two("three", "three candidates, messages lost, one crash; time stands while messages travel", func(s *Settings) {
 			s.short()
 			s.Candidates, s.Delay = 3, 0
@@ -95,6 +89,12 @@ func small() []Settings {
 
 func large() []Settings {
 	list := append(largeBids(),
+		two("crash", "two candidates, a short lease, messages lost, one crash", func(s *Settings) {
+			s.short()
+			s.Leads = true
+			s.Limits = [limits]int{Losses: Endless, Crashes: 1}
+			s.Sights = append(s.Sights, SawTooLate)
+		}),
 		two("loss", "two candidates, messages lost", func(s *Settings) {
 			s.Limits = [limits]int{Losses: Endless}
 		}),

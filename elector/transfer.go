@@ -64,8 +64,8 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 	}
 }
 
-// taken waits until somebody leads after the term. It returns an error if that one is not
-// called so.
+// taken waits until somebody leads after the term. It returns an error if nobody who is
+// called so has led.
 func (e *Elector) taken(ctx context.Context, t *Term, to string) error {
 	cfg := &e.cfg
 	limit := cfg.Lease + 3*cfg.Retry + overtime*cfg.RequestTimeout // the reservation, and a request
@@ -73,55 +73,46 @@ func (e *Elector) taken(ctx context.Context, t *Term, to string) error {
 	defer cancel()
 	timer := cfg.Clock.AfterFunc(limit, cancel)
 	defer timer.Stop()
+	ours := func(l Leader) bool { return l.ID == e.id && l.Token == t.token }
 	for l, err := range Observe(within, e.store, cfg.Election, ObserveOptions{Poll: cfg.Retry, Retry: cfg.Retry, RequestTimeout: cfg.RequestTimeout, Clock: cfg.Clock}) {
-		if err != nil {
+		if err != nil || l.ID == "" || ours(l) {
 			continue
 		}
-		if over, err := e.follows(within, l, t, to); over {
-			return err
+		switch led, err := e.hasLed(within, l, t.token, to); {
+		case led:
+			return nil
+		case err == nil:
+			return fmt.Errorf("%w: %q leads with token %d", ErrNotTaken, l.ID, l.Token)
 		}
 	}
 	// What was seen last may be old: this process may have stood still, or the store.
 	last, cancel := context.WithTimeout(ctx, 2*overtime*cfg.RequestTimeout) // for two requests
 	defer cancel()
 	l, err := e.Leader(last)
-	var over bool
+	led := false
 	if err == nil {
-		over, err = e.follows(last, l, t, to)
+		led, err = e.hasLed(last, l, t.token, to)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case over:
-		return err
+	case led:
+		return nil
 	case err != nil:
 		return fmt.Errorf("elector: the lease was given back, and it is not known whether the successor led: %w", err)
-	default:
+	case l.ID == "" || ours(l):
 		return fmt.Errorf("%w: nobody leads after %v", ErrNotTaken, limit)
+	default:
+		return fmt.Errorf("%w: %q leads with token %d", ErrNotTaken, l.ID, l.Token)
 	}
 }
 
-// follows reports whether somebody has led after the term, with an error if that one is
-// not called so. Other errors are those of the store.
-func (e *Elector) follows(ctx context.Context, l Leader, t *Term, to string) (over bool, err error) {
-	if l.ID == "" || l.ID == e.id && l.Token == t.token {
-		return false, nil
-	}
-	if called(l.ID, to) {
-		return true, nil
-	}
-	led, err := e.hasLed(ctx, to, t.token)
-	if err == nil && !led {
-		err = fmt.Errorf("%w: %q leads with token %d", ErrNotTaken, l.ID, l.Token)
-	}
-	return led || errors.Is(err, ErrNotTaken), err
-}
-
-// hasLed reports whether the store remembers a term of a candidate of that name after the
-// term of a token. It returns an error if the store has forgotten that term, too. It asks
-// until the store answers or ctx is done. A store that keeps no history remembers none.
-func (e *Elector) hasLed(ctx context.Context, to string, token uint64) (bool, error) {
-	for {
+// hasLed reports whether a candidate of that name leads, as the store has just said, or the
+// store remembers a later term of it than that of the token. It returns an error if the
+// store has forgotten that term, too. It asks until the store answers or ctx is done. A
+// store that keeps no history remembers none.
+func (e *Elector) hasLed(ctx context.Context, now Leader, token uint64, to string) (bool, error) {
+	for !called(now.ID, to) {
 		brief, cancel := context.WithTimeout(ctx, overtime*e.cfg.RequestTimeout)
 		past, err := e.History(brief, 100)
 		cancel()
@@ -139,6 +130,7 @@ func (e *Elector) hasLed(ctx context.Context, to string, token uint64) (bool, er
 		}
 		pauseFor(ctx, e.cfg.Clock, e.cfg.Retry, nil)
 	}
+	return true, nil
 }
 
 // called reports whether to is a candidate's ID, or the part of it that was configured.

@@ -162,6 +162,10 @@ func (m mute) Candidates(ctx context.Context, election string) ([]elector.Candid
 	return m.Store.(elector.Roster).Candidates(ctx, election)
 }
 
+func (m mute) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+	return m.Store.(elector.Chronicle).History(ctx, election, n)
+}
+
 // A successor that hears no announcements gets the lease all the same, whenever in its
 // pause between two requests the leader hands over; and so does one beside whom others wait.
 func TestTransferToTheDeaf(t *testing.T) {
@@ -214,7 +218,7 @@ func (f *forgetful) History(ctx context.Context, election string, n int) ([]elec
 	if time.Now().Before(f.until) {
 		return nil, errors.New("not now")
 	}
-	return f.Store.(elector.Chronicle).History(ctx, election, n)
+	return f.mute.History(ctx, election, n)
 }
 
 // Whoever hands over to a successor that led briefly says so as soon as the store can tell. If
@@ -238,6 +242,24 @@ func TestTransferAsksForTheHistoryAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A successor that led, and is gone without another leader after it, has taken the lease.
+func TestTransferToOneWhoVanishes(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		store := &hushed{mute: mute{b.store}}
+		a := b.on(store, "a", func(cfg *elector.Config) { cfg.Once = true })
+		b.campaign(a)
+		stop := b.run(b.elector("short", func(cfg *elector.Config) { cfg.OnStarted, cfg.Once = func(context.Context, *elector.Term) {}, true }))
+		time.Sleep(20 * time.Second)
+		store.until = time.Now().Add(19 * time.Second)
+		if err := a.Transfer(b.Context(), "short"); err != nil {
+			t.Error(err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // hushed is a store that does not say who leads until a moment.

@@ -130,7 +130,7 @@ func hearsayBugs() []Bug {
 		}, {
 			Name: "whoever-takes-it", Kind: Shell, Breaks: []string{calls},
 			What: "Transfer returns nil whoever leads afterwards",
-			File: "elector/transfer.go", Old: "case called(l.ID, to) || e.hasLed(ctx, to, t.token):", New: "case l.ID != \"\":",
+			File: "elector/transfer.go", Old: "for !called(now.ID, to) {", New: "for now.ID == \"\" && !called(now.ID, to) {",
 		},
 	}
 }

@@ -147,7 +147,7 @@ func (m *Machine) depose(why Why, err error) {
 		m.stepBack()
 		if m.term.heir != "" {
 			m.attempt.notBefore += m.reserve()
-			m.attempt.next = m.attempt.notBefore
+			m.attempt.next = m.now + m.cfg.Lease // the lease may be handed back, unheard
 		}
 	}
 	if !m.term.working {

@@ -110,7 +110,7 @@ func (r *run) believed(c *candidate) time.Duration {
 	}
 	for _, a := range r.Acts {
 		if a.Kind == Message && a.At > granted && a.Election == c.index {
-			return r.longest()
+			return r.longest() + r.longest()/5 // and the pause until it asks again
 		}
 	}
 	return 0

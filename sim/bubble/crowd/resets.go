@@ -116,10 +116,7 @@ func (c *candidate) survives() bool {
 	if r.Elections > 1 {
 		worst += trip // all connections may be busy
 	}
-	if c.manners.Foreign && opening+trip > 2*cfg.Retry+cfg.RequestTimeout {
-		return false // connections are opened with a PING, and no request waits for them
-	}
-	return trip <= cfg.RequestTimeout && worst <= usable && c.manners.plain() && cmp.Or(c.manners.Pool, 4) > 1
+	return c.opens() && trip <= cfg.RequestTimeout && worst <= usable && c.manners.plain() && cmp.Or(c.manners.Pool, 4) > 1
 }
 
 // trips returns how long a round trip may take, and the opening of a connection.

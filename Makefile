@@ -19,7 +19,7 @@ APART   := bench examples/candidates/go examples/own-elector
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign walks rolling soak staging candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign crowd walks rolling soak staging candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -71,6 +71,9 @@ campaign: ## a campaign of eight shards on this machine, merged: make campaign S
 	rm -rf recount-runs/campaign
 	seq 8 | xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I SHARD bin/chaos fuzz --seed $(SEED) --schedules $(SCHEDULES) --workers 1 --shard SHARD/8 --out recount-runs/campaign
 	bin/chaos merge recount-runs/campaign --out recount-runs/campaign/whole
+
+crowd: ## 20,000 drawn crowds of electors on Redis servers, in virtual time; takes an hour
+	RECOUNT_CASES=$${RECOUNT_CASES:-20000} $(GO) test -count=1 -timeout 24h -v -run '^TestDrawn$$' ./sim/bubble/crowd
 
 walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
 	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk

@@ -242,14 +242,22 @@ func TestStagingDemand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startStaging(t)
-			measuring := s.measure(t)
-			dir := t.TempDir()
-			cmd := s.command(t, "demand", append([]string{"--lease", "1s", "--seed", "1", "--out", dir}, args...)...)
-			out, err := cmd.CombinedOutput()
-			if err != nil && cmd.ProcessState.ExitCode() != statusUndecided {
-				t.Fatalf("%v\n%s", err, out)
+			var got live.Demand
+			var out []byte
+			for try := 1; ; try++ { // a machine that is held up looks like a Redis to be spared
+				measuring := s.measure(t)
+				cmd := s.command(t, fmt.Sprint("demand", try), append([]string{"--lease", "1s", "--seed", "1", "--out", t.TempDir()}, args...)...)
+				var err error
+				out, err = cmd.CombinedOutput()
+				got = measuring()
+				status := cmd.ProcessState.ExitCode()
+				if err == nil || status == statusUndecided {
+					break
+				}
+				if status != statusStopped || try == 3 {
+					t.Fatalf("%v\n%s", err, out)
+				}
 			}
-			got := measuring()
 			var said live.Demand
 			if _, err := fmt.Sscanf(string(out), "Asks of that Redis at the most: %d connections, %g commands a second, %d keys", &said.Connections, &said.Ops, &said.Keys); err != nil {
 				t.Fatalf("%v\n%s", err, out)

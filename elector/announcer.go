@@ -11,6 +11,7 @@ const maxQueue = 4096
 type announcer struct {
 	missed func(n int)    // is told how many calls were not made
 	busy   sync.WaitGroup // while the goroutine lives
+	taken  []func()       // the goroutine's: what it calls next
 
 	mu      sync.Mutex
 	queue   []func()
@@ -39,22 +40,17 @@ func (a *announcer) wait() { a.busy.Wait() }
 
 func (a *announcer) run() {
 	defer a.restart() // a callback may end the goroutine (runtime.Goexit)
-	for {
-		calls, lost := a.take()
-		if lost > 0 {
-			a.missed(lost)
-		}
-		if len(calls) == 0 {
-			return
-		}
-		for _, call := range calls {
+	for a.take() {
+		for len(a.taken) > 0 {
+			call := a.taken[0]
+			a.taken = a.taken[1:]
 			call()
 		}
 	}
 }
 
-// restart goes on on a new goroutine, if this one ends before its time. What it had
-// taken and not called is lost.
+// restart continues on a new goroutine if a callback has ended this one. The new
+// goroutine makes the calls that this one had taken.
 func (a *announcer) restart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,14 +59,18 @@ func (a *announcer) restart() {
 	}
 }
 
-// take is what there is to call. Nothing: the goroutine ends.
-func (a *announcer) take() (calls []func(), lost int) {
+// take adds the queue to what is taken, and reports whether there is anything to call. If
+// there is nothing, the goroutine must end.
+func (a *announcer) take() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	calls, lost = a.queue, a.lost
+	if lost := a.lost; lost > 0 {
+		a.taken = append(a.taken, func() { a.missed(lost) })
+	}
+	a.taken = append(a.taken, a.queue...)
 	a.queue, a.lost = nil, 0
-	a.running = len(calls) > 0
-	return calls, lost
+	a.running = len(a.taken) > 0
+	return a.running
 }
 
 // callBack calls OnEvent and OnLeader.

@@ -109,22 +109,25 @@ func TestCallbackThatCompetes(t *testing.T) {
 	})
 }
 
-// A callback that ends its goroutine, as a test that fails there does, ends no other call.
+// A callback that ends its goroutine, as a test that fails there does, ends no other call:
+// neither one that comes later nor one that waits already.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		var events log
-		ended := false
+		calls := 0
 		e := b.elector("a", func(cfg *elector.Config) {
 			cfg.OnEvent = func(ev elector.Event) {
 				events.add(ev)
-				if !ended {
-					ended = true
+				switch calls++; calls {
+				case 1:
+					time.Sleep(time.Minute) // the next ones wait
+				case 2:
 					runtime.Goexit()
 				}
 			}
 		})
 		b.resign(b.campaign(e))
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		if n := len(events.of(elector.EventDeposed)); n != 1 {
 			t.Errorf("told of %d ends of terms", n)
 		}

@@ -87,8 +87,8 @@ soak: ## 1,000 elections on real servers under drawn faults, judged as they go, 
 staging: ## a server that plays a team's: 200 runs killed, and another client beside 20 runs; takes half an hour
 	RECOUNT_STAGING=1 $(GO) test -count=1 -timeout 3h -v -run '^TestStaging' ./cmd/chaos
 
-candidates: ## well-known libraries as candidates, into examples/candidates/go/bin: for chaos trial --exec-dir
-	cd examples/candidates/go && $(GO) build -o bin/ ./...
+candidates: ## well-known libraries as candidates, tested, into examples/candidates/go/bin: for chaos trial --exec-dir
+	cd examples/candidates/go && $(GO) build -o bin/ ./... && $(GO) test -count=1 ./...
 
 cross: ## compile the elector for every system, the commands for those they run on
 	for system in $(SYSTEMS); do CGO_ENABLED=0 GOOS=$$system $(GO) build $(ELECTOR) || exit 1; done

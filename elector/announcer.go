@@ -39,7 +39,12 @@ func (a *announcer) announce(call func()) {
 func (a *announcer) wait() { a.busy.Wait() }
 
 func (a *announcer) run() {
-	defer a.restart() // a callback may end the goroutine (runtime.Goexit)
+	ended := false
+	defer func() {
+		if !ended { // a callback has ended the goroutine (runtime.Goexit)
+			a.busy.Go(a.run)
+		}
+	}()
 	for a.take() {
 		for len(a.taken) > 0 {
 			call := a.taken[0]
@@ -47,20 +52,12 @@ func (a *announcer) run() {
 			call()
 		}
 	}
-}
-
-// restart continues on a new goroutine if a callback has ended this one. The new
-// goroutine makes the calls that this one had taken.
-func (a *announcer) restart() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.running {
-		a.busy.Go(a.run)
-	}
+	ended = true
 }
 
 // take adds the queue to what is taken, and reports whether there is anything to call. If
-// there is nothing, the goroutine must end.
+// there is nothing, the goroutine must end without touching a.taken: the next one may
+// already run.
 func (a *announcer) take() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

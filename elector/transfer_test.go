@@ -207,7 +207,8 @@ func TestTransferToOneWhoResignsAtOnce(t *testing.T) {
 	})
 }
 
-// forgetful is a store whose history cannot be read until a moment.
+// forgetful is a store whose history cannot be read until a moment. It never says that the
+// candidate "short" leads, as to somebody who always asks too late.
 type forgetful struct {
 	mute
 	until time.Time
@@ -218,6 +219,14 @@ func (f *forgetful) History(ctx context.Context, election string, n int) ([]elec
 		return nil, errors.New("not now")
 	}
 	return f.mute.History(ctx, election, n)
+}
+
+func (f *forgetful) Leader(ctx context.Context, election string) (elector.Leader, error) {
+	l, err := f.mute.Leader(ctx, election)
+	if strings.HasPrefix(l.ID, "short/") {
+		return elector.Leader{}, err
+	}
+	return l, err
 }
 
 // Whoever hands over to a successor that led briefly says so as soon as the store can tell. If

@@ -123,8 +123,9 @@ func TestForeignElectors(t *testing.T) {
 }
 
 // differs runs the elector and says what is not as the table has it. An accusation
-// that the table does not have is no matter of chance. How long a failover takes is: that
-// is not compared.
+// that the table does not have is no matter of chance. How long a failover takes is not
+// compared for shell scripts, which start a process for every request: on a busy machine
+// that takes longer than the bound.
 func (f foreign) differs(t *testing.T, command string, seed int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -147,7 +148,7 @@ func (f foreign) differs(t *testing.T, command string, seed int) string {
 		all = append(all, fmt.Sprintf("%s %s: %s", p.Name, p.Verdict, p.Reason))
 		switch {
 		case p.Name == string(checker.FailoverBound):
-			late = p.Verdict == "fail"
+			late = p.Verdict == "fail" && strings.HasPrefix(f.command, "shell/")
 		case p.Verdict == "fail", p.Verdict == "unknown" && without == "pass":
 			without = p.Verdict
 		}

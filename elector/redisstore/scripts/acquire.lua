@@ -130,11 +130,13 @@ local function occupied(value, token, holder)
 end
 
 -- prune forgets ends of leases that are over: names may be made for each job. It looks
--- at some of very many. The rights for that are not among those that elections need.
+-- in one millisecond of some, at some of very many. The rights for that are not among
+-- those that elections need.
 local function prune(now)
+  if now % 16 ~= 0 then return end
   local names = try('HLEN', witness)
   if type(names) ~= 'number' or names < 1000 then return end
-  local page = try('HSCAN', witness, call('HGET', witness, 'cursor') or '0', 'COUNT', 16)
+  local page = try('HSCAN', witness, call('HGET', witness, 'cursor') or '0', 'COUNT', 256)
   if type(page) ~= 'table' or page.err then return end
   call('HSET', witness, 'cursor', page[1])
   for i = 1, #page[2], 2 do
@@ -162,9 +164,9 @@ end
 -- is gone, and why.
 -- After that come the replicas as the witness has them, and whether the last token was
 -- counted before this server's memory begins.
-local function unknown(known, own, most, unsure, lasts)
+local function unknown(known, own, last, most, unsure, lasts)
   local since, ends, replicas, blind = remembers(witness, guard, known, now)
-  local last, doubt, why = call('GET', counter), unsure or 0, 2
+  local doubt, why = unsure or 0, 2
   local older = ends - lasts < since
   if protect == '1' and last and less(last, ARGV[4]) and decimal(ARGV[4]) then
     call('SET', counter, ARGV[4]) -- it is noticed once
@@ -189,14 +191,14 @@ end
 -- though the caller holds it, and why. If that is no time, the results after that are two
 -- of unknown's, whether the guard has more than it needs, and what everybody counts on at
 -- least, if that is not what the caller does.
-local function withheld(known, own)
+local function withheld(known, own, last)
   local g = call('HMGET', guard, 'longest', 'unsure', 'to', 'reserved', 'lasts', 'value')
   local counted = tonumber(g[1])
   local most, besides = math.max(counted or 0, longest), g[2] or g[3]
   local replicas, older = '', false
   if protect ~= '0' then
     local rest, why
-    rest, why, replicas, older = unknown(known, own, most, tonumber(g[2]), tonumber(g[5]) or 0)
+    rest, why, replicas, older = unknown(known, own, last, most, tonumber(g[2]), tonumber(g[5]) or 0)
     if rest > 0 then return rest, why end
   end
   if own then return 0, 0, replicas end
@@ -224,7 +226,8 @@ if value then
 end
 local known = history()
 if not known then return replica() end
-local rest, remark, more, older, besides, least = withheld(known, own)
+local last = call('GET', counter)
+local rest, remark, more, older, besides, least = withheld(known, own, last)
 if rest > 0 then return refuse('0', '', rest, remark, remark == 5 and more) end
 local ends = whole(now + ttl)
 call('HSET', witness, 'of ' .. guard, ends)
@@ -234,7 +237,7 @@ if own then
   return {1, own, waiters(channel), more}
 end
 forget(candidates, now, 0) -- also where nobody is ever refused
-local token, failure = count(counter, protect, time, ARGV[4], older)
+local token, failure = count(counter, last, protect, time, ARGV[4], older)
 if failure then return failure end
 value = 'r1 ' .. token .. ' ' .. nonce .. ' ' .. id
 call('SET', lease, value)

@@ -19,13 +19,12 @@ local function after(n)
   return string.sub(head, 1, -2) .. (tonumber(string.sub(head, -1)) or 0) + 1 .. string.rep('0', #nines)
 end
 
--- count is the next token. Everything that can fail comes before the write. Protected,
+-- count returns the next token after the last one. Everything that can fail comes before the write. Protected,
 -- tokens are the server's time in microseconds, or follow the last one where that is
 -- larger: so a count that the server has lost, or that is an older one, brings no token
 -- a second time. Several servers must grant the same token, so each follows its last one
 -- unless that may be an older one.
-local function count(counter, protect, time, floor, older)
-  local last = call('GET', counter)
+local function count(counter, last, protect, time, floor, older)
   if last and not decimal(last) then
     return nil, redis.error_reply('COUNTER the key ' .. counter .. ' holds no decimal number')
   end

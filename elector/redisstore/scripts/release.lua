@@ -34,8 +34,7 @@ local value = call('GET', lease)
 local held = value == ARGV[1]
 local refused = try('HGET', candidates, '')
 local g = call('HMGET', guard, 'value', 'unsure', 'longest', 'reserved')
-local w = call('HMGET', witness, 'of ' .. guard, 'history', 'since')
-local over = g[1] == ARGV[1] and (held or not value and (tonumber(w[1]) or 0) > now)
+local over = g[1] == ARGV[1] and (held or not value and (tonumber(call('HGET', witness, 'of ' .. guard)) or 0) > now)
 
 -- alive notes that the candidate lives.
 local function alive()
@@ -45,8 +44,9 @@ end
 -- forgot reports whether the server may have forgotten a lease that is believed in.
 local function forgot(most)
   if protect == '0' then return false end
-  local since = tonumber(w[3])
-  return not since or since + most > now or (tonumber(g[2]) or 0) > now or history() ~= w[2]
+  local w = call('HMGET', witness, 'history', 'since')
+  local since = tonumber(w[2])
+  return not since or since + most > now or (tonumber(g[2]) or 0) > now or history() ~= w[1]
 end
 
 -- passed grants the lease to who was refused last, if that is as sure as a grant that
@@ -58,7 +58,7 @@ local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   if beacon == '-' or not held or not over or to ~= '' and to ~= next then return end
   if age < 0 or 4 * age > 3 * ttl or most ~= g[3] or (tonumber(g[4]) or 0) > now then return end
   if forgot(tonumber(most)) or waiters(beacon) == 0 then return end
-  local new = count(KEYS[5], protect, time, floor)
+  local new = count(KEYS[5], call('GET', KEYS[5]), protect, time, floor)
   if not new then return end -- who asks is told why
   local theirs, ends = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next, whole(now + ttl)
   call('SET', lease, theirs)

@@ -14,7 +14,7 @@ func bidBugs() []Bug {
 		}, {
 			Name: "bid-anywhere", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "a server that was replaced and promoted again passes a lease on, as if nothing had been between",
-			File: script("release"), Old: " or history() ~= w[2]\n", New: "\n",
+			File: script("release"), Old: " or history() ~= w[1]\n", New: "\n",
 		}, {
 			Name: "bid-beside-another", Kind: Script, Breaks: []string{"AtMostOneLeader", "TokensIncrease", words},
 			What: "a lease is passed on while another one may be believed in",
@@ -30,7 +30,7 @@ func bidBugs() []Bug {
 		}, {
 			Name: "bid-with-the-same-token", Kind: Script, Breaks: []string{"TokensIncrease", "LeaseLinearizable", words},
 			What: "a lease that is passed on keeps its token",
-			File: script("release"), Old: "  local new = count(KEYS[5], protect, time, floor)\n", New: "  local new = token\n",
+			File: script("release"), Old: "  local new = count(KEYS[5], call('GET', KEYS[5]), protect, time, floor)\n", New: "  local new = token\n",
 		},
 	}
 }

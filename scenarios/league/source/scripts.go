@@ -54,7 +54,7 @@ func scriptBugs() []Bug {
 		}, {
 			Name: "attempt-again-anywhere", Kind: Script, Breaks: []string{"AtMostOneLeader", words},
 			What: "an attempt that was granted is granted again by a server that does not know what happened in between",
-			File: script("acquire"), Old: "local rest, remark, more, older, besides, least = withheld(known, own)", New: "local rest, remark, more, older, besides, least = 0, 0, ''\nif not own then rest, remark, more, older, besides, least = withheld(known) end",
+			File: script("acquire"), Old: "local rest, remark, more, older, besides, least = withheld(known, own, last)", New: "local rest, remark, more, older, besides, least = 0, 0, ''\nif not own then rest, remark, more, older, besides, least = withheld(known, nil, last) end",
 		}, {
 			Name: "long-leases-stay", Kind: Script, Breaks: []string{"LeaderReturns", words},
 			What: "a key whose time to live is hours keeps everybody out for hours",

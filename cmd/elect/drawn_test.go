@@ -40,7 +40,7 @@ func TestDrawnCommands(t *testing.T) {
 }
 
 // long is the lease of drawn days: many processes share the machine, and who is late
-// has a fiftieth of it.
+// has a twentieth of it.
 const long = 2 * lease
 
 // commands are one case: candidates, each with its own way to the server.

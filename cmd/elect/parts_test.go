@@ -42,15 +42,15 @@ func TestTiming(t *testing.T) {
 	}
 	// Tight settings leave no time: then the job is killed without being asked
 	// long before, and that is said by the grace of 0 in the log.
-	tight := settings.Settings{Lease: time.Second, Renew: 600 * time.Millisecond, RequestTimeout: 200 * time.Millisecond, Retry: 150 * time.Millisecond}
-	if got, err := timingOf(tight, 0, false); err != nil || got.grace < 0 || got.grace > 20*time.Millisecond {
+	tight := settings.Settings{Lease: time.Second, Renew: 570 * time.Millisecond, RequestTimeout: 200 * time.Millisecond, Retry: 150 * time.Millisecond}
+	if got, err := timingOf(tight, 0, false); err != nil || got.grace < 0 || got.grace > 50*time.Millisecond {
 		t.Errorf("tight: %+v, %v", got, err)
 	}
 	_, err := timingOf(settings.Settings{Lease: 10 * time.Second, Renew: 4 * time.Second}, 4*time.Second, true)
 	if err == nil {
 		t.Fatal("a grace that does not fit was taken")
 	}
-	for _, want := range []string{"--grace is 4s", "lease of 10s", "renew (4s)", "request-timeout (2s)", "retry (800ms)", "9.899s", "2.899s at most"} {
+	for _, want := range []string{"--grace is 4s", "lease of 10s", "renew (4s)", "request-timeout (2s)", "retry (800ms)", "9.899s", "2.599s at most"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

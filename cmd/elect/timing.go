@@ -26,10 +26,10 @@ type timing struct {
 }
 
 // The bounds of the margin: to kill a process group and see it gone takes
-// milliseconds on a machine that is not overloaded.
+// milliseconds on a machine that is not overloaded, and tens of them on one that is.
 const (
 	minMargin = 10 * time.Millisecond
-	maxMargin = 500 * time.Millisecond
+	maxMargin = time.Second
 )
 
 // timingOf makes the timing from settings that are valid. Grace is a fifth of
@@ -46,7 +46,7 @@ func timingOf(s settings.Settings, grace time.Duration, given bool) (timing, err
 	t := timing{
 		lease:  lease,
 		grace:  grace,
-		margin: min(max(lease/50, minMargin), maxMargin),
+		margin: min(max(lease/20, minMargin), maxMargin),
 		drain:  or(c.DrainTimeout, 2*lease),
 	}
 	usable := lease - time.Duration(math.Ceil(float64(lease)*drift)) - time.Millisecond

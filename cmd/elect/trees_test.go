@@ -482,7 +482,7 @@ func draw(t *testing.T, number uint64) *forest {
 
 // time sets how long the case may take.
 func (f *forest) time() {
-	f.lease = long // who is late has a fiftieth of the lease
+	f.lease = long // who is late has a twentieth of the lease
 	if raced.Enabled && (f.end == byCut || f.end == byHold) {
 		f.lease = 3 * long // the guard must be in time, and each process is slow
 	}

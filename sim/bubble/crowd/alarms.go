@@ -102,6 +102,12 @@ func (c *candidate) anew() {
 	c.ledger.silent = 0
 }
 
+// goesOn reports whether the candidate competes or leads, as it was told to when it had been
+// told so often.
+func (c *candidate) goesOn(calls int) bool {
+	return c.elector.State() != elector.StateStopped && c.calls() == calls
+}
+
 // callsOf is how often each candidate was told to compete.
 func callsOf(all []*candidate) (calls []int) {
 	for _, c := range all {
@@ -117,8 +123,7 @@ func (c *candidate) expectSilence(since time.Duration, calls int) {
 	c.mu.Lock()
 	answered, silent := c.ledger.answered, c.ledger.silent
 	c.mu.Unlock()
-	goesOn := c.elector.State() != elector.StateStopped && c.calls() == calls
-	if answered > since || c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || !goesOn || c.run.Has(Pause) {
+	if answered > since || c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || !c.goesOn(calls) || c.run.Has(Pause) {
 		return
 	}
 	c.run.bite("silence")

@@ -163,10 +163,11 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 }
 
 // standsBack is the leader that has resigned, where the others are near enough to be
-// faster, and hear of it: it stands back for a retry's pause at the least.
+// faster, and hear of it: it stands back for a retry's pause at the least, unless its
+// caller tells it to compete anew.
 func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
 	deaf := r.anyone(func(m Manners) bool { return m.Deaf }) // it may be named as the one who may ask first
-	if why == Resign && r.RoundTrip < r.Lease/100 && !deaf && r.anew(Act{Kind: why, At: since}, c.life.process.world()) == 0 {
+	if why == Resign && c.callsWork() && r.RoundTrip < r.Lease/100 && !deaf && r.anew(Act{Kind: why, At: since}, c.life.process.world()) == 0 {
 		return c.life.process.name
 	}
 	return ""
@@ -203,6 +204,12 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	limited, cancel := context.WithTimeout(ctx, 4*r.longest())
 	defer cancel()
 	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
+	goesOn := func() bool { return false } // the heir competes as it did, and has declined no lease since
+	if heir != nil {
+		c := heir.candidates[from.index]
+		calls, declined := c.calls(), c.declined()
+		goesOn = func() bool { return heir == to.current() && c.goesOn(calls) && c.declined() == declined }
+	}
 	from.life.gate.Wait()
 	from.told(to.name)
 	t, name := from.current(), to.name
@@ -217,7 +224,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 		from.find(transferErrors, "Transfer of term %d to %s, which was elected, returned %v", t.Token(), to.name, err)
 	}
 	if err == nil && !r.far() && r.undisturbed() {
-		go r.expectElected(ctx, from, t.Token(), to, heir)
+		go r.expectElected(ctx, from, t.Token(), to, goesOn)
 	}
 	if err == nil && from.keeps(t) {
 		from.find(transferErrors, "term %d was handed over to %s, and the store keeps its lease", t.Token(), to.name)
@@ -233,7 +240,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	if again {
 		r.bite("transfer:restarted")
 	}
-	go r.expectHeir(ctx, i, a, from, to, heir, again, began, given)
+	go r.expectHeir(ctx, i, a, from, to, heir, goesOn, again, began, given)
 	return true
 }
 
@@ -259,9 +266,9 @@ func (c *candidate) transfer(ctx context.Context, to string, choice int) error {
 
 // expectElected expects the heir to have been elected of which Transfer has said so: the
 // store has granted it the lease, so it hears of that within a round trip.
-func (r *run) expectElected(ctx context.Context, from *candidate, token uint64, to *process, heir *life) {
+func (r *run) expectElected(ctx context.Context, from *candidate, token uint64, to *process, goesOn func() bool) {
 	sleep(ctx, 5*r.RoundTrip+r.Lease/10)
-	if heir == to.current() && to.manners().plain() && !r.ending() && !r.electedIn(from.name, to.name, token) {
+	if goesOn() && to.manners().plain() && !r.ending() && !r.electedIn(from.name, to.name, token) {
 		from.find(transferErrors, "Transfer of term %d to %s returned nil, and that one was not elected", token, to.name)
 	}
 }
@@ -286,7 +293,7 @@ func (r *run) electedIn(election, process string, after uint64) bool {
 }
 
 // expectHeir expects the heir to be elected soon after a hand-over.
-func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, again bool, began, given time.Duration) {
+func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, goesOn func() bool, again bool, began, given time.Duration) {
 	bound := r.Lease/5 + 6*r.RoundTrip + r.believed(from)
 	if to.manners().Deaf {
 		bound += r.longest() // it asks once in one
@@ -294,7 +301,7 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	age := heir.age() - (r.recorder.Now() - given)
 	sleep(ctx, given+bound-r.recorder.Now())
 	next := r.nextIn(from.name, began, given+bound)
-	if age < r.Lease/5+10*r.RoundTrip || heir != to.current() || r.ending() || next == to.name || r.uneven() {
+	if age < r.Lease/5+10*r.RoundTrip || !goesOn() || r.ending() || next == to.name || r.uneven() {
 		return
 	}
 	if !to.manners().plain() || !r.still(i, a, to.world(), r.Lease/10, given-began+bound) {

@@ -60,7 +60,7 @@ func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why
 // with few connections gives the error of the last one to others until then.
 func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 	l, since := p.current(), r.recorder.Now()
-	tries := 1
+	tries := 2 // one call dials twice at the most
 	if pool := p.manners().Pool; pool > 0 && pool < 4 {
 		tries = 3
 	}

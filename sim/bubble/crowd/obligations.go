@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -136,6 +137,7 @@ type ledger struct {
 	until    time.Duration  // the latest end of any term, as the events have told it
 	silent   time.Duration  // since when the store is said to be silent; 0: it is not
 	hangs    uint64         // the token of the last term of which it was told that something hangs
+	declined int            // leases that were granted too late to be of use
 	leader   elector.Leader // whom OnLeader has told last
 
 	answered time.Duration     // when the store has answered last
@@ -224,6 +226,7 @@ func (c *candidate) heard(ev elector.Event) {
 	switch ev.Kind {
 	case elector.EventTrouble:
 		c.alarmed(ev.Err)
+		c.declines(ev.Err)
 	case elector.EventDeposed:
 		c.expectAlarm(ev.Token)
 	case elector.EventUnreachable, elector.EventReachable:
@@ -247,6 +250,22 @@ func (c *candidate) heard(ev elector.Event) {
 	case (ev.Kind == elector.EventExtended || ev.Kind == elector.EventDeposed) && ev.Token != in:
 		c.find(transitions, "%s with token %d in the term of %d", ev.Kind, ev.Token, in)
 	}
+}
+
+// declines counts the leases that the candidate gave back since their grant came too late.
+func (c *candidate) declines(err error) {
+	if errors.Is(err, elector.ErrTooLate) {
+		c.mu.Lock()
+		c.ledger.declined++
+		c.mu.Unlock()
+		c.run.bite("declined")
+	}
+}
+
+func (c *candidate) declined() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ledger.declined
 }
 
 // expectOver expects a term to be over whose work has ended.

@@ -72,8 +72,7 @@ func (s recorded) passed(election string) func(e history.Event, token uint64) {
 	return func(e history.Event, token uint64) {
 		op := s.life.invoke(election, e)
 		op.Since, op.Token = nil, token
-		s.life.complete(op, nil)
-		s.answered(election, nil)
+		s.life.complete(op, nil) // which is no answer to a request: the store may be called silent
 	}
 }
 

@@ -99,6 +99,9 @@ func (r *run) executed(args []string, reply redismodel.Reply) {
 	if err != nil || keys == 1 || len(args) <= 4+keys || strings.HasSuffix(args[3], ":candidates") || reply.Kind == redismodel.Error && strings.HasPrefix(reply.Text, "NOSCRIPT") {
 		return // a question, or an administrator, which may be repeated; or it is sent again as text
 	}
+	if keys == 2 && strings.HasSuffix(args[4], ":candidates") {
+		return // a bid is taken back as often as a stranger names its attempt
+	}
 	r.mu.Lock()
 	key := strings.Join(args[2:], " ")
 	twice := r.executions[key]

@@ -148,12 +148,12 @@ func (c *candidate) resignedAsSaid(ctx context.Context, t *elector.Term, err err
 	}
 }
 
-// tookTurns tells whether another server answered within a lease: what that said of a
-// lease is not true of the one that came back with its own data.
+// tookTurns tells whether another server, or this one with its data of later, answered
+// within a lease: what that said of a lease is not true of what came back.
 func (r *run) tookTurns() bool {
 	now := r.recorder.Now()
 	return slices.ContainsFunc(r.Acts, func(a Act) bool {
-		return a.Kind == Failback && a.At < now && now < a.end()+r.longest()
+		return (a.Kind == Failback || a.Kind == Rewind) && a.At < now && now < a.end()+r.longest()
 	})
 }
 

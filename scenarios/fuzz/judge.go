@@ -83,7 +83,7 @@ const slack = 10 * time.Millisecond
 //	what faults added            to the lease's time to live
 //	a reservation                for an heir that is gone
 func (c *Case) returnBound() time.Duration {
-	return roundUp(c.underWay()+c.longest()+c.another()+c.prolonged()+c.reserved(), time.Millisecond)
+	return roundUp(c.underWay()+c.longest()+c.another()+c.prolonged()+c.reserved(true), time.Millisecond)
 }
 
 // prolonged is how much longer the lease may last, or be withheld, because of
@@ -114,7 +114,7 @@ func (c *Case) prolonged() time.Duration {
 // to wait for as long, while the announcement of the release has nobody yet
 // who listens.
 func (c *Case) failoverBound() time.Duration {
-	bound := time.Duration(2*c.Drift*float64(c.longest())) + c.another() + c.reserved()
+	bound := time.Duration(2*c.Drift*float64(c.longest())) + c.another() + c.reserved(c.heirGone())
 	if slices.ContainsFunc(c.Schedule, func(s faults.Step) bool { _, cuts := s.Fault.(faults.Partition); return cuts }) {
 		bound += c.longest()
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/recount-io/recount/faults"
 )
 
 // Manners are what is different about an election and its candidates beside timings
@@ -34,12 +36,41 @@ func drawManners(t *rapid.T, c *Case) {
 // longest is the longest lease of all.
 func (c *Case) longest() time.Duration { return max(c.Timings.Lease, c.LongLease) }
 
-// reserved is for how long a lease that is handed over is kept for its heir.
-func (c *Case) reserved() time.Duration {
-	if !c.HandsOver {
+// reserved is for how long a lease that is handed over stays free. An heir that lives asks
+// for it within a request, and one that is gone has it reserved for a lease.
+func (c *Case) reserved(gone bool) time.Duration {
+	switch {
+	case !c.HandsOver:
 		return 0
+	case gone:
+		return c.longest() + c.Timings.Retry
+	default:
+		return 2*requestTimeout(c.Timings) + c.Timings.Retry
 	}
-	return 2*requestTimeout(c.Timings) + c.Timings.Retry
+}
+
+// heirGone reports whether a lease may be handed over to a process that is gone: one that
+// is down, or was within the two leases for which it is remembered.
+func (c *Case) heirGone() bool {
+	down := func(s faults.Step) bool {
+		switch s.Fault.(type) {
+		case faults.Crash, faults.Pause, faults.Suspend, faults.Resign:
+			return true
+		default:
+			return false
+		}
+	}
+	for i, r := range c.Schedule {
+		if (r.Fault != faults.Resign{}) {
+			continue
+		}
+		for k, s := range c.Schedule {
+			if down(s) && (k != i || r.Target == faults.All) && s.At <= r.End()+c.longest() && s.End() >= r.At-2*c.longest() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (m *Manners) validate(lease time.Duration) error {

@@ -17,7 +17,8 @@
 --
 -- remembers returns `since`, which begins now if the server has another history or has
 -- lost the hash; the lease's end, 0 if there is none; and the replicas. A user who may
--- not ask for the history relies on what others found; the last result says that nobody
+-- not ask for the history relies on what others found, but for the replicas: another
+-- server has other connections with the same numbers. The last result says that nobody
 -- verified it.
 local function remembers(witness, guard, known, now)
   local w = call('HMGET', witness, 'history', 'since', 'of ' .. guard, 'replicas')
@@ -28,6 +29,6 @@ local function remembers(witness, guard, known, now)
     w[4] = ''
     call('HSET', witness, 'history', known, 'since', whole(now), 'replicas', '')
   end
-  return since, tonumber(w[3]) or 0, w[4] or '', blind
+  return since, tonumber(w[3]) or 0, not blind and w[4] or '', blind
 end
 

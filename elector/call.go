@@ -53,7 +53,7 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Configured: r.Configured, Floor: r.Floor, Stands: r.Stands,
 			Priority: cfg.Priority, Value: r.Value, Version: r.Version,
 		})
-		in.Token, in.Waiters = g.Token, g.Waiters
+		in.Token, in.Waiters, in.Longest = g.Token, g.Waiters, g.Longest
 		return msg
 	}
 	lease := Lease{

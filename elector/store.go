@@ -113,7 +113,8 @@ type Lease struct {
 // Grant is a lease acquired.
 type Grant struct {
 	Token   uint64
-	Waiters int // how many listen for the lease's end, if the store can tell
+	Waiters int           // how many listen for the lease's end, if the store can tell
+	Longest time.Duration // as HeldError.Longest
 }
 
 // Leader is the holder of a lease, as the store knows it.

@@ -183,7 +183,7 @@ func (q *question) answer(s *Store, o *order, reply any) (confirmation, error) {
 		return got, plain(err)
 	}
 	vouched := ""
-	if fields, ok := reply.([]any); ok && len(fields) == 4 {
+	if fields, ok := reply.([]any); ok && len(fields) == 5 {
 		vouched, _ = fields[3].(string)
 	}
 	got.young = s.followers.young(list, vouched, q.sent, time.Now(), o.followed)

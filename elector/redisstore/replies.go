@@ -51,9 +51,11 @@ func grantOf(election string, reply any, beacon bool) (elector.Grant, error) {
 	applied, ok := integer(fields[0])
 	token, fine := tokenOf(fields[1])
 	switch {
-	case ok && fine && applied == 1 && len(fields) == 4 && token > 0:
-		if waiters, ok := integer(fields[2]); ok {
-			return elector.Grant{Token: token, Waiters: int(waiters)}, nil
+	case ok && fine && applied == 1 && len(fields) == 5 && token > 0:
+		waiters, ok := integer(fields[2])
+		longest, fine := integer(fields[4])
+		if ok && fine {
+			return elector.Grant{Token: token, Waiters: int(waiters), Longest: time.Duration(longest) * time.Millisecond}, nil
 		}
 	case ok && fine && applied == 0 && len(fields) == 7:
 		if held := heldOf(token, fields[2:]); held != nil {

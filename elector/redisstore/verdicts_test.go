@@ -168,15 +168,15 @@ func TestShapes(t *testing.T) {
 	}
 	ctx := t.Context()
 	for _, text := range []string{
-		array(number(1), bulk("x"), number(0), bulk("")), array(number(1), bulk("0"), number(0), bulk("")),
-		array(number(1), bulk("-3"), number(0), bulk("")), array(number(2), bulk("7"), number(0), bulk("")),
+		array(number(1), bulk("x"), number(0), bulk(""), number(0)), array(number(1), bulk("0"), number(0), bulk(""), number(0)),
+		array(number(1), bulk("-3"), number(0), bulk(""), number(0)), array(number(2), bulk("7"), number(0), bulk(""), number(0)),
 	} {
 		says.set(text)
 		if g, err := s.Acquire(ctx, attempt("n1", "a")); err == nil {
 			t.Errorf("acquire answered %q: %+v", text, g)
 		}
 	}
-	says.set(array(bulk("1"), bulk("7"), bulk("2"), bulk("")))
+	says.set(array(bulk("1"), bulk("7"), bulk("2"), bulk(""), number(0)))
 	if g, err := s.Acquire(ctx, attempt("n1", "a")); err != nil || g != (elector.Grant{Token: 7, Waiters: 2}) {
 		t.Errorf("a grant in strings: %+v, %v", g, err)
 	}
@@ -252,7 +252,7 @@ func TestRedirectionIsFollowed(t *testing.T) {
 			if strings.EqualFold(args[0], "asking") {
 				return okReply
 			}
-			return array(number(1), bulk("7"), number(0), bulk(""))
+			return array(number(1), bulk("7"), number(0), bulk(""), number(0))
 		})
 		var f *fake
 		f = startFake(t, func(args []string) string {

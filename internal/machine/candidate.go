@@ -141,6 +141,7 @@ func (m *Machine) granted(f flight, in Input, open bool) {
 	}
 	larger := in.Token > m.floor
 	m.floor = max(m.floor, in.Token)
+	m.countOn(f, in)
 	if !open {
 		if m.bid.nonce == f.nonce {
 			m.bid = bid{} // it was granted, and is given back
@@ -173,6 +174,14 @@ func (m *Machine) decline(nonce string, token uint64, err error) {
 	m.trouble(Acquire, err)
 }
 
+// countOn takes in what the store says of the longest lease. Only the answer to the last
+// request may shorten what the candidate counts on.
+func (m *Machine) countOn(f flight, in Input) {
+	if m.longest = max(m.longest, in.Longest); in.Longest > 0 && f.number == m.lastAsked {
+		m.longest = max(m.cfg.LongestLease, in.Longest)
+	}
+}
+
 func (m *Machine) refused(f flight, in Input, open bool) {
 	m.count(in.Waiters)
 	m.longest = max(m.longest, in.Longest)
@@ -187,9 +196,7 @@ func (m *Machine) refused(f flight, in Input, open bool) {
 	if !open || m.inFlight(Acquire, f.nonce) {
 		return // news of yesterday: a later request will tell
 	}
-	if in.Longest > 0 && f.number == m.lastAsked {
-		m.longest = max(m.cfg.LongestLease, in.Longest)
-	}
+	m.countOn(f, in)
 	m.attempt.nonce = ""
 	m.hears(in.Token)
 	m.stand(f, in)

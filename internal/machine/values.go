@@ -48,7 +48,7 @@ type Input struct {
 	Holder    string
 	Remaining time.Duration
 	Waiters   int
-	Longest   time.Duration // Held: the Request.Longest to use from now on; 0: as before
+	Longest   time.Duration // Acquire: the Request.Longest to use from now on; 0: as before
 	Stands    bool          // Held: the attempt is a bid
 	RoundTrip time.Duration // of a request lately; 0: unknown
 	Calling   bool          // callbacks of the term go on: Returned follows

@@ -311,8 +311,10 @@ var yes, no = true, false
 // granted reads the answer of acquire.
 func granted(r redismodel.Reply, beacon string) machine.Input {
 	switch {
-	case r.Kind == redismodel.Array && len(r.Items) == 4 && r.Items[0].Int == 1:
-		return machine.Input{Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int)}
+	case r.Kind == redismodel.Array && len(r.Items) == 5 && r.Items[0].Int == 1:
+		return machine.Input{
+			Result: machine.Done, Token: token(r.Items[1]), Waiters: int(r.Items[2].Int), Longest: time.Duration(r.Items[4].Int) * time.Millisecond,
+		}
 	case r.Kind == redismodel.Array && len(r.Items) == 7:
 		return machine.Input{
 			Result: machine.Held, Token: token(r.Items[1]), Holder: r.Items[2].Text,

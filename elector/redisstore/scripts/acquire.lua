@@ -27,10 +27,10 @@
 --                      it publishes nothing
 -- ARGV[13] value
 --
--- Returns {1, token, waiters, replicas} if the lease is the caller's, the last as the
--- witness has it, else
+-- Returns {1, token, waiters, replicas, longest ms} if the lease is the caller's, replicas
+-- as the witness has them, else
 -- {0, token, id, remaining ms, waiters, remark, longest ms}, token '0' for a value
--- that no elector wrote and where nobody holds the lease, longest as the caller
+-- that no elector wrote and where nobody holds the lease. Longest is what the caller
 -- counts on from now on, 0 if that is what it did. The remark is 1 if the lease
 -- had no time to live, or more than any lease has; and if nobody holds it, 2: the
 -- server was started, promoted or flushed less than a lease ago, so it may have
@@ -229,12 +229,14 @@ if not known then return replica() end
 local last = call('GET', counter)
 local rest, remark, more, older, besides, least = withheld(known, own, last)
 if rest > 0 then return refuse('0', '', rest, remark, remark == 5 and more) end
+local most, note, number = 0, ARGV[9], request
+if ARGV[10] ~= '' and not own then most, note, number = relearn(longest) end -- it may never be refused
 local ends = whole(now + ttl)
 call('HSET', witness, 'of ' .. guard, ends)
 if own then
   call('PEXPIREAT', lease, ends)
   if list then audit(list, 'acquire', nonce, request, own, 1) end
-  return {1, own, waiters(channel), more}
+  return {1, own, waiters(channel), more, 0}
 end
 forget(candidates, now, 0) -- also where nobody is ever refused
 local token, failure = count(counter, last, protect, time, ARGV[4], older)
@@ -245,7 +247,7 @@ call('PEXPIREAT', lease, ends) -- PXAT is of Redis 6.2
 hold(guard, value, ttl, least or ARGV[9], ARGV[12] and publication(token, nonce, ARGV[12], ARGV[13]))
 if besides then call('HDEL', guard, 'unsure', 'to', 'reserved') end
 prune(now)
-try('HSET', candidates, id, noted(stamp, ttl, ARGV[8], ARGV[10] ~= '' and ARGV[10] or ARGV[9], request))
+try('HSET', candidates, id, noted(stamp, ttl, ARGV[8], note, number or request))
 remember(terms, 'b ' .. token .. ' ' .. stamp .. ' ' .. id)
 if list then audit(list, 'acquire', nonce, request, token, 1) end
-return {1, token, announce(channel, 'granted ' .. token .. ' ' .. ttl), more}
+return {1, token, announce(channel, 'granted ' .. token .. ' ' .. ttl), more, most}

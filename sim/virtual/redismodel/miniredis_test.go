@@ -64,6 +64,14 @@ var deviations = []struct {
 		[]step{{args: []string{"SET", `a\`, "1"}}, {args: []string{"KEYS", `a\`}}},
 	},
 	{
+		"LT takes an equal time",
+		func(s step) bool { return s.is("EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT") && s.has("LT") },
+		[]step{
+			{args: []string{"PEXPIRE", "b", "1000", "LT"}},
+			{args: []string{"EVAL", "redis.call('PSETEX', KEYS[1], 1000, 'x') return redis.call('PEXPIRE', KEYS[1], 1000, 'LT')", "1", "a"}}, // in which no time passes
+		},
+	},
+	{
 		"times to live overflow",
 		func(s step) bool {
 			return s.is("SET", "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT") && s.has("9223372036854775807", "-9223372036854775807", "-9223372036854775808")

@@ -6,9 +6,9 @@ func release(c *Call) Reply {
 	lease, guard, roster, witness, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Keys[5], c.Args[1], c.Args[5], c.Args[6]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
-	known, _ := c.HGet(guard, "value")
+	known, noted := c.HGet(guard, "value")
 	now := milliTime(c)
-	over := known == c.Args[0] && (held || !found && field(c, witness, "of "+guard) > now)
+	over := noted && known == c.Args[0] && (held || !found && field(c, witness, "of "+guard) > now)
 	next := ""
 	if held || over {
 		if b, stands := refusedLast(c, roster); stands && b.id != c.Args[7] {
@@ -62,7 +62,7 @@ func passed(c *Call, b bid, now int64) bool {
 	if c.Subscribers(b.beacon) == 0 {
 		return false
 	}
-	token, failure := nextToken(c, c.Keys[4], protect, b.floor, false)
+	token, failure := nextToken(c, c.Keys[4], lastOf(c, c.Keys[4]), protect, b.floor, false)
 	if failure.Failed() {
 		return false
 	}

@@ -1,7 +1,6 @@
 package redismodel
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
@@ -50,18 +49,23 @@ func acquire(c *Call) Reply {
 	if !primary {
 		return notPrimary
 	}
-	w := withheld(c, known, found, now)
+	last := lastOf(c, c.Keys[1])
+	w := withheld(c, known, found, last, now)
 	if w.rest > 0 {
 		return refuseAcquire(c, "0", "", w.rest, w.remark, w.most)
+	}
+	most, longest, said := int64(0), c.Args[8], c.Args[5]
+	if c.Args[9] != "" && !found {
+		most, longest, said = relearn(c, c.Int(c.Args[8]), now)
 	}
 	c.HSet(witness, "of "+guard, number(now+ttl))
 	if found {
 		c.PExpireAt(lease, now+ttl)
 		auditCall(c, 6, "acquire", nonce, c.Args[5], own, true)
-		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)), Text(w.replicas))
+		return c.Array(Integer(1), Text(own), Integer(c.Subscribers(channel)), Text(w.replicas), Integer(0))
 	}
 	forget(c, c.Keys[3], now, 0)
-	token, failure := nextToken(c, c.Keys[1], c.Args[6], c.Args[3], w.older)
+	token, failure := nextToken(c, c.Keys[1], last, c.Args[6], c.Args[3], w.older)
 	if failure.Failed() || c.Failed() {
 		return failure
 	}
@@ -76,13 +80,13 @@ func acquire(c *Call) Reply {
 		c.HDel(guard, "unsure", "to", "reserved")
 	}
 	prune(c, now)
-	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], cmp.Or(c.Args[9], c.Args[8]), c.Args[5])
+	heard(c, c.Keys[3], id, now, c.Args[2], c.Args[7], longest, said)
 	auditCall(c, 6, "acquire", nonce, c.Args[5], token, true)
 	listening := c.Subscribers(channel)
 	if listening > 0 { // else nobody would get it
 		c.Publish(channel, "granted "+token+" "+c.Args[2])
 	}
-	return c.Array(Integer(1), Text(token), Integer(listening), Text(w.replicas))
+	return c.Array(Integer(1), Text(token), Integer(listening), Text(w.replicas), Integer(most))
 }
 
 // notPrimary is the answer to who asks a replica for what only a primary can give.
@@ -117,7 +121,9 @@ func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64)
 	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
 	longest, said := c.Args[8], c.Args[5]
 	if remark != 5 {
-		if counted, known := c.countedOn(); known && (counted > c.Int(c.Args[8]) || c.Args[9] != "") {
+		counted, known := int64(0), false
+		c.pcall(func() { counted, known = c.countedOn() })
+		if known && (counted > c.Int(c.Args[8]) || c.Args[9] != "") {
 			most, longest, said = relearn(c, counted, now)
 		}
 	}
@@ -164,14 +170,14 @@ type withholding struct {
 
 // unknown is for how long a lease may last that the server does not know, or whose key is
 // gone, and why. The model lets everybody ask for its history.
-func (w *withholding) unknown(c *Call, known string, own bool, most, unsure, now int64) {
+func (w *withholding) unknown(c *Call, known string, own bool, last counted, most, unsure, now int64) {
 	witness, guard := c.Keys[5], c.Keys[2]
 	r := remembers(c, witness, guard, known, now)
 	w.replicas = r.replicas
 	doubt, ends := unsure, r.ends
 	w.remark = 2
 	w.older = ends-field(c, guard, "lasts") < r.since
-	if last, found := c.Get(c.Keys[1]); c.Args[6] == "1" && found && less(last, c.Args[3]) && (c.Args[3] == "0" || decimal(c.Args[3])) {
+	if c.Args[6] == "1" && last.found && less(last.last, c.Args[3]) && (c.Args[3] == "0" || decimal(c.Args[3])) {
 		c.Set(c.Keys[1], c.Args[3])
 		if doubt <= now {
 			doubt = now + most
@@ -199,7 +205,7 @@ func (w *withholding) unknown(c *Call, known string, own bool, most, unsure, now
 	}
 }
 
-func withheld(c *Call, known string, own bool, now int64) (w withholding) {
+func withheld(c *Call, known string, own bool, last counted, now int64) (w withholding) {
 	guard, protected, longest := c.Keys[2], c.Args[6] != "0", c.Int(c.Args[8])
 	counted, remembered := c.HGet(guard, "longest")
 	_, reserved := c.HGet(guard, "to")
@@ -212,7 +218,7 @@ func withheld(c *Call, known string, own bool, now int64) (w withholding) {
 	}
 	w.noted = noted || reserved
 	if protected {
-		if w.unknown(c, known, own, most, unsure, now); w.rest > 0 {
+		if w.unknown(c, known, own, last, most, unsure, now); w.rest > 0 {
 			return w
 		}
 	}
@@ -296,11 +302,22 @@ func milliTime(c *Call) int64 {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
+// counted is the last token, as the counter has it.
+type counted struct {
+	last  string
+	found bool
+}
+
+func lastOf(c *Call, counter string) (last counted) {
+	last.last, last.found = c.Get(counter)
+	return last
+}
+
 // largest is the largest number that a counter may hold.
 const largest = "9223372036854775807"
 
-func nextToken(c *Call, counter, protect, floor string, older bool) (string, Reply) {
-	last, found := c.Get(counter)
+func nextToken(c *Call, counter string, before counted, protect, floor string, older bool) (string, Reply) {
+	last, found := before.last, before.found
 	if found && last != "0" && !decimal(last) {
 		return "", Fail("COUNTER the key " + counter + " holds no decimal number")
 	}
@@ -343,7 +360,7 @@ func renew(c *Call) Reply {
 				known = ""
 			}
 			remembers(c, witness, guard, known, now)
-			if noted, _ := c.HGet(guard, "value"); noted != value {
+			if noted, there := c.HGet(guard, "value"); !there || noted != value {
 				hold(c, guard, value, c.Args[1], c.Args[1], "")
 			}
 		}

@@ -20,13 +20,13 @@ func TestLease(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		{0, Acquire, []string{"n1", "a", "3000", "0", "wake", "1", "0", "0", "3000", "", ""}, `[(integer) 1 "1" (integer) 0 ""]`},
+		{0, Acquire, []string{"n1", "a", "3000", "0", "wake", "1", "0", "0", "3000", "", ""}, `[(integer) 1 "1" (integer) 0 "" (integer) 0]`},
 		{time.Second, Acquire, []string{"n2", "b", "3000", "0", "wake", "1", "0", "0", "3000", "", ""}, `[(integer) 0 "1" "n1" (integer) 2000 (integer) 0 (integer) 0 (integer) 0]`},
 		{2 * time.Second, Renew, []string{"r1 1 a n1", "3000", "a", "2", "1", "0"}, `(integer) 1`},
 		{2 * time.Second, Leader, nil, `["1" "n1" (integer) 3000 "" (integer) 0]`},
 		{5 * time.Second, Leader, nil, `["1" "n1" (integer) 0 "" (integer) 0]`},
 		{5*time.Second + time.Millisecond, Renew, []string{"r1 1 a n1", "3000", "a", "2", "1", "0"}, `(integer) 0`},
-		{6 * time.Second, Acquire, []string{"n2", "b", "3000", "9", "wake", "1", "0", "0", "3000", "", ""}, `[(integer) 1 "10" (integer) 0 ""]`},
+		{6 * time.Second, Acquire, []string{"n2", "b", "3000", "9", "wake", "1", "0", "0", "3000", "", ""}, `[(integer) 1 "10" (integer) 0 "" (integer) 0]`},
 		{6 * time.Second, Release, []string{"r1 10 b n2", "wake", "b", "2", "10", "", "0", "n2", "3000", "0", "3000", "0"}, `(integer) 1`},
 		{6 * time.Second, Leader, nil, `[]`},
 	} {

@@ -140,6 +140,7 @@ var situations = []struct {
 	{"who has heard of a longer one counts on it as long as that one may be", afterLong(5, counting("9000", acquireBy("n1", "v", "0", "1")), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
 	{"and at the first answer after that", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
 	{"but not at the second", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 3000]`},
+	{"also where it is granted each time", afterLong(19, rather("9000", "2", acquireBy("n2", "y", "0", "1")), releaseOf("r1 9007199254740995 y n2"), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[1 "9007199254740996" 0 "" 3000]`},
 	{"unless that is a repetition of the first", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "2", acquireBy("n2", "y", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0]`},
 	{"or the server has forgotten something", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), told("DEL", witnessKey), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
 	{"a longer one is not granted meanwhile", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5 9000]`},
@@ -336,8 +337,8 @@ func outcome(r Reply) string {
 		switch {
 		case len(items) == 7 && items[6].Int == 0:
 			items = items[:6] // the caller counts on what it did
-		case len(items) == 4 && items[0].Int == 1:
-			items = items[:3] // and so are replicas
+		case len(items) == 5 && items[0].Int == 1 && items[4].Int == 0:
+			items = items[:3] // as above, and there are no replicas
 		}
 		for i, item := range items {
 			if i > 0 {

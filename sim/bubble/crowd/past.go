@@ -109,7 +109,7 @@ func (r *run) callPast(ctx context.Context, i int, a Act, p *process) bool {
 		c.find(pastTerms, "%s of term %d, which is over, returned %v", what, t.Token(), err)
 	}
 	sleep(ctx, r.RoundTrip+time.Millisecond)
-	if over := led.Check(0) != nil || led.Context().Err() != nil; leads && over && c.life.gate.Stood() == stood &&
+	if over := led.Check(0) != nil || led.Context().Err() != nil; leads && over && !c.failedBack(led) && c.life.gate.Stood() == stood &&
 		r.quietAround(i, a, c.life.process.world(), r.Lease/2, r.recorder.Now()-a.At) {
 		c.find(pastTerms, "%s of term %d, which is over, has ended term %d", what, t.Token(), led.Token())
 	}

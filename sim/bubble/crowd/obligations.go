@@ -137,7 +137,7 @@ type ledger struct {
 	until    time.Duration  // the latest end of any term, as the events have told it
 	silent   time.Duration  // since when the store is said to be silent; 0: it is not
 	hangs    uint64         // the token of the last term of which it was told that something hangs
-	declined int            // leases that were granted too late to be of use
+	declined int            // leases that were granted too late to be of use, or to a request of before
 	leader   elector.Leader // whom OnLeader has told last
 
 	answered time.Duration     // when the store has answered last
@@ -252,9 +252,10 @@ func (c *candidate) heard(ev elector.Event) {
 	}
 }
 
-// declines counts the leases that the candidate gave back since their grant came too late.
+// declines counts the leases that the candidate gave back since their grant came too late,
+// or was that of a request which a later one had overtaken.
 func (c *candidate) declines(err error) {
-	if errors.Is(err, elector.ErrTooLate) {
+	if errors.Is(err, elector.ErrTooLate) || errors.Is(err, elector.ErrStray) {
 		c.mu.Lock()
 		c.ledger.declined++
 		c.mu.Unlock()

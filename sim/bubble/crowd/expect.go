@@ -205,7 +205,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	defer cancel()
 	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
 	goesOn := func() bool { return false } // the heir competes as it did, and has declined no lease since
-	if heir != nil {
+	if heir != nil && !(to.manners().Deaf && r.Has(Watch)) { // its store hears what its elector does not
 		c := heir.candidates[from.index]
 		calls, declined := c.calls(), c.declined()
 		goesOn = func() bool { return heir == to.current() && c.goesOn(calls) && c.declined() == declined }

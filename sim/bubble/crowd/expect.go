@@ -204,7 +204,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	limited, cancel := context.WithTimeout(ctx, 4*r.longest())
 	defer cancel()
 	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
-	goesOn := func() bool { return false } // the heir competes as it did, and has declined no lease since
+	goesOn := func() bool { return false }                   // the heir competes as it did, and has declined no lease since
 	if heir != nil && !(to.manners().Deaf && r.Has(Watch)) { // its store hears what its elector does not
 		c := heir.candidates[from.index]
 		calls, declined := c.calls(), c.declined()

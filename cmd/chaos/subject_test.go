@@ -48,7 +48,7 @@ func TestDocumentedElectorsInBothWorlds(t *testing.T) {
 		{"titan", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, []checker.Promise{checker.LeaseLinearizable, checker.BeliefWithinLease}},
 		{"sovereign", "pause-leader", []checker.Promise{checker.LeaseLinearizable, checker.AtMostOneLeader}, nil},
 		{"honua", "steady", nil, nil},
-		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, []checker.Promise{checker.BeliefWithinLease}},
+		{"arco-postgres", "pause-leader", []checker.Promise{checker.AtMostOneLeader}, []checker.Promise{checker.BeliefWithinLease, checker.Stable}},
 	} {
 		for _, world := range []string{liveWorld, virtualWorld} {
 			t.Run(c.subject+"/"+world, func(t *testing.T) {

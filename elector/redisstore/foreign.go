@@ -39,15 +39,16 @@ const foreignFar = 500 * time.Millisecond
 //
 // New knows its connections, and that costs less. Here each renewal looks whether the
 // server is still the one that granted (INFO, some microseconds at the server). A client
-// that fails is never replaced: go-redis may go on for up to a second after the server
-// has come back, and when its connections have died they are asked, and opened, beside the
-// requests, with a PING. A connection that opens later than RequestTimeout is given up with
-// its request, so RequestTimeout must cover the greeting (TLS, HELLO, AUTH, SELECT) and a
-// round trip. After Close a call under way ends at its deadline or the client's
-// time-outs, and the connection for announcements within ReadTimeout. The store uses
-// up to 4 connections at a time, and one for announcements; a pool that others have
-// emptied makes requests wait, so give a busy program's elector a client of its own. A
-// Limiter or a hook that refuses a request is an outage to the elector.
+// that fails is never replaced: go-redis may go on for up to a second after the server has
+// come back, and when its connections have died they are asked, and opened, beside the
+// requests, with a PING. A connection that opens later than RequestTimeout is given up
+// with its request, so RequestTimeout must cover the greeting (TLS, HELLO, AUTH, SELECT)
+// and a round trip, and Retry as well if a Resign right after a reset is to succeed. After
+// Close a call under way ends at its deadline or the client's time-outs, and the
+// connection for announcements within ReadTimeout. The store uses up to 4 connections at a
+// time, and one for announcements; a pool that others have emptied makes requests wait, so
+// give a busy program's elector a client of its own. A Limiter or a hook that refuses a
+// request is an outage to the elector.
 func FromClient(c redis.UniversalClient, o Options) (*Store, error) {
 	opts, err := foreignOptions(c)
 	if err != nil {

@@ -113,7 +113,8 @@ func (c *client) reach(within time.Duration) (err error) {
 }
 
 // revive sends a PING to every node on the connections that were open, or on so many, so that
-// dead ones are dropped and others opened beside the requests.
+// dead ones are dropped and others opened beside the requests. It is sent as batches are,
+// for which newer versions of go-redis keep connections apart.
 func (c *client) revive(within time.Duration, lanes int) {
 	ctx, cancel := context.WithTimeout(c.ctx, within)
 	defer cancel()
@@ -123,8 +124,9 @@ func (c *client) revive(within time.Duration, lanes int) {
 		for range min(conns, lanes) {
 			asking.Go(func() {
 				defer func() { _ = recover() }() // a hook of somebody else's, which panics in requests, too
-				for range conns {
-					if !died(node.Ping(ctx).Err()) {
+				for range max(conns, node.Options().PoolSize) {
+					_, err := node.Pipelined(ctx, func(p redis.Pipeliner) error { return p.Ping(ctx).Err() })
+					if !died(err) {
 						return
 					}
 				}

@@ -22,7 +22,7 @@ func (c *candidate) alarmed(err error) {
 	if open || count || other && c.run.undisturbed() || works && !c.run.Has(Pause) {
 		c.find(falseAlarm, "%v", err)
 	}
-	if (errors.Is(err, elector.ErrTimeout) || errors.Is(err, elector.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() && c.opens() {
+	if (errors.Is(err, elector.ErrTimeout) || errors.Is(err, elector.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() {
 		c.find(renewsInTime, "%d elections in its process, and a round trip takes %v: %v", c.run.Elections, c.run.RoundTrip, err)
 	}
 	if hangs {
@@ -34,12 +34,13 @@ func (c *candidate) alarmed(err error) {
 
 // carries reports whether the elections of the process are so few that each renewal is
 // answered in time, and nothing is in the way. A round trip may take a tenth longer; one
-// request more goes to each election's questions.
+// request more goes to each election's questions; and a connection may have to be opened.
 func (l *life) carries() bool {
 	r := l.process.run
 	disturbed := r.Has(Pause, Hangup, HangupOne, StrandOne) || r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
-	trip, within := r.RoundTrip+r.RoundTrip/10, l.lease/6
-	return !disturbed && trip < within && l.age() > 3*r.longest() && 2*r.Elections <= l.store.Carries(within, trip)
+	trip, opening := l.process.trips()
+	within := l.lease / 6
+	return !disturbed && opening+trip <= within && l.age() > 3*r.longest() && 2*r.Elections <= l.store.Carries(within, trip)
 }
 
 // expectAlarm expects an alarm if the work of the term that is over, or its OnStopped,

@@ -111,7 +111,9 @@ func (c *candidate) workOff(process context.Context, t *elector.Term) (lost bool
 	c.resignedAsSaid(ctx, t, err)
 	took, bound := r.recorder.Now()-a.At, c.config.Lease/10+6*r.RoundTrip
 	still := r.Elections <= few && r.still(-1, a, c.life.process.world(), r.Lease/2, took)
-	if still && goesOn && c.opens() && c.life.gate.Stood() == stood && (err != nil || took > bound) {
+	trip, opening := c.life.process.trips()
+	fits := opening+2*trip <= c.config.RequestTimeout // all connections may be busy, and the script unknown
+	if still && goesOn && fits && c.life.gate.Stood() == stood && (err != nil || took > bound) {
 		c.find(released, "Resign of term %d returned %v after %v, and nothing hindered it", t.Token(), err, took)
 	}
 	return false

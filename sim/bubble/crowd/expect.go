@@ -75,8 +75,9 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 		}
 		one := a
 		one.At, one.Election = since, c.index
-		bound += r.anew(one, p.world()) + r.believed(c)
-		if r.still(i, one, p.world(), r.Lease/2, bound) {
+		anew := r.anew(one, p.world())
+		bound += anew + r.believed(c, since)
+		if (anew == 0 || c.repeats()) && r.still(i, one, p.world(), r.Lease/2, bound) {
 			go r.expectElection(ctx, obligation, c, since, bound, a.Kind)
 		}
 	}
@@ -97,14 +98,14 @@ func (r *run) anew(a Act, w int) (most time.Duration) {
 }
 
 // believed is how much later the next term of an election may begin because a stranger has
-// announced a token since the present one was granted: a candidate that keeps it in mind
-// looks as if the server had lost a term.
-func (r *run) believed(c *candidate) time.Duration {
+// announced a token since the one was granted that was held at that time: a candidate that
+// keeps it in mind looks as if the server had lost a term.
+func (r *run) believed(c *candidate, held time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	granted := time.Duration(0)
 	for _, g := range r.grants[c.name] {
-		if g.to == c.life.process.name {
+		if g.to == c.life.process.name && g.at < held {
 			granted = max(granted, g.at)
 		}
 	}
@@ -294,14 +295,15 @@ func (r *run) electedIn(election, process string, after uint64) bool {
 
 // expectHeir expects the heir to be elected soon after a hand-over.
 func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, goesOn func() bool, again bool, began, given time.Duration) {
-	bound := r.Lease/5 + 6*r.RoundTrip + r.believed(from)
+	believed := r.believed(from, given)
+	bound := r.Lease/5 + 6*r.RoundTrip + believed
 	if to.manners().Deaf {
 		bound += r.longest() // it asks once in one
 	}
 	age := heir.age() - (r.recorder.Now() - given)
 	sleep(ctx, given+bound-r.recorder.Now())
 	next := r.nextIn(from.name, began, given+bound)
-	if age < r.Lease/5+10*r.RoundTrip || !goesOn() || r.ending() || next == to.name || r.uneven() {
+	if age < r.Lease/5+10*r.RoundTrip || !goesOn() || r.ending() || next == to.name || next != "" && believed > 0 || r.uneven() {
 		return
 	}
 	if !to.manners().plain() || !r.still(i, a, to.world(), r.Lease/10, given-began+bound) {

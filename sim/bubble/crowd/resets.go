@@ -110,7 +110,7 @@ func (c *Case) resets(r *rand.Rand) {
 // beginning, and else the next one.
 func (c *candidate) survives() bool {
 	r, cfg := c.run, c.config
-	trip, opening := c.trips()
+	trip, opening := c.life.process.trips()
 	worst := cfg.Renew + trip + max(opening, cfg.Retry+cfg.Retry/4) + trip + max(0, cfg.Retry+cfg.Retry/4+trip-cfg.RequestTimeout)
 	usable := cfg.Lease - cfg.Lease/100 - time.Millisecond
 	if r.Elections > 1 {
@@ -120,17 +120,24 @@ func (c *candidate) survives() bool {
 }
 
 // trips returns how long a round trip may take, and the opening of a connection.
-func (c *candidate) trips() (trip, opening time.Duration) {
-	trip = c.run.RoundTrip + c.run.RoundTrip/10 + time.Millisecond
-	return trip, time.Duration(c.run.Greeting.trips(c.life.process.database())) * trip
+func (p *process) trips() (trip, opening time.Duration) {
+	trip = p.run.RoundTrip + p.run.RoundTrip/10 + time.Millisecond
+	return trip, time.Duration(p.run.Greeting.trips(p.database())) * trip
 }
 
 // opens reports whether a request is answered in time although a connection must be opened
 // for it. The last request of a session is not repeated, and a client of the caller's own
 // gives a connection up that opens too late for its request.
 func (c *candidate) opens() bool {
-	trip, opening := c.trips()
+	trip, opening := c.life.process.trips()
 	return !c.manners.Foreign || opening+trip <= c.config.RequestTimeout
+}
+
+// repeats reports whether a release that met a dead connection is answered in time at its
+// second try, although a connection must be opened for that one.
+func (c *candidate) repeats() bool {
+	trip, opening := c.life.process.trips()
+	return !c.manners.Foreign || c.config.Retry+c.config.Retry/4+opening+trip <= c.config.RequestTimeout
 }
 
 // reset ends all connections of a process. No term ends of that whose lease leaves room.

@@ -152,8 +152,8 @@ func (l *life) told(election string, leader elector.Leader, asked time.Duration)
 // publishes publishes another value in a term. It returns its number.
 func (c *candidate) publishes(ctx context.Context, t *elector.Term) (number int, err error) {
 	of := term{c.name, c.elector.ID(), t.Token()}
+	c.life.gate.Wait() // before it has a number: whoever waits here goes on in any order
 	text, number := c.run.board.another(of)
-	c.life.gate.Wait()
 	if err = t.Publish(ctx, text); err == nil {
 		c.run.board.shows(of, number, c.run.recorder.Now())
 	}

@@ -25,6 +25,7 @@ type bid struct {
 	request uint64
 	ttl     time.Duration
 	sent    time.Duration // on the run's clock
+	over    bool          // it was refused for good
 }
 
 // maxBids is how many requests of a candidate are remembered: more than can be under
@@ -45,7 +46,22 @@ func (b *Bids) Stands(a elector.Attempt, now time.Duration) {
 	if len(list) == maxBids {
 		list = slices.Delete(list, 0, 1)
 	}
-	b.all[a.ID] = append(list, bid{a.Nonce, a.Request, a.TTL, now})
+	b.all[a.ID] = append(list, bid{nonce: a.Nonce, request: a.Request, ttl: a.TTL, sent: now})
+}
+
+// Answered notes the answer to an attempt.
+func (b *Bids) Answered(a elector.Attempt, err error) {
+	held := new(elector.HeldError)
+	if !errors.As(err, &held) || held.Stands {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, one := range b.all[a.ID] {
+		if one.nonce == a.Nonce && one.request == a.Request {
+			b.all[a.ID][i].over = true
+		}
+	}
 }
 
 // Told is a receiver of hints which tells, before it hands a hint on, the acquisition
@@ -71,12 +87,12 @@ func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l elector.Leas
 }
 
 // take tells the last acquisition that is meant, once: what is refused later takes its
-// place, and one attempt is granted once.
+// place, unless it was refused for good, and one attempt is granted once.
 func (b *Bids) take(id string, token uint64, tell func(e history.Event, token uint64), is func(bid) bool) {
 	b.mu.Lock()
 	var p bid
 	for _, one := range b.all[id] {
-		if is(one) {
+		if is(one) && (p.nonce == "" || p.over || !one.over) {
 			p = one
 		}
 	}

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,5 +38,24 @@ func TestBidsToldOnce(t *testing.T) {
 		if len(told) != 1 || told[0].Try != 2 {
 			t.Errorf("announced first %v: told %+v", announced, told)
 		}
+	}
+}
+
+// Of two requests of one attempt, the one that was granted is the one whose answer was lost,
+// and not the later one, which was refused for good by a server that did not know of it.
+func TestBidsRefusedForGood(t *testing.T) {
+	var b sim.Bids
+	var told []uint64
+	for request := range uint64(2) {
+		a := elector.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}
+		b.Stands(a, time.Duration(request))
+		if request == 1 {
+			b.Answered(a, &elector.HeldError{Remaining: time.Second})
+		}
+	}
+	tell := func(e history.Event, _ uint64) { told = append(told, e.Try) }
+	_ = b.Withdraw(t.Context(), granted{}, elector.Lease{ID: "p0/x", Nonce: "nonce"}, tell)
+	if !slices.Equal(told, []uint64{1}) {
+		t.Errorf("told of requests %v", told)
 	}
 }

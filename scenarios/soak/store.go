@@ -73,6 +73,7 @@ func (s *recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Gran
 	s.bids.Stands(a, s.out.now())
 	op := s.out.invoke(history.Event{Node: s.node, Election: a.Election, Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
+	s.bids.Answered(a, err)
 	op.Token = grant.Token
 	s.out.stamp(sim.Completion(op, err))
 	return grant, err

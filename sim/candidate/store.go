@@ -21,6 +21,7 @@ func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector
 	s.bids.Stands(a, s.out.time())
 	op := s.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
+	s.bids.Answered(a, err)
 	op.Token = grant.Token
 	s.complete(op, err)
 	return grant, err

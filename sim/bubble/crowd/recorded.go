@@ -28,6 +28,7 @@ func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant
 	s.life.bids.Stands(a, s.life.process.run.recorder.Now())
 	op := s.life.invoke(a.Election, history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
+	s.life.bids.Answered(a, err)
 	op.Token = grant.Token
 	s.life.complete(op, err)
 	s.answered(a.Election, err)

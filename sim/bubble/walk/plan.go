@@ -20,8 +20,12 @@ func (c Case) Plan() sim.Plan {
 		Promises: c.promises(),
 	}
 	if c.Releases != nil {
-		p.ReturnBound += 2 * c.Lease // who may not use INFO waits for one before each grant
-		p.Quiet += 2 * c.Lease
+		waits := 2 * c.Lease // who may not use INFO waits for one before each grant
+		if c.Topology == sim.Quorum {
+			waits *= 5 // and again after each try in which two candidates got nodes
+		}
+		p.ReturnBound += waits
+		p.Quiet += waits
 	}
 	nodes := p.NodeNames()
 	if c.Far > 0 {

@@ -124,7 +124,9 @@ func (c *candidate) expectSilence(since time.Duration, calls int) {
 	c.mu.Lock()
 	answered, silent := c.ledger.answered, c.ledger.silent
 	c.mu.Unlock()
-	if answered > since || c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || !c.goesOn(calls) || c.run.Has(Pause) {
+	now, clock := c.run.recorder.Now(), c.life.clock
+	late := clock.Real(clock.Now()+c.config.Lease+c.config.Lease/2) - now // by its clock, which may be slow
+	if answered > since || now-since < late || c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || !c.goesOn(calls) || c.run.Has(Pause) {
 		return
 	}
 	c.run.bite("silence")

@@ -102,7 +102,7 @@ func (c Case) far() bool { return 3*c.RoundTrip > c.shortest()/6 }
 // opensInTime reports whether every process's client opens a connection within the time of
 // a request. A client of the caller's own gives up what opens later: see redisstore.FromClient.
 func (c Case) opensInTime() bool {
-	trips := time.Duration(c.Greeting.trips(c.Databases-1) + 1)
+	trips := time.Duration(c.Greeting.trips(c.Databases-1, true) + 1)
 	foreign := slices.ContainsFunc(c.Processes, func(m Manners) bool { return m.Foreign })
 	return !foreign || trips*c.RoundTrip <= c.shortest()/6
 }

@@ -31,10 +31,11 @@ func (g Greeting) password() string {
 	return ""
 }
 
-// trips are the round trips until a connection to the database can be used.
-func (g Greeting) trips(database int) int {
+// trips are the round trips until a connection to the database can be used. A client that
+// is not the store's also says which library it is.
+func (g Greeting) trips(database int, foreign bool) int {
 	n := 2
-	for _, takes := range []bool{g.TLS, g.Old && g.Password, g.Named || database > 0} {
+	for _, takes := range []bool{g.TLS, g.Old && g.Password, g.Named || database > 0, foreign} {
 		if takes {
 			n++
 		}
@@ -122,7 +123,7 @@ func (c *candidate) survives() bool {
 // trips returns how long a round trip may take, and the opening of a connection.
 func (p *process) trips() (trip, opening time.Duration) {
 	trip = p.run.RoundTrip + p.run.RoundTrip/10 + time.Millisecond
-	return trip, time.Duration(p.run.Greeting.trips(p.database())) * trip
+	return trip, time.Duration(p.run.Greeting.trips(p.database(), p.manners().Foreign)) * trip
 }
 
 // opens reports whether a request is answered in time although a connection must be opened

@@ -47,8 +47,11 @@ func Draw(number uint64) Case {
 	c.deaf(rand.New(rand.NewPCG(number, 15)), day)
 	c.releases(rand.New(rand.NewPCG(number, 90)))
 	c.resets(rand.New(rand.NewPCG(number, 89))) // a number that leaves the cases of TestMended as they are
-	if c.Elections > few {
-		c.RoundTrip = min(c.RoundTrip, c.shortest()/20) // else whoever needs a connection first is never answered
+	switch { // else hardly a request is answered at all
+	case c.Elections > few:
+		c.RoundTrip = min(c.RoundTrip, c.shortest()/20) // connections are opened meanwhile
+	case c.shortest() < c.Lease:
+		c.RoundTrip = min(c.RoundTrip, c.shortest()/8)
 	}
 	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
 	return c

@@ -116,6 +116,9 @@ func TestWatchIsToldThatItListens(t *testing.T) {
 			for _, ended := range all {
 				_ = receive(t, "end", ended)
 			}
+			for subscribers(t, r, s) > 0 { // the server has yet to notice
+				time.Sleep(time.Millisecond)
+			}
 		}
 	})
 }

@@ -89,16 +89,23 @@ func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l elector.Leas
 // take tells the last acquisition that is meant, once: what is refused later takes its
 // place, unless it was refused for good, and one attempt is granted once.
 func (b *Bids) take(id string, token uint64, tell func(e history.Event, token uint64), is func(bid) bool) {
+	if p := b.remove(id, is); p.nonce != "" {
+		tell(history.Event{Call: history.Acquire, Nonce: p.nonce, Try: p.request, TTL: p.ttl, Since: history.At(p.sent)}, token)
+	}
+}
+
+// remove forgets the attempt that is meant, and returns its request; it has no nonce if there
+// is none.
+func (b *Bids) remove(id string, is func(bid) bool) (p bid) {
 	b.mu.Lock()
-	var p bid
+	defer b.mu.Unlock()
 	for _, one := range b.all[id] {
 		if is(one) && (p.nonce == "" || p.over || !one.over) {
 			p = one
 		}
 	}
-	b.all[id] = slices.DeleteFunc(b.all[id], func(other bid) bool { return other.nonce == p.nonce })
-	b.mu.Unlock()
 	if p.nonce != "" {
-		tell(history.Event{Call: history.Acquire, Nonce: p.nonce, Try: p.request, TTL: p.ttl, Since: history.At(p.sent)}, token)
+		b.all[id] = slices.DeleteFunc(b.all[id], func(other bid) bool { return other.nonce == p.nonce })
 	}
+	return p
 }

@@ -59,3 +59,11 @@ func TestBidsRefusedForGood(t *testing.T) {
 		t.Errorf("told of requests %v", told)
 	}
 }
+
+// A lease that is announced to one whose attempts never stood is nothing to tell.
+func TestBidsOfNobody(t *testing.T) {
+	var b sim.Bids
+	hear := b.Told(func(elector.Hint) {}, func(e history.Event, _ uint64) { t.Errorf("told %+v", e) })
+	hear(elector.Hint{Kind: elector.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2})
+	b.Answered(elector.Attempt{ID: "p0/x", Nonce: "nonce", Request: 2}, &elector.HeldError{})
+}

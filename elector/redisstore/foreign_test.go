@@ -192,3 +192,42 @@ func TestForeignRenewalsLook(t *testing.T) {
 		t.Errorf("three renewals executed %v", got)
 	}
 }
+
+// When one connection of somebody else's client has died, the others that the store used are
+// asked, and dropped, before the next request: newer versions of go-redis keep those for
+// pipelines apart.
+func TestForeignConnectionsThatDied(t *testing.T) {
+	k := startKeeper(t)
+	var e ends
+	c := theirs(t, k.addr, func(o *redis.Options) { o.Dialer = e.dial })
+	s, err := FromClient(c, Options{Unprotected: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var under []chan error
+	for range 3 { // each on a connection of its own
+		under = append(under, renewing(t.Context(), s, "billing"))
+		receive(t, "request", k.asked)
+	}
+	for range under {
+		k.free <- struct{}{}
+	}
+	for _, ended := range under {
+		if err := receive(t, "answer", ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.cut()
+	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err == nil {
+		t.Fatal("renewed on a dead connection")
+	}
+	for s.live.Load().reviving.Load() {
+		<-time.After(time.Millisecond)
+	}
+	for range 10 { // the dead one has asked, too
+		k.free <- struct{}{}
+	}
+	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+}

@@ -114,7 +114,7 @@ func (c *client) reach(within time.Duration) (err error) {
 
 // revive sends a PING to every node on the connections that were open, or on so many, so that
 // dead ones are dropped and others opened beside the requests. It is sent as batches are,
-// for which newer versions of go-redis keep connections apart.
+// for which newer versions of go-redis keep connections apart, and to those left over.
 func (c *client) revive(within time.Duration, lanes int) {
 	ctx, cancel := context.WithTimeout(c.ctx, within)
 	defer cancel()
@@ -127,8 +127,11 @@ func (c *client) revive(within time.Duration, lanes int) {
 				for range max(conns, node.Options().PoolSize) {
 					_, err := node.Pipelined(ctx, func(p redis.Pipeliner) error { return p.Ping(ctx).Err() })
 					if !died(err) {
-						return
+						break
 					}
+				}
+				for node.PoolStats().IdleConns > 0 && died(node.Ping(ctx).Err()) {
+					continue
 				}
 			})
 		}

@@ -415,6 +415,28 @@ func TestStrayNewsIsBounded(t *testing.T) {
 	}
 }
 
+// Somebody announces a lease with the token of the term: it is not given back in the
+// term's place, and whoever waits for the term's release is not told of another one.
+func TestAnnouncedWithTokenOfTerm(t *testing.T) {
+	forged := Input{Kind: HintPassed, Nonce: "nonce", Request: 1, Token: 4, Remaining: 10 * sec}
+	r := newRig(t, func(c *Config) { c.Bids = true })
+	r.elect(4)
+	r.step(forged)
+	if r.sees(Release) != 0 {
+		t.Errorf("sent %+v", r.sent)
+	}
+	r.is(Leader)
+	r.step(Input{Kind: Resign, Token: 4})
+	r.step(Input{Kind: WorkEnded, Token: 4})
+	if r.sees(Release) != 1 {
+		t.Fatalf("sent %+v, want the release of the term", r.sent)
+	}
+	r.step(forged)
+	if n := len(r.m.releases); n != 1 {
+		t.Errorf("%d leases are given back, want that of the term alone", n)
+	}
+}
+
 // A machine that stops without an answer to its open attempt takes that back: the store
 // may have refused it, and would pass the lease on to nobody.
 func TestOpenAttemptIsWithdrawn(t *testing.T) {

@@ -267,6 +267,9 @@ func (m *Machine) returned() {
 	if m.term.calling {
 		m.term.calling = false
 		m.hangsAt = Never
+		if m.role == Stopped {
+			m.doneBy = m.now + m.cfg.RequestTimeout
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func Draw(number uint64) Case {
 	c.deaf(rand.New(rand.NewPCG(number, 15)), day)
 	c.releases(rand.New(rand.NewPCG(number, 90)))
 	c.resets(rand.New(rand.NewPCG(number, 89))) // a number that leaves the cases of TestMended as they are
-	switch { // else hardly a request is answered at all
+	switch {                                    // else hardly a request is answered at all
 	case c.Elections > few:
 		c.RoundTrip = min(c.RoundTrip, c.shortest()/20) // connections are opened meanwhile
 	case c.shortest() < c.Lease:

@@ -73,6 +73,12 @@ var table = []row{
 		why: "files of commands are read for the tests of what goes with every elector, which must bring no library along",
 	},
 	{
+		folders: []string{"checker/quantile"},
+		others:  []string{"gonum.org/v1/gonum"},
+		never:   []string{"net/...", "os/...", "math/rand/..."}, timeless: true,
+		why: "what a sample says of a quantile is arithmetic, by a library of statistics",
+	},
+	{
 		folders: []string{"internal/raced"},
 		never:   []string{"..."},
 		why:     "one constant, for the tests of everybody",
@@ -161,7 +167,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"checker"},
-		ours:    []string{"history", "checker/internal/..."},
+		ours:    []string{"history", "checker/quantile", "checker/internal/..."},
 		never:   []string{"net/...", "os/...", "math/rand/..."}, timeless: true,
 		why: "a verdict follows from a history alone, and is the same each time; who judges shares no code with the judged",
 	},
@@ -324,7 +330,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"reports"},
-		ours:    []string{"history", "checker", "calibration"},
+		ours:    []string{"history", "checker/quantile", "checker", "calibration"},
 		others:  []string{"gonum.org/v1/plot"},
 		never:   []string{"net/...", "os/...", "math/rand/..."}, but: []string{"net/url"}, timeless: true,
 		why: "the same history gives the same bytes, and a report reaches out to nothing",
@@ -409,6 +415,7 @@ var importCases = []struct {
 	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
 	{"sim/live", ours("internal/topology"), "", ""},
 	{"internal/raced", `"os"`, "", "os"},
+	{"checker/quantile", ours("checker"), "", "checker"},
 	{"internal/processor", `"net"`, "", "net"},
 	{"internal/processor", `"syscall"`, "", ""},
 	{"internal/garbage", `"os"`, "", "os"},

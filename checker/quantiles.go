@@ -3,12 +3,22 @@ package checker
 import (
 	"math/bits"
 	"time"
+
+	"github.com/recount-io/recount/checker/quantile"
 )
 
-// Quantiles describe durations. P50, P90 and P99 are by nearest rank, and up
-// to 0.8 % too large; Max is exact. All are 0 where there is no duration.
+// Quantiles describe durations, up to 0.8 % too large; Min and Max are exact. All are 0 where
+// there is no duration.
 type Quantiles struct {
-	P50, P90, P99, Max time.Duration
+	Min, Max      time.Duration
+	P50, P90, P99 Quantile
+}
+
+// Quantile is one by nearest rank, and between which durations the true one lies, in 95
+// of 100 samples: see checker/quantile. It is not Bounded where there are too few to say.
+type Quantile struct {
+	Value, Low, High time.Duration
+	Bounded          bool
 }
 
 const (
@@ -22,13 +32,16 @@ const (
 type histogram struct {
 	counts [buckets]uint32
 	n      int
+	least  time.Duration
 	most   time.Duration
 }
 
 func (h *histogram) add(d time.Duration) {
 	d = max(d, 0)
-	h.n++
-	h.most = max(h.most, d)
+	if h.n++; h.n == 1 {
+		h.least = d
+	}
+	h.least, h.most = min(h.least, d), max(h.most, d)
 	h.counts[bucket(uint64(d))]++
 }
 
@@ -45,14 +58,23 @@ func largest(bucket int) time.Duration {
 }
 
 func (h *histogram) quantiles() Quantiles {
-	return Quantiles{P50: h.quantile(50), P90: h.quantile(90), P99: h.quantile(99), Max: h.most}
+	return Quantiles{Min: h.least, Max: h.most, P50: h.quantile(0.5), P90: h.quantile(0.9), P99: h.quantile(0.99)}
 }
 
-// quantile is the duration that so many percent do not exceed.
-func (h *histogram) quantile(percent int) time.Duration {
-	rank, seen := (h.n*percent+99)/100, 0
+// quantile is that of p, between 0 and 1.
+func (h *histogram) quantile(p float64) Quantile {
+	if h.n == 0 {
+		return Quantile{}
+	}
+	value, low, high := quantile.Ranks(h.n, p)
+	return Quantile{h.ranked(value), h.ranked(low), h.ranked(high), low > 0 && high > 0}
+}
+
+// ranked is the duration of a rank, counted from 1; 0 for rank 0.
+func (h *histogram) ranked(rank int) time.Duration {
+	seen := 0
 	for i, c := range h.counts {
-		if seen += int(c); seen >= rank && c > 0 {
+		if seen += int(c); rank > 0 && seen >= rank {
 			return min(largest(i), h.most)
 		}
 	}

@@ -38,8 +38,8 @@ func (s *summary) calibrated(c *CalibratedScenario) {
 			head = true
 		}
 		s.line(cut(fmt.Sprintf("  %-10s %6s %6s %6s   %6s %6s %6s   %6s  %.2f  %7s", f.Name,
-			ms(f.Live.Quantiles.P50), ms(f.Live.Quantiles.P90), ms(f.Live.Quantiles.Max),
-			ms(f.Virtual.Quantiles.P50), ms(f.Virtual.Quantiles.P90), ms(f.Virtual.Quantiles.Max),
+			f.Live.Quantiles.P50, f.Live.Quantiles.P90, ms(f.Live.Quantiles.Max),
+			f.Virtual.Quantiles.P50, f.Virtual.Quantiles.P90, ms(f.Virtual.Quantiles.Max),
 			ms(f.Area), f.Distance.Distance, chance(f.Chance)), s.Width))
 	}
 	for _, o := range c.Orders {
@@ -94,12 +94,12 @@ func markdownCalibrated(b *bytes.Buffer, s *CalibratedScenario) {
 	for _, f := range s.Figures {
 		if f.Compared {
 			live, virtual := f.Live.Quantiles, f.Virtual.Quantiles
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %.2f | %.2f | %s |\n", f.label(), ms(live.P50), ms(live.P90), ms(live.Max),
-				ms(virtual.P50), ms(virtual.P90), ms(virtual.Max), ms(f.Area), f.Distance.Distance, f.Usual, cell(chance(f.Chance)))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %.2f | %.2f | %s |\n", f.label(), live.P50, live.P90, ms(live.Max),
+				virtual.P50, virtual.P90, ms(virtual.Max), ms(f.Area), f.Distance.Distance, f.Usual, cell(chance(f.Chance)))
 		}
 	}
 	for _, r := range roadRows(s) {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | | | | |\n", r.Name, ms(r.Live.P50), ms(r.Live.P90), ms(r.Live.Max), ms(r.Virtual.P50), ms(r.Virtual.P90), ms(r.Virtual.Max))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | | | | |\n", r.Name, r.Live.P50, r.Live.P90, ms(r.Live.Max), r.Virtual.P50, r.Virtual.P90, ms(r.Virtual.Max))
 	}
 	for _, o := range s.Orders {
 		fmt.Fprintf(b, "\n%s", cell(o.title()))

@@ -21,8 +21,8 @@ type comparison struct {
 }
 
 // Compare writes the runs of several suites side by side, scenario by
-// scenario: verdicts and failovers, and how the figures of each differ from
-// those of the first suite that has any. Runs are matched by scenario, subject
+// scenario: verdicts and failovers, and how the quantiles of each differ from
+// those of the first suite that has any, where more than chance tells them apart. Runs are matched by scenario, subject
 // and world; where a suite repeats one, by their order.
 func Compare(w io.Writer, suites []Suite) error {
 	var out strings.Builder
@@ -35,7 +35,7 @@ func Compare(w io.Writer, suites []Suite) error {
 			out.WriteByte('\n')
 		}
 		fmt.Fprintf(&out, "%s\n", c.title)
-		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %17s  %17s  %17s\n", name, "run", "verdict", "failovers", "p50 ms", "p99 ms", "excess p99 ms")
+		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %-17s  %-17s  %s\n", name, "run", "verdict", "failovers", "p50 ms", "p90 ms", "in all")
 		var base *Report
 		for k, r := range c.runs {
 			label := pad(plain(suites[k].Name), name)
@@ -48,8 +48,8 @@ func Compare(w io.Writer, suites []Suite) error {
 				if base == nil {
 					base = r
 				}
-				line += fmt.Sprintf("  %17s  %17s  %17s", change(base.FailoverMS.P50, r.FailoverMS.P50, r == base),
-					change(base.FailoverMS.P99, r.FailoverMS.P99, r == base), change(base.ExcessMS.P99, r.ExcessMS.P99, r == base))
+				line += fmt.Sprintf("  %-17s  %-17s  %s", change(base.FailoverMS.P50, r.FailoverMS.P50, r == base),
+					change(base.FailoverMS.P90, r.FailoverMS.P90, r == base), r.FailoverMS.Short())
 			}
 			fmt.Fprintf(&out, "%s\n", line)
 		}
@@ -85,10 +85,12 @@ func compare(suites []Suite) []comparison {
 	return out
 }
 
-// change writes a value and how much it differs from that of the first suite.
-func change(from, to float64, first bool) string {
-	if first || from == 0 {
-		return ms(to)
+// change writes a quantile, and how much it differs from that of the first suite where
+// the intervals of the two have nothing in common: else chance may be why.
+func change(from, to Quantile, first bool) string {
+	apart := from.Bounded && to.Bounded && (from.High < to.Low || to.High < from.Low)
+	if first || !apart || from.Value == 0 {
+		return to.String()
 	}
-	return fmt.Sprintf("%s (%+.0f %%)", ms(to), 100*(to-from)/from)
+	return fmt.Sprintf("%s (%+.0f %%)", to, 100*(to.Value-from.Value)/from.Value)
 }

@@ -136,7 +136,7 @@ func render(name string, data any, style *template.CSS, script *template.JS, sum
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"ms": ms, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
-		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "sentence": sentence,
+		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "quantileNote": quantileNote, "sentence": sentence,
 		"has":  func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
 		"path": relative,
 		"drawing": func(d *drawing, caption string) map[string]any {
@@ -209,10 +209,16 @@ func guiltyOverlap(h *history.History, r *checker.Result, guilty []EventRef) (fr
 }
 
 func keyFigures(r *Report) []keyFigure {
-	out := []keyFigure{{Name: "Failover p50", Value: "–", Note: "no failover in this run"}, {Name: "Failover p99", Value: "–", Note: "no failover in this run"}}
-	if r.FailoverMS.Count > 0 {
-		out[0] = keyFigure{Name: "Failover p50", Value: ms(r.FailoverMS.P50), Unit: "ms", Note: "excess " + ms(r.ExcessMS.P50) + " ms"}
-		out[1] = keyFigure{Name: "Failover p99", Value: ms(r.FailoverMS.P99), Unit: "ms", Note: "excess " + ms(r.ExcessMS.P99) + " ms"}
+	out := []keyFigure{{Name: "Failover", Value: "–", Note: "none in this run"}, {Name: "Longest failover", Value: "–", Note: "none in this run"}}
+	if q := r.FailoverMS; q.Count > 0 {
+		out[1] = keyFigure{Name: "Longest failover", Value: ms(q.Max), Unit: "ms", Note: fmt.Sprintf("of %d; excess at most %s ms", q.Count, ms(r.ExcessMS.Max))}
+		out[0] = keyFigure{Name: "Shortest failover", Value: ms(q.Min), Unit: "ms", Note: fmt.Sprintf("of %d: too few for a median", q.Count)}
+		if q.P50.Bounded {
+			out[0] = keyFigure{Name: "Failover p50", Value: ms(q.P50.Value), Unit: "ms", Note: fmt.Sprintf("of %d; %s to %s", q.Count, ms(q.P50.Low), ms(q.P50.High))}
+		}
+		if q.P99.Bounded {
+			out[1] = keyFigure{Name: "Failover p99", Value: ms(q.P99.Value), Unit: "ms", Note: fmt.Sprintf("of %d; %s to %s", q.Count, ms(q.P99.Low), ms(q.P99.High))}
+		}
 	}
 	return append(out,
 		keyFigure{Name: "Two leaders", Value: ms(r.DualBeliefMS), Unit: "ms", Note: "time of dual belief", Bad: r.DualBeliefMS > r.ClockErrorMS},

@@ -159,10 +159,15 @@ func properties(r *Report) []junitProperty {
 		{"failovers", strconv.Itoa(r.FailoverMS.Count)},
 	}
 	if r.FailoverMS.Count > 0 {
-		out = append(out,
-			junitProperty{"failover_p50_ms", number(r.FailoverMS.P50)},
-			junitProperty{"failover_p99_ms", number(r.FailoverMS.P99)},
-			junitProperty{"excess_p99_ms", number(r.ExcessMS.P99)})
+		out = append(out, junitProperty{"failover_max_ms", number(r.FailoverMS.Max)}, junitProperty{"excess_max_ms", number(r.ExcessMS.Max)})
+	}
+	for _, q := range []struct {
+		name string
+		q    Quantile
+	}{{"failover_p50_ms", r.FailoverMS.P50}, {"failover_p99_ms", r.FailoverMS.P99}, {"excess_p99_ms", r.ExcessMS.P99}} {
+		if q.q.Bounded {
+			out = append(out, junitProperty{q.name, number(q.q.Value)})
+		}
 	}
 	out = append(out,
 		junitProperty{"dual_belief_ms", number(r.DualBeliefMS)},

@@ -38,15 +38,15 @@ func Markdown(r *Report) []byte {
 func MarkdownSuite(runs []*Report) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Recount: %s\n\n%s: %s.\n\n", Overall(runs), plural(len(runs), "run"), suiteLine(runs))
-	b.WriteString("| scenario | subject | world | verdict | failovers | p50 ms | p99 ms | worst excess ms | availability |\n")
-	b.WriteString("| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("| scenario | subject | world | verdict | failovers | in all | longest excess ms | availability |\n")
+	b.WriteString("| --- | --- | --- | --- | ---: | --- | ---: | ---: |\n")
 	for _, r := range runs {
-		p50, p99, excess := "–", "–", "–"
+		excess := "–"
 		if r.FailoverMS.Count > 0 {
-			p50, p99, excess = ms(r.FailoverMS.P50), ms(r.FailoverMS.P99), ms(r.ExcessMS.Max)
+			excess = ms(r.ExcessMS.Max)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s | %s |\n",
-			cell(r.Scenario), cell(r.Subject), cell(r.World), bold(r.Verdict), r.FailoverMS.Count, p50, p99, excess, percent(r.Availability))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s |\n",
+			cell(r.Scenario), cell(r.Subject), cell(r.World), bold(r.Verdict), r.FailoverMS.Count, r.FailoverMS.Short(), excess, percent(r.Availability))
 	}
 	for _, r := range runs {
 		if r.Verdict == checker.Pass {
@@ -120,13 +120,14 @@ func markdownFailovers(b *bytes.Buffer, r *Report) {
 		b.WriteString("None: no leader was lost and followed by another in this run.\n")
 		return
 	}
-	b.WriteString("Milliseconds. Excess is what is left after the wait that no elector may skip.\n\n")
-	b.WriteString("| | count | p50 | p90 | p99 | max |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("Milliseconds. Excess is what is left after the wait that no elector may skip. " + quantileNote() + "\n\n")
+	b.WriteString("| | count | min | p50 | p90 | p99 | max |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, row := range quantileRows(r) {
 		if row.Q.Count == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", row.Name, row.Q.Count, ms(row.Q.P50), ms(row.Q.P90), ms(row.Q.P99), ms(row.Q.Max))
+		q := row.Q
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s |\n", row.Name, q.Count, ms(q.Min), q.P50.Interval(), q.P90.Interval(), q.P99.Interval(), ms(q.Max))
 	}
 	if len(r.Failovers) == 0 {
 		b.WriteString("\nThey are not listed one by one: the history was judged as it grew, and not kept.\n")

@@ -63,8 +63,8 @@ func probeIn(h *history.History) *Probe {
 
 // Sentence says what the probe saw.
 func (p *Probe) Sentence() string {
-	text := fmt.Sprintf("A connection around all faults asked it %s: p50 %s, p99 %s, longest %s ms; before the run p50 %s, p99 %s ms. ",
-		plural(p.AnswerMS.Count+p.Errors, "time"), ms(p.AnswerMS.P50), ms(p.AnswerMS.P99), ms(p.AnswerMS.Max), ms(p.BeforeP50MS), ms(p.BeforeP99MS))
+	text := fmt.Sprintf("A connection around all faults asked it %s: %s; before the run p50 %s, p99 %s ms. ",
+		plural(p.AnswerMS.Count+p.Errors, "time"), p.AnswerMS.Short(), ms(p.BeforeP50MS), ms(p.BeforeP99MS))
 	text += fmt.Sprintf("Later than the limit of %s ms: %s; errors: %s.", ms(p.LimitMS), thousands(p.Late), thousands(p.Errors))
 	if p.Stopped != "" {
 		text += " The run was stopped early: " + p.Stopped + "."

@@ -3,7 +3,9 @@ package reports
 import (
 	"encoding/json"
 	"encoding/xml"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func TestReportHasTheFieldsOfTheContract(t *testing.T) {
 	has(t, "promises", first(t, got, "promises"), "name", "verdict", "reason", "evidence")
 	has(t, "failovers", first(t, got, "failovers"), "fault", "election", "at_ms", "detect_ms", "wait_ms", "acquire_ms", "announce_ms", "total_ms", "excess_ms")
 	has(t, "faults", first(t, got, "faults"), "name", "injected", "effective")
-	has(t, "failover_ms", got["failover_ms"].(map[string]any), "count", "p50", "p90", "p99", "max")
+	has(t, "failover_ms", got["failover_ms"].(map[string]any), "count", "min", "max")
 	has(t, "writes", got["writes"].(map[string]any), "accepted", "refused", "stale_accepted")
 	has(t, "ops", got["ops"].(map[string]any), "ok", "fail", "info")
 }
@@ -81,26 +83,14 @@ func TestParseReadsWhatJSONWrote(t *testing.T) {
 
 // Quantiles are nearest-rank: always a value of the sample.
 func TestQuantilesAreNearestRank(t *testing.T) {
-	sample := func(n int) (out []time.Duration) {
+	for n, want := range map[int][3]float64{5: {}, 10: {5}, 100: {50, 90}, 101: {51, 91}, 1000: {500, 900, 990}} {
+		var sample []time.Duration
 		for i := n; i >= 1; i-- {
-			out = append(out, time.Duration(i)*time.Millisecond)
+			sample = append(sample, time.Duration(i)*time.Millisecond)
 		}
-		return out
-	}
-	for _, test := range []struct {
-		n    int
-		want Quantiles
-	}{
-		{0, Quantiles{}},
-		{1, Quantiles{1, 1, 1, 1, 1}},
-		{2, Quantiles{2, 1, 2, 2, 2}},
-		{10, Quantiles{10, 5, 9, 10, 10}},
-		{100, Quantiles{100, 50, 90, 99, 100}},
-		{101, Quantiles{101, 51, 91, 100, 101}},
-		{1000, Quantiles{1000, 500, 900, 990, 1000}},
-	} {
-		if got := quantilesOf(sample(test.n)); got != test.want {
-			t.Errorf("of 1…%d: got %v, want %v", test.n, got, test.want)
+		q := quantilesOf(sample)
+		if got := [3]float64{q.P50.Value, q.P90.Value, q.P99.Value}; got != want || q.Count != n || q.Min != 1 || q.Max != float64(n) {
+			t.Errorf("of 1…%d: got %+v, want %v", n, q, want)
 		}
 	}
 }
@@ -214,5 +204,39 @@ func TestSummaryKeepsToTheTerminal(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(summaryOf(t, runs, Terminal{Color: true}))), "\n")
 	if last := lines[len(lines)-1]; !strings.Contains(last, "FAIL") {
 		t.Errorf("the last line is not the overall verdict: %q", last)
+	}
+}
+
+// Of a small sample no quantile is told, in no form: P99 of four failovers is their maximum.
+func TestNoQuantileOfTooFew(t *testing.T) {
+	var sample []time.Duration
+	for n := range 400 {
+		sample = append(sample, time.Duration(n+1)*time.Millisecond)
+	}
+	for _, test := range []struct {
+		n       int
+		short   string
+		objects []string
+	}{
+		{0, "–", []string{"count"}},
+		{1, "1.00 ms", []string{"count", "max", "min"}},
+		{5, "1.00 to 5.00 ms", []string{"count", "max", "min"}},
+		{6, "p50 3.00, longest 6.00 ms", []string{"count", "max", "min", "p50", "p50_interval"}},
+		{298, "p50 149, longest 298 ms", []string{"count", "max", "min", "p50", "p50_interval", "p90", "p90_interval"}},
+		{299, "p50 150, p99 297, longest 299 ms", []string{"count", "max", "min", "p50", "p50_interval", "p90", "p90_interval", "p99", "p99_interval"}},
+	} {
+		q := quantilesOf(sample[:test.n])
+		var object map[string]any
+		text := must(json.Marshal(q))(t)
+		if err := json.Unmarshal(text, &object); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(object)); q.Short() != test.short || !slices.Equal(got, test.objects) {
+			t.Errorf("of %d: %s, and %v; want %s, and %v", test.n, q.Short(), got, test.short, test.objects)
+		}
+		var read Quantiles
+		if err := json.Unmarshal(text, &read); err != nil || read.Short() != test.short {
+			t.Errorf("of %d: read as %s: %v", test.n, read.Short(), err)
+		}
 	}
 }

@@ -26,13 +26,6 @@ func Rolled(h history.Header, s *checker.Summary) *Report {
 	return rep
 }
 
-func quantilesFrom(count int, q checker.Quantiles) Quantiles {
-	if count == 0 {
-		return Quantiles{}
-	}
-	return Quantiles{Count: count, P50: millis(q.P50), P90: millis(q.P90), P99: millis(q.P99), Max: millis(q.Max)}
-}
-
 // RolledFiles makes everything that the folder of one such run receives, by
 // file name: report.json, report.md and junit.xml. rep is not changed.
 func RolledFiles(rep *Report) (map[string][]byte, error) {

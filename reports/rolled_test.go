@@ -29,8 +29,8 @@ func longRun() (history.Header, *checker.Summary) {
 		Terms:    4321, End: 8760 * time.Hour, Availability: 0.999, Events: 45_000_000, Links: 35_727, Longest: 1522,
 		Failovers: checker.FailoverSummary{
 			Count:  4320,
-			Total:  checker.Quantiles{P50: 25 * time.Second, P90: 30 * time.Second, P99: 40 * time.Second, Max: 41 * time.Second},
-			Excess: checker.Quantiles{P50: time.Millisecond, P90: 2 * time.Millisecond, P99: 3 * time.Millisecond, Max: 4 * time.Millisecond},
+			Total:  checker.Quantiles{Min: 20 * time.Second, Max: 41 * time.Second, P50: checker.Quantile{Value: 25 * time.Second, Low: 24 * time.Second, High: 26 * time.Second, Bounded: true}},
+			Excess: checker.Quantiles{Max: 4 * time.Millisecond, P99: checker.Quantile{Value: 3 * time.Millisecond, Low: 2 * time.Millisecond, High: 4 * time.Millisecond, Bounded: true}},
 		},
 	}
 }
@@ -43,10 +43,10 @@ func TestRolledHasTheSummary(t *testing.T) {
 	if rep.Verdict != checker.Fail || rep.Terms != 4321 || rep.Events != 45_000_000 || rep.Pieces != 35_727 || rep.Longest != 1522 || rep.DurationMS != 8760*3600_000 {
 		t.Errorf("%+v", rep)
 	}
-	if want := (Quantiles{Count: 4320, P50: 25_000, P90: 30_000, P99: 40_000, Max: 41_000}); rep.FailoverMS != want {
+	if want := (Quantiles{Count: 4320, Min: 20_000, Max: 41_000, P50: Quantile{25_000, 24_000, 26_000, true}}); rep.FailoverMS != want {
 		t.Errorf("failovers: %+v", rep.FailoverMS)
 	}
-	if want := (Quantiles{Count: 4320, P50: 1, P90: 2, P99: 3, Max: 4}); rep.ExcessMS != want {
+	if want := (Quantiles{Count: 4320, Max: 4, P99: Quantile{3, 2, 4, true}}); rep.ExcessMS != want {
 		t.Errorf("excess: %+v", rep.ExcessMS)
 	}
 	if p := rep.Promises[1]; len(p.Evidence) != 2 || len(p.Events) != 0 || len(rep.Failovers) != 0 {
@@ -77,7 +77,7 @@ func TestRolledIsReadable(t *testing.T) {
 	}
 	page := string(files["report.md"])
 	for _, part := range []string{
-		"| total | 4320 | 25000 |", "| excess | 4320 | 1.00 |",
+		"| total | 4320 | 20000 | 25000 (24000 to 26000) |", "| excess | 4320 | 0 | – | – | 3.00 (2.00 to 4.00) |",
 		"They are not listed one by one", "| histories that they were judged in | 35,727 |", "| events of the longest history | 1,522 |",
 	} {
 		if !strings.Contains(page, part) {

@@ -149,7 +149,7 @@ func failoverFigures(r *Report) string {
 	if r.FailoverMS.Count == 0 {
 		return "no failover"
 	}
-	return fmt.Sprintf("%s, p50 %s, p99 %s ms", plural(r.FailoverMS.Count, "failover"), ms(r.FailoverMS.P50), ms(r.FailoverMS.P99))
+	return plural(r.FailoverMS.Count, "failover") + ", " + r.FailoverMS.Short()
 }
 
 // trouble says what was broken or left undecided in a run.

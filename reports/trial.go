@@ -77,8 +77,8 @@ type TrialCell struct {
 	Stale    int     `json:"stale_writes"`   // accepted in one run, at the most
 
 	Failovers   int     `json:"failovers"`
-	LeftOut     int     `json:"left_out,omitempty"` // failovers during which the machine stalled
-	FailoverP50 float64 `json:"failover_p50_ms,omitempty"`
+	LeftOut     int     `json:"left_out,omitempty"`        // failovers during which the machine stalled
+	FailoverP50 float64 `json:"failover_p50_ms,omitempty"` // 0 where they are too few to tell, as is that of the excess
 	FailoverMax float64 `json:"failover_max_ms,omitempty"`
 	ExcessP50   float64 `json:"excess_p50_ms,omitempty"`
 	ExcessMax   float64 `json:"excess_max_ms,omitempty"`
@@ -141,7 +141,10 @@ type TrialDifference struct {
 func (c *TrialCell) FailoversOf(total, excess []time.Duration, leftOut int) {
 	t, e := quantilesOf(total), quantilesOf(excess)
 	c.Failovers, c.LeftOut = t.Count, leftOut
-	c.FailoverP50, c.FailoverMax, c.ExcessP50, c.ExcessMax = t.P50, t.Max, e.P50, e.Max
+	c.FailoverMax, c.ExcessMax = t.Max, e.Max
+	if t.P50.Bounded {
+		c.FailoverP50, c.ExcessP50 = t.P50.Value, e.P50.Value
+	}
 }
 
 // Finish sets the version and the verdict, gives lists in place of nothing and

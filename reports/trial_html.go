@@ -113,8 +113,8 @@ func (t *Trial) view(subject, scenario string) trialCellView {
 		}
 		if c.Failovers > 0 && v.Failovers == nil {
 			v.Failovers = []string{
-				fmt.Sprintf("failover %s, worst %s ms", ms(c.FailoverP50), ms(c.FailoverMax)),
-				fmt.Sprintf("excess %s, worst %s ms", ms(c.ExcessP50), ms(c.ExcessMax)),
+				fmt.Sprintf("failover %s, worst %s ms", middle(c.FailoverP50), ms(c.FailoverMax)),
+				fmt.Sprintf("excess %s, worst %s ms", middle(c.ExcessP50), ms(c.ExcessMax)),
 			}
 		}
 		v.Worlds = append(v.Worlds, w)

@@ -43,8 +43,9 @@ func tried() *Trial {
 
 func cellFor(subject, scenario string, world TrialWorld, i int) TrialCell {
 	c := TrialCell{Subject: subject, Scenario: scenario, World: world.Name, Verdict: checker.Pass, Runs: world.Runs, Kept: world.Runs, Agreement: "agree", Repro: "chaos run " + scenario}
-	total := []time.Duration{900 * time.Millisecond, 1200 * time.Millisecond, time.Duration(i) * 700 * time.Millisecond}
-	c.FailoversOf(total, []time.Duration{5 * time.Millisecond, 9 * time.Millisecond, 11 * time.Millisecond}, 0)
+	one := []time.Duration{900 * time.Millisecond, 1200 * time.Millisecond, time.Duration(i) * 700 * time.Millisecond}
+	excess := []time.Duration{5 * time.Millisecond, 9 * time.Millisecond, 11 * time.Millisecond}
+	c.FailoversOf(append(one, one...), append(excess, excess...), 0)
 	broken := func(runs int, reason string, promises ...checker.Promise) {
 		c.Verdict, c.Failed, c.Kept, c.Promises = checker.Fail, runs, world.Runs-runs, promises
 		for _, p := range promises {

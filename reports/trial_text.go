@@ -289,7 +289,15 @@ func TrialFailovers(t *Trial) []byte {
 
 // failovers are a cell's failovers in a few figures.
 func (c *TrialCell) failovers() string {
-	return fmt.Sprintf("%s / %s (%s / %s)", ms(c.FailoverP50), ms(c.FailoverMax), ms(c.ExcessP50), ms(c.ExcessMax))
+	return fmt.Sprintf("%s / %s (%s / %s)", middle(c.FailoverP50), ms(c.FailoverMax), middle(c.ExcessP50), ms(c.ExcessMax))
+}
+
+// middle is a median, or a dash where there are too few to tell.
+func middle(p50 float64) string {
+	if p50 == 0 {
+		return "–"
+	}
+	return ms(p50)
 }
 
 // TrialClaims returns the claims in Markdown, each beside what was measured.

@@ -146,7 +146,7 @@ func figures(rep *reports.Report) string {
 	if rep.FailoverMS.Count == 0 {
 		return "no failover"
 	}
-	return fmt.Sprintf("%d failovers, p50 %.0f ms, p99 %.0f ms", rep.FailoverMS.Count, rep.FailoverMS.P50, rep.FailoverMS.P99)
+	return fmt.Sprintf("%d failovers, %s", rep.FailoverMS.Count, rep.FailoverMS.Short())
 }
 
 // blames are the sentences on what is wrong with the elector, or with how it was given

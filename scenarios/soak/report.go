@@ -100,7 +100,7 @@ func (r *Report) Write(w io.Writer) error {
 		say("operations: %d ok, %d fail, %d unknown; writes: %d accepted, %d refused, %d stale accepted",
 			s.Ops.Ok, s.Ops.Fail, s.Ops.Info, s.Writes.Accepted, s.Writes.Refused, s.Writes.StaleAccepted)
 		say("terms: %d, handed over to another candidate: %d", r.Terms, r.HandOvers)
-		say("failovers: %d, excess p50 %v p99 %v max %v", s.Failovers.Count, s.Failovers.Excess.P50, s.Failovers.Excess.P99, s.Failovers.Excess.Max)
+		say("failovers: %d, excess p50 %v p99 %v max %v", s.Failovers.Count, s.Failovers.Excess.P50.Value, s.Failovers.Excess.P99.Value, s.Failovers.Excess.Max)
 		for _, f := range s.Faults {
 			say("  fault %-20s put on %5d times; of %6d histories with it, %6d show its effect", f.Name, r.Faults[f.Name], f.Injected, f.Effective)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/recount-io/recount/internal/quantile"
+	"github.com/recount-io/recount/checker/quantile"
 )
 
 // distribution is one whose quantiles are known.

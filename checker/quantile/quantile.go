@@ -4,6 +4,7 @@ package quantile
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -26,50 +27,45 @@ type Estimate struct {
 // quantile that is not bounded is not worth printing.
 func (e Estimate) Bounded() bool { return !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0) }
 
-// Of estimates the quantile of p, between 0 and 1, from a sample in ascending order, which
-// has one value at the least.
-//
-// How many of n values are below the quantile has a binomial distribution, so the values of
-// two ranks enclose it with a probability that depends on nothing but n and p (H. A. David
-// and H. N. Nagaraja, "Order Statistics", 3rd edition, 2003, section 7.1). Each side may miss it in half of
-// what Confidence leaves. Where the largest value misses it more often than that, the other
-// side gets the rest.
+// Of estimates the quantile of p from a sample in ascending order, which has one value at
+// the least.
 func Of(sorted []float64, p float64) Estimate {
-	n := len(sorted)
-	below := distuv.Binomial{N: float64(n), P: p}
-	miss := 1 - Confidence
-	e := Estimate{Value: sorted[max(0, int(math.Ceil(p*float64(n)))-1)], Low: math.Inf(-1), High: math.Inf(1)}
-
-	// The value of rank high is too small if high or more are below.
-	high := rank(n, func(k int) bool { return 1-below.CDF(float64(k-1)) <= miss/2 })
-	left := miss / 2
-	if high > n {
-		if over := 1 - below.CDF(float64(n-1)); over < miss {
-			high, left = n, miss-over
-		} else {
-			left = miss
-		}
-	}
-	// That of rank low is too large if fewer than low are below.
-	low := rank(n, func(k int) bool { return below.CDF(float64(k-1)) > left }) - 1
-	if low >= 1 {
+	value, low, high := Ranks(len(sorted), p)
+	e := Estimate{Value: sorted[value-1], Low: math.Inf(-1), High: math.Inf(1)}
+	if low > 0 {
 		e.Low = sorted[low-1]
 	}
-	if high <= n {
+	if high > 0 {
 		e.High = sorted[high-1]
 	}
 	return e
 }
 
-// rank is the smallest rank from 1 to n of which that is true, as it is of all larger
-// ones, and n+1 if there is none.
-func rank(n int, is func(k int) bool) int {
-	for k := 1; k <= n; k++ {
-		if is(k) {
-			return k
+// Ranks returns which of n values, in ascending order and counted from 1, is the quantile of
+// p, between 0 and 1, and which ones enclose the true one; 0 where there is none. n is 1 or more.
+//
+// How many of n values are below the quantile has a binomial distribution, so the values of
+// two ranks enclose it with a probability that depends on nothing but n and p (H. A. David
+// and H. N. Nagaraja, "Order Statistics", 3rd edition, 2003, section 7.1). Each side may miss
+// it in half of what Confidence leaves. Where the largest value misses it more often than
+// that, the other side gets the rest.
+func Ranks(n int, p float64) (value, low, high int) {
+	below := distuv.Binomial{N: float64(n), P: p}
+	const miss = 1 - Confidence
+
+	// The value of rank high is too small if high or more are below.
+	high = 1 + sort.Search(n, func(k int) bool { return 1-below.CDF(float64(k)) <= miss/2 })
+	left := miss / 2
+	if high > n {
+		if over := 1 - below.CDF(float64(n-1)); over < miss {
+			high, left = n, miss-over
+		} else {
+			high, left = 0, miss
 		}
 	}
-	return n + 1
+	// That of rank low is too large if fewer than low are below.
+	low = sort.Search(n, func(k int) bool { return below.CDF(float64(k)) > left })
+	return max(1, int(math.Ceil(p*float64(n)))), low, high
 }
 
 // Needs is how many values a sample has to have, at the least, to bound the quantile of p.

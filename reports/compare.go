@@ -35,7 +35,7 @@ func Compare(w io.Writer, suites []Suite) error {
 			out.WriteByte('\n')
 		}
 		fmt.Fprintf(&out, "%s\n", c.title)
-		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %-17s  %-17s  %s\n", name, "run", "verdict", "failovers", "p50 ms", "p90 ms", "in all")
+		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %-17s  %-17s  %s\n", name, "run", "verdict", "failovers", "p50 ms", "p90 ms", "they took")
 		var base *Report
 		for k, r := range c.runs {
 			label := pad(plain(suites[k].Name), name)

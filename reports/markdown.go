@@ -38,7 +38,7 @@ func Markdown(r *Report) []byte {
 func MarkdownSuite(runs []*Report) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Recount: %s\n\n%s: %s.\n\n", Overall(runs), plural(len(runs), "run"), suiteLine(runs))
-	b.WriteString("| scenario | subject | world | verdict | failovers | in all | longest excess ms | availability |\n")
+	b.WriteString("| scenario | subject | world | verdict | failovers | they took | longest excess ms | availability |\n")
 	b.WriteString("| --- | --- | --- | --- | ---: | --- | ---: | ---: |\n")
 	for _, r := range runs {
 		excess := "–"

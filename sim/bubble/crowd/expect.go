@@ -168,7 +168,8 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 // caller tells it to compete anew.
 func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
 	deaf := r.anyone(func(m Manners) bool { return m.Deaf }) // it may be named as the one who may ask first
-	if why == Resign && c.callsWork() && r.RoundTrip < r.Lease/100 && !deaf && r.anew(Act{Kind: why, At: since}, c.life.process.world()) == 0 {
+	late := r.believed(c, since) + r.anew(Act{Kind: why, At: since}, c.life.process.world()) // then it may be as fast as the others
+	if why == Resign && c.callsWork() && r.RoundTrip < r.Lease/100 && !deaf && late == 0 {
 		return c.life.process.name
 	}
 	return ""

@@ -167,7 +167,7 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 // faster, and hear of it: it stands back for a retry's pause at the least, unless its
 // caller tells it to compete anew.
 func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
-	deaf := r.anyone(func(m Manners) bool { return m.Deaf }) // it may be named as the one who may ask first
+	deaf := r.anyone(func(m Manners) bool { return m.Deaf })                                 // it may be named as the one who may ask first
 	late := r.believed(c, since) + r.anew(Act{Kind: why, At: since}, c.life.process.world()) // then it may be as fast as the others
 	if why == Resign && c.callsWork() && r.RoundTrip < r.Lease/100 && !deaf && late == 0 {
 		return c.life.process.name

@@ -135,10 +135,10 @@ func (c *candidate) opens() bool {
 }
 
 // repeats reports whether a release that met a dead connection is answered in time at its
-// second try, although a connection must be opened for that one.
+// second try, although a connection must be opened for that one: not if it is the only one.
 func (c *candidate) repeats() bool {
 	trip, opening := c.life.process.trips()
-	return !c.manners.Foreign || c.config.Retry+c.config.Retry/4+opening+trip <= c.config.RequestTimeout
+	return cmp.Or(c.manners.Pool, 4) > 1 && (!c.manners.Foreign || c.config.Retry+c.config.Retry/4+opening+trip <= c.config.RequestTimeout)
 }
 
 // reset ends all connections of a process. No term ends of that whose lease leaves room.

@@ -65,7 +65,8 @@ func (c *Case) heirGone() bool {
 			continue
 		}
 		for k, s := range c.Schedule {
-			if down(s) && (k != i || r.Target == faults.All) && s.At <= r.End()+c.longest() && s.End() >= r.At-2*c.longest() {
+			several := r.Target == faults.All || r.Target == faults.Minority // the heir may leave with the leader
+			if down(s) && (k != i || several) && s.At <= r.End()+c.longest() && s.End() >= r.At-2*c.longest() {
 				return true
 			}
 		}

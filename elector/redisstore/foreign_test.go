@@ -204,23 +204,8 @@ func TestForeignConnectionsThatDied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var under []chan error
-	for range 3 { // each on a connection of its own
-		under = append(under, renewing(t.Context(), s, "billing"))
-		receive(t, "request", k.asked)
-	}
-	for range under {
-		k.free <- struct{}{}
-	}
-	for _, ended := range under {
-		if err := receive(t, "answer", ended); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e.cut()
-	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err == nil {
-		t.Fatal("renewed on a dead connection")
-	}
+	t.Cleanup(func() { _ = s.Close() })
+	k.cut(t, s, &e)
 	for s.live.Load().reviving.Load() {
 		<-time.After(time.Millisecond)
 	}

@@ -67,13 +67,10 @@ func TestReachSendsNothing(t *testing.T) {
 	}
 }
 
-// When one connection has died, those of its age are not used any more although nobody can
-// see that they have ended, and others are opened before anybody asks.
-func TestOneDeadConnectionTellsOfTheOthers(t *testing.T) {
-	k := startKeeper(t)
-	var e ends
-	s := k.open(t, func(o *redis.UniversalOptions) { o.Dialer = e.dial })
-	under := []chan error{}
+// cut has the store use three connections, ends them, and has one meet a renewal.
+func (k *keeper) cut(t *testing.T, s *Store, e *ends) {
+	t.Helper()
+	var under []chan error
 	for range 3 { // each on a connection of its own
 		under = append(under, renewing(t.Context(), s, "billing"))
 		receive(t, "request", k.asked)
@@ -90,6 +87,15 @@ func TestOneDeadConnectionTellsOfTheOthers(t *testing.T) {
 	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err == nil {
 		t.Fatal("renewed on a dead connection")
 	}
+}
+
+// When one connection has died, those of its age are not used any more although nobody can
+// see that they have ended, and others are opened before anybody asks.
+func TestOneDeadConnectionTellsOfTheOthers(t *testing.T) {
+	k := startKeeper(t)
+	var e ends
+	s := k.open(t, func(o *redis.UniversalOptions) { o.Dialer = e.dial })
+	k.cut(t, s, &e)
 	opened := func() int {
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -34,11 +34,9 @@ func (m *Machine) stand(f flight, in Input) {
 
 // passed begins a term with a lease that was passed on.
 func (m *Machine) passed(in Input) {
-	if m.term.is(in.Nonce, in.Token) || m.findRelease(in.Nonce, in.Token) >= 0 {
-		return // told before
-	}
-	if (m.term.live || m.term.goesOn()) && m.term.token == in.Token || slices.ContainsFunc(m.releases, func(r release) bool { return r.token == in.Token }) {
-		return // made up: no two leases have one token, and that one's is answered for
+	ours := m.term.is(in.Nonce, in.Token) || (m.term.live || m.term.goesOn()) && m.term.token == in.Token
+	if ours || slices.ContainsFunc(m.releases, func(r release) bool { return r.token == in.Token }) {
+		return // told before, or made up: no two leases have one token
 	}
 	m.count(in.Waiters)
 	f, stands := m.standing(in)

@@ -79,6 +79,12 @@ var table = []row{
 		why: "what a sample says of a quantile is arithmetic, by a library of statistics",
 	},
 	{
+		folders: []string{"checker/permutation"},
+		ours:    []string{"checker/quantile"},
+		never:   []string{"net/...", "os/..."}, timeless: true,
+		why: "whether two samples differ is arithmetic, and drawing by a seed of its own: worlds, runs and electors are compared alike",
+	},
+	{
 		folders: []string{"internal/raced"},
 		never:   []string{"..."},
 		why:     "one constant, for the tests of everybody",
@@ -324,13 +330,13 @@ var table = []row{
 	},
 	{
 		folders: []string{"calibration"},
-		ours:    []string{"history", "checker"},
+		ours:    []string{"history", "checker", "checker/permutation"},
 		never:   []string{"net/...", "os/..."}, timeless: true,
 		why: "worlds are compared by what they recorded: who compares must not know how any is made",
 	},
 	{
 		folders: []string{"reports"},
-		ours:    []string{"history", "checker/quantile", "checker", "calibration"},
+		ours:    []string{"history", "checker/quantile", "checker/permutation", "checker", "calibration"},
 		others:  []string{"gonum.org/v1/plot"},
 		never:   []string{"net/...", "os/...", "math/rand/..."}, but: []string{"net/url"}, timeless: true,
 		why: "the same history gives the same bytes, and a report reaches out to nothing",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/checker/permutation"
 )
 
 // The limits beyond which the worlds differ. Two samples differ if they are
@@ -127,7 +128,7 @@ type Pair struct {
 func Compare(scenario string, lease time.Duration, one, other Sample) Comparison {
 	c := Comparison{Scenario: scenario, Lease: lease, One: worldOf(one), Other: worldOf(other)}
 	if len(one.Runs) > 0 && len(other.Runs) > 0 {
-		all, l := slices.Concat(one.Runs, other.Runs), newLots(len(one.Runs), len(other.Runs))
+		all, l := slices.Concat(one.Runs, other.Runs), permutation.New(len(one.Runs), len(other.Runs))
 		c.Figures = figures(all, l)
 		c.Orders = orders(all, l)
 		c.limit()
@@ -179,7 +180,7 @@ const (
 
 // figures compares what the failovers took, how long nobody led, and how many
 // failovers there were.
-func figures(runs []Run, l *lots) []Figure {
+func figures(runs []Run, l *permutation.Test) []Figure {
 	var out []Figure
 	for _, f := range []struct {
 		name string
@@ -214,16 +215,16 @@ func figures(runs []Run, l *lots) []Figure {
 	}
 	f := figure(Failovers, true, perRun, l)
 	numbers := slices.Concat(perRun...)
-	f.Distance, f.Usual, f.Chance = l.judge(func(one []bool) float64 { return means(numbers, one) })
+	f.Distance, f.Usual, f.Chance = l.Judge(func(one []bool) float64 { return means(numbers, one) })
 	return append(out, f)
 }
 
-func figure(name string, say bool, values [][]float64, l *lots) Figure {
-	f := Figure{Name: name, Say: say, One: slices.Concat(values[:l.one]...), Other: slices.Concat(values[l.one:]...)}
+func figure(name string, say bool, values [][]float64, l *permutation.Test) Figure {
+	f := Figure{Name: name, Say: say, One: slices.Concat(values[:l.One]...), Other: slices.Concat(values[l.One:]...)}
 	if f.Compared = len(f.One) > 0 && len(f.Other) > 0; f.Compared {
 		s := sampleOf(values)
-		_, f.Area = s.apart(l.asIs())
-		f.Distance, f.Usual, f.Chance = l.judge(func(one []bool) float64 {
+		_, f.Area = s.apart(l.AsIs())
+		f.Distance, f.Usual, f.Chance = l.Judge(func(one []bool) float64 {
 			largest, _ := s.apart(one)
 			return largest
 		})
@@ -233,7 +234,7 @@ func figure(name string, say bool, values [][]float64, l *lots) Figure {
 
 // orders compares the causes of the failovers, and for each of them what
 // follows what.
-func orders(runs []Run, l *lots) []Order {
+func orders(runs []Run, l *permutation.Test) []Order {
 	causes := map[string]bool{}
 	for _, r := range runs {
 		for _, f := range r.Failovers {
@@ -267,7 +268,7 @@ func pairs(steps []string) []pair {
 }
 
 // order compares how often each pair occurs.
-func order(cause string, runs []Run, l *lots, of func(Failover) []pair) Order {
+func order(cause string, runs []Run, l *permutation.Test, of func(Failover) []pair) Order {
 	o := Order{Cause: cause}
 	number := map[pair]int{}
 	var names []pair
@@ -275,7 +276,7 @@ func order(cause string, runs []Run, l *lots, of func(Failover) []pair) Order {
 	for i, r := range runs {
 		for _, f := range r.Failovers {
 			found := of(f)
-			if len(found) > 0 && i < l.one {
+			if len(found) > 0 && i < l.One {
 				o.One++
 			} else if len(found) > 0 {
 				o.Other++
@@ -293,8 +294,8 @@ func order(cause string, runs []Run, l *lots, of func(Failover) []pair) Order {
 		return o
 	}
 	c := countsOf(rows, len(names))
-	o.Distance, o.Usual, o.Chance = l.judge(c.variation)
-	o.Pairs = c.farthest(names, l.asIs())
+	o.Distance, o.Usual, o.Chance = l.Judge(c.variation)
+	o.Pairs = c.farthest(names, l.AsIs())
 	return o
 }
 

@@ -3,73 +3,8 @@ package calibration
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 )
-
-// draws is how often chance is tried: its smallest probability that can be
-// told is one in so many.
-const draws = 4000
-
-// lots draws which runs are those of the one world, again and again, and tells how often
-// chance alone brings forth a distance as large as the one that was observed.
-//
-// That is a permutation test with whole runs as its units, since the failovers
-// of one run are not independent of each other: they share a schedule, and the
-// phase of the renewals. If both worlds were the same, every choice of that
-// many runs out of all would be as likely as those that are called by its name,
-// and the answer is exact whatever the distribution (E. J. G. Pitman, "Significance
-// tests which may be applied to samples from any populations", 1937).
-type lots struct {
-	runs, one int
-	random    *rand.Rand
-	order     []int
-	chosen    []bool
-}
-
-func newLots(one, other int) *lots {
-	l := &lots{runs: one + other, one: one, random: rand.New(rand.NewPCG(1, 2))} // the same samples, the same answer
-	l.order, l.chosen = make([]int, l.runs), make([]bool, l.runs)
-	for i := range l.order {
-		l.order[i] = i
-	}
-	return l
-}
-
-// asIs chooses the runs of the one world: the first ones.
-func (l *lots) asIs() []bool {
-	for i := range l.chosen {
-		l.chosen[i] = i < l.one
-	}
-	return l.chosen
-}
-
-// draw chooses as many at random.
-func (l *lots) draw() []bool {
-	clear(l.chosen)
-	for i := range l.one {
-		j := i + l.random.IntN(l.runs-i)
-		l.order[i], l.order[j] = l.order[j], l.order[i]
-		l.chosen[l.order[i]] = true
-	}
-	return l.chosen
-}
-
-// judge returns a distance as it is, its mean where only chance is at work,
-// and how probable it is that chance makes it as large.
-func (l *lots) judge(distance func(one []bool) float64) (observed, usual, chance float64) {
-	const rounding = 1e-9
-	observed = distance(l.asIs())
-	reached, sum := 1, 0.0 // the observed one is one of the choices
-	for range draws {
-		d := distance(l.draw())
-		sum += d
-		if d >= observed-rounding {
-			reached++
-		}
-	}
-	return observed, sum / draws, float64(reached) / (draws + 1)
-}
 
 // sample is one figure of all runs: its values in ascending order, each with
 // the run that it is of.

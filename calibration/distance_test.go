@@ -70,26 +70,3 @@ func TestVariation(t *testing.T) {
 		}
 	}
 }
-
-// The probability that lots find is that of all choices: of three runs out of
-// ten, the three with the largest values are one choice of 120.
-func TestLotsFindTheProbability(t *testing.T) {
-	values := []float64{10, 9, 8, 1, 2, 3, 4, 5, 6, 7}
-	l := newLots(3, 7)
-	observed, usual, chance := l.judge(func(live []bool) float64 { return means(values, live) })
-	if math.Abs(observed-5) > 1e-9 || usual >= observed {
-		t.Errorf("observed %v, usually %v", observed, usual)
-	}
-	if want := 2.0 / 120; math.Abs(chance-want) > 0.007 { // the three smallest lie as far off
-		t.Errorf("probability %v, want about %v", chance, want)
-	}
-	chosen := 0
-	for _, live := range l.draw() {
-		if live {
-			chosen++
-		}
-	}
-	if chosen != 3 {
-		t.Errorf("%d runs were chosen, want 3", chosen)
-	}
-}

@@ -528,6 +528,8 @@ var importCases = []struct {
 	{"scenarios/fuzz", `"testing/quick"`, "", "testing/quick"},
 	{"scenarios/fuzz", `"pgregory.net/rapid"`, "", ""},
 	{"scenarios/fuzz", ours("reports"), "", "reports"},
+	{"checker/permutation", ours("checker"), "", "checker"},
+	{"checker/permutation", `"math/rand/v2"`, "", ""},
 	{"calibration", ours("sim/virtual"), "", "sim/virtual"},
 	{"calibration", `"math/rand/v2"`, "", ""},
 	{"reports", ours("scenarios"), "", "scenarios"},

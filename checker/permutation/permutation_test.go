@@ -65,10 +65,8 @@ func sample(r *rand.Rand, draw func(*rand.Rand) float64, runs int, common, shift
 }
 
 // Two samples of the same are called different in at most 6 of 100 comparisons, whatever
-// the distribution is and whatever the values of a run have in common; a delay of 5 ms is
-// seen in at least 90 of 100 of 200 values each, where they are spread by about as much
-// as failovers; and one that is as large as is said to be detectable nearly as often.
-func TestTellsChanceFromDelay(t *testing.T) {
+// the distribution is and whatever the values of a run have in common.
+func TestTellsNoDifference(t *testing.T) {
 	const times = 200
 	for name, draw := range distributions {
 		for _, p := range []float64{.5, .9} {
@@ -90,6 +88,9 @@ func TestTellsChanceFromDelay(t *testing.T) {
 	}
 }
 
+// A delay of 5 ms is seen in at least 90 of 100 comparisons of 200 values each, where they
+// are spread by about as much as failovers are; and one that is as large as is said to be
+// detectable nearly as often.
 func TestSeesADelay(t *testing.T) {
 	const times = 100
 	r := rand.New(rand.NewPCG(3, 4))
@@ -112,7 +113,8 @@ func TestSeesADelay(t *testing.T) {
 	}
 }
 
-func TestRatioAndBounds(t *testing.T) {
+// A ratio is between its bounds, and samples that are too small bound nothing.
+func TestBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	one := sample(r, distributions["uniform"], 20, 0, 30)
 	other := make([][]float64, len(one))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/checker/permutation"
+	"github.com/recount-io/recount/checker/contrast"
 )
 
 // The limits beyond which the worlds differ. Two samples differ if they are
@@ -128,7 +128,7 @@ type Pair struct {
 func Compare(scenario string, lease time.Duration, one, other Sample) Comparison {
 	c := Comparison{Scenario: scenario, Lease: lease, One: worldOf(one), Other: worldOf(other)}
 	if len(one.Runs) > 0 && len(other.Runs) > 0 {
-		all, l := slices.Concat(one.Runs, other.Runs), permutation.New(len(one.Runs), len(other.Runs))
+		all, l := slices.Concat(one.Runs, other.Runs), contrast.New(len(one.Runs), len(other.Runs))
 		c.Figures = figures(all, l)
 		c.Orders = orders(all, l)
 		c.limit()
@@ -180,7 +180,7 @@ const (
 
 // figures compares what the failovers took, how long nobody led, and how many
 // failovers there were.
-func figures(runs []Run, l *permutation.Test) []Figure {
+func figures(runs []Run, l *contrast.Test) []Figure {
 	var out []Figure
 	for _, f := range []struct {
 		name string
@@ -219,7 +219,7 @@ func figures(runs []Run, l *permutation.Test) []Figure {
 	return append(out, f)
 }
 
-func figure(name string, say bool, values [][]float64, l *permutation.Test) Figure {
+func figure(name string, say bool, values [][]float64, l *contrast.Test) Figure {
 	f := Figure{Name: name, Say: say, One: slices.Concat(values[:l.One]...), Other: slices.Concat(values[l.One:]...)}
 	if f.Compared = len(f.One) > 0 && len(f.Other) > 0; f.Compared {
 		s := sampleOf(values)
@@ -234,7 +234,7 @@ func figure(name string, say bool, values [][]float64, l *permutation.Test) Figu
 
 // orders compares the causes of the failovers, and for each of them what
 // follows what.
-func orders(runs []Run, l *permutation.Test) []Order {
+func orders(runs []Run, l *contrast.Test) []Order {
 	causes := map[string]bool{}
 	for _, r := range runs {
 		for _, f := range r.Failovers {
@@ -268,7 +268,7 @@ func pairs(steps []string) []pair {
 }
 
 // order compares how often each pair occurs.
-func order(cause string, runs []Run, l *permutation.Test, of func(Failover) []pair) Order {
+func order(cause string, runs []Run, l *contrast.Test, of func(Failover) []pair) Order {
 	o := Order{Cause: cause}
 	number := map[pair]int{}
 	var names []pair

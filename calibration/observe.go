@@ -108,6 +108,12 @@ func leaderless(terms []checker.Term) spans {
 	return found
 }
 
+// Held tells of a history from when to when, at the least in part, the machine held up the run.
+func Held(h *history.History) func(from, to time.Duration) bool {
+	held := stalls(h)
+	return func(from, to time.Duration) bool { return held.touch(span{from, to}) }
+}
+
 // stalls are the times in which the machine held up the run.
 func stalls(h *history.History) spans {
 	var found spans

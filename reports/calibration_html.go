@@ -58,7 +58,7 @@ func CalibrationHTML(c *Calibration) ([]byte, error) {
 		view.ID = fmt.Sprintf("s%d", i+1)
 		p.Views = append(p.Views, view)
 	}
-	return render("calibration.html", &p, &p.Style, &p.Script, &p.ScriptSum)
+	return render("calibration.html", "lanes.js", &p, &p.Style, &p.Script, &p.ScriptSum)
 }
 
 func calibrationViewOf(s *CalibratedScenario, limit float64) (calibrationView, error) {

@@ -106,17 +106,17 @@ func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
 	if p.Probe, err = probePlots(h); err != nil {
 		return nil, err
 	}
-	return render("report.html", &p, &p.Style, &p.Script, &p.ScriptSum)
+	return render("report.html", "lanes.js", &p, &p.Style, &p.Script, &p.ScriptSum)
 }
 
-// render executes a page's template with the style and the script put in. The
+// render executes a page's template with the style and a script of the assets put in. The
 // page's own security policy admits this one script, by its hash.
-func render(name string, data any, style *template.CSS, script *template.JS, sum *string) ([]byte, error) {
+func render(name, scriptFile string, data any, style *template.CSS, script *template.JS, sum *string) ([]byte, error) {
 	css, err := assets.ReadFile("assets/style.css")
 	if err != nil {
 		return nil, fmt.Errorf("reports: %s: %w", name, err)
 	}
-	js, err := assets.ReadFile("assets/lanes.js")
+	js, err := assets.ReadFile("assets/" + scriptFile)
 	if err != nil {
 		return nil, fmt.Errorf("reports: %s: %w", name, err)
 	}
@@ -137,8 +137,9 @@ func functions() template.FuncMap {
 	return template.FuncMap{
 		"ms": ms, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
 		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "quantileNote": quantileNote, "sentence": sentence,
-		"has":  func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
-		"path": relative,
+		"has":     func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
+		"path":    relative,
+		"orLeast": Quantile.orLeast,
 		"drawing": func(d *drawing, caption string) map[string]any {
 			return map[string]any{"D": d, "Caption": caption}
 		},

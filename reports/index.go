@@ -24,5 +24,5 @@ func (r *Report) Link() string { return or(r.Folder, r.Scenario) + "/report.html
 // to the report in its folder. Like HTML it is one file that needs no other.
 func HTMLIndex(runs []*Report) ([]byte, error) {
 	p := suitePage{Runs: runs, Verdict: Overall(runs), Line: suiteLine(runs)}
-	return render("index.html", &p, &p.Style, &p.Script, &p.ScriptSum)
+	return render("index.html", "lanes.js", &p, &p.Style, &p.Script, &p.ScriptSum)
 }

@@ -22,7 +22,8 @@ type Quantiles struct {
 // measured; and between which values the true one lies, in at least 95 of 100 samples,
 // whatever the distribution (checker/quantile). It is Bounded if the sample is large
 // enough to say: of 6 values for the median, 29 for P90, 299 for P99. One that is not is
-// printed nowhere: P99 of four values is their maximum.
+// printed nowhere: P99 of four values is their maximum. Then Value and High are 0, and Low is
+// what the true one is at the least, 0 where even that cannot be told.
 type Quantile struct {
 	Value, Low, High float64
 	Bounded          bool
@@ -42,6 +43,14 @@ func (q Quantile) Interval() string {
 		return "–"
 	}
 	return fmt.Sprintf("%s (%s to %s)", ms(q.Value), ms(q.Low), ms(q.High))
+}
+
+// orLeast is Interval, or what the quantile is at the least.
+func (q Quantile) orLeast() string {
+	if !q.Bounded && q.Low > 0 {
+		return "at least " + ms(q.Low)
+	}
+	return q.Interval()
 }
 
 // quantileNote says what stands in a table of quantiles.
@@ -70,15 +79,18 @@ func (q Quantiles) Short() string {
 // quantilesObject is how quantiles stand in JSON: those that the sample does not bound are
 // left out, and an empty sample has a count alone, as a 0 would be read as an instant failover.
 type quantilesObject struct {
-	Count   int         `json:"count"`
-	Min     *float64    `json:"min,omitempty"`
-	P50     *float64    `json:"p50,omitempty"`
-	P50From *[2]float64 `json:"p50_interval,omitempty"`
-	P90     *float64    `json:"p90,omitempty"`
-	P90From *[2]float64 `json:"p90_interval,omitempty"`
-	P99     *float64    `json:"p99,omitempty"`
-	P99From *[2]float64 `json:"p99_interval,omitempty"`
-	Max     *float64    `json:"max,omitempty"`
+	Count    int         `json:"count"`
+	Min      *float64    `json:"min,omitempty"`
+	P50      *float64    `json:"p50,omitempty"`
+	P50From  *[2]float64 `json:"p50_interval,omitempty"`
+	P50Least float64     `json:"p50_at_least,omitempty"`
+	P90      *float64    `json:"p90,omitempty"`
+	P90From  *[2]float64 `json:"p90_interval,omitempty"`
+	P90Least float64     `json:"p90_at_least,omitempty"`
+	P99      *float64    `json:"p99,omitempty"`
+	P99From  *[2]float64 `json:"p99_interval,omitempty"`
+	P99Least float64     `json:"p99_at_least,omitempty"`
+	Max      *float64    `json:"max,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -87,14 +99,16 @@ func (q Quantiles) MarshalJSON() ([]byte, error) {
 	if q.Count > 0 {
 		o.Min, o.Max = &q.Min, &q.Max
 	}
-	put := func(q Quantile, value **float64, interval **[2]float64) {
+	put := func(q Quantile, value **float64, interval **[2]float64, least *float64) {
 		if q.Bounded {
 			*value, *interval = &q.Value, &[2]float64{q.Low, q.High}
+		} else {
+			*least = q.Low
 		}
 	}
-	put(q.P50, &o.P50, &o.P50From)
-	put(q.P90, &o.P90, &o.P90From)
-	put(q.P99, &o.P99, &o.P99From)
+	put(q.P50, &o.P50, &o.P50From, &o.P50Least)
+	put(q.P90, &o.P90, &o.P90From, &o.P90Least)
+	put(q.P99, &o.P99, &o.P99From, &o.P99Least)
 	return json.Marshal(o)
 }
 
@@ -112,13 +126,13 @@ func (q *Quantiles) UnmarshalJSON(text []byte) error {
 	if o.Max != nil {
 		q.Max = *o.Max
 	}
-	get := func(value *float64, interval *[2]float64) (q Quantile) {
+	get := func(value *float64, interval *[2]float64, least float64) Quantile {
 		if value != nil && interval != nil {
-			q = Quantile{*value, interval[0], interval[1], true}
+			return Quantile{*value, interval[0], interval[1], true}
 		}
-		return q
+		return Quantile{Low: least}
 	}
-	q.P50, q.P90, q.P99 = get(o.P50, o.P50From), get(o.P90, o.P90From), get(o.P99, o.P99From)
+	q.P50, q.P90, q.P99 = get(o.P50, o.P50From, o.P50Least), get(o.P90, o.P90From, o.P90Least), get(o.P99, o.P99From, o.P99Least)
 	return nil
 }
 
@@ -135,7 +149,7 @@ func quantilesOf(sample []time.Duration) Quantiles {
 	of := func(p float64) Quantile {
 		e := quantile.Of(sorted, p)
 		if !e.Bounded() {
-			return Quantile{}
+			return Quantile{Low: max(0, e.Low)}
 		}
 		return Quantile{e.Value, e.Low, e.High, true}
 	}

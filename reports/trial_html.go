@@ -96,7 +96,7 @@ func TrialHTML(t *Trial) ([]byte, error) {
 			p.Broken = append(p.Broken, view)
 		}
 	}
-	return render("trial.html", &p, &p.Style, &p.Script, &p.ScriptSum)
+	return render("trial.html", "lanes.js", &p, &p.Style, &p.Script, &p.ScriptSum)
 }
 
 // view is what the page shows of a cell.

@@ -65,6 +65,7 @@ type Scenario struct {
 // Shape is what a scenario's schedule is made for.
 type Shape struct {
 	Lease    time.Duration
+	Renew    time.Duration
 	Drift    float64
 	Nodes    []string
 	Duration time.Duration // the faults' share of the run, for schedules that can be of any length
@@ -96,6 +97,7 @@ type Settings struct {
 	Duration time.Duration // the faults go on, or are repeated, for so long
 	Seed     uint64
 	Flags    string // of the command that repeats the run, for its report
+	Repro    string // the whole of it; "": chaos run, with the scenario and the flags
 
 	// Stranger says that nothing is known of the elector but what it does: one
 	// that leads and never names a token is taken to have none (see Tokenless), and
@@ -142,7 +144,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	plan := sim.Plan{
 		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed,
 		Lateness:      lateness,
-		Repro:         strings.TrimSpace("chaos run " + s.Name + " " + set.Flags),
+		Repro:         first(set.Repro, strings.TrimSpace("chaos run "+s.Name+" "+set.Flags)),
 		Topology:      s.Topology,
 		Replicas:      s.Replicas,
 		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),
@@ -166,7 +168,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	}
 	if s.Schedule != nil {
 		plan.Schedule = s.schedule(Shape{
-			Lease: timings.Lease, Drift: plan.Drift, Nodes: plan.NodeNames(), Duration: set.Duration,
+			Lease: timings.Lease, Renew: timings.Renew, Drift: plan.Drift, Nodes: plan.NodeNames(), Duration: set.Duration,
 			Random: rand.New(rand.NewPCG(set.Seed, 0)), OneKey: set.Stranger, FixedClocks: set.FixedClocks,
 		})
 	} else {

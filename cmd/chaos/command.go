@@ -46,6 +46,7 @@ and reports how long failovers took.`,
   chaos fuzz                              random schedules in virtual time
   chaos explore                           every schedule of small worlds
   chaos trial                             every subject against every scenario
+  chaos failover                          how long failovers take, and whether longer than before
   chaos merge campaign                    what the shards of a campaign came to
   chaos acl                               the rights that a Redis user needs
   chaos clean                             what runs have left in a Redis
@@ -56,7 +57,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand())
 	return root
 }
 

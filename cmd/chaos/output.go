@@ -94,17 +94,23 @@ func (o *output) write(done scenarios.Outcome) (*reports.Report, error) {
 	return o.add(done.Scenario.Name, done.History, done.Result)
 }
 
-// add writes the reports of one run into the folder name.
+// add writes the reports of one run into the folder name, for the index of all.
 func (o *output) add(name string, h *history.History, r *checker.Result) (*reports.Report, error) {
+	rep, err := o.save(name, h, r)
+	if err == nil {
+		o.reports = append(o.reports, rep)
+	}
+	return rep, err
+}
+
+// save writes the reports of one run into the folder name.
+func (o *output) save(name string, h *history.History, r *checker.Result) (*reports.Report, error) {
 	rep := reports.New(h, r)
 	rep.Folder = name
 	rep.Files = append(rep.Files, logFiles(filepath.Join(o.dir, name))...)
 	files, err := reports.Files(rep, h, r)
 	if err == nil {
 		err = writeFiles(filepath.Join(o.dir, name), files)
-	}
-	if err == nil {
-		o.reports = append(o.reports, rep)
 	}
 	return rep, err
 }

@@ -1,4 +1,4 @@
-package permutation
+package contrast
 
 import (
 	"math"
@@ -13,8 +13,12 @@ func TestFindsTheProbability(t *testing.T) {
 	means := func(one []bool) float64 {
 		var sums, of [2]float64
 		for i, x := range values {
-			sums[side(one[i])] += x
-			of[side(one[i])]++
+			part := 1
+			if one[i] {
+				part = 0
+			}
+			sums[part] += x
+			of[part]++
 		}
 		return math.Abs(sums[0]/of[0] - sums[1]/of[1])
 	}
@@ -74,9 +78,7 @@ func TestTellsNoDifference(t *testing.T) {
 				r := rand.New(rand.NewPCG(7, uint64(100*p+common)))
 				told := 0
 				for range times {
-					c := compare(sample(r, draw, 8, common, 0), sample(r, draw, 8, common, 0), p)
-					c.move = func(x, by float64) float64 { return x + by }
-					if c.chance(0, 1) <= miss || c.chance(0, -1) <= miss { // as Shift asks, of the shift 0 alone
+					if d := Shift(sample(r, draw, 8, common, 0), sample(r, draw, 8, common, 0), p); d.Above(0) || d.Below(0) {
 						told++
 					}
 				}
@@ -126,12 +128,24 @@ func TestBounds(t *testing.T) {
 	if d := Ratio(one, other, .5); !d.Bounded() || !d.Whole || d.Low > 1.5 || d.High < 1.5 || !d.Above(1) {
 		t.Errorf("one and a half times as large: %+v", d)
 	}
-	// Three values on either side can be chosen in 20 ways: none is one in forty.
 	if d := Shift([][]float64{{1, 2, 3}}, [][]float64{{100, 110, 120}}, .5); d.Bounded() || d.Whole || d.Value != 108 {
 		t.Errorf("three values: %+v", d)
 	}
 	if d := Shift([][]float64{{1, 2, 3, 4, 5, 6, 7, 8}}, [][]float64{{100, 110, 120, 130, 140, 150, 160, 170}}, .5); !d.Above(50) {
 		t.Errorf("eight values: %+v", d)
+	}
+	// The same median, and another spread.
+	var narrow, wide [][]float64
+	for range 20 {
+		var n, w []float64
+		for range 10 {
+			x := r.NormFloat64()
+			n, w = append(n, 50+x), append(w, 50+40*r.NormFloat64())
+		}
+		narrow, wide = append(narrow, n), append(wide, w)
+	}
+	if d := Shift(narrow, wide, .5); d.Low > 0 || d.High < 0 || d.High-d.Low < 5 {
+		t.Errorf("another spread: %+v", d)
 	}
 	for what, d := range map[string]Difference{
 		"nothing":       Shift(nil, one, .5),

@@ -1,13 +1,6 @@
-// Package permutation tells whether two sides of a comparison differ by more than chance
-// alone makes them differ.
-//
-// It is a permutation test, with whole runs as its units where there are enough of them,
-// since the values of one run are not independent of each other: they share a schedule, and
-// the phase of the renewals. If both sides were the same, every choice of that many units
-// out of all would be as likely as those that are called by the side's name, and the answer
-// is exact whatever the distribution (E. J. G. Pitman, "Significance tests which may be
-// applied to samples from any populations", 1937).
-package permutation
+// Package contrast tells whether two sides of a comparison differ by more than chance alone
+// makes them differ, and by how much.
+package contrast
 
 import "math/rand/v2"
 
@@ -16,6 +9,13 @@ import "math/rand/v2"
 const draws = 4000
 
 // Test draws which units are those of the one side, again and again.
+//
+// That is a permutation test, mostly with whole runs as its units, since the values of one run
+// are not independent of each other: they share a schedule, and the phase of the renewals. If
+// both sides were the same, every choice of that many units out of all would be as likely as
+// those that are called by the side's name, and the answer is exact whatever the distribution
+// (E. J. G. Pitman, "Significance tests which may be applied to samples from any populations",
+// 1937).
 type Test struct {
 	One int // how many they are
 

@@ -1,0 +1,612 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/checker/quantile"
+	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/failover"
+	"github.com/recount-io/recount/sim/live"
+)
+
+// failoverFlags are the flags of chaos failover.
+type failoverFlags struct {
+	runFlags  // of a session
+	causes    []string
+	subjects  []string
+	execs     []string
+	count     int
+	precision string
+	quantile  string
+	most      time.Duration
+	baseline  string
+	failIf    []string
+
+	// What they amount to.
+	wanted     []failover.Cause
+	narrow     float64 // half an interval as a share of its quantile; 0: not asked for
+	p          float64
+	conditions []*reports.Condition
+	before     *reports.Failovers
+}
+
+const (
+	defaultFailovers = 200
+	// mostPrecise is how long a measurement goes on that was asked for a precision.
+	mostPrecise = 30 * time.Minute
+	// mostKept is how many runs keep their files, of a megabyte each: of more, a folder would
+	// be too large to pass on. Those that broke a promise are kept whatever their number.
+	mostKept = 200
+	// toldEvery is how often a measurement says how far it is.
+	toldEvery = 10 * time.Second
+)
+
+func (m Main) failoverCommand() *cobra.Command {
+	var f failoverFlags
+	cmd := &cobra.Command{
+		Use:   "failover",
+		Short: "Measure how long failovers take, compare, and fail a build on it",
+		Long: `Failover brings about one failover after the other, of each cause and with each
+elector in turn, until there are enough of them to answer the question: how long
+is an election without a leader, and is that longer than before?
+
+Each figure is printed with the interval in which the true one lies (95 %), and no
+quantile is printed that the sample cannot carry. A failover during which the
+machine was held up is counted, and left out.
+
+The folder of the report holds index.html, failovers.md for a pull request,
+failovers.json, failovers.csv, junit.xml, and failovers.txt in the format of Go's
+benchmarks, for benchstat. docs/failover.md tells how to read them.
+
+--fail-if compares with --baseline, the failovers.json of an earlier measurement, or
+with a duration:
+  --fail-if 'crash.excess.p99 > 1.2x'     a factor of the baseline's figure
+  --fail-if 'resign.total.p50 > +10ms'    so much more than it
+  --fail-if 'crash.total.p90 > 2s'        without a baseline
+
+Exit status: 0 measured, and no condition holds; 1 a condition certainly holds, or a
+promise is broken; 2 the sample cannot tell; 3 stopped early, and what there is is
+reported; 64 wrong use or bad input; 70 the tool itself failed.`,
+		Example: `  chaos failover
+  chaos failover --cause crash --cause resign --subject recount --subject honua
+  chaos failover --cause crash --precision 5% --quantile p99 --for 20m
+  chaos failover --cause crash --exec ./my-elector
+  chaos failover --world virtual --cause cut --count 10000
+  chaos failover --baseline before/failovers.json --fail-if 'crash.excess.p90 > 1.2x'`,
+		Args: misuse.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.failover(cmd.Context(), &f, cmd.Flags().Changed) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.causes, "cause", []string{"crash", "resign"}, "what ends a term; may be repeated. One of "+strings.Join(causeNames(), ", "))
+	flags.StringArrayVar(&f.subjects, "subject", nil, "an elector of this program; may be repeated (default: recount)")
+	flags.StringArrayVar(&f.execs, "exec", nil, "command that runs one candidate of another elector; may be repeated")
+	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
+	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers or virtual")
+	flags.IntVar(&f.count, "count", defaultFailovers, "failovers of each cause with each elector")
+	flags.StringVar(&f.precision, "precision", "", "in place of --count: go on until the quantile is known so precisely, such as 10%")
+	flags.StringVar(&f.quantile, "quantile", "p90", "with --precision: of the total; p50, p90 or p99")
+	flags.DurationVar(&f.most, "for", 0, "begin no run after so long (default: without end; 30m with --precision)")
+	flags.StringVar(&f.baseline, "baseline", "", "failovers.json of an earlier measurement, or its folder, to compare with")
+	flags.StringArrayVar(&f.failIf, "fail-if", nil, "condition under which the exit status is 1; may be repeated")
+	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
+	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
+	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
+	flags.IntVar(&f.settings.Nodes, "nodes", 0, fmt.Sprintf("number of candidates (default: %d)", failover.DefaultNodes))
+	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
+	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
+	flags.DurationVar(&f.settings.Retry, "retry", 0, "how soon a failed request is tried again (default: a twentieth of the lease)")
+	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
+	flags.IntVar(&f.parallel, "parallel", 4, "how many groups of candidates run at once, each on a server of its own")
+	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	f.sparing.add(flags)
+	return cmd
+}
+
+func causeNames() (names []string) {
+	for _, c := range failover.Causes() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// failover is chaos failover.
+func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string) bool) error {
+	if err := f.resolve(m, given); err != nil {
+		return misuse.Of(err)
+	}
+	s := newScreen(m, f.asJSON)
+	defer s.close()
+	measuring := &measuring{Main: m, failoverFlags: f, screen: s, began: time.Now()}
+	defer func() { _ = measuring.close() }() // again, in case of a panic
+	electors, err := measuring.open(ctx)
+	if err != nil {
+		return err
+	}
+	watched, err := measuring.spare(ctx)
+	if err != nil {
+		return err
+	}
+	if measuring.out, err = openOutput(f.out); err != nil { // last: what is refused leaves no folder
+		return err
+	}
+	s.say("Measuring %s of each of %d causes with each of %d electors; seed %d, lease %v", f.asked(), len(f.wanted), len(electors), f.settings.Seed, f.settings.Timings().Lease)
+	s.say("Reports: %s", measuring.out.dir)
+	control := measuring.watchMachine(ctx)
+	cells, err := (&failover.Measurement{
+		Causes: f.wanted, Electors: electors, Settings: f.settings, Parallel: f.parallel,
+		Count: f.goal(), Precise: f.precise, Most: f.most,
+		Logs: func(folder string) (string, error) { return measuring.places[0].logs(measuring.out)(folder) },
+		Done: measuring.done,
+	}).Run(watched)
+	report := measuring.report(cells, control())
+	err = errors.Join(live.Harmed(watched), err, measuring.close())
+	if ctx.Err() != nil {
+		report.Stopped = "it was stopped"
+	} else if live.Harmed(watched) != nil {
+		report.Stopped = "to spare the Redis"
+	} else if err != nil {
+		return err
+	}
+	if writing := measuring.write(report); writing != nil || err != nil {
+		return errors.Join(err, writing)
+	}
+	return judged(report.Verdict)
+}
+
+// resolve checks all that can be checked before anything is started.
+func (f *failoverFlags) resolve(m Main, given func(string) bool) (err error) {
+	if f.wanted, err = failover.Find(f.causes...); err != nil {
+		return err
+	}
+	if len(f.subjects) == 0 && len(f.execs) == 0 {
+		f.subjects = []string{"recount"}
+	}
+	if err := f.check(given); err != nil {
+		return err
+	}
+	if f.precision != "" {
+		text, percent := strings.CutSuffix(f.precision, "%")
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !percent || x <= 0 {
+			return fmt.Errorf("--precision %s: give a percentage, such as 10%%", f.precision)
+		}
+		f.narrow = x / 100
+		if f.most == 0 {
+			f.most = mostPrecise
+		}
+	}
+	if f.redis == "" && f.world == liveWorld {
+		f.redis = m.Getenv("RECOUNT_REDIS")
+	}
+	if !given("seed") {
+		f.settings.Seed = rand.Uint64N(1 << 32)
+	}
+	for _, name := range f.subjects {
+		f.settings.Subject = name
+		if err := f.checkSubject(m); err != nil {
+			return err
+		}
+	}
+	if err := f.checkSparing(given); err != nil {
+		return err
+	}
+	for _, c := range f.wanted {
+		if _, err := c.Scenario().Plan(f.settings); err != nil {
+			return err
+		}
+	}
+	if f.world != virtualWorld {
+		if err := checkPlatform(); err != nil {
+			return err
+		}
+	}
+	return f.resolveGates()
+}
+
+// check refuses flags that mean nothing, or nothing together.
+func (f *failoverFlags) check(given func(string) bool) error {
+	f.p = map[string]float64{"p50": .5, "p90": .9, "p99": .99}[f.quantile]
+	switch {
+	case f.world != liveWorld && f.world != containersWorld && f.world != virtualWorld:
+		return noWorld(f.world, liveWorld, containersWorld, virtualWorld)
+	case f.count < 1:
+		return fmt.Errorf("--count %d: at least one failover must be measured", f.count)
+	case f.precision != "" && given("count"):
+		return errors.New("--count and --precision exclude each other: either says when there are enough failovers")
+	case f.precision == "" && given("quantile"):
+		return errors.New("--quantile means nothing without --precision")
+	case f.p == 0:
+		return fmt.Errorf("--quantile %s: give p50, p90 or p99", f.quantile)
+	case f.most < 0:
+		return fmt.Errorf("--for %v is negative", f.most)
+	case f.parallel < 1:
+		return fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel)
+	case f.settings.Nodes < 0, f.settings.Nodes == 0 && given("nodes"):
+		return fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes)
+	case f.prefix == "":
+		return errors.New(noPrefix)
+	case len(f.execs) == 0 && given("lock-key"):
+		return errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known")
+	case len(f.execs) > 0 && f.world != liveWorld:
+		return fmt.Errorf("--exec means nothing with --world %s: a command runs in the live world", f.world)
+	}
+	for _, command := range f.execs {
+		if strings.TrimSpace(command) == "" {
+			return errors.New("--exec is blank: give the command that runs one candidate")
+		}
+	}
+	if f.world != liveWorld {
+		for _, flag := range []string{"redis", "toxiproxy"} {
+			if given(flag) {
+				return fmt.Errorf("--%s means nothing with --world %s: it has a store and a network of its own", flag, f.world)
+			}
+		}
+	}
+	return nil
+}
+
+// resolveGates reads the conditions, and what they compare with.
+func (f *failoverFlags) resolveGates() error {
+	for _, text := range f.failIf {
+		c, err := reports.ParseCondition(text)
+		if err != nil {
+			return fmt.Errorf("--fail-if: %w", err)
+		}
+		if c.Relative() && f.baseline == "" {
+			return fmt.Errorf("--fail-if %q: it compares, so give what with: --baseline FILE", text)
+		}
+		if !slices.ContainsFunc(f.wanted, func(w failover.Cause) bool { return w.Name == c.Cause() }) {
+			return fmt.Errorf("--fail-if %q: %q is not measured: give --cause %s", text, c.Cause(), c.Cause())
+		}
+		if of := c.Elector(); of != "" && !slices.Contains(f.subjects, of) && !slices.Contains(f.execs, of) {
+			return fmt.Errorf("--fail-if %q: %q is not measured: give --subject %s", text, of, of)
+		}
+		f.conditions = append(f.conditions, c)
+	}
+	if f.baseline == "" {
+		return nil
+	}
+	before, err := readFailovers(f.baseline)
+	if err != nil {
+		return fmt.Errorf("--baseline: %w", err)
+	}
+	if unlike := f.empty().Unlike(before); unlike != "" {
+		return fmt.Errorf("--baseline %s: %s: what would be compared is that", f.baseline, unlike)
+	}
+	f.before = before
+	return nil
+}
+
+// failoversFile is the report of a measurement for programs, in its folder.
+const failoversFile = "failovers.json"
+
+// readFailovers reads a measurement, given by its file or its folder.
+func readFailovers(path string) (*reports.Failovers, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, failoversFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := reports.ReadFailovers(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// goal is how many failovers each cell needs; 0: as many as make it precise.
+func (f *failoverFlags) goal() int {
+	if f.narrow > 0 {
+		return 0
+	}
+	return f.count
+}
+
+// precise tells whether the quantile is known as precisely as was asked for.
+func (f *failoverFlags) precise(c *failover.Cell) bool {
+	var sample []float64
+	for _, run := range c.Sample(func(f failover.Failover) time.Duration { return f.Total }) {
+		for _, d := range run {
+			sample = append(sample, float64(d))
+		}
+	}
+	if len(sample) < quantile.Needs(f.p) {
+		return false
+	}
+	slices.Sort(sample)
+	e := quantile.Of(sample, f.p)
+	return (e.High-e.Low)/2 <= f.narrow*e.Value
+}
+
+// asked says when there are enough failovers.
+func (f *failoverFlags) asked() string {
+	if f.narrow > 0 {
+		return fmt.Sprintf("until %s is known to %s", f.quantile, f.precision)
+	}
+	return fmt.Sprintf("%d failovers", f.count)
+}
+
+// empty is the report before anything is measured.
+func (f *failoverFlags) empty() *reports.Failovers {
+	t := f.settings.Timings()
+	r := &reports.Failovers{
+		World: f.world, Seed: f.settings.Seed, LeaseMS: inMillis(t.Lease), RenewMS: inMillis(t.Renew), RetryMS: inMillis(t.Retry),
+		Nodes: failover.DefaultNodes, Asked: f.asked(), Baseline: f.before, Repro: f.repro(f.causes, f.subjects, f.execs, f.settings.Seed, f.goal()),
+	}
+	if f.settings.Nodes > 0 {
+		r.Nodes = f.settings.Nodes
+	}
+	return r
+}
+
+// repro is the command that repeats a measurement.
+func (f *failoverFlags) repro(causes, subjects, execs []string, seed uint64, count int) string {
+	words := []string{"chaos failover"}
+	add := func(when bool, format string, args ...any) {
+		if when {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	for _, c := range causes {
+		add(true, "--cause %s", c)
+	}
+	for _, name := range subjects {
+		add(true, "--subject %s", name)
+	}
+	for _, command := range execs {
+		add(true, "--exec %s", quoted(command))
+	}
+	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
+	add(f.world != liveWorld, "--world %s", f.world)
+	add(count > 0, "--count %d", count)
+	add(count == 0, "--precision %s --quantile %s", f.precision, f.quantile)
+	add(f.redis != "", "--redis %s", quoted(reports.Redact(f.redis)))
+	f.sparing.repro(f.shared(), f.prefix, add)
+	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
+	add(true, "--seed %d --lease %v", seed, f.settings.Timings().Lease)
+	add(f.settings.Renew > 0, "--renew %v", f.settings.Renew)
+	add(f.settings.Retry > 0, "--retry %v", f.settings.Retry)
+	add(f.settings.Nodes > 0, "--nodes %d", f.settings.Nodes)
+	return strings.Join(words, " ")
+}
+
+// measuring is a measurement under way.
+type measuring struct {
+	Main
+	*failoverFlags
+	screen *screen
+	out    *output
+	places []*place
+	began  time.Time
+
+	kept, measured int       // runs whose files are kept, and all
+	told           time.Time // when it last said how far it is
+}
+
+// open opens the worlds of all electors: one for those inside this program, and one for each
+// command.
+func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err error) {
+	var list []scenarios.Scenario
+	for _, c := range m.wanted {
+		list = append(list, c.Scenario())
+	}
+	connections := connections(list, m.settings, m.parallel)
+	enter := func(open func() (*place, error)) *place {
+		if err != nil {
+			return nil
+		}
+		var there *place
+		if there, err = open(); err == nil {
+			m.places = append(m.places, there)
+			m.screen.say("%s", there.says)
+		}
+		return there
+	}
+	if len(m.subjects) > 0 {
+		there := enter(func() (*place, error) {
+			switch m.world {
+			case virtualWorld:
+				return inVirtual(m.virtualSubjects()), nil
+			case containersWorld:
+				return m.inContainers(ctx, m.screen)
+			default:
+				return m.inLive(ctx, m.screen, connections)
+			}
+		})
+		for _, name := range m.subjects {
+			of := subjectOf(name)
+			electors = append(electors, failover.Elector{Name: name, World: there, Waived: of.waived, Applies: applicable(there, of), Repro: m.single(name, "")})
+		}
+	}
+	for _, command := range m.execs {
+		session := m.runFlags
+		session.exec = command
+		there := enter(func() (*place, error) { return session.inLive(ctx, m.screen, connections) })
+		of := subject{name: strings.Join(strings.Fields(command), " "), fixedClocks: true}
+		electors = append(electors, failover.Elector{Name: of.name, World: there, Stranger: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
+	}
+	return electors, err
+}
+
+// applicable tells whether a cause can be brought about where an elector runs.
+func applicable(there *place, of subject) func(scenarios.Scenario) (bool, string) {
+	return func(s scenarios.Scenario) (bool, string) {
+		own := *there
+		own.subject = of
+		why, _ := own.lacks(s)
+		return why == "", why
+	}
+}
+
+// single is the command that repeats one run.
+func (m *measuring) single(subject, command string) func(failover.Cause, uint64) string {
+	return func(c failover.Cause, seed uint64) string {
+		var subjects, execs []string
+		if command == "" {
+			subjects = []string{subject}
+		} else {
+			execs = []string{command}
+		}
+		return m.repro([]string{c.Name}, subjects, execs, seed, c.Times())
+	}
+}
+
+// spare watches over a Redis that others use.
+func (m *measuring) spare(ctx context.Context) (context.Context, error) {
+	if !m.shared() || len(m.places) == 0 {
+		return ctx, nil
+	}
+	var list []scenarios.Scenario
+	for _, c := range m.wanted {
+		list = append(list, c.Scenario())
+	}
+	wanted := m.parallel
+	demand, err := m.budget(m.Main, list, true)
+	if err != nil {
+		return nil, err
+	}
+	return m.runFlags.spare(ctx, m.places[0], demand, wanted, m.screen)
+}
+
+func (m *measuring) close() error {
+	var errs []error
+	for _, p := range m.places {
+		errs = append(errs, p.close())
+	}
+	return errors.Join(errs...)
+}
+
+// done keeps the files of a run, and says how far the measurement is.
+func (m *measuring) done(c *failover.Cell, r *failover.Run, o scenarios.Outcome) error {
+	switch {
+	case o.Result == nil:
+		m.screen.say("%s, %s: %s", c.Cause.Name, c.Elector, explain(o.Err))
+		r.Folder = ""
+	case m.kept >= mostKept && r.Verdict == checker.Pass:
+		r.Folder = ""
+	default:
+		m.kept++
+		if _, err := m.out.save(r.Folder, o.History, o.Result); err != nil {
+			return err
+		}
+	}
+	m.measured++
+	if time.Since(m.told) > toldEvery {
+		m.told = time.Now()
+		m.screen.say("%s", m.progress())
+	}
+	return nil
+}
+
+// progress says how far the measurement is, and how long it will take.
+func (m *measuring) progress() string {
+	took := time.Since(m.began)
+	if m.goal() == 0 {
+		return fmt.Sprintf("%d runs after %v; it ends when %s is known to %s, or after %v", m.measured, took.Round(time.Second), m.quantile, m.precision, m.most)
+	}
+	runs := 0 // that it takes
+	for _, c := range m.wanted {
+		runs += (len(m.subjects) + len(m.execs)) * (m.count + c.Times() - 1) / c.Times()
+	}
+	left := time.Duration(float64(took) * float64(max(runs-m.measured, 0)) / float64(m.measured))
+	return fmt.Sprintf("%d of about %d runs after %v; about %v left", m.measured, runs, took.Round(time.Second), left.Round(time.Second))
+}
+
+// report is what was measured.
+func (m *measuring) report(cells []*failover.Cell, control *reports.FailoverControl) *reports.Failovers {
+	r := m.empty()
+	r.Control, r.Started, r.TookMS = control, m.began.UTC().Format(time.RFC3339), inMillis(time.Since(m.began))
+	r.Machine = fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	if m.world == virtualWorld {
+		r.Machine, r.TookMS, r.Started = "", 0, "" // it has no part in it
+	} else if len(m.places) > 0 {
+		r.Redis = strings.TrimPrefix(strings.SplitN(m.places[0].says, "\n", 2)[0], "Redis: ")
+	}
+	for _, c := range cells {
+		r.Cells = append(r.Cells, failoverCell(c))
+	}
+	r.Finish()
+	for _, c := range m.conditions {
+		r.Judge(c)
+	}
+	r.Finish()
+	return r
+}
+
+// failoverCell is a cell as it is reported.
+func failoverCell(c *failover.Cell) reports.FailoverCell {
+	cell := reports.FailoverCell{Cause: c.Cause.Name, Summary: c.Cause.Summary, Elector: c.Elector, Why: c.Why}
+	var lasted time.Duration
+	requests := 0
+	cell.Verdict = checker.Fold(func(yield func(checker.Verdict) bool) {
+		for _, r := range c.Runs {
+			if !yield(r.Verdict) {
+				return
+			}
+		}
+	})
+	for i, r := range c.Runs {
+		cell.Runs = append(cell.Runs, reports.FailoverRun{Seed: r.Seed, Verdict: r.Verdict, Folder: r.Folder, Repro: r.Repro, Trouble: r.Trouble})
+		cell.Faults += r.Faults
+		cell.Unexplained += len(r.Unexplained)
+		requests += r.Requests
+		lasted += r.Lasted
+		for _, f := range r.Failovers {
+			cell.Failovers = append(cell.Failovers, reports.Measured(i, f.Failover, f.Unserved, f.Stalled))
+		}
+		for _, f := range r.Broken {
+			k := slices.IndexFunc(cell.Broken, func(b reports.TrialBroken) bool { return b.Name == f.Promise })
+			if k < 0 {
+				k, cell.Broken = len(cell.Broken), append(cell.Broken, reports.TrialBroken{Name: f.Promise, Reason: f.Reason})
+			}
+			cell.Broken[k].Runs++
+		}
+	}
+	if lasted > 0 {
+		cell.UnexplainedHour, cell.RequestsMinute = float64(cell.Unexplained)/lasted.Hours(), float64(requests)/lasted.Minutes()
+	}
+	return cell
+}
+
+// write writes the report, and shows it.
+func (m *measuring) write(r *reports.Failovers) error {
+	m.screen.close()
+	files := map[string][]byte{"failovers.md": reports.FailoversMarkdown(r), "failovers.txt": reports.FailoversBenchmark(r)}
+	for name, make := range map[string]func(*reports.Failovers) ([]byte, error){
+		failoversFile: reports.FailoversJSON, "failovers.csv": reports.FailoversCSV, "junit.xml": reports.FailoversJUnit, "index.html": reports.FailoversHTML,
+	} {
+		text, err := make(r)
+		if err != nil {
+			return err
+		}
+		files[name] = text
+	}
+	if err := writeFiles(m.out.dir, files); err != nil {
+		return err
+	}
+	if m.asJSON {
+		_, err := m.screen.out.Write(files[failoversFile])
+		return err
+	}
+	return reports.FailoversSummary(m.screen.out, r, reports.Terminal{
+		Width: m.screen.width, Color: m.screen.color, Where: filepath.Join(m.out.dir, "index.html"), Again: r.Repro,
+	})
+}

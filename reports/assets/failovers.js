@@ -1,0 +1,85 @@
+// Sorts the tables, and lists every failover. Without it the longest are listed.
+"use strict";
+(() => {
+  const { cells, failovers } = JSON.parse(document.getElementById("rows").textContent);
+  const perPage = 100;
+
+  // The shortest text that says as much as the report's own figures.
+  const ms = x => x === 0 ? "0" : Math.abs(x) >= 100 ? x.toFixed(0) : Math.abs(x) >= 10 ? x.toFixed(1) : x.toFixed(2);
+  const valueOf = text => {
+    const number = parseFloat(text.replace(/^at least /, "").replace(/,/g, ""));
+    return Number.isNaN(number) ? text : number;
+  };
+  const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+
+  // A button in each head; the second click turns the order round.
+  const heads = (table, sort) => {
+    table.querySelectorAll("thead th").forEach((th, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = th.textContent;
+      th.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = th.getAttribute("aria-sort") !== "descending";
+        table.querySelectorAll("thead th").forEach(other => other.removeAttribute("aria-sort"));
+        th.setAttribute("aria-sort", down ? "descending" : "ascending");
+        sort(column, down ? -1 : 1);
+      });
+    });
+  };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const body = table.tBodies[0];
+    heads(table, (column, sign) => body.append(...[...body.rows].sort((a, b) =>
+      sign * compare(valueOf(a.cells[column].textContent), valueOf(b.cells[column].textContent)))));
+  }
+
+  const table = document.getElementById("all"), body = table.tBodies[0], pages = document.getElementById("pages");
+  if (failovers.length === 0) return;
+  // cause, elector, run, at, from and to, wait, detect, acquire, announce, total, excess
+  const rows = failovers.map(([cell, run, at, from, to, wait, detect, acquire, announce, held]) => ({
+    values: [cells[cell].cause, cells[cell].elector, run, at, from + " → " + to, wait, detect, acquire, announce,
+      wait + detect + acquire + announce, detect + acquire + announce],
+    link: cells[cell].runs[run], held: held === 1,
+  }));
+  let page = 0;
+  const show = () => {
+    body.replaceChildren(...rows.slice(page * perPage, (page + 1) * perPage).map(row => {
+      const tr = document.createElement("tr");
+      row.values.forEach((value, column) => {
+        const td = document.createElement(column === 0 ? "th" : "td");
+        let text = String(value);
+        if (column === 3) text = (value / 1000).toFixed(3) + " s";
+        if (column > 4) text = ms(value);
+        if (column === 10 && row.held) text += " (held up by the machine)";
+        if (column === 2 && row.link !== "") {
+          const link = document.createElement("a");
+          link.href = row.link;
+          link.textContent = text;
+          td.append(link);
+        } else {
+          td.textContent = text;
+        }
+        if (column !== 0 && column !== 1 && column !== 4) td.className = "n";
+        if (column === 0) td.scope = "row";
+        tr.append(td);
+      });
+      return tr;
+    }));
+    pages.querySelector("output").textContent = `${page * perPage + 1} to ${Math.min(rows.length, (page + 1) * perPage)} of ${rows.length}`;
+  };
+  const sort = (column, sign) => {
+    rows.sort((a, b) => sign * compare(a.values[column], b.values[column]));
+    page = 0;
+    show();
+  };
+  heads(table, sort);
+  table.caption.textContent = "All of them, the longest first; milliseconds. The link leads to the run's report and its history";
+  pages.hidden = false;
+  pages.addEventListener("click", event => {
+    const step = Number(event.target.dataset.step);
+    if (!step) return;
+    page = Math.min(Math.max(page + step, 0), Math.ceil(rows.length / perPage) - 1);
+    show();
+  });
+  sort(9, -1);
+})();

@@ -58,24 +58,43 @@ var contrasted = []struct {
 	p      float64
 }{{metrics[0], .5}, {metrics[0], .9}, {metrics[1], .5}, {metrics[1], .9}}
 
-// contrasts compares each cell with that of the baseline, or where there is none with that of
-// the first elector.
+// Beside names what cells are compared with; "" if there is nothing.
+func (r *Failovers) Beside() string {
+	if r.Baseline != nil {
+		return "the baseline"
+	}
+	for i := range r.Cells {
+		if _, name := r.base(&r.Cells[i]); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// base is what a cell is compared with: that of the baseline, or where there is none that of
+// the first elector; nil if there is nothing.
+func (r *Failovers) base(c *FailoverCell) (cell *FailoverCell, name string) {
+	if r.Baseline != nil {
+		return r.Baseline.cell(c.Cause, c.Elector), "the baseline"
+	}
+	first := r.Cells[slices.IndexFunc(r.Cells, func(o FailoverCell) bool { return o.Cause == c.Cause })]
+	if first.Elector == c.Elector {
+		return nil, ""
+	}
+	return r.cell(c.Cause, first.Elector), first.Elector
+}
+
+// contrasts compares each cell with its base.
 func (r *Failovers) contrasts() (all []Contrast) {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		var base *FailoverCell
-		one := "the baseline"
-		if r.Baseline != nil {
-			base = r.Baseline.cell(c.Cause, c.Elector)
-		} else if first := r.Cells[slices.IndexFunc(r.Cells, func(o FailoverCell) bool { return o.Cause == c.Cause })]; first.Elector != c.Elector {
-			base, one = r.cell(c.Cause, first.Elector), first.Elector
-		}
+		base, name := r.base(c)
 		if base == nil || c.TotalMS.Count == 0 {
 			continue
 		}
 		for _, of := range contrasted {
 			contrast := contrastOf(base, c, of.metric, of.p)
-			contrast.One, contrast.Other = one, c.Elector
+			contrast.One, contrast.Other = name, c.Elector
 			all = append(all, contrast)
 		}
 	}

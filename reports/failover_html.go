@@ -22,7 +22,8 @@ type failoversPage struct {
 	Script    template.JS
 	ScriptSum string
 
-	Answers       []string
+	Answers       []failoverAnswer
+	Settings      []string
 	Panels        []failoverPanel
 	Contrasts     []Contrast
 	Notes         []string
@@ -30,6 +31,13 @@ type failoversPage struct {
 	Longest       []longestFailover
 	Rows          template.JS // see rowsOf
 	Files         []string
+}
+
+// failoverAnswer is a row of the first table: how long a cell's elector was without a leader,
+// and how that differs from what it is compared with.
+type failoverAnswer struct {
+	*FailoverCell
+	Beside string
 }
 
 // failoverPanel is the distributions after one cause.
@@ -40,8 +48,8 @@ type failoverPanel struct {
 }
 
 type legendEntry struct {
-	Name   string
-	Colour string // a variable of the style
+	Name  string
+	Class string // of its colour
 }
 
 // longestFailover is a row of the table that is there without scripts, too.
@@ -64,7 +72,7 @@ func FailoversFiles() []string {
 // FailoversHTML returns the index.html of a measurement: one file that needs no network.
 // Without scripts it lists the longest failovers, with them all.
 func FailoversHTML(r *Failovers) ([]byte, error) {
-	p := failoversPage{Failovers: r, Answers: r.answers(), Contrasts: r.contrasts(), Notes: r.notes(), Circumstances: r.circumstances(), Files: FailoversFiles()}
+	p := failoversPage{Failovers: r, Settings: r.settings(), Contrasts: r.contrasts(), Notes: r.notes(), Circumstances: r.circumstances(), Files: FailoversFiles()}
 	for _, cause := range r.causes() {
 		panel, err := r.panel(cause)
 		if err != nil {
@@ -76,6 +84,9 @@ func FailoversHTML(r *Failovers) ([]byte, error) {
 	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
+		if c.TotalMS.Count > 0 {
+			p.Answers = append(p.Answers, failoverAnswer{c, r.beside(c)})
+		}
 		all := slices.Clone(c.Failovers)
 		slices.SortStableFunc(all, func(a, b MeasuredFailover) int { return int(1000 * (b.TotalMS - a.TotalMS)) })
 		for _, f := range all[:min(len(all), mostLongest)] {
@@ -145,10 +156,10 @@ func (r *Failovers) panel(cause string) (*failoverPanel, error) {
 			continue
 		}
 		p.Summary = c.Summary
-		k := len(p.Legend)
-		variable := fmt.Sprintf("var(--t%d)", k%6)
-		p.Legend = append(p.Legend, legendEntry{fmt.Sprintf("%s, %s", c.Elector, plural(c.TotalMS.Count, "failover")), variable})
-		in := ink{color.RGBA{20, 0, uint8(k), 255}, variable}
+		k := len(excesses)
+		class := fmt.Sprintf("t%d", k%6)
+		p.Legend = append(p.Legend, legendEntry{fmt.Sprintf("%s, %s", c.Elector, plural(c.TotalMS.Count, "failover")), class})
+		in := ink{color.RGBA{20, 0, uint8(k), 255}, "var(--" + class + ")"}
 		var dashes []vg.Length
 		if k > 0 {
 			dashes = []vg.Length{vg.Length(6 - min(k, 4)), 2} // whoever sees no colours
@@ -157,7 +168,7 @@ func (r *Failovers) panel(cause string) (*failoverPanel, error) {
 		excesses = append(excesses, banded{curve{c.values(metrics[1]), in, dashes}})
 		if k == 0 { // what no elector can beat
 			totals = append(totals, banded{curve{c.values(metrics[3]), secondInk(), []vg.Length{1, 2}}})
-			p.Legend = append(p.Legend, legendEntry{"what no elector can beat (of " + c.Elector + ")", "var(--ink)"})
+			p.Legend = append(p.Legend, legendEntry{"what no elector can beat, of " + c.Elector, "bound"})
 		}
 	}
 	if len(totals) == 0 {
@@ -191,9 +202,16 @@ func bands(label string, curves []banded) (template.HTML, error) {
 		if err := c.add(p); err != nil {
 			return "", fmt.Errorf("reports: plot of %s: %w", label, err)
 		}
-		used = append(used, c.ink)
+		used = append(used, c.ink, c.shade())
 	}
 	return rendered(p, label, used...)
+}
+
+// shade is the ink of the band.
+func (c banded) shade() ink {
+	shade := c.ink.colour
+	shade.R++
+	return ink{shade, c.ink.variable + ";fill-opacity:.18"}
 }
 
 // add draws the curve and its band.
@@ -212,8 +230,7 @@ func (c banded) add(p *plot.Plot) error {
 		if err != nil {
 			return err
 		}
-		area.Color, area.Width = c.ink.colour, 0
-		area.Color = color.NRGBA{c.ink.colour.R, c.ink.colour.G, c.ink.colour.B, 50}
+		area.Color, area.Width = c.shade().colour, 0
 		p.Add(area)
 	}
 	steps, err := plotter.NewLine(stairs(c.values, p.X.Min, p.X.Max))

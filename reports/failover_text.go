@@ -19,22 +19,23 @@ import (
 func FailoversMarkdown(r *Failovers) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Failovers: %s\n\n", r.Verdict)
-	for _, a := range r.answers() {
-		fmt.Fprintf(&b, "%s\n\n", cell(a))
-	}
 	for _, g := range r.Gates {
 		fmt.Fprintf(&b, "- %s `%s`: %s\n", bold(g.Verdict), g.Text, cell(g.Sentence))
 	}
 	if len(r.Gates) > 0 {
 		b.WriteByte('\n')
 	}
-	b.WriteString("| after | elector | failovers | total p50 ms | p90 ms | p99 ms | longest ms | excess p50 ms | p90 ms |\n")
-	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, c := range r.Cells {
-		if t, e := c.TotalMS, c.ExcessMS; t.Count > 0 {
+	b.WriteString("| after | elector | failovers | p50 ms | p90 ms | p99 ms | longest ms | excess p50 ms | p50, beside " + cell(or(r.Beside(), "nothing")) + " |\n")
+	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n")
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if t := c.TotalMS; t.Count > 0 {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell(c.Cause), cell(c.Elector), thousands(t.Count),
-				t.P50.orLeast(), t.P90.orLeast(), t.P99.orLeast(), ms(t.Max), e.P50.orLeast(), e.P90.orLeast())
+				t.P50.orLeast(), t.P90.orLeast(), t.P99.orLeast(), ms(t.Max), c.ExcessMS.P50.orLeast(), cell(r.beside(c)))
 		}
+	}
+	for _, text := range r.settings() {
+		fmt.Fprintf(&b, "\n%s\n", cell(text))
 	}
 	fmt.Fprintf(&b, "\n%s\n", cell(quantileNote()))
 	if all := r.contrasts(); len(all) > 0 {
@@ -53,67 +54,38 @@ func FailoversMarkdown(r *Failovers) []byte {
 	return b.Bytes()
 }
 
-// answers are what whoever asked wants to know first, a sentence each: how long nobody leads,
-// whether that has changed, and what another lease would make of it.
-func (r *Failovers) answers() (all []string) {
-	for _, cause := range r.causes() {
-		for i := range r.Cells {
-			if c := &r.Cells[i]; c.Cause == cause && c.TotalMS.Count > 0 {
-				all = append(all, c.answer())
-			}
-		}
-		for _, c := range r.contrasts() {
-			if c.Cause == cause && (c.Figure == "total p50" || c.Figure == "excess p50") {
-				all = append(all, fmt.Sprintf("After %s, %s beside %s: %s (p50 of the %s).", cause, c.Other, c.One, c.Sentence, strings.TrimSuffix(c.Figure, " p50")))
-			}
-		}
+// beside says how the cell differs from what it is compared with, in p50 of the total; "" if
+// with nothing.
+func (r *Failovers) beside(c *FailoverCell) string {
+	base, _ := r.base(c)
+	if base == nil {
+		return ""
 	}
-	return append(all, r.leases()...)
+	return contrastOf(base, c, metrics[0], .5).Sentence
 }
 
-// answer says how long the cell's elector was without a leader.
-func (c *FailoverCell) answer() string {
-	t := c.TotalMS
-	text := fmt.Sprintf("After %s, %s has no leader ", c.Cause, c.Elector)
-	switch {
-	case !t.P50.Bounded:
-		return text + fmt.Sprintf("for %s (%s: too few for a median).", t.Short(), plural(t.Count, "failover"))
-	case t.P99.Bounded:
-		text += fmt.Sprintf("for %s ms in half of all cases, and for %s ms at most in 99 of 100", t.P50.Interval(), t.P99.Interval())
-	case t.P90.Bounded:
-		text += fmt.Sprintf("for %s ms in half of all cases, and for %s ms at most in 9 of 10", t.P50.Interval(), t.P90.Interval())
-		if t.P99.Low > 0 {
-			text += fmt.Sprintf("; p99 of %d: at least %s ms, and %d failovers would bound it", t.Count, ms(t.P99.Low), quantile.Needs(.99))
-		}
-	default:
-		text += fmt.Sprintf("for %s ms in half of all cases, and for %s ms at the longest", t.P50.Interval(), ms(t.Max))
-	}
-	if wait := c.Parts.Wait; wait.P50.Bounded && wait.P50.Value > 0 {
-		text += fmt.Sprintf(". Of that, no elector could skip %s ms (p50); the rest is the excess, %s ms", ms(wait.P50.Value), c.ExcessMS.P50.Interval())
-	}
-	return text + "."
-}
-
-// leases says what another lease would make of the longest wait: the wait for the end of a
+// settings says what another lease would make of the longest wait: the wait for the end of a
 // lease grows with it, and the excess does not.
-func (r *Failovers) leases() (all []string) {
+func (r *Failovers) settings() (all []string) {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if !c.Parts.Wait.P50.Bounded || c.Parts.Wait.P50.Value < 0.1*r.LeaseMS || i > 0 && r.Cells[i-1].Cause == c.Cause {
+		if !c.Parts.Wait.P50.Bounded || c.Parts.Wait.P50.Value < 0.1*r.LeaseMS {
 			continue
 		}
-		p := .99
-		for p > .5 && c.TotalMS.Count < quantile.Needs(p) {
-			p = map[float64]float64{.99: .9, .9: .5}[p]
+		p, often := .99, "99 of 100"
+		if c.TotalMS.Count < quantile.Needs(p) {
+			p, often = .9, "9 of 10"
+		}
+		if c.TotalMS.Count < quantile.Needs(p) {
+			p, often = .5, "half of all"
 		}
 		with := func(factor float64) string {
 			values := c.values(metric{of: func(f *MeasuredFailover) float64 { return f.WaitMS*factor + f.ExcessMS }})
 			slices.Sort(values)
-			return fmt.Sprintf("a lease of %s makes about %s ms", duration(r.LeaseMS*factor), ms(quantile.Of(values, p).Value))
+			return fmt.Sprintf("%s ms with a lease of %s", ms(quantile.Of(values, p).Value), duration(r.LeaseMS*factor))
 		}
-		all = append(all, fmt.Sprintf("What to set: after %s, %s of p%v, and %s, if it is renewed as often in a lease as here: the wait grows with the lease, and the excess does not.",
-			c.Cause, with(.5), 100*p, with(2)))
-		return all
+		return append(all, fmt.Sprintf("After %s, %s has a leader again in %s cases after at most %s, and would after about %s and %s, renewed as often in a lease as here: the wait for its end grows with the lease, the rest does not.",
+			c.Cause, c.Elector, often, with(1), with(.5), with(2)))
 	}
 	return all
 }
@@ -236,7 +208,7 @@ func FailoversJUnit(r *Failovers) ([]byte, error) {
 	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		one := junitCase{Name: c.Cause, Class: "recount.failover." + c.Elector, Time: junitTime(0), Out: c.answerOrWhy()}
+		one := junitCase{Name: c.Cause, Class: "recount.failover." + c.Elector, Time: junitTime(0), Out: c.inShort()}
 		if c.TotalMS.Count == 0 {
 			one.Skipped = &junitTrouble{Message: or(c.Why, "no failover followed")}
 		} else {
@@ -261,24 +233,33 @@ func FailoversJUnit(r *Failovers) ([]byte, error) {
 	return append([]byte(xml.Header), append(text, '\n')...), nil
 }
 
-func (c *FailoverCell) answerOrWhy() string {
+func (c *FailoverCell) inShort() string {
 	if c.TotalMS.Count == 0 {
 		return c.Why
 	}
-	return c.answer()
+	return fmt.Sprintf("total %s; excess %s", c.TotalMS.Short(), c.ExcessMS.Short())
 }
 
 // FailoversSummary writes what a person wants to see when the measurement has ended.
 func FailoversSummary(w io.Writer, r *Failovers, t Terminal) error {
 	s := newSummary(t)
-	s.line(fmt.Sprintf("%-18s %-14s %5s  %-21s %-21s %8s", "after", "elector", "n", "p50 ms", "p90 ms", "longest"))
+	s.line("Milliseconds without a leader, and where the true figure lies:")
+	const row = "%-13s %-11s %6s %-15s %-15s %-15s"
+	s.line(fmt.Sprintf(row, "after", "elector", "n", "p50", "p90", "p99"))
 	for _, c := range r.Cells {
 		if q := c.TotalMS; q.Count > 0 {
-			s.line(fmt.Sprintf("%-18s %-14s %5d  %-21s %-21s %8s", clipped(c.Cause, 18), clipped(c.Elector, 14), q.Count, q.P50.orLeast(), q.P90.orLeast(), ms(q.Max)))
+			s.line(fmt.Sprintf(row, clipped(c.Cause, 13), clipped(c.Elector, 11), thousands(q.Count), q.P50.brief(), q.P90.brief(), q.P99.brief()))
 		}
 	}
 	s.line("")
-	for _, text := range slices.Concat(r.answers(), r.notes()) {
+	for i := range r.Cells {
+		if c := &r.Cells[i]; c.TotalMS.Count > 0 {
+			if text := r.beside(c); text != "" {
+				s.wrap("", fmt.Sprintf("After %s, %s beside %s: %s (p50).", c.Cause, c.Elector, r.Beside(), text))
+			}
+		}
+	}
+	for _, text := range slices.Concat(r.settings(), r.notes()) {
 		s.wrap("", text)
 	}
 	for _, g := range r.Gates {
@@ -294,6 +275,18 @@ func FailoversSummary(w io.Writer, r *Failovers, t Terminal) error {
 	}
 	s.line(s.paint(r.Verdict, strings.ToUpper(r.Verdict.String())) + "  " + plural(total, "failover"))
 	return s.print(w)
+}
+
+// brief is Interval or what the quantile is at the least, in few columns.
+func (q Quantile) brief() string {
+	switch {
+	case q.Bounded:
+		return fmt.Sprintf("%s (%s–%s)", ms(q.Value), ms(q.Low), ms(q.High))
+	case q.Low > 0:
+		return "≥ " + ms(q.Low)
+	default:
+		return "–"
+	}
 }
 
 // clipped is a text in no more than so many columns.

@@ -225,6 +225,7 @@ type Usage struct {
 	Resident    int64 `json:"rss_bytes,omitempty"`   // memory, as the system counts it
 	Descriptors int64 `json:"descriptors,omitempty"` // open ones
 	Threads     int64 `json:"threads,omitempty"`
+	Processor   int64 `json:"cpu_ms,omitempty"` // time of processors since the process began
 	Goroutines  int64 `json:"goroutines,omitempty"`
 	Heap        int64 `json:"heap_bytes,omitempty"` // what the last garbage collection left alive
 

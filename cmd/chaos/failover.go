@@ -554,7 +554,7 @@ func (m *measuring) report(cells []*failover.Cell, control *reports.FailoverCont
 // failoverCell is a cell as it is reported.
 func failoverCell(c *failover.Cell) reports.FailoverCell {
 	cell := reports.FailoverCell{Cause: c.Cause.Name, Summary: c.Cause.Summary, Elector: c.Elector, Why: c.Why}
-	var lasted time.Duration
+	var lasted, watched, processor time.Duration
 	requests := 0
 	cell.Verdict = checker.Fold(func(yield func(checker.Verdict) bool) {
 		for _, r := range c.Runs {
@@ -569,6 +569,8 @@ func failoverCell(c *failover.Cell) reports.FailoverCell {
 		cell.Unexplained += len(r.Unexplained)
 		requests += r.Requests
 		lasted += r.Lasted
+		watched += r.Watched
+		processor += r.Processor
 		for _, f := range r.Failovers {
 			cell.Failovers = append(cell.Failovers, reports.Measured(i, f.Failover, f.Unserved, f.Stalled))
 		}
@@ -582,6 +584,9 @@ func failoverCell(c *failover.Cell) reports.FailoverCell {
 	}
 	if lasted > 0 {
 		cell.UnexplainedHour, cell.RequestsMinute = float64(cell.Unexplained)/lasted.Hours(), float64(requests)/lasted.Minutes()
+	}
+	if watched > 0 {
+		cell.ProcessorMSMinute = inMillis(processor) / watched.Minutes()
 	}
 	return cell
 }

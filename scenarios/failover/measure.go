@@ -77,8 +77,10 @@ type Run struct {
 
 	Failovers   []Failover // after the cause
 	Unexplained []checker.Failover
-	Faults      int // how often the cause was put on
-	Requests    int // about the lease, of all candidates
+	Faults      int           // how often the cause was put on
+	Requests    int           // about the lease, of all candidates
+	Processor   time.Duration // that candidates took of processors, within Watched
+	Watched     time.Duration // for which that is known of one candidate or another
 	Lasted      time.Duration
 }
 
@@ -295,6 +297,27 @@ func (r *Run) observe(c Cause, h *history.History, result *checker.Result) {
 		}
 	}
 	r.Lasted = result.End
+	r.consumed(h)
+}
+
+// consumed adds up what candidates took of processors from one look at a process to the next.
+func (r *Run) consumed(h *history.History) {
+	type look struct{ at, took time.Duration }
+	last := map[string]look{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		switch {
+		case e.Kind == history.Start:
+			delete(last, e.Node)
+		case e.Usage != nil && e.Node != "" && e.Usage.Resident > 0: // seen from outside
+			now := look{e.At, time.Duration(e.Usage.Processor) * time.Millisecond}
+			if before, seen := last[e.Node]; seen && now.took >= before.took {
+				r.Processor += now.took - before.took
+				r.Watched += now.at - before.at
+			}
+			last[e.Node] = now
+		}
+	}
 }
 
 // unserved is the time without an accepted write that the failover ends; its total where there

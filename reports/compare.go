@@ -3,8 +3,10 @@ package reports
 import (
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/recount-io/recount/checker/contrast"
 )
 
 // Suite is a set of runs under a name: a folder that chaos run wrote, say.
@@ -13,17 +15,16 @@ type Suite struct {
 	Runs []*Report
 }
 
-// comparison is a scenario and its run in each suite; nil where a suite has
-// none.
+// comparison is a scenario with its runs in each suite.
 type comparison struct {
 	title string
-	runs  []*Report
+	runs  [][]*Report
 }
 
-// Compare writes the runs of several suites side by side, scenario by
-// scenario: verdicts and failovers, and how the quantiles of each differ from
-// those of the first suite that has any, where more than chance tells them apart. Runs are matched by scenario, subject
-// and world; where a suite repeats one, by their order.
+// Compare writes the runs of several suites side by side, scenario by scenario: verdicts,
+// failovers, and by how much the median failover differs from that of the first suite that has
+// any. Runs are matched by scenario, subject and world; runs that a suite repeats count
+// together. Runs with other settings are not compared, since the settings would be.
 func Compare(w io.Writer, suites []Suite) error {
 	var out strings.Builder
 	name := len("run")
@@ -35,23 +36,26 @@ func Compare(w io.Writer, suites []Suite) error {
 			out.WriteByte('\n')
 		}
 		fmt.Fprintf(&out, "%s\n", c.title)
-		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %-17s  %-17s  %s\n", name, "run", "verdict", "failovers", "p50 ms", "p90 ms", "they took")
-		var base *Report
-		for k, r := range c.runs {
+		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %-24s  %s\n", name, "run", "verdict", "failovers", "p50 ms", "beside the first")
+		var base []*Report
+		for k, runs := range c.runs {
 			label := pad(plain(suites[k].Name), name)
-			if r == nil {
+			if len(runs) == 0 {
 				fmt.Fprintf(&out, "  %s  not run\n", label)
 				continue
 			}
-			line := fmt.Sprintf("  %s  %-7s  %9d", label, r.Verdict, r.FailoverMS.Count)
-			if r.FailoverMS.Count > 0 {
+			totals := totalsOf(runs)
+			all := slices.Concat(totals...)
+			line := fmt.Sprintf("  %s  %-7s  %9d", label, Overall(runs), len(all))
+			if len(all) > 0 {
+				line += fmt.Sprintf("  %-24s", medianOf(all))
 				if base == nil {
-					base = r
+					base = runs
+				} else {
+					line += "  " + besideOf(base, runs)
 				}
-				line += fmt.Sprintf("  %-17s  %-17s  %s", change(base.FailoverMS.P50, r.FailoverMS.P50, r == base),
-					change(base.FailoverMS.P90, r.FailoverMS.P90, r == base), r.FailoverMS.Short())
 			}
-			fmt.Fprintf(&out, "%s\n", line)
+			fmt.Fprintf(&out, "%s\n", strings.TrimRight(line, " "))
 		}
 	}
 	if _, err := io.WriteString(w, out.String()); err != nil {
@@ -60,37 +64,57 @@ func Compare(w io.Writer, suites []Suite) error {
 	return nil
 }
 
+// totalsOf are the total times of the failovers of each run.
+func totalsOf(runs []*Report) [][]float64 {
+	totals := make([][]float64, len(runs))
+	for i, r := range runs {
+		for _, f := range r.Failovers {
+			totals[i] = append(totals[i], f.TotalMS)
+		}
+	}
+	return totals
+}
+
+// medianOf is the median with its interval, or from where to where too few values lie.
+func medianOf(values []float64) string {
+	q := quantilesOfMS(values)
+	if !q.P50.Bounded {
+		return q.Short()
+	}
+	return q.P50.Interval()
+}
+
+// besideOf says how the median failover of some runs differs from that of others.
+func besideOf(base, runs []*Report) string {
+	if unlike := unlikeSettings(runs[0], base[0]); unlike != "" {
+		return "not compared: " + unlike
+	}
+	a, b := totalsOf(base), totalsOf(runs)
+	sentence, _ := difference(contrast.Shift(a, b, .5), min(len(slices.Concat(a...)), len(slices.Concat(b...))), .5)
+	return sentence
+}
+
+// unlikeSettings says in which settings a run, here, differs from another, there; "" if in none.
+func unlikeSettings(one, other *Report) string {
+	return (&Failovers{LeaseMS: one.LeaseMS, RenewMS: one.RenewMS, RetryMS: one.RetryMS, Nodes: one.Nodes}).Unlike(
+		&Failovers{LeaseMS: other.LeaseMS, RenewMS: other.RenewMS, RetryMS: other.RetryMS, Nodes: other.Nodes})
+}
+
 // compare matches the runs, in the order in which they first appear.
 func compare(suites []Suite) []comparison {
 	var out []comparison
 	place := map[string]int{}
 	for k, s := range suites {
-		seen := map[string]int{}
 		for _, r := range s.Runs {
 			title := fmt.Sprintf("%s (%s)", plain(r.Scenario), plain(subject(r)))
-			seen[title]++
-			key := title + "\x00" + strconv.Itoa(seen[title])
-			at, found := place[key]
+			at, found := place[title]
 			if !found {
 				at = len(out)
-				place[key] = at
-				if seen[title] > 1 {
-					title += fmt.Sprintf(", run %d", seen[title])
-				}
-				out = append(out, comparison{title, make([]*Report, len(suites))})
+				place[title] = at
+				out = append(out, comparison{title, make([][]*Report, len(suites))})
 			}
-			out[at].runs[k] = r
+			out[at].runs[k] = append(out[at].runs[k], r)
 		}
 	}
 	return out
-}
-
-// change writes a quantile, and how much it differs from that of the first suite where
-// the intervals of the two have nothing in common: else chance may be why.
-func change(from, to Quantile, first bool) string {
-	apart := from.Bounded && to.Bounded && (from.High < to.Low || to.High < from.Low)
-	if first || !apart || from.Value == 0 {
-		return to.String()
-	}
-	return fmt.Sprintf("%s (%+.0f %%)", to, 100*(to.Value-from.Value)/from.Value)
 }

@@ -2,23 +2,31 @@ package reports
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
-
-	"github.com/recount-io/recount/checker"
 )
 
-// Two suites side by side: a scenario that got better, one that has no
-// failovers, and one that only the second suite has. Where intervals overlap, or a sample
-// is too small for one, no difference is told.
+// The comparison shows a scenario that is slower, one that changed by no more than chance, one
+// with too few failovers, one with another lease, one without a failover, and one that only
+// the second suite has, repeated.
 func TestGoldenComparison(t *testing.T) {
-	before, after := New(badRun()), New(badRun())
-	after.Verdict = checker.Pass
-	before.FailoverMS = Quantiles{Count: 40, Min: 900, Max: 2108, P50: Quantile{1555, 1500, 1600, true}, P90: Quantile{1900, 1800, 2100, true}}
-	after.FailoverMS = Quantiles{Count: 40, Min: 800, Max: 2000, P50: Quantile{1203.4, 1100, 1300, true}, P90: Quantile{1880, 1700, 2000, true}}
+	random := rand.New(rand.NewPCG(1, 2))
+	many := func(scenario string, shift float64) *Report {
+		r := New(badRun())
+		r.Scenario, r.Failovers = scenario, nil
+		for range 40 {
+			r.Failovers = append(r.Failovers, Failover{TotalMS: 1500 + shift + 20*random.NormFloat64()})
+		}
+		return r
+	}
+	longer := many("other lease", 0)
+	longer.LeaseMS *= 2
+	few := New(goodRun())
+	few.Scenario = "few"
 	var out bytes.Buffer
 	err := Compare(&out, []Suite{
-		{"before", []*Report{before, New(quietRun())}},
-		{"after\x1b[2J", []*Report{New(quietRun()), after, New(goodRun()), New(goodRun())}},
+		{"before", []*Report{many("slower", 0), many("same", 0), many("other lease", 0), few, New(quietRun())}},
+		{"after\x1b[2J", []*Report{New(quietRun()), many("slower", 100), many("same", 0), longer, few, New(goodRun()), New(goodRun())}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -145,14 +145,7 @@ func (c *FailoverCell) sample(m metric) [][]float64 {
 func (c *FailoverCell) values(m metric) []float64 { return slices.Concat(c.sample(m)...) }
 
 // quantiles are those of a figure.
-func (c *FailoverCell) quantiles(m metric) Quantiles {
-	values := c.values(m)
-	sample := make([]time.Duration, len(values))
-	for i, x := range values {
-		sample[i] = time.Duration(x * float64(time.Millisecond))
-	}
-	return quantilesOf(sample)
-}
+func (c *FailoverCell) quantiles(m metric) Quantiles { return quantilesOfMS(c.values(m)) }
 
 // Finish computes what follows from the cells and the gates.
 func (r *Failovers) Finish() {

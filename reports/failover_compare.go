@@ -42,7 +42,7 @@ func difference(d contrast.Difference, least int, p float64) (sentence string, s
 	between := func(a, b float64) string { return fmt.Sprintf("by %s to %s ms", ms(a), ms(b)) }
 	switch {
 	case !d.Bounded():
-		return fmt.Sprintf("too few: %s more of each would tell", plural(max(quantile.Needs(p)-least, 1), "failover")), false
+		return fmt.Sprintf("too few: %s of each would tell", plural(max(quantile.Needs(p)-least, 1), "more failover")), false
 	case d.Above(0):
 		return "slower " + between(d.Low, d.High), true
 	case d.Below(0):

@@ -137,15 +137,20 @@ func (q *Quantiles) UnmarshalJSON(text []byte) error {
 }
 
 func quantilesOf(sample []time.Duration) Quantiles {
-	n := len(sample)
+	values := make([]float64, len(sample))
+	for i, d := range sample {
+		values[i] = millis(d)
+	}
+	return quantilesOfMS(values)
+}
+
+// quantilesOfMS sums up values in milliseconds.
+func quantilesOfMS(values []float64) Quantiles {
+	n := len(values)
 	if n == 0 {
 		return Quantiles{}
 	}
-	sorted := make([]float64, n)
-	for i, d := range sample {
-		sorted[i] = millis(d)
-	}
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(values))
 	of := func(p float64) Quantile {
 		e := quantile.Of(sorted, p)
 		if !e.Bounded() {

@@ -207,7 +207,7 @@ func TestSummaryKeepsToTheTerminal(t *testing.T) {
 	}
 }
 
-// Of a small sample no quantile is told, in no form: P99 of four failovers is their maximum.
+// Of a small sample no quantile is told, but what it is at the least: P99 of four failovers is their maximum.
 func TestNoQuantileOfTooFew(t *testing.T) {
 	var sample []time.Duration
 	for n := range 400 {
@@ -219,10 +219,10 @@ func TestNoQuantileOfTooFew(t *testing.T) {
 		objects []string
 	}{
 		{0, "–", []string{"count"}},
-		{1, "1.00 ms", []string{"count", "max", "min"}},
-		{5, "1.00 to 5.00 ms", []string{"count", "max", "min"}},
-		{6, "p50 3.00, longest 6.00 ms", []string{"count", "max", "min", "p50", "p50_interval"}},
-		{298, "p50 149, longest 298 ms", []string{"count", "max", "min", "p50", "p50_interval", "p90", "p90_interval"}},
+		{1, "1.00 ms", []string{"count", "max", "min", "p99_at_least"}},
+		{5, "1.00 to 5.00 ms", []string{"count", "max", "min", "p90_at_least", "p99_at_least"}},
+		{6, "p50 3.00, longest 6.00 ms", []string{"count", "max", "min", "p50", "p50_interval", "p90_at_least", "p99_at_least"}},
+		{298, "p50 149, longest 298 ms", []string{"count", "max", "min", "p50", "p50_interval", "p90", "p90_interval", "p99_at_least"}},
 		{299, "p50 150, p99 297, longest 299 ms", []string{"count", "max", "min", "p50", "p50_interval", "p90", "p90_interval", "p99", "p99_interval"}},
 	} {
 		q := quantilesOf(sample[:test.n])

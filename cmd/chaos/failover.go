@@ -594,6 +594,11 @@ func failoverCell(c *failover.Cell) reports.FailoverCell {
 // write writes the report, and shows it.
 func (m *measuring) write(r *reports.Failovers) error {
 	m.screen.close()
+	return writeFailovers(m.out.dir, r, m.screen)
+}
+
+// writeFailovers writes the report of a measurement into its folder, and shows it.
+func writeFailovers(dir string, r *reports.Failovers, s *screen) error {
 	files := map[string][]byte{"failovers.md": reports.FailoversMarkdown(r), "failovers.txt": reports.FailoversBenchmark(r)}
 	for name, make := range map[string]func(*reports.Failovers) ([]byte, error){
 		failoversFile: reports.FailoversJSON, "failovers.csv": reports.FailoversCSV, "junit.xml": reports.FailoversJUnit, "index.html": reports.FailoversHTML,
@@ -604,14 +609,12 @@ func (m *measuring) write(r *reports.Failovers) error {
 		}
 		files[name] = text
 	}
-	if err := writeFiles(m.out.dir, files); err != nil {
+	if err := writeFiles(dir, files); err != nil {
 		return err
 	}
-	if m.asJSON {
-		_, err := m.screen.out.Write(files[failoversFile])
+	if s.asJSON {
+		_, err := s.out.Write(files[failoversFile])
 		return err
 	}
-	return reports.FailoversSummary(m.screen.out, r, reports.Terminal{
-		Width: m.screen.width, Color: m.screen.color, Where: filepath.Join(m.out.dir, "index.html"), Again: r.Repro,
-	})
+	return reports.FailoversSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(dir, "index.html"), Again: r.Repro})
 }

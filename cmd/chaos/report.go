@@ -22,10 +22,14 @@ func (m Main) reportCommand() *cobra.Command {
 		Short: "Render reports again, or compare runs",
 		Long: `Report reads what is in the folders that chaos run wrote (a suite's, or a single
 run's), checks the histories again, and renders their reports anew in place.
-Given several, it also compares them scenario by scenario.`,
+Given several, it also compares them scenario by scenario. Of folders that chaos
+failover wrote, the first is the baseline of the others.`,
 		Example: "  chaos report recount-runs/2026-11-20T10-00-00\n  chaos report before after",
 		Args:    someArguments("at least one folder that chaos run wrote"),
 		RunE: func(_ *cobra.Command, dirs []string) error {
+			if slices.ContainsFunc(dirs, measuredIn) {
+				return m.compareFailovers(dirs, asJSON)
+			}
 			var suites []reports.Suite
 			all := &output{}
 			for _, dir := range dirs {
@@ -56,6 +60,42 @@ Given several, it also compares them scenario by scenario.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
+}
+
+// measuredIn reports whether a folder is one that chaos failover wrote.
+func measuredIn(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, failoversFile))
+	return err == nil
+}
+
+// compareFailovers writes the reports of measurements anew. The first measurement is the
+// baseline of the others.
+func (m Main) compareFailovers(dirs []string, asJSON bool) error {
+	s := newScreen(m, asJSON)
+	verdict := checker.Pass
+	var first *reports.Failovers
+	for _, dir := range dirs {
+		r, err := readFailovers(dir)
+		if err != nil {
+			return misuse.Of(err)
+		}
+		if first == nil {
+			first = r
+		} else {
+			if unlike := r.Unlike(first); unlike != "" {
+				return misuse.Of(fmt.Errorf("%s beside %s: %s: what would be compared is that", dir, dirs[0], unlike))
+			}
+			r.Baseline = first
+		}
+		if len(dirs) > 1 {
+			s.say("%s:", dir)
+		}
+		if err := writeFailovers(dir, r, s); err != nil {
+			return err
+		}
+		verdict = checker.Fold(func(yield func(checker.Verdict) bool) { _ = yield(verdict) && yield(r.Verdict) })
+	}
+	return judged(verdict)
 }
 
 // render renders the reports of all runs in a folder anew.

@@ -69,14 +69,15 @@ func (s *socket) failed(err error) {
 var errOutlived = errors.New("redisstore: a connection of the same age has died")
 
 // SyscallConn implements syscall.Conn. go-redis looks at the descriptor of an idle
-// connection before it uses it, and drops the connection if that has ended. Connections
-// of TLS have no descriptor, so they are dropped when one of their age has died.
+// connection before it uses it, and drops the connection if that has ended. A connection is
+// also dropped when one of its age has died: its own end may be on the way, or cannot be
+// seen, as connections of TLS have no descriptor.
 func (s *socket) SyscallConn() (syscall.RawConn, error) {
-	if conn, ok := s.Conn.(syscall.Conn); ok {
-		return conn.SyscallConn()
-	}
 	if s.age <= s.client.dead.Load() {
 		return nil, errOutlived
+	}
+	if conn, ok := s.Conn.(syscall.Conn); ok {
+		return conn.SyscallConn()
 	}
 	return unseen{}, nil
 }

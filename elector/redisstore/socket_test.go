@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,60 @@ func TestOneDeadConnectionTellsOfTheOthers(t *testing.T) {
 	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
+}
+
+// writer is a connection with a descriptor, which the pool looks at before it uses it.
+type writer struct {
+	*net.TCPConn
+	wrote *atomic.Pointer[net.TCPConn]
+}
+
+func (s writer) Write(p []byte) (int, error) {
+	s.wrote.Store(s.TCPConn)
+	return s.TCPConn.Write(p)
+}
+
+// When a connection dies, idle ones of its age are replaced, although they have not ended
+// yet: their ends may be on the way. Otherwise the next request would have to wait for a new
+// one.
+func TestConnectionsThatAreAboutToDieAreReplaced(t *testing.T) {
+	k := startKeeper(t)
+	var dialled atomic.Int32
+	var wrote atomic.Pointer[net.TCPConn]
+	s := k.open(t, func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			dialled.Add(1)
+			return writer{conn.(*net.TCPConn), &wrote}, nil
+		}
+	})
+	var under []chan error
+	for range 3 { // each on a connection of its own
+		under = append(under, renewing(t.Context(), s, "billing"))
+		receive(t, "request", k.asked)
+	}
+	for range under {
+		k.free <- struct{}{}
+	}
+	for _, ended := range under {
+		if err := receive(t, "answer", ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := dialled.Load()
+	last := renewing(t.Context(), s, "billing")
+	receive(t, "request", k.asked)
+	_ = wrote.Load().CloseRead()
+	if err := receive(t, "answer", last); err == nil {
+		t.Fatal("renewed on a dead connection")
+	}
+	for dialled.Load() == before {
+		<-time.After(time.Millisecond)
+	}
+	k.free <- struct{}{}
 }
 
 // The death of an old connection says nothing about those that were opened after another

@@ -256,6 +256,9 @@ func FailoversSummary(w io.Writer, r *Failovers, t Terminal) error {
 		if c := &r.Cells[i]; c.TotalMS.Count > 0 {
 			if text := r.beside(c); text != "" {
 				s.wrap("", fmt.Sprintf("After %s, %s beside %s: %s (p50).", c.Cause, c.Elector, r.Beside(), text))
+				if base, _ := r.base(c); r.Baseline != nil {
+					s.wrap("", fmt.Sprintf("Its excess: %s (p50).", contrastOf(base, c, metrics[1], .5).Sentence))
+				}
 			}
 		}
 	}

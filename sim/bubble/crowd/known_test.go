@@ -73,6 +73,7 @@ var mended = map[string]uint64{
 	"released: to a server that was replaced by the one before, which has kept the lease":                 4314954496549961,
 	"fails back: a leader that gives its lease back was not heard of":                                     7611747178988791,
 	"announced with the token of its term: what was given back in its place was taken for the term":       6812627276718545,
+	"a release that met a dead connection took another one that was about to die":                         4516485125590802,
 	"a server far away: each connection was given up before it was open, and nobody ever led":             236,
 }
 

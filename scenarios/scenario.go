@@ -96,8 +96,9 @@ type Settings struct {
 	Retry    time.Duration
 	Duration time.Duration // the faults go on, or are repeated, for so long
 	Seed     uint64
-	Flags    string // of the command that repeats the run, for its report
-	Repro    string // the whole of it; "": chaos run, with the scenario and the flags
+	Network  sim.Network // of the virtual world; zero: sim.DefaultNetwork
+	Flags    string      // of the command that repeats the run, for its report
+	Repro    string      // the whole of it; "": chaos run, with the scenario and the flags
 
 	// Stranger says that nothing is known of the elector but what it does: one
 	// that leads and never names a token is taken to have none (see Tokenless), and
@@ -142,7 +143,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		return sim.Plan{}, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	plan := sim.Plan{
-		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed,
+		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed, Network: set.Network,
 		Lateness:      lateness,
 		Repro:         first(set.Repro, strings.TrimSpace("chaos run "+s.Name+" "+set.Flags)),
 		Topology:      s.Topology,

@@ -47,6 +47,7 @@ and reports how long failovers took.`,
   chaos explore                           every schedule of small worlds
   chaos trial                             every subject against every scenario
   chaos failover                          how long failovers take, and whether longer than before
+  chaos tune --rtt 2ms                     the lease that fits a network
   chaos merge campaign                    what the shards of a campaign came to
   chaos acl                               the rights that a Redis user needs
   chaos clean                             what runs have left in a Redis
@@ -57,7 +58,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand())
 	return root
 }
 

@@ -24,7 +24,8 @@ type Cause struct {
 	lasts    scenarios.Leases // the fault; so long must be enough for a failover
 	fault    faults.Fault
 	target   faults.Target
-	rolling  bool // each candidate in turn is hit, and not target
+	rolling  bool            // each candidate in turn is hit, and not target
+	far      *faults.Latency // on every candidate's way to the store, all the time; nil: none
 }
 
 // perRun is how many failovers a run has: enough that its start costs little, and few
@@ -106,7 +107,19 @@ func (c Cause) schedule(s scenarios.Shape) faults.Schedule {
 		}
 		all = append(all, step)
 	}
+	if c.far != nil {
+		all = append(all, faults.Step{For: all.End() + s.Lease, Fault: *c.far, Target: faults.All})
+	}
 	return all
+}
+
+// Far is the cause where every candidate's way to the store takes longer, all the time.
+func (c Cause) Far(latency faults.Latency) Cause {
+	c.far = &latency
+	if c.target == faults.Leader { // which is one that no other fault hits
+		c.target = faults.WhoeverLeads
+	}
+	return c
 }
 
 // brings tells whether a failover of that cause, as the checker calls it, is one of these.

@@ -291,13 +291,28 @@ func (r *Run) observe(c Cause, h *history.History, result *checker.Result) {
 			r.Faults = f.Injected
 		}
 	}
-	for i := range h.Events {
-		if e := &h.Events[i]; e.Kind == history.Invoke && e.Call.OnLease() {
-			r.Requests++
-		}
-	}
+	r.Requests = Requests(h)
 	r.Lasted = result.End
 	r.consumed(h)
+}
+
+// Requests is how many requests about the lease all candidates sent.
+func Requests(h *history.History) int {
+	return count(h, func(e *history.Event) bool { return e.Kind == history.Invoke && e.Call.OnLease() })
+}
+
+// Elected is how often somebody was elected.
+func Elected(h *history.History) int {
+	return count(h, func(e *history.Event) bool { return e.Kind == history.Elected })
+}
+
+func count(h *history.History, what func(*history.Event) bool) (n int) {
+	for i := range h.Events {
+		if what(&h.Events[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // consumed adds up what candidates took of processors from one look at a process to the next.

@@ -33,6 +33,8 @@ type link struct {
 	delay     time.Duration
 	jitter    time.Duration
 	kilobytes int // a second; 0: no limit
+
+	told func(spiked, lost bool) sim.Network // hears what the network did to each message; may be nil
 }
 
 // passes tells whether messages of the direction arrive. Connections that are
@@ -55,13 +57,18 @@ func (l *link) open() bool { return l.cut != faults.CutRefused && l.cut != fault
 
 // travel is how long a message of the direction takes.
 func (l *link) travel(d direction) time.Duration {
-	n := &l.network
+	n := l.network
 	t := n.Latency + l.random.upTo(n.Jitter)
-	if n.SpikeRate > 0 && l.random.one(n.SpikeRate) {
+	spiked := n.SpikeRate > 0 && l.random.one(n.SpikeRate)
+	if spiked {
 		t += l.random.upTo(n.Spike)
 	}
-	if n.LossRate > 0 && l.random.one(n.LossRate) {
+	lost := n.LossRate > 0 && l.random.one(n.LossRate)
+	if lost {
 		t += sim.Resend
+	}
+	if l.told != nil {
+		l.network = l.told(spiked, lost)
 	}
 	if l.delay > 0 {
 		t += l.delay - l.jitter + l.random.upTo(2*l.jitter)

@@ -101,6 +101,10 @@ type World struct {
 	// Moments, if not nil, is told when a fault is put on, and what it meets.
 	// It is called on the goroutine of the run.
 	Moments func(Moment)
+	// Messages, if not nil, is told of each message between a candidate and the store when it
+	// is sent, and whether it was one of the Network's spikes, or lost. It returns the network
+	// of the candidate's next message. It is called on the goroutine of the run.
+	Messages func(at time.Duration, spiked, lost bool) sim.Network
 	// Reuse makes every history use the room of the one before, which is gone
 	// then: for whoever makes many runs, one at a time, on one goroutine.
 	Reuse bool
@@ -118,7 +122,7 @@ type World struct {
 // that is stopped by ctx returns the history so far and ctx's error.
 func (w *World) Run(ctx context.Context, plan sim.Plan, _ string) (*history.History, error) {
 	use := w.plays(&plan)
-	first := how{texts: use != ByPort, moments: w.Moments}
+	first := how{texts: use != ByPort, moments: w.Moments, messages: w.Messages}
 	if use == Compared {
 		first.effects = &effects{}
 	}
@@ -131,9 +135,10 @@ func (w *World) Run(ctx context.Context, plan sim.Plan, _ string) (*history.Hist
 
 // how is how a plan is carried out.
 type how struct {
-	texts   bool         // the scripts are run by their text
-	moments func(Moment) // see World.Moments
-	effects *effects     // what is noted of the scripts; nil: nothing
+	texts    bool                                                  // the scripts are run by their text
+	moments  func(Moment)                                          // see World.Moments
+	messages func(at time.Duration, spiked, lost bool) sim.Network // see World.Messages
+	effects  *effects                                              // what is noted of the scripts; nil: nothing
 }
 
 // carryOut makes the history of one run, in the room that is given if the world

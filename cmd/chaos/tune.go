@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios/failover"
+	"github.com/recount-io/recount/scenarios/tune"
+	"github.com/recount-io/recount/sim/live/redisserver"
+	"github.com/recount-io/recount/sim/stage"
+)
+
+// tuneFlags are the flags of chaos tune.
+type tuneFlags struct {
+	rtt, p99 time.Duration
+	loss     string
+	measure  string
+	network  string
+	wants    []string
+	pauses   string
+	outages  string
+	nodes    int
+	seed     uint64
+	confirm  bool
+	out      string
+	asJSON   bool
+}
+
+// What happens in a year unless a flag says otherwise: a machine is suspended or migrated
+// once a month, and the store fails over as often.
+const (
+	defaultPauses  = "12 of 1s"
+	defaultOutages = "12 of 2s"
+	defaultWant    = "needless < 1/year"
+
+	// measuring is how long --measure takes, and pingEvery how often it asks meanwhile.
+	measuringTakes = time.Minute
+	pingEvery      = 50 * time.Millisecond
+)
+
+func (m Main) tuneCommand() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "tune",
+		Short: "Find the lease, the renewals and the retries that fit a network",
+		Long: `Tune tries settings of the elector in virtual time, in a network like yours: how
+soon somebody leads again after a crash, how many leaders a year are lost although
+none crashed, and how many requests a minute that takes.
+
+The network is given, or measured: --measure asks a Redis once every 50 ms for a
+minute, changes nothing in it, and keeps what it saw in network.json, which can be
+given again with --network.
+
+Of the settings that keep what is wanted, those are recommended whose failover is
+the shortest; where the failover has a limit, those with the fewest requests. The
+report also lists the front: all settings that cannot be improved in one respect
+without loss in another.
+
+Exit status: 0 there is an answer; 2 nothing meets what is wanted, and the nearest
+is named; or --confirm measured something else than was predicted; 3 stopped early;
+64 wrong use or bad input; 70 the tool itself failed.`,
+		Example: `  chaos tune --rtt 500us --rtt-p99 2ms
+  chaos tune --rtt 40ms --rtt-p99 400ms --loss 1% --want 'crash.p99 < 10s' --want 'needless < 1/year'
+  chaos tune --measure redis://staging:6379
+  chaos tune --network network.json --confirm`,
+		Args: misuse.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.tune(cmd.Context(), &f, cmd.Flags().Changed) },
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.rtt, "rtt", 0, "how long a small request to the store and its answer take: the median")
+	flags.DurationVar(&f.p99, "rtt-p99", 0, "how long 99 of 100 take at the most (default: twice the median)")
+	flags.StringVar(&f.loss, "loss", "0%", "the share of packets that are lost, and sent again by TCP")
+	flags.StringVar(&f.measure, "measure", "", "URL of a Redis whose network is measured, for a minute")
+	flags.StringVar(&f.network, "network", "", "network.json of an earlier --measure")
+	flags.StringArrayVar(&f.wants, "want", []string{defaultWant}, "what the settings have to keep: \"crash.p99 < 5s\", \"needless < 1/year\", \"commands < 200/min\"; may be repeated")
+	flags.StringVar(&f.pauses, "pauses", defaultPauses, "how often in a year a leader's process stands still, and for how long")
+	flags.StringVar(&f.outages, "outages", defaultOutages, "how often in a year the store does not answer, and for how long")
+	flags.IntVar(&f.nodes, "nodes", failover.DefaultNodes, "number of candidates")
+	flags.Uint64Var(&f.seed, "seed", 1, "of every random choice")
+	flags.BoolVar(&f.confirm, "confirm", false, "also measure the recommended settings live, for up to ten minutes, with the round trips put on by toxiproxy")
+	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+	return cmd
+}
+
+// tune is chaos tune.
+func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) error {
+	q, err := f.question(given)
+	if err != nil {
+		return misuse.Of(err)
+	}
+	if f.confirm {
+		if err := checkPlatform(); err != nil {
+			return err
+		}
+	}
+	s := newScreen(m, f.asJSON)
+	defer s.close()
+	out, err := openOutput(f.out)
+	if err != nil {
+		return err
+	}
+	if f.measure != "" {
+		s.say("Asking %s every %v for %v", reports.Redact(f.measure), pingEvery, measuringTakes)
+		if q.Network, err = measureNetwork(ctx, f.measure); err != nil {
+			return err
+		}
+		if err := keepNetwork(filepath.Join(out.dir, networkFile), q.Network); err != nil {
+			return err
+		}
+	}
+	if err := q.Network.Validate(); err != nil {
+		return misuse.Of(err)
+	}
+	s.say("Network: %v", q.Network)
+	s.say("Reports: %s", out.dir)
+	told := time.Now()
+	answer, err := q.Run(ctx, func(done, of int) {
+		if time.Since(told) > toldEvery {
+			told = time.Now()
+			s.say("%d of %d settings", done, of)
+		}
+	})
+	if answer == nil {
+		return err
+	}
+	report := f.report(q, answer)
+	if err != nil {
+		report.Stopped = "it was stopped"
+	} else if f.confirm && answer.Best != nil {
+		if report.Confirmed, err = m.confirm(ctx, f, q, answer.Best, out, s); err != nil {
+			return err
+		}
+	}
+	report.Finish()
+	if writing := f.write(out, report, s); writing != nil || err != nil {
+		return errors.Join(err, writing)
+	}
+	return judged(report.Verdict)
+}
+
+// question reads what the flags ask.
+func (f *tuneFlags) question(given func(string) bool) (*tune.Question, error) {
+	q := &tune.Question{Nodes: f.nodes, Seed: f.seed}
+	ways := 0
+	for _, flag := range []string{"rtt", "measure", "network"} {
+		if given(flag) {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return nil, errors.New("the network is not known: give --rtt and --rtt-p99, or --measure URL, or --network FILE")
+	case ways > 1:
+		return nil, errors.New("--rtt, --measure and --network exclude each other: each says what the network is")
+	case f.nodes < 2:
+		return nil, fmt.Errorf("--nodes %d: a failover needs at least two candidates", f.nodes)
+	case !given("rtt") && (given("rtt-p99") || given("loss")):
+		return nil, errors.New("--rtt-p99 and --loss mean nothing without --rtt")
+	}
+	if given("rtt") {
+		if !given("rtt-p99") {
+			f.p99 = 2 * f.rtt
+		}
+		loss, err := share(f.loss)
+		if err != nil {
+			return nil, fmt.Errorf("--loss: %w", err)
+		}
+		q.Network = tune.Network{RTT: f.rtt, P99: f.p99, Loss: loss}
+		if err := q.Network.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if given("network") {
+		text, err := os.ReadFile(f.network)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &q.Network); err != nil {
+			return nil, fmt.Errorf("--network %s: not the network.json of \"chaos tune --measure\": %w", f.network, err)
+		}
+		if err := q.Network.Validate(); err != nil {
+			return nil, fmt.Errorf("--network %s: %w", f.network, err)
+		}
+	}
+	if given("measure") && !redisserver.IsURL(f.measure) {
+		return nil, fmt.Errorf("--measure %s: give the URL of a Redis, such as redis://host:6379", reports.Redact(f.measure))
+	}
+	var err error
+	if q.Pauses, err = eventsOf(f.pauses); err != nil {
+		return nil, fmt.Errorf("--pauses: %w", err)
+	}
+	if q.Outages, err = eventsOf(f.outages); err != nil {
+		return nil, fmt.Errorf("--outages: %w", err)
+	}
+	for _, text := range f.wants {
+		w, err := tune.ParseWant(text)
+		if err != nil {
+			return nil, fmt.Errorf("--want: %w", err)
+		}
+		q.Wants = append(q.Wants, w)
+	}
+	return q, nil
+}
+
+// share reads a percentage.
+func share(text string) (float64, error) {
+	number, is := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(number, 64)
+	if !is || err != nil || x < 0 || x > 100 {
+		return 0, fmt.Errorf("%q is no percentage: give one such as 1%%", text)
+	}
+	return x / 100, nil
+}
+
+// eventsOf reads "12 of 1s": so many in a year that last so long. "0" is none.
+func eventsOf(text string) (tune.Events, error) {
+	if text == "0" {
+		return tune.Events{}, nil
+	}
+	number, length, found := strings.Cut(text, " of ")
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	lasts, wrong := time.ParseDuration(strings.TrimSpace(length))
+	if !found || err != nil || wrong != nil || n < 0 || lasts < 0 {
+		return tune.Events{}, fmt.Errorf("%q: give how many in a year and how long each, such as %q, or 0", text, defaultPauses)
+	}
+	return tune.Events{PerYear: n, Lasts: lasts}, nil
+}
+
+// networkFile keeps a measured network.
+const networkFile = "network.json"
+
+func keepNetwork(path string, n tune.Network) error {
+	text, err := json.MarshalIndent(n, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// measureNetwork asks a Redis again and again, and changes nothing in it.
+func measureNetwork(ctx context.Context, url string) (tune.Network, error) {
+	server, err := redisserver.Open(ctx, url, redisserver.Options{})
+	if err != nil {
+		return tune.Network{}, err
+	}
+	defer func() { _ = server.Close() }()
+	client := redis.NewClient(server.Options())
+	defer func() { _ = client.Close() }()
+	var trips []time.Duration
+	failed := 0
+	for end := time.Now().Add(measuringTakes); time.Now().Before(end); {
+		began := time.Now()
+		if err := client.Ping(ctx).Err(); err != nil {
+			failed++
+		} else {
+			trips = append(trips, time.Since(began))
+		}
+		if !stage.Sleep(ctx, pingEvery) {
+			return tune.Network{}, ctx.Err()
+		}
+	}
+	n, err := tune.Fit(trips, failed)
+	return n, misuse.Of(err)
+}
+
+// report is the answer as it is reported.
+func (f *tuneFlags) report(q *tune.Question, a *tune.Answer) *reports.Tuning {
+	r := &reports.Tuning{
+		Network: q.Network.String(), Nodes: q.Nodes, Seed: q.Seed, Wants: f.wants,
+		Pauses: f.pauses, Outages: f.outages, Repro: f.repro(q),
+	}
+	for _, p := range a.Points {
+		t := reports.TunedPoint{
+			LeaseMS: inMillis(p.Timings.Lease), RenewMS: inMillis(p.Timings.Renew), RetryMS: inMillis(p.Timings.Retry),
+			Known: len(p.Crash) > 0, Front: p.Front, CommandsMinute: p.Commands,
+			NeedlessYear: p.Needless.Value, NeedlessLow: p.Needless.Low, NeedlessHigh: p.Needless.High,
+			ByNetwork: p.Network.Value, ByPauses: p.Pauses, ByOutages: p.Outages,
+		}
+		for of, to := range map[float64]*[3]float64{.5: &t.CrashP50MS, .9: &t.CrashP90MS, .99: &t.CrashP99MS} {
+			*to = [3]float64{p.Crash[of].Value, p.Crash[of].Low, p.Crash[of].High}
+		}
+		switch p {
+		case a.Best:
+			r.Best = len(r.Points) + 1
+		case a.Near:
+			r.Near = len(r.Points) + 1
+		}
+		for _, w := range q.Wants {
+			if t.Known && w.Figure(p) > w.Limit {
+				t.Misses = append(t.Misses, w.Text)
+			}
+		}
+		r.Points = append(r.Points, t)
+	}
+	return r
+}
+
+// repro is the command that repeats it; what was measured is given.
+func (f *tuneFlags) repro(q *tune.Question) string {
+	words := []string{"chaos tune", fmt.Sprintf("--rtt %v --rtt-p99 %v --loss %v%%", q.Network.RTT, q.Network.P99, 100*q.Network.Loss)}
+	for _, w := range f.wants {
+		words = append(words, "--want "+quoted(w))
+	}
+	words = append(words, "--pauses "+quoted(f.pauses), "--outages "+quoted(f.outages), fmt.Sprintf("--nodes %d --seed %d", f.nodes, f.seed))
+	return strings.Join(words, " ")
+}
+
+// write writes the report, and shows it.
+func (f *tuneFlags) write(out *output, r *reports.Tuning, s *screen) error {
+	s.close()
+	object, err := reports.TuningJSON(r)
+	if err != nil {
+		return err
+	}
+	if err := writeFiles(out.dir, map[string][]byte{"tune.json": object, "tune.md": reports.TuningMarkdown(r)}); err != nil {
+		return err
+	}
+	if f.asJSON {
+		_, err := s.out.Write(object)
+		return err
+	}
+	return reports.TuningSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(out.dir, "tune.md"), Again: r.Repro})
+}
+
+// confirm measures the point live, and in virtual time under the same conditions: round trips
+// that toxiproxy makes as long as the network's median, without its spikes and losses.
+func (m Main) confirm(ctx context.Context, f *tuneFlags, q *tune.Question, p *tune.Point, out *output, s *screen) (*reports.Confirmation, error) {
+	const count, most = 60, 10 * time.Minute
+	session := &runFlags{world: liveWorld, redis: m.Getenv("RECOUNT_REDIS"), prefix: "recount:", parallel: 4}
+	if redisserver.IsURL(session.redis) {
+		session.redis = ""
+	}
+	there, err := session.inLive(ctx, s, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = there.close() }()
+	s.say("Confirming: up to %d failovers live, within %v", count, most)
+	live, err := q.Confirm(ctx, p, there.World, count, most, func(folder string) (string, error) { return out.logs("confirm/" + folder) })
+	if err != nil {
+		return nil, err
+	}
+	simulated, err := q.Confirm(ctx, p, inVirtual(nil).World, 10*count, 0, func(string) (string, error) { return "", nil })
+	if err != nil {
+		return nil, err
+	}
+	c := &reports.Confirmation{LiveMS: reports.QuantilesOf(live), PredictedMS: reports.QuantilesOf(simulated), Verdict: checker.Unknown}
+	return c, there.close()
+}

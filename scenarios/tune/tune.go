@@ -1,0 +1,300 @@
+// Package tune finds the settings of an election that fit a network: how soon somebody leads
+// again after a crash, how often a leader is lost that nobody needed to lose, and what both
+// cost in requests.
+//
+// docs/tune.md tells how to read what comes out.
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/recount-io/recount/checker/quantile"
+	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/failover"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/virtual"
+)
+
+// Events are what happens, how often in a year, and for how long.
+type Events struct {
+	PerYear float64       `json:"per_year"`
+	Lasts   time.Duration `json:"lasts_ns"`
+}
+
+// Question is what the settings are for.
+type Question struct {
+	Network Network
+	Nodes   int
+	Pauses  Events // of a leader's process: its machine is suspended, migrated or out of memory
+	Outages Events // of the store
+	Wants   []Want
+	Seed    uint64
+
+	Leases []time.Duration // to try; nil: see leases
+}
+
+// Interval is an estimate with the interval in which the truth lies, in 95 of 100 cases.
+type Interval struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Point is what settings come to.
+type Point struct {
+	Timings sim.Timings
+
+	Crash    map[float64]Interval // time without a leader after a crash, in milliseconds, by quantile: 0.5, 0.9 and 0.99
+	Needless Interval             // leaders lost in a year although none crashed
+	Network  Interval             // of these, those for which the network is the reason
+	Pauses   float64              // those for which a pause is
+	Outages  float64              // those for which an outage of the store is
+	Commands float64              // requests about the lease in a minute, of all candidates
+
+	Front bool // none is better in one of p99 after a crash, Needless and Commands, and as good in the others; of equal ones, one
+}
+
+// Answer is the points, with the one that was asked for.
+type Answer struct {
+	Points []*Point // in the order of their leases
+	Best   *Point   // nil: nothing meets what was wanted
+	Near   *Point   // then, what misses it by the least
+}
+
+const (
+	crashRuns     = 30   // of a point, with ten failovers each
+	calmRenewals  = 4000 // of a point, simulated in a network that is worse than it is
+	interruptions = 30   // pauses, or outages, of a point
+	tooShort      = 8    // a lease of fewer round trips is not tried
+)
+
+// leases are those that are worth a try: from what the network leaves time for to a minute.
+func (q *Question) leases() []time.Duration {
+	if q.Leases != nil {
+		return q.Leases
+	}
+	var all []time.Duration
+	for _, lease := range []time.Duration{
+		500 * time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second, 12 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute,
+	} {
+		if lease >= tooShort*q.Network.RTT {
+			all = append(all, lease)
+		}
+	}
+	return all
+}
+
+// grid are the settings to try: each lease, renewed so often in it, and a failed request
+// repeated so often in a renewal interval.
+func (q *Question) grid() (all []sim.Timings) {
+	for _, lease := range q.leases() {
+		for _, renewals := range []int{3, 5, 8} {
+			for _, retries := range []int{2, 5, 10} {
+				renew := (lease / time.Duration(renewals)).Round(time.Millisecond) // people write them down
+				all = append(all, sim.Timings{Lease: lease, Renew: renew, Retry: (renew / time.Duration(retries)).Round(time.Millisecond)})
+			}
+		}
+	}
+	return all
+}
+
+// Run tries the settings. Told hears of each point that is done, and of how many there are; it
+// may be nil. If ctx ends, the points that are done make up the answer, and the error is
+// ctx's.
+func (q *Question) Run(ctx context.Context, told func(done, of int)) (*Answer, error) {
+	grid := q.grid()
+	points, errs := make([]*Point, len(grid)), make([]error, len(grid))
+	var mu sync.Mutex
+	done := 0
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var working sync.WaitGroup
+	for i, timings := range grid {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		working.Go(func() {
+			defer func() { <-slots }()
+			points[i], errs[i] = q.try(ctx, timings)
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; told != nil {
+				told(done, len(grid))
+			}
+		})
+	}
+	working.Wait()
+	points = slices.DeleteFunc(points, func(p *Point) bool { return p == nil })
+	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return q.answer(points), ctx.Err()
+}
+
+// Try measures one point.
+func (q *Question) Try(ctx context.Context, timings sim.Timings) (*Point, error) {
+	return q.try(ctx, timings)
+}
+
+func (q *Question) try(ctx context.Context, timings sim.Timings) (*Point, error) {
+	p := &Point{Timings: timings}
+	set := scenarios.Settings{Subject: "recount", Nodes: q.Nodes, Lease: timings.Lease, Renew: timings.Renew, Retry: timings.Retry, Seed: q.Seed, Network: q.Network.simulated()}
+	causes, err := failover.Find("crash")
+	if err != nil {
+		return nil, err
+	}
+	cells, err := (&failover.Measurement{
+		Causes: causes, Electors: []failover.Elector{{Name: "recount", World: &virtual.World{}, Repro: func(failover.Cause, uint64) string { return "chaos tune" }}},
+		Settings: set, Count: crashRuns * causes[0].Times(), Logs: func(string) (string, error) { return "", nil },
+	}).Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Crash = map[float64]Interval{}
+	var totals []float64
+	for _, run := range cells[0].Sample(func(f failover.Failover) time.Duration { return f.Total }) {
+		for _, d := range run {
+			totals = append(totals, d.Seconds()*1000)
+		}
+	}
+	if slices.Sort(totals); len(totals) >= quantile.Needs(.99) {
+		for _, of := range []float64{.5, .9, .99} {
+			e := quantile.Of(totals, of)
+			p.Crash[of] = Interval{e.Value, e.Low, e.High}
+		}
+	}
+	plan, err := scenarios.Scenario{Name: "calm"}.Plan(set)
+	if err != nil {
+		return nil, err
+	}
+	if p.Network, err = networkLosses(ctx, plan); err != nil {
+		return nil, err
+	}
+	if p.Commands, err = commands(ctx, plan); err != nil {
+		return nil, err
+	}
+	if p.Pauses, err = q.losses(ctx, set, q.Pauses, faults.Pause{}, faults.Leader); err != nil {
+		return nil, err
+	}
+	if p.Outages, err = q.losses(ctx, set, q.Outages, faults.StorePause{}, faults.Store); err != nil {
+		return nil, err
+	}
+	more := p.Pauses + p.Outages
+	p.Needless = Interval{p.Network.Value + more, p.Network.Low + more, p.Network.High + more}
+	return p, nil
+}
+
+// commands is how many requests about the lease all candidates send in a calm minute.
+func commands(ctx context.Context, plan sim.Plan) (float64, error) {
+	plan.Quiet = 100 * plan.Timings.Renew
+	plan.Writes, plan.Observes = plan.Quiet+time.Hour, plan.Quiet+time.Hour
+	h, err := (&virtual.World{}).Run(ctx, plan, "")
+	if err != nil {
+		return 0, err
+	}
+	return float64(failover.Requests(h)) / h.Events[len(h.Events)-1].At.Minutes(), nil
+}
+
+// losses is how many leaders a year are lost because something happens that lasts so long: how
+// often one is lost when it happens at a drawn moment, times how often it happens.
+func (q *Question) losses(ctx context.Context, set scenarios.Settings, e Events, fault faults.Fault, target faults.Target) (float64, error) {
+	if e.PerYear == 0 || e.Lasts == 0 {
+		return 0, nil
+	}
+	s := scenarios.Scenario{Name: "interrupted", Schedule: func(shape scenarios.Shape) (all faults.Schedule) {
+		every := e.Lasts + 4*shape.Lease
+		for i := range interruptions {
+			at := time.Duration(i)*every + shape.Lease + time.Duration(shape.Random.Int64N(int64(shape.Renew)))
+			all = append(all, faults.Step{At: at, For: e.Lasts, Fault: fault, Target: target})
+		}
+		return all
+	}}
+	plan, err := s.Plan(set)
+	if err != nil {
+		return 0, err
+	}
+	plan.Writes, plan.Observes = plan.Schedule.End()+time.Hour, plan.Schedule.End()+time.Hour
+	h, err := (&virtual.World{}).Run(ctx, plan, "")
+	if err != nil {
+		return 0, err
+	}
+	return e.PerYear * min(1, float64(max(failover.Elected(h)-1, 0))/interruptions), nil
+}
+
+// answer marks the front and finds what was asked for.
+func (q *Question) answer(points []*Point) *Answer {
+	a := &Answer{Points: points}
+	for i, p := range points {
+		p.Front = p.known() && !slices.ContainsFunc(points, func(other *Point) bool { return other.known() && other.beats(p) }) &&
+			!slices.ContainsFunc(points[:i], func(other *Point) bool { return other.known() && other.figures() == p.figures() })
+	}
+	missed := func(p *Point) float64 { return missedBy(p, q.Wants) }
+	var known []*Point
+	for _, p := range points {
+		if p.known() {
+			known = append(known, p)
+		}
+	}
+	if len(known) == 0 {
+		return a
+	}
+	best := slices.MinFunc(known, func(x, y *Point) int {
+		return cmp.Or(cmp.Compare(missed(x), missed(y)), cmp.Compare(x.cost(q.Wants), y.cost(q.Wants)))
+	})
+	if missed(best) == 0 {
+		a.Best = best
+	} else {
+		a.Near = best
+	}
+	return a
+}
+
+// known reports whether the point could be measured: settings that never elect anybody, or
+// never for long enough to crash, cannot.
+func (p *Point) known() bool { return len(p.Crash) > 0 }
+
+// beats reports whether the point is as good as the other in everything, and better in one.
+func (p *Point) beats(other *Point) bool {
+	a, b := p.figures(), other.figures()
+	better := false
+	for i := range a {
+		if a[i] > b[i] {
+			return false
+		}
+		better = better || a[i] < b[i]
+	}
+	return better
+}
+
+// figures are what the front is about.
+func (p *Point) figures() [3]float64 {
+	return [3]float64{p.Crash[.99].Value, p.Needless.Value, p.Commands}
+}
+
+// Confirm measures failovers after a crash with the settings of a point, in any world, whose
+// round trips a fault makes as long as those of the network: all but its spikes and its losses,
+// which no fault puts on. It returns how long nobody led.
+func (q *Question) Confirm(ctx context.Context, p *Point, world scenarios.World, count int, most time.Duration, logs func(string) (string, error)) ([]time.Duration, error) {
+	causes, err := failover.Find("crash")
+	if err != nil {
+		return nil, err
+	}
+	own := q.Network.simulated()
+	far := causes[0].Far(faults.Latency{Base: own.Latency + own.Jitter/2, Jitter: own.Jitter / 2})
+	cells, err := (&failover.Measurement{
+		Causes: []failover.Cause{far}, Electors: []failover.Elector{{Name: "recount", World: world, Repro: func(failover.Cause, uint64) string { return "chaos tune --confirm" }}},
+		Settings: scenarios.Settings{Subject: "recount", Nodes: q.Nodes, Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry, Seed: q.Seed},
+		Parallel: 4, Count: count, Most: most, Logs: logs,
+	}).Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(cells[0].Sample(func(f failover.Failover) time.Duration { return f.Total })...), nil
+}

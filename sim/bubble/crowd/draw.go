@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -49,7 +50,7 @@ func Draw(number uint64) Case {
 	c.resets(rand.New(rand.NewPCG(number, 89))) // a number that leaves the cases of TestMended as they are
 	switch {                                    // else hardly a request is answered at all
 	case c.Elections > few:
-		c.RoundTrip = min(c.RoundTrip, c.shortest()/20) // connections are opened meanwhile
+		c.RoundTrip = min(c.RoundTrip, c.shortest()/20, c.carried()) // connections are opened meanwhile
 	case c.shortest() < c.Lease:
 		c.RoundTrip = min(c.RoundTrip, c.shortest()/8)
 	}
@@ -109,6 +110,18 @@ func (c *Case) farAway(r *rand.Rand, day day) {
 // between draws evenly by orders of magnitude.
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
+}
+
+// carried is how long a round trip may take so that the connections of each process carry the
+// requests of all elections, in half of the time that a request has: see "How many elections one process may have"
+// in docs/operations.md.
+func (c *Case) carried() time.Duration {
+	const batch = 100 // requests on each connection at a time
+	least := c.shortest()
+	for _, m := range c.Processes {
+		least = min(least, time.Duration(cmp.Or(m.Pool, 4)*batch)*(c.shortest()/6)/time.Duration(2*c.Elections))
+	}
+	return least
 }
 
 // drawProcesses draws two or three processes for each world.

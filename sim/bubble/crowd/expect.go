@@ -175,11 +175,12 @@ func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
 	return ""
 }
 
-// others tells whether another process of the world that is plain has lived for some
-// time, so that somebody can succeed.
+// others reports whether another process of the world that is plain has lived for some
+// time, so that somebody can succeed. A process that calls Campaign pauses between two calls.
 func (r *run) others(p *process) bool {
 	for _, other := range r.processes {
-		if l := other.current(); other != p && other.world() == p.world() && other.manners().plain() && !other.manners().Deaf && l != nil && l.age() > r.Lease {
+		m := other.manners()
+		if l := other.current(); other != p && other.world() == p.world() && m.plain() && !m.Deaf && m.Call != Campaign && l != nil && l.age() > r.Lease {
 			return true
 		}
 	}

@@ -52,7 +52,11 @@ func (c *candidate) handsOver(l elector.Lease) {
 		return
 	}
 	// It was heard of before it died, and whether it is heard of was asked some time ago.
-	if dead, since := heir.deadFor(); dead && since > c.config.Lease+c.config.RequestTimeout+6*c.run.RoundTrip {
+	heard := c.config.Lease
+	if c.run.rolls() {
+		heard = 2 * c.run.longest() // some count on leases twice as long
+	}
+	if dead, since := heir.deadFor(); dead && since > heard+c.config.RequestTimeout+6*c.run.RoundTrip {
 		c.find(failsBack, "term %d is handed over to %s, which has died %v ago", l.Token, l.To, since)
 	}
 	for _, p := range c.run.processes {

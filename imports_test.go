@@ -329,6 +329,12 @@ var table = []row{
 		why:     "failovers are measured in runs of scenarios: which electors and worlds there are, and how it is shown, is told to it",
 	},
 	{
+		folders: []string{"scenarios/tune"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker/quantile", "history", "scenarios", "scenarios/failover"},
+		never:   []string{"net/...", "os/..."}, timeless: true,
+		why: "settings are tried in virtual time alone: how a network was measured, and how the answer is shown, is told to it",
+	},
+	{
 		folders: []string{"scenarios/trial"},
 		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "calibration", "scenarios", "scenarios/campaign", "scenarios/fuzz"},
 		never:   []string{"net/...", "os/exec"},
@@ -515,6 +521,7 @@ var importCases = []struct {
 	{"internal/drawn", `"net/http"`, "", "net/http"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/failover", ours("reports"), "", "reports"},
+	{"scenarios/tune", ours("sim/live"), "", "sim/live"},
 	{"scenarios/trial", ours("reports"), "", "reports"},
 	{"scenarios/chaostest", ours("elector/redisstore"), "", "elector/redisstore"},
 	{"scenarios/chaostest", `"testing"`, "", ""},

@@ -161,8 +161,8 @@ func (r *Failovers) Finish() {
 				c.Stalled++
 			}
 		}
-		if c.TotalMS.Count > 0 {
-			measured = true
+		measured = measured || c.TotalMS.Count > 0
+		if c.TotalMS.Count > 0 || c.Verdict == checker.Fail { // a promise that is broken is so without a failover, too
 			r.lower(c.Verdict)
 		}
 	}
@@ -216,6 +216,13 @@ func ReadFailovers(text []byte) (*Failovers, error) {
 	}
 	if r.Version != FailoversVersion {
 		return nil, fmt.Errorf("reports: not the failovers.json of \"chaos failover\", or one of another version: \"recount_failovers\" is %d, and has to be %d", r.Version, FailoversVersion)
+	}
+	for _, c := range r.Cells {
+		for i, f := range c.Failovers {
+			if f.Run < 0 || f.Run >= len(c.Runs) {
+				return nil, fmt.Errorf("reports: not the failovers.json of \"chaos failover\": failover %d of %s after %s is of run %d, and there are %d runs", i, c.Elector, c.Cause, f.Run, len(c.Runs))
+			}
+		}
 	}
 	r.Finish()
 	return r, nil

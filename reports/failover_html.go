@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -88,7 +89,7 @@ func FailoversHTML(r *Failovers) ([]byte, error) {
 			p.Answers = append(p.Answers, failoverAnswer{c, r.beside(c)})
 		}
 		all := slices.Clone(c.Failovers)
-		slices.SortStableFunc(all, func(a, b MeasuredFailover) int { return int(1000 * (b.TotalMS - a.TotalMS)) })
+		slices.SortStableFunc(all, func(a, b MeasuredFailover) int { return cmp.Compare(b.TotalMS, a.TotalMS) })
 		for _, f := range all[:min(len(all), mostLongest)] {
 			p.Longest = append(p.Longest, longestFailover{c.Cause, c.Elector, f, c.Runs[f.Run].page()})
 		}

@@ -209,7 +209,7 @@ func FailoversJUnit(r *Failovers) ([]byte, error) {
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		one := junitCase{Name: c.Cause, Class: "recount.failover." + c.Elector, Time: junitTime(0), Out: c.inShort()}
-		if c.TotalMS.Count == 0 {
+		if c.TotalMS.Count == 0 && c.Verdict != checker.Fail {
 			one.Skipped = &junitTrouble{Message: or(c.Why, "no failover followed")}
 		} else {
 			var broken []string

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/checker/quantile"
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
@@ -183,7 +181,7 @@ func (f *failoverFlags) resolve(m Main, given func(string) bool) (err error) {
 	if f.precision != "" {
 		text, percent := strings.CutSuffix(f.precision, "%")
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || !percent || x <= 0 {
+		if err != nil || !percent || !(x > 0 && x <= 100) { // NaN is no percentage either
 			return fmt.Errorf("--precision %s: give a percentage, such as 10%%", f.precision)
 		}
 		f.narrow = x / 100
@@ -241,14 +239,24 @@ func (f *failoverFlags) check(given func(string) bool) error {
 		return fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes)
 	case f.prefix == "":
 		return errors.New(noPrefix)
+	case f.world == virtualWorld && given("prefix"):
+		return errors.New("--prefix means nothing with --world virtual: the virtual world's store is the run's own")
 	case len(f.execs) == 0 && given("lock-key"):
 		return errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known")
 	case len(f.execs) > 0 && f.world != liveWorld:
 		return fmt.Errorf("--exec means nothing with --world %s: a command runs in the live world", f.world)
 	}
-	for _, command := range f.execs {
+	for i, name := range f.subjects {
+		if slices.Contains(f.subjects[:i], name) {
+			return fmt.Errorf("--subject %s is given twice: both would have the same runs", name)
+		}
+	}
+	for i, command := range f.execs {
 		if strings.TrimSpace(command) == "" {
 			return errors.New("--exec is blank: give the command that runs one candidate")
+		}
+		if slices.Contains(f.execs[:i], command) {
+			return fmt.Errorf("--exec %s is given twice: both would have the same runs", command)
 		}
 	}
 	if f.world != liveWorld {
@@ -386,235 +394,4 @@ func (f *failoverFlags) repro(causes, subjects, execs []string, seed uint64, cou
 	add(f.settings.Retry > 0, "--retry %v", f.settings.Retry)
 	add(f.settings.Nodes > 0, "--nodes %d", f.settings.Nodes)
 	return strings.Join(words, " ")
-}
-
-// measuring is a measurement under way.
-type measuring struct {
-	Main
-	*failoverFlags
-	screen *screen
-	out    *output
-	places []*place
-	began  time.Time
-
-	kept, measured int       // runs whose files are kept, and all
-	told           time.Time // when it last said how far it is
-}
-
-// open opens the worlds of all electors: one for those inside this program, and one for each
-// command.
-func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err error) {
-	var list []scenarios.Scenario
-	for _, c := range m.wanted {
-		list = append(list, c.Scenario())
-	}
-	connections := connections(list, m.settings, m.parallel)
-	enter := func(open func() (*place, error)) *place {
-		if err != nil {
-			return nil
-		}
-		var there *place
-		if there, err = open(); err == nil {
-			m.places = append(m.places, there)
-			m.screen.say("%s", there.says)
-		}
-		return there
-	}
-	if len(m.subjects) > 0 {
-		there := enter(func() (*place, error) {
-			switch m.world {
-			case virtualWorld:
-				return inVirtual(m.virtualSubjects()), nil
-			case containersWorld:
-				return m.inContainers(ctx, m.screen)
-			default:
-				return m.inLive(ctx, m.screen, connections)
-			}
-		})
-		for _, name := range m.subjects {
-			of := subjectOf(name)
-			electors = append(electors, failover.Elector{Name: name, World: there, Waived: of.waived, Applies: applicable(there, of), Repro: m.single(name, "")})
-		}
-	}
-	for _, command := range m.execs {
-		session := m.runFlags
-		session.exec = command
-		there := enter(func() (*place, error) { return session.inLive(ctx, m.screen, connections) })
-		of := subject{name: strings.Join(strings.Fields(command), " "), fixedClocks: true}
-		electors = append(electors, failover.Elector{Name: of.name, World: there, Stranger: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
-	}
-	return electors, err
-}
-
-// applicable tells whether a cause can be brought about where an elector runs.
-func applicable(there *place, of subject) func(scenarios.Scenario) (bool, string) {
-	return func(s scenarios.Scenario) (bool, string) {
-		own := *there
-		own.subject = of
-		why, _ := own.lacks(s)
-		return why == "", why
-	}
-}
-
-// single is the command that repeats one run.
-func (m *measuring) single(subject, command string) func(failover.Cause, uint64) string {
-	return func(c failover.Cause, seed uint64) string {
-		var subjects, execs []string
-		if command == "" {
-			subjects = []string{subject}
-		} else {
-			execs = []string{command}
-		}
-		return m.repro([]string{c.Name}, subjects, execs, seed, c.Times())
-	}
-}
-
-// spare watches over a Redis that others use.
-func (m *measuring) spare(ctx context.Context) (context.Context, error) {
-	if !m.shared() || len(m.places) == 0 {
-		return ctx, nil
-	}
-	var list []scenarios.Scenario
-	for _, c := range m.wanted {
-		list = append(list, c.Scenario())
-	}
-	wanted := m.parallel
-	demand, err := m.budget(m.Main, list, true)
-	if err != nil {
-		return nil, err
-	}
-	return m.runFlags.spare(ctx, m.places[0], demand, wanted, m.screen)
-}
-
-func (m *measuring) close() error {
-	var errs []error
-	for _, p := range m.places {
-		errs = append(errs, p.close())
-	}
-	return errors.Join(errs...)
-}
-
-// done keeps the files of a run, and says how far the measurement is.
-func (m *measuring) done(c *failover.Cell, r *failover.Run, o scenarios.Outcome) error {
-	switch {
-	case o.Result == nil:
-		m.screen.say("%s, %s: %s", c.Cause.Name, c.Elector, explain(o.Err))
-		r.Folder = ""
-	case m.kept >= mostKept && r.Verdict == checker.Pass:
-		r.Folder = ""
-	default:
-		m.kept++
-		if _, err := m.out.save(r.Folder, o.History, o.Result); err != nil {
-			return err
-		}
-	}
-	m.measured++
-	if time.Since(m.told) > toldEvery {
-		m.told = time.Now()
-		m.screen.say("%s", m.progress())
-	}
-	return nil
-}
-
-// progress says how far the measurement is, and how long it will take.
-func (m *measuring) progress() string {
-	took := time.Since(m.began)
-	if m.goal() == 0 {
-		return fmt.Sprintf("%d runs after %v; it ends when %s is known to %s, or after %v", m.measured, took.Round(time.Second), m.quantile, m.precision, m.most)
-	}
-	runs := 0 // that it takes
-	for _, c := range m.wanted {
-		runs += (len(m.subjects) + len(m.execs)) * (m.count + c.Times() - 1) / c.Times()
-	}
-	left := time.Duration(float64(took) * float64(max(runs-m.measured, 0)) / float64(m.measured))
-	return fmt.Sprintf("%d of about %d runs after %v; about %v left", m.measured, runs, took.Round(time.Second), left.Round(time.Second))
-}
-
-// report is what was measured.
-func (m *measuring) report(cells []*failover.Cell, control *reports.FailoverControl) *reports.Failovers {
-	r := m.empty()
-	r.Control, r.Started, r.TookMS = control, m.began.UTC().Format(time.RFC3339), inMillis(time.Since(m.began))
-	r.Machine = fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	if m.world == virtualWorld {
-		r.Machine, r.TookMS, r.Started = "", 0, "" // it has no part in it
-	} else if len(m.places) > 0 {
-		r.Redis = strings.TrimPrefix(strings.SplitN(m.places[0].says, "\n", 2)[0], "Redis: ")
-	}
-	for _, c := range cells {
-		r.Cells = append(r.Cells, failoverCell(c))
-	}
-	r.Finish()
-	for _, c := range m.conditions {
-		r.Judge(c)
-	}
-	r.Finish()
-	return r
-}
-
-// failoverCell is a cell as it is reported.
-func failoverCell(c *failover.Cell) reports.FailoverCell {
-	cell := reports.FailoverCell{Cause: c.Cause.Name, Summary: c.Cause.Summary, Elector: c.Elector, Why: c.Why}
-	var lasted, watched, processor time.Duration
-	requests := 0
-	cell.Verdict = checker.Fold(func(yield func(checker.Verdict) bool) {
-		for _, r := range c.Runs {
-			if !yield(r.Verdict) {
-				return
-			}
-		}
-	})
-	for i, r := range c.Runs {
-		cell.Runs = append(cell.Runs, reports.FailoverRun{Seed: r.Seed, Verdict: r.Verdict, Folder: r.Folder, Repro: r.Repro, Trouble: r.Trouble})
-		cell.Faults += r.Faults
-		cell.Unexplained += len(r.Unexplained)
-		requests += r.Requests
-		lasted += r.Lasted
-		watched += r.Watched
-		processor += r.Processor
-		for _, f := range r.Failovers {
-			cell.Failovers = append(cell.Failovers, reports.Measured(i, f.Failover, f.Unserved, f.Stalled))
-		}
-		for _, f := range r.Broken {
-			k := slices.IndexFunc(cell.Broken, func(b reports.TrialBroken) bool { return b.Name == f.Promise })
-			if k < 0 {
-				k, cell.Broken = len(cell.Broken), append(cell.Broken, reports.TrialBroken{Name: f.Promise, Reason: f.Reason})
-			}
-			cell.Broken[k].Runs++
-		}
-	}
-	if lasted > 0 {
-		cell.UnexplainedHour, cell.RequestsMinute = float64(cell.Unexplained)/lasted.Hours(), float64(requests)/lasted.Minutes()
-	}
-	if watched > 0 {
-		cell.ProcessorMSMinute = inMillis(processor) / watched.Minutes()
-	}
-	return cell
-}
-
-// write writes the report, and shows it.
-func (m *measuring) write(r *reports.Failovers) error {
-	m.screen.close()
-	return writeFailovers(m.out.dir, r, m.screen)
-}
-
-// writeFailovers writes the report of a measurement into its folder, and shows it.
-func writeFailovers(dir string, r *reports.Failovers, s *screen) error {
-	files := map[string][]byte{"failovers.md": reports.FailoversMarkdown(r), "failovers.txt": reports.FailoversBenchmark(r)}
-	for name, make := range map[string]func(*reports.Failovers) ([]byte, error){
-		failoversFile: reports.FailoversJSON, "failovers.csv": reports.FailoversCSV, "junit.xml": reports.FailoversJUnit, "index.html": reports.FailoversHTML,
-	} {
-		text, err := make(r)
-		if err != nil {
-			return err
-		}
-		files[name] = text
-	}
-	if err := writeFiles(dir, files); err != nil {
-		return err
-	}
-	if s.asJSON {
-		_, err := s.out.Write(files[failoversFile])
-		return err
-	}
-	return reports.FailoversSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(dir, "index.html"), Again: r.Repro})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/failover"
 	"github.com/recount-io/recount/scenarios/tune"
 	"github.com/recount-io/recount/sim/live/redisserver"
@@ -32,6 +33,7 @@ type tuneFlags struct {
 	wants    []string
 	pauses   string
 	outages  string
+	leases   []time.Duration
 	nodes    int
 	seed     uint64
 	confirm  bool
@@ -88,6 +90,7 @@ is named; or --confirm measured something else than was predicted; 3 stopped ear
 	flags.StringArrayVar(&f.wants, "want", []string{defaultWant}, "what the settings have to keep: \"crash.p99 < 5s\", \"needless < 1/year\", \"commands < 200/min\"; may be repeated")
 	flags.StringVar(&f.pauses, "pauses", defaultPauses, "how often in a year a leader's process stands still, and for how long")
 	flags.StringVar(&f.outages, "outages", defaultOutages, "how often in a year the store does not answer, and for how long")
+	flags.DurationSliceVar(&f.leases, "lease", nil, "only these leases, such as 1s,3s (default: from half a second to a minute)")
 	flags.IntVar(&f.nodes, "nodes", failover.DefaultNodes, "number of candidates")
 	flags.Uint64Var(&f.seed, "seed", 1, "of every random choice")
 	flags.BoolVar(&f.confirm, "confirm", false, "also measure the recommended settings live, for up to ten minutes, with the round trips put on by toxiproxy")
@@ -196,6 +199,12 @@ func (f *tuneFlags) question(given func(string) bool) (*tune.Question, error) {
 			return nil, fmt.Errorf("--network %s: %w", f.network, err)
 		}
 	}
+	for _, lease := range f.leases {
+		if err := (scenarios.Settings{Lease: lease}).Timings().Validate(); err != nil {
+			return nil, fmt.Errorf("--lease: %w", err)
+		}
+	}
+	q.Leases = f.leases
 	if given("measure") && !redisserver.IsURL(f.measure) {
 		return nil, fmt.Errorf("--measure %s: give the URL of a Redis, such as redis://host:6379", reports.Redact(f.measure))
 	}
@@ -314,6 +323,9 @@ func (f *tuneFlags) repro(q *tune.Question) string {
 	words := []string{"chaos tune", fmt.Sprintf("--rtt %v --rtt-p99 %v --loss %v%%", q.Network.RTT, q.Network.P99, 100*q.Network.Loss)}
 	for _, w := range f.wants {
 		words = append(words, "--want "+quoted(w))
+	}
+	for _, lease := range f.leases {
+		words = append(words, fmt.Sprintf("--lease %v", lease))
 	}
 	words = append(words, "--pauses "+quoted(f.pauses), "--outages "+quoted(f.outages), fmt.Sprintf("--nodes %d --seed %d", f.nodes, f.seed))
 	return strings.Join(words, " ")

@@ -153,7 +153,7 @@ func (c *candidate) resignedAsSaid(ctx context.Context, t *elector.Term, err err
 func (r *run) tookTurns() bool {
 	now := r.recorder.Now()
 	return slices.ContainsFunc(r.Acts, func(a Act) bool {
-		return (a.Kind == Failback || a.Kind == Rewind) && a.At < now && now < a.end()+r.longest()
+		return (a.Kind == Failback || a.Kind == Rewind) && a.At < now && now < a.At+a.For+r.longest()
 	})
 }
 

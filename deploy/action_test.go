@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,52 +120,14 @@ func TestAction(t *testing.T) {
 // run a candidate, which is a program of somebody else's, and say where the report is. A
 // promise that is broken fails the step.
 func TestActionRuns(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil || runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("the action's commands are for bash, on Linux or macOS")
-	}
-	if testing.Short() {
-		t.Skip("it runs candidates in real time, and -short is given")
-	}
-	if raced.Enabled {
-		t.Skip("the chaos that the action builds is not built for the race detector")
-	}
-	a, _ := readAction(actionText(t))
-	place, temp := mustAbsolute(t, "action"), t.TempDir()
-	inputs := map[string]string{"exec": "'" + mustAbsolute(t, filepath.Join(temp, "candidate")) + "'", "scenarios": "steady", "seed": "1", "redis": "embedded", "report": filepath.Join(temp, "report")}
+	w := realWorkflow(t)
+	w.inputs["scenarios"] = "steady"
 	// One that has nothing to do with an election keeps no promise that there be a leader.
-	if err := os.WriteFile(filepath.Join(temp, "candidate"), []byte("#!/bin/sh\nexec cat >/dev/null\n"), 0o700); err != nil { //nolint:gosec // it is a program
-		t.Fatal(err)
-	}
-	var status string
-	for _, step := range a.Runs.Steps {
-		if step.Run == "" {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run) // as GitHub starts it
-		cmd.Dir = temp
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GITHUB_ACTION_PATH="+place, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(temp, "summary"))
-		for name, value := range step.Env {
-			input := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
-			value, given := inputs[input]
-			if of := a.Inputs[input]; !given && of.Default != nil {
-				value = *of.Default
-			}
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-		out, err := cmd.CombinedOutput()
-		if step.ID == "run" {
-			status = fmt.Sprint(cmd.ProcessState.ExitCode())
-		}
-		if err != nil && step.ID != "run" || step.ID == "run" && status != "1" && status != "2" {
-			t.Fatalf("the step %s: %v\n%s", step.ID, err, out)
-		}
-	}
-	outputs, err := os.ReadFile(filepath.Join(temp, "output"))
-	if want := fmt.Sprintf("report=%[1]s\njunit=%[1]s/junit.xml\nstatus=%[2]s\n", inputs["report"], status); err != nil || string(outputs) != want {
-		t.Errorf("%v: the outputs are %q, want %q", err, outputs, want)
+	w.write("candidate", "#!/bin/sh\nexec cat >/dev/null\n")
+	w.step("build", 0)
+	status := w.step("run", 1, 2)
+	if want := fmt.Sprintf("report=%[1]s\njunit=%[1]s/junit.xml\nstatus=%[2]d\n", w.inputs["report"], status); w.read("output") != want {
+		t.Errorf("the outputs are %q, want %q", w.read("output"), want)
 	}
 	var suites struct {
 		Suites []struct {
@@ -173,12 +136,178 @@ func TestActionRuns(t *testing.T) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	junit, err := os.ReadFile(filepath.Join(inputs["report"], "junit.xml"))
-	if err != nil || xml.Unmarshal(junit, &suites) != nil || len(suites.Suites) != 1 || len(suites.Suites[0].Cases) == 0 {
-		t.Errorf("%v: JUnit's XML is %s", err, junit)
+	if junit := w.read("report/junit.xml"); xml.Unmarshal([]byte(junit), &suites) != nil || len(suites.Suites) != 1 || len(suites.Suites[0].Cases) == 0 {
+		t.Errorf("JUnit's XML is %s", junit)
 	}
-	if summary, err := os.ReadFile(filepath.Join(temp, "summary")); err != nil || !strings.Contains(string(summary), "steady") {
-		t.Errorf("%v: the summary is %s", err, summary)
+	if summary := w.read("summary"); !strings.Contains(summary, "steady") {
+		t.Errorf("the summary is %s", summary)
+	}
+}
+
+// The action measures the failovers of a candidate that keeps every promise, and adds them to
+// the summary. A condition that holds beside a baseline fails the step.
+func TestActionMeasuresFailovers(t *testing.T) {
+	w := realWorkflow(t)
+	plain := exec.Command("go", "build", "-o", filepath.Join(w.temp, "candidate"), "./plain")
+	plain.Dir, plain.Env = mustAbsolute(t, filepath.Join("..", "examples", "candidates", "go")), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := plain.CombinedOutput(); err != nil {
+		t.Fatalf("the candidate: %v\n%s", err, out)
+	}
+	w.step("build", 0)
+	maps.Copy(w.inputs, map[string]string{"scenarios": "steady", "failover": "resign", "failovers": "10"})
+	w.step("run", 0, 2) // 2: the machine was busy
+	if outputs, want := w.read("output"), "comment="+filepath.Join(w.inputs["report"], "failover", "failovers.md")+"\n"; !strings.Contains(outputs, want) || !strings.Contains(outputs, "failover-status=") {
+		t.Errorf("the outputs are %q, want %q in them, and a status", outputs, want)
+	}
+	if summary, comment := w.read("summary"), w.read("report/failover/failovers.md"); !strings.HasSuffix(summary, comment) || !strings.Contains(comment, "| resign |") {
+		t.Errorf("the summary is %s\nwant the failovers at its end, which are %s", summary, comment)
+	}
+
+	before := filepath.Join(w.temp, "before")
+	if err := os.Rename(filepath.Join(w.inputs["report"], "failover"), before); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(w.inputs, map[string]string{"baseline": before, "fail-if": "resign.total.p50 > 100x\nresign.total.p50 > 0.001x\n"})
+	w.forget("output")
+	w.step("run", 1, 2) // 2: that of the scenario
+	if outputs := w.read("output"); !strings.Contains(outputs, "failover-status=1\n") {
+		t.Errorf("the outputs are %q, want a condition that holds; the failovers are %s", outputs, w.read("report/failover/failovers.md"))
+	}
+}
+
+// The step passes every input on to chaos as it was given, adds the failovers to the summary,
+// and fails if either command does.
+func TestActionPassesInputsOn(t *testing.T) {
+	const run, measured = "<run><crash-leader><lo?k><--exec><./my elector><--lease><2s><--lock-key><lo?k*><--seed><7><--out><REPORT>\n",
+		"<failover><--exec><./my elector><--lease><2s><--lock-key><lo?k*><--seed><7><--count><"
+	whole := map[string]string{
+		"exec": "./my elector", "scenarios": "crash-leader lo?k", "lease": "2s", "lock-key": "lo?k*", "seed": "7", "failover": "crash\n resign\n", "failovers": "50", "baseline": "be fore.json",
+		"fail-if": "crash.excess.p90 > 1.2x\n\n  resign.total.p50 > +10ms  \n",
+	}
+	without := maps.Clone(whole)
+	without["failover"] = " \n"
+	few := maps.Clone(whole)
+	for _, name := range []string{"failovers", "baseline", "fail-if"} {
+		delete(few, name)
+	}
+	const both, comment = "report=REPORT\njunit=REPORT/junit.xml\n", "comment=REPORT/failover/failovers.md\n"
+	const causes = "><--out><REPORT/failover><--cause><crash><--cause><resign>"
+	for _, test := range []struct {
+		inputs         map[string]string
+		runs, measures int // with what status
+		want           int
+		calls, outputs string
+	}{
+		{whole, 0, 0, 0, run + measured + "50" + causes + "<--baseline><be fore.json><--fail-if><crash.excess.p90 > 1.2x><--fail-if><  resign.total.p50 > +10ms  >\n", both + "status=0\nfailover-status=0\n" + comment},
+		{few, 0, 0, 0, run + measured + "200" + causes + "\n", both + "status=0\nfailover-status=0\n" + comment},
+		{few, 0, 1, 1, run + measured + "200" + causes + "\n", both + "status=0\nfailover-status=1\n" + comment},
+		{few, 0, 64, 64, run + measured + "200" + causes + "\n", both + "status=0\nfailover-status=64\n"},
+		{few, 1, 0, 1, run + measured + "200" + causes + "\n", both + "status=1\nfailover-status=0\n" + comment},
+		{few, 2, 1, 2, run + measured + "200" + causes + "\n", both + "status=2\nfailover-status=1\n" + comment},
+		{few, 3, 0, 3, run, both + "status=3\n"},
+		{few, 64, 0, 64, run, both + "status=64\n"},
+		{without, 0, 1, 0, run, both + "status=0\n"},
+		{without, 1, 1, 1, run, both + "status=1\n"},
+	} {
+		w := newWorkflow(t)
+		w.inputs = maps.Clone(test.inputs)
+		w.inputs["report"] = "REPORT"
+		w.write("lock", "") // what a pattern must not be taken for
+		w.write("chaos", fmt.Sprintf(`#!/bin/sh
+printf '<%%s>' "$@" >>calls; echo >>calls
+[ "$1" = failover ] || exit %d
+[ %d = 64 ] || { mkdir -p REPORT/failover; echo failovers >REPORT/failover/failovers.md; }
+exit %[2]d
+`, test.runs, test.measures))
+		w.step("run", test.want)
+		if calls, outputs := w.read("calls"), w.read("output"); calls != test.calls || outputs != test.outputs {
+			t.Errorf("inputs %q, statuses %d and %d:\nthe calls are\n%swant\n%sthe outputs are\n%swant\n%s", test.inputs, test.runs, test.measures, calls, test.calls, outputs, test.outputs)
+		}
+		if strings.Contains(test.outputs, comment) && w.read("summary") != "failovers\n" {
+			t.Errorf("statuses %d and %d: the summary is %q", test.runs, test.measures, w.read("summary"))
+		}
+	}
+}
+
+// workflow is one in which the action is a step. Everything is in one folder.
+type workflow struct {
+	*testing.T
+	action
+	temp   string
+	bash   string
+	inputs map[string]string
+}
+
+func newWorkflow(t *testing.T) *workflow {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil || runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("the action's commands are for bash, on Linux or macOS")
+	}
+	a, _ := readAction(actionText(t))
+	return &workflow{t, a, t.TempDir(), bash, map[string]string{}}
+}
+
+// realWorkflow is one that runs the candidate of that name, in real time.
+func realWorkflow(t *testing.T) *workflow {
+	t.Helper()
+	w := newWorkflow(t)
+	if testing.Short() {
+		t.Skip("it runs candidates in real time, and -short is given")
+	}
+	if raced.Enabled {
+		t.Skip("the chaos that the action builds is not built for the race detector")
+	}
+	maps.Copy(w.inputs, map[string]string{"exec": "'" + filepath.Join(w.temp, "candidate") + "'", "seed": "1", "redis": "embedded", "report": filepath.Join(w.temp, "report")})
+	return w
+}
+
+// step runs the commands of a step as GitHub does, and wants one of these exit statuses.
+func (w *workflow) step(id string, want ...int) (status int) {
+	w.Helper()
+	step := w.Runs.Steps[slices.IndexFunc(w.Runs.Steps, func(s actionStep) bool { return s.ID == id })]
+	ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+	cmd.Dir = w.temp
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GITHUB_ACTION_PATH="+mustAbsolute(w.T, "action"), "RUNNER_TEMP="+w.temp, "GITHUB_OUTPUT="+filepath.Join(w.temp, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(w.temp, "summary"))
+	for name, value := range step.Env {
+		input := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+		value, given := w.inputs[input]
+		if of := w.Inputs[input]; !given && of.Default != nil {
+			value = *of.Default
+		}
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	if status = cmd.ProcessState.ExitCode(); !slices.Contains(want, status) {
+		w.Fatalf("the step %s ended with status %d, want one of %d: %v\n%s", id, status, want, err, out)
+	}
+	return status
+}
+
+// write makes a program.
+func (w *workflow) write(name, text string) {
+	w.Helper()
+	if err := os.WriteFile(filepath.Join(w.temp, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
+		w.Fatal(err)
+	}
+}
+
+// read reads a file, which must be there.
+func (w *workflow) read(name string) string {
+	w.Helper()
+	text, err := os.ReadFile(filepath.Join(w.temp, name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
+func (w *workflow) forget(name string) {
+	w.Helper()
+	if err := os.Remove(filepath.Join(w.temp, name)); err != nil {
+		w.Fatal(err)
 	}
 }
 

@@ -18,7 +18,7 @@ const FailoversVersion = 1
 // package.
 type Failovers struct {
 	Version int             `json:"recount_failovers"`
-	Verdict checker.Verdict `json:"verdict"` // fail if a promise was broken, or a gate; else unknown if one is undecided or nothing was measured
+	Verdict checker.Verdict `json:"verdict"` // fail if a promise was broken, or a gate; else unknown if one is undecided, or not all was measured that was asked for
 	World   string          `json:"world"`
 	Redis   string          `json:"redis,omitempty"`
 	Machine string          `json:"machine,omitempty"`
@@ -56,10 +56,11 @@ func Control(parallel int, late, pings []time.Duration) *FailoverControl {
 
 // FailoverCell is what was measured of one elector after one cause.
 type FailoverCell struct {
-	Cause   string `json:"cause"`
-	Summary string `json:"summary"` // of the cause, in one clause
-	Elector string `json:"elector"`
-	Why     string `json:"why,omitempty"` // why there is no more of it, or nothing
+	Cause      string `json:"cause"`
+	Summary    string `json:"summary"` // of the cause, in one clause
+	Elector    string `json:"elector"`
+	Why        string `json:"why,omitempty"`        // why there is no more of it, or nothing
+	Incomplete bool   `json:"incomplete,omitempty"` // there are fewer failovers than were asked for
 
 	Verdict checker.Verdict `json:"verdict"` // of all runs together
 	Broken  []TrialBroken   `json:"broken,omitempty"`
@@ -169,7 +170,8 @@ func (r *Failovers) Finish() {
 	for _, g := range r.Gates {
 		r.lower(g.Verdict)
 	}
-	if !measured {
+	incomplete := r.Stopped != "" || slices.ContainsFunc(r.Cells, func(c FailoverCell) bool { return c.Incomplete })
+	if !measured || incomplete {
 		r.lower(checker.Unknown)
 	}
 }

@@ -166,6 +166,14 @@ func ParseCondition(text string) (*Condition, error) {
 // Relative tells whether the condition needs a baseline.
 func (c *Condition) Relative() bool { return c.factor || c.more }
 
+// Needs is how many failovers a sample has to have to decide the condition, at the least.
+func (c *Condition) Needs() int {
+	if c.p == 1 {
+		return 1
+	}
+	return quantile.Needs(c.p)
+}
+
 // Cause is the cause that the condition is about, and Elector the elector; "": every one.
 func (c *Condition) Cause() string { return c.cause }
 
@@ -236,7 +244,12 @@ func (c *Condition) judge(cell *FailoverCell, baseline *Failovers) (checker.Verd
 	case c.above && high <= c.limit, !c.above && low >= c.limit:
 		return checker.Pass, fmt.Sprintf("%s is %s: not %s", name, is, limit)
 	case math.IsInf(low, 0) || math.IsInf(high, 0):
-		return checker.Unknown, fmt.Sprintf("%s is %s: too few failovers to tell; it takes %d of each at the least", name, is, quantile.Needs(c.p))
+		if c.Relative() {
+			name, is = name+" cannot be compared with that of the baseline", ""
+		} else {
+			name += " is "
+		}
+		return checker.Unknown, fmt.Sprintf("%s%s: too few failovers to tell; it takes %d of each at the least", name, is, quantile.Needs(c.p))
 	default:
 		return checker.Unknown, fmt.Sprintf("%s is %s: whether it is %s cannot be told; four times as many failovers would halve the interval", name, is, limit)
 	}

@@ -25,7 +25,11 @@ func FailoversMarkdown(r *Failovers) []byte {
 	if len(r.Gates) > 0 {
 		b.WriteByte('\n')
 	}
-	b.WriteString("| after | elector | failovers | p50 ms | p90 ms | p99 ms | longest ms | excess p50 ms | p50, beside " + cell(or(r.Beside(), "nothing")) + " |\n")
+	beside := r.Beside()
+	if beside != "" {
+		beside = "p50, beside " + beside
+	}
+	b.WriteString("| after | elector | failovers | p50 ms | p90 ms | p99 ms | longest ms | excess p50 ms | " + cell(beside) + " |\n")
 	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n")
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -69,8 +73,8 @@ func (r *Failovers) beside(c *FailoverCell) string {
 func (r *Failovers) settings() (all []string) {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if !c.Parts.Wait.P50.Bounded || c.Parts.Wait.P50.Value < 0.1*r.LeaseMS {
-			continue
+		if !c.Parts.Wait.P50.Bounded || c.Parts.Wait.P50.Value < 0.1*r.LeaseMS || c.ExcessMS.P50.Value > 0.05*r.LeaseMS {
+			continue // an excess that is a share of the lease may grow with it
 		}
 		p, often := .99, "99 of 100"
 		if c.TotalMS.Count < quantile.Needs(p) {

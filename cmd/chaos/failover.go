@@ -285,6 +285,9 @@ func (f *failoverFlags) resolveGates() error {
 		if of := c.Elector(); of != "" && !slices.Contains(f.subjects, of) && !slices.Contains(f.execs, of) {
 			return fmt.Errorf("--fail-if %q: %q is not measured: give --subject %s", text, of, of)
 		}
+		if needs := c.Needs(); f.goal() > 0 && f.goal() < needs {
+			return fmt.Errorf("--fail-if %q: %d failovers cannot decide it: give --count %d, or more", text, f.goal(), needs)
+		}
 		f.conditions = append(f.conditions, c)
 	}
 	if f.baseline == "" {
@@ -295,7 +298,7 @@ func (f *failoverFlags) resolveGates() error {
 		return fmt.Errorf("--baseline: %w", err)
 	}
 	if unlike := f.empty().Unlike(before); unlike != "" {
-		return fmt.Errorf("--baseline %s: %s: what would be compared is that", f.baseline, unlike)
+		return fmt.Errorf("--baseline %s: %s: the comparison would show that, and not the change", f.baseline, unlike)
 	}
 	f.before = before
 	return nil

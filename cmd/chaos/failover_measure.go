@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/failover"
@@ -71,7 +72,25 @@ func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err 
 		of := subject{name: strings.Join(strings.Fields(command), " "), fixedClocks: true}
 		electors = append(electors, failover.Elector{Name: of.name, World: there, Stranger: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
 	}
+	if err == nil {
+		err = m.possible(electors)
+	}
 	return electors, err
+}
+
+// possible refuses a cause that can be brought about with none of the electors.
+func (m *measuring) possible(electors []failover.Elector) error {
+	for _, c := range m.wanted {
+		why := ""
+		applies := slices.ContainsFunc(electors, func(e failover.Elector) (applies bool) {
+			applies, why = e.Applies(c.Scenario())
+			return applies
+		})
+		if !applies {
+			return misuse.Of(fmt.Errorf("--cause %s: the scenario %s", c.Name, why))
+		}
+	}
+	return nil
 }
 
 // applicable tells whether a cause can be brought about where an elector runs.
@@ -169,7 +188,14 @@ func (m *measuring) report(cells []*failover.Cell, control *reports.FailoverCont
 		r.Redis = strings.TrimPrefix(strings.SplitN(m.places[0].says, "\n", 2)[0], "Redis: ")
 	}
 	for _, c := range cells {
-		r.Cells = append(r.Cells, failoverCell(c))
+		cell := failoverCell(c)
+		if n := c.Count(); n < m.goal() && c.Why == "" {
+			cell.Incomplete, cell.Why = true, c.Ended
+			if c.Ended == "" {
+				cell.Why = fmt.Sprintf("%d of %d failovers: the measurement ended before", n, m.goal())
+			}
+		}
+		r.Cells = append(r.Cells, cell)
 	}
 	r.Finish()
 	for _, c := range m.conditions {

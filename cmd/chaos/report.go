@@ -83,7 +83,7 @@ func (m Main) compareFailovers(dirs []string, asJSON bool) error {
 			first = r
 		} else {
 			if unlike := r.Unlike(first); unlike != "" {
-				return misuse.Of(fmt.Errorf("%s beside %s: %s: what would be compared is that", dir, dirs[0], unlike))
+				return misuse.Of(fmt.Errorf("%s beside %s: %s: the comparison would show that, and not the change", dir, dirs[0], unlike))
 			}
 			r.Baseline = first
 		}

@@ -45,7 +45,7 @@ func Causes() []Cause {
 		{Name: "cut-reset", Summary: "the leader's connections are reset, and new ones too", every: 2.8, lasts: 1.8, fault: cut(faults.CutReset), target: faults.Leader},
 		{Name: "requests-lost", Summary: "the leader's requests are lost", every: 2.8, lasts: 1.8, fault: cut(faults.CutRequests), target: faults.Leader},
 		{Name: "replies-lost", Summary: "the leader's requests are executed, and their replies lost", every: 2.8, lasts: 1.8, fault: cut(faults.CutReplies), target: faults.Leader},
-		{Name: "store-restart", Summary: "the store is killed, and comes back with its data when every lease is over", every: 3.2, lasts: 1.3, fault: faults.StoreCrash{KeepData: true}, target: faults.Store},
+		{Name: "store-restart", Summary: "the store is killed, and comes back with its data when every lease is over", every: 5, lasts: 1.3, fault: faults.StoreCrash{KeepData: true}, target: faults.Store},
 		{Name: "sentinel-failover", Summary: "the primary is killed, and Sentinels promote a replica", perRun: 1, topology: sim.Sentinel, lasts: 1, fault: faults.StoreFailover{}, target: faults.Store},
 		{Name: "cluster-failover", Summary: "the node that has the election is killed, and its replica takes over", perRun: 1, topology: sim.Cluster, lasts: 1, fault: faults.StoreFailover{}, target: faults.Store},
 	}
@@ -122,5 +122,9 @@ func (c Cause) Far(latency faults.Latency) Cause {
 	return c
 }
 
-// brings tells whether a failover of that cause, as the checker calls it, is one of these.
-func (c Cause) brings(f checker.Failover) bool { return f.Cause == c.fault.Name() }
+// brings reports whether a failover of that cause, as the checker calls it, is one of these.
+// Containers carry out every cut as a host that is disconnected.
+func (c Cause) brings(f checker.Failover) bool {
+	_, cut := c.fault.(faults.Partition)
+	return f.Cause == c.fault.Name() || cut && f.Cause == faults.Partition{How: faults.CutBoth}.Name()
+}

@@ -51,23 +51,30 @@ func TestEveryCauseHasAPlan(t *testing.T) {
 			t.Errorf("%q: twice %v, summary %q, %d failovers", c.Name, names[c.Name], c.Summary, c.Times())
 		}
 		names[c.Name] = true
-		for _, lease := range []time.Duration{100 * time.Millisecond, time.Second, 15 * time.Second} {
-			plan, err := c.Scenario().Plan(scenarios.Settings{Subject: "recount", Lease: lease, Seed: 7})
-			if err != nil {
-				t.Errorf("%s, lease %v: %v", c.Name, lease, err)
-				continue
-			}
-			if plan.Nodes != DefaultNodes || len(plan.Schedule) != c.Times() || plan.Waived[string(checker.FailoverBound)] == "" || plan.Waived[string(checker.LeaderReturns)] == "" {
-				t.Errorf("%s, lease %v: %d candidates, %d faults, waived %v; want %d, %d and the two about the length of failovers", c.Name, lease, plan.Nodes, len(plan.Schedule), plan.Waived, DefaultNodes, c.Times())
-			}
-			for i, step := range plan.Schedule {
-				if !hits(step) && step.Target != faults.Node(plan.NodeNames()[i%plan.Nodes]) {
-					t.Errorf("%s, lease %v: fault %d hits %v", c.Name, lease, i+1, step.Target)
+		for i, lease := range []time.Duration{100 * time.Millisecond, time.Second, 15 * time.Second} {
+			for seed := range uint64(20) {
+				plan, err := c.Scenario().Plan(scenarios.Settings{Subject: "recount", Lease: lease, Seed: 20*uint64(i) + seed})
+				if err != nil {
+					t.Fatalf("%s, lease %v: %v", c.Name, lease, err)
 				}
-				if i > 0 && plan.Schedule[i-1].End() >= step.At {
-					t.Errorf("%s, lease %v: fault %d ends at %v, and the next one begins at %v", c.Name, lease, i, plan.Schedule[i-1].End(), step.At)
+				if plan.Nodes != DefaultNodes || len(plan.Schedule) != c.Times() || plan.Waived[string(checker.FailoverBound)] == "" || plan.Waived[string(checker.LeaderReturns)] == "" {
+					t.Errorf("%s, lease %v: %d candidates, %d faults, waived %v; want %d, %d and the two about the length of failovers", c.Name, lease, plan.Nodes, len(plan.Schedule), plan.Waived, DefaultNodes, c.Times())
 				}
+				follow(t, c, plan)
 			}
+		}
+	}
+}
+
+// follow wants each fault of the plan to hit whom it should, and to be over before the next.
+func follow(t *testing.T, c Cause, plan sim.Plan) {
+	t.Helper()
+	for i, step := range plan.Schedule {
+		if !hits(step) && step.Target != faults.Node(plan.NodeNames()[i%plan.Nodes]) {
+			t.Errorf("%s, seed %d: fault %d hits %v", c.Name, plan.Seed, i+1, step.Target)
+		}
+		if i > 0 && plan.Schedule[i-1].End() >= step.At {
+			t.Errorf("%s, seed %d: fault %d ends at %v, and the next one begins at %v", c.Name, plan.Seed, i, plan.Schedule[i-1].End(), step.At)
 		}
 	}
 }
@@ -174,24 +181,27 @@ func TestEveryCauseBringsItsFailovers(t *testing.T) {
 	}
 }
 
-// What a leader's crash leaves of its lease is spread evenly between a lease and a lease less
-// an interval of renewals: the drawn moments meet renewals at every phase.
+// What the first crash of a run leaves of the leader's lease is spread evenly between a lease
+// and a lease less an interval of renewals: the drawn moments meet renewals at every phase.
+// Later crashes of a run would be spread anyway, as far as elections are.
 func TestCrashesMeetRenewalsAtEveryPhase(t *testing.T) {
-	runs := 50
+	runs := 300
 	if raced.Enabled {
-		runs = 5
+		runs = 30
 	}
 	const lease = time.Second
+	c := one(t, "crash")
+	c.perRun = 1
 	for _, renew := range []time.Duration{lease / 3, lease / 7} {
 		var phases []float64
-		for _, sample := range failovers(t, one(t, "crash"), runs, scenarios.Settings{Seed: 1, Lease: lease, Renew: renew}).Sample(func(f Failover) time.Duration { return f.Wait }) {
+		for _, sample := range failovers(t, c, runs, scenarios.Settings{Seed: 1, Lease: lease, Renew: renew}).Sample(func(f Failover) time.Duration { return f.Wait }) {
 			for _, wait := range sample {
 				phases = append(phases, float64(lease-wait)/float64(renew))
 			}
 		}
 		// A renewal takes a moment itself, which the interval does not have.
-		if d, most := apart(phases), 1.95/math.Sqrt(float64(len(phases)))+.02; d > most {
-			t.Errorf("renewed every %v: the distribution of %d phases is %.3f from an even one, want at most %.3f", renew, len(phases), d, most)
+		if d, most := apart(phases), 1.95/math.Sqrt(float64(len(phases)))+.02; d > most || len(phases) < runs*9/10 {
+			t.Errorf("renewed every %v: the distribution of %d phases is %.3f from an even one, want at most %.3f, and %d phases", renew, len(phases), d, most, runs)
 		}
 	}
 }

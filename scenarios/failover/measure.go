@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +61,7 @@ type Cell struct {
 	Cause   Cause
 	Elector string
 	Why     string // why it cannot be measured; "" if it can
+	Ended   string // why it was given up; "" if it was not
 	Runs    []*Run // in the order of their seeds, once the measurement is over
 
 	elector *Elector
@@ -210,11 +213,11 @@ func (w *work) take(ctx context.Context) *task {
 // wants tells whether a cell needs a further run now, and whether it may do later.
 func (w *work) wants(c *Cell) (now, later bool) {
 	count := c.Count()
-	if c.Why != "" || w.Count > 0 && count >= w.Count || w.Count <= 0 && w.Precise(c) {
+	if c.Why != "" || c.Ended != "" || w.Count > 0 && count >= w.Count || w.Count <= 0 && w.Precise(c) {
 		return false, false
 	}
 	if why := c.hopeless(); why != "" {
-		c.Why = why
+		c.Ended = why
 		return false, false
 	}
 	return w.Count <= 0 || count+c.running*c.Cause.Times() < w.Count, true
@@ -249,7 +252,7 @@ func (w *work) one(ctx context.Context, t *task) result {
 	for promise, why := range e.Waived {
 		scenario.Waived[promise] = why
 	}
-	run := &Run{Seed: set.Seed, Folder: fmt.Sprintf("%s/%s/%d", t.cell.Cause.Name, e.Name, t.run+1)}
+	run := &Run{Seed: set.Seed, Folder: fmt.Sprintf("%s/%s/%d", t.cell.Cause.Name, w.folder(e), t.run+1)}
 	set.Repro = e.Repro(t.cell.Cause, set.Seed)
 	runner := scenarios.Runner{World: e.World, Logs: func(string) (string, error) { return w.Logs(run.Folder) }}
 	outcomes := runner.Run(ctx, []scenarios.Scenario{scenario}, set)
@@ -267,6 +270,28 @@ func (w *work) one(ctx context.Context, t *task) result {
 		run.Trouble = "there is no history"
 	}
 	return result{run, o}
+}
+
+// folder is the elector's name as that of a folder: a command has blanks and slashes. Electors
+// whose names would become the same are numbered.
+func (m *Measurement) folder(of *Elector) string {
+	clean := func(e *Elector) string {
+		return strings.Trim(strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+				return r
+			}
+			return '-'
+		}, e.Name), "-.")
+	}
+	name, same := clean(of), 0
+	for i := range m.Electors {
+		if e := &m.Electors[i]; clean(e) == name {
+			if same++; e == of && same > 1 {
+				return fmt.Sprintf("%s-%d", name, same)
+			}
+		}
+	}
+	return name
 }
 
 // observe takes from a run what a measurement needs.
@@ -338,9 +363,10 @@ func (r *Run) consumed(h *history.History) {
 // unserved is the time without an accepted write that the failover ends; its total where there
 // was none before it.
 func unserved(h *history.History, f checker.Failover) time.Duration {
+	ends := slices.Max(f.Evidence) // the first accepted write of the new term
 	served, before := f.At+f.Total, f.At
 	for i := range h.Events {
-		if e := &h.Events[i]; e.Kind == history.Ok && e.Call == history.Write && e.At < served {
+		if e := &h.Events[i]; e.Seq < ends && e.Kind == history.Ok && e.Call == history.Write {
 			before = e.At
 		}
 	}

@@ -128,6 +128,9 @@ func TestNetwork(t *testing.T) {
 // A longer lease costs a longer failover and fewer requests, and a worse network loses more
 // leaders.
 func TestPointsFollowTheSettings(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
+	}
 	try := func(n Network, lease time.Duration) *Point {
 		q := Question{Network: n, Nodes: 3, Seed: 1}
 		p, err := q.try(t.Context(), sim.Timings{Lease: lease, Renew: lease / 3, Retry: lease / 15})

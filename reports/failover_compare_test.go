@@ -42,6 +42,15 @@ func TestParseCondition(t *testing.T) {
 	}
 }
 
+// A condition needs as many failovers as its quantile takes, and one for the longest.
+func TestConditionNeedsEnoughFailovers(t *testing.T) {
+	for text, want := range map[string]int{"crash.total.p50 > 1s": 6, "crash.total.p90 > +1s": 29, "crash.total.p99 > 2x": 299, "crash.total.max > 1s": 1} {
+		if got := parsed(text).Needs(); got != want {
+			t.Errorf("%q needs %d failovers, want %d", text, got, want)
+		}
+	}
+}
+
 // What is no condition is refused in one line that says why, and what one looks like.
 func TestParseConditionRefuses(t *testing.T) {
 	for text, want := range map[string]string{
@@ -94,6 +103,7 @@ func TestGates(t *testing.T) {
 		{same, "crash.total.p50 > 100ms", checker.Fail, ": > 100ms"},
 		{same, "crash.total.p50 > 856ms", checker.Unknown, "whether it is > 856ms cannot be told"},
 		{same, "crash.total.p50 < 2s", checker.Fail, ": < 2s"},
+		{same, "crash.total.p50 < 856ms", checker.Unknown, "whether it is < 856ms cannot be told"},
 		{same, "crash.total.p50 < 100ms", checker.Pass, ": not < 100ms"},
 		{same, "crash.total.max > 2s", checker.Pass, "the longest total of recount after crash is 1036 ms: not > 2s"},
 		{same, "crash.total.max > 1s", checker.Fail, "the longest total"},
@@ -112,6 +122,7 @@ func TestGates(t *testing.T) {
 		{same, "crash.excess.p90 > 1.0x", checker.Unknown, "four times as many failovers would halve the interval"},
 		{slower, "crash.excess.p90 < 1.5x", checker.Pass, "not < 1.5x"},
 		{same, "crash.excess.p90 < 1.5x", checker.Fail, "< 1.5x"},
+		{same, "crash.excess.p90 < 1.0x", checker.Unknown, "whether it is < 1.0x cannot be told"},
 		{same, "crash.excess.p99 > 1.5x", checker.Unknown, "too few failovers to tell; it takes 299 of each"},
 		{unlike, "crash.excess.p90 > 1.5x", checker.Unknown, "the baseline has no failover of recount after crash"},
 		// So much more than it.
@@ -170,6 +181,9 @@ func drawn(r *rand.Rand, times float64) *Failovers {
 // Of 60 pairs of measurements of one build at most 4 fail a gate for being slower at all, and
 // a build that is twice as slow always fails one for being 1.2 times as slow.
 func TestGatesFailSlowBuildsAlone(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
+	}
 	pairs := 60
 	if raced.Enabled {
 		pairs = 6

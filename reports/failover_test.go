@@ -107,6 +107,8 @@ func TestFailoversVerdict(t *testing.T) {
 	}
 	stalled := cell(checker.Pass, 1)
 	stalled.Failovers[0].Stalled = true
+	short := cell(checker.Pass, 3)
+	short.Incomplete = true
 	without := FailoverCell{Cause: "crash", Elector: "honua", Why: "does not apply"}
 	gate := func(v checker.Verdict) []Gate { return []Gate{{Verdict: v}} }
 	for name, test := range map[string]struct {
@@ -127,6 +129,8 @@ func TestFailoversVerdict(t *testing.T) {
 		"a gate cannot be told":           {[]FailoverCell{cell(checker.Pass, 3)}, gate(checker.Unknown), checker.Unknown},
 		"broken, and a gate kept":         {[]FailoverCell{cell(checker.Fail, 3)}, gate(checker.Pass), checker.Fail},
 		"nothing measured, a gate failed": {nil, gate(checker.Fail), checker.Fail},
+		"fewer than were asked for":       {[]FailoverCell{cell(checker.Pass, 3), short}, gate(checker.Pass), checker.Unknown},
+		"fewer, and broken":               {[]FailoverCell{cell(checker.Fail, 3), short}, nil, checker.Fail},
 	} {
 		r := &Failovers{Cells: test.cells, Gates: test.gates}
 		if r.Finish(); r.Verdict != test.want {
@@ -135,6 +139,10 @@ func TestFailoversVerdict(t *testing.T) {
 		if r.Finish(); r.Verdict != test.want {
 			t.Errorf("%s, finished again: %v, want %v", name, r.Verdict, test.want)
 		}
+	}
+	stopped := &Failovers{Cells: []FailoverCell{cell(checker.Pass, 3)}, Stopped: "it was stopped"}
+	if stopped.Finish(); stopped.Verdict != checker.Unknown {
+		t.Errorf("stopped: %v, want unknown", stopped.Verdict)
 	}
 }
 

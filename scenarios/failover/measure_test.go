@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,26 @@ func TestEveryCauseHasACellOfEveryElector(t *testing.T) {
 	want := []string{"crash a 10 crash crash/a/1", "crash b 10 crash crash/b/1", "pause a 10 pause pause/a/1", "pause b 10 pause pause/b/1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("cells: %q, want %q", got, want)
+	}
+}
+
+// The folder of a run is one of its own, below that of the measurement: the name of an elector
+// may be a command, with blanks, slashes and the folder above.
+func TestFoldersOfRunsStayBelowTheMeasurement(t *testing.T) {
+	m := measurement(t, &world{}, "recount", "../../bin/elector --fast", "../../bin/elector  --fast", "/bin/elector", "a b", "a-b", "./a/b")
+	m.Count = 20
+	folders := map[string]bool{}
+	for _, c := range run(t, m) {
+		for i, r := range c.Runs {
+			want := regexp.MustCompile(fmt.Sprintf(`^crash/[\w-][\w.-]*/%d$`, i+1))
+			if !want.MatchString(r.Folder) || strings.Contains(r.Folder, "..") || folders[r.Folder] {
+				t.Errorf("run %d of %q is in the folder %q, in use: %v; want one like %v", i, c.Elector, r.Folder, folders[r.Folder], want)
+			}
+			folders[r.Folder] = true
+		}
+	}
+	if first := "crash/recount/1"; len(folders) != 14 || !folders[first] {
+		t.Errorf("%d folders, want 14 and %s among them: %v", len(folders), first, folders)
 	}
 }
 

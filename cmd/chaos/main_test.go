@@ -299,7 +299,7 @@ func TestRunJSON(t *testing.T) {
 		t.Errorf("report: status %d\n%s%s", rendered.status, rendered.out, rendered.errors)
 	}
 	compared := chaos(t, t.Context(), nil, "report", dir, dir)
-	if compared.status != statusKept || !strings.Contains(compared.out, "p90 ms") {
+	if compared.status != statusKept || !strings.Contains(compared.out, "beside the first") {
 		t.Errorf("comparison: status %d\n%s%s", compared.status, compared.out, compared.errors)
 	}
 }

@@ -87,7 +87,7 @@ type FailoverRun struct {
 	Verdict checker.Verdict `json:"verdict"`
 	Folder  string          `json:"folder,omitempty"` // of its files; "": they were not kept
 	Repro   string          `json:"repro,omitempty"`
-	Trouble string          `json:"trouble,omitempty"` // why it is not whole
+	Trouble string          `json:"trouble,omitempty"` // why it is not whole, or not decided
 }
 
 // MeasuredFailover is one failover of a cell; see Failover.

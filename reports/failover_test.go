@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -194,5 +195,16 @@ func TestFailoversFit(t *testing.T) {
 		if bad := regexp.MustCompile(`NaN|[+-]?Inf\b|%!|http://|https://`).Find(text); bad != nil {
 			t.Errorf("%s holds %q", name, bad)
 		}
+	}
+}
+
+// A run that is not decided is named with its reason: a verdict "unknown" is never without one.
+func TestUndecidedRunsAreNamed(t *testing.T) {
+	r := measured()
+	r.Cells[0].Runs[1].Verdict, r.Cells[0].Runs[1].Trouble = checker.Unknown, "a fault took no effect"
+	r.Finish()
+	want := fmt.Sprintf("1 run not decided, such as that of seed %d: a fault took no effect.", r.Cells[0].Runs[1].Seed)
+	if notes := strings.Join(r.notes(), "\n"); !strings.Contains(notes, want) {
+		t.Errorf("notes: %s\nwant %q", notes, want)
 	}
 }

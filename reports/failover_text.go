@@ -105,6 +105,9 @@ func (r *Failovers) notes() (all []string) {
 		for _, b := range c.Broken {
 			all = append(all, fmt.Sprintf("%s: %s is broken in %s: %s", who, b.Name, plural(b.Runs, "run"), sentence(b.Reason)))
 		}
+		if n, first := c.undecided(); n > 0 {
+			all = append(all, fmt.Sprintf("%s: %s not decided, such as that of seed %d: %s", who, plural(n, "run"), first.Seed, sentence(first.Trouble)))
+		}
 		if c.Why != "" {
 			all = append(all, who+": "+sentence(c.Why))
 		}
@@ -120,6 +123,18 @@ func (r *Failovers) notes() (all []string) {
 			plural(k.Parallel, "run"), k.TimerMS.Short(), k.PingMS.Short()))
 	}
 	return all
+}
+
+// undecided is how many runs are, and the first of them.
+func (c *FailoverCell) undecided() (n int, first *FailoverRun) {
+	for i := range c.Runs {
+		if r := &c.Runs[i]; r.Verdict == checker.Unknown {
+			if n++; first == nil {
+				first = r
+			}
+		}
+	}
+	return n, first
 }
 
 // circumstances says in one line under what conditions it was measured.

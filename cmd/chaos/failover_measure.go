@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,13 @@ type measuring struct {
 	places []*place
 	began  time.Time
 
-	kept, measured int       // runs whose files are kept, and all
-	told           time.Time // when it last said how far it is
+	measured int       // runs
+	told     time.Time // when it last said how far it is
+}
+
+// keeps is how many runs of each cell keep their files, though all is well in them.
+func (m *measuring) keeps() uint64 {
+	return uint64(max(1, mostKept/(len(m.wanted)*(len(m.subjects)+len(m.execs)))))
 }
 
 // open opens the worlds of all electors: one for those inside this program, and one for each
@@ -147,10 +153,9 @@ func (m *measuring) done(c *failover.Cell, r *failover.Run, o scenarios.Outcome)
 	case o.Result == nil:
 		m.screen.say("%s, %s: %s", c.Cause.Name, c.Elector, explain(o.Err))
 		r.Folder = ""
-	case m.kept >= mostKept && r.Verdict == checker.Pass:
+	case r.Seed-m.settings.Seed >= m.keeps() && r.Verdict == checker.Pass:
 		r.Folder = ""
 	default:
-		m.kept++
 		if _, err := m.out.save(r.Folder, o.History, o.Result); err != nil {
 			return err
 		}
@@ -218,7 +223,7 @@ func failoverCell(c *failover.Cell) reports.FailoverCell {
 		}
 	})
 	for i, r := range c.Runs {
-		cell.Runs = append(cell.Runs, reports.FailoverRun{Seed: r.Seed, Verdict: r.Verdict, Folder: r.Folder, Repro: r.Repro, Trouble: r.Trouble})
+		cell.Runs = append(cell.Runs, reports.FailoverRun{Seed: r.Seed, Verdict: r.Verdict, Folder: r.Folder, Repro: r.Repro, Trouble: cmp.Or(r.Trouble, r.Undecided)})
 		cell.Faults += r.Faults
 		cell.Unexplained += len(r.Unexplained)
 		requests += r.Requests

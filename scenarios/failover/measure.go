@@ -71,12 +71,13 @@ type Cell struct {
 
 // Run is what a measurement keeps of one run.
 type Run struct {
-	Seed    uint64
-	Folder  string // of its files, below that of the measurement
-	Repro   string
-	Verdict checker.Verdict
-	Broken  []checker.Finding
-	Trouble string // why the run is not whole; "" if it is
+	Seed      uint64
+	Folder    string // of its files, below that of the measurement
+	Repro     string
+	Verdict   checker.Verdict
+	Broken    []checker.Finding
+	Trouble   string // why the run is not whole; "" if it is
+	Undecided string // the first promise that is not decided, and why; "" if all are
 
 	Failovers   []Failover // after the cause
 	Unexplained []checker.Failover
@@ -129,10 +130,13 @@ func (c *Cell) hopeless() (why string) {
 		return ""
 	}
 	for _, r := range c.Runs[len(c.Runs)-fruitless:] {
-		if len(r.Failovers) > 0 {
+		if slices.ContainsFunc(r.Failovers, func(f Failover) bool { return !f.Stalled }) {
 			return ""
 		}
 		why = r.Trouble
+		if len(r.Failovers) > 0 {
+			why = "the machine held up every failover"
+		}
 	}
 	if why == "" {
 		why = "no failover followed"
@@ -307,8 +311,11 @@ func (r *Run) observe(c Cause, h *history.History, result *checker.Result) {
 		}
 	}
 	for _, f := range result.Asked {
-		if f.Verdict == checker.Fail {
+		switch {
+		case f.Verdict == checker.Fail:
 			r.Broken = append(r.Broken, f)
+		case f.Verdict == checker.Unknown && r.Undecided == "":
+			r.Undecided = fmt.Sprintf("%s is undecided: %s", f.Promise, f.Reason)
 		}
 	}
 	for _, f := range result.Faults {

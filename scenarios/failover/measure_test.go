@@ -392,3 +392,21 @@ func TestWhatIsKeptOfARun(t *testing.T) {
 		t.Errorf("the sample is %s, of %d", sample, cell.Count())
 	}
 }
+
+// Failovers that the machine held up do not keep a cell going for ever.
+func TestGivesUpWhatTheMachineHoldsUp(t *testing.T) {
+	c := &Cell{}
+	for range fruitless {
+		if why := c.hopeless(); why != "" {
+			t.Errorf("%d runs: given up, since %s", len(c.Runs), why)
+		}
+		c.Runs = append(c.Runs, &Run{Failovers: []Failover{{Stalled: true}}})
+	}
+	if why := c.hopeless(); !strings.Contains(why, "the machine held up every failover") {
+		t.Errorf("given up, since %q", why)
+	}
+	c.Runs[fruitless-1].Failovers = append(c.Runs[fruitless-1].Failovers, Failover{})
+	if why := c.hopeless(); why != "" {
+		t.Errorf("with one that counts: given up, since %s", why)
+	}
+}

@@ -68,8 +68,8 @@ func TestReachSendsNothing(t *testing.T) {
 	}
 }
 
-// cut has the store use three connections, ends them, and has one meet a renewal.
-func (k *keeper) cut(t *testing.T, s *Store, e *ends) {
+// occupy has the store open three connections, which are idle afterwards.
+func (k *keeper) occupy(t *testing.T, s *Store) {
 	t.Helper()
 	var under []chan error
 	for range 3 { // each on a connection of its own
@@ -84,6 +84,12 @@ func (k *keeper) cut(t *testing.T, s *Store, e *ends) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// cut has the store use three connections, ends them, and has one meet a renewal.
+func (k *keeper) cut(t *testing.T, s *Store, e *ends) {
+	t.Helper()
+	k.occupy(t, s)
 	e.cut()
 	if err := s.Renew(t.Context(), lease(attempt("n1", "a"), 1)); err == nil {
 		t.Fatal("renewed on a dead connection")
@@ -141,19 +147,7 @@ func TestConnectionsThatAreAboutToDieAreReplaced(t *testing.T) {
 			return writer{conn.(*net.TCPConn), &wrote}, nil
 		}
 	})
-	var under []chan error
-	for range 3 { // each on a connection of its own
-		under = append(under, renewing(t.Context(), s, "billing"))
-		receive(t, "request", k.asked)
-	}
-	for range under {
-		k.free <- struct{}{}
-	}
-	for _, ended := range under {
-		if err := receive(t, "answer", ended); err != nil {
-			t.Fatal(err)
-		}
-	}
+	k.occupy(t, s)
 	before := dialled.Load()
 	last := renewing(t.Context(), s, "billing")
 	receive(t, "request", k.asked)

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -182,11 +181,7 @@ func thousandth(x float64) float64 { return share(math.Round(x*1000) / 1000) }
 // CalibrationJSON returns calibration.json: indented, with a newline at its
 // end.
 func CalibrationJSON(c *Calibration) ([]byte, error) {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("reports: calibration.json: %w", err)
-	}
-	return append(text, '\n'), nil
+	return indented("calibration.json", c)
 }
 
 // agreement says in one sentence what came of a scenario.

@@ -203,11 +203,7 @@ func (r *Failovers) causes() (names []string) {
 
 // FailoversJSON returns failovers.json.
 func FailoversJSON(r *Failovers) ([]byte, error) {
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("reports: failovers.json: %w", err)
-	}
-	return append(text, '\n'), nil
+	return indented("failovers.json", r)
 }
 
 // ReadFailovers reads failovers.json. It is an error if it is anything else.

@@ -3,7 +3,6 @@ package reports
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
@@ -244,12 +243,7 @@ func FailoversJUnit(r *Failovers) ([]byte, error) {
 		trouble(&one, g.Verdict, g.Sentence)
 		s.add(one)
 	}
-	doc := junitSuites{Name: "recount", Tests: s.Tests, Failures: s.Failures, Errors: s.Errors, Skipped: s.Skipped, Time: s.Time, Suites: []junitSuite{s}}
-	text, err := xml.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("reports: junit.xml: %w", err)
-	}
-	return append([]byte(xml.Header), append(text, '\n')...), nil
+	return junitFile(r.TookMS, s)
 }
 
 func (c *FailoverCell) inShort() string {

@@ -268,9 +268,14 @@ func (r *Report) withVerdict(v checker.Verdict) []Promise {
 
 // JSON returns report.json: indented, with a newline at its end.
 func JSON(r *Report) ([]byte, error) {
-	text, err := json.MarshalIndent(r, "", "  ")
+	return indented("report.json", r)
+}
+
+// indented is a file of JSON: indented, with a newline at its end.
+func indented(file string, object any) ([]byte, error) {
+	text, err := json.MarshalIndent(object, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("reports: report.json: %w", err)
+		return nil, fmt.Errorf("reports: %s: %w", file, err)
 	}
 	return append(text, '\n'), nil
 }

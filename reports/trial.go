@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -184,9 +182,5 @@ func (c *TrialCell) redact() {
 
 // TrialJSON returns trial.json: indented, with a newline at its end.
 func TrialJSON(t *Trial) ([]byte, error) {
-	text, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("reports: trial.json: %w", err)
-	}
-	return append(text, '\n'), nil
+	return indented("trial.json", t)
 }

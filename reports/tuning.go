@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -97,11 +96,7 @@ func meet(a, b Quantile) bool {
 
 // TuningJSON returns tune.json.
 func TuningJSON(r *Tuning) ([]byte, error) {
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("reports: tune.json: %w", err)
-	}
-	return append(text, '\n'), nil
+	return indented("tune.json", r)
 }
 
 // chosen is the point that is recommended, or the nearest one; nil if there is none.

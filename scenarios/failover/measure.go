@@ -6,12 +6,12 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/recount-io/recount/calibration"
@@ -43,7 +43,8 @@ type Measurement struct {
 	Parallel int                // runs at once; 0: one
 
 	// A cell has enough when it has Count failovers, if that is above 0, or when Precise says
-	// so, which is asked before each further run.
+	// so, which is asked after each run. Runs are taken in the order of their seeds, whichever
+	// ended first: so a cell consists of the same runs however many are under way at once.
 	Count   int
 	Precise func(c *Cell) bool
 	// Most is how long runs are begun; 0: for ever.
@@ -51,8 +52,8 @@ type Measurement struct {
 
 	// Logs makes the folder for the logs of a run.
 	Logs func(folder string) (string, error)
-	// Done hears of each run that has ended, one call at a time; may be nil. Its error ends
-	// the measurement.
+	// Done hears of each run of a cell, in their order and one call at a time; may be nil. Its
+	// error ends the measurement.
 	Done func(c *Cell, r *Run, o scenarios.Outcome) error
 }
 
@@ -62,11 +63,17 @@ type Cell struct {
 	Elector string
 	Why     string // why it cannot be measured; "" if it can
 	Ended   string // why it was given up; "" if it was not
-	Runs    []*Run // in the order of their seeds, once the measurement is over
+	Runs    []*Run // in the order of their seeds
 
 	elector *Elector
-	begun   int // runs
-	running int
+	column  int      // of the elector, among all
+	begun   int      // runs
+	running int      // of them
+	ahead   []result // runs that ended before one with an earlier seed
+	taken   int      // runs up to the first one that has not ended
+	over    bool     // no further run is needed, or of use
+	ctx     context.Context
+	stop    context.CancelFunc // runs of which nothing is needed any more
 }
 
 // Run is what a measurement keeps of one run.
@@ -81,6 +88,7 @@ type Run struct {
 
 	Failovers   []Failover // after the cause
 	Unexplained []checker.Failover
+	Elected     int           // how often a candidate was elected
 	Faults      int           // how often the cause was put on
 	Requests    int           // about the lease, of all candidates
 	Processor   time.Duration // that candidates took of processors, within Watched
@@ -112,10 +120,19 @@ func (c *Cell) Sample(of func(Failover) time.Duration) [][]time.Duration {
 }
 
 // Count is how many failovers the sample has.
-func (c *Cell) Count() int {
-	n := 0
-	for _, run := range c.Sample(func(Failover) time.Duration { return 0 }) {
-		n += len(run)
+func (c *Cell) Count() (n int) {
+	for _, r := range c.Runs {
+		n += r.count()
+	}
+	return n
+}
+
+// count is how many failovers of the run count.
+func (r *Run) count() (n int) {
+	for _, f := range r.Failovers {
+		if !f.Stalled {
+			n++
+		}
 	}
 	return n
 }
@@ -130,18 +147,20 @@ func (c *Cell) hopeless() (why string) {
 		return ""
 	}
 	for _, r := range c.Runs[len(c.Runs)-fruitless:] {
-		if slices.ContainsFunc(r.Failovers, func(f Failover) bool { return !f.Stalled }) {
+		switch {
+		case r.count() > 0:
 			return ""
-		}
-		why = r.Trouble
-		if len(r.Failovers) > 0 {
+		case len(r.Failovers) > 0:
 			why = "the machine held up every failover"
+		case r.Trouble != "":
+			why = r.Trouble
+		case r.Elected == 0:
+			why = "nobody was elected"
+		default:
+			why = "no failover followed"
 		}
 	}
-	if why == "" {
-		why = "no failover followed"
-	}
-	return fmt.Sprintf("%s, %d times in a row", why, fruitless)
+	return fmt.Sprintf("given up after %d runs in a row without a failover: %s", fruitless, why)
 }
 
 // Run measures until every cell has enough, Most is over, or ctx ends. It returns a cell
@@ -150,7 +169,7 @@ func (m *Measurement) Run(ctx context.Context) ([]*Cell, error) {
 	var cells []*Cell
 	for _, c := range m.Causes {
 		for i := range m.Electors {
-			cell := &Cell{Cause: c, Elector: m.Electors[i].Name, elector: &m.Electors[i]}
+			cell := &Cell{Cause: c, Elector: m.Electors[i].Name, elector: &m.Electors[i], column: i}
 			if m.Electors[i].Applies != nil {
 				if applies, why := m.Electors[i].Applies(c.Scenario()); !applies {
 					cell.Why = why
@@ -159,109 +178,121 @@ func (m *Measurement) Run(ctx context.Context) ([]*Cell, error) {
 			cells = append(cells, cell)
 		}
 	}
-	w := &work{Measurement: m, until: time.Now().Add(m.Most), next: newRota(cells)}
-	w.changed = sync.NewCond(&w.mu)
-	var working sync.WaitGroup
-	for range max(m.Parallel, 1) {
-		working.Go(func() {
-			for cell := w.take(ctx); cell != nil; cell = w.take(ctx) {
-				w.give(cell, w.one(ctx, cell))
-			}
-		})
-	}
-	working.Wait()
+	within, stop := context.WithCancel(ctx)
+	defer stop()
 	for _, c := range cells {
-		c.order()
+		c.ctx, c.stop = context.WithCancel(within)
 	}
+	w := &work{Measurement: m, until: time.Now().Add(m.Most), next: &rota{cells: cells}, folders: m.folders()}
+	w.run(within, stop)
 	return cells, errors.Join(w.err, ctx.Err())
 }
 
-// work is a measurement under way.
+// work is a measurement under way. One goroutine owns all of it and of its cells.
 type work struct {
 	*Measurement
-	until time.Time
-
-	mu      sync.Mutex
-	changed *sync.Cond
+	until   time.Time
 	next    *rota
+	folders []string // of the electors
 	err     error
 }
 
-// task is one run of a cell.
-type task struct {
-	cell *Cell
-	run  int
-}
-
-// take returns the next run that is to be made, nil if there is none any more.
-func (w *work) take(ctx context.Context) *task {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for {
-		if ctx.Err() != nil || w.err != nil || w.Most > 0 && time.Now().After(w.until) {
-			return nil
-		}
-		cell, waiting := w.next.pick(w.wants)
-		if cell != nil {
-			cell.begun++
-			cell.running++
-			return &task{cell, cell.begun - 1}
-		}
-		if !waiting {
-			return nil
-		}
-		w.changed.Wait() // for what the runs under way bring
-	}
-}
-
-// wants tells whether a cell needs a further run now, and whether it may do later.
-func (w *work) wants(c *Cell) (now, later bool) {
-	count := c.Count()
-	if c.Why != "" || c.Ended != "" || w.Count > 0 && count >= w.Count || w.Count <= 0 && w.Precise(c) {
-		return false, false
-	}
-	if why := c.hopeless(); why != "" {
-		c.Ended = why
-		return false, false
-	}
-	return w.Count <= 0 || count+c.running*c.Cause.Times() < w.Count, true
-}
-
-// give takes in what came of a run.
-func (w *work) give(t *task, o result) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	defer w.changed.Broadcast()
-	t.cell.running--
-	if o.run == nil {
-		return // it was stopped half-way
-	}
-	t.cell.Runs = append(t.cell.Runs, o.run)
-	if w.Done != nil && w.err == nil {
-		w.err = w.Done(t.cell, o.run, o.outcome)
-	}
-}
-
+// result is what came of the run of this number of a cell.
 type result struct {
-	run     *Run
+	cell    *Cell
+	number  int
+	run     *Run // nil: it was stopped half-way
 	outcome scenarios.Outcome
 }
 
-// one makes one run.
-func (w *work) one(ctx context.Context, t *task) result {
-	e, set := t.cell.elector, w.Settings
+// run makes runs, as many at once as there may be, until none is to be made any more. The
+// error of Done stops those that are under way.
+func (w *work) run(ctx context.Context, stop context.CancelFunc) {
+	ended, running := make(chan result), 0
+	for {
+		for running < max(w.Parallel, 1) && ctx.Err() == nil && (w.Most <= 0 || !time.Now().After(w.until)) {
+			cell := w.next.pick(w.wants)
+			if cell == nil {
+				break // what the runs under way bring may be enough
+			}
+			number := cell.begun
+			cell.begun++
+			cell.running++
+			running++
+			go func() { ended <- w.one(cell, number) }()
+		}
+		if running == 0 {
+			break
+		}
+		w.give(<-ended)
+		if running--; w.err != nil {
+			stop()
+		}
+	}
+	for _, c := range w.next.cells {
+		for _, r := range c.ahead { // of those before them one was stopped
+			w.take(r)
+		}
+	}
+}
+
+// wants reports whether a cell needs a further run, whatever those under way bring.
+func (w *work) wants(c *Cell) bool {
+	if c.Why != "" || c.over {
+		return false
+	}
+	count := c.Count() + c.running*c.Cause.Times()
+	for _, r := range c.ahead {
+		count += r.run.count()
+	}
+	return w.Count <= 0 || count < w.Count
+}
+
+// give takes in what came of a run, and of those that waited for it.
+func (w *work) give(r result) {
+	c := r.cell
+	if c.running--; r.run == nil || c.over {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(c.ahead, r.number, func(r result, number int) int { return r.number - number })
+	for c.ahead = slices.Insert(c.ahead, at, r); len(c.ahead) > 0 && c.ahead[0].number == c.taken; c.taken++ {
+		next := c.ahead[0]
+		c.ahead = c.ahead[1:]
+		if w.take(next); c.over {
+			c.ahead = nil
+			c.stop()
+		}
+	}
+}
+
+// take makes a run one of its cell's, and reports it.
+func (w *work) take(r result) {
+	c := r.cell
+	c.Runs = append(c.Runs, r.run)
+	if c.over = w.Count > 0 && c.Count() >= w.Count || w.Count <= 0 && w.Precise(c); !c.over {
+		c.Ended = c.hopeless()
+		c.over = c.Ended != ""
+	}
+	if w.Done != nil && w.err == nil {
+		w.err = w.Done(c, r.run, r.outcome)
+	}
+}
+
+// one makes the run of this number of a cell.
+func (w *work) one(c *Cell, number int) result {
+	e, set := c.elector, w.Settings
 	set.Subject, set.Stranger, set.FixedClocks = e.Name, e.Stranger, e.FixedClocks
-	set.Seed += uint64(t.run)
-	scenario := t.cell.Cause.Scenario()
+	set.Seed += uint64(number)
+	scenario := c.Cause.Scenario()
 	for promise, why := range e.Waived {
 		scenario.Waived[promise] = why
 	}
-	run := &Run{Seed: set.Seed, Folder: fmt.Sprintf("%s/%s/%d", t.cell.Cause.Name, w.folder(e), t.run+1)}
-	set.Repro = e.Repro(t.cell.Cause, set.Seed)
+	run := &Run{Seed: set.Seed, Folder: fmt.Sprintf("%s/%s/%d", c.Cause.Name, w.folders[c.column], number+1)}
+	set.Repro = e.Repro(c.Cause, set.Seed)
 	runner := scenarios.Runner{World: e.World, Logs: func(string) (string, error) { return w.Logs(run.Folder) }}
-	outcomes := runner.Run(ctx, []scenarios.Scenario{scenario}, set)
-	if len(outcomes) == 0 || ctx.Err() != nil {
-		return result{}
+	outcomes := runner.Run(c.ctx, []scenarios.Scenario{scenario}, set)
+	if len(outcomes) == 0 || c.ctx.Err() != nil {
+		return result{cell: c}
 	}
 	o := outcomes[0]
 	run.Repro, run.Verdict = o.Plan.Repro, o.Verdict()
@@ -269,33 +300,32 @@ func (w *work) one(ctx context.Context, t *task) result {
 		run.Trouble = o.Err.Error()
 	}
 	if o.Result != nil {
-		run.observe(t.cell.Cause, o.History, o.Result)
+		run.observe(c.Cause, o.History, o.Result)
 	} else if run.Trouble == "" {
 		run.Trouble = "there is no history"
 	}
-	return result{run, o}
+	return result{c, number, run, o}
 }
 
-// folder is the elector's name as that of a folder: a command has blanks and slashes. Electors
-// whose names would become the same are numbered.
-func (m *Measurement) folder(of *Elector) string {
-	clean := func(e *Elector) string {
-		return strings.Trim(strings.Map(func(r rune) rune {
+// folders are the electors' names as those of folders: a command has blanks and slashes. Names
+// that would become the same are numbered, also where a file system takes no notice of case.
+func (m *Measurement) folders() (all []string) {
+	used := map[string]bool{}
+	for _, e := range m.Electors {
+		clean := cmp.Or(strings.Trim(strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
 				return r
 			}
 			return '-'
-		}, e.Name), "-.")
-	}
-	name, same := clean(of), 0
-	for i := range m.Electors {
-		if e := &m.Electors[i]; clean(e) == name {
-			if same++; e == of && same > 1 {
-				return fmt.Sprintf("%s-%d", name, same)
-			}
+		}, e.Name), "-."), "elector")
+		name := clean
+		for same := 2; used[strings.ToLower(name)]; same++ {
+			name = fmt.Sprintf("%s-%d", clean, same)
 		}
+		used[strings.ToLower(name)] = true
+		all = append(all, name)
 	}
-	return name
+	return all
 }
 
 // observe takes from a run what a measurement needs.
@@ -323,6 +353,7 @@ func (r *Run) observe(c Cause, h *history.History, result *checker.Result) {
 			r.Faults = f.Injected
 		}
 	}
+	r.Elected = Elected(h)
 	r.Requests = Requests(h)
 	r.Lasted = result.End
 	r.consumed(h)

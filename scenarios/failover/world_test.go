@@ -21,10 +21,12 @@ type world struct {
 	takes  func(sim.Plan) time.Duration // nil: no time
 	fails  func(sim.Plan) error         // nil: never
 
-	mu    sync.Mutex
-	begun []sim.Plan // in the order in which they began
-	now   int        // runs under way
-	most  int        // runs that were under way at one time
+	mu      sync.Mutex
+	begun   []sim.Plan // in the order in which they began
+	now     int        // runs under way
+	most    int        // runs that were under way at one time
+	ended   []uint64   // the seeds of the runs, in the order in which they ended
+	stopped int        // runs
 }
 
 // Run implements scenarios.World.
@@ -35,10 +37,17 @@ func (w *world) Run(ctx context.Context, plan sim.Plan, _ string) (*history.Hist
 	w.most = max(w.most, w.now)
 	w.mu.Unlock()
 	if w.takes != nil {
-		time.Sleep(w.takes(plan))
+		select {
+		case <-time.After(w.takes(plan)):
+		case <-ctx.Done():
+		}
 	}
 	w.mu.Lock()
 	w.now--
+	w.ended = append(w.ended, plan.Seed)
+	if ctx.Err() != nil {
+		w.stopped++
+	}
 	w.mu.Unlock()
 	if w.fails != nil {
 		if err := w.fails(plan); err != nil {

@@ -44,6 +44,8 @@ type Scenario struct {
 	// Steadfast says that the leader must not change at all: the faults are
 	// such that it can keep its lease. FailoverBound then does not apply.
 	Steadfast bool
+	// NeedsLeader says that a run of which nobody leads at the beginning is of no use.
+	NeedsLeader bool
 	// Waived are the promises that do not apply, and why. All others are asked
 	// for.
 	Waived map[checker.Promise]string
@@ -155,6 +157,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		ReturnBound:   first(s.Return, 1.5).of(timings.Lease),
 		Waived:        map[string]string{},
 		Steadfast:     s.Steadfast,
+		NeedsLeader:   s.NeedsLeader,
 		Stranger:      set.Stranger,
 	}
 	if !set.Stranger {

@@ -114,6 +114,7 @@ type Plan struct {
 	Promises      []string
 	Waived        map[string]string
 	Steadfast     bool // no fault of the schedule may make the leader change
+	NeedsLeader   bool // if nobody leads at the beginning, the live world ends the run instead of waiting with each fault
 	FailoverBound time.Duration
 	ReturnBound   time.Duration
 	Stranger      bool          // nothing is known of the elector but what it does

@@ -86,7 +86,7 @@ func (c Cause) Times() int {
 // renewals.
 func (c Cause) Scenario() scenarios.Scenario {
 	return scenarios.Scenario{
-		Name: c.Name, Summary: c.Summary, Breaks: "nothing: it measures", Nodes: DefaultNodes, Topology: c.topology, Schedule: c.schedule,
+		Name: c.Name, Summary: c.Summary, Breaks: "nothing: it measures", Nodes: DefaultNodes, Topology: c.topology, Schedule: c.schedule, NeedsLeader: true,
 		Waived: map[checker.Promise]string{checker.FailoverBound: measured, checker.LeaderReturns: measured},
 	}
 }

@@ -231,8 +231,13 @@ func (r *run) live(ctx context.Context) error {
 	r.tell("started")
 
 	patience := 5*r.plan.Timings.Lease + actTime
-	if err := r.firstLeader(ctx, patience); err != nil {
+	led, err := r.firstLeader(ctx, patience)
+	if err != nil {
 		return err
+	}
+	if !led && r.plan.NeedsLeader {
+		r.recorder.Stamp(history.Event{Kind: history.Note, Text: fmt.Sprintf("the run ends early: nobody led within %v", patience)})
+		return ctx.Err()
 	}
 	if r.taps.unread() {
 		r.recorder.Stamp(history.Event{Kind: history.Note, Text: "the run ends early: nobody is known to lead, nothing is understood of what the candidates ask of the store, and they tell nothing themselves"})
@@ -244,7 +249,7 @@ func (r *run) live(ctx context.Context) error {
 			r.session.options.Progress(Progress{Scenario: r.plan.Scenario, Phase: "faults", Fault: step.Fault.Name(), Targets: targets, On: on})
 		},
 	}
-	err := d.Drive(ctx, r.plan.Schedule)
+	err = d.Drive(ctx, r.plan.Schedule)
 	if harm := Harmed(ctx); harm != nil {
 		r.recorder.Stamp(history.Event{Kind: history.Note, Text: harm.Error(), Probe: &history.Probe{Stopped: true}})
 	}
@@ -287,15 +292,15 @@ func (r *run) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// firstLeader waits until somebody leads. That nobody does is for the checkers
-// to say; but candidates that end before anybody leads are of no use.
-func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
+// firstLeader waits until somebody leads, and reports whether somebody does. That nobody does
+// is for the checkers to say; but candidates that end before anybody leads are of no use.
+func (r *run) firstLeader(ctx context.Context, patience time.Duration) (led bool, err error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	for _, c := range r.world.candidates {
 		p, err := c.running()
 		if err != nil {
-			return c.died(nil)
+			return false, c.died(nil)
 		}
 		go func() {
 			select {
@@ -305,12 +310,12 @@ func (r *run) firstLeader(ctx context.Context, patience time.Duration) error {
 			}
 		}()
 	}
-	r.leaders.Await(ctx, patience)
+	_, led = r.leaders.Await(ctx, patience)
 	var died *CandidateError
 	if errors.As(context.Cause(ctx), &died) {
-		return died
+		return false, died
 	}
-	return nil
+	return led, nil
 }
 
 // start starts all candidates and lets them go at one moment.

@@ -202,6 +202,29 @@ func TestRunOfUselessCandidates(t *testing.T) {
 	}
 }
 
+// A plan that needs a leader, and whose candidates never lead, ends after the patience for the
+// first leader, before any fault. Each fault would else wait as long again.
+func TestRunThatNeedsALeaderEndsWithoutOne(t *testing.T) {
+	s := session(t, "exec cat", nil)
+	p := plan(2, faults.Step{At: 0, For: time.Millisecond, Fault: faults.Crash{}, Target: faults.Leader})
+	p.NeedsLeader = true
+	h, err := s.Run(t.Context(), p, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := false
+	for i := range h.Events {
+		e := &h.Events[i]
+		early = early || strings.HasPrefix(e.Text, "the run ends early: nobody led within ")
+		if e.Kind == history.Fault && e.Fault != history.StallFault {
+			t.Errorf("there is a fault: %+v", e)
+		}
+	}
+	if !early {
+		t.Error("the history does not say that the run ended early")
+	}
+}
+
 // A session says which Redis it has while runs borrow and give back.
 func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 	s := session(t, "true", nil)

@@ -68,11 +68,8 @@ func Ranks(n int, p float64) (value, low, high int) {
 	return max(1, int(math.Ceil(p*float64(n)))), low, high
 }
 
-// Needs is how many values a sample has to have, at the least, to bound the quantile of p.
+// Needs is how many values a sample has to have, at the least, to bound the quantile of p;
+// math.MaxInt where no sample does, as for p 0 and 1.
 func Needs(p float64) int {
-	for n := 1; ; n++ {
-		if math.Pow(p, float64(n))+math.Pow(1-p, float64(n)) <= 1-Confidence {
-			return n
-		}
-	}
+	return sort.Search(math.MaxInt, func(n int) bool { return math.Pow(p, float64(n))+math.Pow(1-p, float64(n)) <= 1-Confidence })
 }

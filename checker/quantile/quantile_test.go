@@ -86,9 +86,10 @@ func TestHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// The sizes are those of the literature.
+// The sizes are those of the literature. No sample bounds its smallest or its largest possible
+// value, nor a quantile that is none.
 func TestNeeds(t *testing.T) {
-	for p, want := range map[float64]int{.5: 6, .9: 29, .99: 299} {
+	for p, want := range map[float64]int{.5: 6, .9: 29, .99: 299, .1: 29, 0: math.MaxInt, 1: math.MaxInt, 2: math.MaxInt, math.NaN(): math.MaxInt} {
 		if n := quantile.Needs(p); n != want {
 			t.Errorf("p%v needs %d, want %d", 100*p, n, want)
 		}

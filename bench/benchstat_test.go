@@ -151,7 +151,7 @@ func (r row) String() string {
 
 var (
 	unitOf = regexp.MustCompile(`│ +(\S+-\S+) +│ +\S+-\S+ +vs base`)
-	rowOf  = regexp.MustCompile(`^Failover/cause=(\S+)/elector=recount +([0-9.]+)([mµn]?) ± +\d+% +([0-9.]+)([mµn]?) ± +\d+% +(\S+) \(p=([0-9.]+) n=(\d+)\)`)
+	rowOf  = regexp.MustCompile(`^Failover/elector=recount/cause=(\S+) +([0-9.]+)([mµn]?) ± +\d+% +([0-9.]+)([mµn]?) ± +\d+% +(\S+) \(p=([0-9.]+) n=(\d+)\)`)
 )
 
 // tablesOf reads the tables of benchstat: by unit, and by the cause of a row.

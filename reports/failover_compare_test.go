@@ -28,6 +28,9 @@ func TestParseCondition(t *testing.T) {
 		"crash.wait.p99 > 5ms":                      "|crash|wait|0.99|true|5|false|false",
 		"honua/crash.total.p50 > 1s":                "honua|crash|total|0.5|true|1000|false|false",
 		"./my-elector/crash.total.p50 > 1s":         "./my-elector|crash|total|0.5|true|1000|false|false",
+		"./my  elector --x/crash.total.p50 > 1s":    "./my elector --x|crash|total|0.5|true|1000|false|false",
+		"sh -c 'a > b' /crash.total.p50 > 1s":       "sh -c 'a > b'|crash|total|0.5|true|1000|false|false",
+		"a/crash.total.p50 > 1s/crash.wait.p50<1s":  "a/crash.total.p50 > 1s|crash|wait|0.5|false|1000|false|false",
 		"/opt/my.elector-2/v1/crash.total.max < 1s": "/opt/my.elector-2/v1|crash|total|1|false|1000|false|false",
 	} {
 		c, err := ParseCondition(text)
@@ -39,6 +42,58 @@ func TestParseCondition(t *testing.T) {
 		if got != want || c.Relative() != (c.factor || c.more) || c.text != strings.TrimSpace(text) {
 			t.Errorf("%q is read as %s, want %s; it compares: %v", text, got, want, c.Relative())
 		}
+	}
+}
+
+// A wait of 0 decides: it is beyond no limit above 0. Where the baseline's figure is 0 it has no
+// factor, and the sentence says what to give instead.
+func TestGatesOfNoWait(t *testing.T) {
+	waits := func(wait float64) FailoverCell {
+		c := cellOf("resign", "recount", 20, 200, time.Millisecond)
+		for i := range c.Failovers {
+			c.Failovers[i].WaitMS = wait
+		}
+		return c
+	}
+	for _, test := range []struct {
+		before, after float64
+		text          string
+		want          checker.Verdict
+		says          string
+	}{
+		{0, 0, "resign.wait.p90 > 5ms", checker.Pass, "wait p90 of recount after resign is 0 ms (0 to 0 ms): not > 5ms"},
+		{0, 0, "resign.wait.p90 > +5ms", checker.Pass, "0 to 0 ms beside the baseline: not > +5ms"},
+		{0, 0, "resign.wait.p90 > 1.2x", checker.Pass, "wait p90 of recount after resign is 0 ms: not > 1.2x"},
+		{9, 0, "resign.wait.p90 > 1.2x", checker.Pass, "is 0 ms: not > 1.2x"},
+		{0, 9, "resign.wait.p90 > 1.2x", checker.Unknown, `has no factor: the baseline's figure is 0, or may be; give how much more it may be, such as "> +10ms"`},
+		{0, 9, "resign.wait.p90 > +5ms", checker.Fail, ": > +5ms"},
+		{9, 9, "resign.wait.p90 > 1.2x", checker.Pass, "1.00 to 1.00 times"},
+	} {
+		r := &Failovers{Cells: []FailoverCell{waits(test.after)}, Baseline: &Failovers{Cells: []FailoverCell{waits(test.before)}}}
+		r.Baseline.Finish()
+		r.Finish()
+		r.Judge(parsed(test.text))
+		if g := r.Gates[0]; g.Verdict != test.want || !strings.Contains(g.Sentence, test.says) {
+			t.Errorf("%v beside %v, %s: %v, %q; want %v, %q", test.after, test.before, test.text, g.Verdict, g.Sentence, test.want, test.says)
+		}
+	}
+}
+
+// A baseline that cannot decide a condition says why, and what there is.
+func TestBaselineLacks(t *testing.T) {
+	r := measured()
+	for _, test := range []struct{ text, elector, want string }{
+		{"crash.total.p90 > 1.2x", "recount", ""},
+		{"crash.total.p99 > 1.2x", "recount", "59 failovers of recount after crash, and it takes 299"},
+		{"crash.total.p90 > 1.2x", "titan", "no failover of titan after crash; it has recount/crash, honua/crash, recount/resign"},
+		{"resign.total.p50 > +1ms", "honua", "no failover of honua after resign; it has recount/crash"},
+	} {
+		if got := r.Lacks(parsed(test.text), test.elector); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s, %s: %q, want %q", test.text, test.elector, got, test.want)
+		}
+	}
+	if got := (&Failovers{}).Lacks(parsed("crash.total.p90 > 1.2x"), "recount"); !strings.HasSuffix(got, "it has none at all") {
+		t.Errorf("an empty baseline: %q", got)
 	}
 }
 

@@ -57,7 +57,8 @@ type legendEntry struct {
 type longestFailover struct {
 	Cause, Elector string
 	MeasuredFailover
-	Link string
+	Number uint64 // of the run
+	Link   string
 }
 
 // mostLongest is how many failovers of each cell the page lists itself; with scripts it lists
@@ -91,7 +92,7 @@ func FailoversHTML(r *Failovers) ([]byte, error) {
 		all := slices.Clone(c.Failovers)
 		slices.SortStableFunc(all, func(a, b MeasuredFailover) int { return cmp.Compare(b.TotalMS, a.TotalMS) })
 		for _, f := range all[:min(len(all), mostLongest)] {
-			p.Longest = append(p.Longest, longestFailover{c.Cause, c.Elector, f, c.Runs[f.Run].page()})
+			p.Longest = append(p.Longest, longestFailover{c.Cause, c.Elector, f, r.number(c, &f), c.Runs[f.Run].page()})
 		}
 	}
 	rows, err := r.rows()
@@ -111,9 +112,9 @@ func (r *FailoverRun) page() string {
 }
 
 // rows are all failovers for the page's script: of each cell its cause, its elector and the
-// links of its runs, and of each failover the numbers of its cell and its run, when it began
-// in milliseconds, from whom to whom, wait, detect, acquire and announce, and whether it was
-// held up.
+// links of its runs; and of each failover the index of its cell, the index and the number of its
+// run, when it began in milliseconds, from whom to whom, wait, detect, acquire, announce, total
+// and excess as the JSON has them, and whether it was held up.
 func (r *Failovers) rows() (template.JS, error) {
 	type cellRow struct {
 		Cause   string   `json:"cause"`
@@ -137,7 +138,7 @@ func (r *Failovers) rows() (template.JS, error) {
 			if f.Stalled {
 				held = 1
 			}
-			failovers = append(failovers, []any{i, f.Run, f.AtMS, f.From, f.To, f.WaitMS, f.DetectMS, f.AcquireMS, f.AnnounceMS, held})
+			failovers = append(failovers, []any{i, f.Run, r.number(c, &f), f.AtMS, f.From, f.To, f.WaitMS, f.DetectMS, f.AcquireMS, f.AnnounceMS, f.TotalMS, f.ExcessMS, held})
 		}
 	}
 	text, err := json.Marshal(map[string]any{"cells": cells, "failovers": failovers})

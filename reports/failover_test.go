@@ -177,6 +177,81 @@ func TestUnlike(t *testing.T) {
 	}
 }
 
+// The columns of the summary's table begin where their heads do, however long names are. Names
+// are cut only where the terminal is too narrow, and two of them never become the same.
+func TestSummaryTableIsAligned(t *testing.T) {
+	names := [][]string{
+		{"recount", "honua"},
+		{"./electors/first/bin/elector --renew 100ms", "./electors/other/bin/elector --renew 100ms"},
+		{"a-name-of-many-letters-and-a-number-1-at-the-end", "a-name-of-many-letters-and-a-number-2-at-the-end"},
+		{"1-at-the-beginning-of-a-name-of-many-letters-and-so-on", "2-at-the-beginning-of-a-name-of-many-letters-and-so-on"},
+		{strings.Repeat("x", 30) + "1" + strings.Repeat("x", 30), strings.Repeat("x", 30) + "2" + strings.Repeat("x", 30)},
+	}
+	for _, columns := range []int{40, 80, 200} {
+		for _, pair := range names {
+			r := measured()
+			r.Cells[0].Elector, r.Cells[1].Elector, r.Cells[2].Cause = pair[0], pair[1], "sentinel-failover"
+			lines := strings.Split(string(failoversSummaryOf(t, r, Terminal{Width: columns})), "\n")[1:5]
+			var shown []string
+			begin := strings.Index(lines[0], "elector")
+			for _, line := range lines[1:] {
+				runes := []rune(line)
+				upToCount := string(runes[begin : strings.Index(lines[0], "n  p50")+1])
+				shown = append(shown, strings.TrimSpace(strings.TrimRight(upToCount, "0123456789")))
+				at := len([]rune(lines[0][:strings.Index(lines[0], "p90")]))
+				if runes[at-1] != ' ' || runes[at] == ' ' {
+					t.Errorf("%d columns, %q: p90 does not begin below its head:\n%s", columns, pair, strings.Join(lines, "\n"))
+				}
+			}
+			if shown[0] == shown[1] || columns == 200 && shown[0] != pair[0] {
+				t.Errorf("%d columns, %q are shown as %q:\n%s", columns, pair, shown, strings.Join(lines, "\n"))
+			}
+		}
+	}
+}
+
+// No two cases of junit.xml have the same class and name, also where one condition is about
+// several electors.
+func TestJUnitNamesEachCase(t *testing.T) {
+	r := measured()
+	r.Gates = nil
+	for _, text := range []string{"crash.total.p90 > 1s", "recount/crash.total.p99 > 1s"} {
+		r.Judge(parsed(text))
+	}
+	seen := map[string]bool{}
+	for _, name := range regexp.MustCompile(`<testcase [^>]*`).FindAllString(string(must(FailoversJUnit(r))(t)), -1) {
+		if seen[name] {
+			t.Errorf("twice: %s", name)
+		}
+		seen[name] = true
+	}
+	if want := 4 + 3; len(seen) != want {
+		t.Errorf("%d cases, want %d: %v", len(seen), want, seen)
+	}
+}
+
+// No name of a benchmark ends in a number, which benchstat would take for that of processors,
+// and two electors never have the same one.
+func TestBenchmarksHaveNamesOfTheirOwn(t *testing.T) {
+	r := &Failovers{}
+	names := []string{"honua-2", "honua", "a b", "a_b", "a/b", "a%2Fb", "日本"}
+	for _, name := range names {
+		r.Cells = append(r.Cells, cellOf("crash", name, 1, 1, time.Millisecond))
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(FailoversBenchmark(r))) {
+		if name, _, is := strings.Cut(line, " 1 "); is {
+			seen[name] = true
+			if regexp.MustCompile(`-[0-9]+$`).MatchString(name) || strings.Count(name, "/") != 2 {
+				t.Errorf("the benchmark is called %s", name)
+			}
+		}
+	}
+	if len(seen) != len(names) {
+		t.Errorf("%d benchmarks of %d electors: %v", len(seen), len(names), seen)
+	}
+}
+
 // No line of the summary's table is wider than a terminal of 80 columns. None of the formats
 // holds a number that is none, or a verb without its value.
 func TestFailoversFit(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,7 +166,7 @@ func FailoversCSV(r *Failovers) ([]byte, error) {
 		c := &r.Cells[i]
 		for k := range c.Failovers {
 			f := &c.Failovers[k]
-			line := []string{c.Cause, c.Elector, strconv.Itoa(f.Run), strconv.FormatUint(c.Runs[f.Run].Seed, 10), exact(f.AtMS), f.From, f.To, strconv.FormatBool(f.Stalled)}
+			line := []string{c.Cause, c.Elector, strconv.FormatUint(r.number(c, f), 10), strconv.FormatUint(c.Runs[f.Run].Seed, 10), exact(f.AtMS), f.From, f.To, strconv.FormatBool(f.Stalled)}
 			for _, m := range metrics {
 				line = append(line, exact(m.of(f)))
 			}
@@ -179,22 +180,23 @@ func FailoversCSV(r *Failovers) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// number is that of the failover's run, from 1 on, as its folder has it: runs that were stopped
+// have one, too.
+func (r *Failovers) number(c *FailoverCell, f *MeasuredFailover) uint64 {
+	return c.Runs[f.Run].Seed - r.Seed + 1
+}
+
 func exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // FailoversBenchmark returns failovers.txt, in the format of Go's benchmarks: a line for
 // each failover, so that "benchstat before.txt after.txt" compares two measurements.
 // (https://go.dev/design/14313-benchmark-format)
+//
+// The cause stands last, as benchstat takes a number at the end of a name, "elector-2", for
+// that of processors. Blanks and slashes of a name are written as in the path of a URL.
 func FailoversBenchmark(r *Failovers) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "world: %s\nlease: %s\nrenew: %s\nretry: %s\nnodes: %d\n\n", r.World, duration(r.LeaseMS), duration(r.RenewMS), duration(r.RetryMS), r.Nodes)
-	word := func(text string) string {
-		return strings.Map(func(x rune) rune {
-			if x <= ' ' || x == '/' || x == '=' {
-				return '_'
-			}
-			return x
-		}, text)
-	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		for k := range c.Failovers {
@@ -202,7 +204,7 @@ func FailoversBenchmark(r *Failovers) []byte {
 			if f.Stalled {
 				continue
 			}
-			fmt.Fprintf(&b, "BenchmarkFailover/cause=%s/elector=%s 1", word(c.Cause), word(c.Elector))
+			fmt.Fprintf(&b, "BenchmarkFailover/elector=%s/cause=%s 1", url.PathEscape(c.Elector), url.PathEscape(c.Cause))
 			for _, m := range metrics[:3] {
 				fmt.Fprintf(&b, " %.0f %s-ns", 1e6*m.of(f), m.name)
 			}
@@ -239,7 +241,11 @@ func FailoversJUnit(r *Failovers) ([]byte, error) {
 		s.add(one)
 	}
 	for _, g := range r.Gates {
-		one := junitCase{Name: g.Text, Class: "recount.failover.gate", Time: junitTime(0), Out: g.Sentence}
+		name := g.Text
+		if g.Elector != "" && !strings.HasPrefix(name, g.Elector+"/") {
+			name = g.Elector + "/" + name
+		}
+		one := junitCase{Name: name, Class: "recount.failover.gate", Time: junitTime(0), Out: g.Sentence}
 		trouble(&one, g.Verdict, g.Sentence)
 		s.add(one)
 	}
@@ -257,13 +263,13 @@ func (c *FailoverCell) inShort() string {
 func FailoversSummary(w io.Writer, r *Failovers, t Terminal) error {
 	s := newSummary(t)
 	s.line("Milliseconds without a leader, and where the true figure lies:")
-	const row = "%-13s %-11s %6s %-15s %-15s %-15s"
-	s.line(fmt.Sprintf(row, "after", "elector", "n", "p50", "p90", "p99"))
+	rows := [][]string{{"after", "elector", "n", "p50", "p90", "p99"}}
 	for _, c := range r.Cells {
 		if q := c.TotalMS; q.Count > 0 {
-			s.line(fmt.Sprintf(row, clipped(c.Cause, 13), clipped(c.Elector, 11), thousands(q.Count), q.P50.brief(), q.P90.brief(), q.P99.brief()))
+			rows = append(rows, []string{plain(c.Cause), plain(c.Elector), thousands(q.Count), q.P50.brief(), q.P90.brief(), q.P99.brief()})
 		}
 	}
+	s.columns(rows, 1, 2)
 	s.line("")
 	for i := range r.Cells {
 		if c := &r.Cells[i]; c.TotalMS.Count > 0 {
@@ -303,12 +309,4 @@ func (q Quantile) brief() string {
 	default:
 		return "–"
 	}
-}
-
-// clipped is a text in no more than so many columns.
-func clipped(text string, most int) string {
-	if runes := []rune(plain(text)); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return plain(text)
 }

@@ -84,6 +84,70 @@ func (s *summary) line(text string) {
 	s.out.WriteByte('\n')
 }
 
+// columnSpace stands between two columns.
+const columnSpace = "  "
+
+// columns writes a table whose columns are as wide as their widest text; the first row is its
+// head. If it is wider than the terminal, the texts of the column names are shortened. Those of
+// the column number are to the right.
+func (s *summary) columns(rows [][]string, names, number int) {
+	widths := make([]int, len(rows[0]))
+	total := -len(columnSpace)
+	for k := range widths {
+		for _, row := range rows {
+			widths[k] = max(widths[k], width(row[k]))
+		}
+		total += widths[k] + len(columnSpace)
+	}
+	if total > s.Width {
+		var all []string
+		for _, row := range rows[1:] {
+			all = append(all, row[names])
+		}
+		head := width(rows[0][names])
+		short := shortened(all, max(s.Width-total+widths[names], head))
+		widths[names] = head
+		for i, text := range short {
+			rows[i+1][names] = text
+			widths[names] = max(widths[names], width(text))
+		}
+	}
+	for _, row := range rows {
+		var line []string
+		for k, text := range row {
+			space := strings.Repeat(" ", widths[k]-width(text))
+			if k == number {
+				line = append(line, space+text)
+			} else {
+				line = append(line, text+space)
+			}
+		}
+		s.line(strings.Join(line, columnSpace))
+	}
+}
+
+// shortened are the texts in no more than so many columns, cut in the middle. Texts that differ
+// still do: where the cut would take what differs, they get more columns.
+func shortened(texts []string, most int) []string {
+	for ; ; most++ {
+		for tail := most / 2; tail >= 0; tail-- {
+			short, of := make([]string, len(texts)), map[string]string{}
+			same := false
+			for i, text := range texts {
+				if runes := []rune(text); len(runes) > most {
+					text = string(runes[:most-1-tail]) + "…" + string(runes[len(runes)-tail:])
+				}
+				was, seen := of[text]
+				same = same || seen && was != texts[i]
+				short[i], of[text] = text, texts[i]
+			}
+			if !same {
+				return short
+			}
+		}
+	}
+}
+
 // paint colours a text by a verdict.
 func (s *summary) paint(v checker.Verdict, text string) string {
 	if !s.Color {

@@ -4,13 +4,22 @@
   const { cells, failovers } = JSON.parse(document.getElementById("rows").textContent);
   const perPage = 100;
 
-  // The shortest text that says as much as the report's own figures.
-  const ms = x => x === 0 ? "0" : Math.abs(x) >= 100 ? x.toFixed(0) : Math.abs(x) >= 10 ? x.toFixed(1) : x.toFixed(2);
-  const valueOf = text => {
-    const number = parseFloat(text.replace(/^at least /, "").replace(/,/g, ""));
+  // So many digits behind the point; half-way between two it is the even one, as in the tables
+  // that the report itself writes.
+  const fixed = (x, digits) => {
+    const exact = x.toFixed(60), point = exact.indexOf(".");
+    if (!/^50*$/.test(exact.slice(point + 1 + digits))) return x.toFixed(digits);
+    const down = exact.slice(0, digits === 0 ? point : point + 1 + digits);
+    return "02468".includes(down.at(-1)) ? down : x.toFixed(digits);
+  };
+  const ms = x => x === 0 ? "0" : Math.abs(x) >= 100 ? fixed(x, 0) : Math.abs(x) >= 10 ? fixed(x, 1) : fixed(x, 2);
+  const valueOf = td => {
+    const text = td.textContent, number = parseFloat(td.dataset.value ?? text.replace(/^at least /, "").replace(/,/g, ""));
     return Number.isNaN(number) ? text : number;
   };
-  const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+  // Numbers come before what is none.
+  const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b
+    : typeof a === typeof b ? a.localeCompare(b) : typeof a === "number" ? -1 : 1;
 
   // A button in each head; the second click turns the order round.
   const heads = (table, sort) => {
@@ -30,15 +39,14 @@
   for (const table of document.querySelectorAll("table.sortable")) {
     const body = table.tBodies[0];
     heads(table, (column, sign) => body.append(...[...body.rows].sort((a, b) =>
-      sign * compare(valueOf(a.cells[column].textContent), valueOf(b.cells[column].textContent)))));
+      sign * compare(valueOf(a.cells[column]), valueOf(b.cells[column])))));
   }
 
   const table = document.getElementById("all"), body = table.tBodies[0], pages = document.getElementById("pages");
   if (failovers.length === 0) return;
   // cause, elector, run, at, from and to, wait, detect, acquire, announce, total, excess
-  const rows = failovers.map(([cell, run, at, from, to, wait, detect, acquire, announce, held]) => ({
-    values: [cells[cell].cause, cells[cell].elector, run, at, from + " → " + to, wait, detect, acquire, announce,
-      wait + detect + acquire + announce, detect + acquire + announce],
+  const rows = failovers.map(([cell, run, number, at, from, to, wait, detect, acquire, announce, total, excess, held]) => ({
+    values: [cells[cell].cause, cells[cell].elector, number, at, from + " → " + to, wait, detect, acquire, announce, total, excess],
     link: cells[cell].runs[run], held: held === 1,
   }));
   let page = 0;
@@ -48,7 +56,7 @@
       row.values.forEach((value, column) => {
         const td = document.createElement(column === 0 ? "th" : "td");
         let text = String(value);
-        if (column === 3) text = (value / 1000).toFixed(3) + " s";
+        if (column === 3) text = fixed(value / 1000, 3) + " s";
         if (column > 4) text = ms(value);
         if (column === 10 && row.held) text += " (held up by the machine)";
         if (column === 2 && row.link !== "") {

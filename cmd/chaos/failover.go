@@ -45,6 +45,7 @@ type failoverFlags struct {
 
 const (
 	defaultFailovers = 200
+	defaultParallel  = 4
 	// mostPrecise is how long a measurement goes on that was asked for a precision.
 	mostPrecise = 30 * time.Minute
 	// mostKept is how many runs keep their files, of a megabyte each: of more, a folder would
@@ -109,7 +110,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
 	flags.DurationVar(&f.settings.Retry, "retry", 0, "how soon a failed request is tried again (default: a twentieth of the lease)")
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
-	flags.IntVar(&f.parallel, "parallel", 4, "how many groups of candidates run at once, each on a server of its own")
+	flags.IntVar(&f.parallel, "parallel", defaultParallel, "how many groups of candidates run at once, each on a server of its own")
 	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	f.sparing.add(flags)
@@ -130,7 +131,7 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
-	measuring := &measuring{Main: m, failoverFlags: f, screen: s, began: time.Now()}
+	measuring := &measuring{Main: m, failoverFlags: f, screen: s, began: time.Now(), told: time.Now()}
 	defer func() { _ = measuring.close() }() // again, in case of a panic
 	electors, err := measuring.open(ctx)
 	if err != nil {
@@ -145,6 +146,11 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 	}
 	s.say("Measuring %s of each of %d causes with each of %d electors; seed %d, lease %v", f.asked(), len(f.wanted), len(electors), f.settings.Seed, f.settings.Timings().Lease)
 	s.say("Reports: %s", measuring.out.dir)
+	for _, c := range f.conditions {
+		if needs := c.Needs(); f.goal() > 0 && f.goal() < needs {
+			s.say("--fail-if %q: %d failovers may show that the figure is above the limit, and never that it is not: that takes --count %d", c, f.goal(), needs)
+		}
+	}
 	control := measuring.watchMachine(ctx)
 	cells, err := (&failover.Measurement{
 		Causes: f.wanted, Electors: electors, Settings: f.settings, Parallel: f.parallel,
@@ -255,8 +261,11 @@ func (f *failoverFlags) check(given func(string) bool) error {
 		if strings.TrimSpace(command) == "" {
 			return errors.New("--exec is blank: give the command that runs one candidate")
 		}
-		if slices.Contains(f.execs[:i], command) {
+		if slices.ContainsFunc(f.execs[:i], func(other string) bool { return named(other) == named(command) }) {
 			return fmt.Errorf("--exec %s is given twice: both would have the same runs", command)
+		}
+		if slices.Contains(f.subjects, named(command)) {
+			return fmt.Errorf("--exec %s has the name of a --subject: give another path of the command, such as ./%s", command, command)
 		}
 	}
 	if f.world != liveWorld {
@@ -282,10 +291,13 @@ func (f *failoverFlags) resolveGates() error {
 		if !slices.ContainsFunc(f.wanted, func(w failover.Cause) bool { return w.Name == c.Cause() }) {
 			return fmt.Errorf("--fail-if %q: %q is not measured: give --cause %s", text, c.Cause(), c.Cause())
 		}
-		if of := c.Elector(); of != "" && !slices.Contains(f.subjects, of) && !slices.Contains(f.execs, of) {
-			return fmt.Errorf("--fail-if %q: %q is not measured: give --subject %s", text, of, of)
+		if of := c.Elector(); of != "" && !slices.Contains(f.names(), of) {
+			return fmt.Errorf("--fail-if %q: %q is not measured: give --subject %s, or one of %s", text, of, of, strings.Join(f.names(), ", "))
 		}
-		if needs := c.Needs(); f.goal() > 0 && f.goal() < needs {
+		if slices.ContainsFunc(f.conditions, func(o *reports.Condition) bool { return o.String() == c.String() }) {
+			return fmt.Errorf("--fail-if %q is given twice", text)
+		}
+		if needs := c.Needs(); c.Relative() && f.goal() > 0 && f.goal() < needs {
 			return fmt.Errorf("--fail-if %q: %d failovers cannot decide it: give --count %d, or more", text, f.goal(), needs)
 		}
 		f.conditions = append(f.conditions, c)
@@ -301,8 +313,29 @@ func (f *failoverFlags) resolveGates() error {
 		return fmt.Errorf("--baseline %s: %s: the comparison would show that, and not the change", f.baseline, unlike)
 	}
 	f.before = before
+	for _, c := range f.conditions {
+		for _, name := range f.names() {
+			if c.Relative() && (c.Elector() == "" || c.Elector() == name) {
+				if why := before.Lacks(c, name); why != "" {
+					return fmt.Errorf("--fail-if %q: --baseline %s has %s", c, f.baseline, why)
+				}
+			}
+		}
+	}
 	return nil
 }
+
+// names are those of the electors.
+func (f *failoverFlags) names() []string {
+	names := slices.Clone(f.subjects)
+	for _, command := range f.execs {
+		names = append(names, named(command))
+	}
+	return names
+}
+
+// named is the name of the elector that a command runs.
+func named(command string) string { return strings.Join(strings.Fields(command), " ") }
 
 // failoversFile is the report of a measurement for programs, in its folder.
 const failoversFile = "failovers.json"
@@ -360,7 +393,7 @@ func (f *failoverFlags) empty() *reports.Failovers {
 	t := f.settings.Timings()
 	r := &reports.Failovers{
 		World: f.world, Seed: f.settings.Seed, LeaseMS: inMillis(t.Lease), RenewMS: inMillis(t.Renew), RetryMS: inMillis(t.Retry),
-		Nodes: failover.DefaultNodes, Asked: f.asked(), Baseline: f.before, Repro: f.repro(f.causes, f.subjects, f.execs, f.settings.Seed, f.goal()),
+		Nodes: failover.DefaultNodes, Asked: f.asked(), Baseline: f.before, Repro: f.repro(f.causes, f.subjects, f.execs, f.settings.Seed, f.goal()) + f.question(),
 	}
 	if f.settings.Nodes > 0 {
 		r.Nodes = f.settings.Nodes
@@ -368,7 +401,26 @@ func (f *failoverFlags) empty() *reports.Failovers {
 	return r
 }
 
-// repro is the command that repeats a measurement.
+// question are the flags that a whole measurement has besides those of one run. How many runs
+// are under way at once changes nothing in the virtual world.
+func (f *failoverFlags) question() string {
+	var words strings.Builder
+	if f.most > 0 && (f.goal() > 0 || f.most != mostPrecise) {
+		fmt.Fprintf(&words, " --for %v", f.most)
+	}
+	if f.world != virtualWorld && f.parallel != defaultParallel {
+		fmt.Fprintf(&words, " --parallel %d", f.parallel)
+	}
+	if f.baseline != "" {
+		fmt.Fprintf(&words, " --baseline %s", quoted(f.baseline))
+	}
+	for _, c := range f.conditions {
+		fmt.Fprintf(&words, " --fail-if %s", quoted(c.String()))
+	}
+	return words.String()
+}
+
+// repro is the command that repeats a measurement, or one run of it.
 func (f *failoverFlags) repro(causes, subjects, execs []string, seed uint64, count int) string {
 	words := []string{"chaos failover"}
 	add := func(when bool, format string, args ...any) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/failover"
+	"github.com/recount-io/recount/sim/live"
 )
 
 // measuring is a measurement under way.
@@ -27,8 +29,9 @@ type measuring struct {
 	places []*place
 	began  time.Time
 
-	measured int       // runs
-	told     time.Time // when it last said how far it is
+	measured int              // runs
+	cells    []*failover.Cell // those of which a run has ended
+	told     time.Time        // when it last said how far it is
 }
 
 // keeps is how many runs of each cell keep their files, though all is well in them.
@@ -75,7 +78,7 @@ func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err 
 		session := m.runFlags
 		session.exec = command
 		there := enter(func() (*place, error) { return session.inLive(ctx, m.screen, connections) })
-		of := subject{name: strings.Join(strings.Fields(command), " "), fixedClocks: true}
+		of := subject{name: named(command), fixedClocks: true}
 		electors = append(electors, failover.Elector{Name: of.name, World: there, Stranger: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
 	}
 	if err == nil {
@@ -94,6 +97,13 @@ func (m *measuring) possible(electors []failover.Elector) error {
 		})
 		if !applies {
 			return misuse.Of(fmt.Errorf("--cause %s: the scenario %s", c.Name, why))
+		}
+		for _, gate := range m.conditions {
+			for _, e := range electors {
+				if applies, why := e.Applies(c.Scenario()); !applies && gate.Cause() == c.Name && (gate.Elector() == "" || gate.Elector() == e.Name) {
+					return misuse.Of(fmt.Errorf("--fail-if %q: %s after %s is not measured, as the scenario %s: name another elector, as in ELECTOR/%s", gate, e.Name, c.Name, why, gate))
+				}
+			}
 		}
 	}
 	return nil
@@ -147,8 +157,18 @@ func (m *measuring) close() error {
 	return errors.Join(errs...)
 }
 
-// done keeps the files of a run, and says how far the measurement is.
+// done keeps the files of a run, and says how far the measurement is. The error is that of
+// candidates which end at once, if none of their elector has ever been of use.
 func (m *measuring) done(c *failover.Cell, r *failover.Run, o scenarios.Outcome) error {
+	if !slices.Contains(m.cells, c) {
+		m.cells = append(m.cells, c)
+	}
+	var unusable *live.CandidateError
+	if errors.As(o.Err, &unusable) && !slices.ContainsFunc(m.cells, func(other *failover.Cell) bool {
+		return other.Elector == c.Elector && slices.ContainsFunc(other.Runs, func(r *failover.Run) bool { return r.Lasted > 0 })
+	}) {
+		return fmt.Errorf("%s: %w", c.Elector, unusable)
+	}
 	switch {
 	case o.Result == nil:
 		m.screen.say("%s, %s: %s", c.Cause.Name, c.Elector, explain(o.Err))
@@ -174,12 +194,29 @@ func (m *measuring) progress() string {
 	if m.goal() == 0 {
 		return fmt.Sprintf("%d runs after %v; it ends when %s is known to %s, or after %v", m.measured, took.Round(time.Second), m.quantile, m.precision, m.most)
 	}
-	runs := 0 // that it takes
-	for _, c := range m.wanted {
-		runs += (len(m.subjects) + len(m.execs)) * (m.count + c.Times() - 1) / c.Times()
+	runs := m.left()
+	left := time.Duration(float64(took) * float64(runs) / float64(m.measured))
+	return fmt.Sprintf("%d of about %d runs after %v; about %v left", m.measured, m.measured+runs, took.Round(time.Second), left.Round(time.Second))
+}
+
+// left is how many further runs it takes, if those bring as many failovers as the ones before:
+// fewer than there are faults where the machine holds some up, or a fault does not hit the leader.
+func (m *measuring) left() (runs int) {
+	for _, cause := range m.wanted {
+		for _, name := range m.names() {
+			need, each := float64(m.count), float64(cause.Times())
+			if i := slices.IndexFunc(m.cells, func(c *failover.Cell) bool { return c.Cause.Name == cause.Name && c.Elector == name }); i >= 0 {
+				c := m.cells[i]
+				if c.Why != "" || c.Ended != "" {
+					continue
+				}
+				need -= float64(c.Count())
+				each = float64(max(c.Count(), 1)) / float64(len(c.Runs))
+			}
+			runs += int(math.Ceil(max(need, 0) / each))
+		}
 	}
-	left := time.Duration(float64(took) * float64(max(runs-m.measured, 0)) / float64(m.measured))
-	return fmt.Sprintf("%d of about %d runs after %v; about %v left", m.measured, runs, took.Round(time.Second), left.Round(time.Second))
+	return runs
 }
 
 // report is what was measured.

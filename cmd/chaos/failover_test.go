@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios/failover"
 )
 
 // virtually measures failovers in virtual time with these flags, and reports into a folder.
@@ -75,6 +77,8 @@ func TestFailoverBadInput(t *testing.T) {
 		{"--baseline " + measured("alike.json", "1000") + " --nodes 5", "the number of candidates is 3 there and 5 here"},
 		{"--baseline " + measured("alike.json", "1000") + " --world virtual", "the world is live there and virtual here"},
 		{"--baseline " + measured("alike.json", "1000") + " --fail-if crash.excess.p99>1.2x", "200 failovers cannot decide it: give --count 299"},
+		{"--baseline " + measured("alike.json", "1000") + " --fail-if crash.excess.p90>1.2x", "has no failover of recount after crash; it has none at all"},
+		{"--fail-if crash.total.p50>1s --fail-if crash.total.p50>1s", "is given twice"},
 		{"--count 0", "--count 0: at least one failover"},
 		{"--count -1", "at least one failover"},
 		{"--count many", "--count is \"many\"; it must be a whole number"},
@@ -106,6 +110,7 @@ func TestFailoverBadInput(t *testing.T) {
 		{"--subject recuont --world virtual", `no subject is called "recuont" in the virtual world: give one of recount, `},
 		{"--subject honua --subject honua --world virtual", "--subject honua is given twice"},
 		{"--exec true --exec true", "--exec true is given twice"},
+		{"--subject recount --exec recount", "--exec recount has the name of a --subject: give another path"},
 		{"--lease 10ms", "too short"},
 		{"--lease 1s --renew 1s", "not below lease"},
 		{"--redis memcached", "embedded"},
@@ -284,7 +289,7 @@ func TestFailoverBrokenPromise(t *testing.T) {
 		{"crash", "arco-memory", "AtMostOneLeader", 3}, // everybody leads, and nobody takes over
 	} {
 		dir := t.TempDir()
-		r := virtually(t, dir, "--cause", test.cause, "--subject", "recount", "--subject", test.subject, "--count", "20", "--seed", "1", "--parallel", "1")
+		r := virtually(t, dir, "--cause", test.cause, "--subject", "recount", "--subject", test.subject, "--count", "20", "--seed", "1")
 		if want := fmt.Sprintf("%s after %s: %s is broken in %d runs: ", test.subject, test.cause, test.promise, test.runs); r.status != statusBroken || !strings.Contains(r.out, want) || !strings.Contains(r.out, "\nFAIL  ") {
 			t.Errorf("status %d, want %d and %q\n%s%s", r.status, statusBroken, want, r.out, r.errors)
 		}
@@ -307,6 +312,75 @@ func TestFailoverNotMeasured(t *testing.T) {
 	object := failoversOf(t, dir)
 	if c := object.Cells[1]; r.status != statusKept || object.Cells[0].TotalMS.Count != 10 || len(c.Runs) != 0 || c.Why == "" || !strings.Contains(r.out, "arco-memory after store-restart: ") {
 		t.Errorf("status %d, %d runs, %q\n%s%s", r.status, len(c.Runs), c.Why, r.out, r.errors)
+	}
+}
+
+// TestFailoverRefusesGatesOnWhatIsNotMeasured shows that a condition about an elector that the
+// cause does not apply to is refused before anything is measured.
+func TestFailoverRefusesGatesOnWhatIsNotMeasured(t *testing.T) {
+	for _, gate := range []string{"store-restart.total.p50 > 1ms", "arco-memory/store-restart.total.p50 > 1ms"} {
+		r := virtually(t, filepath.Join(t.TempDir(), "out"), "--cause", "store-restart", "--subject", "recount", "--subject", "arco-memory", "--fail-if", gate)
+		if r.status != statusUsage || !strings.Contains(r.errors, "arco-memory after store-restart is not measured") || strings.Count(r.errors, "\n") != 1 {
+			t.Errorf("%s: status %d\n%s%s", gate, r.status, r.out, r.errors)
+		}
+	}
+	r := virtually(t, t.TempDir(), "--cause", "crash", "--count", "20", "--seed", "1", "--fail-if", "crash.total.p99 > 1ms")
+	if r.status != statusBroken || !strings.Contains(r.out, "20 failovers may show that the figure is above the limit, and never that it is not: that takes --count 299") {
+		t.Errorf("a condition that can only hold: status %d\n%s%s", r.status, r.out, r.errors)
+	}
+}
+
+// TestFailoverRepeatsTheQuestion shows that the command in the report has all that the
+// measurement was asked, and that one run is repeated without it.
+func TestFailoverRepeatsTheQuestion(t *testing.T) {
+	f := failoverFlags{runFlags: runFlags{world: liveWorld, parallel: 2}, count: 60, most: time.Hour, baseline: "of before", failIf: []string{"./my  elector/crash.total.p50 > 1s"}}
+	c, err := reports.ParseCondition(f.failIf[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.conditions, f.execs, f.causes = []*reports.Condition{c}, []string{"./my elector"}, []string{"crash"}
+	want := "chaos failover --cause crash --exec './my elector' --count 60 --seed 0 --lease 1s --for 1h0m0s --parallel 2 --baseline 'of before' --fail-if './my  elector/crash.total.p50 > 1s'"
+	if got := f.empty().Repro; got != want {
+		t.Errorf("repeated by\n%s\nwant\n%s", got, want)
+	}
+	f.world, f.most, f.narrow, f.precision, f.quantile, f.baseline, f.conditions = virtualWorld, mostPrecise, .05, "5%", "p90", "", nil
+	if got := f.question(); got != "" {
+		t.Errorf("defaults are repeated: %q", got)
+	}
+}
+
+// TestFailoverOfCandidatesThatEndAtOnce shows that a command which is no candidate ends the
+// measurement with one line and the status for wrong use, and not with a verdict.
+func TestFailoverOfCandidatesThatEndAtOnce(t *testing.T) {
+	r := chaos(t, t.Context(), nil, "failover", "--exec", "false", "--redis", "embedded", "--out", t.TempDir())
+	if r.status != statusUsage || !strings.HasPrefix(r.errors, "chaos: false: live: candidate n") || !strings.Contains(r.errors, "it ended at once (exit status 1)") || strings.Count(r.errors, "\n") != 1 || strings.Contains(r.out, "UNKNOWN") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+}
+
+// TestFailoverTimeLeft shows that the runs that are left are estimated by the failovers which
+// those before brought, and that a cell which was given up needs none.
+func TestFailoverTimeLeft(t *testing.T) {
+	wanted, err := failover.Find("crash", "resign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &measuring{failoverFlags: &failoverFlags{wanted: wanted, subjects: []string{"a", "b"}, count: 100}}
+	half := &failover.Run{Failovers: append(make([]failover.Failover, 5), slices.Repeat([]failover.Failover{{Stalled: true}}, 5)...)}
+	for _, test := range []struct {
+		cell *failover.Cell
+		want int
+	}{
+		{nil, 4 * 10},
+		{&failover.Cell{Cause: wanted[0], Elector: "a", Runs: []*failover.Run{half, half}}, 3*10 + 18},
+		{&failover.Cell{Cause: wanted[1], Elector: "b", Runs: []*failover.Run{{}}, Ended: "given up"}, 2*10 + 18},
+	} {
+		if test.cell != nil {
+			m.cells = append(m.cells, test.cell)
+		}
+		if got := m.left(); got != test.want {
+			t.Errorf("with %d cells: %d runs are left, want %d", len(m.cells), got, test.want)
+		}
 	}
 }
 

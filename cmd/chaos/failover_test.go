@@ -78,7 +78,6 @@ func TestFailoverBadInput(t *testing.T) {
 		{"--baseline " + measured("alike.json", "1000") + " --world virtual", "the world is live there and virtual here"},
 		{"--baseline " + measured("alike.json", "1000") + " --fail-if crash.excess.p99>1.2x", "200 failovers cannot decide it: give --count 299"},
 		{"--baseline " + measured("alike.json", "1000") + " --fail-if crash.excess.p90>1.2x", "has no failover of recount after crash; it has none at all"},
-		{"--fail-if crash.total.p50>1s --fail-if crash.total.p50>1s", "is given twice"},
 		{"--count 0", "--count 0: at least one failover"},
 		{"--count -1", "at least one failover"},
 		{"--count many", "--count is \"many\"; it must be a whole number"},
@@ -110,7 +109,6 @@ func TestFailoverBadInput(t *testing.T) {
 		{"--subject recuont --world virtual", `no subject is called "recuont" in the virtual world: give one of recount, `},
 		{"--subject honua --subject honua --world virtual", "--subject honua is given twice"},
 		{"--exec true --exec true", "--exec true is given twice"},
-		{"--subject recount --exec recount", "--exec recount has the name of a --subject: give another path"},
 		{"--lease 10ms", "too short"},
 		{"--lease 1s --renew 1s", "not below lease"},
 		{"--redis memcached", "embedded"},
@@ -323,6 +321,12 @@ func TestFailoverRefusesGatesOnWhatIsNotMeasured(t *testing.T) {
 		if r.status != statusUsage || !strings.Contains(r.errors, "arco-memory after store-restart is not measured") || strings.Count(r.errors, "\n") != 1 {
 			t.Errorf("%s: status %d\n%s%s", gate, r.status, r.out, r.errors)
 		}
+	}
+	for want, flags := range map[string][]string{
+		"is given twice": {"--fail-if", "crash.total.p50>1s", "--fail-if", "crash.total.p50>1s"},
+		"--exec recount has the name of a --subject: give another path": {"--subject", "recount", "--exec", "recount"},
+	} {
+		refused(t, chaos(t, t.Context(), nil, append([]string{"failover"}, flags...)...), want)
 	}
 	r := virtually(t, t.TempDir(), "--cause", "crash", "--count", "20", "--seed", "1", "--fail-if", "crash.total.p99 > 1ms")
 	if r.status != statusBroken || !strings.Contains(r.out, "20 failovers may show that the figure is above the limit, and never that it is not: that takes --count 299") {

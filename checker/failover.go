@@ -14,6 +14,9 @@ import (
 // resignCause is the Failover.Cause of a leader that gave up on purpose.
 const resignCause = "resign"
 
+// transferCause is the fault that has a leader give up in favour of somebody.
+const transferCause = "transfer"
+
 // failoverBound decides whether every failover's excess (what is left
 // after the part that no elector may skip) is within the bound: that of the
 // header, or the derived one. A failover during which the machine, or the store,
@@ -58,7 +61,7 @@ func failoverBound(x *facts) Finding {
 //	          the last acquire or renew that took effect, less what faults
 //	          shortened, and no longer than to a release; and on while every
 //	          other candidate was cut off or not there, or the store itself
-//	          was cut off. 0 after a resignation.
+//	          was cut off. 0 after a resignation or a transfer.
 //	Detect    until the request is sent that is granted.
 //	Acquire   until its reply.
 //	Announce  until the first accepted write of the new term.
@@ -126,7 +129,7 @@ func failover(x *index.Index, e *index.Election, old, next *index.Belief, served
 		evidence = append(evidence, grant.Completed)
 	}
 	over := c.at
-	if c.name != resignCause {
+	if c.name != resignCause && c.name != transferCause {
 		over = max(over, leaseEnd(x, e, old, c.at))
 		over = unblocked(x, old.By.Name, over, replied)
 	}
@@ -152,11 +155,11 @@ type cause struct {
 func causeOf(x *index.Index, e *index.Election, old *index.Belief, begin time.Duration) (cause, bool) {
 	found := []cause{}
 	if old.Graceful() && old.To <= begin {
-		found = append(found, cause{resignCause, old.To, old.End})
+		found = append(found, cause{gaveUp(x, old), old.To, old.End})
 	}
 	renewed := lastRenewal(e, old)
 	for _, f := range x.Faults {
-		if !f.Hits(old.By.Name) || f.Name == resignCause {
+		if !f.Hits(old.By.Name) || f.Name == resignCause || f.Name == transferCause {
 			continue // a resignation begins when the leader has ended its work
 		}
 		at := f.On
@@ -183,6 +186,17 @@ func causeOf(x *index.Index, e *index.Election, old *index.Belief, begin time.Du
 		return c, true
 	}
 	return slices.MinFunc(found, func(a, b cause) int { return cmp.Compare(a.at, b.at) }), true
+}
+
+// gaveUp is the cause of a term that its leader ended on purpose: it may have been
+// told to hand its lease over.
+func gaveUp(x *index.Index, old *index.Belief) string {
+	if slices.ContainsFunc(x.Faults, func(f *index.Fault) bool {
+		return f.Name == transferCause && f.Hits(old.By.Name) && f.On <= old.To && old.To <= f.Off
+	}) {
+		return transferCause
+	}
+	return resignCause
 }
 
 // lastRenewal is the call of the last renewal of the term that succeeded, or,

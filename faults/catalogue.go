@@ -15,6 +15,6 @@ func Catalogue() []Fault {
 		ClockRate{Rate: 1.01}, ClockJump{Offset: time.Hour},
 		StorePause{}, StoreCrash{KeepData: true}, StoreCrash{}, StoreRewind{By: 500 * time.Millisecond},
 		StoreFailover{Lag: 500 * time.Millisecond}, StoreSplit{Lag: 500 * time.Millisecond},
-		StoreClockJump{By: 500 * time.Millisecond}, TTLRemoved{}, KeyDeleted{}, KeyOverwritten{}, CounterDeleted{}, StoreFlush{}, Eviction{}, ScriptsFlushed{},
+		StoreClockJump{By: 500 * time.Millisecond}, TTLRemoved{}, KeyDeleted{}, KeyOverwritten{}, CounterDeleted{}, StoreFlush{}, Eviction{}, ScriptsFlushed{}, Transfer{},
 	)
 }

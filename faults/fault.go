@@ -102,6 +102,10 @@ type World interface {
 	Launch(ctx context.Context, node string) error
 	// Dismiss asks the candidate to resign and exit, and waits for it.
 	Dismiss(ctx context.Context, node string) (evidence string, err error)
+	// HandOver asks the candidate, which leads, to hand its lease over to another
+	// one, and waits until that one leads. It has no effect on an elector that
+	// cannot do so.
+	HandOver(ctx context.Context, node string) (evidence string, err error)
 	// StopBeforeWrite suspends the candidate between its decision to write to
 	// the protected resource and the write's arrival there. The write arrives
 	// after ContinueWrite; its evidence tells what became of it.

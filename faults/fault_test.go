@@ -34,7 +34,7 @@ func examples() []faults.Fault {
 		faults.StoreRewind{By: 300 * time.Millisecond},
 		faults.StoreFailover{Lag: 20 * time.Millisecond}, faults.StoreSplit{Lag: 30 * time.Millisecond},
 		faults.StoreClockJump{By: 400 * time.Millisecond}, faults.TTLRemoved{},
-		faults.KeyDeleted{}, faults.KeyOverwritten{}, faults.CounterDeleted{}, faults.StoreFlush{}, faults.Eviction{}, faults.ScriptsFlushed{},
+		faults.KeyDeleted{}, faults.KeyOverwritten{}, faults.CounterDeleted{}, faults.StoreFlush{}, faults.Eviction{}, faults.ScriptsFlushed{}, faults.Transfer{},
 	)
 }
 

@@ -79,6 +79,10 @@ func (w *recordingWorld) Dismiss(_ context.Context, node string) (string, error)
 	return w.did("Dismiss", node)
 }
 
+func (w *recordingWorld) HandOver(_ context.Context, node string) (string, error) {
+	return w.did("HandOver", node)
+}
+
 func (w *recordingWorld) StopBeforeWrite(_ context.Context, node string) (string, error) {
 	return w.did("StopBeforeWrite", node)
 }

@@ -48,6 +48,15 @@ func process() []Scenario {
 				return rolling
 			},
 		},
+		{
+			Name:    "transfer-leader",
+			Summary: "the leader hands its lease over to another candidate, eight times, and goes on competing",
+			Breaks:  "a hand-over that others take, that waits for the lease to expire, or that comes before the work has ended",
+			Schedule: func(s Shape) faults.Schedule {
+				return repeat(8, 0.8, s.at(0.5, 0, faults.Transfer{}, faults.Leader), s)
+			},
+			Alone: true,
+		},
 	}
 }
 

@@ -95,6 +95,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.StringArrayVar(&f.subjects, "subject", nil, "an elector of this program; may be repeated (default: recount)")
 	flags.StringArrayVar(&f.execs, "exec", nil, "command that runs one candidate of another elector; may be repeated")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
+	flags.BoolVar(&f.transfers, "transfers", false, "with --exec: it obeys the command transfer on its standard input")
 	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers or virtual")
 	flags.IntVar(&f.count, "count", defaultFailovers, "failovers of each cause with each elector")
 	flags.StringVar(&f.precision, "precision", "", "in place of --count: go on until the quantile is known so precisely, such as 10%")
@@ -249,6 +250,8 @@ func (f *failoverFlags) check(given func(string) bool) error {
 		return errors.New("--prefix means nothing with --world virtual: the virtual world's store is the run's own")
 	case len(f.execs) == 0 && given("lock-key"):
 		return errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known")
+	case len(f.execs) == 0 && given("transfers"):
+		return errors.New("--transfers means nothing without --exec: which electors inside this program can hand their leases over is known")
 	case len(f.execs) > 0 && f.world != liveWorld:
 		return fmt.Errorf("--exec means nothing with --world %s: a command runs in the live world", f.world)
 	}
@@ -438,6 +441,7 @@ func (f *failoverFlags) repro(causes, subjects, execs []string, seed uint64, cou
 		add(true, "--exec %s", quoted(command))
 	}
 	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
+	add(f.transfers && len(execs) > 0, "--transfers")
 	add(f.world != liveWorld, "--world %s", f.world)
 	add(count > 0, "--count %d", count)
 	add(count == 0, "--precision %s --quantile %s", f.precision, f.quantile)

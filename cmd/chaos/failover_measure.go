@@ -78,7 +78,7 @@ func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err 
 		session := m.runFlags
 		session.exec = command
 		there := enter(func() (*place, error) { return session.inLive(ctx, m.screen, connections) })
-		of := subject{name: named(command), fixedClocks: true}
+		of := subject{name: named(command), fixedClocks: true, keeps: !m.transfers}
 		electors = append(electors, failover.Elector{Name: of.name, World: there, Stranger: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
 	}
 	if err == nil {

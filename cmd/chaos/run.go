@@ -21,6 +21,7 @@ type runFlags struct {
 	image     string
 	lockKey   string
 	clocks    bool // the other elector obeys the command clock
+	transfers bool // and the command transfer
 	prefix    string
 	out       string
 	parallel  int
@@ -104,6 +105,7 @@ func (m Main) runCommand() *cobra.Command {
 	flags.StringVar(&f.image, "image", "", "with --world containers: image of one candidate of another elector, which tells what it does (default: the electors inside this program)")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.BoolVar(&f.clocks, "clocks", false, "with --exec or --image: it obeys the command clock on its standard input, so that faults may set its clocks; without it, scenarios about these are left out")
+	flags.BoolVar(&f.transfers, "transfers", false, "with --exec or --image: it obeys the command transfer on its standard input, so that a leader may be told to hand its lease over")
 	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
 	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
 	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")

@@ -100,7 +100,7 @@ func (f *runFlags) inVirtual(m Main) *place {
 // subject is the elector under test: a stranger if it is a command.
 func (f *runFlags) subject() subject {
 	if f.exec != "" || f.image != "" {
-		return subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks}
+		return subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks, keeps: !f.transfers}
 	}
 	return subjectOf(f.settings.Subject)
 }
@@ -163,6 +163,9 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	}
 	if p.subject.fixedClocks && s.NeedsClocks() {
 		return "sets candidates' clocks, which this program is not told", clocksMend
+	}
+	if p.subject.keeps && transfers(s) {
+		return "has a leader hand its lease over, which this program is not told to", `have it obey the command "transfer" on its standard input and give --transfers (docs/candidate-protocol.md), or leave the scenario out`
 	}
 	if p.cannot != nil {
 		if why := beyond(p.cannot, s); why != "" {

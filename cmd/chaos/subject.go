@@ -33,6 +33,7 @@ type subject struct {
 	scans  bool                       // see documented.Elector
 
 	fixedClocks bool // it cannot be told its clocks
+	keeps       bool // it cannot be told to hand its lease over
 }
 
 func subjects() []subject {
@@ -86,10 +87,17 @@ func (s subject) applies(of scenarios.Scenario) (applies bool, why string) {
 		return false, "the fault hits Redis, and the subject's leases are in PostgreSQL"
 	case s.store == documented.Memory && of.NeedsPrivateStore():
 		return false, "the fault hits Redis, and the subject's leases are in memory"
+	case transfers(of):
+		return false, "the subject cannot hand its lease over"
 	case slices.Contains(of.Faults(), faults.CounterDeleted{}.Name()):
 		return false, "the subject has no counter of tokens that could be deleted"
 	}
 	return true, ""
+}
+
+// transfers reports whether a leader is told to hand its lease over in the scenario.
+func transfers(s scenarios.Scenario) bool {
+	return slices.Contains(s.Faults(), faults.Transfer{}.Name())
 }
 
 // absent are the worlds that the subject does not live in here, on that Redis, and why.

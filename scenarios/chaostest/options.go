@@ -236,6 +236,8 @@ func (s *settings) refuses(of scenarios.Scenario, in place) string {
 			}
 		case faults.ClockJump:
 			return of.Name + " sets the wall clocks of candidates, which an elector in Go does not notice: time.Now has a monotonic clock in it, and Candidate.Clock is one"
+		case faults.Transfer:
+			return of.Name + " has a leader hand its lease over, which a candidate here is not told to: \"chaos run --exec --transfers\" runs it"
 		case faults.CounterDeleted:
 			return of.Name + " deletes the counter of tokens, and which key that is nobody knows here"
 		}

@@ -38,6 +38,7 @@ func Causes() []Cause {
 	return []Cause{
 		{Name: "crash", Summary: "the leader's process is killed", every: 2.2, lasts: 1.6, fault: faults.Crash{}, target: faults.Leader},
 		{Name: "resign", Summary: "the leader resigns and exits", every: 1.4, lasts: 0.8, fault: faults.Resign{}, target: faults.Leader},
+		{Name: "transfer", Summary: "the leader hands its lease over to another candidate, and goes on competing", every: 1.4, fault: faults.Transfer{}, target: faults.Leader},
 		{Name: "rolling-restart", Summary: "one candidate after the other resigns, exits and is started again, as in a deployment", every: 1.4, lasts: 0.4, fault: faults.Resign{}, rolling: true},
 		{Name: "pause", Summary: "the leader's process is suspended", every: 2.8, lasts: 1.8, fault: faults.Pause{}, target: faults.Leader},
 		{Name: "cut", Summary: "nothing passes between the leader and the store; its connections stay open", every: 2.8, lasts: 1.8, fault: cut(faults.CutBoth), target: faults.Leader},

@@ -177,6 +177,33 @@ func (w *world) Dismiss(ctx context.Context, node string) (string, error) {
 	return "the process of " + node + " ended by itself", nil
 }
 
+// HandOver implements faults.World.
+func (w *world) HandOver(ctx context.Context, node string) (string, error) {
+	p, err := w.runs(node)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.actTime())
+	defer cancel()
+	answer := make(chan error, 1)
+	var to string
+	go func() {
+		p.gate.Wait() // one that stands still hears of it when it goes on
+		var err error
+		to, err = p.host.HandOver(ctx)
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		if err != nil {
+			return "", faults.NoEffect("%s did not hand its lease over: %v", node, err)
+		}
+		return node + " handed its lease over to " + to, nil
+	case <-p.ended:
+		return "", faults.NoEffect("%s ended meanwhile", node)
+	}
+}
+
 // StopBeforeWrite implements faults.World: the write is on its way, the process
 // behind it stands still.
 func (w *world) StopBeforeWrite(ctx context.Context, node string) (string, error) {

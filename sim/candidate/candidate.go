@@ -43,6 +43,8 @@ type Host struct {
 
 	began time.Duration // what the wall clock showed when Clock showed 0, without that offset
 
+	heirs atomic.Pointer[func(context.Context) (string, error)] // hands the lease over; nil: the elector cannot
+
 	mu     sync.Mutex // held while a belief is printed: they are printed in order
 	belief *belief    // nil when deposed
 
@@ -150,6 +152,8 @@ func (h *Host) obey(commands io.Reader, started chan<- struct{}) {
 			close(started)
 		case protocol.CommandClock:
 			h.setClock(c)
+		case protocol.CommandTransfer:
+			go h.answerTransfer()
 		}
 	}
 	os.Exit(3)

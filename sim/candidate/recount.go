@@ -30,7 +30,7 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 		return err
 	}
 	_, election, _ := CutElection(h.Election)
-	e, err := elector.New(store, elector.Config{
+	e, err := elector.New(store.Store, elector.Config{
 		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
 		Clock: h.Watch(), Logger: h.Logger,
 		OnStarted: h.Lead,
@@ -39,6 +39,7 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 	if err != nil {
 		return errors.Join(err, store.close())
 	}
+	h.handsOver(e)
 	// A hot standby has its connections: the first write of a term should not
 	// wait for one.
 	h.work.read()

@@ -56,6 +56,7 @@ type incarnation struct {
 	system Process
 	ready  chan struct{}      // closed by readyOnce when it waits for the go
 	clocks chan protocol.Line // its reports about its clocks
+	handed chan protocol.Line // its answers to CommandTransfer
 	done   chan struct{}      // closed when it has ended and all it said is recorded
 	code   int                // the status with which it ended, and how; after done
 	status string
@@ -95,7 +96,7 @@ func (c *candidate) start() (*incarnation, error) {
 	}
 	p := &incarnation{
 		system: system, logged: logged,
-		ready: make(chan struct{}), clocks: make(chan protocol.Line, 8), done: make(chan struct{}),
+		ready: make(chan struct{}), clocks: make(chan protocol.Line, 8), handed: make(chan protocol.Line, 8), done: make(chan struct{}),
 		operations: map[int64]history.Event{}, numbers: map[int64]int64{},
 	}
 	c.process = p
@@ -175,9 +176,13 @@ func (c *candidate) hear(p *incarnation, text []byte) {
 	case protocol.EventReady:
 		p.readyOnce.Do(func() { close(p.ready) }) // any command may say it, and say it twice
 		return
-	case protocol.EventClock:
+	case protocol.EventClock, protocol.EventTransfer:
+		answers := p.clocks
+		if line.Name == protocol.EventTransfer {
+			answers = p.handed
+		}
 		select {
-		case p.clocks <- line:
+		case answers <- line:
 		default: // nobody asked
 		}
 		return

@@ -65,6 +65,9 @@ const (
 const (
 	EventReady = "ready"
 	EventClock = "clock"
+	// EventTransfer answers a CommandTransfer: Holder leads now, or Error says why
+	// the lease was not handed over.
+	EventTransfer = "transfer"
 	// EventStall tells that the machine did not let the candidate go on for
 	// LastedMS until just now.
 	EventStall = "stall"
@@ -103,7 +106,7 @@ func Parse(text []byte) (Line, bool) {
 		line.Name = string(line.Kind)
 	}
 	switch line.Name {
-	case EventReady, EventClock, EventStall, EventUsage:
+	case EventReady, EventClock, EventTransfer, EventStall, EventUsage:
 		return line, true
 	}
 	line.Kind = history.Kind(line.Name)
@@ -127,8 +130,9 @@ type Command struct {
 
 // The commands.
 const (
-	CommandGo    = "go"    // compete from now on
-	CommandClock = "clock" // set the clocks
+	CommandGo       = "go"       // compete from now on
+	CommandClock    = "clock"    // set the clocks
+	CommandTransfer = "transfer" // hand the lease over to another candidate
 )
 
 // WriteRequest is the body of POST /write at the protected resource.

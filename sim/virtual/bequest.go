@@ -11,14 +11,21 @@ import (
 // roster is the call that asks the store who competes. Histories have none of it.
 const roster history.Call = "candidates"
 
-// bequest is the hand-over of a leader that is asked to stop: as the production
-// elector's Transfer it asks who competes, and resigns in favour of one of those. It
-// may be one that is gone.
-type bequest shell
+// bequest is the hand-over of a leader that is asked to, or that is asked to stop: as
+// the production elector's Transfer it asks who competes, and resigns in favour of one
+// of those. It may be one that is gone.
+type bequest struct {
+	shell *shell
+	stays bool   // it goes on competing
+	heir  string // once it has resigned
+	vain  bool   // it has not
+}
 
-// bequeath begins it.
-func (e *shell) bequeath() {
-	e.node.ask((*bequest)(e), command{call: roster, quiet: true}, e.timeout)
+// act implements actor: a leader that stands still hears of it when it goes on.
+func (b *bequest) act(life uint64) {
+	if n := b.shell.node; n.life == life && !n.defers(b, life) {
+		n.ask(b, command{call: roster, quiet: true}, b.shell.timeout)
+	}
 }
 
 // listed reads the answer of candidates.
@@ -31,12 +38,18 @@ func listed(r redismodel.Reply) (any, machine.Input) {
 
 // called implements caller.
 func (b *bequest) called(k *call) {
-	e := (*shell)(b)
-	if heirs := e.heirs(k); len(heirs) > 0 && e.term.believes {
-		heir := heirs[e.node.random.below(len(heirs))]
-		e.step(machine.Input{Kind: machine.Resign, Token: e.term.token, Holder: heir})
+	e := b.shell
+	heirs := e.heirs(k)
+	b.vain = len(heirs) == 0 || !e.term.believes
+	if !b.vain {
+		b.heir = heirs[e.node.random.below(len(heirs))]
+		e.step(machine.Input{Kind: machine.Resign, Token: e.term.token, Holder: b.heir})
 	}
-	e.step(machine.Input{Kind: machine.Stop})
+	if !b.stays {
+		e.step(machine.Input{Kind: machine.Stop})
+	} else if b.vain {
+		e.node.run.changed.fire()
+	}
 }
 
 // heirs are the others that the store has heard of, in the order of their names.

@@ -233,7 +233,7 @@ func (e *shell) stop() {
 	e.stopping = true
 	e.observe.stop()
 	if e.node.run.spec.HandsOver && e.term.believes && e.node.majority == nil { // several stores know no heir
-		e.bequeath()
+		(&bequest{shell: e}).act(e.node.life)
 		return
 	}
 	e.step(machine.Input{Kind: machine.Stop})

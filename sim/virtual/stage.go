@@ -209,6 +209,40 @@ func (s *stage) Dismiss(_ context.Context, node string) (string, error) {
 	return "the process of " + node + " ended by itself", nil
 }
 
+// HandOver implements faults.World.
+func (s *stage) HandOver(_ context.Context, node string) (string, error) {
+	n := s.byName[node]
+	e, can := n.process.(*shell)
+	switch {
+	case n.process == nil:
+		return "", faults.NoEffect("%s is not running", node)
+	case !can:
+		return "", faults.NoEffect("the elector of %s cannot hand its lease over", node)
+	case n.majority != nil:
+		return "", faults.NoEffect("several stores know of no other candidate than %s", node)
+	case !e.term.believes:
+		return "", faults.NoEffect("%s does not lead", node)
+	}
+	b := &bequest{shell: e, stays: true}
+	life := n.life
+	b.act(life)
+	for end := s.now + s.actTime(); ; {
+		leader := s.leaders.Leader()
+		switch {
+		case n.life != life:
+			return "", faults.NoEffect("%s ended meanwhile", node)
+		case b.vain:
+			return "", faults.NoEffect("%s knows of nobody to hand its lease over to", node)
+		case b.heir != "" && leader == sim.NodeOf(b.heir):
+			return node + " handed its lease over to " + leader, nil
+		case b.heir != "" && leader != "" && leader != node:
+			return "", faults.NoEffect("%s handed its lease over to %s, and %s leads", node, sim.NodeOf(b.heir), leader)
+		case !s.routine.await(&s.changed, end-s.now):
+			return "", faults.NoEffect("nobody whom %s handed its lease over to led within %v", node, s.actTime())
+		}
+	}
+}
+
 // StopBeforeWrite implements faults.World.
 func (s *stage) StopBeforeWrite(ctx context.Context, node string) (string, error) {
 	n := s.byName[node]

@@ -1,0 +1,81 @@
+package candidate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/protocol"
+)
+
+var (
+	errKeeps  = errors.New("the elector cannot hand its lease over")
+	errNobody = errors.New("the store has heard of no other candidate")
+)
+
+// handsOver makes HandOver ask this elector.
+func (h *Host) handsOver(e *elector.Elector) {
+	handOver := func(ctx context.Context) (string, error) {
+		all, err := e.Candidates(ctx)
+		if err != nil {
+			return "", err
+		}
+		var heir elector.Candidate // the one that was heard of last
+		for _, c := range all {
+			if c.ID != e.ID() && (heir.ID == "" || c.Seen < heir.Seen) {
+				heir = c
+			}
+		}
+		if heir.ID == "" {
+			return "", errNobody
+		}
+		return sim.NodeOf(heir.ID), e.Transfer(ctx, heir.ID)
+	}
+	h.heirs.Store(&handOver)
+}
+
+// HandOver has the elector hand its lease over to another candidate, and returns
+// who leads then.
+func (h *Host) HandOver(ctx context.Context) (to string, err error) {
+	handOver := h.heirs.Load()
+	if handOver == nil {
+		return "", errKeeps
+	}
+	return (*handOver)(ctx)
+}
+
+// answerTransfer carries out a CommandTransfer.
+func (h *Host) answerTransfer() {
+	to, err := h.HandOver(context.Background()) // the elector bounds it
+	said := history.Event{Holder: to}
+	if err != nil {
+		said = history.Event{Error: err.Error()}
+	}
+	h.out.line(protocol.Line{Name: protocol.EventTransfer, Event: said})
+}
+
+var _ interface {
+	elector.Roster
+	elector.Chronicle
+} = (*recordedStore)(nil)
+
+// Candidates implements elector.Roster where the store does. Histories have none of
+// it.
+func (s *recordedStore) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+	r, is := s.Store.(elector.Roster)
+	if !is {
+		return nil, elector.ErrUnsupported
+	}
+	return r.Candidates(ctx, election)
+}
+
+// History implements elector.Chronicle where the store does.
+func (s *recordedStore) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+	c, is := s.Store.(elector.Chronicle)
+	if !is {
+		return nil, elector.ErrUnsupported
+	}
+	return c.History(ctx, election, n)
+}

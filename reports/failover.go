@@ -44,9 +44,31 @@ type Failovers struct {
 
 // FailoverControl is what a timer and a server without any fault saw of the machine meanwhile.
 type FailoverControl struct {
-	Parallel int       `json:"parallel"` // runs at once
+	Parallel int       `json:"parallel"` // runs at once, to begin with
 	TimerMS  Quantiles `json:"timer_late_ms"`
 	PingMS   Quantiles `json:"ping_ms"`
+
+	Lowered []Lowered `json:"lowered,omitempty"`
+}
+
+// Lowered says that fewer runs were under way at once from some run on, and why.
+type Lowered struct {
+	After    int    `json:"after_runs"`
+	Parallel int    `json:"parallel"`
+	Why      string `json:"why"`
+}
+
+// groups says how many runs were under way at once.
+func (k *FailoverControl) groups() string {
+	text, why := plural(k.Parallel, "run")+" at once", ""
+	for _, l := range k.Lowered {
+		text += fmt.Sprintf(", %d after %s", l.Parallel, plural(l.After, "run"))
+		why = l.Why
+	}
+	if why != "" {
+		text += " (" + why + ")"
+	}
+	return text
 }
 
 // Control sums up how late a timer was, and how long the answers of a server took.

@@ -119,8 +119,8 @@ func (r *Failovers) notes() (all []string) {
 		}
 	}
 	if k := r.Control; k != nil && k.TimerMS.Count > 0 {
-		all = append(all, fmt.Sprintf("The machine meanwhile, with %s at once: a timer was late by %s; a PING to a server without faults took %s.",
-			plural(k.Parallel, "run"), k.TimerMS.Short(), k.PingMS.Short()))
+		all = append(all, fmt.Sprintf("The machine meanwhile, with %s: a timer was late by %s; a PING to a server without faults took %s.",
+			k.groups(), k.TimerMS.Short(), k.PingMS.Short()))
 	}
 	return all
 }

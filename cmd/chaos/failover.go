@@ -111,7 +111,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
 	flags.DurationVar(&f.settings.Retry, "retry", 0, "how soon a failed request is tried again (default: a twentieth of the lease)")
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
-	flags.IntVar(&f.parallel, "parallel", defaultParallel, "how many groups of candidates run at once, each on a server of its own")
+	flags.IntVar(&f.parallel, "parallel", defaultParallel, "how many groups of candidates run at once at the most, each on a server of its own; fewer where they disturb each other")
 	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	f.sparing.add(flags)
@@ -152,9 +152,10 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 			s.say("--fail-if %q: %d failovers may show that the figure is above the limit, and never that it is not: that takes --count %d", c, f.goal(), needs)
 		}
 	}
+	measuring.groups = newGroups(f.parallel, f.settings.Timings().Lease)
 	control := measuring.watchMachine(ctx)
 	cells, err := (&failover.Measurement{
-		Causes: f.wanted, Electors: electors, Settings: f.settings, Parallel: f.parallel,
+		Causes: f.wanted, Electors: electors, Settings: f.settings, Parallel: f.parallel, Groups: measuring.groups.number,
 		Count: f.goal(), Precise: f.precise, Most: f.most,
 		Logs: func(folder string) (string, error) { return measuring.places[0].logs(measuring.out)(folder) },
 		Done: measuring.done,

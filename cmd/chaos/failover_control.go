@@ -23,7 +23,7 @@ func (m *measuring) watchMachine(ctx context.Context) (end func() *reports.Failo
 		return func() *reports.FailoverControl { return nil }
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var late, pings []time.Duration
+	g := m.groups
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		ping, done := m.undisturbed(ctx)
@@ -33,17 +33,19 @@ func (m *measuring) watchMachine(ctx context.Context) (end func() *reports.Failo
 			if !stage.Sleep(ctx, controlPeriod) {
 				return
 			}
-			late = append(late, time.Since(began)-controlPeriod)
+			late := time.Since(began) - controlPeriod
 			began = time.Now()
 			if ping(ctx) == nil {
-				pings = append(pings, time.Since(began))
+				g.saw(late, time.Since(began))
+			} else {
+				g.saw(late)
 			}
 		}
 	})
 	return func() *reports.FailoverControl {
 		cancel()
 		watching.Wait()
-		return reports.Control(m.parallel, late, pings)
+		return g.report()
 	}
 }
 

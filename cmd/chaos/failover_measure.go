@@ -28,6 +28,7 @@ type measuring struct {
 	out    *output
 	places []*place
 	began  time.Time
+	groups *groups
 
 	measured int              // runs
 	cells    []*failover.Cell // those of which a run has ended
@@ -181,6 +182,9 @@ func (m *measuring) done(c *failover.Cell, r *failover.Run, o scenarios.Outcome)
 		}
 	}
 	m.measured++
+	if l := m.groups.ended(c, r, m.measured); l != nil {
+		m.screen.say("%d at once from now on, because %s", l.Parallel, l.Why)
+	}
 	if time.Since(m.told) > toldEvery {
 		m.told = time.Now()
 		m.screen.say("%s", m.progress())

@@ -41,6 +41,7 @@ type Measurement struct {
 	Electors []Elector
 	Settings scenarios.Settings // the seed is that of the first run of each cell
 	Parallel int                // runs at once; 0: one
+	Groups   func() int         // runs at once by now, at least 1; nil: Parallel
 
 	// A cell has enough when it has Count failovers, if that is above 0, or when Precise says
 	// so, which is asked after each run. Runs are taken in the order of their seeds, whichever
@@ -210,7 +211,7 @@ type result struct {
 func (w *work) run(ctx context.Context, stop context.CancelFunc) {
 	ended, running := make(chan result), 0
 	for {
-		for running < max(w.Parallel, 1) && ctx.Err() == nil && (w.Most <= 0 || !time.Now().After(w.until)) {
+		for running < w.atOnce() && ctx.Err() == nil && (w.Most <= 0 || !time.Now().After(w.until)) {
 			cell := w.next.pick(w.wants)
 			if cell == nil {
 				break // what the runs under way bring may be enough
@@ -234,6 +235,14 @@ func (w *work) run(ctx context.Context, stop context.CancelFunc) {
 			w.take(r)
 		}
 	}
+}
+
+// atOnce is how many runs may be under way by now.
+func (w *work) atOnce() int {
+	if w.Groups != nil {
+		return w.Groups()
+	}
+	return max(w.Parallel, 1)
 }
 
 // wants reports whether a cell needs a further run, whatever those under way bring.

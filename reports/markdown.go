@@ -48,6 +48,9 @@ func MarkdownSuite(runs []*Report) []byte {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s |\n",
 			cell(r.Scenario), cell(r.Subject), cell(r.World), bold(r.Verdict), r.FailoverMS.Count, r.FailoverMS.Short(), excess, percent(r.Availability))
 	}
+	for _, text := range repeated(runs) {
+		fmt.Fprintf(&b, "\n%s\n", cell(text))
+	}
 	for _, r := range runs {
 		if r.Verdict == checker.Pass {
 			continue

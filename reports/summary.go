@@ -29,6 +29,12 @@ type Terminal struct {
 func Summary(w io.Writer, runs []*Report, t Terminal) error {
 	s := newSummary(t)
 	s.table(runs)
+	for i, text := range repeated(runs) {
+		if i == 0 {
+			s.line("")
+		}
+		s.wrap("", plain(text))
+	}
 	for _, r := range runs {
 		if r.Verdict != checker.Pass {
 			s.trouble(r)

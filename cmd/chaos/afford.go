@@ -169,9 +169,7 @@ func (f *runFlags) afford(list []scenarios.Scenario) (live.Demand, error) {
 		f.parallel = 1 // as it is there anyway
 	}
 	d, err := f.settle(b)
-	if f.world == bothWorlds {
-		d.Lasts *= time.Duration(f.runs)
-	}
+	d.Lasts *= time.Duration(max(f.runs, 1)) // a trial and others count their own
 	return d, err
 }
 

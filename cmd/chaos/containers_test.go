@@ -29,7 +29,6 @@ func TestContainersRefused(t *testing.T) {
 		"crash-leader --world live --image x":       "--image means nothing with --world live",
 		"crash-leader --world virtual --image x":    "--image means nothing with --world virtual",
 		"no-such-scenario":                          "no-such-scenario",
-		"crash-leader --runs 2":                     "--runs means nothing with --world containers",
 		"crash-leader --rolling --duration 100h":    "--rolling means nothing with --world containers",
 		"crash-leader --toxiproxy 127.0.0.1:1":      "--toxiproxy means nothing with --world containers",
 		"crash-leader --lock-key x --world virtual": "--lock-key means nothing",

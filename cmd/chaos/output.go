@@ -86,12 +86,12 @@ func (o *output) logs(scenario string) (string, error) {
 	return dir, nil
 }
 
-// write writes the reports of one run, if there is anything to report.
-func (o *output) write(done scenarios.Outcome) (*reports.Report, error) {
+// write writes the reports of one run into a folder, if there is anything to report.
+func (o *output) write(folder string, done scenarios.Outcome) (*reports.Report, error) {
 	if done.Result == nil {
 		return nil, nil
 	}
-	return o.add(done.Scenario.Name, done.History, done.Result)
+	return o.add(folder, done.History, done.Result)
 }
 
 // add writes the reports of one run into the folder name, for the index of all.

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +88,7 @@ func (m Main) runCommand() *cobra.Command {
 		Long:  aboutRun,
 		Example: `  chaos run
   chaos run --world virtual all
+  chaos run crash-leader --runs 10
   chaos run --world both crash-leader --runs 5
   chaos run --world virtual --rolling mixed --duration 8760h --lease 30s
   chaos run --world containers crash-leader pause-leader partition-leader
@@ -116,7 +119,7 @@ func (m Main) runCommand() *cobra.Command {
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
 	flags.StringVar(&f.out, "out", "", "folder for the reports (default: recount-runs/TIME)")
 	flags.IntVar(&f.parallel, "parallel", 5, "how many scenarios run at once")
-	flags.IntVar(&f.runs, "runs", defaultRuns, "with --world both: live runs of each scenario")
+	flags.IntVar(&f.runs, "runs", defaultRuns, "runs of each scenario, with one seed after the other (default: 1); with --world both: live ones (default: 3)")
 	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultVirtual, "with --world both: virtual runs of each scenario")
 	flags.BoolVar(&f.rolling, "rolling", false, "with --world virtual: judge the run as a chain of histories and keep the first that breaks a promise at the most, for runs of any length; leaders write three times a lease, and candidates ask who leads once")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print each fault with when, on whom, whom it can hurt and how it is undone, and run nothing: nothing is opened, and the Redis of a URL not asked")
@@ -194,14 +197,24 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Scenario, names []string, out *output, screen *screen) error {
 	screen.begin(world, f.settings, list, f.parallel, out.dir)
 	var writing error
-	outcomes := scenarios.Runner{
-		World: world, Parallel: f.parallel, Logs: world.logs(out),
-		Done: func(o scenarios.Outcome) {
-			rep, err := out.write(o)
-			writing = errors.Join(writing, err)
-			screen.done(o, rep, err)
-		},
-	}.Run(ctx, list, f.settings)
+	var outcomes []scenarios.Outcome
+	for i := range f.runs {
+		folder := func(scenario string) string { return scenario }
+		set := f.settings
+		if f.runs > 1 {
+			folder = func(scenario string) string { return filepath.Join(scenario, strconv.Itoa(i+1)) }
+			set.Seed += uint64(i)
+			set.Flags = f.single(f.world, set.Seed)
+		}
+		outcomes = append(outcomes, scenarios.Runner{
+			World: world, Parallel: f.parallel, Logs: func(scenario string) (string, error) { return world.logs(out)(folder(scenario)) },
+			Done: func(o scenarios.Outcome) {
+				rep, err := out.write(folder(o.Scenario.Name), o)
+				writing = errors.Join(writing, err)
+				screen.done(o, rep, err)
+			},
+		}.Run(ctx, list, set)...)
+	}
 	out.order(list)
 	closing := world.close()
 	writing = errors.Join(writing, out.finish())

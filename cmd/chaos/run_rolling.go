@@ -96,7 +96,7 @@ func (f *runFlags) checkSize(list []scenarios.Scenario) error {
 		if err != nil {
 			return misuse.Of(err)
 		}
-		events += estimate(plan, f.settings.Duration)
+		events += float64(max(f.runs, 1)) * estimate(plan, f.settings.Duration)
 		steps += float64(len(plan.Schedule)) * max(1, float64(f.settings.Duration)/float64(roundOf(plan)))
 	}
 	switch {

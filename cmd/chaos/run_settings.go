@@ -53,11 +53,8 @@ func (f *runFlags) misplaced(given func(flag string) bool) error {
 		{"toxiproxy", containersWorld, "nothing is between a candidate and the store there but Docker's networks"},
 		{"exec", containersWorld, "give the image of one candidate with --image"},
 		{"lock-key", containersWorld, "nothing is read off the wire there"},
-		{"runs", containersWorld, "only a comparison of the live world with the virtual one repeats its runs: use --world both"},
 		{"virtual-runs", containersWorld, "only a comparison of the live world with the virtual one has them: use --world both"},
 		{"rolling", containersWorld, "real time is never long enough for it: use --world virtual"},
-		{"runs", liveWorld, "only a comparison of the two worlds repeats its runs: use --world both"},
-		{"runs", virtualWorld, "only a comparison of the two worlds repeats its runs: use --world both"},
 		{"rolling", liveWorld, "real time is never long enough for it: use --world virtual"},
 		{"rolling", bothWorlds, "what is compared has to be kept: use --world virtual"},
 		{"virtual-runs", liveWorld, "only a comparison of the two worlds has them: use --world both"},
@@ -86,6 +83,9 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	if err := f.misplaced(cmd.Flags().Changed); err != nil {
 		return nil, err
 	}
+	if f.world != bothWorlds && !cmd.Flags().Changed("runs") {
+		f.runs = 1
+	}
 	if !cmd.Flags().Changed("virtual-runs") {
 		f.virtualRuns = max(f.virtualRuns, f.fewestVirtual())
 	}
@@ -104,8 +104,12 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		return nil, misuse.Of(errors.New("--exec and --subject exclude each other: the command is the elector under test"))
 	case f.parallel < 1:
 		return nil, misuse.Of(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
-	case f.runs < 1:
+	case f.runs < 1 && f.world == bothWorlds:
 		return nil, misuse.Of(fmt.Errorf("--runs %d: there is nothing to compare without a live run", f.runs))
+	case f.runs < 1:
+		return nil, misuse.Of(fmt.Errorf("--runs %d: each scenario must run at least once", f.runs))
+	case f.rolling && cmd.Flags().Changed("runs"):
+		return nil, misuse.Of(errors.New("--runs means nothing with --rolling: one run may be of any length, so give a longer --duration"))
 	case f.virtualRuns < f.fewestVirtual():
 		return nil, misuse.Of(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
 			f.virtualRuns, f.runs, f.fewestVirtual()))
@@ -210,13 +214,14 @@ func (f *runFlags) repro() string {
 	add(f.settings.Duration > 0, "--duration %v", f.settings.Duration)
 	add(f.rolling, "--rolling")
 	add(f.world == bothWorlds, "--runs %d --virtual-runs %d", f.runs, f.virtualRuns)
+	add(f.world != bothWorlds && f.runs > 1, "--runs %d", f.runs)
 	return strings.Join(flags, " ")
 }
 
-// single are the flags that repeat one run of a comparison.
+// single are the flags that repeat one run of several.
 func (f *runFlags) single(world string, seed uint64) string {
 	one := *f
-	one.world, one.settings.Seed = world, seed
+	one.world, one.settings.Seed, one.runs = world, seed, 1
 	if world == virtualWorld {
 		one.redis, one.toxiproxy, one.own = "", "", false
 	}

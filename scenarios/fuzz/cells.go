@@ -47,10 +47,14 @@ const (
 	observe
 )
 
+// catalogueNames are the faults that are drawn, by their places in the catalogue. Its last
+// one, a transfer, is not: leaders that hand over when they resign are drawn instead.
 func catalogueNames() []string {
 	var names []string
 	for _, f := range faults.Catalogue() {
-		names = append(names, f.Name())
+		if f != (faults.Transfer{}) {
+			names = append(names, f.Name())
+		}
 	}
 	return names
 }

@@ -330,9 +330,9 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/tune"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker/quantile", "history", "scenarios", "scenarios/failover"},
+		ours:    []string{"elector", "internal/machine", "sim", "sim/virtual", "faults", "checker/quantile", "history", "scenarios", "scenarios/failover"},
 		never:   []string{"net/...", "os/..."}, timeless: true,
-		why: "settings are tried in virtual time alone: how a network was measured, and how the answer is shown, is told to it",
+		why: "settings are tried in virtual time alone: how a network was measured, and how the answer is shown, is told to it; the elector's presets are tried, and the machine says which settings fit together",
 	},
 	{
 		folders: []string{"scenarios/trial"},

@@ -171,22 +171,27 @@ func stairs(values []float64, from, to float64) plotter.XYs {
 
 // rendered is the plot as SVG inside a page, see inline.
 func rendered(p *plot.Plot, label string, colours ...ink) (template.HTML, error) {
-	to := vgsvg.New(plotWidth, plotHeight)
+	return renderedAt(p, plotWidth, plotHeight, label, colours...)
+}
+
+// renderedAt is rendered in a size of its own.
+func renderedAt(p *plot.Plot, width, height vg.Length, label string, colours ...ink) (template.HTML, error) {
+	to := vgsvg.New(width, height)
 	p.Draw(draw.Crop(draw.New(to), 0, -14, 0, -6)) // room for half of the last labels
 	var out bytes.Buffer
 	if _, err := to.WriteTo(&out); err != nil {
 		return "", fmt.Errorf("reports: plot of %s: %w", label, err)
 	}
-	return inline(out.String(), label, colours...), nil
+	return inline(out.String(), width, height, label, colours...), nil
 }
 
 // inline makes an element of the page out of the plotter's document.
-func inline(doc, label string, colours ...ink) template.HTML {
+func inline(doc string, width, height vg.Length, label string, colours ...ink) template.HTML {
 	_, body, _ := strings.Cut(doc, "<g")
 	body = "<g" + body
 	for _, c := range colours {
 		body = strings.ReplaceAll(body, c.hex(), c.variable)
 	}
-	head := fmt.Sprintf(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, float64(plotWidth), float64(plotHeight), template.HTMLEscapeString(label))
+	head := fmt.Sprintf(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, float64(width), float64(height), template.HTMLEscapeString(label))
 	return template.HTML(head + "\n" + body) // made of numbers and our own words
 }

@@ -135,7 +135,7 @@ func render(name, scriptFile string, data any, style *template.CSS, script *temp
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ms": ms, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
+		"ms": ms, "rare": rare, "duration": duration, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
 		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "quantileNote": quantileNote, "sentence": sentence,
 		"has":     func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
 		"path":    relative,

@@ -1,9 +1,7 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -26,17 +24,29 @@ type Tuning struct {
 	Pauses  string          `json:"pauses"`  // in a year, of a leader's process
 	Outages string          `json:"outages"` // in a year, of the store
 	Wants   []string        `json:"wants"`
+	Drift   float64         `json:"drift"` // the difference of clock rates that is tolerated
 	Seed    uint64          `json:"seed"`
 	Stopped string          `json:"stopped,omitempty"`
 	Repro   string          `json:"repro,omitempty"`
+
+	NeedlessLimit float64 `json:"needless_limit_per_year,omitempty"` // of what is wanted, as numbers; 0: none
+	P99LimitMS    float64 `json:"crash_p99_limit_ms,omitempty"`
 
 	Points []TunedPoint `json:"points"`
 	Best   int          `json:"best,omitempty"` // the recommended point, counted from 1; 0: nothing meets what is wanted
 	Near   int          `json:"near,omitempty"` // then, the one that misses it by the least
 
+	Neighbours []TunedNeighbour `json:"neighbours,omitempty"` // of the best point, or of the nearest one
+
 	Confirmed *Confirmation `json:"confirmed,omitempty"`
 
 	_ struct{}
+}
+
+// TunedNeighbour is a point that differs from the chosen one in one setting.
+type TunedNeighbour struct {
+	Change string `json:"change"` // "a shorter lease"
+	Point  int    `json:"point"`  // counted from 1
 }
 
 // TunedPoint is what settings come to. Figures of a time without a leader are the value, and
@@ -45,8 +55,12 @@ type TunedPoint struct {
 	LeaseMS float64 `json:"lease_ms"`
 	RenewMS float64 `json:"renew_ms"`
 	RetryMS float64 `json:"retry_ms"`
-	Known   bool    `json:"known"` // false: nobody led for long enough to be crashed
-	Front   bool    `json:"front"` // no other point is better in one respect, and as good in the others
+
+	RequestTimeoutMS float64 `json:"request_timeout_ms"`
+
+	Preset string `json:"preset,omitempty"` // of the elector that has these settings
+	Known  bool   `json:"known"`            // false: nobody led for long enough to be crashed
+	Front  bool   `json:"front"`            // no other point is better in one respect, and as good in the others
 
 	CrashP50MS [3]float64 `json:"crash_p50_ms"`
 	CrashP90MS [3]float64 `json:"crash_p90_ms"`
@@ -121,7 +135,7 @@ func (r *Tuning) headline() string {
 }
 
 func (p *TunedPoint) settings() string {
-	return fmt.Sprintf("a lease of %s, renewed every %s, and a retry after %s", duration(p.LeaseMS), duration(p.RenewMS), duration(p.RetryMS))
+	return fmt.Sprintf("a lease of %s, renewed every %s, a retry after %s and a request time-out of %s", duration(p.LeaseMS), duration(p.RenewMS), duration(p.RetryMS), duration(p.RequestTimeoutMS))
 }
 
 func (p *TunedPoint) figures() string {
@@ -143,53 +157,127 @@ func rare(x float64) string {
 	}
 }
 
-// neighbours says why the points beside the chosen one are worse: with the next shorter and
-// the next longer lease, and with other renewals.
+// alike is by which share two figures may differ and still count as the same, as in the choice
+// of the recommended settings.
+const alike = 0.05
+
+// neighbours says of each neighbour why it is not the one that was chosen.
 func (r *Tuning) neighbours() (all []string) {
-	p := r.chosen()
-	if p == nil {
-		return nil
-	}
-	share := func(q *TunedPoint) int { return int(math.Round(q.LeaseMS / q.RenewMS)) }
-	retries := func(q *TunedPoint) int { return int(math.Round(q.RenewMS / q.RetryMS)) }
-	nearest := func(alike func(q *TunedPoint) bool, of func(q *TunedPoint) float64, sign float64) *TunedPoint {
-		var best *TunedPoint
-		for i := range r.Points {
-			q := &r.Points[i]
-			if q != p && alike(q) && sign*(of(q)-of(p)) > 0 && (best == nil || sign*(of(q)-of(best)) < 0) {
-				best = q
-			}
-		}
-		return best
-	}
-	sameShape := func(q *TunedPoint) bool { return share(q) == share(p) && retries(q) == retries(p) }
-	sameLease := func(q *TunedPoint) bool { return q.LeaseMS == p.LeaseMS && retries(q) == retries(p) }
-	for _, n := range []struct {
-		what  string
-		point *TunedPoint
-	}{
-		{"A shorter lease", nearest(sameShape, func(q *TunedPoint) float64 { return q.LeaseMS }, -1)},
-		{"A longer lease", nearest(sameShape, func(q *TunedPoint) float64 { return q.LeaseMS }, 1)},
-		{"Renewals that are more frequent", nearest(sameLease, func(q *TunedPoint) float64 { return q.RenewMS }, -1)},
-		{"Renewals that are less frequent", nearest(sameLease, func(q *TunedPoint) float64 { return q.RenewMS }, 1)},
-	} {
-		switch {
-		case n.point == nil:
-		case !n.point.Known:
-			all = append(all, fmt.Sprintf("%s (%s): nobody leads for long enough.", n.what, n.point.settings()))
-		default:
-			text := fmt.Sprintf("%s (%s): p99 after a crash %s ms, %s needless changes a year, %s requests a minute", n.what, n.point.settings(), ms(n.point.CrashP99MS[0]), rare(n.point.NeedlessYear), ms(n.point.CommandsMinute))
-			if len(n.point.Misses) > 0 {
-				text += "; it misses " + strings.Join(n.point.Misses, " and ")
-			}
-			all = append(all, text+".")
-		}
+	for _, n := range r.Neighbours {
+		q := &r.Points[n.Point-1]
+		all = append(all, fmt.Sprintf("%s (%s): %s.", upper(n.Change), q.value(n.Change), r.worse(q)))
 	}
 	return all
 }
 
+// value is what the change sets, for short: of the setting that differs.
+func (p *TunedPoint) value(change string) string {
+	switch {
+	case strings.HasSuffix(change, "lease"):
+		return duration(p.LeaseMS)
+	case strings.HasSuffix(change, "renewals"):
+		return "every " + duration(p.RenewMS)
+	case strings.HasSuffix(change, "retry"):
+		return duration(p.RetryMS)
+	default:
+		return duration(p.RequestTimeoutMS)
+	}
+}
+
+// worse says in what a point is worse than the chosen one, and in what it is better.
+func (r *Tuning) worse(q *TunedPoint) string {
+	p := r.chosen()
+	if !q.Known {
+		return "nobody leads for long enough to be crashed"
+	}
+	var worse, better []string
+	compare := func(of, than float64, much float64, more, less func(by string) string, by func(float64) string) {
+		switch {
+		case of-than > much:
+			worse = append(worse, more(by(of-than)))
+		case than-of > much:
+			better = append(better, less(by(than-of)))
+		}
+	}
+	after := func(word string) func(string) string { return func(by string) string { return by + " " + word } }
+	compare(q.CrashP99MS[0], p.CrashP99MS[0], alike*p.CrashP99MS[0], after("ms longer without a leader (p99 after a crash)"), after("ms less without a leader (p99 after a crash)"), ms)
+	compare(q.NeedlessYear, p.NeedlessYear, max(p.NeedlessHigh, q.NeedlessHigh)-max(p.NeedlessYear, q.NeedlessYear), after("more needless changes a year"), after("fewer needless changes a year"), rare)
+	compare(q.CommandsMinute, p.CommandsMinute, alike*p.CommandsMinute, after("more requests a minute"), after("fewer requests a minute"), ms)
+	if len(q.Misses) > 0 && len(p.Misses) == 0 {
+		worse = slices.Insert(worse, 0, "it misses "+strings.Join(q.Misses, " and "))
+	}
+	switch {
+	case len(worse)+len(better) == 0:
+		return "no difference that the measurement can show"
+	case len(worse) == 0:
+		return "it has " + strings.Join(better, ", ")
+	case len(better) == 0:
+		return strings.Join(worse, ", ")
+	default:
+		return strings.Join(worse, ", ") + "; for that " + strings.Join(better, ", ")
+	}
+}
+
+// standing says how the elector's presets stand in this network.
+func (r *Tuning) standing() (all []string) {
+	for i := range r.Points {
+		p := &r.Points[i]
+		if p.Preset == "" {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s (%s): %s; %s.", p.presetName(), p.settings(), or(p.figuresIfKnown(), "nobody leads for long enough"), r.place(p)))
+	}
+	return all
+}
+
+// presetName is what the elector calls the settings.
+func (p *TunedPoint) presetName() string {
+	if p.Preset == "Balanced" {
+		return "Balanced, the elector's default"
+	}
+	return p.Preset
+}
+
+func (p *TunedPoint) figuresIfKnown() string {
+	if !p.Known {
+		return ""
+	}
+	return p.figures()
+}
+
+// place says where the point stands in respect of the front.
+func (r *Tuning) place(p *TunedPoint) string {
+	switch better := r.better(p); {
+	case !p.Known:
+		return "off the front"
+	case p.Front:
+		return "on the front"
+	case better == nil:
+		return "on the front within 5 %"
+	default:
+		return fmt.Sprintf("off the front: better is %s (p99 %s ms, %s needless a year, %s requests a minute)",
+			better.settings(), ms(better.CrashP99MS[0]), rare(better.NeedlessYear), ms(better.CommandsMinute))
+	}
+}
+
+// better is the point of the front with the shortest failover that is as good as p in all
+// figures, and in one of them by more than alike; nil if there is none.
+func (r *Tuning) better(p *TunedPoint) *TunedPoint {
+	for _, q := range r.front() {
+		more, less := false, false
+		for _, pair := range [][2]float64{{q.CrashP99MS[0], p.CrashP99MS[0]}, {q.NeedlessYear, p.NeedlessYear}, {q.CommandsMinute, p.CommandsMinute}} {
+			more = more || pair[0] > pair[1]
+			less = less || pair[0]*(1+alike) < pair[1]
+		}
+		if less && !more {
+			return q
+		}
+	}
+	return nil
+}
+
 // forms are the settings as Go, as YAML of elect and as its environment.
-func (p *TunedPoint) forms() string {
+func (p *TunedPoint) forms(drift float64) string {
 	goDuration := func(x float64) string {
 		d := time.Duration(math.Round(x * float64(time.Millisecond)))
 		for _, unit := range []struct {
@@ -202,8 +290,23 @@ func (p *TunedPoint) forms() string {
 		}
 		return fmt.Sprintf("%d * time.Microsecond", d.Microseconds())
 	}
-	return fmt.Sprintf("elector.Config{Lease: %s, Renew: %s, Retry: %s}\n\nlease: %s\nrenew: %s\nretry: %s\n\nELECT_LEASE=%s ELECT_RENEW=%s ELECT_RETRY=%s\n",
-		goDuration(p.LeaseMS), goDuration(p.RenewMS), goDuration(p.RetryMS), duration(p.LeaseMS), duration(p.RenewMS), duration(p.RetryMS), duration(p.LeaseMS), duration(p.RenewMS), duration(p.RetryMS))
+	type setting struct{ field, key, goValue, value string }
+	var all []setting
+	for _, d := range []struct {
+		field, key string
+		ms         float64
+	}{{"Lease", "lease", p.LeaseMS}, {"Renew", "renew", p.RenewMS}, {"Retry", "retry", p.RetryMS}, {"RequestTimeout", "request_timeout", p.RequestTimeoutMS}} {
+		all = append(all, setting{d.field, d.key, goDuration(d.ms), duration(d.ms)})
+	}
+	share := strconv.FormatFloat(drift, 'g', -1, 64)
+	all = append(all, setting{"Drift", "drift", share, share})
+	var fields, lines, variables []string
+	for _, s := range all {
+		fields = append(fields, s.field+": "+s.goValue)
+		lines = append(lines, s.key+": "+s.value)
+		variables = append(variables, "ELECT_"+strings.ToUpper(s.key)+"="+s.value)
+	}
+	return fmt.Sprintf("elector.Config{%s}\n\n%s\n\n%s\n", strings.Join(fields, ", "), strings.Join(lines, "\n"), strings.Join(variables, " "))
 }
 
 // confirmation says what was measured live.
@@ -222,8 +325,8 @@ func (r *Tuning) confirmation() string {
 
 // assumptions say what the answer rests on.
 func (r *Tuning) assumptions() string {
-	return fmt.Sprintf("It rests on: %s; %d candidates; in a year %s of a leader's process and %s of the store; messages that are late or lost independently of each other. An outage of the network is none of these: count it with --outages.",
-		r.Network, r.Nodes, or(r.Pauses, "no")+" pauses", or(r.Outages, "no")+" outages")
+	return fmt.Sprintf("It rests on: %s; %d candidates; clock rates that differ by up to %s; in a year %s of a leader's process and %s of the store; messages that are late or lost independently of each other. An outage of the network is none of these: count it with --outages.",
+		r.Network, r.Nodes, fmt.Sprintf("%.4g %%", 100*r.Drift), or(r.Pauses, "no")+" pauses", or(r.Outages, "no")+" outages")
 }
 
 // front are the points of the front, those with the shortest failover first.
@@ -235,72 +338,4 @@ func (r *Tuning) front() (points []*TunedPoint) {
 	}
 	slices.SortStableFunc(points, func(a, b *TunedPoint) int { return int(a.CrashP99MS[0] - b.CrashP99MS[0]) })
 	return points
-}
-
-// TuningMarkdown returns tune.md.
-func TuningMarkdown(r *Tuning) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Settings: %s\n\n**%s**\n", r.Verdict, cell(r.headline()))
-	if r.Stopped != "" {
-		fmt.Fprintf(&b, "\nIt ended early: %s. Only some settings were tried.\n", r.Stopped)
-	}
-	if p := r.chosen(); p != nil {
-		fmt.Fprintf(&b, "\n```\n%s```\n\n## Why not its neighbours\n\n", p.forms())
-		for _, text := range r.neighbours() {
-			fmt.Fprintf(&b, "- %s\n", cell(text))
-		}
-	}
-	if text := r.confirmation(); text != "" {
-		fmt.Fprintf(&b, "\n## Confirmed: %s\n\n%s\n", r.Confirmed.Verdict, cell(text))
-	}
-	b.WriteString("\n## The front\n\nNone of these settings can be improved in one respect without loss in another.\n\n")
-	b.WriteString("| lease | renew | retry | after a crash p50 ms | p99 ms | needless a year | by the network | by pauses | by outages | requests a minute |\n")
-	b.WriteString("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, p := range r.front() {
-		mark := ""
-		if p == r.chosen() {
-			mark = "**"
-		}
-		fmt.Fprintf(&b, "| %s%s%s | %s | %s | %s | %s (%s to %s) | %s (%s to %s) | %s | %s | %s | %s |\n", mark, duration(p.LeaseMS), mark, duration(p.RenewMS), duration(p.RetryMS),
-			ms(p.CrashP50MS[0]), ms(p.CrashP99MS[0]), ms(p.CrashP99MS[1]), ms(p.CrashP99MS[2]), rare(p.NeedlessYear), rare(p.NeedlessLow), rare(p.NeedlessHigh),
-			rare(p.ByNetwork), rare(p.ByPauses), rare(p.ByOutages), ms(p.CommandsMinute))
-	}
-	fmt.Fprintf(&b, "\n%s\n", cell(r.assumptions()))
-	if r.Repro != "" {
-		fmt.Fprintf(&b, "\n%s", fenced(r.Repro))
-	}
-	return b.Bytes()
-}
-
-// TuningSummary writes what a person wants to see when the settings were tried.
-func TuningSummary(w io.Writer, r *Tuning, t Terminal) error {
-	s := newSummary(t)
-	s.wrap("", r.headline())
-	if p := r.chosen(); p != nil {
-		s.line("")
-		for line := range strings.Lines(p.forms()) {
-			s.line("  " + strings.TrimRight(line, "\n"))
-		}
-		s.line("")
-		for _, text := range r.neighbours() {
-			s.wrap("", text)
-		}
-	}
-	if text := r.confirmation(); text != "" {
-		s.wrap("", text)
-	}
-	s.line("")
-	const row = "%8s %9s %9s %12s %14s %12s"
-	s.line(fmt.Sprintf(row, "lease", "renew", "retry", "p99 crash ms", "needless/year", "requests/min"))
-	for _, p := range r.front() {
-		s.line(fmt.Sprintf(row, duration(p.LeaseMS), duration(p.RenewMS), duration(p.RetryMS), ms(p.CrashP99MS[0]), rare(p.NeedlessYear), ms(p.CommandsMinute)))
-	}
-	s.line("")
-	s.wrap("", r.assumptions())
-	if t.Where != "" || t.Again != "" {
-		s.line("")
-	}
-	s.pointers()
-	s.line(s.paint(r.Verdict, strings.ToUpper(r.Verdict.String())) + "  " + plural(len(r.Points), "setting"))
-	return s.print(w)
 }

@@ -109,6 +109,9 @@ type Settings struct {
 
 	// FixedClocks says that candidates cannot be told their clocks.
 	FixedClocks bool
+
+	RequestTimeout time.Duration // of the production elector; 0: its default
+	Drift          float64       // of a scenario that asks for none; 0: DefaultDrift
 }
 
 // Defaults of the settings.
@@ -125,7 +128,7 @@ const (
 // renewed after a third of it, and a failed request repeated after a
 // twentieth.
 func (s Settings) Timings() sim.Timings {
-	t := sim.Timings{Lease: s.Lease, Renew: s.Renew, Retry: s.Retry}
+	t := sim.Timings{Lease: s.Lease, Renew: s.Renew, Retry: s.Retry, RequestTimeout: s.RequestTimeout}
 	if t.Lease == 0 {
 		t.Lease = DefaultLease
 	}
@@ -145,7 +148,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		return sim.Plan{}, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	plan := sim.Plan{
-		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, DefaultDrift), Seed: set.Seed, Network: set.Network,
+		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, set.Drift, DefaultDrift), Seed: set.Seed, Network: set.Network,
 		Lateness:      lateness,
 		Repro:         first(set.Repro, strings.TrimSpace("chaos run "+s.Name+" "+set.Flags)),
 		Topology:      s.Topology,

@@ -17,6 +17,10 @@ type Timings struct {
 	Lease time.Duration // how long a lease lasts unless it is renewed
 	Renew time.Duration // how often the leader renews it
 	Retry time.Duration // how soon a failed request is tried again
+
+	// RequestTimeout is after how long the production elector gives a request up; 0: its
+	// default. Other electors have a time-out of their own.
+	RequestTimeout time.Duration
 }
 
 // Validate explains what is wrong with the timings, if anything is.
@@ -32,6 +36,8 @@ func (t Timings) Validate() error {
 		return fmt.Errorf("renew %v is not below lease %v: the lease would end before its first renewal; give about a third of the lease", t.Renew, t.Lease)
 	case t.Retry >= t.Lease:
 		return fmt.Errorf("retry %v is not below lease %v: one failed renewal would cost the lease; give about a tenth of the lease", t.Retry, t.Lease)
+	case t.RequestTimeout < 0:
+		return fmt.Errorf("request time-out %v is negative; give 0 for the elector's default", t.RequestTimeout)
 	default:
 		return nil
 	}

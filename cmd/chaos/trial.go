@@ -211,7 +211,7 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 		return nil, nil, misuse.Of(err)
 	}
 	err = updatable(f.update, func(text []byte) error {
-		_, err := withParts(text, &reports.Trial{})
+		_, err := withParts(text, trialParts(&reports.Trial{}))
 		return err
 	})
 	if err != nil {
@@ -457,7 +457,7 @@ func (r *trialRun) report(table *reports.Trial) error {
 			r.screen.say("%s stays as it is: the trial was stopped", path)
 			continue
 		}
-		err = errors.Join(err, updateTrial(path, table))
+		err = errors.Join(err, update(path, trialParts(table)))
 	}
 	if err != nil {
 		return err

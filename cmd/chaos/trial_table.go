@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios/trial"
 )
@@ -116,77 +110,14 @@ func claimOf(m trial.Measured) reports.TrialClaim {
 	}
 }
 
-// parts are what of a trial can stand in a Markdown file, by the mark that
-// begins it. All of them end at the next <!-- end -->.
-func parts() map[string]func(*reports.Trial) []byte {
-	return map[string]func(*reports.Trial) []byte{
-		"<!-- trial -->":             reports.TrialTable,
-		"<!-- trial matrix -->":      reports.TrialMatrix,
-		"<!-- trial failovers -->":   reports.TrialFailovers,
-		"<!-- trial claims -->":      reports.TrialClaims,
-		"<!-- trial differences -->": reports.TrialDifferences,
+// trialParts are what of a trial can stand in a Markdown file, by the mark that begins it.
+func trialParts(table *reports.Trial) map[string]part {
+	whole := func(text func(*reports.Trial) []byte) part { return func([]byte) []byte { return text(table) } }
+	return map[string]part{
+		"<!-- trial -->":             whole(reports.TrialTable),
+		"<!-- trial matrix -->":      whole(reports.TrialMatrix),
+		"<!-- trial failovers -->":   whole(reports.TrialFailovers),
+		"<!-- trial claims -->":      whole(reports.TrialClaims),
+		"<!-- trial differences -->": whole(reports.TrialDifferences),
 	}
-}
-
-// endMark ends what a trial writes into a Markdown file.
-const endMark = "<!-- end -->"
-
-// updateTrial writes the parts of the trial anew for which a Markdown file has
-// marks.
-func updateTrial(path string, table *reports.Trial) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return misuse.Of(fmt.Errorf("--update: %w", err))
-	}
-	updated, err := withParts(text, table)
-	if err != nil {
-		return misuse.Of(fmt.Errorf("--update: %s: %w", path, err))
-	}
-	if bytes.Equal(updated, text) {
-		return nil
-	}
-	if err := os.WriteFile(path, updated, 0o644); err != nil {
-		return fmt.Errorf("--update: %w", err)
-	}
-	return nil
-}
-
-// updatable refuses a file of --update that cannot be written in the end, before
-// anything is started.
-func updatable(paths []string, rewrite func(text []byte) error) error {
-	for _, path := range paths {
-		file, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return fmt.Errorf("--update: %w", err)
-		}
-		text, err := io.ReadAll(file)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("--update: %w", err)
-		}
-		if err := rewrite(text); err != nil {
-			return fmt.Errorf("--update: %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// withParts replaces what stands between the marks.
-func withParts(text []byte, table *reports.Trial) ([]byte, error) {
-	found := false
-	for mark, part := range parts() {
-		before, rest, has := bytes.Cut(text, []byte(mark))
-		if !has {
-			continue
-		}
-		_, after, ends := bytes.Cut(rest, []byte(endMark))
-		if !ends {
-			return nil, fmt.Errorf("no %s follows %s: add one where the table is to end", endMark, mark)
-		}
-		found = true
-		text = slices.Concat(before, []byte(mark+"\n\n"), part(table), []byte("\n"+endMark), after)
-	}
-	if !found {
-		return nil, fmt.Errorf("there is no line <!-- trial -->: add one, and %s below it, where the table is to stand", endMark)
-	}
-	return text, nil
 }

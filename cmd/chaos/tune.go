@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ import (
 type tuneFlags struct {
 	rtt, p99 time.Duration
 	loss     string
+	drift    string
+	update   []string
 	measure  string
 	network  string
 	wants    []string
@@ -47,6 +50,7 @@ const (
 	defaultPauses  = "12 of 1s"
 	defaultOutages = "12 of 2s"
 	defaultWant    = "needless < 1/year"
+	defaultDrift   = "1%"
 
 	// measuring is how long --measure takes, and pingEvery how often it asks meanwhile.
 	measuringTakes = time.Minute
@@ -60,7 +64,8 @@ func (m Main) tuneCommand() *cobra.Command {
 		Short: "Find the lease, the renewals and the retries that fit a network",
 		Long: `Tune tries settings of the elector in virtual time, in a network like yours: how
 soon somebody leads again after a crash, how many leaders a year are lost although
-none crashed, and how many requests a minute that takes.
+none crashed, and how many requests a minute that takes. It searches the lease, the
+renewals, the retries and the request time-out.
 
 The network is given, or measured: --measure asks a Redis once every 50 ms for a
 minute, changes nothing in it, and keeps what it saw in network.json, which can be
@@ -85,6 +90,7 @@ is named; or --confirm measured something else than was predicted; 3 stopped ear
 	flags.DurationVar(&f.rtt, "rtt", 0, "how long a small request to the store and its answer take: the median")
 	flags.DurationVar(&f.p99, "rtt-p99", 0, "how long 99 of 100 take at the most (default: twice the median)")
 	flags.StringVar(&f.loss, "loss", "0%", "the share of packets that are lost, and sent again by TCP")
+	flags.StringVar(&f.drift, "drift", defaultDrift, "by how much the rates of two machines' clocks may differ: what safety asks for, so it is given and not searched")
 	flags.StringVar(&f.measure, "measure", "", "URL of a Redis whose network is measured, for a minute")
 	flags.StringVar(&f.network, "network", "", "network.json of an earlier --measure")
 	flags.StringArrayVar(&f.wants, "want", []string{defaultWant}, "what the settings have to keep: \"crash.p99 < 5s\", \"needless < 1/year\", \"commands < 200/min\"; may be repeated")
@@ -95,6 +101,7 @@ is named; or --confirm measured something else than was predicted; 3 stopped ear
 	flags.Uint64Var(&f.seed, "seed", 1, "of every random choice")
 	flags.BoolVar(&f.confirm, "confirm", false, "also measure the recommended settings live, for up to ten minutes, with the round trips put on by toxiproxy")
 	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
+	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the rows of this network are written anew, between "+tuneMark+" and "+endMark+"; may be repeated")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }
@@ -109,6 +116,12 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 		if err := checkPlatform(); err != nil {
 			return err
 		}
+	}
+	if err := updatable(f.update, func(text []byte) error {
+		_, err := withParts(text, tuneParts(&reports.Tuning{}))
+		return err
+	}); err != nil {
+		return misuse.Of(err)
 	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
@@ -130,13 +143,7 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 	}
 	s.say("Network: %v", q.Network)
 	s.say("Reports: %s", out.dir)
-	told := time.Now()
-	answer, err := q.Run(ctx, func(done, of int) {
-		if time.Since(told) > toldEvery {
-			told = time.Now()
-			s.say("%d of %d settings", done, of)
-		}
-	})
+	answer, err := q.Run(ctx, progressOf(s))
 	if answer == nil {
 		return err
 	}
@@ -149,10 +156,35 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 		}
 	}
 	report.Finish()
+	if err == nil {
+		for _, path := range f.update {
+			err = errors.Join(err, update(path, tuneParts(report)))
+		}
+	}
 	if writing := f.write(out, report, s); writing != nil || err != nil {
 		return errors.Join(err, writing)
 	}
 	return judged(report.Verdict)
+}
+
+// progressOf says every so often how far a search is, and how long it still takes at the most.
+func progressOf(s *screen) func(done, of int) {
+	began, told := time.Now(), time.Now()
+	return func(done, of int) {
+		if time.Since(told) > toldEvery {
+			told = time.Now()
+			left := time.Since(began) * time.Duration(of-done) / time.Duration(done)
+			s.say("%d of up to %d settings, up to %v left", done, of, left.Round(time.Second))
+		}
+	}
+}
+
+// tuneMark begins the table of settings in a Markdown file.
+const tuneMark = "<!-- tune -->"
+
+// tuneParts are what of the answer can stand in a Markdown file.
+func tuneParts(r *reports.Tuning) map[string]part {
+	return map[string]part{tuneMark: func(before []byte) []byte { return reports.TuningTable(r, before) }}
 }
 
 // question reads what the flags ask.
@@ -205,10 +237,14 @@ func (f *tuneFlags) question(given func(string) bool) (*tune.Question, error) {
 		}
 	}
 	q.Leases = f.leases
+	drift, err := share(f.drift)
+	if err != nil || drift <= 0 || drift >= 1 {
+		return nil, fmt.Errorf("--drift %s: give a percentage above 0%% and below 100%%, such as %s", f.drift, defaultDrift)
+	}
+	q.Drift = drift
 	if given("measure") && !redisserver.IsURL(f.measure) {
 		return nil, fmt.Errorf("--measure %s: give the URL of a Redis, such as redis://host:6379", reports.Redact(f.measure))
 	}
-	var err error
 	if q.Pauses, err = eventsOf(f.pauses); err != nil {
 		return nil, fmt.Errorf("--pauses: %w", err)
 	}
@@ -289,13 +325,13 @@ func measureNetwork(ctx context.Context, url string) (tune.Network, error) {
 // report is the answer as it is reported.
 func (f *tuneFlags) report(q *tune.Question, a *tune.Answer) *reports.Tuning {
 	r := &reports.Tuning{
-		Network: q.Network.String(), Nodes: q.Nodes, Seed: q.Seed, Wants: f.wants,
+		Network: q.Network.String(), Nodes: q.Nodes, Drift: q.Drift, Seed: q.Seed, Wants: f.wants,
 		Pauses: f.pauses, Outages: f.outages, Repro: f.repro(q),
 	}
 	for _, p := range a.Points {
 		t := reports.TunedPoint{
-			LeaseMS: inMillis(p.Timings.Lease), RenewMS: inMillis(p.Timings.Renew), RetryMS: inMillis(p.Timings.Retry),
-			Known: len(p.Crash) > 0, Front: p.Front, CommandsMinute: p.Commands,
+			LeaseMS: inMillis(p.Timings.Lease), RenewMS: inMillis(p.Timings.Renew), RetryMS: inMillis(p.Timings.Retry), RequestTimeoutMS: inMillis(p.Timings.RequestTimeout),
+			Preset: p.Preset, Known: len(p.Crash) > 0, Front: p.Front, CommandsMinute: p.Commands,
 			NeedlessYear: p.Needless.Value, NeedlessLow: p.Needless.Low, NeedlessHigh: p.Needless.High,
 			ByNetwork: p.Network.Value, ByPauses: p.Pauses, ByOutages: p.Outages,
 		}
@@ -315,6 +351,17 @@ func (f *tuneFlags) report(q *tune.Question, a *tune.Answer) *reports.Tuning {
 		}
 		r.Points = append(r.Points, t)
 	}
+	for _, n := range a.Neighbours {
+		r.Neighbours = append(r.Neighbours, reports.TunedNeighbour{Change: n.Change, Point: slices.Index(a.Points, n.Point) + 1})
+	}
+	for _, w := range q.Wants {
+		switch w.Name() {
+		case "needless":
+			r.NeedlessLimit = w.Limit
+		case "crash.p99":
+			r.P99LimitMS = w.Limit
+		}
+	}
 	return r
 }
 
@@ -327,6 +374,9 @@ func (f *tuneFlags) repro(q *tune.Question) string {
 	for _, lease := range f.leases {
 		words = append(words, fmt.Sprintf("--lease %v", lease))
 	}
+	if f.drift != defaultDrift {
+		words = append(words, "--drift "+f.drift)
+	}
 	words = append(words, "--pauses "+quoted(f.pauses), "--outages "+quoted(f.outages), fmt.Sprintf("--nodes %d --seed %d", f.nodes, f.seed))
 	return strings.Join(words, " ")
 }
@@ -338,14 +388,18 @@ func (f *tuneFlags) write(out *output, r *reports.Tuning, s *screen) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFiles(out.dir, map[string][]byte{"tune.json": object, "tune.md": reports.TuningMarkdown(r)}); err != nil {
+	page, err := reports.TuningHTML(r)
+	if err != nil {
+		return err
+	}
+	if err := writeFiles(out.dir, map[string][]byte{"tune.json": object, "tune.md": reports.TuningMarkdown(r), "index.html": page}); err != nil {
 		return err
 	}
 	if f.asJSON {
 		_, err := s.out.Write(object)
 		return err
 	}
-	return reports.TuningSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(out.dir, "tune.md"), Again: r.Repro})
+	return reports.TuningSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(out.dir, "index.html"), Again: r.Repro})
 }
 
 // confirm measures the point live, and in virtual time under the same conditions: round trips

@@ -1,7 +1,7 @@
-// Sorts the tables, and lists every failover. Without it the longest are listed.
+// Sorts the tables, and lists every failover if the page has any. Without it the longest are
+// listed.
 "use strict";
 (() => {
-  const { cells, failovers } = JSON.parse(document.getElementById("rows").textContent);
   const perPage = 100;
 
   // So many digits behind the point; half-way between two it is the even one, as in the tables
@@ -41,6 +41,10 @@
     heads(table, (column, sign) => body.append(...[...body.rows].sort((a, b) =>
       sign * compare(valueOf(a.cells[column]), valueOf(b.cells[column])))));
   }
+
+  const all = document.getElementById("rows");
+  if (!all) return;
+  const { cells, failovers } = JSON.parse(all.textContent);
 
   const table = document.getElementById("all"), body = table.tBodies[0], pages = document.getElementById("pages");
   if (failovers.length === 0) return;

@@ -8,10 +8,8 @@ package tune
 import (
 	"cmp"
 	"context"
-	"errors"
-	"runtime"
+	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/recount-io/recount/checker/quantile"
@@ -36,6 +34,7 @@ type Question struct {
 	Outages Events // of the store
 	Wants   []Want
 	Seed    uint64
+	Drift   float64 // the difference of clock rates that has to be tolerated; 0: scenarios.DefaultDrift
 
 	Leases []time.Duration // to try; nil: see leases
 }
@@ -50,6 +49,7 @@ type Interval struct {
 // Point is what settings come to.
 type Point struct {
 	Timings sim.Timings
+	Preset  string // of the elector that has these settings; "": none
 
 	Crash    map[float64]Interval // time without a leader after a crash, in milliseconds, by quantile: 0.5, 0.9 and 0.99
 	Needless Interval             // leaders lost in a year although none crashed
@@ -66,86 +66,35 @@ type Answer struct {
 	Points []*Point // in the order of their leases
 	Best   *Point   // nil: nothing meets what was wanted
 	Near   *Point   // then, what misses it by the least
+
+	Neighbours []Neighbour // of Best or Near
+}
+
+// Neighbour is a point that differs from the chosen one in one setting.
+type Neighbour struct {
+	Change string // "a shorter lease"
+	Point  *Point
 }
 
 const (
 	crashRuns     = 30   // of a point, with ten failovers each
 	calmRenewals  = 4000 // of a point, simulated in a network that is worse than it is
 	interruptions = 30   // pauses, or outages, of a point
-	tooShort      = 8    // a lease of fewer round trips is not tried
 )
 
-// leases are those that are worth a try: from what the network leaves time for to a minute.
-func (q *Question) leases() []time.Duration {
-	if q.Leases != nil {
-		return q.Leases
+// settings are those of runs with these durations.
+func (q *Question) settings(t sim.Timings) scenarios.Settings {
+	return scenarios.Settings{
+		Subject: "recount", Nodes: q.Nodes, Seed: q.Seed, Drift: q.Drift,
+		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, RequestTimeout: t.RequestTimeout,
 	}
-	var all []time.Duration
-	for _, lease := range []time.Duration{
-		500 * time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second, 12 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute,
-	} {
-		if lease >= tooShort*q.Network.RTT {
-			all = append(all, lease)
-		}
-	}
-	return all
 }
 
-// grid are the settings to try: each lease, renewed so often in it, and a failed request
-// repeated so often in a renewal interval.
-func (q *Question) grid() (all []sim.Timings) {
-	for _, lease := range q.leases() {
-		for _, renewals := range []int{3, 5, 8} {
-			for _, retries := range []int{2, 5, 10} {
-				renew := (lease / time.Duration(renewals)).Round(time.Millisecond) // people write them down
-				all = append(all, sim.Timings{Lease: lease, Renew: renew, Retry: (renew / time.Duration(retries)).Round(time.Millisecond)})
-			}
-		}
-	}
-	return all
-}
-
-// Run tries the settings. Told hears of each point that is done, and of how many there are; it
-// may be nil. If ctx ends, the points that are done make up the answer, and the error is
-// ctx's.
-func (q *Question) Run(ctx context.Context, told func(done, of int)) (*Answer, error) {
-	grid := q.grid()
-	points, errs := make([]*Point, len(grid)), make([]error, len(grid))
-	var mu sync.Mutex
-	done := 0
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var working sync.WaitGroup
-	for i, timings := range grid {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		working.Go(func() {
-			defer func() { <-slots }()
-			points[i], errs[i] = q.try(ctx, timings)
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; told != nil {
-				told(done, len(grid))
-			}
-		})
-	}
-	working.Wait()
-	points = slices.DeleteFunc(points, func(p *Point) bool { return p == nil })
-	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-		return nil, err
-	}
-	return q.answer(points), ctx.Err()
-}
-
-// Try measures one point.
-func (q *Question) Try(ctx context.Context, timings sim.Timings) (*Point, error) {
-	return q.try(ctx, timings)
-}
-
+// try measures one point.
 func (q *Question) try(ctx context.Context, timings sim.Timings) (*Point, error) {
 	p := &Point{Timings: timings}
-	set := scenarios.Settings{Subject: "recount", Nodes: q.Nodes, Lease: timings.Lease, Renew: timings.Renew, Retry: timings.Retry, Seed: q.Seed, Network: q.Network.simulated()}
+	set := q.settings(timings)
+	set.Network = q.Network.simulated()
 	causes, err := failover.Find("crash")
 	if err != nil {
 		return nil, err
@@ -235,25 +184,55 @@ func (q *Question) answer(points []*Point) *Answer {
 		p.Front = p.known() && !slices.ContainsFunc(points, func(other *Point) bool { return other.known() && other.beats(p) }) &&
 			!slices.ContainsFunc(points[:i], func(other *Point) bool { return other.known() && other.figures() == p.figures() })
 	}
-	missed := func(p *Point) float64 { return missedBy(p, q.Wants) }
-	var known []*Point
-	for _, p := range points {
-		if p.known() {
-			known = append(known, p)
-		}
-	}
-	if len(known) == 0 {
-		return a
-	}
-	best := slices.MinFunc(known, func(x, y *Point) int {
-		return cmp.Or(cmp.Compare(missed(x), missed(y)), cmp.Compare(x.cost(q.Wants), y.cost(q.Wants)))
-	})
-	if missed(best) == 0 {
-		a.Best = best
-	} else {
-		a.Near = best
+	chosen := q.choose(points)
+	switch {
+	case chosen == nil:
+	case missedBy(chosen, q.Wants) == 0:
+		a.Best = chosen
+	default:
+		a.Near = chosen
 	}
 	return a
+}
+
+// alike is by which share of it a figure may be larger than the least one and still count as
+// the same: settings that cost more requests must bring more than chance brings.
+const alike = 0.05
+
+// choose returns the point that meets what is wanted, or misses it by the least, and of several
+// the one that costs the least: see cost. Where points are alike in that, it is the one that
+// loses the fewest leaders, then one with the elector's own request time-out, then the one whose
+// failover is the shortest. It returns nil if no point is known.
+func (q *Question) choose(points []*Point) *Point {
+	left := slices.DeleteFunc(slices.Clone(points), func(p *Point) bool { return !p.known() })
+	if len(left) == 0 {
+		return nil
+	}
+	keep := func(figure func(*Point) float64, most func(least float64) float64) {
+		least := math.Inf(1)
+		for _, p := range left {
+			least = min(least, figure(p))
+		}
+		left = slices.DeleteFunc(left, func(p *Point) bool { return figure(p) > most(least) })
+	}
+	exactly := func(least float64) float64 { return least }
+	roughly := func(least float64) float64 { return least * (1 + alike) }
+	keep(func(p *Point) float64 { return missedBy(p, q.Wants) }, exactly)
+	for _, figure := range cost(q.Wants) {
+		keep(figure, roughly)
+	}
+	fewest := slices.MinFunc(left, func(a, b *Point) int { return cmp.Compare(a.Needless.Value, b.Needless.Value) })
+	keep(func(p *Point) float64 { return p.Needless.Low }, func(float64) float64 { return fewest.Needless.High })
+	keep(func(p *Point) float64 { return p.ownTimeout() }, exactly)
+	return slices.MinFunc(left, func(a, b *Point) int { return cmp.Compare(a.Crash[.99].Value, b.Crash[.99].Value) })
+}
+
+// ownTimeout is 0 if the request time-out is the one that the elector takes by default, else 1.
+func (p *Point) ownTimeout() float64 {
+	if (p.Timings.RequestTimeout - p.Timings.Renew/2).Abs() <= time.Millisecond {
+		return 0
+	}
+	return 1
 }
 
 // known reports whether the point could be measured: settings that never elect anybody, or
@@ -290,7 +269,7 @@ func (q *Question) Confirm(ctx context.Context, p *Point, world scenarios.World,
 	far := causes[0].Far(faults.Latency{Base: own.Latency + own.Jitter/2, Jitter: own.Jitter / 2})
 	cells, err := (&failover.Measurement{
 		Causes: []failover.Cause{far}, Electors: []failover.Elector{{Name: "recount", World: world, Repro: func(failover.Cause, uint64) string { return "chaos tune --confirm" }}},
-		Settings: scenarios.Settings{Subject: "recount", Nodes: q.Nodes, Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry, Seed: q.Seed},
+		Settings: q.settings(p.Timings),
 		Parallel: 4, Count: count, Most: most, Logs: logs,
 	}).Run(ctx)
 	if err != nil {

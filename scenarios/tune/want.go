@@ -3,6 +3,7 @@ package tune
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,14 @@ func ParseWant(text string) (Want, error) {
 	return w, nil
 }
 
+// Name is the figure that the want is about: "crash.p99", "needless".
+func (w Want) Name() string {
+	if w.figure == "crash" {
+		return fmt.Sprintf("crash.p%.0f", 100*w.p)
+	}
+	return w.figure
+}
+
 // Figure is what the want is about, of a point.
 func (w Want) Figure(p *Point) float64 {
 	switch w.figure {
@@ -76,13 +85,19 @@ func missedBy(p *Point, wants []Want) (worst float64) {
 	return worst
 }
 
-// cost is what is made as small as possible among points that meet what is wanted: the p99
-// after a crash; or where just that has a limit, the requests.
-func (p *Point) cost(wants []Want) float64 {
+// cost are the figures that are made as small as possible, one after the other, among points
+// that meet what is wanted: the p99 after a crash and then the requests; or where the crash has a
+// limit, the requests and then the p99.
+func cost(wants []Want) []func(*Point) float64 {
+	figures := []func(*Point) float64{
+		func(p *Point) float64 { return p.Crash[.99].Value },
+		func(p *Point) float64 { return p.Commands },
+	}
 	for _, w := range wants {
 		if w.figure == "crash" {
-			return p.Commands
+			slices.Reverse(figures)
+			break
 		}
 	}
-	return p.Crash[.99].Value
+	return figures
 }

@@ -209,7 +209,7 @@ func (r *run) settings(n *node) candidate.Settings {
 	t, release := r.plan.Timings, r.release(n)
 	return candidate.Settings{
 		Election: prefix + election, Node: n.name, RedisURL: login(release, r.store.url())[0], RedisURLs: login(release, r.urls()...), Replicas: release.Replicas,
-		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, Writes: r.plan.Writes, Observes: r.plan.Asks(), Drift: r.plan.Drift,
+		Lease: t.Lease, Renew: t.Renew, Retry: t.Retry, RequestTimeout: t.RequestTimeout, Writes: r.plan.Writes, Observes: r.plan.Asks(), Drift: r.plan.Drift,
 		ClockRate: n.clocks.rate, ClockOffset: n.clocks.offset,
 	}
 }

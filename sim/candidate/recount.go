@@ -31,7 +31,7 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 	}
 	_, election, _ := CutElection(h.Election)
 	e, err := elector.New(store.Store, elector.Config{
-		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, Drift: h.Drift,
+		Election: election, ID: h.Node, Lease: h.Lease, Renew: h.Renew, Retry: h.Retry, RequestTimeout: h.RequestTimeout, Drift: h.Drift,
 		Clock: h.Watch(), Logger: h.Logger,
 		OnStarted: h.Lead,
 		OnEvent:   h.transition,

@@ -31,6 +31,8 @@ type Settings struct {
 	Epoch       time.Duration // time 0 of the run on protocol.Monotonic
 	PostgresURL string        // "" where there is none
 	Resource    string
+
+	RequestTimeout time.Duration // of the production elector; 0: its default
 }
 
 // FromEnvironment reads the settings of this process.
@@ -56,6 +58,8 @@ func FromEnvironment() (Settings, error) {
 		Epoch:       env.nanoseconds(protocol.EnvEpoch),
 		PostgresURL: os.Getenv(protocol.EnvPostgresURL),
 		Resource:    os.Getenv(protocol.EnvResource),
+
+		RequestTimeout: env.milliseconds(protocol.EnvRequestTimeout),
 	}
 	if s.Election == "" || s.Node == "" || s.RedisURL == "" {
 		return s, fmt.Errorf("candidate: %s, %s and %s must be set: start it through the harness",

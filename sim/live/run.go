@@ -202,6 +202,9 @@ func (r *run) environment(node string, to way, addr string, epoch time.Duration)
 	if r.plan.Replicas > 0 {
 		env = append(env, fmt.Sprintf("%s=%d", protocol.EnvReplicas, r.plan.Replicas))
 	}
+	if after := r.plan.Timings.RequestTimeout; after > 0 {
+		env = append(env, protocol.EnvRequestTimeout+"="+ms(after))
+	}
 	return append(env,
 		protocol.EnvElection+"="+r.election,
 		protocol.EnvNode+"="+node,

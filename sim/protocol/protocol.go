@@ -50,6 +50,9 @@ const (
 	EnvExpire = "RECOUNT_REDIS_EXPIRE_MS"
 	// EnvDrift is the clock-rate difference to tolerate, as a fraction.
 	EnvDrift = "RECOUNT_DRIFT"
+	// EnvRequestTimeout is after how many milliseconds the production elector gives a
+	// request up. It is absent where that is the elector's default.
+	EnvRequestTimeout = "RECOUNT_REQUEST_TIMEOUT_MS"
 	// EnvWrites is how often a leader should write to the resource, in ms.
 	EnvWrites = "RECOUNT_WRITE_MS"
 	// EnvObserves is how often a candidate should ask who leads, in ms.

@@ -80,8 +80,8 @@ func startShell(n *node, decide func(machine.Config) Decider) *shell {
 	t := n.timings()
 	e := &shell{node: n, id: n.id(), planned: machine.Never, due: machine.Never, wake: machine.Never}
 	cfg := machine.Config{
-		ID: e.id, Seed: n.random.number(), Lease: t.Lease, LongestLease: max(t.Lease, n.run.spec.LongLease), Renew: t.Renew, Retry: t.Retry, Drift: n.run.spec.Drift,
-		Bids: n.majority == nil,
+		ID: e.id, Seed: n.random.number(), Lease: t.Lease, LongestLease: max(t.Lease, n.run.spec.LongLease), Renew: t.Renew, Retry: t.Retry,
+		RequestTimeout: t.RequestTimeout, Drift: n.run.spec.Drift, Bids: n.majority == nil,
 	}.WithDefaults()
 	e.timeout = cfg.RequestTimeout
 	e.machine = decide(cfg)

@@ -169,7 +169,7 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 
 // progressOf says every so often how far a search is, and how long it still takes at the most.
 func progressOf(s *screen) func(done, of int) {
-	began, told := time.Now(), time.Now()
+	began, told := time.Now(), time.Time{}
 	return func(done, of int) {
 		if time.Since(told) > toldEvery {
 			told = time.Now()

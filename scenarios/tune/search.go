@@ -16,12 +16,8 @@ import (
 	"github.com/recount-io/recount/sim"
 )
 
-const (
-	tooShort    = 8   // a lease of fewer round trips is not tried
-	mostRefined = 130 // points that are tried after the grid
-	forTimeouts = 50  // of these, for time-outs along the front
-	forFirst    = 50  // of these, around the best point of the grid
-)
+// tooShort is how many round trips a lease must have to be tried.
+const tooShort = 8
 
 // shape are settings in proportion to each other, as they are searched.
 type shape struct {
@@ -31,8 +27,8 @@ type shape struct {
 	timeout  float64 // in renewal intervals
 }
 
-// The values that are tried of each. The grid has those of coarse only, and the elector's
-// default of the time-out; the rest is tried where it may matter.
+// The values that are tried of each. The grid has the leases of coarse, three rhythms of renewals
+// and the elector's defaults of the rest; everything else is tried where it may matter.
 var (
 	fine = []time.Duration{
 		500 * time.Millisecond, 700 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond,
@@ -43,12 +39,15 @@ var (
 		500 * time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second, 12 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute,
 	}
 	renewals = []float64{2, 3, 4, 5, 6, 8, 10}
-	retries  = []float64{2, 3, 5, 7, 10, 15}
+	retries  = []float64{2, 3, ownRetries, 7, 10, 15}
 	timeouts = []float64{1. / 8, 1. / 4, ownTimeout, 1, 3. / 2}
 )
 
-// ownTimeout is the elector's default.
-const ownTimeout = 1. / 2
+// The elector's defaults.
+const (
+	ownRetries = 5
+	ownTimeout = 1. / 2
+)
 
 // timings are the settings as people write them down.
 func (s shape) timings() sim.Timings {
@@ -72,15 +71,13 @@ func (q *Question) leases(list []time.Duration) (all []time.Duration) {
 	return all
 }
 
-// grid are the settings to try first: each lease, renewed so often in it, and a failed request
-// repeated so often in a renewal interval; and the elector's presets.
+// grid are the settings to try first: each lease, renewed so often in it; and the elector's
+// presets.
 func (q *Question) grid() (all []shape) {
 	leases := q.leases(coarse)
 	for _, lease := range leases {
 		for _, n := range []float64{3, 5, 8} {
-			for _, m := range []float64{2, 5, 10} {
-				all = append(all, shape{lease, n, m, ownTimeout})
-			}
+			all = append(all, shape{lease, n, ownRetries, ownTimeout})
 		}
 	}
 	for _, p := range presets() {
@@ -172,20 +169,28 @@ func beside[T cmp.Ordered](sorted []T, x T, sign int) (next T, there bool) {
 }
 
 // Run searches the settings: it tries a coarse grid, then what lies around the best point, one
-// setting at a time, for as long as that is better, and other request time-outs along the
-// front. Told hears of each point that is done, and of how many there are at the most; it may
+// setting at a time, for as long as that is better, and other retries and request time-outs
+// along the front. Told hears of each point that is done, and of how many there are at the most; it may
 // be nil. If ctx ends, the points that are done make up the answer, and the error is ctx's.
 func (q *Question) Run(ctx context.Context, told func(done, of int)) (*Answer, error) {
-	s := &search{q: q, told: told, of: len(q.grid()) + mostRefined, points: map[sim.Timings]*Point{}, shapes: map[*Point]shape{}}
-	err := s.try(ctx, q.grid())
+	return newSearch(q, told).run(ctx)
+}
+
+// run searches: so many points at the most around the best one of the grid, along the front, and
+// around the best one of all.
+func (s *search) run(ctx context.Context) (*Answer, error) {
+	grid := s.untried(s.q.grid())
+	around, along := 16+len(grid)/2, 2*len(grid)
+	s.of = len(grid) + around + along + around
+	err := s.try(ctx, grid)
 	if err == nil {
-		err = s.climb(ctx, forFirst)
+		err = s.climb(ctx, around)
 	}
 	if err == nil {
-		err = s.vary(ctx)
+		err = s.vary(ctx, along)
 	}
 	if err == nil {
-		err = s.climb(ctx, mostRefined)
+		err = s.climb(ctx, around+along+around)
 	}
 	if err != nil && ctx.Err() == nil {
 		return nil, err
@@ -195,13 +200,18 @@ func (q *Question) Run(ctx context.Context, told func(done, of int)) (*Answer, e
 
 // search is a search under way.
 type search struct {
-	q    *Question
-	told func(done, of int)
+	q       *Question
+	measure func(context.Context, sim.Timings) (*Point, error)
+	told    func(done, of int)
 
 	points  map[sim.Timings]*Point
 	shapes  map[*Point]shape
 	refined int // points that were tried after the grid
 	of      int
+}
+
+func newSearch(q *Question, told func(done, of int)) *search {
+	return &search{q: q, measure: q.try, told: told, points: map[sim.Timings]*Point{}, shapes: map[*Point]shape{}}
 }
 
 // all are the points that are done, in the order of their settings.
@@ -244,7 +254,7 @@ func (s *search) try(ctx context.Context, list []shape) error {
 		}
 		working.Go(func() {
 			defer func() { <-slots }()
-			p, err := s.q.try(ctx, one.timings())
+			p, err := s.measure(ctx, one.timings())
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -289,23 +299,20 @@ func (s *search) climb(ctx context.Context, most int) error {
 	}
 }
 
-// vary tries the next request time-outs of the points of the front.
-func (s *search) vary(ctx context.Context) error {
+// vary tries the next retries and request time-outs of the points of the front, up to so many.
+func (s *search) vary(ctx context.Context, most int) error {
 	var list []shape
 	for _, p := range s.answer().Points {
 		if p.Front {
-			at := s.shapes[p]
-			for _, sign := range []int{-1, 1} {
-				to := at
-				if next, there := beside(timeouts, at.timeout, sign); there {
-					to.timeout = next
-					list = append(list, to)
+			for _, c := range s.q.changes(s.shapes[p]) {
+				if at := s.shapes[p]; c.to.lease == at.lease && c.to.renewals == at.renewals {
+					list = append(list, c.to)
 				}
 			}
 		}
 	}
 	list = s.untried(list)
-	list = list[:min(len(list), forTimeouts)]
+	list = list[:min(len(list), most)]
 	s.refined += len(list)
 	return s.try(ctx, list)
 }

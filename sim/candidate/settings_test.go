@@ -18,7 +18,7 @@ func environ(t *testing.T, changes map[string]string) {
 	all := map[string]string{
 		protocol.EnvElection: "recount:run-1:e1", protocol.EnvNode: "n1", protocol.EnvRedisURL: "redis://127.0.0.1:7/0",
 		protocol.EnvServerName: "redis.example", protocol.EnvLease: "1000.5", protocol.EnvRenew: "333.333333", protocol.EnvRetry: "50",
-		protocol.EnvWrites: "10", protocol.EnvObserves: "500", protocol.EnvDrift: "0.02", protocol.EnvClockRate: "0.5", protocol.EnvClockOffset: "-3600000", protocol.EnvPostgresURL: "postgres://127.0.0.1:6/x", protocol.EnvEpoch: "9007199254740993",
+		protocol.EnvWrites: "10", protocol.EnvObserves: "500", protocol.EnvDrift: "0.02", protocol.EnvRequestTimeout: "250", protocol.EnvClockRate: "0.5", protocol.EnvClockOffset: "-3600000", protocol.EnvPostgresURL: "postgres://127.0.0.1:6/x", protocol.EnvEpoch: "9007199254740993",
 		protocol.EnvResource: "http://127.0.0.1:8",
 	}
 	for name, value := range changes {
@@ -36,7 +36,7 @@ func TestSettings(t *testing.T) {
 	want := Settings{
 		Election: "recount:run-1:e1", Node: "n1", RedisURL: "redis://127.0.0.1:7/0", ServerName: "redis.example",
 		Lease: 1000500 * time.Microsecond, Renew: 333333333, Retry: 50 * time.Millisecond, Writes: 10 * time.Millisecond, Observes: 500 * time.Millisecond,
-		Drift: 0.02, ClockRate: 0.5, ClockOffset: -time.Hour, PostgresURL: "postgres://127.0.0.1:6/x", Epoch: 9007199254740993, Resource: "http://127.0.0.1:8",
+		Drift: 0.02, ClockRate: 0.5, ClockOffset: -time.Hour, PostgresURL: "postgres://127.0.0.1:6/x", Epoch: 9007199254740993, Resource: "http://127.0.0.1:8", RequestTimeout: 250 * time.Millisecond,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
@@ -74,18 +74,19 @@ func TestSettingsDefaults(t *testing.T) {
 // What cannot be read is named; what is missing is asked for.
 func TestSettingsErrors(t *testing.T) {
 	for variable, test := range map[string]struct{ value, want string }{
-		protocol.EnvElection:  {"", "RECOUNT_ELECTION, RECOUNT_NODE and RECOUNT_REDIS_URL must be set"},
-		protocol.EnvNode:      {"", "must be set: start it through the harness"},
-		protocol.EnvRedisURL:  {"", "must be set"},
-		protocol.EnvLease:     {"1s", `RECOUNT_LEASE_MS="1s" is no number`},
-		protocol.EnvRenew:     {"soon", `RECOUNT_RENEW_MS="soon" is no number`},
-		protocol.EnvRetry:     {"0x", `RECOUNT_RETRY_MS="0x" is no number`},
-		protocol.EnvWrites:    {"-", `RECOUNT_WRITE_MS="-" is no number`},
-		protocol.EnvDrift:     {"1%", `RECOUNT_DRIFT="1%" is no number`},
-		protocol.EnvClockRate: {"fast", `RECOUNT_CLOCK_RATE="fast" is no number`},
-		protocol.EnvVia:       {"a:1=b:2,c:3", `RECOUNT_REDIS_VIA="a:1=b:2,c:3": "c:3" is no pair`},
-		protocol.EnvReplicas:  {"all", `RECOUNT_REDIS_REPLICAS="all" is no number`},
-		protocol.EnvEpoch:     {"1.5", `RECOUNT_EPOCH_NS="1.5" is no number`},
+		protocol.EnvElection:       {"", "RECOUNT_ELECTION, RECOUNT_NODE and RECOUNT_REDIS_URL must be set"},
+		protocol.EnvNode:           {"", "must be set: start it through the harness"},
+		protocol.EnvRedisURL:       {"", "must be set"},
+		protocol.EnvLease:          {"1s", `RECOUNT_LEASE_MS="1s" is no number`},
+		protocol.EnvRenew:          {"soon", `RECOUNT_RENEW_MS="soon" is no number`},
+		protocol.EnvRequestTimeout: {"a while", `RECOUNT_REQUEST_TIMEOUT_MS="a while" is no number`},
+		protocol.EnvRetry:          {"0x", `RECOUNT_RETRY_MS="0x" is no number`},
+		protocol.EnvWrites:         {"-", `RECOUNT_WRITE_MS="-" is no number`},
+		protocol.EnvDrift:          {"1%", `RECOUNT_DRIFT="1%" is no number`},
+		protocol.EnvClockRate:      {"fast", `RECOUNT_CLOCK_RATE="fast" is no number`},
+		protocol.EnvVia:            {"a:1=b:2,c:3", `RECOUNT_REDIS_VIA="a:1=b:2,c:3": "c:3" is no pair`},
+		protocol.EnvReplicas:       {"all", `RECOUNT_REDIS_REPLICAS="all" is no number`},
+		protocol.EnvEpoch:          {"1.5", `RECOUNT_EPOCH_NS="1.5" is no number`},
 	} {
 		t.Run(variable, func(t *testing.T) {
 			environ(t, map[string]string{variable: test.value})

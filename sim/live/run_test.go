@@ -54,7 +54,7 @@ func leads(t *testing.T) string {
 	}
 	t.Setenv("LIVE_TEST_SELF", self)
 	return `
-		echo "$RECOUNT_NODE has lease $RECOUNT_LEASE_MS renew $RECOUNT_RENEW_MS retry $RECOUNT_RETRY_MS${RECOUNT_SECRET:+ and a secret}"
+		echo "$RECOUNT_NODE has lease $RECOUNT_LEASE_MS renew $RECOUNT_RENEW_MS retry $RECOUNT_RETRY_MS${RECOUNT_REQUEST_TIMEOUT_MS:+ time-out $RECOUNT_REQUEST_TIMEOUT_MS}${RECOUNT_SECRET:+ and a secret}"
 		if [ "$RECOUNT_NODE" = n1 ]; then
 			echo '{"event":"elected","token":7}'
 			LIVE_TEST_WRITER='{"node":"n1","election":"e1","token":7,"value":"v"}' "$LIVE_TEST_SELF" >&2
@@ -77,7 +77,9 @@ func TestRunOfShellCandidates(t *testing.T) {
 	})
 	logs := t.TempDir()
 	t.Setenv("RECOUNT_SECRET", "of the harness")
-	h, err := s.Run(t.Context(), plan(2, faults.Step{For: 10 * time.Millisecond, Fault: faults.Partition{How: faults.CutBoth}, Target: faults.Leader}), logs)
+	p := plan(2, faults.Step{For: 10 * time.Millisecond, Fault: faults.Partition{How: faults.CutBoth}, Target: faults.Leader})
+	p.Timings.RequestTimeout = 60 * time.Millisecond
+	h, err := s.Run(t.Context(), p, logs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func TestRunOfShellCandidates(t *testing.T) {
 	for text, times := range map[string]int{
 		"start": 2, "elected": 1, "invoke": 1, "ok write n1": 1, "fault on n1": 1, "fault off n1": 1, "healed": 1, "note end of run": 1,
 		"note nothing was read from the wire: no candidate connected to RECOUNT_REDIS_URL": 1,
-		"note n1 has lease 500 renew 150 retry 25":                                         1, "note n2 has lease 500 renew 150 retry 25": 1, "exit end of run": 2,
+		"note n1 has lease 500 renew 150 retry 25 time-out 60":                             1, "note n2 has lease 500 renew 150 retry 25 time-out 60": 1, "exit end of run": 2,
 	} {
 		if seen[text] != times {
 			t.Errorf("%q was recorded %d times, want %d", text, seen[text], times)

@@ -192,3 +192,27 @@ func TestLaunchAwaitsTheEnd(t *testing.T) {
 		t.Errorf("it was started %d times, and has to be there again in the end", starts)
 	}
 }
+
+// A renewal that has no answer is given up after the plan's request time-out, or after the
+// elector's default, and repeated after a retry.
+func TestRequestsAreGivenUpAfterTheTimeout(t *testing.T) {
+	for _, test := range []struct{ timeout, want time.Duration }{{100 * ms, 100 * ms}, {0, 500 * ms}, {800 * ms, 800 * ms}} {
+		plan := quick(1)
+		plan.Timings.RequestTimeout = test.timeout
+		r := launch(t, plan, Subject{})
+		r.to(1500 * ms)
+		before := len(r.events)
+		r.must(r.StopStore(t.Context(), whole))
+		r.to(4 * time.Second)
+		var sent []time.Duration
+		for _, e := range r.events[before:] {
+			if e.Kind == history.Invoke && e.Call == history.Renew {
+				sent = append(sent, e.At)
+			}
+		}
+		retry := plan.Timings.Retry
+		if len(sent) < 2 || sent[1]-sent[0] < test.want+retry/2 || sent[1]-sent[0] > test.want+retry*3/2 {
+			t.Errorf("time-out %v: renewals are sent at %v, want the second one about %v after the first", test.timeout, sent, test.want+retry)
+		}
+	}
+}

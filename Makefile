@@ -19,7 +19,7 @@ APART   := bench examples/candidates/go examples/own-elector
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate explore planted campaign crowd walks rolling soak staging candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate tuned explore planted campaign crowd walks rolling soak staging candidates cross scenarios image version clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -57,6 +57,12 @@ judged: ## the checkers against 100,000 generated histories and against real one
 
 calibrate: ## the live, the virtual and the bubble's world compared, in a few scenarios; takes five minutes
 	RECOUNT_LIVE_RUNS=5 $(GO) test -count=1 -timeout 30m -v -run '^TestCalibration$$' ./scenarios
+
+tuned: ## the settings for three networks, into docs/operations.md; takes ten minutes
+	$(GO) build -o bin/ ./cmd/chaos
+	bin/chaos tune --rtt 500us --rtt-p99 2ms --update docs/operations.md
+	bin/chaos tune --rtt 2ms --rtt-p99 200ms --update docs/operations.md
+	bin/chaos tune --rtt 40ms --rtt-p99 80ms --loss 1% --update docs/operations.md
 
 explore: ## every schedule of the large worlds, or ten minutes of each; takes up to 5 GB
 	RECOUNT_EXPLORE=1 $(GO) test -count=1 -v -run '^TestRedundantChecksOfBids$$' ./sim/explore

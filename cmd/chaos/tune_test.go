@@ -1,20 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/reports"
 )
 
-// tuned runs chaos tune with one lease and these flags, and returns its object.
-func tuned(t *testing.T, wantStatus int, flags ...string) *reports.Tuning {
+// tuned runs chaos tune with these flags, and returns its object.
+func tuned(t *testing.T, dir string, wantStatus int, flags ...string) *reports.Tuning {
 	t.Helper()
-	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, append([]string{"tune", "--out", dir, "--json"}, flags...)...)
 	if r.status != wantStatus {
 		t.Fatalf("%v: status %d, want %d\n%s", flags, r.status, wantStatus, r.errors)
@@ -54,6 +57,10 @@ func TestTuneBadInput(t *testing.T) {
 		"--rtt 1ms --outages 3":             "give how many in a year",
 		"--rtt 1ms --nodes 1":               "at least two candidates",
 		"--rtt 1ms --lease 1ms":             "too short",
+		"--rtt 1ms --drift 0%":              "give a percentage above 0%",
+		"--rtt 1ms --drift 100%":            "below 100%",
+		"--rtt 1ms --drift 0.01":            "give a percentage",
+		"--rtt 1ms --update " + file:        "there is no line <!-- tune -->",
 		"--rtt 1ms more":                    "takes no arguments",
 		"--rtt 1ms --out /dev/null/none":    "choose another folder",
 	} {
@@ -64,24 +71,100 @@ func TestTuneBadInput(t *testing.T) {
 	}
 }
 
-// TestTuneAnswers shows that settings are recommended that keep what is wanted, that a point
-// comes to the same whatever else is tried, and that where nothing keeps what is wanted the
-// nearest point is named, with status 2.
+// TestTuneAnswers shows that settings are recommended that keep what is wanted, with every file
+// of the report, and that they are written into the table of a document.
 func TestTuneAnswers(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("it computes for a minute: it runs without the race detector")
 	}
-	one, again := tuned(t, statusKept, "--rtt", "2ms", "--lease", "1s,5s"), tuned(t, statusKept, "--rtt", "2ms", "--lease", "5s")
-	if one.Best == 0 || one.Points[one.Best-1].LeaseMS != 5000 {
-		t.Errorf("recommended: %d of %+v; want a lease of 5 s, since outages of the store cost one of 1 s", one.Best, one.Points)
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	if err := os.WriteFile(page, []byte("# T\n"+tuneMark+"\nold\n"+endMark+"\nkept\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	for i, p := range again.Points {
-		if other := one.Points[len(again.Points)+i]; p.CrashP99MS != other.CrashP99MS || p.NeedlessYear != other.NeedlessYear || p.CommandsMinute != other.CommandsMinute {
-			t.Errorf("alone: %+v; beside others: %+v", p, other)
+	one := tuned(t, dir, statusKept, "--rtt", "2ms", "--lease", "5s", "--drift", "2%", "--update", page)
+	if one.Best == 0 || one.Points[one.Best-1].LeaseMS != 5000 || len(one.Points[one.Best-1].Misses) > 0 || one.Drift != .02 || len(one.Neighbours) < 3 {
+		t.Errorf("recommended: %d of %+v, drift %v, neighbours %v", one.Best, one.Points, one.Drift, one.Neighbours)
+	}
+	if want := "--lease 5s --drift 2% --pauses"; !strings.Contains(one.Repro, want) {
+		t.Errorf("%q is not in %s", want, one.Repro)
+	}
+	for name, want := range map[string]string{"index.html": "ELECT_DRIFT=0.02", "tune.md": "## The front", "page.md": "| round trip 2ms, p99 4ms, loss 0% | **recommended** | 5s |"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), want) || name == "page.md" && (strings.Contains(string(text), "old") || !strings.HasSuffix(string(text), endMark+"\nkept\n")) {
+			t.Errorf("%s: %v, %s", name, err, text)
 		}
 	}
-	none := tuned(t, statusUndecided, "--rtt", "2ms", "--lease", "1s", "--want", "crash.p99 < 10ms")
+}
+
+// TestTuneNamesTheNearest shows that where nothing keeps what is wanted the nearest point is
+// named, with status 2.
+func TestTuneNamesTheNearest(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("it computes for a minute: it runs without the race detector")
+	}
+	none := tuned(t, t.TempDir(), statusUndecided, "--rtt", "2ms", "--lease", "1s", "--pauses", "0", "--outages", "0", "--want", "crash.p99 < 10ms")
 	if none.Best != 0 || none.Near == 0 || len(none.Points[none.Near-1].Misses) != 1 {
 		t.Errorf("nothing can meet it: best %d, near %d of %+v", none.Best, none.Near, none.Points)
+	}
+}
+
+// upon does something as soon as a text is written.
+type upon struct {
+	text string
+	do   func()
+	all  bytes.Buffer
+}
+
+func (u *upon) Write(text []byte) (int, error) {
+	n, err := u.all.Write(text)
+	if strings.Contains(u.all.String(), u.text) {
+		u.do()
+	}
+	return n, err
+}
+
+// TestTuneIsStopped shows that a search that is stopped reports the points that are done, with
+// status 3, and changes no document.
+func TestTuneIsStopped(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	before := tuneMark + "\nold\n" + endMark + "\n"
+	if err := os.WriteFile(page, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	stderr := &upon{text: "1 of up to", do: cancel}
+	status := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: stderr, Getenv: func(string) string { return "" }}.Run(ctx, []string{"tune", "--rtt", "2ms", "--json", "--out", dir, "--update", page})
+	var report reports.Tuning
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || status != statusStopped || report.Stopped == "" || len(report.Points) == 0 {
+		t.Errorf("status %d, %v: %s", status, err, out.String())
+	}
+	for name, want := range map[string]string{"page.md": before, "index.html": "It ended early", "tune.md": "It ended early", "tune.json": out.String()} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, %s; want %s", name, err, text, want)
+		}
+	}
+}
+
+// TestPresetsInOperations shows that the table of docs/operations.md has the elector's presets as
+// they are: after a change of them "make tuned" writes it anew.
+func TestPresetsInOperations(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, inside, found := strings.Cut(string(text), tuneMark)
+	inside, _, _ = strings.Cut(inside, endMark)
+	if networks := strings.Count(inside, "**recommended**"); !found || networks != 3 {
+		t.Errorf("the table has %d networks, want 3", networks)
+	}
+	for name, c := range map[string]elector.Config{"Fast": elector.Fast(), "Balanced": elector.Balanced(), "Quiet": elector.Quiet()} {
+		row := fmt.Sprintf("| `%s` | %v | %v | %v | %v |", name, c.Lease, c.Renew, c.Retry, c.RequestTimeout)
+		if strings.Count(inside, row) != 3 {
+			t.Errorf("%s is not there for each network", row)
+		}
 	}
 }

@@ -122,9 +122,12 @@ func (r *Tuning) plot() (template.HTML, error) {
 	if err != nil {
 		return "", fmt.Errorf("reports: plot of settings: %w", err)
 	}
-	p.Add(dots, names)
+	p.Add(unboxed{dots}, unboxed{names})
 	return renderedAt(p, frontWidth, frontHeight, "All settings: p99 after a crash, and needless changes of leader a year", axis, grid, accent, limit, chosen)
 }
+
+// unboxed is drawn without room of its own around the plot: there is enough within.
+type unboxed struct{ plot.Plotter }
 
 // weight orders points by how much they matter.
 func (r *Tuning) weight(p *TunedPoint) int {
@@ -150,7 +153,7 @@ func logSheet(points []*TunedPoint) *plot.Plot {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = math.Inf(1), 0, rarest/2, 2
 	for _, q := range points {
 		at := q.xy()
-		p.X.Min, p.X.Max, p.Y.Max = min(p.X.Min, at.X/1.2), max(p.X.Max, at.X*1.2), max(p.Y.Max, at.Y*2)
+		p.X.Min, p.X.Max, p.Y.Max = min(p.X.Min, at.X/1.4), max(p.X.Max, at.X*2), max(p.Y.Max, at.Y*2)
 	}
 	var x, y plot.ConstantTicks
 	for decade := 1.; decade <= p.X.Max; decade *= 10 {

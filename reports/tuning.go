@@ -261,11 +261,11 @@ func (r *Tuning) place(p *TunedPoint) string {
 }
 
 // better is the point of the front with the shortest failover that is as good as p in all
-// figures, and in one of them by more than alike; nil if there is none.
+// figures, and in one of them by more than alike, or than chance; nil if there is none.
 func (r *Tuning) better(p *TunedPoint) *TunedPoint {
 	for _, q := range r.front() {
-		more, less := false, false
-		for _, pair := range [][2]float64{{q.CrashP99MS[0], p.CrashP99MS[0]}, {q.NeedlessYear, p.NeedlessYear}, {q.CommandsMinute, p.CommandsMinute}} {
+		more, less := q.NeedlessYear > p.NeedlessYear, q.NeedlessHigh < p.NeedlessLow
+		for _, pair := range [][2]float64{{q.CrashP99MS[0], p.CrashP99MS[0]}, {q.CommandsMinute, p.CommandsMinute}} {
 			more = more || pair[0] > pair[1]
 			less = less || pair[0]*(1+alike) < pair[1]
 		}

@@ -245,20 +245,25 @@ func (f *tuneFlags) question(given func(string) bool) (*tune.Question, error) {
 	if given("measure") && !redisserver.IsURL(f.measure) {
 		return nil, fmt.Errorf("--measure %s: give the URL of a Redis, such as redis://host:6379", reports.Redact(f.measure))
 	}
+	return q, f.wanted(q)
+}
+
+// wanted reads what happens in a year and what the settings have to keep.
+func (f *tuneFlags) wanted(q *tune.Question) (err error) {
 	if q.Pauses, err = eventsOf(f.pauses); err != nil {
-		return nil, fmt.Errorf("--pauses: %w", err)
+		return fmt.Errorf("--pauses: %w", err)
 	}
 	if q.Outages, err = eventsOf(f.outages); err != nil {
-		return nil, fmt.Errorf("--outages: %w", err)
+		return fmt.Errorf("--outages: %w", err)
 	}
 	for _, text := range f.wants {
 		w, err := tune.ParseWant(text)
 		if err != nil {
-			return nil, fmt.Errorf("--want: %w", err)
+			return fmt.Errorf("--want: %w", err)
 		}
 		q.Wants = append(q.Wants, w)
 	}
-	return q, nil
+	return nil
 }
 
 // share reads a percentage.
@@ -333,7 +338,7 @@ func (f *tuneFlags) report(q *tune.Question, a *tune.Answer) *reports.Tuning {
 			LeaseMS: inMillis(p.Timings.Lease), RenewMS: inMillis(p.Timings.Renew), RetryMS: inMillis(p.Timings.Retry), RequestTimeoutMS: inMillis(p.Timings.RequestTimeout),
 			Preset: p.Preset, Known: len(p.Crash) > 0, Front: p.Front, CommandsMinute: p.Commands,
 			NeedlessYear: p.Needless.Value, NeedlessLow: p.Needless.Low, NeedlessHigh: p.Needless.High,
-			ByNetwork: p.Network.Value, ByPauses: p.Pauses, ByOutages: p.Outages,
+			ByNetwork: p.Network.Value, ByPauses: p.Pauses.Value, ByOutages: p.Outages.Value,
 		}
 		for of, to := range map[float64]*[3]float64{.5: &t.CrashP50MS, .9: &t.CrashP90MS, .99: &t.CrashP99MS} {
 			*to = [3]float64{p.Crash[of].Value, p.Crash[of].Low, p.Crash[of].High}

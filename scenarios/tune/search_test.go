@@ -22,7 +22,7 @@ func landscape(q *Question, told func(done, of int)) *search {
 		off := func(a, b time.Duration, best float64) float64 {
 			return math.Abs(math.Log(float64(a) / float64(b) / best))
 		}
-		crash := t.Lease.Seconds() * 1000 * (1 + .1*off(t.Retry, t.Renew, 1./7) + .1*off(t.RequestTimeout, t.Renew, 1./4))
+		crash := t.Lease.Seconds() * 1000 * (1 + .3*off(t.Retry, t.Renew, 1./7) + .1*off(t.RequestTimeout, t.Renew, 1./4))
 		p := &Point{Timings: t, Crash: map[float64]Interval{.99: {Value: crash}}, Commands: 60 / t.Renew.Seconds()}
 		if t.Lease < 4*time.Second {
 			p.Needless = Interval{Value: 5, Low: 4, High: 6}
@@ -89,6 +89,25 @@ func TestSearchFindsWhatTheGridHasNot(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(a.Points, func(x, y *Point) int { return int(x.Timings.Lease - y.Timings.Lease) }) {
 		t.Error("the points are not in the order of their leases")
+	}
+}
+
+// Where another time-out makes a point of the front the best one, the search goes on from there:
+// its neighbours are tried.
+func TestSearchGoesOnFromTheFront(t *testing.T) {
+	q := &Question{Network: Network{RTT: 2 * time.Millisecond, P99: 4 * time.Millisecond}, Wants: needlessWant(t)}
+	s := landscape(q, nil)
+	figures := s.measure
+	s.measure = func(ctx context.Context, timings sim.Timings) (*Point, error) {
+		p, err := figures(ctx, timings)
+		if timings.Lease == time.Second && timings.RequestTimeout > timings.Renew*9/10 {
+			p.Needless = Interval{}
+		}
+		return p, err
+	}
+	a, err := s.run(t.Context())
+	if err != nil || a.Best.Timings.Lease != time.Second || len(a.Neighbours) != len(q.changes(s.shapes[a.Best])) {
+		t.Errorf("%v; recommended: %+v, with %d neighbours", err, a.Best, len(a.Neighbours))
 	}
 }
 

@@ -54,8 +54,8 @@ type Point struct {
 	Crash    map[float64]Interval // time without a leader after a crash, in milliseconds, by quantile: 0.5, 0.9 and 0.99
 	Needless Interval             // leaders lost in a year although none crashed
 	Network  Interval             // of these, those for which the network is the reason
-	Pauses   float64              // those for which a pause is
-	Outages  float64              // those for which an outage of the store is
+	Pauses   Interval             // those for which a pause is
+	Outages  Interval             // those for which an outage of the store is
 	Commands float64              // requests about the lease in a minute, of all candidates
 
 	Front bool // none is better in one of p99 after a crash, Needless and Commands, and as good in the others; of equal ones, one
@@ -135,8 +135,7 @@ func (q *Question) try(ctx context.Context, timings sim.Timings) (*Point, error)
 	if p.Outages, err = q.losses(ctx, set, q.Outages, faults.StorePause{}, faults.Store); err != nil {
 		return nil, err
 	}
-	more := p.Pauses + p.Outages
-	p.Needless = Interval{p.Network.Value + more, p.Network.Low + more, p.Network.High + more}
+	p.Needless = sum(p.Network, p.Pauses, p.Outages)
 	return p, nil
 }
 
@@ -153,9 +152,9 @@ func commands(ctx context.Context, plan sim.Plan) (float64, error) {
 
 // losses is how many leaders a year are lost because something happens that lasts so long: how
 // often one is lost when it happens at a drawn moment, times how often it happens.
-func (q *Question) losses(ctx context.Context, set scenarios.Settings, e Events, fault faults.Fault, target faults.Target) (float64, error) {
+func (q *Question) losses(ctx context.Context, set scenarios.Settings, e Events, fault faults.Fault, target faults.Target) (Interval, error) {
 	if e.PerYear == 0 || e.Lasts == 0 {
-		return 0, nil
+		return Interval{}, nil
 	}
 	s := scenarios.Scenario{Name: "interrupted", Schedule: func(shape scenarios.Shape) (all faults.Schedule) {
 		every := e.Lasts + 4*shape.Lease
@@ -167,14 +166,37 @@ func (q *Question) losses(ctx context.Context, set scenarios.Settings, e Events,
 	}}
 	plan, err := s.Plan(set)
 	if err != nil {
-		return 0, err
+		return Interval{}, err
 	}
 	plan.Writes, plan.Observes = plan.Schedule.End()+time.Hour, plan.Schedule.End()+time.Hour
 	h, err := (&virtual.World{}).Run(ctx, plan, "")
 	if err != nil {
-		return 0, err
+		return Interval{}, err
 	}
-	return e.PerYear * min(1, float64(max(failover.Elected(h)-1, 0))/interruptions), nil
+	return shareOf(min(max(failover.Elected(h)-1, 0), interruptions), interruptions).times(e.PerYear), nil
+}
+
+// shareOf is the share of so many of all that were drawn, by Wilson's interval (Journal of the
+// American Statistical Association 22, 1927).
+func shareOf(n, drawn int) Interval {
+	const z = 1.96
+	share, all := float64(n)/float64(drawn), float64(drawn)
+	middle := (share + z*z/(2*all)) / (1 + z*z/all)
+	root := z / (1 + z*z/all) * math.Sqrt(share*(1-share)/all+z*z/(4*all*all))
+	return Interval{share, min(share, max(0, middle-root)), max(share, min(1, middle+root))}
+}
+
+func (i Interval) times(x float64) Interval { return Interval{x * i.Value, x * i.Low, x * i.High} }
+
+// sum is the sum of estimates that are independent of each other.
+func sum(parts ...Interval) (s Interval) {
+	var below, above float64
+	for _, p := range parts {
+		s.Value += p.Value
+		below, above = below+(p.Value-p.Low)*(p.Value-p.Low), above+(p.High-p.Value)*(p.High-p.Value)
+	}
+	s.Low, s.High = max(0, s.Value-math.Sqrt(below)), s.Value+math.Sqrt(above)
+	return s
 }
 
 // answer marks the front and finds what was asked for.
@@ -201,8 +223,8 @@ const alike = 0.05
 
 // choose returns the point that meets what is wanted, or misses it by the least, and of several
 // the one that costs the least: see cost. Where points are alike in that, it is the one that
-// loses the fewest leaders, then one with the elector's own request time-out, then the one whose
-// failover is the shortest. It returns nil if no point is known.
+// loses the fewest leaders by more than chance, then the one with the elector's own retry and
+// request time-out, then the one whose failover is the shortest. It returns nil if no point is known.
 func (q *Question) choose(points []*Point) *Point {
 	left := slices.DeleteFunc(slices.Clone(points), func(p *Point) bool { return !p.known() })
 	if len(left) == 0 {
@@ -223,16 +245,19 @@ func (q *Question) choose(points []*Point) *Point {
 	}
 	fewest := slices.MinFunc(left, func(a, b *Point) int { return cmp.Compare(a.Needless.Value, b.Needless.Value) })
 	keep(func(p *Point) float64 { return p.Needless.Low }, func(float64) float64 { return fewest.Needless.High })
-	keep(func(p *Point) float64 { return p.ownTimeout() }, exactly)
+	keep(func(p *Point) float64 { return p.foreign() }, exactly)
 	return slices.MinFunc(left, func(a, b *Point) int { return cmp.Compare(a.Crash[.99].Value, b.Crash[.99].Value) })
 }
 
-// ownTimeout is 0 if the request time-out is the one that the elector takes by default, else 1.
-func (p *Point) ownTimeout() float64 {
-	if (p.Timings.RequestTimeout - p.Timings.Renew/2).Abs() <= time.Millisecond {
-		return 0
+// foreign is how many of retry and request time-out are not what the elector takes by default.
+func (p *Point) foreign() (n float64) {
+	t := p.Timings
+	for _, off := range []time.Duration{t.Retry - t.Renew/ownRetries, t.RequestTimeout - time.Duration(float64(t.Renew)*ownTimeout)} {
+		if off.Abs() > time.Millisecond {
+			n++
+		}
 	}
-	return 1
+	return n
 }
 
 // known reports whether the point could be measured: settings that never elect anybody, or

@@ -117,6 +117,13 @@ func TestConfirmation(t *testing.T) {
 		}
 		return QuantilesOf(all)
 	}
+	tail := sample(1000) // alike in p50 alone
+	tail.P90.Low, tail.P90.High = tail.P90.Low+500, tail.P90.High+500
+	r := tunedSettings()
+	r.Confirmed = &Confirmation{PredictedMS: sample(1000), LiveMS: tail}
+	if r.Finish(); r.Verdict != checker.Unknown {
+		t.Errorf("p90 differs: %v", r.Verdict)
+	}
 	for from, want := range map[int]checker.Verdict{1000: checker.Pass, 1010: checker.Pass, 1100: checker.Unknown, 900: checker.Unknown} {
 		r := tunedSettings()
 		r.Confirmed = &Confirmation{PredictedMS: sample(1000), LiveMS: sample(from)}

@@ -71,7 +71,7 @@ func TestAnswer(t *testing.T) {
 	}
 	short, middle, long, worse := point(1, 1000, 50, 300), point(3, 3000, 0.5, 100), point(9, 9000, 0, 30), point(4, 4000, 0.6, 110)
 	unknown, twin := &Point{Timings: sim.Timings{Lease: 2}}, point(5, 3000, 0.5, 100) // as good as middle
-	tied := point(6, 3000, 0.5, 120) // as good as middle but for its requests
+	tied := point(6, 3000, 0.5, 120)                                                  // as good as middle but for its requests
 	points := []*Point{short, unknown, middle, worse, twin, tied, long}
 	for _, test := range []struct {
 		wants      []string

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"sync"
 )
 
 // ErrNoPort says that no free port was found.
@@ -20,7 +22,17 @@ var ErrNoPort = errors.New("loopback: no free port between 20000 and 30000 on 12
 const (
 	lowest = 20000
 	count  = 10000
+
+	// remembered is how many ports are not given again.
+	remembered = count / 2
 )
+
+// given are the last ports that FreePort returned, in a ring.
+var given struct {
+	sync.Mutex
+	ports [remembered]int
+	next  int
+}
 
 // Candidate is a random port of the range, not looked at further.
 func Candidate() int {
@@ -28,10 +40,16 @@ func Candidate() int {
 }
 
 // FreePort is a port on which nobody listened a moment ago. Somebody may have
-// taken it since: a caller that cannot bind asks again.
+// taken it since: a caller that cannot bind asks again. This process does not get
+// the port again soon, so a server that is killed can come back to it.
 func FreePort() (int, error) {
+	given.Lock()
+	defer given.Unlock()
 	for range 200 {
 		port := Candidate()
+		if slices.Contains(given.ports[:], port) {
+			continue
+		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue
@@ -39,6 +57,8 @@ func FreePort() (int, error) {
 		if err := l.Close(); err != nil {
 			continue
 		}
+		given.ports[given.next] = port
+		given.next = (given.next + 1) % remembered
 		return port, nil
 	}
 	return 0, ErrNoPort

@@ -48,11 +48,11 @@ type FailoverControl struct {
 	TimerMS  Quantiles `json:"timer_late_ms"`
 	PingMS   Quantiles `json:"ping_ms"`
 
-	Lowered []Lowered `json:"lowered,omitempty"`
+	Changes []GroupChange `json:"changes,omitempty"` // of the runs at once
 }
 
-// Lowered says that fewer runs were under way at once from some run on, and why.
-type Lowered struct {
+// GroupChange says that another number of runs was under way at once from some run on, and why.
+type GroupChange struct {
 	After    int    `json:"after_runs"`
 	Parallel int    `json:"parallel"`
 	Why      string `json:"why"`
@@ -61,7 +61,7 @@ type Lowered struct {
 // groups says how many runs were under way at once.
 func (k *FailoverControl) groups() string {
 	text, why := plural(k.Parallel, "run")+" at once", ""
-	for _, l := range k.Lowered {
+	for _, l := range k.Changes {
 		text += fmt.Sprintf(", %d after %s", l.Parallel, plural(l.After, "run"))
 		why = l.Why
 	}

@@ -24,6 +24,7 @@ func measured() *Failovers {
 			{Cause: "resign", Summary: "the leader resigns and exits", Elector: "honua", Why: "does not apply: it cannot resign"},
 		},
 	}
+	r.Control.Changes = []GroupChange{{7, 2, "a timer was late by p99 4 ms (n = 400), more than half the median excess of 2 ms (n = 20)"}, {11, 4, "fewer made the machine no quieter"}}
 	crash, broken := &r.Cells[0], &r.Cells[1]
 	crash.Failovers[7].Stalled = true
 	crash.Failovers[7].DetectMS += 700

@@ -119,8 +119,8 @@ func (r *Failovers) notes() (all []string) {
 		}
 	}
 	if k := r.Control; k != nil && k.TimerMS.Count > 0 {
-		all = append(all, fmt.Sprintf("The machine meanwhile, with %s: a timer was late by %s; a PING to a server without faults took %s.",
-			k.groups(), k.TimerMS.Short(), k.PingMS.Short()))
+		all = append(all, fmt.Sprintf("The machine meanwhile, with %s: a timer was late by %s (n = %d); a PING to a server without faults took %s (n = %d).",
+			k.groups(), k.TimerMS.Short(), k.TimerMS.Count, k.PingMS.Short(), k.PingMS.Count))
 	}
 	return all
 }

@@ -61,7 +61,8 @@ func failoverBound(x *facts) Finding {
 //	          the last acquire or renew that took effect, less what faults
 //	          shortened, and no longer than to a release; and on while every
 //	          other candidate was cut off or not there, or the store itself
-//	          was cut off. 0 after a resignation or a transfer.
+//	          was cut off. 0 after a resignation or a transfer
+//	          that the leader calls one.
 //	Detect    until the request is sent that is granted.
 //	Acquire   until its reply.
 //	Announce  until the first accepted write of the new term.
@@ -129,7 +130,7 @@ func failover(x *index.Index, e *index.Election, old, next *index.Belief, served
 		evidence = append(evidence, grant.Completed)
 	}
 	over := c.at
-	if c.name != resignCause && c.name != transferCause {
+	if !old.Graceful() || c.name != resignCause && c.name != transferCause {
 		over = max(over, leaseEnd(x, e, old, c.at))
 		over = unblocked(x, old.By.Name, over, replied)
 	}
@@ -154,8 +155,8 @@ type cause struct {
 // causeOf finds why a term ended before its successor got the lease.
 func causeOf(x *index.Index, e *index.Election, old *index.Belief, begin time.Duration) (cause, bool) {
 	found := []cause{}
-	if old.Graceful() && old.To <= begin {
-		found = append(found, cause{gaveUp(x, old), old.To, old.End})
+	if name := gaveUp(x, old); name != "" && old.To <= begin {
+		found = append(found, cause{name, old.To, old.End})
 	}
 	renewed := lastRenewal(e, old)
 	for _, f := range x.Faults {
@@ -188,15 +189,18 @@ func causeOf(x *index.Index, e *index.Election, old *index.Belief, begin time.Du
 	return slices.MinFunc(found, func(a, b cause) int { return cmp.Compare(a.at, b.at) }), true
 }
 
-// gaveUp is the cause of a term that its leader ended on purpose: it may have been
-// told to hand its lease over.
+// gaveUp is the cause of a term that its leader ended on purpose, or was told to end: some
+// electors do not say why a term ended. "" if there is no such cause.
 func gaveUp(x *index.Index, old *index.Belief) string {
-	if slices.ContainsFunc(x.Faults, func(f *index.Fault) bool {
-		return f.Name == transferCause && f.Hits(old.By.Name) && f.On <= old.To && old.To <= f.Off
-	}) {
-		return transferCause
+	for _, f := range x.Faults {
+		if (f.Name == resignCause || f.Name == transferCause) && f.Hits(old.By.Name) && f.On <= old.To && old.To <= f.Off {
+			return f.Name
+		}
 	}
-	return resignCause
+	if old.Graceful() {
+		return resignCause
+	}
+	return ""
 }
 
 // lastRenewal is the call of the last renewal of the term that succeeded, or,

@@ -40,6 +40,10 @@ var failoverStories = []struct {
 		s.fault("transfer", 1000*ms, 1210*ms, nil, "n1").deposed("n1", 1200*ms, 1, history.Resigned).release("n1", 1201*ms, 1202*ms, history.Ok, 1)
 		s.acquire("n2", "b", 1203*ms, 1204*ms, 2).elected("n2", 1205*ms, 2, 4000*ms).write("n2", 1206*ms, 1207*ms, history.Ok, 2, "y", 0)
 	}, "transfer", 1200, 0, 3, 1, 3, 7},
+	{"a resignation that was asked for and not called one", func(s *story) {
+		s.fault("resign", 1000*ms, 9000*ms, nil, "n1").deposed("n1", 1200*ms, 1, history.Superseded).release("n1", 1201*ms, 1202*ms, history.Ok, 1)
+		s.acquire("n2", "b", 1203*ms, 1204*ms, 2).elected("n2", 1205*ms, 2, 4000*ms).write("n2", 1206*ms, 1207*ms, history.Ok, 2, "y", 0)
+	}, "resign", 1200, 1, 2, 1, 3, 6},
 	{"a resignation before a transfer could be asked for", func(s *story) {
 		s.fault("transfer", 1201*ms, 1210*ms, nil, "n1").deposed("n1", 1200*ms, 1, history.Resigned).release("n1", 1201*ms, 1202*ms, history.Ok, 1)
 		s.acquire("n2", "b", 1203*ms, 1204*ms, 2).elected("n2", 1205*ms, 2, 4000*ms).write("n2", 1206*ms, 1207*ms, history.Ok, 2, "y", 0)

@@ -25,19 +25,7 @@ func FailoversMarkdown(r *Failovers) []byte {
 	if len(r.Gates) > 0 {
 		b.WriteByte('\n')
 	}
-	beside := r.Beside()
-	if beside != "" {
-		beside = "p50, beside " + beside
-	}
-	b.WriteString("| after | elector | failovers | p50 ms | p90 ms | p99 ms | longest ms | excess p50 ms | " + cell(beside) + " |\n")
-	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n")
-	for i := range r.Cells {
-		c := &r.Cells[i]
-		if t := c.TotalMS; t.Count > 0 {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell(c.Cause), cell(c.Elector), thousands(t.Count),
-				t.P50.orLeast(), t.P90.orLeast(), t.P99.orLeast(), ms(t.Max), c.ExcessMS.P50.orLeast(), cell(r.beside(c)))
-		}
-	}
+	r.table(&b)
 	for _, text := range r.settings() {
 		fmt.Fprintf(&b, "\n%s\n", cell(text))
 	}
@@ -56,6 +44,35 @@ func FailoversMarkdown(r *Failovers) []byte {
 		fmt.Fprintf(&b, "\n%s", fenced(r.Repro))
 	}
 	return b.Bytes()
+}
+
+// FailoversTable returns the table of failovers.md, how it was measured, and the command that
+// repeats it: for a part of a Markdown file.
+func FailoversTable(r *Failovers) []byte {
+	var b bytes.Buffer
+	r.table(&b)
+	fmt.Fprintf(&b, "\n%s Measured in the %s\n", cell(quantileNote()), cell(r.circumstances()))
+	if r.Repro != "" {
+		fmt.Fprintf(&b, "\n%s", fenced(r.Repro))
+	}
+	return b.Bytes()
+}
+
+// table writes a row for each cause and elector.
+func (r *Failovers) table(b *bytes.Buffer) {
+	beside := r.Beside()
+	if beside != "" {
+		beside = "p50, beside " + beside
+	}
+	b.WriteString("| after | elector | failovers | p50 ms | p90 ms | p99 ms | longest ms | excess p50 ms | " + cell(beside) + " |\n")
+	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n")
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if t := c.TotalMS; t.Count > 0 {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell(c.Cause), cell(c.Elector), thousands(t.Count),
+				t.P50.orLeast(), t.P90.orLeast(), t.P99.orLeast(), ms(t.Max), c.ExcessMS.P50.orLeast(), cell(r.beside(c)))
+		}
+	}
 }
 
 // beside says how the cell differs from what it is compared with, in p50 of the total; "" if

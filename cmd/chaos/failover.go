@@ -34,6 +34,7 @@ type failoverFlags struct {
 	most      time.Duration
 	baseline  string
 	failIf    []string
+	update    []string
 
 	// What they amount to.
 	wanted     []failover.Cause
@@ -113,6 +114,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
 	flags.IntVar(&f.parallel, "parallel", defaultParallel, "how many groups of candidates run at once at the most, each on a server of its own; fewer where they disturb each other")
 	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
+	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between "+failoversMark+" and "+endMark+"; may be repeated")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	f.sparing.add(flags)
 	return cmd
@@ -128,6 +130,9 @@ func causeNames() (names []string) {
 // failover is chaos failover.
 func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string) bool) error {
 	if err := f.resolve(m, given); err != nil {
+		return misuse.Of(err)
+	}
+	if err := updatable(f.update, into(failoverParts(&reports.Failovers{}))); err != nil {
 		return misuse.Of(err)
 	}
 	s := newScreen(m, f.asJSON)
@@ -168,6 +173,11 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 		report.Stopped = "to spare the Redis"
 	} else if err != nil {
 		return err
+	}
+	if report.Stopped == "" {
+		for _, path := range f.update {
+			err = errors.Join(err, update(path, failoverParts(report)))
+		}
 	}
 	if writing := measuring.write(report); writing != nil || err != nil {
 		return errors.Join(err, writing)

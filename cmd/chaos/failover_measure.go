@@ -54,8 +54,10 @@ func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err 
 		}
 		var there *place
 		if there, err = open(); err == nil {
+			if len(m.places) == 0 || m.places[0].says != there.says {
+				m.screen.say("%s", there.says)
+			}
 			m.places = append(m.places, there)
-			m.screen.say("%s", there.says)
 		}
 		return there
 	}
@@ -317,4 +319,12 @@ func writeFailovers(dir string, r *reports.Failovers, s *screen) error {
 		return err
 	}
 	return reports.FailoversSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(dir, "index.html"), Again: r.Repro})
+}
+
+// failoversMark begins the table of failovers in a Markdown file.
+const failoversMark = "<!-- failovers -->"
+
+// failoverParts are what of a measurement can stand in a Markdown file.
+func failoverParts(r *reports.Failovers) map[string]part {
+	return map[string]part{failoversMark: func([]byte) []byte { return reports.FailoversTable(r) }}
 }

@@ -57,6 +57,7 @@ func TestFailoverBadInput(t *testing.T) {
 		{"--cause crsh", `no cause of a failover is called "crsh" (did you mean crash?): give some of crash, resign, `},
 		{"--cause crash --cause earthquake", `"earthquake": give some of crash, `},
 		{"crash", "takes no arguments"},
+		{"--update " + write("bare.md", "# Title\n"), "there is no line <!-- failovers -->: add one"},
 		{"--fail-if crash.total>2s,5s", "is no condition: give"},
 		{"--fail-if crash.length.p50>2s", `has no figure "length"`},
 		{"--fail-if crash.total.max>1.2x", "give a quantile, or a duration"},
@@ -177,7 +178,16 @@ func TestFailoverWritesEveryFormat(t *testing.T) {
 	if len(links) < 5+8 {
 		t.Errorf("the page has %d links, want those to 5 files and to 8 runs", len(links))
 	}
-	shown := virtually(t, t.TempDir(), flags...)
+	document := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(document, []byte("before\n"+failoversMark+"\nold\n"+endMark+"\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown := virtually(t, t.TempDir(), append(flags, "--update", document)...)
+	text, err := os.ReadFile(document)
+	inside, after, _ := strings.Cut(string(text), endMark)
+	if err != nil || after != "\nafter\n" || strings.Contains(inside, "old") || strings.Count(inside, "\n| ") != 6 || !strings.Contains(inside, object.Repro) {
+		t.Errorf("the document is, with %v,\n%s", err, text)
+	}
 	for line := range strings.Lines(shown.out) {
 		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 && !strings.HasPrefix(line, "Repeat:") && !strings.HasPrefix(line, "Report") && !strings.HasPrefix(line, "Measuring") {
 			t.Errorf("%d columns: %q", n, line)

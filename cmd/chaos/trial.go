@@ -210,11 +210,7 @@ func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenari
 	if err := f.check(); err != nil {
 		return nil, nil, misuse.Of(err)
 	}
-	err = updatable(f.update, func(text []byte) error {
-		_, err := withParts(text, trialParts(&reports.Trial{}))
-		return err
-	})
-	if err != nil {
+	if err := updatable(f.update, into(trialParts(&reports.Trial{}))); err != nil {
 		return nil, nil, misuse.Of(err)
 	}
 	if !f.given("seed") {

@@ -117,10 +117,7 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 			return err
 		}
 	}
-	if err := updatable(f.update, func(text []byte) error {
-		_, err := withParts(text, tuneParts(&reports.Tuning{}))
-		return err
-	}); err != nil {
+	if err := updatable(f.update, into(tuneParts(&reports.Tuning{}))); err != nil {
 		return misuse.Of(err)
 	}
 	s := newScreen(m, f.asJSON)

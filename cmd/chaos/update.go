@@ -58,6 +58,14 @@ func updatable(paths []string, rewrite func(text []byte) error) error {
 	return nil
 }
 
+// into is for updatable: the error of writing the parts into a text.
+func into(parts map[string]part) func(text []byte) error {
+	return func(text []byte) error {
+		_, err := withParts(text, parts)
+		return err
+	}
+}
+
 // withParts replaces what stands between the marks.
 func withParts(text []byte, parts map[string]part) ([]byte, error) {
 	found := false

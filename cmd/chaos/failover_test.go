@@ -56,8 +56,7 @@ func TestFailoverBadInput(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{"--cause crsh", `no cause of a failover is called "crsh" (did you mean crash?): give some of crash, resign, `},
 		{"--cause crash --cause earthquake", `"earthquake": give some of crash, `},
-		{"crash", "takes no arguments"},
-		{"--update " + write("bare.md", "# Title\n"), "there is no line <!-- failovers -->: add one"},
+		{"crash", "takes no arguments"}, {"--update " + write("bare.md", "# Title\n"), "there is no line <!-- failovers -->: add one"},
 		{"--fail-if crash.total>2s,5s", "is no condition: give"},
 		{"--fail-if crash.length.p50>2s", `has no figure "length"`},
 		{"--fail-if crash.total.max>1.2x", "give a quantile, or a duration"},

@@ -57,12 +57,13 @@ func harness() {
 	w, err := Start()
 	check(err)
 	var s started
+	alive := os.NewFile(3, "alive") // of more than one, the collector would close the descriptor of another
 	start := func(script string, variables ...string) *Process {
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Env = append(os.Environ(), variables...)
 		stdout, err := cmd.StdoutPipe()
 		check(err)
-		cmd.ExtraFiles = []*os.File{os.NewFile(3, "alive")}
+		cmd.ExtraFiles = []*os.File{alive}
 		p, err := w.Start(cmd)
 		check(err)
 		_, err = bufio.NewReader(stdout).ReadString('\n')

@@ -3,6 +3,7 @@ package redisserver
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -40,7 +41,10 @@ func openEmbedded(ctx context.Context, why string) (Server, error) {
 		e.addr = fmt.Sprintf("127.0.0.1:%d", port)
 		if err = e.redis.StartAddr(e.addr); err == nil {
 			e.listener = e.redis.Server()
-			return e, await(ctx, e.addr, nil)
+			if err = await(ctx, e.addr, nil); err != nil {
+				return nil, errors.Join(err, e.Close())
+			}
+			return e, nil
 		}
 	}
 	return nil, fmt.Errorf("redisserver: the embedded Redis cannot listen on a loopback port: %w", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
 )
 
 // The embedded server crashes while others ask it what it counts, and nothing panics.
@@ -38,4 +39,15 @@ func TestEmbeddedIsAskedAsItCrashes(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// An embedded server that cannot be awaited, since its caller has stopped, is not left listening.
+func TestEmbeddedIsClosedIfItCannotBeAwaited(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if s, err := openEmbedded(ctx, "the test wants it"); err == nil || s != nil {
+		t.Errorf("opened %v, error %v; want nothing, and an error", s, err)
+	}
+	goleak.VerifyNone(t, before)
 }

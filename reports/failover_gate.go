@@ -151,10 +151,10 @@ func (c *Condition) judge(cell *FailoverCell, baseline *Failovers) (checker.Verd
 	case c.p == 1:
 		name = fmt.Sprintf("the longest %s of %s after %s", c.metric.name, cell.Elector, cell.Cause)
 		low, high = values[len(values)-1], values[len(values)-1]
-		is, unit = ms(low)+" ms", " ms"
+		is = ms(low) + " ms"
 	case !c.Relative():
 		e := quantile.Of(values, c.p)
-		low, high, unit = e.Low, e.High, " ms"
+		low, high = e.Low, e.High
 		is = fromTo(low, high, ms) + " ms"
 		if e.Bounded() {
 			is = fmt.Sprintf("%s ms (%s)", ms(e.Value), is)
@@ -164,7 +164,7 @@ func (c *Condition) judge(cell *FailoverCell, baseline *Failovers) (checker.Verd
 		if base == nil {
 			return checker.Unknown, fmt.Sprintf("the baseline has no failover of %s after %s", cell.Elector, cell.Cause)
 		}
-		compare, round := contrast.Shift, func(x float64) string { return signed(x) }
+		compare, round := contrast.Shift, signed
 		unit = " ms"
 		if c.factor {
 			compare, round, unit = contrast.Ratio, func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }, " times"

@@ -167,11 +167,12 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 	}).Run(watched)
 	report := measuring.report(cells, control())
 	err = errors.Join(live.Harmed(watched), err, measuring.close())
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		report.Stopped = "it was stopped"
-	} else if live.Harmed(watched) != nil {
+	case live.Harmed(watched) != nil:
 		report.Stopped = "to spare the Redis"
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	if report.Stopped == "" {

@@ -148,7 +148,7 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 	if err != nil {
 		report.Stopped = "it was stopped"
 	} else if f.confirm && answer.Best != nil {
-		if report.Confirmed, err = m.confirm(ctx, f, q, answer.Best, out, s); err != nil {
+		if report.Confirmed, err = m.confirm(ctx, q, answer.Best, out, s); err != nil {
 			return err
 		}
 	}
@@ -406,7 +406,7 @@ func (f *tuneFlags) write(out *output, r *reports.Tuning, s *screen) error {
 
 // confirm measures the point live, and in virtual time under the same conditions: round trips
 // that toxiproxy makes as long as the network's median, without its spikes and losses.
-func (m Main) confirm(ctx context.Context, f *tuneFlags, q *tune.Question, p *tune.Point, out *output, s *screen) (*reports.Confirmation, error) {
+func (m Main) confirm(ctx context.Context, q *tune.Question, p *tune.Point, out *output, s *screen) (*reports.Confirmation, error) {
 	const count, most = 60, 10 * time.Minute
 	session := &runFlags{world: liveWorld, redis: m.Getenv("RECOUNT_REDIS"), prefix: "recount:", parallel: 4}
 	if redisserver.IsURL(session.redis) {

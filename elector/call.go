@@ -87,9 +87,15 @@ func outcome(in *machine.Input, call machine.Call, err error) *HeldError {
 	case call != machine.Acquire && errors.Is(err, ErrNotHeld):
 		in.Result = machine.NotHeld
 	default:
-		in.Result, in.Err = machine.Unknown, err
+		in.Result, in.Err, in.Refused = machine.Unknown, err, answered(err)
 	}
 	return nil
+}
+
+// answered reports whether the store has answered with the error.
+func answered(err error) bool {
+	var a interface{ Answered() bool }
+	return errors.As(err, &a) && a.Answered()
 }
 
 func panicked(v any) error { return fmt.Errorf("%w: %v\n%s", ErrPanic, v, debug.Stack()) }

@@ -44,8 +44,8 @@ const (
 	EventDeposed     EventKind = "deposed"     // it ended: Token, Until, Reason, perhaps Err
 	EventLeader      EventKind = "leader"      // somebody leads who did not before: Leader
 	EventTrouble     EventKind = "trouble"     // a request failed, or its answer cannot be used: Err
-	EventUnreachable EventKind = "unreachable" // the store has been silent for longer than a lease
-	EventReachable   EventKind = "reachable"   // it answers again
+	EventUnreachable EventKind = "unreachable" // no request has succeeded for longer than a lease; Err if the store answers, and refuses them
+	EventReachable   EventKind = "reachable"   // one has succeeded again
 )
 
 // Event is one transition of an elector.
@@ -168,6 +168,9 @@ func (e *Elector) log(ev Event, times int) {
 		level, text = slog.LevelWarn, troubleText
 	case EventUnreachable:
 		level, text = slog.LevelError, "the store has not answered for longer than a lease"
+		if ev.Err != nil {
+			text = "the store answers, and has refused every request for longer than a lease"
+		}
 	case EventReachable:
 		level, text = slog.LevelInfo, "the store answers again"
 	}

@@ -13,7 +13,9 @@ import (
 // Every method reports one of three outcomes: it took effect (nil), it
 // certainly took no effect (*HeldError, ErrNotHeld, or a *FatalError), or the
 // outcome is unknown (any other error): the request may have been executed, may
-// still be, or never will be. Electors treat the last as transient.
+// still be, or never will be. Electors treat the last as transient. If such an error is
+// the server's own answer, it has a method Answered() bool that returns true. An elector
+// that gets no other answers says what the store answers, and asks more rarely.
 //
 // A Store must not retry on its own: only the elector knows how long a request
 // is still worth something. A call ends when its context is done; one whose context is

@@ -71,7 +71,7 @@ func newMeters(m metric.Meter) (*meters, error) {
 		isLeader:     gauge("is_leader", "1 while this candidate leads, by the clock, and 0 else"),
 		state:        gauge("state", "1 for the state that the elector is in, 0 for the others"),
 		token:        gauge("token", "Fencing token of this candidate's latest term"),
-		unreachable:  gauge("store.unreachable", "1 if the store has owed an answer for a lease or longer"),
+		unreachable:  gauge("store.unreachable", "1 if no request to the store has succeeded for a lease or longer"),
 	}
 	belief, err := m.Float64ObservableGauge("recount.elector.belief.remaining", metric.WithUnit("s"), metric.WithDescription("Time until this candidate's term ends unless it is renewed"))
 	all.belief = belief

@@ -34,7 +34,7 @@ func newMetrics(names []string, buckets []float64) *metrics {
 		token:       gauge("token", "Fencing token of this candidate's latest term, 0 before the first."),
 		leaderToken: gauge("leader_token", "Largest fencing token of the election that this candidate has heard of."),
 		belief:      gauge("belief_remaining_seconds", "Time until this candidate's term ends unless it is renewed, 0 if it does not lead."),
-		unreachable: gauge("store_unreachable", "1 if the store has owed an answer for a lease or longer."),
+		unreachable: gauge("store_unreachable", "1 if no request to the store has succeeded for a lease or longer."),
 		lastAnswer:  gauge("store_last_answer_timestamp_seconds", "When the store last answered anything, 0 if never."),
 		callback:    gauge("callback_running_seconds", "How long the call of OnEvent or OnLeader that is under way has taken, 0 if there is none."),
 		overdue:     gauge("work_overdue_seconds", "For how long OnStarted has not returned although its context is done, 0 if it has."),
@@ -44,7 +44,7 @@ func newMetrics(names []string, buckets []float64) *metrics {
 		terms:        counter("terms_total", "Terms that ended, by reason.", "reason"),
 		renewals:     counter("renewals_total", "Renewals that made a term last longer."),
 		changes:      counter("leader_changes_total", "How often a leader was seen that did not lead before, this candidate included."),
-		silences:     counter("store_silences_total", "How often the store has not answered for a lease."),
+		silences:     counter("store_silences_total", "How often no request to the store has succeeded for a lease."),
 		troubles:     counter("troubles_total", "Requests that failed, answers that could not be used, and other troubles, by kind.", "kind"),
 		requests:     counter("store_requests_total", "Requests to the store that ended, by operation and outcome.", "operation", "outcome"),
 

@@ -80,6 +80,11 @@ func (m *Machine) acknowledged(version uint64) {
 	}
 }
 
+// renews reports whether the term's lease is to be renewed.
+func (m *Machine) renews() bool {
+	return believes(m.role) && m.term.ending != Failed && !m.inFlight(Renew, m.term.nonce)
+}
+
 func (m *Machine) renew() {
 	if !m.room(Renew) {
 		m.term.renewAt = m.now + m.cfg.Retry
@@ -124,7 +129,11 @@ func (m *Machine) extend(f flight) {
 }
 
 func (m *Machine) expire() {
-	if m.term.live && m.now >= m.term.deadline {
+	switch {
+	case !m.term.live || m.now < m.term.deadline:
+	case m.term.ending == Failed:
+		m.depose(Failed, m.err)
+	default:
 		m.depose(Expired, nil)
 	}
 }
@@ -229,7 +238,7 @@ func (m *Machine) drain(why Why) {
 
 // capDrain ends a drain that takes too long.
 func (m *Machine) capDrain() {
-	if m.role != Draining || m.now < m.term.drainBy {
+	if m.role != Draining || m.term.ending == Failed || m.now < m.term.drainBy {
 		return
 	}
 	m.trouble(None, ErrDrainCapped)
@@ -254,6 +263,8 @@ func (m *Machine) workEnded(in Input) {
 	case m.role == Leader:
 		m.drain(Resigned)
 		m.restIfShort()
+	case m.role == Draining && m.term.ending == Failed:
+		m.depose(Failed, m.err)
 	case m.role == Draining:
 		m.depose(m.term.ending, nil)
 	}
@@ -286,6 +297,23 @@ func (m *Machine) stop() {
 		}
 	case Leader:
 		m.drain(Ended)
+	}
+}
+
+// refusedForGood stops because of an answer that no repetition will change. A term goes on
+// without renewals: its work has until the deadline to end.
+func (m *Machine) refusedForGood(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+	if !believes(m.role) || !m.term.working {
+		m.fail(err)
+		return
+	}
+	m.stopping = true
+	m.term.ending = Failed
+	if m.role == Leader {
+		m.become(Draining)
 	}
 }
 

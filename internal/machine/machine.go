@@ -122,8 +122,9 @@ type Machine struct {
 	flights    []flight  // requests without an answer
 	releases   []release // leases to be given back
 
-	silent      bool          // a request is owed its answer since silentSince
+	silent      bool          // no request has succeeded since silentSince, when one was sent
 	silentSince time.Duration //
+	refusal     error         // with which the store has answered last since then; nil: it has not answered
 	unreachable bool
 	hangsAt     time.Duration // when what goes on of the last term hangs; Never: nothing does, or that was told
 
@@ -251,7 +252,7 @@ func (m *Machine) act() {
 			m.tryAgain()
 		}
 	case Leader, Draining:
-		if !m.inFlight(Renew, m.term.nonce) && m.now >= m.term.renewAt-m.early {
+		if m.renews() && m.now >= m.term.renewAt-m.early {
 			m.renew()
 		}
 	}
@@ -265,7 +266,7 @@ func (m *Machine) competes() bool { return m.started && !m.term.goesOn() }
 // does what is due then: nothing but a renewal may be early.
 func (m *Machine) wake() (at, early time.Duration) {
 	at = m.fixed()
-	if !believes(m.role) || m.inFlight(Renew, m.term.nonce) {
+	if !m.renews() {
 		return at, at
 	}
 	return min(at, m.term.renewAt), min(at, m.term.renewAt-m.early)
@@ -288,7 +289,7 @@ func (m *Machine) fixed() time.Duration {
 		}
 	case Leader, Draining:
 		at = m.term.deadline
-		if m.role == Draining {
+		if m.role == Draining && m.term.ending != Failed {
 			at = min(at, m.term.drainBy)
 		}
 	case Stopped:

@@ -70,11 +70,16 @@ func (m *Machine) answer(in Input) {
 	}
 	f := m.flights[i]
 	m.flights = slices.Delete(m.flights, i, i+1)
-	if in.Result != Unknown {
+	switch {
+	case in.Result != Unknown:
 		m.hear()
+	case in.Refused:
+		m.refusal = in.Err
+	default:
+		m.refusal = nil
 	}
 	if in.Result == Fatal && f.call != Release && f.call != Withdraw {
-		m.fail(in.Err)
+		m.refusedForGood(in.Err)
 		return
 	}
 	switch f.call {
@@ -89,29 +94,39 @@ func (m *Machine) answer(in Input) {
 	}
 }
 
-// hear notes a sign of life of the store.
+// hear notes that the store has carried a request out, or refused it for a reason that
+// lies in the election.
 func (m *Machine) hear() {
-	m.silent = false
+	m.silent, m.refusal = false, nil
 	if m.unreachable {
 		m.unreachable = false
 		m.emit(Transition{Kind: Reachable})
 	}
 }
 
-// alarm tells when the store has been silent for longer than a lease. It is
-// no reason to do anything else: a store that is frozen may still keep
-// somebody's lease.
+// alarm tells when no request has succeeded for longer than a lease. It is
+// no reason to take over: a store that is frozen may still keep somebody's lease.
 func (m *Machine) alarm() {
 	if m.silent && !m.unreachable && m.now >= m.silentSince+m.cfg.Lease {
 		m.unreachable = true
-		m.emit(Transition{Kind: Unreachable})
+		m.emit(Transition{Kind: Unreachable, Err: m.refusal})
 	}
+}
+
+// pause is how long the next try waits after a request that failed. A store that has
+// refused everything for longer than a lease is asked more rarely.
+func (m *Machine) pause() time.Duration {
+	if m.unreachable && m.refusal != nil {
+		return m.cfg.Renew
+	}
+	return m.cfg.Retry
 }
 
 func (m *Machine) giveUpFlights() {
 	for i := range m.flights {
 		if f := m.flights[i]; !f.abandoned && m.now >= f.giveUp {
 			m.flights[i].abandoned = true
+			m.refusal = nil
 			m.unanswered(f, ErrTimeout)
 		}
 	}
@@ -133,7 +148,7 @@ func (m *Machine) unanswered(f flight, err error) {
 			m.abandon()
 			return
 		}
-		m.attempt.next = m.now + m.cfg.Retry + m.jitter(m.cfg.Retry/4)
+		m.attempt.next = m.now + m.pause() + m.jitter(m.pause()/4)
 	case Renew:
 		if m.term.live && m.term.is(f.nonce, f.token) {
 			m.term.renewAt = m.now + m.cfg.Retry

@@ -57,8 +57,8 @@ func TestEveryRoleMeetsEveryInput(t *testing.T) {
 		//         wake start unknown done held nothold fatal released granted resign worked panicked calling returned stop late
 		Follower:  "F F F F F F F F F F F F F F S C",
 		Candidate: "C C C L F C S C C C C C C C C C",
-		Leader:    "L L L L L F S L L D F S F L D F",
-		Draining:  "D D D D D F S D D D F S F D D F",
+		Leader:    "L L L L L F D L L D F S F L D F",
+		Draining:  "D D D D D F D D D D F S F D D F",
 		Stopped:   "S S S S S S S S S S S S S S S S",
 	}
 	letters := map[string]Role{"F": Follower, "C": Candidate, "L": Leader, "D": Draining, "S": Stopped}

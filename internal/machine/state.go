@@ -138,7 +138,7 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	r := reader{bytes: b, now: now}
 	m.now, m.err, m.doneBy, m.lastNumber = 0, nil, 0, 0
 	m.attempt, m.bid, m.term, m.leader, m.waiters = attempt{}, bid{}, term{}, seen{}, 0
-	m.silent, m.silentSince, m.unreachable, m.hangsAt = false, 0, false, Never
+	m.silent, m.silentSince, m.refusal, m.unreachable, m.hangsAt = false, 0, nil, false, Never
 	m.flights, m.releases = m.flights[:0], m.releases[:0]
 	a, t := &m.attempt, &m.term
 	flags, counts := r.byte(), r.byte()

@@ -31,6 +31,7 @@ var unwritten = map[string]string{
 	"silent":         "the alarm is told, and a wake-up for it changes nothing else",
 	"silentSince":    "as silent",
 	"unreachable":    "as silent",
+	"refusal":        "no store of a world that is searched answers without doing anything",
 	"hangsAt":        "as silent",
 	"longest":        "all leases of a world are alike",
 	"lastAsked":      "as longest",

@@ -50,6 +50,7 @@ type Input struct {
 	Waiters   int
 	Longest   time.Duration // Acquire: the Request.Longest to use from now on; 0: as before
 	Stands    bool          // Held: the attempt is a bid
+	Refused   bool          // Unknown: the store has answered, with Err
 	RoundTrip time.Duration // of a request lately; 0: unknown
 	Calling   bool          // callbacks of the term go on: Returned follows
 	Value     string
@@ -100,7 +101,7 @@ const (
 	LeaderSeen                            // a leader not announced before: Holder, Token, Remaining
 	Trouble                               // a request failed, or its answer cannot be used: Call, Err
 	Released                              // the lease of Token was given back (or Err says why not)
-	Unreachable                           // no answer for longer than a lease
+	Unreachable                           // no request has succeeded for longer than a lease; Err if the store answers, and refuses
 	Reachable                             // the first answer after that
 	Shown                                 // the store shows what is published in Token's term: Version
 )

@@ -87,7 +87,7 @@ func answerBugs() []Bug {
 		}, {
 			Name: "silence-untold", Kind: Shell, Breaks: []string{calls},
 			What: "nobody is told that the store has been silent for longer than a lease",
-			File: "internal/machine/request.go", Old: "\t\tm.emit(Transition{Kind: Unreachable})\n", New: "",
+			File: "internal/machine/request.go", Old: "\t\tm.emit(Transition{Kind: Unreachable, Err: m.refusal})\n", New: "",
 		}, {
 			Name: "hangs-untold", Kind: Shell, Breaks: []string{calls},
 			What: "nobody is told of a callback that hangs, and keeps the candidate from competing",

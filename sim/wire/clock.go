@@ -98,10 +98,15 @@ func alone(text string, from, to int) bool {
 // from its holder, and its key never had a time to live.
 func (x *Exchange) doubt(views []view) []view {
 	l := x.conn.lock
+	looks := x.looks(views)
 	for i := range views {
 		v := &views[i]
 		switch tells := v.timing(); {
 		case v.unclear != "", v.before == absent && v.call == "": // nothing is in doubt where nothing was
+		case l.muddled > 0 && v.before != absent && looks:
+			v.known, v.other = false, false
+		case l.muddled > 0 && v.before != absent:
+			v.unclear = overwrites
 		case tells == expiring || l.timing == expiring:
 			v.unclear = valueCounts
 		case tells == stamped && !l.ends, l.timing == stamped && !(v.bounds() && v.call != ""):

@@ -18,6 +18,7 @@ type call struct {
 	candidates []string                // values that the key may hold, as a script can tell them apart
 	owned      func(value string) bool // somebody sent it to take the lock with; nil: nobody knows
 	slots      map[string]bool         // fields whose value is the holder
+	mine       []string                // values that the node may have in the lock, if it is no script that asks
 }
 
 // step notes what a command on the lock's key shows and does, by its reply,
@@ -63,6 +64,7 @@ func (c *call) strings(v *view, reply Value) bool {
 	case "GETSET":
 		c.former(v, reply)
 		c.write(v, c.arg(2), Endless)
+		v.told = true
 	default:
 		return false
 	}
@@ -167,8 +169,11 @@ func (c *call) set(v *view, reply Value) {
 	if s.get && !s.compares {
 		took = isText && !s.nx || reply.Kind == Nil && !s.xx
 		c.former(v, reply)
+		v.told = v.told || took && !s.nx
 	}
 	switch {
+	case took && s.keeps && v.now != absent && !s.nx:
+		c.keeps(v, s)
 	case took && s.nx:
 		v.find(absent)
 		c.write(v, s.value, s.ttl)
@@ -191,11 +196,21 @@ func (c *call) set(v *view, reply Value) {
 	}
 }
 
+// keeps notes a write where something was that leaves the time to live as it was.
+func (c *call) keeps(v *view, s settings) {
+	if v.told && v.known && !v.wrote && v.held == s.value {
+		v.idle = true
+		return
+	}
+	v.unclear = "SET with KEEPTTL is not understood"
+}
+
 // settings are the options of a SET.
 type settings struct {
 	value       string
 	ttl         time.Duration
 	nx, xx, get bool
+	keeps       bool // KEEPTTL
 	compares    bool // IFEQ
 	equals      string
 	strange     string // what is not understood
@@ -211,6 +226,8 @@ func (c *call) settings() settings {
 			s.xx = true
 		case "GET":
 			s.get = true
+		case "KEEPTTL":
+			s.keeps = true
 		case "IFEQ":
 			i++
 			s.compares, s.equals = true, c.arg(i)
@@ -298,6 +315,7 @@ func (c *call) getex(v *view, reply Value) bool {
 	if len(c.args) == 2 {
 		return true
 	}
+	v.told = true
 	if option := upper(c.args[2]); option == "PERSIST" {
 		v.prolong(Endless)
 		return true

@@ -49,6 +49,7 @@ type Exchange struct {
 	obscure  string   // why nothing of it is, whatever the reply
 	murky    bool     // it may have written what nobody knows
 	held     []string // values that the node had in the lock, or may have had, when it was sent
+	around   around
 	over     bool
 }
 
@@ -56,6 +57,7 @@ type Exchange struct {
 type operation struct {
 	event     history.Event
 	reentrant bool // an acquire that may also have prolonged the node's own lease
+	told      bool // the reply tells it apart from a renewal
 	vague     bool // even if it took effect nobody can say that it was this one
 	blind     bool // a renewal of whatever lease there is: nothing was asked about whose it is
 }
@@ -132,6 +134,7 @@ func (x *Exchange) Answer(v Value) {
 	}
 	x.configured(v)
 	x.saw(v)
+	x.passed(true)
 	x.end(v)
 }
 
@@ -150,6 +153,7 @@ func (x *Exchange) Lose(err string) {
 
 // lose is Lose, for whoever holds the lock's mutex.
 func (x *Exchange) lose(err string) {
+	x.passed(false)
 	for _, value := range x.writes {
 		x.settle(value, history.Info)
 	}
@@ -218,7 +222,9 @@ func (c *Conn) note(id, text string) {
 func (x *Exchange) begin() {
 	strange := ""
 	x.held = x.conn.lock.member(x.conn.node).holds.names()
-	for _, v := range x.possible() {
+	views := x.possible()
+	x.foresee(views)
+	for _, v := range views {
 		strange = cmp.Or(strange, v.unclear)
 		if v.wrote {
 			x.write(v.value)
@@ -260,6 +266,9 @@ func (x *Exchange) announce(strange string) {
 
 // write notes a value that the exchange may write.
 func (x *Exchange) write(value string) {
+	if value == foreign { // a script put back what it found
+		return
+	}
 	l := x.conn.lock
 	l.own(x.conn.node, value)
 	if !slices.Contains(x.writes, value) {
@@ -280,7 +289,7 @@ func (x *Exchange) written(views []view) {
 	}
 	for _, value := range x.writes {
 		did := func(v view) bool { return v.wrote && v.value == value }
-		stays := func(v view) bool { return !v.wrote && v.now == present && v.known && v.held == value }
+		stays := func(v view) bool { return !v.wrote && !v.idle && v.now == present && v.known && v.held == value }
 		kind := history.Info
 		switch {
 		case len(views) == 0 || slices.ContainsFunc(views, func(v view) bool { return v.unclear != "" }):
@@ -327,7 +336,8 @@ func (x *Exchange) expect(v view) {
 		}
 	case history.Acquire:
 		op := x.add(v.call, v.ttl)
-		op.reentrant = op.reentrant || !v.fresh
+		op.told = v.told && !x.scripted()
+		op.reentrant = op.reentrant || !v.fresh && !op.told
 	default:
 		before := len(x.ops)
 		op := x.add(v.call, v.ttl)
@@ -359,7 +369,7 @@ func (x *Exchange) merge() {
 	}
 	several := len(x.conn.lock.member(x.conn.node).nonces) > 1
 	for _, op := range slices.Clone(x.ops) {
-		if op.event.Call != history.Acquire || op.vague {
+		if op.event.Call != history.Acquire || op.vague || op.told {
 			continue
 		}
 		same := func(r *operation) bool {

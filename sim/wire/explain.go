@@ -55,6 +55,10 @@ func (x *Exchange) explain(reply Value) []view {
 	for i, cmd := range x.commands {
 		views = x.conn.fitting(views, cmd, reply.Items[i])
 	}
+	for i := range views { // what was read before the transaction its sender knew when it wrote
+		v := &views[i]
+		v.told = v.told || v.wrote && v.known && x.before.before == unsure && !x.scripted()
+	}
 	return views
 }
 
@@ -80,7 +84,11 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 	var next []view
 	for _, v := range views {
 		for _, t := range traces {
-			if next = append(next, counted(c.replay(v, t), t.result, reply)); len(next) > fewViews {
+			seen := counted(c.replay(v, t), t.result, reply)
+			if text, is := reply.text(); is && isScript(cmd.name) {
+				seen.told = seen.told || seen.wrote && seen.known && seen.held == text
+			}
+			if next = append(next, seen); len(next) > fewViews {
 				return []view{{unclear: "a transaction with too many outcomes"}}
 			}
 		}
@@ -181,12 +189,17 @@ func (c *Conn) call(cmd command, candidates []string) *call {
 // onKey is the command as one on that key.
 func (c *Conn) onKey(cmd command, at place, candidates []string) *call {
 	m := c.lock.member(c.node)
-	return &call{
+	k := &call{
 		name: cmd.name, args: cmd.args, key: at, sent: cmd.sent, candidates: candidates,
 		own:   func(value string) bool { return slices.Contains(m.values, value) },
 		owned: func(value string) bool { return c.lock.owners[value] != nil },
 		slots: c.lock.slots,
 	}
+	if candidates == nil && k.tells() {
+		k.mine = m.holds.names()
+		k.mine = k.mine[max(0, len(k.mine)-maxOwn):]
+	}
+	return k
 }
 
 // takesFree tells whether a command takes a key only if nobody has it.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/recount-io/recount/sim/wire/cjson"
 )
 
 // Bounds of what is tried to find out what a script can have done.
@@ -39,7 +37,7 @@ type explorer struct {
 	at         int  // in path
 	lost       bool // something was done that nobody can foresee
 	timed      bool // the script asks what time it is
-	decoded    bool // the script looks into JSON
+	decoded    bool // the script looks into a value: JSON, MessagePack or a struct of C
 	looked     bool // this execution did: an error may be what comes of it
 
 	came  map[string]bool // the commands that executions came to; nil: nobody asks
@@ -93,7 +91,7 @@ func (e *explorer) all() []trace {
 		if e.decoded && !decoded {
 			e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node))
 		}
-		if e.timed && !timed || e.decoded && !decoded { // what it was told before may have been a time, or no JSON
+		if e.timed && !timed || e.decoded && !decoded { // what it was told before may have been a time, or nothing to look into
 			e.path, traces = nil, nil
 			continue
 		}
@@ -172,9 +170,7 @@ func (e *explorer) furnish(state *lua.LState) {
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		redis.RawSetString(level, lua.LNumber(i))
 	}
-	json := cjson.Table(state)
-	json.RawSetString("decode", state.NewFunction(e.decode(json.RawGetString("decode"))))
-	state.SetGlobal("cjson", json)
+	e.libraries(state)
 	state.SetGlobal("redis", redis)
 	state.SetGlobal("server", redis)
 }
@@ -185,28 +181,6 @@ func list(state *lua.LState, items []string) *lua.LTable {
 		table.Append(lua.LString(item))
 	}
 	return table
-}
-
-// decode is cjson.decode. Into a value that nobody knows nobody can look: each of its
-// fields is such a value, too.
-func (e *explorer) decode(known lua.LValue) lua.LGFunction {
-	return func(state *lua.LState) int {
-		e.decoded, e.looked = true, true
-		if text := state.CheckString(1); text != foreign {
-			state.Push(known)
-			state.Push(lua.LString(text))
-			state.Call(1, 1)
-			return 1
-		}
-		table, meta := state.NewTable(), state.NewTable()
-		meta.RawSetString("__index", state.NewFunction(func(state *lua.LState) int {
-			state.Push(lua.LString(foreign))
-			return 1
-		}))
-		state.SetMetatable(table, meta)
-		state.Push(table)
-		return 1
-	}
 }
 
 // digest is redis.sha1hex.

@@ -90,7 +90,7 @@ func (c *call) holds(v *view) []Value {
 		return []Value{bulk(v.held)}
 	}
 	var list []Value
-	for _, text := range c.candidates {
+	for _, text := range slices.Concat(c.candidates, c.mine) {
 		list = append(list, bulk(text))
 	}
 	return append(list, bulk(foreign))

@@ -6,7 +6,9 @@ import "slices"
 // no other one is left. By that a script that says yes to its holder and does nothing, and
 // yes to whoever takes the free lock, is told apart.
 func (x *Exchange) plausible(views []view) []view {
-	list := slices.DeleteFunc(slices.Clone(views), func(v view) bool { return v.unclear == "" && v.known && x.never(v.held) })
+	list := slices.DeleteFunc(slices.Clone(views), func(v view) bool {
+		return v.unclear == "" && (v.known && x.never(v.held) || x.strangers(&v))
+	})
 	if len(list) == 0 {
 		return views
 	}

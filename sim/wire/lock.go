@@ -68,9 +68,11 @@ type Lock struct {
 	serial  int                // of nonces
 	tick    int                // counts what is sent and what is answered
 	tally   tally
-	timing  timing // what the value says about when the lock ends
-	ends    bool   // its key got a time to live
-	seized  bool   // as long as it got none, another one than its holder took it away
+	timing  timing         // what the value says about when the lock ends
+	ends    bool           // its key got a time to live
+	seized  bool           // as long as it got none, another one than its holder took it away
+	risks   map[string]int // values that requests under way may write over the lock of another node
+	muddled int            // the tick at which a node may have written over the lock of another one; 0: it was free since
 }
 
 // place is where a key is.
@@ -109,7 +111,7 @@ func NewLock(o Options) *Lock {
 	if o.Scripts == nil {
 		o.Scripts = NewScripts()
 	}
-	return &Lock{options: o, absent: map[string]bool{}, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}}
+	return &Lock{options: o, absent: map[string]bool{}, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}, risks: map[string]int{}}
 }
 
 // Key is the key that is the lock, empty as long as that is not known.

@@ -32,6 +32,7 @@ func (x *Exchange) end(v Value) {
 	views := x.plausible(x.explain(v))
 	x.clocked(views)
 	x.doubt(views)
+	x.leaves(views)
 	x.recount(views)
 	x.written(views)
 	x.supersede(views)
@@ -173,8 +174,10 @@ func (x *Exchange) refused(op *operation, views []view, m *member) (kind history
 	for i := range views {
 		v := &views[i]
 		switch {
-		case v.call != "" && v.call != op.event.Call && op.event.Call != history.Acquire:
+		case v.call != "" && v.call != op.event.Call && (op.event.Call != history.Acquire || op.told):
 			return history.Fail, "", elsewise
+		case v.idle && (op.event.Call != history.Acquire || slices.Contains(may, v.held)):
+			return history.Fail, "", nothingDone
 		case op.event.Call != history.Acquire && !v.unlike(may):
 			return history.Fail, "", nothingDone
 		case op.event.Call == history.Acquire && v.before != present:
@@ -208,7 +211,7 @@ func (x *Exchange) observed(views []view) (kind history.Kind, holder, why string
 func (x *Exchange) holder(views []view) string {
 	var name string
 	for i, v := range views {
-		if !v.known || v.unclear != "" {
+		if !v.known || v.unclear != "" || x.conn.lock.risks[v.held] > 0 {
 			return ""
 		}
 		node := x.conn.lock.holder(v.held)

@@ -128,10 +128,10 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		}
 		return nil, true
 	}
-	name := strconv.Quote(c.lock.key.key) + strconv.Itoa(cmd.db) + strings.Join(cmd.args[2:], "\x00")
+	e := &explorer{conn: c, db: cmd.db, proto: s.proto, function: s.function, modes: s.modes, keys: keys, args: args, sent: cmd.sent}
+	name := strconv.Quote(c.lock.key.key) + strconv.Itoa(cmd.db) + strings.Join(slices.Concat(cmd.args[2:], e.written()), "\x00")
 	traces, known := s.past[name]
 	if !known {
-		e := &explorer{conn: c, db: cmd.db, proto: s.proto, function: s.function, modes: s.modes, keys: keys, args: args, sent: cmd.sent}
 		traces = e.explore()
 		if !c.lock.found && !c.settle(traces) {
 			return nil, true

@@ -13,13 +13,16 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 
 	"github.com/recount-io/recount/sim/wire/cjson"
+	"github.com/recount-io/recount/sim/wire/cmsgpack"
+	"github.com/recount-io/recount/sim/wire/luabit"
+	"github.com/recount-io/recount/sim/wire/luastruct"
 )
 
 // Interpreter runs scripts of which there is no port, from their Lua text. It
 // gives them what Redis 7.0 gives, as far as nothing comes from outside: the
 // language, its libraries for tables, strings and numbers (without random
-// ones), cjson, and redis.call and its kin, but no cmsgpack, struct or bit. A
-// number is turned into text as Go does where Lua would round to 14 digits.
+// ones), cjson, cmsgpack, struct, bit, and redis.call and its kin. A number is
+// turned into text as Go does where Lua would round to 14 digits.
 //
 // One state serves all scripts of a server, as in Redis: what a script could
 // leave behind for another one is read-only. So one may serve several servers,
@@ -138,9 +141,11 @@ func (in *Interpreter) open() {
 	text.RawSetString("match", l.NewFunction(in.luaMatch(text.RawGetString("match").(*lua.LFunction).GFunction)))
 	globals.RawSetString("pcall", l.NewFunction(luaPcall))
 	globals.RawSetString("redis", in.library())
-	globals.RawSetString("cjson", cjson.Table(l))
-	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis", "cjson"} {
+	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
 		globals.RawSetString(name, in.readOnly(globals.RawGetString(name).(*lua.LTable)))
+	}
+	for name, table := range map[string]func(*lua.LState) *lua.LTable{"cjson": cjson.Table, "cmsgpack": cmsgpack.Table, "struct": luastruct.Table, "bit": luabit.Table} {
+		globals.RawSetString(name, in.readOnly(table(l)))
 	}
 	in.protect(globals)
 }

@@ -11,13 +11,13 @@ import (
 // dialFunc opens a connection, as redis.UniversalOptions.Dialer does.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
+// keepAlive is how a connection that nobody uses is asked whether it lives.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
+
 // dialer is go-redis's own one, except that it insists, and that it gives up a TLS
 // handshake when its context is done.
 func dialer(timeout time.Duration, config *tls.Config) dialFunc {
-	d := &net.Dialer{
-		Timeout:         timeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3},
-	}
+	d := &net.Dialer{Timeout: timeout, KeepAliveConfig: keepAlive}
 	dial := insistent(d.DialContext)
 	if config == nil {
 		return dial

@@ -24,8 +24,15 @@ import (
 // itself with more than one address), master=NAME (the addresses are those of
 // Sentinels), sentinel_username and sentinel_password (who we are to the
 // Sentinels themselves; the user before the host is the one of the servers that
-// they watch), skip_verify=true (any certificate will do), dial_timeout,
-// read_timeout and write_timeout (as 500ms).
+// they watch), dial_timeout, read_timeout and write_timeout (as 500ms). With rediss://:
+// ca=FILE (certificates of the authorities to trust, in PEM), cert=FILE and key=FILE (the
+// client's own certificate), server_name=NAME (that the server's certificate must have, in
+// place of the host of the address), tls_min=1.3 (the oldest version of TLS; 1.2 by
+// default), skip_verify=true (any certificate will do). The files are read again for each
+// new connection.
+//
+// A password that changes is a function in the options (CredentialsProviderContext and its
+// like), in place of the URL's.
 //
 // Its errors never contain a part of the URL, because a password with an
 // unescaped character can be anywhere in it.
@@ -52,7 +59,11 @@ func ParseURL(text string) (*redis.UniversalOptions, error) {
 	if err := setUser(o, u.User); err != nil {
 		return nil, err
 	}
-	if err := setParameters(o, u.RawQuery); err != nil {
+	var files tlsFiles
+	if err := setParameters(o, &files, u.RawQuery); err != nil {
+		return nil, err
+	}
+	if err := files.setTLS(o); err != nil {
 		return nil, err
 	}
 	if err := checkSentinels(o); err != nil {
@@ -108,13 +119,13 @@ func setUser(o *redis.UniversalOptions, user *url.Userinfo) error {
 	return nil
 }
 
-func setParameters(o *redis.UniversalOptions, query string) error {
+func setParameters(o *redis.UniversalOptions, files *tlsFiles, query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil || strings.Contains(query, "@") { // it would look like the end of a user
 		return errors.New("redisstore: the Redis URL's parameters cannot be read: write ?name=value&name=value, and in a password a \"?\" as %3F and a \"@\" as %40")
 	}
 	for name, all := range values {
-		if err := setParameter(o, name, all); err != nil {
+		if err := setParameter(o, files, name, all); err != nil {
 			return err
 		}
 	}
@@ -132,7 +143,7 @@ func checkSentinels(o *redis.UniversalOptions) error {
 	return nil
 }
 
-func setParameter(o *redis.UniversalOptions, name string, values []string) error {
+func setParameter(o *redis.UniversalOptions, files *tlsFiles, name string, values []string) error {
 	value, err := values[len(values)-1], error(nil)
 	switch name {
 	case "addr":
@@ -152,11 +163,8 @@ func setParameter(o *redis.UniversalOptions, name string, values []string) error
 		o.SentinelUsername = value
 	case "sentinel_password":
 		o.SentinelPassword = value
-	case "skip_verify":
-		var skip bool
-		if skip, err = strconv.ParseBool(value); skip && o.TLSConfig != nil {
-			o.TLSConfig.InsecureSkipVerify = true //nolint:gosec // the user asks for it
-		}
+	case "skip_verify", "server_name", "tls_min", "ca", "cert", "key":
+		err = setSecurity(o, files, name, value)
 	case "dial_timeout":
 		o.DialTimeout, err = time.ParseDuration(value)
 	case "read_timeout":
@@ -164,10 +172,33 @@ func setParameter(o *redis.UniversalOptions, name string, values []string) error
 	case "write_timeout":
 		o.WriteTimeout, err = time.ParseDuration(value)
 	default:
-		return errors.New("redisstore: the Redis URL has an unknown parameter (known are addr, cluster, db, dial_timeout, master, read_timeout, sentinel_password, sentinel_username, skip_verify, write_timeout); a \"?\" in a password is written %3F")
+		return errors.New("redisstore: the Redis URL has an unknown parameter (known are addr, ca, cert, cluster, db, dial_timeout, key, master, read_timeout, sentinel_password, sentinel_username, server_name, skip_verify, tls_min, write_timeout); a \"?\" in a password is written %3F")
 	}
 	if err != nil {
 		return errors.New("redisstore: the Redis URL's parameter " + name + " has no valid value: true or false, a number, or a time as 500ms")
 	}
 	return nil
+}
+
+// setSecurity sets what is about TLS.
+func setSecurity(o *redis.UniversalOptions, files *tlsFiles, name, value string) (err error) {
+	config := o.TLSConfig
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12} // it is not used
+	}
+	switch name {
+	case "skip_verify":
+		config.InsecureSkipVerify, err = strconv.ParseBool(value) //nolint:gosec // the user asks for it
+	case "server_name":
+		config.ServerName = value
+	case "tls_min":
+		config.MinVersion, err = tlsVersion(value)
+	case "ca":
+		files.ca = value
+	case "cert":
+		files.cert = value
+	case "key":
+		files.key = value
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ type Settings struct {
 	ID       string // the human part of the candidate's identity; the host's name by default
 
 	Store  []string // the store's URL; see Open
+	TLS    TLS      // of connections to Redis
 	Prefix string   // of all keys in Redis
 	Table  string   // of the leases in PostgreSQL
 
@@ -40,9 +42,30 @@ type Settings struct {
 	Failback       time.Duration
 	Once           bool // one term at most
 
-	sources   map[string]string // where a setting comes from, by its name
-	mentioned []string          // the environment variables in the store's URLs
-	bare      bool              // a password stood in one of them
+	sources   map[string]string        // where a setting comes from, by its name
+	renewed   []func() (string, error) // the store's URLs as they are now, where they mention files; nil: as they were
+	mentioned []string                 // the environment variables in the store's URLs
+	bare      bool                     // a password stood in one of them
+}
+
+// TLS is how connections to Redis are secured, where the URL does not say so itself. Files
+// are read again for each new connection.
+type TLS struct {
+	CA         string // file of the authorities to trust
+	Cert, Key  string // files of the client's own certificate
+	ServerName string // that the server's certificate must have
+	Min        string // the oldest version: 1.2 or 1.3
+}
+
+// parameters are those of a URL of Redis.
+func (t TLS) parameters() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{"ca": t.CA, "cert": t.Cert, "key": t.Key, "server_name": t.ServerName, "tls_min": t.Min} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
 }
 
 // Error is a setting that cannot be used.

@@ -40,7 +40,7 @@ func (s Settings) Open(ctx context.Context) (elector.Store, io.Closer, error) {
 	var open closers
 	names := make([]string, len(s.Store))
 	for i, text := range s.Store {
-		node, closer, err := s.openOne(ctx, text)
+		node, closer, err := s.openOne(ctx, i)
 		if err != nil {
 			_ = open.Close() // nothing was sent to them
 			return nil, nil, err
@@ -61,7 +61,9 @@ func (s Settings) Open(ctx context.Context) (elector.Store, io.Closer, error) {
 // wrong is the error about a setting, wherever it stands.
 func (s Settings) wrong(name, text string) error { return &Error{name, s.sources[name], text} }
 
-func (s Settings) openOne(ctx context.Context, text string) (elector.Store, io.Closer, error) {
+// openOne opens the store of that number.
+func (s Settings) openOne(ctx context.Context, i int) (elector.Store, io.Closer, error) {
+	text := s.Store[i]
 	scheme, rest, _ := strings.Cut(text, "://")
 	switch scheme {
 	case "postgres", "postgresql":
@@ -69,14 +71,34 @@ func (s Settings) openOne(ctx context.Context, text string) (elector.Store, io.C
 	case "postgres+session":
 		return s.openPostgres(ctx, "postgres://"+rest, true)
 	default:
-		return s.openRedis(text)
+		var renewed func() (string, error)
+		if i < len(s.renewed) {
+			renewed = s.renewed[i]
+		}
+		return s.openRedis(text, renewed)
 	}
 }
 
-func (s Settings) openRedis(text string) (elector.Store, io.Closer, error) {
+// openRedis opens a store of Redis. Who is let in is asked anew for each connection, if
+// the URL mentions files: passwords are changed.
+func (s Settings) openRedis(text string, renewed func() (string, error)) (elector.Store, io.Closer, error) {
+	if extra := s.TLS.parameters().Encode(); extra != "" {
+		base, own, _ := strings.Cut(text, "?")
+		text = base + "?" + extra + "&" + own // the last value counts
+	}
 	options, err := redisstore.ParseURL(text)
 	if err != nil {
 		return nil, nil, s.wrong("store", err.Error()+" (for PostgreSQL: postgres://…)")
+	}
+	if renewed != nil {
+		options.CredentialsProvider = func() (user, password string) {
+			if text, err := renewed(); err == nil {
+				if now, err := redisstore.ParseURL(text); err == nil {
+					return now.Username, now.Password
+				}
+			}
+			return options.Username, options.Password // a file that is gone changes nothing
+		}
 	}
 	if s.Replicas < 0 {
 		return nil, nil, s.wrong("replicas", fmt.Sprintf("is %d; it must be 0 or more", s.Replicas))
@@ -156,19 +178,26 @@ func (s *Settings) expand(env map[string]string) error {
 	s.bare = slices.ContainsFunc(s.Store, holdsPassword)
 	l := lookup{env: env}
 	expanded := make([]string, len(s.Store))
+	var renewed []func() (string, error)
 	for i, text := range s.Store {
-		if m := reference.FindStringSubmatch(text); m != nil && m[0] == text {
-			expanded[i] = l.value(m[1])
-			continue
+		expanded[i] = l.expand(text)
+		if l.again && !l.once {
+			renewed = slices.Grow(renewed, len(s.Store))[:len(s.Store)]
+			renewed[i] = func() (string, error) {
+				now := lookup{env: env}
+				text := now.expand(text)
+				if now.wrong != "" {
+					return "", errors.New("settings: the store's URL: " + now.wrong)
+				}
+				return text, nil
+			}
 		}
-		expanded[i] = reference.ReplaceAllStringFunc(text, func(match string) string {
-			return strings.ReplaceAll(url.QueryEscape(l.value(match[2:len(match)-1])), "+", "%20")
-		})
+		l.again, l.once = false, false
 	}
 	if l.wrong != "" {
 		return &Error{"store", s.sources["store"], l.wrong + ", or write a literal $ as %24"}
 	}
-	s.Store, s.mentioned = expanded, l.mentioned
+	s.Store, s.renewed, s.mentioned = expanded, renewed, l.mentioned
 	return nil
 }
 
@@ -177,6 +206,18 @@ type lookup struct {
 	env       map[string]string
 	mentioned []string // the variables
 	wrong     string   // what is the matter with a reference
+	again     bool     // a file was read that can be read again
+	once      bool     // and one that cannot
+}
+
+// expand is the text with what its references stand for.
+func (l *lookup) expand(text string) string {
+	if m := reference.FindStringSubmatch(text); m != nil && m[0] == text {
+		return l.value(m[1])
+	}
+	return reference.ReplaceAllStringFunc(text, func(match string) string {
+		return strings.ReplaceAll(url.QueryEscape(l.value(match[2:len(match)-1])), "+", "%20")
+	})
 }
 
 func (l *lookup) value(name string) string {
@@ -187,6 +228,11 @@ func (l *lookup) value(name string) string {
 			l.wrong = fmt.Sprintf("the environment variable %s that it mentions is not set: set it", name)
 		}
 		return l.env[name]
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		l.again = true
+	} else {
+		l.once = true // standard input, say
 	}
 	content, err := os.ReadFile(path)
 	text := strings.TrimRight(string(content), "\r\n")

@@ -30,9 +30,9 @@ func (m Main) preflightCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Say what elections are worth on this store, before they are held",
-		Long: `preflight reads the settings of the store's servers and says in words what is
-guaranteed on them, what weakens that, and what to do about it. It changes
-nothing. Give it the settings that the candidates have, --replicas,
+		Long: `preflight reads the settings of the store's servers, runs the store's scripts on
+an election of its own, and says in words what is guaranteed on these servers, what
+weakens that, and what to do about it. It leaves nothing behind. Give it the settings that the candidates have, --replicas,
 --fsynced and --unprotected too: the answer depends on them. It ends with 1 if
 elections would fail or not be safe.`,
 		Example: "  elect preflight --store redis://db",

@@ -17,8 +17,8 @@ var _ elector.Inspector = (*Store)(nil)
 
 // Preflight is [elector.Inspector.Preflight]: it reads settings and state of
 // the server, of every primary of a cluster, and of the Sentinels, tries each
-// command that the store needs, and looks at the keys that are there. What the
-// user may not read is a note. Nothing is left behind: what it writes is a key
+// command that the store needs, runs its scripts, and looks at the keys that are there.
+// What the user may not read is a note. Nothing is left behind: what it writes are keys
 // of an election that nobody else can know, for ten seconds at most.
 //
 // It takes some hundred round trips, more if there are many keys: it is for the
@@ -35,7 +35,7 @@ func (s *Store) preflight(ctx context.Context) (elector.Preflight, error) {
 	v := &survey{store: s, client: c, scratch: "preflight-" + rand.Text()}
 	defer v.close()
 	if err := v.visit(ctx); err != nil {
-		return elector.Preflight{}, fmt.Errorf("redisstore: preflight: %w", err)
+		return elector.Preflight{}, fmt.Errorf("redisstore: preflight: %w", s.greeted(ctx, err))
 	}
 	for _, n := range v.nodes {
 		v.list = append(v.list, v.ofNode(n)...)
@@ -57,6 +57,7 @@ type survey struct {
 	nodes   []*node
 	closers []func() error
 	list    []elector.Finding
+	blind   bool // scripts may not ask for the server's history
 }
 
 func (v *survey) close() {
@@ -202,7 +203,7 @@ func (v *survey) afterLoss() string {
 		return "If data are lost (by a crash, an eviction or a failover), two candidates may lead for up to one lease, and a token may be handed out twice: Options.Unprotected switches the protection off."
 	}
 	for _, n := range v.nodes {
-		if n.info["master_replid"] == "" {
+		if n.info["master_replid"] == "" || v.blind {
 			return "If a server forgets an election, nobody is granted a lease for as long as one may last; but without INFO a server that took over with older data is not told from the one before, and may grant a second lease."
 		}
 	}

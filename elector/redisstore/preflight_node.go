@@ -86,14 +86,21 @@ func (n *node) note(what string, err error) {
 	}
 }
 
-// denied tells whether the server knows the request and the user may not make
+// deniedWords are those of servers and services that do not have a command, or do not let
+// this user have it, in lower case.
+var deniedWords = [...]string{
+	"unknown command", "unknown subcommand", "unsupported command", "command is not available",
+	"' is not allowed", "not support for", "auth permission deny",
+}
+
+// denied reports whether the server knows the request and the user may not make
 // it, or the server does not know it.
 func denied(err error) bool {
 	if !isReply(err) {
 		return false
 	}
 	text := strings.ToLower(err.Error())
-	return strings.HasPrefix(text, "noperm") || strings.Contains(text, "unknown command") || strings.Contains(text, "unknown subcommand")
+	return strings.HasPrefix(text, "noperm") || slices.ContainsFunc(deniedWords[:], func(words string) bool { return strings.Contains(text, words) })
 }
 
 // setting is a setting of the server, from CONFIG GET or else from INFO.

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -68,7 +67,7 @@ func (v *survey) needs() []need {
 		{"hdel", []string{"HDEL", key, "history"}, toElect},
 		{"eval", []string{"EVAL", "return 1", "1", key}, toElect},
 		{"evalsha", []string{"EVALSHA", strings.Repeat("0", 40), "1", key}, toElect},
-		{"info", []string{"INFO", "server"}, toTellServers},
+		{"info", []string{"INFO", "replication"}, toTellServers},
 		{"ping", []string{"PING"}, toWake},
 		{"publish", []string{"PUBLISH", "CHANNEL", "preflight"}, toWake},
 		{"pubsub|numsub", []string{"PUBSUB", "NUMSUB", "CHANNEL"}, toCount},
@@ -99,27 +98,77 @@ func (v *survey) needs() []need {
 		need{"del", []string{"DEL", key}, toElect})
 }
 
-// rights tries every command that the store needs.
+// alone are the commands that the store sends itself. The others stand in its scripts.
+var alone = []string{"eval", "evalsha", "ping", "wait", "client|list", "waitaof"}
+
+func (n need) inScripts() bool { return !slices.Contains(alone, n.right) }
+
+// lacks reports whether the answer to the trial says that the store may not use the
+// command. Services refuse in words of their own.
+func (n need) lacks(err error) bool {
+	switch {
+	case !isReply(err), passing(err):
+		return false
+	case n.inScripts(), denied(err):
+		return denied(err)
+	default: // EVALSHA of an unknown script, and WAIT of a replica, are refused by every server
+		return !redis.HasErrorPrefix(err, "NOSCRIPT") && !strings.Contains(errText(err), "cannot be used with replica")
+	}
+}
+
+// rehearsal is what the rights and scripts are tried with, and what was refused.
+type rehearsal struct {
+	*survey
+	at       *redis.Client
+	names    keys
+	missing  map[purpose][]string
+	doubtful []need // refused, but not to this user: scripts may have them
+	denials  []denial
+	absent   bool // something was refused, and not to this user
+
+	// The user may not use the keys, or the channels; or an answer is missing.
+	keysDenied, channelsDenied, broken error
+
+	guard, witness string // of the scratch election
+	reply          any    // of the last script
+	apart          error  // refused the last script with a witness of its own, and not with the guard
+}
+
+// rights tries every command that the store needs, and then its scripts.
 //
 // ACL DRYRUN would ask without trying, but needs a right that no elector has,
 // and a server of version 7.
 func (v *survey) rights(ctx context.Context) {
-	names := v.store.keys(v.scratch)
-	at, err := v.client.primary(ctx, names.lease())
-	if err != nil {
-		at = v.nodes[0].client // a cluster without slots refuses nothing but the rights
+	t := &rehearsal{survey: v, names: v.store.keys(v.scratch), missing: map[purpose][]string{}}
+	var err error
+	if t.at, err = v.client.primary(ctx, t.names.lease()); err != nil {
+		t.at = v.nodes[0].client // a cluster without slots refuses nothing but the rights
 	}
-	all := v.needs()
-	pipe := at.Pipeline()
+	t.commands(ctx)
+	t.subscribing(ctx)
+	t.inside(ctx)
+	runs := len(t.missing[toElect]) == 0 && t.keysDenied == nil && t.broken == nil
+	t.report()
+	if runs {
+		t.scripts(ctx)
+	}
+	t.reportDenials()
+	v.blind = slices.ContainsFunc(t.denials, func(r denial) bool { return r.command && r.why == toTellServers })
+}
+
+// commands tries each command by itself.
+func (t *rehearsal) commands(ctx context.Context) {
+	all := t.needs()
+	pipe := t.at.Pipeline()
 	cmds := make([]*redis.Cmd, len(all))
 	for i, n := range all {
 		args := make([]any, len(n.try))
 		for j, arg := range n.try {
 			switch arg {
 			case "KEY":
-				args[j] = names.lease()
+				args[j] = t.names.lease()
 			case "CHANNEL":
-				args[j] = names.channel(v.store.opts.DB)
+				args[j] = t.names.channel(t.store.opts.DB)
 			default:
 				args[j] = arg
 			}
@@ -127,39 +176,49 @@ func (v *survey) rights(ctx context.Context) {
 		cmds[i] = pipe.Do(ctx, args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	missing := map[purpose][]string{}
-	var keysDenied, channelsDenied, broken error
 	for i, n := range all {
-		err := plain(cmds[i].Err())
-		switch text := errText(err); {
-		case err == nil:
-		case !isReply(err):
-			broken = err
-		case !denied(err):
-		case strings.Contains(text, "channel"):
-			channelsDenied = err
-		case strings.Contains(text, "access") && strings.Contains(text, "key"):
-			keysDenied = err
-		default:
-			missing[n.why] = append(missing[n.why], n.right)
-		}
+		t.note(n, plain(cmds[i].Err()))
 	}
-	channelsDenied = errors.Join(channelsDenied, v.subscribing(ctx, at, names.channel(v.store.opts.DB), missing))
-	if broken != nil {
-		v.add(elector.SeverityNote, "rights", "the rights could not be tried to the end: "+broken.Error(), "make this check again when the server answers")
+}
+
+// note notes the answer to a command.
+func (t *rehearsal) note(n need, err error) {
+	switch text := errText(err); {
+	case err == nil:
+	case !isReply(err):
+		t.broken = err
+	case !n.lacks(err):
+	case strings.Contains(text, "channel"):
+		t.channelsDenied = err
+	case strings.Contains(text, "access") && strings.Contains(text, "key"):
+		t.keysDenied = err
+	case n.inScripts() && !strings.HasPrefix(text, "noperm"):
+		t.doubtful = append(t.doubtful, n)
+	default:
+		t.lack(n.right, n.why, err)
 	}
-	v.missing(missing)
-	user := v.user()
-	if keysDenied != nil {
-		v.add(elector.SeverityError, "keys", "the user may not use keys that begin with "+v.store.prefix+": nobody can be elected",
-			"ACL SETUSER "+user+" ~"+v.store.prefix+"*, or choose a prefix that the user may use")
+}
+
+// lack notes a right that is missing, or a command.
+func (t *rehearsal) lack(right string, why purpose, err error) {
+	t.absent = t.absent || !strings.HasPrefix(errText(err), "noperm")
+	t.missing[why] = append(t.missing[why], right)
+}
+
+// report says what the user may not do.
+func (t *rehearsal) report() {
+	if t.broken != nil {
+		t.add(elector.SeverityNote, "rights", "the rights could not be tried to the end: "+t.broken.Error(), "make this check again when the server answers")
 	}
-	if channelsDenied != nil {
-		v.add(elector.SeverityWarning, "channels", "the user may not use channels that begin with "+v.store.prefix+": nobody is woken when a lease is released, so the next leader comes only when its own try is due",
-			"ACL SETUSER "+user+" &"+v.store.prefix+"*")
+	t.reportMissing()
+	user := t.user()
+	if t.keysDenied != nil {
+		t.add(elector.SeverityError, "keys", "the user may not use keys that begin with "+t.store.prefix+": nobody can be elected",
+			"ACL SETUSER "+user+" ~"+t.store.prefix+"*, or choose a prefix that the user may use")
 	}
-	if len(missing[toElect]) == 0 && keysDenied == nil && broken == nil {
-		v.scripts(ctx)
+	if t.channelsDenied != nil {
+		t.add(elector.SeverityWarning, "channels", "the user may not use channels that begin with "+t.store.prefix+": nobody is woken when a lease is released, so the next leader comes only when its own try is due",
+			"ACL SETUSER "+user+" &"+t.store.prefix+"*")
 	}
 }
 
@@ -177,52 +236,45 @@ func (v *survey) user() string {
 	return "default"
 }
 
-// missing adds one finding for each purpose.
-func (v *survey) missing(missing map[purpose][]string) {
+// reportMissing adds one finding for each purpose.
+func (t *rehearsal) reportMissing() {
 	for i, p := range purposes {
-		rights := missing[purpose(i)]
+		rights := t.missing[purpose(i)]
 		if len(rights) == 0 {
 			continue
 		}
 		slices.Sort(rights)
-		v.add(p.severity, "rights", p.text+" "+strings.Join(rights, ", ")+", which the user "+v.user()+" may not execute, or the server does not have",
-			"ACL SETUSER "+v.user()+" +"+strings.Join(rights, " +"))
+		fix := "ACL SETUSER " + t.user() + " +" + strings.Join(rights, " +")
+		if t.absent {
+			fix += "; if that changes nothing, use a server or a proxy that has " + strings.Join(rights, ", ")
+		}
+		t.add(p.severity, "rights", p.text+" "+strings.Join(rights, ", ")+", which the user "+t.user()+" may not execute, or the server does not have", fix)
 	}
 }
 
-// subscribing tries to subscribe, and to leave. The error says that the channel
-// is forbidden.
-func (v *survey) subscribing(ctx context.Context, at *redis.Client, channel string, missing map[purpose][]string) error {
-	sub := at.Subscribe(ctx) // no channel yet: no I/O
+// subscribing tries to subscribe, and to leave.
+func (t *rehearsal) subscribing(ctx context.Context) {
+	sub := t.at.Subscribe(ctx) // no channel yet: no I/O
 	defer func() { _ = sub.Close() }()
 	for _, step := range []struct {
 		right string
 		do    func(context.Context, ...string) error
 		why   purpose
 	}{{"subscribe", sub.Subscribe, toWake}, {"unsubscribe", sub.Unsubscribe, toLeave}} {
-		err := step.do(ctx, channel)
+		err := step.do(ctx, t.names.channel(t.store.opts.DB))
 		if err == nil {
-			_, err = sub.ReceiveTimeout(ctx, v.store.opts.ReadTimeout)
+			_, err = sub.ReceiveTimeout(ctx, t.store.opts.ReadTimeout)
 		}
 		switch {
 		case err == nil:
 		case denied(err) && strings.Contains(errText(err), "channel"):
-			return err
-		case denied(err):
-			missing[step.why] = append(missing[step.why], step.right)
-			return nil
+			t.channelsDenied = err
+			return
+		case isReply(err) && !passing(err):
+			t.lack(step.right, step.why, err)
+			return
 		default:
-			return nil // what passes is not about rights
+			return // what passes is not about rights
 		}
-	}
-	return nil
-}
-
-// scripts runs one that reads only, as the elector does.
-func (v *survey) scripts(ctx context.Context) {
-	_, err := v.store.Leader(ctx, v.scratch)
-	var fatal *elector.FatalError
-	if errors.As(err, &fatal) {
-		v.add(elector.SeverityError, "scripts", "the store's scripts cannot be run: "+fatal.Err.Error(), fatal.Fix)
 	}
 }

@@ -81,7 +81,7 @@ func (s *Store) DrainAudit(ctx context.Context, election string) ([]AuditEntry, 
 	for had, last := 0, ""; ; {
 		reply, err := s.run(ctx, &s.scripts.drain, []string{s.keys(election).audit()}, had, last, drainAtOnce)
 		if err != nil {
-			return entries, judge("drain audit of", election, err)
+			return entries, s.judge("drain audit of", election, err)
 		}
 		lines, ok := reply.([]any)
 		if !ok {

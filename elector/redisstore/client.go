@@ -248,7 +248,7 @@ func (s *Store) Close() error {
 	var err error
 	if s.foreign {
 		c.cancel()
-		s.hub.end()
+		s.hub.end(errClosed())
 	} else {
 		err = c.Close()
 	}

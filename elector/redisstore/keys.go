@@ -144,6 +144,7 @@ type names struct {
 
 	epoch atomic.Uint64 // of the store, at the last renewal that looked, and one more; 0: none has
 	at    atomic.Int64  // when that was, in nanoseconds since began
+	lasts atomic.Int64  // how long a lease lasts at least, as was seen, in nanoseconds
 }
 
 // began is when the process did, about.

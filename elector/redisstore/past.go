@@ -30,7 +30,7 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 		return s.Candidates(ctx, election)
 	}
 	if err != nil {
-		return nil, judge("candidates of", election, err)
+		return nil, s.judge("candidates of", election, err)
 	}
 	fields, ok := reply.([]any)
 	if !ok || len(fields)%3 != 0 {
@@ -56,17 +56,18 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
-	reply, err := s.with(ctx, func(c *client) (any, error) {
-		return c.LRange(ctx, s.keys(election).terms(), 0, -1).Result()
-	})
+	reply, err := s.run(ctx, &s.scripts.terms, []string{s.keys(election).terms()})
 	if err != nil {
-		return nil, judge("history of", election, plain(err))
+		return nil, s.judge("history of", election, err)
 	}
-	lines, _ := reply.([]string)
+	lines, ok := reply.([]any)
+	if !ok {
+		return nil, shapeError("history of", election, reply)
+	}
 	var terms []elector.PastTerm
 	ended := map[uint64]time.Time{}
 	for _, line := range lines { // the latest first: an end comes before its begin
-		t, begins, err := parseTerm(line)
+		t, begins, err := parseTerm(fmt.Sprint(line))
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("redisstore: history of %q: %w", election, err)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
 	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,7 +37,7 @@ func newScript(text string) script {
 
 // scripts are the scripts of one store.
 type scripts struct {
-	acquire, renew, release, withdraw, leader, candidates, create, vouch, retire, drain script
+	acquire, renew, release, withdraw, leader, candidates, terms, create, vouch, retire, drain script
 }
 
 // newScripts are those of a store whose keys stay, or expire after so long.
@@ -53,11 +56,50 @@ func newScripts(expire time.Duration) scripts {
 		leader:   newScript(texts.Leader()),
 
 		candidates: newScript(texts.Candidates()),
+		terms:      newScript(texts.Terms()),
 		create:     writing(texts.Create()),
 		vouch:      writing(texts.Vouch()),
 		retire:     newScript(texts.Retire()),
 		drain:      newScript(texts.Drain()),
 	}
+}
+
+// atLine finds the line in which a script stopped, and called what that line asks for.
+var (
+	atLine = regexp.MustCompile(`user_script: ?(\d+)`)
+	called = regexp.MustCompile(`(?:call|try)\('([A-Z]+)'`)
+)
+
+// asks is the command that the script asked for when the server refused it, as far as the
+// server's words say in which line that was, else "".
+func (sc *script) asks(words string) string {
+	at := atLine.FindStringSubmatch(words)
+	if at == nil {
+		return ""
+	}
+	lines := strings.Split(sc.text, "\n")
+	n, err := strconv.Atoi(at[1])
+	if err != nil || n < 1 || n > len(lines) {
+		return ""
+	}
+	if names := called.FindAllStringSubmatch(lines[n-1], 2); len(names) == 1 { // else it is one of several
+		return names[0][1]
+	}
+	return ""
+}
+
+// asked is the command that the script of a call, as judge names it, had asked for when it
+// was refused; "" if that is not known.
+func (s *Store) asked(call string, err error) string {
+	sc := map[string]*script{
+		"acquire": &s.scripts.acquire, "renew": &s.scripts.renew, "release": &s.scripts.release, "withdraw": &s.scripts.withdraw,
+		"observe": &s.scripts.leader, "candidates of": &s.scripts.candidates, "history of": &s.scripts.terms,
+		"create": &s.scripts.create, "vouch for": &s.scripts.vouch, "retire": &s.scripts.retire, "drain audit of": &s.scripts.drain,
+	}[call]
+	if sc == nil || !isReply(err) {
+		return ""
+	}
+	return sc.asks(err.Error())
 }
 
 // run executes the script in one command. A server that does not know it (new,

@@ -115,6 +115,9 @@ type Store struct {
 	epoch   atomic.Uint64 // counts what may have brought another server behind the address
 	lonely  atomic.Bool   // elections have no witness in common: see witness
 
+	doubt  doubt
+	served atomic.Bool // a request has succeeded
+
 	mu       sync.Mutex       // guards changes of live, and the rest
 	replaced map[*client]bool // and still used
 	retired  sync.WaitGroup
@@ -287,8 +290,8 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		if s.parted(err, n.acquire[5] != n.guard) {
 			continue
 		}
-		if err != nil {
-			return elector.Grant{}, judge("acquire", a.Election, err)
+		if s.heeds(a.TTL, err) != nil {
+			return elector.Grant{}, s.judge("acquire", a.Election, err)
 		}
 		return grantOf(a.Election, reply, beacon != "")
 	}
@@ -322,9 +325,9 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	if s.parted(err, n.renew[2] != n.guard) {
 		return s.Renew(ctx, l)
 	}
-	if err != nil {
+	if s.heeds(l.TTL, err) != nil {
 		s.epoch.Add(1)
-		return judge("renew", l.Election, err)
+		return s.judge("renew", l.Election, err)
 	}
 	if !looked {
 		n.look(epoch)
@@ -348,8 +351,8 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 	if s.parted(err, n.release[5] != n.guard) {
 		return s.Release(ctx, l)
 	}
-	if err != nil {
-		return judge("release", l.Election, err)
+	if s.heeds(l.TTL, err) != nil {
+		return s.judge("release", l.Election, err)
 	}
 	return appliedOf("release", l.Election, reply)
 }
@@ -358,7 +361,7 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 func (s *Store) withdraw(ctx context.Context, n *names, l elector.Lease, nonce string) error {
 	reply, err := s.run(ctx, &s.scripts.withdraw, n.withdraw, l.ID, nonce)
 	if err != nil {
-		return judge("withdraw", l.Election, err)
+		return s.judge("withdraw", l.Election, err)
 	}
 	switch token, ok := tokenOf(reply); {
 	case !ok:
@@ -376,12 +379,16 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	if err := checkNames(election, "-", "-"); err != nil {
 		return elector.Leader{}, err
 	}
-	k := s.keys(election)
-	reply, err := s.run(ctx, &s.scripts.leader, []string{k.lease(), k.guard()})
-	if err != nil {
-		return elector.Leader{}, judge("observe", election, err)
+	n := s.names(election)
+	reply, err := s.run(ctx, &s.scripts.leader, n.renew[:2])
+	if s.heeds(cmp.Or(time.Duration(n.lasts.Load()), usual), err) != nil {
+		return elector.Leader{}, s.judge("observe", election, err)
 	}
-	return leaderOf("observe", election, reply)
+	leader, err := leaderOf("observe", election, reply)
+	if err == nil {
+		n.seen(s, leader)
+	}
+	return leader, err
 }
 
 // Create makes the server know of the election. A server that does not know for a
@@ -417,7 +424,7 @@ func (s *Store) Vouch(ctx context.Context, election string) error {
 		return listFollowers(ctx, node).Text()
 	})
 	if err != nil && !isReply(err) { // without the right to ask it vouches for no replica
-		return judge("vouch for", election, plain(err))
+		return s.judge("vouch for", election, plain(err))
 	}
 	text, _ := list.(string)
 	var numbers []string
@@ -444,7 +451,7 @@ func (s *Store) tell(ctx context.Context, call, election string, sc *script, key
 			continue
 		}
 		if err != nil {
-			return false, judge(call, election, err)
+			return false, s.judge(call, election, err)
 		}
 		n, ok := integer(reply)
 		if !ok {
@@ -472,7 +479,7 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 		return s.Retire(ctx, election)
 	}
 	if err != nil {
-		return judge("retire", election, err)
+		return s.judge("retire", election, err)
 	}
 	switch l, err := leaderOf("retire", election, reply); {
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -16,8 +17,9 @@ import (
 // remedy says how to recognise a reply that no repetition will change, and
 // what to do about it.
 type remedy struct {
-	text string
-	fix  string
+	text   string
+	fix    string
+	access bool // it is about who may do what: what was allowed before may be again
 }
 
 // slotOpen says what it means that a cluster's node has only some of an election's keys.
@@ -26,6 +28,15 @@ const slotOpen = `the cluster moves the election's slot to another node (reshard
 // replicateFix is what to do about a server that refuses writes after TIME.
 const replicateFix = `set "lua-replicate-commands yes", which is the default, or use Redis 7 or newer`
 
+// What several replies ask for.
+const (
+	slotsFix   = "use an empty prefix or one without braces, and no proxy that renames keys"
+	accountFix = "give the account the rights that package redisstore lists"
+	addressFix = "allow the address that this program connects from"
+	proxyFix   = "use a proxy that forwards EVALSHA and EVAL, or connect to the server without it"
+	luaFix     = "use a server with Lua scripts as Redis has them"
+)
+
 // remedies are the texts of replies that stay. All others pass: those of a
 // failover, a start, a move of slots or an operator's work (READONLY, MOVED,
 // ASK, CLUSTERDOWN, LOADING, TRYAGAIN, NOREPLICAS, BUSY, MISCONF, OOM,
@@ -33,34 +44,66 @@ const replicateFix = `set "lua-replicate-commands yes", which is the default, or
 // in the text, because before version 7 Redis wraps the error of a command in
 // a script ("ERR Error running script (…): … -NOPERM this user …").
 var remedies = [...]remedy{
-	{"COUNTER ", "delete that key, or set it to the highest token that the protected resource has seen"},
-	{"CROSSSLOT ", "use an empty prefix or one without braces, and no proxy that renames keys"},
-	{"NOPERM ", "give the Redis user the rights that package redisstore lists"},
-	{"The user executing the script can't", "give the Redis user the rights that package redisstore lists"},
-	{"ACL failure in script", "give the Redis user the rights that package redisstore lists"},
-	{"WRONGTYPE ", "delete the key, or use another prefix: something else keeps its data under the election's keys"},
-	{"NOAUTH ", "give the password"},
-	{"unauthenticated multibulk length", "give the password"}, // more arguments than a stranger may send
-	{"unauthenticated bulk length", "give the password"},
-	{"WRONGPASS ", "correct the user name and password"},
-	{"invalid password", "correct the password"},
-	{"Client sent AUTH, but no password is set", "leave the password out"},
-	{"without any password configured for the default user", "leave the password out, or give the user name too"},
-	{"DENIED ", "set a password on the server, or connect from the same machine"},
-	{"unknown command 'WAITAOF'", fsyncedFix},
-	{"unknown command `WAITAOF`", fsyncedFix},
-	{"unknown command", "use a server that supports EVALSHA and EVAL, and does not rename or disable them"},
-	{"Unknown Redis command called from", "use a server that does not rename or disable the commands that package redisstore lists"},
-	{"Write commands not allowed after non deterministic commands", replicateFix},
-	{"Error compiling script", "use a server with Lua scripts as Redis has them"},
-	{"DB index is out of range", "choose a database number below the server's setting \"databases\""},
-	{"invalid DB index", "choose a database number of 0 or more"},
-	{"SELECT is not allowed in cluster mode", "use database 0: a cluster has no other"},
-	{"cluster support disabled", "connect without cluster mode: give one address"},
+	{"COUNTER ", "delete that key, or set it to the highest token that the protected resource has seen", false},
+	{"CROSSSLOT ", slotsFix, false},
+	{"keys must be in same slot", slotsFix, false}, // Alibaba's proxies
+	{"keys must in same slot", slotsFix, false},
+	{"keys that do not hash to the same slot", slotsFix, false},
+	{"tried accessing undeclared key", "use a server that takes the keys that a script is given for declared ones, or allow undeclared keys (--default_lua_flags=allow-undeclared-keys of Dragonfly)", false},
+	{"bad lua script for redis cluster", "let the proxy not check scripts (script_check_enable 0), upgrade it, or connect to the server without it: the scripts keep their keys in variables", false},
+	{"NOPERM ", "give the Redis user the rights that package redisstore lists", true},
+	{"The user executing the script can't", "give the Redis user the rights that package redisstore lists", true},
+	{"ACL failure in script", "give the Redis user the rights that package redisstore lists", true},
+	{"WRONGTYPE ", "delete the key, or use another prefix: something else keeps its data under the election's keys", false},
+	{"NOAUTH ", "give the password", true},
+	{"unauthenticated multibulk length", "give the password", true}, // more arguments than a stranger may send
+	{"unauthenticated bulk length", "give the password", true},
+	{"WRONGPASS ", "correct the user name and password", true},
+	{"invalid password", "correct the password", true},
+	{"Client sent AUTH, but no password is set", "leave the password out", true},
+	{"without any password configured for the default user", "leave the password out, or give the user name too", true},
+	{"DENIED ", "set a password on the server, or connect from the same machine", true},
+	{"unknown command 'WAITAOF'", fsyncedFix, false},
+	{"unknown command `WAITAOF`", fsyncedFix, false},
+	{"not support for normal user", accountFix, true},
+	{"not support for your account", accountFix, true},
+	{"auth permission deny", accountFix, true},
+	{"client ip is not in whitelist", addressFix, true},
+	{"illegal address", addressFix, true},
+	{"unknown command", "use a server that supports EVALSHA and EVAL, and does not rename or disable them", false},
+	{"unsupported command", proxyFix, false},       // Envoy before it said "unknown"
+	{"handle request, command '", proxyFix, false}, // Codis
+	{"Lua scripting support disabled", "start the server with scripts switched on, and with one script at a time (--lua and --lua-transaction-mode of Garnet)", false},
+	{"Unknown Redis command called from", "use a server that does not rename or disable the commands that package redisstore lists", false},
+	{"Unknown command called from", "use a server that does not rename or disable the commands that package redisstore lists", false},
+	{"command is not allowed from script", "use a server whose scripts may use the commands that package redisstore lists", false},
+	{"Write commands not allowed after non deterministic commands", replicateFix, false},
+	{"Error compiling script", luaFix, false},
+	{"attempted to access nonexistent global variable", luaFix, false},
+	{"Attempt to modify a readonly table", luaFix, false},
+	{"DB index is out of range", "choose a database number below the server's setting \"databases\"", false},
+	{"invalid DB index", "choose a database number of 0 or more", false},
+	{"SELECT is not allowed in cluster mode", "use database 0: a cluster has no other", false},
+	{"cluster support disabled", "connect without cluster mode: give one address", false},
 }
 
-// crossSlot tells whether a cluster's node refused keys that lie in several slots.
-func crossSlot(err error) bool { return isReply(err) && hasCode(err.Error(), "CROSSSLOT ") }
+// slotWords are the words for keys that lie in several slots, or that a script may not
+// use because of where they lie. The last three also have other causes: a script that the
+// server cannot follow, or a slot that moves.
+var slotWords = [...]string{
+	"CROSSSLOT ",
+	"keys must be in same slot",
+	"keys must in same slot",
+	"keys that do not hash to the same slot",
+	"tried accessing undeclared key",
+	"bad lua script for redis cluster",
+	"attempted to access a non local key",
+}
+
+// crossSlot reports whether the server refused keys that lie in several slots.
+func crossSlot(err error) bool {
+	return isReply(err) && slices.ContainsFunc(slotWords[:], func(words string) bool { return hasCode(err.Error(), words) })
+}
 
 // isReply tells whether the error came from the server, as opposed to from the
 // way to it.
@@ -69,45 +112,78 @@ func isReply(err error) bool {
 	return errors.As(err, &reply)
 }
 
-// judge says what err means for the caller: a *elector.FatalError if no
-// repetition will change it, else an error that says what was attempted. The
-// outcome of the call is then unknown.
-func judge(call, election string, err error) error {
+// judge says what err means for the caller: a *elector.FatalError if no repetition will
+// change it, else an error that says what was attempted. The outcome of the call is then
+// unknown.
+func (s *Store) judge(call, election string, err error) error {
+	if fixOf(err) != "" {
+		if name := s.asked(call, err); name != "" {
+			err = fmt.Errorf("%w (the script asked for %s)", err, name)
+		}
+	}
+	return judge(call, election, err, s.served.Load())
+}
+
+// judge is Store.judge. A store that has served goes on trying if it is not let in any
+// more: a password changes on the server first, and rights are withdrawn and given back.
+func judge(call, election string, err error, served bool) error {
 	wrapped := fmt.Errorf("redisstore: %s %q: %w", call, election, err)
 	if hasCode(err.Error(), "TRYAGAIN ") {
 		wrapped = fmt.Errorf("%w: %s", wrapped, slotOpen)
 	}
-	if fix := fixOf(err); fix != "" {
-		return &elector.FatalError{Err: wrapped, Fix: fix}
+	if hint := overload(err); hint != "" {
+		wrapped = fmt.Errorf("%w: %s", wrapped, hint)
+	}
+	switch r := remedyOf(err); {
+	case r.fix == "":
+	case r.access && served:
+		wrapped = fmt.Errorf("%w (this went well before, and is tried again: %s)", wrapped, r.fix)
+	default:
+		return &elector.FatalError{Err: wrapped, Fix: r.fix}
+	}
+	if isReply(err) || errors.Is(err, ErrUnconfirmed) {
+		return refusal{wrapped}
 	}
 	return wrapped
 }
 
+// refusal is an error that is the server's own answer. See [elector.Store].
+type refusal struct{ error }
+
+// Answered reports that the server has answered.
+func (refusal) Answered() bool { return true }
+
+// Unwrap returns the error without that.
+func (r refusal) Unwrap() error { return r.error }
+
 // fixOf is what to do about an error that stays; empty for one that may pass.
-func fixOf(err error) string {
+func fixOf(err error) string { return remedyOf(err).fix }
+
+// remedyOf is what to do about an error that stays; without a fix for one that may pass.
+func remedyOf(err error) remedy {
 	var fatal *elector.FatalError
 	if errors.As(err, &fatal) {
-		return fatal.Fix
+		return remedy{fix: fatal.Fix}
 	}
 	var reply redis.Error
 	if errors.As(err, &reply) {
-		return replyFix(reply.Error())
+		return replyRemedy(reply.Error())
 	}
 	// Before version 9.18 go-redis kept nothing of the Sentinels' replies but
 	// their text.
 	if _, said, is := strings.Cut(err.Error(), "all sentinels specified in configuration are unreachable: "); is {
-		return replyFix(strings.ReplaceAll(said, "\n", " "))
+		return replyRemedy(strings.ReplaceAll(said, "\n", " "))
 	}
-	return handshakeFix(err)
+	return remedy{fix: handshakeFix(err), access: true}
 }
 
-func replyFix(text string) string {
+func replyRemedy(text string) remedy {
 	for _, r := range remedies {
 		if hasCode(text, r.text) {
-			return r.fix
+			return r
 		}
 	}
-	return ""
+	return remedy{}
 }
 
 // hasCode tells whether the text contains the code as words of their own.

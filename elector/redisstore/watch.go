@@ -78,7 +78,7 @@ func (w *watch) end(err error) {
 	if w.ctx.Err() != nil {
 		err = w.ctx.Err()
 	} else {
-		err = judge("watch", w.election, plain(err))
+		err = judge("watch", w.election, plain(err), false)
 	}
 	go w.ended(err)
 }
@@ -102,12 +102,12 @@ func (h *hub) join(s *Store, c *client, w *watch) *listener {
 	return h.listener
 }
 
-// end ends the listener, whose client is not closed.
-func (h *hub) end() {
+// end ends the listener, whose client is not closed, for that reason.
+func (h *hub) end(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.listener != nil {
-		h.listener.end(errClosed())
+		h.listener.end(err)
 	}
 }
 

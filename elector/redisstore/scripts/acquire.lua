@@ -104,8 +104,9 @@ local function refuse(token, holder, remaining, remark, most)
     if counted and (counted > longest or ARGV[10] ~= '') then most, note, number = relearn(counted) end
   end
   local stands = remark == 0 and token ~= '0' and ARGV[11] ~= '' and ARGV[11] or '-'
-  try('HSET', candidates, id, noted(stamp, ttl, ARGV[8], note, number or request),
+  local kept = try('HSET', candidates, id, noted(stamp, ttl, ARGV[8], note, number or request),
     '', table.concat({stamp, ttl, ARGV[9], ARGV[4], request, stands, nonce, id}, ' '))
+  if replicated(kept) then return replica() end -- the primary does not hear of this candidate
   forget(candidates, now, listening)
   return {0, token, holder, remaining, listening, remark, most}
 end

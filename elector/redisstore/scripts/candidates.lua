@@ -6,6 +6,7 @@
 -- KEYS[3]  witness     hash, see witness.lua
 --
 -- Returns {id, milliseconds ago, priority, ...}.
+if not history() then return replica() end
 local out, now = {}, clock()
 local g = call('HMGET', KEYS[2], 'value', 'lasts')
 local ends = tonumber(call('HGET', KEYS[3], 'of ' .. KEYS[2])) or 0

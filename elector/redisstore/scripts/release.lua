@@ -52,7 +52,8 @@ end
 -- passed grants the lease to who was refused last, if that is as sure as a grant that
 -- it asks for now: the server has forgotten nothing that is still believed in, all
 -- count on the same leases, and the candidate can hear of it. It must have asked
--- lately: its belief counts from then.
+-- lately: its belief counts from then. It is told first, since nobody has the lease if
+-- that reaches nobody. Nothing after that can fail.
 local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   local age = now - at
   if beacon == '-' or not held or not over or to ~= '' and to ~= next then return end
@@ -60,6 +61,7 @@ local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   if forgot(tonumber(most)) or waiters(beacon) == 0 then return end
   local new = count(KEYS[5], call('GET', KEYS[5]), protect, time, floor)
   if not new then return end -- who asks is told why
+  if announce(channel, table.concat({'granted', new, ttl, request, nonce, next}, ' ')) == 0 then return end
   local theirs, ends = 'r1 ' .. new .. ' ' .. nonce .. ' ' .. next, whole(now + ttl)
   call('SET', lease, theirs)
   call('PEXPIREAT', lease, ends) -- PXAT is of Redis 6.2
@@ -73,7 +75,6 @@ local function passed(at, ttl, most, floor, request, beacon, nonce, next)
   end
   remember(terms, 'e ' .. token .. ' ' .. stamp, 'b ' .. new .. ' ' .. stamp .. ' ' .. next)
   alive()
-  announce(channel, table.concat({'granted', new, ttl, request, nonce, next}, ' '))
   return true
 end
 

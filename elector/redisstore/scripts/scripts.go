@@ -62,6 +62,9 @@ var leader string
 //go:embed candidates.lua
 var candidates string
 
+//go:embed terms.lua
+var terms string
+
 //go:embed retire.lua
 var retire string
 
@@ -92,10 +95,13 @@ func Release() string { return shared + history + hints + guard + roster + bid +
 func Withdraw() string { return shared + lease + bid + withdraw }
 
 // Leader tells who holds the lease.
-func Leader() string { return shared + lease + published + leader }
+func Leader() string { return shared + lease + history + published + leader }
 
 // Candidates lists who was heard of lately.
-func Candidates() string { return shared + lease + note + candidates }
+func Candidates() string { return shared + lease + history + note + candidates }
+
+// Terms lists the past terms.
+func Terms() string { return shared + history + terms }
 
 // Retire removes everything of an election.
 func Retire() string { return shared + lease + history + witness + retire }

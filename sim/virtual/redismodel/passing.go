@@ -66,6 +66,9 @@ func passed(c *Call, b bid, now int64) bool {
 	if failure.Failed() {
 		return false
 	}
+	if c.Publish(c.Args[1], strings.Join([]string{"granted", token, number(b.ttl), b.request, b.nonce, b.id}, " ")) == 0 {
+		return false
+	}
 	value := "r1 " + token + " " + b.nonce + " " + b.id
 	c.SetPXAt(lease, value, now+b.ttl)
 	c.HSet(c.Keys[5], "of "+guard, number(now+b.ttl))
@@ -79,7 +82,6 @@ func passed(c *Call, b bid, now int64) bool {
 	if c.Args[8] != "0" {
 		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
 	}
-	c.Publish(c.Args[1], strings.Join([]string{"granted", token, number(b.ttl), b.request, b.nonce, b.id}, " "))
 	return true
 }
 

@@ -133,6 +133,9 @@ func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64)
 	}
 	last := strings.Join([]string{number(now), c.Args[2], c.Args[8], c.Args[3], c.Args[5], stands, c.Args[1], c.Args[0]}, " ")
 	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], longest, said, "", last)
+	if _, primary := c.History(); !primary {
+		return notPrimary
+	}
 	forget(c, roster, now, listening)
 	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark), Integer(most))
 }
@@ -378,6 +381,9 @@ func renew(c *Call) Reply {
 }
 
 func leader(c *Call) Reply {
+	if _, primary := c.History(); !primary {
+		return notPrimary
+	}
 	value, found := c.Get(c.Keys[0])
 	if !found {
 		return c.Array()

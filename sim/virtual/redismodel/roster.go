@@ -58,6 +58,9 @@ func forget(c *Call, roster string, now, listening int64) {
 }
 
 func candidates(c *Call) Reply {
+	if _, primary := c.History(); !primary {
+		return notPrimary
+	}
 	var live []Reply
 	now := milliTime(c)
 	value, _ := c.HGet(c.Keys[1], "value")

@@ -104,6 +104,8 @@ func (c *Call) pcall(f func()) {
 func (c *Call) writes(grows bool) bool {
 	switch {
 	case c.failure != "":
+	case c.s.unfit != "":
+		c.failure = c.s.unfit
 	case c.s.primary != nil:
 		c.failure = errReadOnly
 	case grows && c.full && !c.wrote:

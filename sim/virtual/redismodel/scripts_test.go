@@ -139,7 +139,7 @@ func drawScripts(t *rapid.T, back bool) []step {
 // there; keys of another kind; times and tokens that make no sense.
 func TestScripts(t *testing.T) {
 	real := startReal(t)
-	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon)
+	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon, channel)
 	rapid.Check(t, func(t *rapid.T) {
 		steps := drawScripts(t, true)
 		base, seen := observe(t, real, steps)

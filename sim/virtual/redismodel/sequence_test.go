@@ -177,6 +177,7 @@ type modelSubject struct{ *Server }
 func listening() modelSubject {
 	s := New(Options{})
 	s.Subscribe(beacon)
+	s.Subscribe(channel)
 	return modelSubject{s}
 }
 

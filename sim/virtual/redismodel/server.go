@@ -79,6 +79,7 @@ type Server struct {
 	goneOn   int           // one went on from where it was
 	evicted  int64         // how many keys it has given up for lack of memory
 	denied   []string      // commands that the user at hand may not execute in scripts
+	unfit    string        // with which error it refuses to write; "": it does not
 }
 
 // New returns a server without any key.
@@ -169,6 +170,8 @@ func (s *Server) begin(now time.Duration) {
 // refuse says why a command that writes cannot be executed.
 func (s *Server) refuse(grows bool) (Reply, bool) {
 	switch {
+	case s.unfit != "":
+		return Fail(s.unfit), true
 	case s.primary != nil:
 		return Fail(errReadOnly), true
 	case grows && s.full():
@@ -177,6 +180,10 @@ func (s *Server) refuse(grows bool) (Reply, bool) {
 		return Reply{}, false
 	}
 }
+
+// RefuseWrites makes the server answer with that error to every command that writes, in
+// scripts, too; "" ends it.
+func (s *Server) RefuseWrites(text string) { s.unfit = text }
 
 // Deny sets which commands scripts may not execute from now on, in upper case: those that
 // the user lacks whose scripts come next.

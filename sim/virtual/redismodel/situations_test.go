@@ -218,7 +218,7 @@ var passedOn = []struct {
 }{
 	{"who was refused gets it", protected(bidBy("n2", "y", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"its lease is renewed", protected(bidBy("n2", "y", "0", "1"), passing(""), later(2), renewOf("r1 9007199254740994 y n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
-	{"and given back", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740995" 0]`},
+	{"and given back", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740995" 1]`},
 	{"the last one that was", protected(bidBy("n2", "y", "0", "1"), bidBy("n3", "z", "0", "1"), passing(""), whoLeads), `["9007199254740994" "n3" 3000 "" 0]`},
 	{"not who has the lease", protected(bidBy("n1", "y", "0", "1"), passing(""), whoLeads), `[]`},
 	{"with a token above its floor", protected(bidBy("n2", "y", "9007199254740999", "1"), passing(""), whoLeads), `["9007199254741000" "n2" 3000 "" 0]`},
@@ -231,15 +231,22 @@ var passedOn = []struct {
 	{"but by nobody else", protected(bidBy("n2", "y", "0", "1"), withdrawn("n3", "y"), withdrawn("n2", "z"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"who withdraws too late is told", protected(bidBy("n2", "y", "0", "1"), passing(""), withdrawn("n2", "y")), `"9007199254740994"`},
 	{"a successor that was refused last gets it", protected(bidBy("n2", "y", "0", "1"), passing("n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
-	{"another one is waited for", protected(bidBy("n2", "y", "0", "1"), passing("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
+	{"another one is waited for", protected(bidBy("n2", "y", "0", "1"), passing("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 1 4]`},
 	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), told("HSET", witnessKey, "history", "other"), passing(""), whoLeads), `[]`},
 	{"nor where the guard names another lease", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "value", "other"), passing(""), whoLeads), `[]`},
 	{"nor while another lease may be believed in", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "unsure", nowMS+"900"), passing(""), whoLeads), `[]`},
 	{"nor where leases differ", protected(counting("9000", bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
 	{"nor by who has lost the lease", protected(bidBy("n2", "y", "0", "1"), told("DEL", leaseKey), passing(""), whoLeads), `[]`},
 	{"nor where there is no token", protected(bidBy("n2", "y", "0", "1"), told("SET", counterKey, "many"), passing(""), whoLeads), `[]`},
+	{"nor if the news of it reaches nobody", protected(bidBy("n2", "y", "0", "1"), unheard(passing("")), whoLeads), `[]`},
 	{"and once only", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), whoLeads), `[]`},
 	{"without protection, too", []step{acquireBy("n1", "x", "0", "0"), bidBy("n2", "y", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, `["2" "n2" 3000 "" 0]`},
+}
+
+// unheard is a release of which nobody hears.
+func unheard(s step) step {
+	s.args[1] = "deserted"
+	return s
 }
 
 // dark is a bid of who is not there any more.
@@ -256,7 +263,7 @@ func withdrawn(id, nonce string) step {
 // leave the same keys.
 func TestPassedOn(t *testing.T) {
 	real := startReal(t)
-	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon)
+	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon, channel)
 	for _, test := range passedOn {
 		t.Run(test.what, func(t *testing.T) {
 			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, guardKey, rosterKey, auditKey})...)

@@ -1,0 +1,137 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/elector"
+)
+
+// doubt notices that the connections may lead to the wrong server. The address of a Redis
+// (a service, a virtual IP, a name) may lead to another server by now, while connections
+// that are open go on with the one before. A server that was demoted, or cut off from its
+// replicas, answers there for ever, and never usefully.
+type doubt struct {
+	mu   sync.Mutex
+	last time.Time // of such an answer
+	due  time.Time // when the connections are replaced, if another one comes
+}
+
+// useless notes such an answer, where leases last so long. About a lease after the first
+// one, and again and again as long as they come, all connections are replaced. Processes
+// that got their first one together do so at different times.
+func (s *Store) useless(lease time.Duration) {
+	now := time.Now()
+	s.doubt.mu.Lock()
+	if now.Sub(s.doubt.last) > max(2*lease, forgiven) {
+		s.doubt.due = now.Add(someOf(lease))
+	}
+	s.doubt.last = now
+	replace := !now.Before(s.doubt.due)
+	if replace {
+		s.doubt.due = now.Add(someOf(lease))
+	}
+	s.doubt.mu.Unlock()
+	if replace {
+		s.reconnect()
+	}
+}
+
+// forgiven is after how long without such an answer the next one is the first again: who
+// only asks may ask rarely.
+const forgiven = 30 * time.Second
+
+// someOf is a time between half of d and d.
+func someOf(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// reconnect has all requests from now on sent over new connections, and ends the watches,
+// which begin again over one.
+func (s *Store) reconnect() {
+	c := s.live.Load()
+	if c == nil {
+		return
+	}
+	if s.foreign {
+		s.batches.senders.Go(func() { c.discard(s.batches.opening, s.batches.lanes) })
+	} else {
+		c.outlive()
+		s.batches.lost(c, false)
+	}
+	s.hub.end(errMoved)
+}
+
+// errMoved ends watches whose connection may lead to the wrong server.
+var errMoved = errors.New("redisstore: the server has been of no use for a lease: connecting anew")
+
+// outlive has every connection that is open taken for a dead one.
+func (c *client) outlive() { c.dead.Add(1) }
+
+// discard closes the free connections of somebody else's client, which has no method for
+// that: a connection is closed on which a command could not be written. Newer versions of
+// go-redis keep connections for batches apart, and do not count them: so many are closed
+// as the store uses at one time.
+func (c *client) discard(within time.Duration, lanes int) {
+	ctx, cancel := context.WithTimeout(c.ctx, within)
+	defer cancel()
+	empty := func(ctx context.Context, node *redis.Client) error {
+		var emptying sync.WaitGroup
+		for range lanes {
+			emptying.Go(func() {
+				defer func() { _ = recover() }() // a hook of somebody else's, which panics in requests, too
+				_, _ = node.Pipelined(ctx, func(p redis.Pipeliner) error {
+					return p.Process(ctx, timely{Cmd: redis.NewCmd(ctx, "ping", unwritable{})})
+				})
+				for range node.PoolStats().IdleConns {
+					_ = node.Process(ctx, timely{Cmd: redis.NewCmd(ctx, "ping", unwritable{})})
+				}
+			})
+		}
+		emptying.Wait()
+		return nil
+	}
+	switch one := c.UniversalClient.(type) {
+	case *redis.Client:
+		_ = empty(ctx, one)
+	case *redis.ClusterClient:
+		_ = one.ForEachMaster(ctx, empty) // a cluster that cannot be asked fails requests, too
+	}
+}
+
+// unwritable is an argument that cannot be written, so that the connection is closed.
+type unwritable struct{}
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (unwritable) MarshalBinary() ([]byte, error) { return nil, errMoved }
+
+// heeds notes what an answer says of the connections, and returns the answer.
+func (s *Store) heeds(lease time.Duration, err error) error {
+	switch {
+	case err == nil:
+		s.served.Store(true)
+	case isReply(err) && !redis.HasErrorPrefix(err, "NOSCRIPT") || errors.Is(err, ErrUnconfirmed):
+		s.useless(max(lease, time.Second))
+	}
+	return err
+}
+
+// usual is how long a lease lasts where nothing is known of it: the elector's default.
+const usual = 15 * time.Second
+
+// seen notes what an answer says that tells who leads. A server on which nobody leads for
+// long may be one of before.
+func (n *names) seen(s *Store, l elector.Leader) {
+	if l.ID != "" {
+		n.lasts.Store(max(n.lasts.Load(), int64(l.Remaining)))
+		return
+	}
+	lease := time.Duration(n.lasts.Load())
+	if lease == 0 {
+		lease = usual
+	}
+	s.useless(max(lease, time.Second))
+}

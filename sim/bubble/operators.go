@@ -7,6 +7,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/bubble/network"
+	"github.com/recount-io/recount/sim/bubble/redisserver"
 	"github.com/recount-io/recount/sim/stage"
 )
 
@@ -40,10 +41,20 @@ func (o Operators) touches() { o.run.touched.Store(int64(o.run.recorder.Now())) 
 
 func numbered(i int) string { return fmt.Sprintf("server %d", i+1) }
 
+// fate is what becomes of the connections of a candidate whose address leads elsewhere.
+type fate int
+
+const (
+	end  fate = iota // the server closes them
+	hang             // nothing passes on them any more
+	live             // the server before goes on serving them
+)
+
 // Promote makes a server the primary. Nobody tells the one before, nor the replicas;
 // and of the candidates only those who are not in stay. Their connections to the one
-// before end, or hang for ever if they are in silent.
-func (o Operators) Promote(i int, stay, silent []string) (string, error) {
+// before end, but hang for ever if they are in silent, and go on if they are in linger:
+// then only new connections lead to the new primary.
+func (o Operators) Promote(i int, stay, silent, linger []string) (string, error) {
 	s, m := o.server(i)
 	switch {
 	case !m.Answers():
@@ -51,29 +62,49 @@ func (o Operators) Promote(i int, stay, silent []string) (string, error) {
 	case s.server == m && !m.Replica():
 		return "", faults.NoEffect("%s is the primary", numbered(i))
 	}
+	m.Refuse(redisserver.Unfitness{})
 	m.Promote()
 	s.server = m
+	o.run.onlooker.follow(s)
 	for _, n := range o.run.nodes {
-		if !slices.Contains(stay, n.name) {
-			s.guide(n, slices.Contains(silent, n.name))
+		switch {
+		case slices.Contains(stay, n.name):
+		case slices.Contains(silent, n.name):
+			s.guide(n, hang)
+		case slices.Contains(linger, n.name):
+			s.guide(n, live)
+		default:
+			s.guide(n, end)
 		}
 	}
 	return numbered(i) + " is the primary", nil
 }
 
-// guide leads a node to the primary, unless it is there. Its connections end, or
-// hang.
-func (s *store) guide(n *node, silent bool) {
+// guide leads a node to the primary, unless new connections lead there.
+func (s *store) guide(n *node, before fate) {
 	way := s.wayOf(n)
-	switch {
-	case way.Target() == s.server:
+	if way.Target() == s.server {
 		return
-	case silent:
+	}
+	switch before {
+	case hang:
 		way.Strand()
-	default:
+	case end:
 		way.Break()
 	}
 	way.Retarget(s.server)
+}
+
+// Refuse makes a server answer that it cannot serve, as one of redisserver.Unfit, until it
+// is made the primary.
+func (o Operators) Refuse(i, how int) (string, error) {
+	_, m := o.server(i)
+	if !m.Answers() {
+		return "", faults.NoEffect("%s does not answer", numbered(i))
+	}
+	u := redisserver.Unfit[how%len(redisserver.Unfit)]
+	m.Refuse(u)
+	return fmt.Sprintf("%s answers %q", numbered(i), u.Text), nil
 }
 
 // Follow tells a server to follow the primary.
@@ -93,7 +124,7 @@ func (o Operators) Follow(i int) (string, error) {
 func (o Operators) Lead(node string) (string, error) {
 	o.touches()
 	s := o.run.store
-	s.guide(o.run.byName[node], false)
+	s.guide(o.run.byName[node], end)
 	return node + " knows the primary", nil
 }
 
@@ -190,6 +221,7 @@ func (o Operators) Gather() {
 	for _, s := range o.run.stores {
 		s.server.Thaw()
 		s.server.Restart(true)
+		s.server.Refuse(redisserver.Unfitness{})
 		for _, m := range s.members {
 			m.Thaw()
 			m.Restart(true)
@@ -199,8 +231,9 @@ func (o Operators) Gather() {
 				m.Follow(s.server)
 			}
 		}
+		o.run.onlooker.follow(s)
 		for _, n := range o.run.nodes {
-			s.guide(n, false)
+			s.guide(n, end)
 		}
 	}
 }

@@ -47,6 +47,9 @@ type Server interface {
 	// Forget makes whoever follows the server copy all of its data the next time
 	// that they are connected.
 	Forget()
+	// Refuse makes the server answer that it cannot serve from now on; an empty text ends
+	// that. A server that cannot say so in these words says so in others.
+	Refuse(redisserver.Unfitness)
 	// Followers is what CLIENT LIST says of its replicas.
 	Followers() string
 	// Lag makes what its primary has written reach the server so much later, and

@@ -21,7 +21,7 @@ import (
 var redisOptions = redis.UniversalOptions{Addrs: []string{"store:6379"}}
 
 // keys are the keys of the run's election.
-type keys struct{ lease, counter, guard, audit string }
+type keys struct{ lease, counter, guard, candidates, audit string }
 
 // store is the run's store, or one of several that know nothing of each other: a
 // primary, its replicas, and what faults have done to them.
@@ -140,6 +140,8 @@ func keysOf() keys {
 			k.counter = key
 		case "guard":
 			k.guard = key
+		case "candidates":
+			k.candidates = key
 		case "audit":
 			k.audit = key
 		}

@@ -42,7 +42,8 @@ type World struct {
 	Launch func(store int) Server
 
 	// Untrue, if not nil, is told when a candidate is told something of its lease
-	// that is not so on the servers: see told. It is only for fake time.
+	// that is not so on the servers (see told), and when somebody who asks is, at the end
+	// (see onlooker). It is only for fake time.
 	Untrue func(what string)
 
 	_ struct{}
@@ -76,6 +77,7 @@ type run struct {
 	logs      []io.Closer
 	fake      bool // time is
 	untrue    func(what string)
+	onlooker  *onlooker    // nil if there is none
 	taps      *taps        // nil: nothing is read from the wire
 	touched   atomic.Int64 // when operators changed a server last
 }
@@ -226,6 +228,7 @@ func (r *run) live(ctx context.Context) error {
 	for _, n := range r.nodes {
 		n.launch(2 * lateness)
 	}
+	r.look()
 	patience := 5*r.plan.Timings.Lease + r.actTime()
 	r.leaders.Await(ctx, patience)
 	d := &stage.Driver{
@@ -235,7 +238,7 @@ func (r *run) live(ctx context.Context) error {
 	err := d.Drive(ctx, r.plan.Schedule)
 	r.recorder.Stamp(history.Event{Kind: history.Healed})
 	if err == nil {
-		stage.Sleep(ctx, r.plan.Quiet)
+		r.rest(ctx)
 	}
 	return errors.Join(err, ctx.Err())
 }
@@ -253,6 +256,7 @@ func (r *run) end() {
 		}
 	}
 	_ = r.resource.Close() // it is not served
+	r.onlooker.end()
 	for _, s := range r.stores {
 		s.close()
 	}

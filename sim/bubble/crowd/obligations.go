@@ -25,6 +25,7 @@ var Obligations = []Obligation{
 	{resignAtOnce, "Resign ends the term: IsLeader is false and the context is done at once; it returns at once where the elector knows of the work"},
 	{released, "after a term of Campaign, Resign returns nil only if the lease is given back"},
 	{runReturns, "Run and Terms end when their context is done, after one term with Once, or with the error that they name, soon, and when all callbacks have returned"},
+	{accessReturns, "a candidate that was let in before does not end for a refusal of its rights or password: it goes on trying"},
 	{campaignReturns, "Campaign and TryAcquire return a term or an error that they name, soon after their context is done"},
 	{stoppedAfter, "an elector that does not run is stopped, and does not lead"},
 	{twiceRefused, "a second call that competes returns ErrActive"},
@@ -80,6 +81,7 @@ const (
 	resignAtOnce     = "resign at once"
 	released         = "released"
 	runReturns       = "run returns"
+	accessReturns    = "access returns"
 	campaignReturns  = "campaign returns"
 	stoppedAfter     = "stopped after"
 	twiceRefused     = "twice refused"

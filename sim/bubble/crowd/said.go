@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/recount-io/recount/elector"
@@ -41,6 +42,7 @@ func (c *candidate) ranAsSaid(ctx context.Context, err error) {
 			c.find(runReturns, "Run returned nil, and its context is not done")
 		}
 	case errors.As(err, &fatal):
+		c.endsFor(fatal)
 	case errors.As(err, &panicked):
 		if c.manners.Works != Panics {
 			c.find(runReturns, "Run returned %v, and OnStarted does not panic", err)
@@ -54,6 +56,21 @@ func (c *candidate) termsAsSaid(ctx context.Context, err error) {
 	var fatal *elector.FatalError
 	if err != nil && !errors.As(err, &fatal) || err == nil && ctx.Err() == nil {
 		c.find(runReturns, "Terms ended with %v, and its context is not done", err)
+	}
+	if errors.As(err, &fatal) {
+		c.endsFor(fatal)
+	}
+}
+
+// endsFor looks at the error for which a candidate has ended.
+func (c *candidate) endsFor(err error) {
+	c.mu.Lock()
+	led := c.ledger.worked > 0
+	c.mu.Unlock()
+	for _, word := range []string{"NOPERM", "NOAUTH", "WRONGPASS"} {
+		if led && strings.Contains(err.Error(), word) {
+			c.find(accessReturns, "the candidate has led, and ended for %v", err)
+		}
 	}
 }
 

@@ -54,6 +54,7 @@ type Server struct {
 	primary   *Server       // nil for a primary
 	severed   bool          // the way to its primary is cut
 	turned    int           // how often its place has changed
+	unfit     string        // what it answers to everything; "": it answers
 }
 
 // group are servers that may replicate each other.
@@ -70,7 +71,7 @@ func newServer(name string, o Options, g *group) *Server {
 	for range max(o.Databases, 1) {
 		s.databases = append(s.databases, s.model(name))
 	}
-	s.sessions.Databases, s.sessions.Now, s.sessions.Refuse = s.databases, s.now, o.Refuse
+	s.sessions.Databases, s.sessions.Now, s.sessions.Refuse = s.databases, s.now, s.refusal
 	s.sessions.Password, s.sessions.Users = o.Password, o.Users
 	if executed := o.Executed; executed != nil {
 		s.sessions.Executed = func(db *redismodel.Server, args []string, reply redismodel.Reply) { executed(s, db, args, reply) }

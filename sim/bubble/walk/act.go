@@ -58,7 +58,7 @@ func (f arranged) Apply(_ context.Context, w faults.World, _ []string) (string, 
 	case Restart:
 		return o.Crash(f.Server)
 	case Promote:
-		return o.Promote(f.Server, f.among(f.Stay), f.among(f.Silent))
+		return o.Promote(f.Server, f.among(f.Stay), f.among(f.Silent), f.among(f.Linger))
 	case Follow:
 		return o.Follow(f.Server)
 	case Lead:
@@ -75,6 +75,8 @@ func (f arranged) Apply(_ context.Context, w faults.World, _ []string) (string, 
 		o.Slow(f.Server, f.By)
 	case Step:
 		o.StepClock(f.Server, f.By)
+	case Refuse:
+		return o.Refuse(f.Server, f.How)
 	}
 	return "done", nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble/redisserver"
 )
 
 // Case is one walk, with everything decided.
@@ -45,7 +46,7 @@ const (
 	Freeze  // a server stands still
 	Restart // a server is killed, and comes back with its data or without it
 
-	Promote // a server is made the primary; candidates in Stay do not hear of it, the connections of those in Silent hang
+	Promote // a server is made the primary; candidates in Stay do not hear of it, the connections of those in Silent hang, those of Linger go on with the server before
 	Follow  // a server is told to follow the primary: a replica that moves, or a primary that is demoted
 	Lead    // a candidate is told of the primary
 	Sever   // a server is cut off from the one that it follows: it lags, or does not begin to synchronise
@@ -55,10 +56,11 @@ const (
 	CutOne // a candidate's way to one server is cut
 	Slow   // a server is far away from everybody, by By
 	Step   // a server's clock is set ahead, or back, by By
+	Refuse // a server answers that it cannot serve until it is promoted, in the words that How says
 )
 
 var kindNames = [...]string{
-	"kill", "pause", "cut", "resign", "freeze", "restart", "promote", "follow", "lead", "sever", "forget", "lag", "cut-one", "slow", "step",
+	"kill", "pause", "cut", "resign", "freeze", "restart", "promote", "follow", "lead", "sever", "forget", "lag", "cut-one", "slow", "step", "refuse",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -71,6 +73,8 @@ type Act struct {
 	Server int           // a server, from 0 on
 	Stay   uint          // candidates, as bits
 	Silent uint          // likewise
+	Linger uint          // likewise
+	How    int           // with Refuse: which of redisserver.Unfit
 	For    time.Duration // how long it lasts
 	By     time.Duration
 	Keep   bool // a server that comes back has its data
@@ -92,6 +96,12 @@ func (a Act) String() string {
 	}
 	if a.Silent != 0 {
 		text += fmt.Sprintf(", unnoticed by %s", names(a.Silent))
+	}
+	if a.Linger != 0 {
+		text += fmt.Sprintf(", only by new connections of %s", names(a.Linger))
+	}
+	if a.Kind == Refuse {
+		text += ": " + redisserver.Unfit[a.How].Text
 	}
 	if a.By != 0 {
 		text += fmt.Sprintf(" by %v", a.By.Round(time.Millisecond))
@@ -150,6 +160,7 @@ func Draw(seed uint64) Case {
 	inOrder := func(a, b Act) int { return int(a.At - b.At) }
 	slices.SortStableFunc(d.Acts, inOrder)
 	d.releases(rand.New(rand.NewPCG(seed, 3)))
+	d.addresses(rand.New(rand.NewPCG(seed, 4)))
 	slices.SortStableFunc(d.Acts, inOrder)
 	d.distances(rand.New(rand.NewPCG(seed, 1)))
 	return d.Case
@@ -299,6 +310,32 @@ func (d *drawer) releases(r *rand.Rand) {
 	}
 }
 
+// addresses draws, from numbers of its own, promotions of which candidates hear by new
+// connections alone: the address leads to the new primary, and what was connected before
+// goes on with the server before. That one mostly answers that it cannot serve.
+func (d *drawer) addresses(r *rand.Rand) {
+	if d.Topology != sim.Replicated || r.IntN(3) > 0 {
+		return
+	}
+	former := 0
+	for i := range d.Acts {
+		a := &d.Acts[i]
+		if a.Kind != Promote || a.Server == former {
+			continue
+		}
+		a.Linger = 1<<d.Nodes - 1
+		if r.IntN(2) == 0 {
+			a.Linger = uint(r.IntN(1 << d.Nodes))
+		}
+		a.Linger &^= a.Stay | a.Silent
+		if r.IntN(4) > 0 {
+			at := max(0, a.At+time.Duration(r.Int64N(int64(d.Lease)))-d.Lease/2)
+			d.Acts = append(d.Acts, Act{At: at, Kind: Refuse, Server: former, How: r.IntN(len(redisserver.Unfit))})
+		}
+		former = d.Acts[i].Server
+	}
+}
+
 // least is how many replicas have to confirm every lease.
 func (c Case) least() int {
 	if c.Releases == nil {
@@ -354,6 +391,9 @@ func (c Case) Simpler() []Case {
 		if a.Silent != 0 {
 			add(func(one *Case) { one.Acts[i].Silent = 0 })
 		}
+		if a.Linger != 0 {
+			add(func(one *Case) { one.Acts[i].Linger = 0 })
+		}
 	}
 	if most := c.most(func(a Act) (int, bool) { return a.Server, a.server() }); c.Servers > max(most+1, c.Replicas+1, 1) {
 		add(func(one *Case) { one.Servers-- })
@@ -365,6 +405,7 @@ func (c Case) Simpler() []Case {
 			for i := range one.Acts {
 				one.Acts[i].Stay &= 1<<one.Nodes - 1
 				one.Acts[i].Silent &= 1<<one.Nodes - 1
+				one.Acts[i].Linger &= 1<<one.Nodes - 1
 			}
 		})
 	}

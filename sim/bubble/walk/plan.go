@@ -75,7 +75,7 @@ func (c Case) stepped() (which uint) {
 // Divided tells whether there may be two primaries at one time that candidates reach.
 func (c Case) Divided() bool {
 	for _, a := range c.Acts {
-		if a.Kind == Promote && a.Stay != 0 {
+		if a.Kind == Promote && a.Stay|a.Linger != 0 {
 			return true
 		}
 	}

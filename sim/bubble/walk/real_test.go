@@ -20,6 +20,7 @@ import (
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim/bubble"
 	"github.com/recount-io/recount/sim/bubble/bubbletest"
+	"github.com/recount-io/recount/sim/bubble/redisserver"
 	"github.com/recount-io/recount/sim/bubble/walk"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
@@ -215,6 +216,15 @@ func (r *real) Mend() { r.do("CONFIG", "SET", "masteruser", topology.ReplicaUser
 
 // Forget implements bubble.Server.
 func (r *real) Forget() { r.do("DEBUG", "CHANGE-REPL-ID") }
+
+// Refuse implements bubble.Server: the server misses more replicas than there are.
+func (r *real) Refuse(u redisserver.Unfitness) {
+	missing := 0
+	if u.Text != "" {
+		missing = 9
+	}
+	r.do("CONFIG", "SET", "min-replicas-to-write", missing)
+}
 
 // Followers implements bubble.Server.
 func (r *real) Followers() string {

@@ -43,7 +43,7 @@ func anyFault(t *rapid.T) faults.Fault {
 	case faults.StoreSplit:
 		return faults.StoreSplit{Lag: draw("lag")}
 	default:
-		if params := f.Params(); len(params) > 0 && params["cut"] == nil && params["keep_data"] == nil {
+		if params := f.Params(); len(params) > 0 && params["cut"] == nil && params["keep_data"] == nil && !f.Effect().Attended {
 			t.Fatalf("parameters of %s are not drawn: add it here", f.Name())
 		}
 		return f

@@ -32,17 +32,20 @@ type Fault interface {
 
 // Effect describes a fault to those who must take it into account.
 type Effect struct {
-	Summary string        // one line for lists
-	Undone  string        // how it is taken off again, or why that is not needed
-	Store   bool          // hits the store itself: only for a store that is private to the run
-	Own     bool          // it hits the store, and nothing in it but the run's own keys
-	Client  bool          // hits the store, and a client of the server can do it: not only who owns its process
-	Older   bool          // makes the store older than it was: only for one whose file, or replica, the world can get at
-	Divides bool          // it hits the store, but its targets are candidates: those on one side of it
-	Servers bool          // it hits the store, and its targets may be some of several servers: see StoreNode
-	Void    bool          // may remove leases from the store
-	Shorten time.Duration // shortens the time to live of every lease in the store; below 0: may make it so much longer
-	Instant bool          // is over once applied: there is nothing to heal
+	Summary  string        // one line for lists
+	Undone   string        // how it is taken off again, or why that is not needed
+	Store    bool          // hits the store itself: only for a store that is private to the run
+	Own      bool          // it hits the store, and nothing in it but the run's own keys
+	Client   bool          // hits the store, and a client of the server can do it: not only who owns its process
+	Older    bool          // makes the store older than it was: only for one whose file, or replica, the world can get at
+	Divides  bool          // it hits the store, but its targets are candidates: those on one side of it
+	Servers  bool          // it hits the store, and its targets may be some of several servers: see StoreNode
+	Attended bool          // it hits the store, and asks for what Attendant has: only for a redis-server of the world's own, and for a bubble
+	User     bool          // it is about the user that candidates log in as
+	Password bool          // it changes the password, which candidates have to read from a file
+	Void     bool          // may remove leases from the store
+	Shorten  time.Duration // shortens the time to live of every lease in the store; below 0: may make it so much longer
+	Instant  bool          // is over once applied: there is nothing to heal
 
 	// What it does to its targets while it is in force, as the history tells it:
 	// see history.Effect.
@@ -159,6 +162,8 @@ type World interface {
 	EvictKeys(ctx context.Context) (evidence string, err error)
 	// FlushScripts makes the server forget its cached scripts.
 	FlushScripts(ctx context.Context) (evidence string, err error)
+
+	Attendant
 }
 
 // each applies act to every target, whatever became of the others (one cut that

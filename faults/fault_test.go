@@ -26,7 +26,7 @@ func examples() []faults.Fault {
 	for _, how := range faults.Cuts {
 		all = append(all, faults.Partition{How: how})
 	}
-	return append(all,
+	all = append(all,
 		faults.Latency{Base: 30 * time.Millisecond, Jitter: 5 * time.Millisecond}, faults.Bandwidth{Kilobytes: 8},
 		faults.Pause{}, faults.Suspend{}, faults.PauseBeforeWrite{}, faults.Crash{}, faults.Resign{},
 		faults.ClockRate{Rate: 0.5}, faults.ClockJump{Offset: time.Hour},
@@ -35,7 +35,12 @@ func examples() []faults.Fault {
 		faults.StoreFailover{Lag: 20 * time.Millisecond}, faults.StoreSplit{Lag: 30 * time.Millisecond},
 		faults.StoreClockJump{By: 400 * time.Millisecond}, faults.TTLRemoved{},
 		faults.KeyDeleted{}, faults.KeyOverwritten{}, faults.CounterDeleted{}, faults.StoreFlush{}, faults.Eviction{}, faults.ScriptsFlushed{}, faults.Transfer{},
+		faults.RightsWithdrawn{}, faults.PasswordChanged{First: faults.PasswordServer}, faults.PasswordChanged{First: faults.PasswordFile}, faults.ConnectionsClosed{},
 	)
+	for _, answer := range faults.Answers {
+		all = append(all, faults.StoreMoved{Answer: answer})
+	}
+	return all
 }
 
 // Every fault asks the world for what its name says, on each of its targets,
@@ -263,6 +268,15 @@ func TestNeedsPrivateStore(t *testing.T) {
 		}
 		if got := schedule.NeedsForgetfulStore(); got != f.Effect().Older || got && !f.Effect().Void {
 			t.Errorf("%s: needs a store that forgets: %v", f.Name(), got)
+		}
+		if got := schedule.NeedsAttendedStore(); got != f.Effect().Attended || got && !f.Effect().Store {
+			t.Errorf("%s: needs a store that is attended to: %v", f.Name(), got)
+		}
+		if got := schedule.NeedsUser(); got != f.Effect().User || got && !f.Effect().Attended {
+			t.Errorf("%s: needs a user of the candidates' own: %v", f.Name(), got)
+		}
+		if got := schedule.NeedsPasswordFile(); got != f.Effect().Password || got && !schedule.NeedsUser() {
+			t.Errorf("%s: needs a file with the password: %v", f.Name(), got)
 		}
 		if got := schedule.NeedsServerProcess(); got != (f.Effect().Store && !f.Effect().Client) || f.Effect().Client && f.Effect().Older {
 			t.Errorf("%s: needs the server's process: %v", f.Name(), got)

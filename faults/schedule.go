@@ -67,6 +67,24 @@ func (s Schedule) NeedsForgetfulStore() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Older })
 }
 
+// NeedsAttendedStore reports whether a fault of the schedule asks for what Attendant has,
+// which not every world does.
+func (s Schedule) NeedsAttendedStore() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Attended })
+}
+
+// NeedsUser reports whether a fault of the schedule is about the user that candidates log
+// in as, so that they must not be anybody.
+func (s Schedule) NeedsUser() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().User })
+}
+
+// NeedsPasswordFile reports whether a fault of the schedule changes the store's password,
+// which candidates then have to read from a file.
+func (s Schedule) NeedsPasswordFile() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Password })
+}
+
 // Event returns the history's event for the step's fault in the given phase.
 func (s Step) Event(id string, phase history.Phase, targets []string) history.Event {
 	effect := s.Fault.Effect()

@@ -151,6 +151,30 @@ func (w *recordingWorld) DeleteCounters(context.Context) (string, error) {
 
 func (w *recordingWorld) DeleteLeases(context.Context) (string, error) { return w.did("DeleteLeases") }
 
+func (w *recordingWorld) MoveStore(_ context.Context, answer faults.Answer) (string, error) {
+	return w.did("MoveStore", answer)
+}
+
+func (w *recordingWorld) CloseConnections(context.Context) (string, error) {
+	return w.did("CloseConnections")
+}
+
+func (w *recordingWorld) WithdrawRights(context.Context) (string, error) {
+	return w.did("WithdrawRights")
+}
+
+func (w *recordingWorld) RestoreRights(context.Context) (string, error) {
+	return w.did("RestoreRights")
+}
+
+func (w *recordingWorld) ChangePassword(_ context.Context, side faults.PasswordSide) (string, error) {
+	return w.did("ChangePassword", side)
+}
+
+func (w *recordingWorld) AlignPassword(_ context.Context, side faults.PasswordSide) (string, error) {
+	return w.did("AlignPassword", side)
+}
+
 func (w *recordingWorld) FlushStore(context.Context) (string, error) { return w.did("FlushStore") }
 func (w *recordingWorld) EvictKeys(context.Context) (string, error)  { return w.did("EvictKeys") }
 

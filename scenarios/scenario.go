@@ -250,6 +250,20 @@ func (s Scenario) NeedsForgetfulStore() bool {
 	return err != nil || plan.Schedule.NeedsForgetfulStore()
 }
 
+// NeedsAttendedStore reports whether the scenario needs a store that is attended to while
+// candidates are connected: a redis-server of the harness's own, or that of a bubble.
+func (s Scenario) NeedsAttendedStore() bool {
+	plan, err := s.Plan(Settings{})
+	return err != nil || plan.Schedule.NeedsAttendedStore()
+}
+
+// NeedsPasswordFile reports whether candidates have to read the store's password from a
+// file, for each connection.
+func (s Scenario) NeedsPasswordFile() bool {
+	plan, err := s.Plan(Settings{})
+	return err != nil || plan.Schedule.NeedsPasswordFile()
+}
+
 // Faults are the names of the faults that the scenario injects.
 func (s Scenario) Faults() []string {
 	plan, err := s.Plan(Settings{})

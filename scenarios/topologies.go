@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -16,8 +17,8 @@ const agreed = "servers agree among themselves on a new primary first, and how l
 // after longer, nobody promotes it.
 const rejoinable = 3 * time.Second
 
-// Every are all scenarios, those with topologies among them.
-func Every() []Scenario { return append(All(), Topologies()...) }
+// Every are all scenarios, those with topologies among them, and those of Attended.
+func Every() []Scenario { return slices.Concat(All(), Topologies(), Attended()) }
 
 // Topologies are the scenarios whose store is several servers, which not every
 // place has, so they are not among All.

@@ -71,7 +71,7 @@ func (f *runFlags) foreseen(m Main) *place {
 	if !private {
 		says = "Redis: " + reports.Redact(f.redis) + "; others use it, and it was not asked anything"
 	}
-	return &place{name: liveWorld, subject: f.subject(), private: private, owned: f.own && f.shared(), forgetful: forgetful, several: private, says: says}
+	return &place{name: liveWorld, subject: f.subject(), private: private, owned: f.own && f.shared(), forgetful: forgetful, attended: forgetful, several: private, says: says}
 }
 
 // budget is what the run asks for, if others use the Redis. It is nothing otherwise.

@@ -24,15 +24,17 @@ type runFlags struct {
 	lockKey   string
 	clocks    bool // the other elector obeys the command clock
 	transfers bool // and the command transfer
-	prefix    string
-	out       string
-	parallel  int
-	asJSON    bool
-	own       bool // faults may hit a Redis given by URL itself
-	rolling   bool // judged as a chain of histories, which are not kept
-	dryRun    bool // nothing is run
-	sparing   sparing
-	settings  scenarios.Settings
+
+	passwordFile bool // it reads the store's password from a file
+	prefix       string
+	out          string
+	parallel     int
+	asJSON       bool
+	own          bool // faults may hit a Redis given by URL itself
+	rolling      bool // judged as a chain of histories, which are not kept
+	dryRun       bool // nothing is run
+	sparing      sparing
+	settings     scenarios.Settings
 
 	runs        int // of each scenario in the live world, where the worlds are compared
 	virtualRuns int // of each scenario in the virtual one
@@ -109,6 +111,7 @@ func (m Main) runCommand() *cobra.Command {
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.BoolVar(&f.clocks, "clocks", false, "with --exec or --image: it obeys the command clock on its standard input, so that faults may set its clocks; without it, scenarios about these are left out")
 	flags.BoolVar(&f.transfers, "transfers", false, "with --exec or --image: it obeys the command transfer on its standard input, so that a leader may be told to hand its lease over")
+	flags.BoolVar(&f.passwordFile, "password-file", false, "with --exec: it reads the store's password from the file RECOUNT_REDIS_PASSWORD_FILE for each connection, so that the password may change")
 	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
 	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
 	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")

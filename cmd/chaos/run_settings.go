@@ -131,6 +131,8 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		return nil, misuse.Of(errors.New("--clocks means nothing without --exec or --image: the electors inside this program can be told their clocks"))
 	} else if cmd.Flags().Changed("transfers") {
 		return nil, misuse.Of(errors.New("--transfers means nothing without --exec or --image: which electors inside this program can hand their leases over is known"))
+	} else if cmd.Flags().Changed("password-file") {
+		return nil, misuse.Of(errors.New("--password-file means nothing without --exec: which electors inside this program read the store's password from a file is known"))
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
 	}
@@ -202,6 +204,7 @@ func (f *runFlags) repro() string {
 	add(f.lockKey != "", "--lock-key %s", quoted(f.lockKey))
 	add(f.clocks, "--clocks")
 	add(f.transfers, "--transfers")
+	add(f.passwordFile, "--password-file")
 	add(f.redis != "", "--redis %s", quoted(reports.Redact(f.redis)))
 	add(f.own, "--own-this-redis")
 	f.sparing.repro(f.shared(), f.prefix, add)

@@ -24,6 +24,7 @@ type place struct {
 	private   bool         // faults may hit its store
 	owned     bool         // faults may hit its store as far as a client can, and others share it
 	forgetful bool         // its store can be set back to what it was
+	attended  bool         // its store's connections, users and passwords can be changed
 	several   bool         // its store can be several servers
 	subject   subject      // under test
 	close     func() error // may be called again
@@ -49,7 +50,7 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen, connections int) 
 	what, why := session.Redis()
 	forgetful, _ := session.Forgetful()
 	return &place{
-		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), owned: session.Owned(), forgetful: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
+		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), owned: session.Owned(), forgetful: forgetful, attended: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
 		says: strings.Join(append([]string{fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why))}, session.Notes()...), "\n"),
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
@@ -100,7 +101,7 @@ func (f *runFlags) inVirtual(m Main) *place {
 // subject is the elector under test: a stranger if it is a command.
 func (f *runFlags) subject() subject {
 	if f.exec != "" || f.image != "" {
-		return subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks, keeps: !f.transfers}
+		return subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks, keeps: !f.transfers, fixedPassword: !f.passwordFile}
 	}
 	return subjectOf(f.settings.Subject)
 }
@@ -172,7 +173,12 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 			return why, "containers can " + strings.Join(p.within(), ", ")
 		}
 	}
+	if s.NeedsPasswordFile() && p.subject.fixedPassword {
+		return "changes the store's password, which this program is not known to read from a file", passwordMend
+	}
 	switch {
+	case s.NeedsAttendedStore() && !p.attended:
+		return "moves connections, users or passwords of the store, which only a private redis-server bears", "use --world live and --redis process for it"
 	case s.Topology != sim.OneServer && s.Topology.Independent() == 1 && !p.several:
 		return "has a store of several servers, which are processes of the harness's own", "use --world live and --redis process for it"
 	case s.NeedsPrivateStore() && p.owned && !s.NeedsServerProcess():
@@ -187,6 +193,9 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 		return "", ""
 	}
 }
+
+// passwordMend is what to do about a program that is not known to read the password.
+const passwordMend = `have it read the file RECOUNT_REDIS_PASSWORD_FILE for each connection and give --password-file (docs/candidate-protocol.md), or leave the scenario out`
 
 // clocksMend is what to do about a program that is not told its clocks.
 const clocksMend = `have it obey the command "clock" on its standard input and give --clocks (docs/candidate-protocol.md), or leave the scenario out`

@@ -34,6 +34,8 @@ type subject struct {
 
 	fixedClocks bool // it cannot be told its clocks
 	keeps       bool // it cannot be told to hand its lease over
+
+	fixedPassword bool // it does not read the store's password from a file
 }
 
 func subjects() []subject {
@@ -87,6 +89,8 @@ func (s subject) applies(of scenarios.Scenario) (applies bool, why string) {
 		return false, "the fault hits Redis, and the subject's leases are in PostgreSQL"
 	case s.store == documented.Memory && of.NeedsPrivateStore():
 		return false, "the fault hits Redis, and the subject's leases are in memory"
+	case of.NeedsPasswordFile():
+		return false, "the subject does not read the store's password from a file"
 	case transfers(of):
 		return false, "the subject cannot hand its lease over"
 	case slices.Contains(of.Faults(), faults.CounterDeleted{}.Name()):

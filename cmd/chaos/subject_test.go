@@ -80,7 +80,7 @@ func TestScenariosOfASubject(t *testing.T) {
 		for _, e := range documented.Electors() {
 			applies, why := subjectOf(e.Name).applies(s)
 			elsewhere := e.Store != documented.Redis && s.NeedsPrivateStore()
-			counter := slices.Contains(s.Faults(), "counter-deleted") || transfers(s)
+			counter := slices.Contains(s.Faults(), "counter-deleted") || transfers(s) || s.NeedsPasswordFile()
 			if applies == (elsewhere || counter || s.Topology != "") || applies != (why == "") {
 				t.Errorf("%s, %s: %v, %q", e.Name, s.Name, applies, why)
 			}

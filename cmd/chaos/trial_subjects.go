@@ -62,6 +62,8 @@ func command(s scenarios.Scenario) (applies bool, why string) {
 		return false, "the subject knows one Redis, and the scenario's store is several"
 	case s.NeedsClocks():
 		return false, "the scenario sets candidates' clocks, which the subject is not told"
+	case s.NeedsPasswordFile():
+		return false, "the scenario changes the store's password, which the subject is not known to read from a file"
 	case transfers(s):
 		return false, "the scenario has a leader hand its lease over, which the subject is not told to"
 	default:

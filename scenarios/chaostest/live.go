@@ -45,8 +45,14 @@ func (l *livePlace) lacks(s scenarios.Scenario) string {
 	if s.NeedsPrivateStore() && !l.session.Private() {
 		return s.Name + " hits the store itself, and only a Redis of the test's own may be hit: use Redis(\"process\") for it, or Worlds(Bubble)"
 	}
-	if forgetful, why := l.session.Forgetful(); s.NeedsForgetfulStore() && !forgetful {
+	forgetful, why := l.session.Forgetful()
+	switch {
+	case s.NeedsForgetfulStore() && !forgetful:
 		return s.Name + " sets the store back: " + why
+	case s.NeedsPasswordFile():
+		return s.Name + " changes the store's password, and an elector under test is given a URL"
+	case s.NeedsAttendedStore() && !forgetful:
+		return s.Name + " changes connections or users of the store: use Redis(\"process\") for it"
 	}
 	return ""
 }

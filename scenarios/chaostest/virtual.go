@@ -32,7 +32,12 @@ var _ place = (*virtualPlace)(nil)
 
 func (v *virtualPlace) world() World { return Virtual }
 
-func (v *virtualPlace) lacks(scenarios.Scenario) string { return "" }
+func (v *virtualPlace) lacks(s scenarios.Scenario) string {
+	if s.NeedsAttendedStore() {
+		return s.Name + " changes connections or users of the store, which virtual time does not have: use Worlds(Bubble) or Worlds(Live)"
+	}
+	return ""
+}
 
 // Run implements scenarios.World.
 func (v *virtualPlace) Run(ctx context.Context, plan sim.Plan, logs string) (*history.History, error) {

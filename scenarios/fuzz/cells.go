@@ -48,11 +48,12 @@ const (
 )
 
 // catalogueNames are the faults that are drawn, by their places in the catalogue. Its last
-// one, a transfer, is not: leaders that hand over when they resign are drawn instead.
+// ones are not. In place of transfers, leaders are drawn that hand over when they resign;
+// and what Attendant has is not in the virtual world.
 func catalogueNames() []string {
 	var names []string
 	for _, f := range faults.Catalogue() {
-		if f != (faults.Transfer{}) {
+		if f != (faults.Transfer{}) && !f.Effect().Attended {
 			names = append(names, f.Name())
 		}
 	}

@@ -17,6 +17,8 @@ func Refuses(plan sim.Plan) string {
 		return fmt.Sprintf("%d replicas have to confirm what is written: of %d servers one is the primary", plan.Replicas, servers)
 	case plan.Tokens > 0 || plan.LongLease > 0 || plan.HandsOver:
 		return "only the virtual world has elections with a past, candidates with longer leases than others, and leaders that hand over when they resign"
+	case plan.Schedule.NeedsPasswordFile():
+		return "the servers of a bubble ask nobody for a password"
 	default:
 		return ""
 	}

@@ -236,6 +236,10 @@ func (h *Host) openURL(url string, o redisstore.Options) (*redisstore.Store, err
 	if options.TLSConfig != nil && h.ServerName != "" {
 		options.TLSConfig.ServerName = h.ServerName
 	}
+	if h.PasswordFile != "" {
+		options.CredentialsProviderContext = credentials(options.Username, h.PasswordFile)
+		options.Username, options.Password = "", ""
+	}
 	switch {
 	case h.dial != nil:
 		options.Dialer = h.dial

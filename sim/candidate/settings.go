@@ -33,6 +33,7 @@ type Settings struct {
 	Resource    string
 
 	RequestTimeout time.Duration // of the production elector; 0: its default
+	PasswordFile   string        // with the password of RedisURL's user, for each connection; "": the URL has it
 }
 
 // FromEnvironment reads the settings of this process.
@@ -60,6 +61,7 @@ func FromEnvironment() (Settings, error) {
 		Resource:    os.Getenv(protocol.EnvResource),
 
 		RequestTimeout: env.milliseconds(protocol.EnvRequestTimeout),
+		PasswordFile:   os.Getenv(protocol.EnvPasswordFile),
 	}
 	if s.Election == "" || s.Node == "" || s.RedisURL == "" {
 		return s, fmt.Errorf("candidate: %s, %s and %s must be set: start it through the harness",

@@ -59,6 +59,7 @@ type run struct {
 	world    *world
 	taps     *taps                // nil: nothing is read from the wire
 	servers  []redisserver.Server // of the store: those that know nothing of each other
+	beside   []string             // in the environment of every candidate
 	rows     *topology.Postgres   // for electors that keep their leases there, else nil
 	close    []func() error       // undone in reverse order
 }
@@ -113,6 +114,9 @@ func (r *run) build(ctx context.Context, epoch time.Duration) error {
 	}
 	res := resource.Serve(listener, r.recorder)
 	r.close = append(r.close, res.Close)
+	if err := r.admit(ctx); err != nil {
+		return err
+	}
 	parts, undo, err := openParts(r.servers, prefix)
 	r.close = append(r.close, undo...)
 	if err != nil {
@@ -171,7 +175,7 @@ func (r *run) addCandidate(ctx context.Context, node, prefix string, epoch time.
 	if err != nil {
 		return err
 	}
-	env = append(env, beside...)
+	env = append(append(env, beside...), r.beside...)
 	steered := len(r.session.options.Command) == 0
 	if steered {
 		env = append(env, protocol.EnvSubject+"="+r.plan.Subject)

@@ -15,7 +15,7 @@ func universal(server redisserver.Server) *redis.UniversalOptions {
 	}
 	o := server.Options()
 	return &redis.UniversalOptions{
-		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		Addrs: []string{o.Addr}, ClientName: o.ClientName, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		MaxRetries: o.MaxRetries, DialerRetries: o.DialerRetries, ContextTimeoutEnabled: o.ContextTimeoutEnabled,
 		DisableIdentity: o.DisableIdentity, MaintNotificationsConfig: o.MaintNotificationsConfig,
 	}

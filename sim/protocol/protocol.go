@@ -29,6 +29,10 @@ const (
 	// EnvServerName is the name that the store's TLS certificate must carry:
 	// the address in EnvRedisURL is that of a proxy.
 	EnvServerName = "RECOUNT_REDIS_SERVER_NAME"
+	// EnvPasswordFile is a file with the password of the user whom EnvRedisURL names. It
+	// has to be read for each new connection: the password changes. It is absent where
+	// the URL says all.
+	EnvPasswordFile = "RECOUNT_REDIS_PASSWORD_FILE"
 	// EnvVia tells where to connect in place of the addresses that servers
 	// behind EnvRedisURL name: "host:port=proxy:port", separated by commas. It
 	// is absent where the URL names the proxy itself.

@@ -18,6 +18,7 @@ func (r *run) actTime() time.Duration { return max(5*time.Second, r.spec.Timings
 
 // stage is the world as one routine sees it: the schedule, or one step of it.
 type stage struct {
+	faults.Unattended
 	*run
 	routine *routine
 }

@@ -238,6 +238,9 @@ func Lacks(plan sim.Plan) string {
 		case faults.Latency, faults.Bandwidth:
 			return "has the fault " + fault.Name() + ": Docker's networks cannot be made slow"
 		}
+		if effect.Attended {
+			return "moves connections, users or passwords of the store: the fault " + step.Fault.Name()
+		}
 		if effect.Older && plan.Topology == sim.OneServer {
 			return "sets the store back: the fault " + step.Fault.Name()
 		}

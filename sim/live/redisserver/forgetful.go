@@ -158,14 +158,7 @@ func (p *process) copyTo(ctx context.Context, r *replica, without []string) (off
 	defer cancel()
 	here, there := redis.NewClient(p.Options()), redis.NewClient(r.Options())
 	defer func() { err = errors.Join(err, here.Close(), there.Close()) }()
-	// It would wait for more replicas.
-	if err := here.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
-		return 0, err
-	}
-	if err := there.ReplicaOf(ctx, "127.0.0.1", strconv.Itoa(p.port)).Err(); err != nil {
-		return 0, err
-	}
-	if err := awaitField(ctx, r.Options(), "replication", "master_link_status", "up"); err != nil {
+	if err := p.follow(ctx, here, there); err != nil {
 		return 0, err
 	}
 	if err := there.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
@@ -180,13 +173,34 @@ func (p *process) copyTo(ctx context.Context, r *replica, without []string) (off
 			return 0, err
 		}
 	}
-	// Until it has written all that it got to a file, it keeps nothing.
-	for _, field := range []string{"aof_rewrite_scheduled", "aof_rewrite_in_progress"} {
-		if err := awaitField(ctx, r.Options(), "persistence", field, "0"); err != nil {
-			return 0, err
-		}
+	if err := r.persisted(ctx); err != nil {
+		return 0, err
 	}
 	return strconv.ParseInt(fields["master_repl_offset"], 10, 64)
+}
+
+// follow has there, a client of another server, follow the server, and returns when they
+// are connected.
+func (p *process) follow(ctx context.Context, here, there *redis.Client) error {
+	// It would wait for more replicas.
+	if err := here.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
+		return err
+	}
+	if err := there.ReplicaOf(ctx, "127.0.0.1", strconv.Itoa(p.port)).Err(); err != nil {
+		return err
+	}
+	return awaitField(ctx, there.Options(), "replication", "master_link_status", "up")
+}
+
+// persisted returns when a server that was a replica has written all that it got to a
+// file. Until then it keeps nothing.
+func (p *process) persisted(ctx context.Context) error {
+	for _, field := range []string{"aof_rewrite_scheduled", "aof_rewrite_in_progress"} {
+		if err := awaitField(ctx, p.Options(), "persistence", field, "0"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // awaitField returns when a field of INFO has the value.
@@ -243,7 +257,7 @@ func (p *process) Promote(ctx context.Context) error {
 		}
 		dir := p.dir
 		p.child, p.dir, p.replica = r.child, r.dir, nil
-		return errors.Join(await(ctx, p.addr, p.child.Done()), p.warden.RemoveDirectory(dir))
+		return errors.Join(await(ctx, p.addr, p.child.Done()), p.warden.RemoveDirectory(dir), p.admit(ctx))
 	}, running, paused, crashed)
 }
 

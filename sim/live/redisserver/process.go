@@ -50,6 +50,9 @@ type process struct {
 
 	mark    int64    // see Mark
 	replica *replica // nil if there is none
+
+	former []*process // see Move
+	login  *login     // of the candidates; nil: they need none
 }
 
 var _ Server = (*process)(nil)
@@ -146,7 +149,10 @@ func (p *process) Restart(ctx context.Context, keepData bool) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, p.timeout)
 		defer cancel()
-		return p.start(ctx)
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+		return p.admit(ctx)
 	}, crashed)
 }
 
@@ -236,7 +242,7 @@ func (p *process) Close() error {
 		if p.replica != nil {
 			all = append(all, p.replica.Close())
 		}
-		all = append(all, p.warden.RemoveDirectory(p.dir), p.release())
+		all = append(all, p.forsake(), p.warden.RemoveDirectory(p.dir), p.release())
 		return errors.Join(all...)
 	})
 }

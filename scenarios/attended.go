@@ -1,0 +1,97 @@
+package scenarios
+
+import (
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/faults"
+)
+
+// Attended are the scenarios in which somebody attends to the store while candidates are
+// connected to it: connections that are open lead elsewhere than new ones, and users and
+// passwords change. Not every place has such a store, so they are not among All.
+//
+// Each promises a leader within three leases of the moment from which on whoever connects
+// is served. The elector as it was before it opened connections anew broke that in 26 of 30
+// bubbles of demoted-stays, and in 24 of demoted-cut-off; as it was before it tried again
+// what was allowed before, in each run of rights-withdrawn and credentials-rotate. It kept it
+// in address-moves: the client closes a connection on which it is told READONLY.
+func Attended() []Scenario {
+	return []Scenario{
+		{
+			Name:     "address-moves",
+			Summary:  "the store's address leads to a promoted replica, for new connections only; open ones go on with the former primary, which follows the new one",
+			Breaks:   "connections that are kept although they lead to a server that cannot write",
+			Schedule: moved(faults.ReadOnly),
+			Quiet:    7,
+			Return:   3,
+			Waived:   twoAnswer(),
+		},
+		{
+			Name:     "demoted-stays",
+			Summary:  "the store's address moves for new connections only, and the former primary goes on as one that has too few replicas to write",
+			Breaks:   "connections that are kept because their server calls itself a primary: nobody leads, for ever",
+			Nodes:    3, // the more there are, the sooner one opens a connection by chance
+			Schedule: moved(faults.NoReplicas),
+			Quiet:    7,
+			Return:   3,
+			Waived:   twoAnswer(),
+		},
+		{
+			Name:     "demoted-cut-off",
+			Summary:  "the store's address moves for new connections only, and the former primary follows one that it cannot reach, and serves nobody",
+			Breaks:   "connections that are kept because their server is taken for one that will soon serve again",
+			Nodes:    3, // the more there are, the sooner one opens a connection by chance
+			Schedule: moved(faults.MasterDown),
+			Quiet:    7,
+			Return:   3,
+			Waived:   maybeNone(),
+		},
+		{
+			Name:    "rights-withdrawn",
+			Summary: "the candidates' user may run no scripts for two leases",
+			Breaks:  "an elector that ends for good because of an answer that passes",
+			Schedule: func(s Shape) faults.Schedule {
+				return faults.Schedule{s.at(1, 2, faults.RightsWithdrawn{}, faults.Store)}
+			},
+			Quiet:  6,
+			Excess: 2.5,
+			Return: 3,
+		},
+		{
+			Name:     "credentials-rotate",
+			Summary:  "the store's password changes on the server first, then in the candidates' file first; each time once while connections stay, and once while the store closes them",
+			Breaks:   "an elector that ends for good because of an answer that passes, or that logs in with the password of yesterday",
+			Schedule: rotated,
+			Quiet:    6,
+			Excess:   2.5,
+			Return:   3,
+			Waived:   maybeNone(),
+		},
+	}
+}
+
+// moved moves the store's address once; the former primary answers so.
+func moved(answer faults.Answer) func(Shape) faults.Schedule {
+	return func(s Shape) faults.Schedule {
+		return faults.Schedule{s.at(1, 0, faults.StoreMoved{Answer: answer}, faults.Store)}
+	}
+}
+
+// twoAnswer are the waivers where two servers tell who leads.
+func twoAnswer() map[checker.Promise]string {
+	waived := maybeNone()
+	waived[checker.LeaseLinearizable] = "who asks over an open connection is told what the former primary knows, which grants nothing any more"
+	return waived
+}
+
+// rotated changes the password four times. Who cannot log in for so long loses the lease.
+func rotated(s Shape) (all faults.Schedule) {
+	begin := Leases(1)
+	for _, first := range []faults.PasswordSide{faults.PasswordServer, faults.PasswordFile} {
+		change := faults.PasswordChanged{First: first}
+		all = append(all,
+			s.at(begin, 1, change, faults.Store),
+			s.at(begin+2, 2, change, faults.Store), s.at(begin+2.3, 0, faults.ConnectionsClosed{}, faults.Store))
+		begin += 7
+	}
+	return all
+}

@@ -1,0 +1,39 @@
+package scenarios_test
+
+import (
+	"testing"
+
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/scenarios"
+)
+
+// TestAttended shows that the production elector keeps its promises while somebody attends
+// to the store, that every fault took effect, and that no candidate ended because of what
+// the store answered. The scenarios are run one after the other: a fault starts a server.
+func TestAttended(t *testing.T) {
+	forgetful, why := open(t).Forgetful()
+	if !forgetful {
+		t.Skip(why)
+	}
+	t.Parallel()
+	for _, s := range scenarios.Attended() {
+		t.Run(s.Name, func(t *testing.T) {
+			o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+			for tries := 1; o.Verdict() != checker.Pass && stalled(o) && tries < 3; tries++ {
+				t.Logf("the machine stalled in a run that is %v: once more", o.Verdict())
+				o = run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+			}
+			keeps(t, o)
+			for _, e := range o.History.Events {
+				if e.Kind == history.Exit && e.Why != history.EndOfRun {
+					t.Errorf("%s ended: %s (%s)", e.Node, e.Why, e.Text)
+				}
+				if e.Kind == history.Fault && e.Phase == history.Off && e.Fault != history.StallFault {
+					t.Logf("%s: %s", e.Fault, e.Evidence)
+				}
+			}
+			t.Logf("%d failovers, availability %.3f", len(o.Result.Failovers), o.Result.Availability)
+		})
+	}
+}

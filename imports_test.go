@@ -196,14 +196,14 @@ var table = []row{
 		why: "judges of leases that agree have shown something only if none of them can see another",
 	},
 	{
-		folders: []string{"sim/wire/cjson"},
-		others:  []string{"github.com/yuin/gopher-lua"},
+		folders: []string{"sim/wire/cjson", "sim/wire/cmsgpack", "sim/wire/luastruct", "sim/wire/luabit"},
+		others:  []string{"github.com/yuin/gopher-lua", "github.com/vmihailenco/msgpack/v5"},
 		never:   []string{"net/...", "os/..."}, timeless: true,
 		why: "what a script is given is given to it alike by the model of the server and by who reads along",
 	},
 	{
 		folders: []string{"sim/wire"},
-		ours:    []string{"history", "sim/wire/cjson"},
+		ours:    []string{"history", "sim/wire/cjson", "sim/wire/cmsgpack", "sim/wire/luastruct", "sim/wire/luabit"},
 		others:  []string{"github.com/yuin/gopher-lua"},
 		why:     "what a program asks of Redis is read off the wire: who reads it knows neither the program nor the world around it",
 	},
@@ -266,7 +266,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/virtual/redismodel"},
-		ours:    []string{"elector/redisstore/scripts", "sim/wire/cjson"},
+		ours:    []string{"elector/redisstore/scripts", "sim/wire/cjson", "sim/wire/cmsgpack", "sim/wire/luastruct", "sim/wire/luabit"},
 		others:  []string{"github.com/yuin/gopher-lua"},
 		never:   []string{"net/...", "os/...", "sync/..."}, but: []string{"sync"}, timeless: true,
 		why: "likewise; but each script is compiled once, by the first run that needs it",

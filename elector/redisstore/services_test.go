@@ -208,7 +208,7 @@ func TestElectionsOnServices(t *testing.T) {
 			}
 			a := attempt("n1", "a")
 			g := mustAcquire(t, r, s, a)
-			mustRefuse(t, r, s, attempt("n2", "b"))
+			_ = mustRefuse(t, r, s, attempt("n2", "b"))
 			l := lease(a, g.Token)
 			if err := s.Renew(r.ctx, l); err != nil {
 				t.Errorf("renew: %v", err)

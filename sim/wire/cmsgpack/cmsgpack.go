@@ -273,7 +273,7 @@ func (r *reader) fields(depth int) (lua.LValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		if number, is := key.(lua.LNumber); key == lua.LNil || is && number != number {
+		if number, is := key.(lua.LNumber); key == lua.LNil || is && math.IsNaN(float64(number)) {
 			return nil, errIndex
 		}
 		t.RawSet(key, value)

@@ -190,7 +190,7 @@ func text(l *lua.LState, i int) string {
 	switch {
 	case !is:
 		return l.CheckString(i)
-	case n != n:
+	case math.IsNaN(float64(n)):
 		return "-nan"
 	case math.IsInf(float64(n), 0):
 		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(float64(n), 'g', 14, 64)), "+")

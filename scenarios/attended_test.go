@@ -26,7 +26,7 @@ func TestAttended(t *testing.T) {
 			}
 			keeps(t, o)
 			for _, e := range o.History.Events {
-				if e.Kind == history.Exit && e.Why != history.EndOfRun {
+				if e.Kind == history.Exit && e.Why != history.EndOfRun && e.Why != history.Killed {
 					t.Errorf("%s ended: %s (%s)", e.Node, e.Why, e.Text)
 				}
 				if e.Kind == history.Fault && e.Phase == history.Off && e.Fault != history.StallFault {

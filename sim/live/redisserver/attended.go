@@ -126,14 +126,12 @@ func (p *process) move(ctx context.Context, code string) (left int, said string,
 	}
 	p.child, r.child, p.dir, r.dir = r.child, p.child, r.dir, p.dir
 	p.former = append(p.former, r)
-	if err := errors.Join(demote(ctx, here, code, p.port), here.Do(ctx, "CLIENT", "UNPAUSE").Err(), p.admit(ctx)); err != nil {
+	_, theirs, err := connected(ctx, here) // before any of them is told
+	err = errors.Join(err, demote(ctx, here, code, p.port), p.admit(ctx), here.Do(ctx, "CLIENT", "UNPAUSE").Err())
+	if err != nil {
 		return 0, "", err
 	}
 	if _, err := kill(ctx, here, true); err != nil {
-		return 0, "", err
-	}
-	_, theirs, err := connected(ctx, here)
-	if err != nil {
 		return 0, "", err
 	}
 	err = here.Eval(ctx, "return redis.call('DEL', KEYS[1])", []string{"recount-no-such-key"}).Err()

@@ -133,12 +133,16 @@ func unlessStopped(ctx context.Context, err error) error {
 	return errors.New("stopped before there was an answer")
 }
 
-// unanswered says that the store did not answer, and what to do. A fatal error
-// is an answer, and says that by itself.
+// unanswered says that the store did not answer, or refused, and what to do. A fatal error
+// says that by itself.
 func unanswered(s settings.Settings, err error) error {
 	var fatal *elector.FatalError
 	if errors.As(err, &fatal) {
 		return fatal
+	}
+	var refusal interface{ Answered() bool }
+	if errors.As(err, &refusal) && refusal.Answered() {
+		return fmt.Errorf("the store %s refuses: %w; this may pass", settings.Redact(s.Store...), err)
 	}
 	return fmt.Errorf("the store %s gave no answer: %w; check that it runs and is the one that you mean (--store)", settings.Redact(s.Store...), err)
 }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recount-io/recount/internal/loopback"
+	"github.com/recount-io/recount/internal/topology"
+)
+
+// moves is an address that leads to a server until it is moved. Connections of before are
+// answered from then on that the server cannot serve, and new ones lead to the other server.
+type moves struct {
+	address string
+
+	mu    sync.Mutex
+	to    string
+	words string // for connections of before; empty until the move
+}
+
+func movesFrom(t *testing.T, addr string) *moves {
+	t.Helper()
+	m := &moves{to: addr}
+	var err error
+	if m.address, err = loopback.Serve(t.Context(), m.serve); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// move makes new connections lead to addr.
+func (m *moves) move(addr, words string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.to, m.words = addr, words
+}
+
+func (m *moves) now() (to, words string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.to, m.words
+}
+
+// serve passes on what clients ask as long as the address leads where it led.
+func (m *moves) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }() // nothing is left to say
+	to, _ := m.now()
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }() // likewise
+	var write sync.Mutex
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(&locked{&write, conn}, server) // until either ends
+		_ = conn.Close()
+	})
+	defer back.Wait()
+	defer func() { _ = server.Close() }() // so that it ends
+	for in := bufio.NewReader(conn); ; {
+		args, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		out := io.Writer(server)
+		text := "*" + strconv.Itoa(len(args)) + "\r\n"
+		for _, arg := range args {
+			text += "$" + strconv.Itoa(len(arg)) + "\r\n" + arg + "\r\n"
+		}
+		if now, words := m.now(); now != to {
+			out, text = &locked{&write, conn}, "-"+words+"\r\n"
+		}
+		if _, err := io.WriteString(out, text); err != nil {
+			return
+		}
+	}
+}
+
+// locked is a writer that several use.
+type locked struct {
+	mu *sync.Mutex
+	io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Writer.Write(p)
+}
+
+// The address of the store moves to a promoted replica while candidates, and somebody who
+// watches, are connected. Whatever the former server answers them, somebody leads on the
+// new one within three leases, all candidates are listed there, and who watches is told
+// who leads.
+//
+// RECOUNT_MOVES says how often each answer is tried.
+func TestAddressMoves(t *testing.T) {
+	tries := 1
+	if text := os.Getenv("RECOUNT_MOVES"); text != "" {
+		var err error
+		if tries, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("RECOUNT_MOVES is %q: say how often, as in 5", text)
+		}
+	}
+	for _, words := range []string{
+		"NOREPLICAS Not enough good replicas to write.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+		"LOADING Redis is loading the dataset in memory",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"ERR no backend for this request",
+	} {
+		for i := range tries {
+			code, _, _ := strings.Cut(words, " ")
+			t.Run(fmt.Sprint(code, i+1), func(t *testing.T) {
+				t.Parallel()
+				addressMoves(t, words)
+			})
+		}
+	}
+}
+
+func addressMoves(t *testing.T, words string) {
+	const lease = 2 * time.Second
+	ctx, l := topology.For(t, topology.ServerProgram)
+	pair := topology.Must[*topology.Replicated](t)(l.Replicated(ctx, 1, topology.Config{}))
+	primary, replica := pair.Servers()[0], pair.Servers()[1]
+	address, dir := movesFrom(t, primary.Addr), t.TempDir()
+	at := []string{"--store", "redis://" + address.address, "--name", "billing"}
+	var candidates []*process
+	for range 3 {
+		candidates = append(candidates, launch(t, dir, append(append([]string{"run", "--lease", lease.String(), "--log", "warn"}, at...), theJob()...)...))
+	}
+	watch := launch(t, dir, append([]string{"watch", "--json"}, at...)...)
+	await(t, dir, "began", 1)
+	eventually(t, "somebody is said to lead", func() bool {
+		return strings.Contains(watch.out.String(), `"leader":"`) || strings.Contains(watch.out.String(), `"id"`)
+	})
+	if err := primary.InStep(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := replica.Client().Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	moved := time.Now()
+	address.move(replica.Addr, words)
+	lines := strings.Count(watch.out.String(), "\n")
+	var status statusAnswer
+	var served, told time.Duration // from the move until then
+	eventually(t, "somebody leads, all are listed, and who watches is told", func() bool {
+		got := call(t, ctx, nil, "status", "--json", "--store", "redis://"+replica.Addr, "--name", "billing")
+		status = statusAnswer{}
+		switch since := time.Since(moved); {
+		case json.Unmarshal([]byte(got.out), &status) != nil || status.Leader == nil || status.Candidates == nil || len(*status.Candidates) < len(candidates):
+			served = 0
+		case since > lease && served == 0: // what was replicated is over by then
+			served = since
+		}
+		said := strings.Split(strings.TrimSpace(watch.out.String()), "\n")
+		if told == 0 && len(said) > lines && status.Leader != nil && strings.Contains(said[len(said)-1], status.Leader.ID) {
+			told = time.Since(moved)
+		}
+		return served > 0 && told > 0
+	})
+	t.Logf("%s: a leader and all candidates after %v, and who watches was told after %v, with a lease of %v", words, served.Round(time.Millisecond), told.Round(time.Millisecond), lease)
+	if max(served, told) > 6*lease { // three, on a machine that has the time
+		t.Errorf("that is too late")
+	}
+	if strings.Contains(watch.out.String(), "gave no answer") {
+		t.Errorf("who watches is told that the store gave no answer, and it did:\n%s", watch.out.String())
+	}
+	for _, c := range candidates {
+		select {
+		case <-c.done:
+			t.Errorf("a candidate has ended")
+		default:
+		}
+	}
+	inOrder(t, dir)
+}

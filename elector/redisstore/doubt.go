@@ -28,7 +28,7 @@ type doubt struct {
 func (s *Store) useless(lease time.Duration) {
 	now := time.Now()
 	s.doubt.mu.Lock()
-	if now.Sub(s.doubt.last) > max(2*lease, forgiven) {
+	if now.Sub(s.doubt.last) > max(2*lease, forgiven) || s.doubt.due.Sub(now) > lease { // the lease was not known, or was longer
 		s.doubt.due = now.Add(someOf(lease))
 	}
 	s.doubt.last = now

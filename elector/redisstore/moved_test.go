@@ -139,6 +139,26 @@ func TestDoubtIsSpread(t *testing.T) {
 	})
 }
 
+// Who doubted when nobody knew how long a lease lasts waits no longer than a lease once that
+// is known.
+func TestDoubtKnowsTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(&redis.UniversalOptions{Addrs: []string{"nowhere:6379"}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }() // nothing was sent
+		s.useless(usual)
+		began := time.Now()
+		for c := s.live.Load(); c.dead.Load() == 0; time.Sleep(10 * time.Millisecond) {
+			s.useless(time.Second)
+		}
+		if took := time.Since(began); took > time.Second+20*time.Millisecond {
+			t.Errorf("connected anew after %v, with a lease of a second", took)
+		}
+	})
+}
+
 // Who was let in before and is not any more is repeated. Who never was is told at once.
 func TestLostAccessIsRepeated(t *testing.T) {
 	held := array(bulk("7"), bulk("n1/x"), number(900), bulk(""), number(0))

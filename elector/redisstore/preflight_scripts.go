@@ -119,7 +119,7 @@ func (t *rehearsal) run(ctx context.Context, name string, sc *script, keys []str
 	case isReply(err):
 		t.denials = append(t.denials, denial{what: name, asks: sc.asks(err.Error()), err: err})
 	default:
-		t.add(elector.SeverityError, "scripts", "the server gave no answer to the script "+name+", so "+costs[name]+": "+err.Error(),
+		t.add(elector.SeverityError, "reachable", "the server gave no answer to the script "+name+", so "+costs[name]+": "+err.Error(),
 			"make this check again; if it stays so, look whether a proxy closes the connection on EVALSHA or EVAL")
 	}
 }

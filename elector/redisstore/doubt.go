@@ -76,9 +76,7 @@ func (c *client) outlive() { c.dead.Add(1) }
 // go-redis keep connections for batches apart, and do not count them: so many are closed
 // as the store uses at one time.
 func (c *client) discard(within time.Duration, lanes int) {
-	ctx, cancel := context.WithTimeout(c.ctx, within)
-	defer cancel()
-	empty := func(ctx context.Context, node *redis.Client) error {
+	c.eachPrimary(within, func(ctx context.Context, node *redis.Client) error {
 		var emptying sync.WaitGroup
 		for range lanes {
 			emptying.Go(func() {
@@ -93,13 +91,7 @@ func (c *client) discard(within time.Duration, lanes int) {
 		}
 		emptying.Wait()
 		return nil
-	}
-	switch one := c.UniversalClient.(type) {
-	case *redis.Client:
-		_ = empty(ctx, one)
-	case *redis.ClusterClient:
-		_ = one.ForEachMaster(ctx, empty) // a cluster that cannot be asked fails requests, too
-	}
+	})
 }
 
 // unwritable is an argument that cannot be written, so that the connection is closed.

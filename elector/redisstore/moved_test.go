@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // movingAddress is an address that leads to one server after another. A connection goes on with
@@ -98,6 +100,32 @@ func TestServerOfBeforeIsLeftByForeignClient(t *testing.T) {
 	}
 	if !left {
 		t.Error("the client goes on with the server of before")
+	}
+}
+
+// A replica says so to whoever takes it for the primary, also as long as it knows of a
+// leader.
+func TestReplicaAnswersNobody(t *testing.T) {
+	ctx, l := topology.For(t, topology.ServerProgram)
+	pair := topology.Must[*topology.Replicated](t)(l.Replicated(ctx, 1, topology.Config{}))
+	primary, replica := pair.Servers()[0], pair.Servers()[1]
+	leads := openAt(t, &redis.UniversalOptions{Addrs: []string{primary.Addr}}, Options{Unprotected: true})
+	if _, err := leads.Acquire(ctx, attempt("n1", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := primary.InStep(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, &redis.UniversalOptions{Addrs: []string{replica.Addr}}, Options{Unprotected: true})
+	for name, ask := range map[string]func() error{
+		"acquire":    func() error { _, err := s.Acquire(ctx, attempt("n2", "b")); return err },
+		"leader":     func() error { _, err := s.Leader(ctx, "billing"); return err },
+		"candidates": func() error { _, err := s.Candidates(ctx, "billing"); return err },
+		"history":    func() error { _, err := s.History(ctx, "billing", 1); return err },
+	} {
+		if err := ask(); err == nil || !strings.Contains(err.Error(), "READONLY") {
+			t.Errorf("%s: %v, want READONLY", name, err)
+		}
 	}
 }
 

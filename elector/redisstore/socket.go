@@ -117,9 +117,7 @@ func (c *client) reach(within time.Duration) (err error) {
 // dead ones are dropped and others opened beside the requests. It is sent as batches are,
 // for which newer versions of go-redis keep connections apart, and to those left over.
 func (c *client) revive(within time.Duration, lanes int) {
-	ctx, cancel := context.WithTimeout(c.ctx, within)
-	defer cancel()
-	ask := func(ctx context.Context, node *redis.Client) error {
+	c.eachPrimary(within, func(ctx context.Context, node *redis.Client) error {
 		conns := max(2, int(node.PoolStats().TotalConns))
 		var asking sync.WaitGroup
 		for range min(conns, lanes) {
@@ -138,12 +136,18 @@ func (c *client) revive(within time.Duration, lanes int) {
 		}
 		asking.Wait()
 		return nil
-	}
+	})
+}
+
+// eachPrimary calls f with the client of each primary, for so long.
+func (c *client) eachPrimary(within time.Duration, f func(ctx context.Context, node *redis.Client) error) {
+	ctx, cancel := context.WithTimeout(c.ctx, within)
+	defer cancel()
 	switch one := c.UniversalClient.(type) {
 	case *redis.Client:
-		_ = ask(ctx, one)
+		_ = f(ctx, one)
 	case *redis.ClusterClient:
-		_ = one.ForEachMaster(ctx, ask) // a cluster that cannot be asked fails requests, too
+		_ = one.ForEachMaster(ctx, f) // a cluster that cannot be asked fails requests, too
 	}
 }
 

@@ -97,10 +97,13 @@ func pauseFor(ctx context.Context, clock Clock, d time.Duration, changed <-chan 
 	}
 }
 
-// watchFor passes the store's hints on until ctx is done.
+// watchFor passes the store's hints on until ctx is done. A Watch that breaks off is
+// begun again soon, since its first hint leads to a question. The pause grows to Retry as
+// long as Watches break off at once.
 func watchFor(ctx context.Context, store Store, election string, o ObserveOptions, changed chan<- struct{}) {
-	for ctx.Err() == nil {
-		ended := make(chan struct{})
+	soon := o.Retry / 16
+	for pause := soon; ctx.Err() == nil; pause = min(2*pause, o.Retry) {
+		began, ended := o.Clock.Now(), make(chan struct{})
 		watch(ctx, store, election, func(Hint) {
 			select {
 			case changed <- struct{}{}:
@@ -108,6 +111,9 @@ func watchFor(ctx context.Context, store Store, election string, o ObserveOption
 			}
 		}, func(error) { close(ended) }) // why it broke off changes nothing: the questions go on
 		<-ended
-		await(o.Clock, o.Retry, ctx.Done())
+		if o.Clock.Now()-began > o.Retry {
+			pause = soon
+		}
+		await(o.Clock, pause, ctx.Done())
 	}
 }

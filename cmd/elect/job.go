@@ -46,6 +46,13 @@ type exitState struct {
 // ended: nothing tells when the last one has.
 const goneInterval = 2 * time.Millisecond
 
+// rest is how long to wait after a look that took that long: looking takes at most a
+// tenth of a processor where there are many processes. A look during which this process
+// was stopped says nothing about its cost, so the wait has an end.
+func rest(look time.Duration) time.Duration {
+	return min(max(goneInterval, 9*look), tracedInterval)
+}
+
 // tracedInterval is how often elect looks whether a tracer keeps from it that the job's
 // first process has ended.
 const tracedInterval = 200 * time.Millisecond
@@ -116,7 +123,7 @@ func (j *job) wait(state <-chan exitState) {
 		select {
 		case <-j.left:
 			return
-		case <-time.After(max(goneInterval, 9*time.Since(began))): // to look takes time where there are many processes
+		case <-time.After(rest(time.Since(began))):
 		}
 	}
 	j.cgroup.walk(func(dir string) { _ = os.Remove(dir) }) // what is left of them goes with the group above

@@ -41,3 +41,16 @@ func TestNames(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A look that took long because elect itself was stopped does not put off the next one.
+func TestRestIsBounded(t *testing.T) {
+	for look, want := range map[time.Duration]time.Duration{
+		0:                       goneInterval,
+		time.Millisecond:        9 * time.Millisecond,
+		1300 * time.Millisecond: tracedInterval,
+	} {
+		if got := rest(look); got != want {
+			t.Errorf("after a look of %v it rests for %v, want %v", look, got, want)
+		}
+	}
+}

@@ -22,9 +22,9 @@ type doubt struct {
 	due  time.Time // when the connections are replaced, if another one comes
 }
 
-// useless notes such an answer, where leases last so long. About a lease after the first
-// one, and again and again as long as they come, all connections are replaced. Processes
-// that got their first one together do so at different times.
+// useless notes such an answer, where leases last so long. About half a lease after the
+// first one, and again and again as long as they come, all connections are replaced.
+// Processes that got their first one together do so at different times.
 func (s *Store) useless(lease time.Duration) {
 	now := time.Now()
 	s.doubt.mu.Lock()
@@ -46,8 +46,8 @@ func (s *Store) useless(lease time.Duration) {
 // only asks may ask rarely.
 const forgiven = 30 * time.Second
 
-// someOf is a time between half of d and d.
-func someOf(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+// someOf is a time between a quarter and three quarters of d.
+func someOf(d time.Duration) time.Duration { return d/4 + rand.N(d/2+1) }
 
 // reconnect has all requests from now on sent over new connections, and ends the watches,
 // which begin again over one.
@@ -66,7 +66,7 @@ func (s *Store) reconnect() {
 }
 
 // errMoved ends watches whose connection may lead to the wrong server.
-var errMoved = errors.New("redisstore: the server has been of no use for a lease: connecting anew")
+var errMoved = errors.New("redisstore: the server has been of no use for half a lease: connecting anew")
 
 // outlive has every connection that is open taken for a dead one.
 func (c *client) outlive() { c.dead.Add(1) }

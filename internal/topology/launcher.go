@@ -188,6 +188,7 @@ func (l *Launcher) reserve(program string, o redis.Options) (*Server, error) {
 	if s.site != nil {
 		o.Addr = s.site.Outside()
 	}
+	o.ClientName = ClientName
 	s.client = redis.NewClient(&o)
 	l.servers, l.clients = append(l.servers, s), append(l.clients, s.client)
 	return s, nil

@@ -19,6 +19,8 @@ import (
 const (
 	ReplicaUser  = "topology-replica"
 	SentinelUser = "topology-sentinel"
+	// ClientName is that of the connections of Server.Client.
+	ClientName   = "topology"
 	peerPassword = "peer"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/topology"
-	"github.com/recount-io/recount/sim/live/warden"
 )
 
 // Arranged is a Server that is several servers, which agree among themselves
@@ -25,6 +25,8 @@ type Arranged interface {
 	// Nodes are the addresses of all servers that a client may have to reach,
 	// in an order that does not change.
 	Nodes() []string
+	// Guides are those of them that only tell clients which server is the primary.
+	Guides() []string
 	// Universal are the options of a client that finds its way among them.
 	Universal() *redis.UniversalOptions
 
@@ -73,11 +75,20 @@ func Arrange(ctx context.Context, kind string, o Options) (Arranged, error) {
 	if err != nil {
 		return nil, err
 	}
-	return arrange(ctx, &arranged{warden: g, release: release, kind: kind})
+	return arrange(ctx, &arranged{attendance: attendance{warden: g}, release: release, kind: kind})
 }
 
 func arrange(ctx context.Context, a *arranged) (Arranged, error) {
-	a.why = "the plan's topology"
+	a.why, a.timeout = "the plan's topology", startTimeout
+	a.attendance.servers = func() []*redis.Options {
+		var all []*redis.Options
+		for _, s := range a.one.stores() {
+			o := a.Options()
+			o.Addr = s.Addr
+			all = append(all, o)
+		}
+		return all
+	}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -87,8 +98,8 @@ func arrange(ctx context.Context, a *arranged) (Arranged, error) {
 // arranged is what all arrangements have in common.
 type arranged struct {
 	private
+	attendance
 	kind, version string
-	warden        *warden.Warden
 	release       func() error
 	dir           string
 	launcher      *topology.Launcher
@@ -108,6 +119,7 @@ var _ Arranged = (*arranged)(nil)
 // arrangement is what differs.
 type arrangement interface {
 	servers() []*topology.Server // that clients may have to reach
+	stores() []*topology.Server  // those of them that have data
 	universal() *redis.UniversalOptions
 	url() string
 	primary(ctx context.Context, key string) (p *topology.Server, replicas []*topology.Server, err error)
@@ -145,13 +157,24 @@ func (a *arranged) Describe() string { return a.kind + " " + a.version }
 // Options implements Server: those of the first primary.
 func (a *arranged) Options() *redis.Options {
 	o := a.one.universal()
-	return plain(redis.Options{Addr: a.addr, Password: o.Password})
+	return plain(redis.Options{Addr: a.addr, Password: o.Password, ClientName: ownName})
 }
 
 // CandidateURL implements Server. What stands at which end of the proxies, the
 // candidate has to be told besides: servers name each other by their own
 // addresses.
-func (a *arranged) CandidateURL(string) string { return a.one.url() }
+func (a *arranged) CandidateURL(string) string {
+	text := a.one.url()
+	if a.login == nil {
+		return text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err) // it was made of a url.URL
+	}
+	u.User = a.user()
+	return u.String()
+}
 
 // Nodes implements Arranged.
 func (a *arranged) Nodes() []string {
@@ -163,7 +186,20 @@ func (a *arranged) Nodes() []string {
 }
 
 // Universal implements Arranged.
-func (a *arranged) Universal() *redis.UniversalOptions { return a.one.universal() }
+func (a *arranged) Universal() *redis.UniversalOptions {
+	o := a.one.universal()
+	o.ClientName = ownName
+	return o
+}
+
+// Guides implements Arranged.
+func (a *arranged) Guides() []string {
+	var list []string
+	for _, s := range a.one.servers()[len(a.one.stores()):] {
+		list = append(list, s.Addr)
+	}
+	return list
+}
 
 // Sever implements Arranged.
 func (a *arranged) Sever(ctx context.Context, key string) error {

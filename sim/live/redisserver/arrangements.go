@@ -22,6 +22,7 @@ func openSentinels(ctx context.Context, l *topology.Launcher) (arrangement, erro
 }
 
 func (s sentinels) servers() []*topology.Server { return append(s.Servers(), s.Sentinels.Sentinels...) }
+func (s sentinels) stores() []*topology.Server  { return s.Servers() }
 func (s sentinels) url() string                 { return s.URL() }
 
 func (s sentinels) universal() *redis.UniversalOptions {
@@ -69,6 +70,7 @@ func openCluster(ctx context.Context, l *topology.Launcher) (arrangement, error)
 }
 
 func (c cluster) servers() []*topology.Server { return c.Nodes }
+func (c cluster) stores() []*topology.Server  { return c.Nodes }
 func (c cluster) url() string                 { return c.URL() }
 
 func (c cluster) universal() *redis.UniversalOptions {

@@ -13,7 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/internal/loopback"
+	"github.com/recount-io/recount/internal/topology"
+	"github.com/recount-io/recount/sim/live/warden"
 )
 
 // Attended is a Server to which an administrator attends while clients are connected.
@@ -47,7 +48,13 @@ type Attended interface {
 	Settle(ctx context.Context) error
 }
 
-var _ Attended = (*process)(nil)
+// attendance is what an administrator does on every server to which candidates log in.
+type attendance struct {
+	warden  *warden.Warden
+	timeout time.Duration
+	servers func() []*redis.Options // for the harness's own connections
+	login   *login                  // of the candidates; nil: they need none
+}
 
 const (
 	ownName       = "recount-harness"   // of the harness's own connections
@@ -80,140 +87,12 @@ func (l *login) rules() []any {
 	return all
 }
 
-// Options implements Server.
-func (p *process) Options() *redis.Options {
-	o := p.private.Options()
-	o.ClientName = ownName
-	return o
-}
-
-// CandidateURL implements Server.
-func (p *process) CandidateURL(proxyAddr string) string {
-	if p.login == nil {
-		return p.private.CandidateURL(proxyAddr)
+// user is whom candidates log in as; nil: nobody in particular.
+func (a *attendance) user() *url.Userinfo {
+	if a.login == nil {
+		return nil
 	}
-	user := url.UserPassword(candidateUser, p.login.password(p.login.server))
-	return (&url.URL{Scheme: "redis", User: user, Host: proxyAddr, Path: "/0"}).String()
-}
-
-// Move implements Attended.
-func (p *process) Move(ctx context.Context, code string) (left int, said string, err error) {
-	err = p.change(running, func(state) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, 3*p.timeout) // for a start, a copy, and the rest
-		defer cancel()
-		if left, said, err = p.move(ctx, code); err != nil {
-			err = fmt.Errorf("redisserver: cannot put a replica in the place of its primary: %w", err)
-		}
-		return err
-	}, running)
-	return left, said, err
-}
-
-func (p *process) move(ctx context.Context, code string) (left int, said string, err error) {
-	opened, err := openProcess(ctx, Options{Warden: p.warden, Timeout: p.timeout}, "a replica")
-	if err != nil {
-		return 0, "", err
-	}
-	r := opened.(*process) //nolint:forcetypeassert // it always is
-	c := redis.NewClient(p.Options())
-	here := c.Conn() // a new one would come to lead to the replica
-	defer func() { _ = errors.Join(here.Close(), c.Close()) }()
-	if err := p.copyAll(ctx, r); err != nil {
-		return 0, "", errors.Join(err, r.Close())
-	}
-	if err := p.swap(ctx, here, r); err != nil {
-		return 0, "", errors.Join(err, here.Do(ctx, "CLIENT", "UNPAUSE").Err(), r.Close())
-	}
-	p.child, r.child, p.dir, r.dir = r.child, p.child, r.dir, p.dir
-	p.former = append(p.former, r)
-	_, theirs, err := connected(ctx, here) // before any of them is told
-	err = errors.Join(err, demote(ctx, here, code, p.port), p.admit(ctx), here.Do(ctx, "CLIENT", "UNPAUSE").Err())
-	if err != nil {
-		return 0, "", err
-	}
-	if _, err := kill(ctx, here, true); err != nil {
-		return 0, "", err
-	}
-	err = here.Eval(ctx, "return redis.call('DEL', KEYS[1])", []string{"recount-no-such-key"}).Err()
-	if err == nil || !strings.HasPrefix(err.Error(), code) {
-		return 0, "", fmt.Errorf("the former primary should answer %s, and answers %w", code, errors.Join(err, errors.New("a script that writes")))
-	}
-	return len(theirs), err.Error(), nil
-}
-
-// copyAll has r follow the server.
-func (p *process) copyAll(ctx context.Context, r *process) error {
-	here, there := redis.NewClient(p.Options()), redis.NewClient(r.Options())
-	defer func() { _ = errors.Join(here.Close(), there.Close()) }() // nothing is under way
-	if err := p.follow(ctx, here, there); err != nil {
-		return err
-	}
-	return r.persisted(ctx)
-}
-
-// swap has nobody write to the server, and makes r a primary at its address, and the
-// server one at another address.
-func (p *process) swap(ctx context.Context, here *redis.Conn, r *process) error {
-	if err := here.Do(ctx, "CLIENT", "PAUSE", p.timeout.Milliseconds(), "WRITE").Err(); err != nil {
-		return err
-	}
-	if err := p.inStep(ctx, r); err != nil {
-		return err
-	}
-	there := redis.NewClient(r.Options())
-	defer func() { _ = there.Close() }() // nothing is under way
-	if err := there.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
-		return err
-	}
-	aside, err := loopback.FreePort()
-	if err != nil {
-		return err
-	}
-	if err := here.ConfigSet(ctx, "port", strconv.Itoa(aside)).Err(); err != nil {
-		return err
-	}
-	if err := there.ConfigSet(ctx, "port", strconv.Itoa(p.port)).Err(); err != nil {
-		return errors.Join(err, here.ConfigSet(ctx, "port", strconv.Itoa(p.port)).Err())
-	}
-	return await(ctx, p.addr, r.child.Done())
-}
-
-// inStep returns when r has all that the server has.
-func (p *process) inStep(ctx context.Context, r *process) error {
-	for {
-		mine, err := information(ctx, p.Options(), "replication")
-		if err != nil {
-			return err
-		}
-		its, err := information(ctx, r.Options(), "replication")
-		if err != nil {
-			return err
-		}
-		if mine["master_repl_offset"] == its["slave_repl_offset"] {
-			return nil
-		}
-		if err := pause(ctx); err != nil {
-			return fmt.Errorf("the replica is at %s of %s: %w", its["slave_repl_offset"], mine["master_repl_offset"], err)
-		}
-	}
-}
-
-// demote makes a server that is no primary any more answer with the code. The new
-// primary is at the port.
-func demote(ctx context.Context, former *redis.Conn, code string, port int) error {
-	const nobody = "1" // at this port
-	switch code {
-	case "READONLY":
-		return former.Do(ctx, "REPLICAOF", "127.0.0.1", port).Err()
-	case "NOREPLICAS":
-		return former.ConfigSet(ctx, "min-replicas-to-write", "9").Err()
-	case "MASTERDOWN":
-		if err := former.ConfigSet(ctx, "replica-serve-stale-data", "no").Err(); err != nil {
-			return err
-		}
-		return former.Do(ctx, "REPLICAOF", "127.0.0.1", nobody).Err()
-	}
-	return fmt.Errorf("no server can be made to answer %q: give READONLY, NOREPLICAS or MASTERDOWN", code)
+	return url.UserPassword(candidateUser, a.login.password(a.login.server))
 }
 
 // connected are the numbers of a server's connections: the harness's own, but for the one
@@ -235,7 +114,8 @@ func connected(ctx context.Context, c *redis.Conn) (own, theirs []string, err er
 		}
 		switch {
 		case fields["id"] == strconv.FormatInt(me, 10) || strings.ContainsAny(fields["flags"], "MS"): // replication
-		case fields["name"] == ownName:
+		case fields["user"] == topology.SentinelUser || fields["user"] == topology.ReplicaUser:
+		case fields["name"] == ownName || fields["name"] == topology.ClientName:
 			own = append(own, fields["id"])
 		default:
 			theirs = append(theirs, fields["id"])
@@ -259,120 +139,121 @@ func kill(ctx context.Context, c *redis.Conn, ours bool) (closed int, err error)
 }
 
 // Kick implements Attended.
-func (p *process) Kick(ctx context.Context) (closed int, err error) {
-	return closed, p.attend(ctx, func(c *redis.Conn) error {
-		closed, err = kill(ctx, c, false)
+func (a *attendance) Kick(ctx context.Context) (closed int, err error) {
+	err = a.attend(ctx, func(c *redis.Conn) error {
+		n, err := kill(ctx, c, false)
+		closed += n
 		return err
 	})
+	return closed, err
 }
 
-// attend calls act with a connection of the harness's own.
-func (p *process) attend(ctx context.Context, act func(*redis.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+// attend calls act with a connection of the harness's own to each server.
+func (a *attendance) attend(ctx context.Context, act func(*redis.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	c := redis.NewClient(p.Options())
-	conn := c.Conn()
-	defer func() { _ = errors.Join(conn.Close(), c.Close()) }() // nothing is under way
-	if err := conn.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("redisserver: %w", err)
-	}
-	if err := act(conn); err != nil {
-		return fmt.Errorf("redisserver: %w", err)
+	for _, o := range a.servers() {
+		c := redis.NewClient(o)
+		conn := c.Conn()
+		err := conn.Ping(ctx).Err()
+		if err == nil {
+			err = act(conn)
+		}
+		_ = errors.Join(conn.Close(), c.Close()) // nothing is under way
+		if err != nil {
+			return fmt.Errorf("redisserver: the server at %s: %w", o.Addr, err)
+		}
 	}
 	return nil
 }
 
 // Admit implements Attended.
-func (p *process) Admit(ctx context.Context) (file string, err error) {
-	dir, err := p.warden.MemoryDirectory(passwordName, passwordRoom)
+func (a *attendance) Admit(ctx context.Context) (file string, err error) {
+	dir, err := a.warden.MemoryDirectory(passwordName, passwordRoom)
 	if err != nil {
 		return "", err
 	}
-	p.login = &login{dir: dir, secret: fmt.Sprintf("secret-%x", time.Now().UnixNano())}
-	return filepath.Join(dir, passwordName), errors.Join(p.SetPassword(ctx, true, 0), p.admit(ctx))
+	a.login = &login{dir: dir, secret: fmt.Sprintf("secret-%x", time.Now().UnixNano())}
+	return filepath.Join(dir, passwordName), errors.Join(a.SetPassword(ctx, true, 0), a.admit(ctx))
 }
 
-// admit makes the server know the user, if there is one.
-func (p *process) admit(ctx context.Context) error {
-	if p.login == nil {
+// admit makes the servers know the user, if there is one.
+func (a *attendance) admit(ctx context.Context) error {
+	if a.login == nil {
 		return nil
 	}
-	return p.attend(ctx, func(c *redis.Conn) error {
-		return c.Do(ctx, append([]any{"ACL", "SETUSER", candidateUser}, p.login.rules()...)...).Err()
+	return a.attend(ctx, func(c *redis.Conn) error {
+		return c.Do(ctx, append([]any{"ACL", "SETUSER", candidateUser}, a.login.rules()...)...).Err()
 	})
 }
 
 var errNobody = errors.New("redisserver: there is no user for the candidates: call Admit first")
 
 // Allow implements Attended.
-func (p *process) Allow(ctx context.Context, scripts bool) error {
-	if p.login == nil {
+func (a *attendance) Allow(ctx context.Context, scripts bool) error {
+	if a.login == nil {
 		return errNobody
 	}
-	p.login.barred = !scripts
-	return p.admit(ctx)
+	a.login.barred = !scripts
+	return a.admit(ctx)
 }
 
 // Password implements Attended.
-func (p *process) Password(inFile bool) int {
+func (a *attendance) Password(inFile bool) int {
 	switch {
-	case p.login == nil:
+	case a.login == nil:
 		return 0
 	case inFile:
-		return p.login.file
+		return a.login.file
 	default:
-		return p.login.server
+		return a.login.server
 	}
 }
 
 // SetPassword implements Attended. Who reads the file finds the one password or the other.
-func (p *process) SetPassword(ctx context.Context, inFile bool, n int) error {
+func (a *attendance) SetPassword(ctx context.Context, inFile bool, n int) error {
 	switch {
-	case p.login == nil:
+	case a.login == nil:
 		return errNobody
 	case !inFile:
-		p.login.server = n
-		return p.admit(ctx)
+		a.login.server = n
+		return a.admit(ctx)
 	}
-	p.login.file = n
-	file := filepath.Join(p.login.dir, passwordName)
-	if err := os.WriteFile(file+".new", []byte(p.login.password(n)+"\n"), 0o600); err != nil {
+	a.login.file = n
+	file := filepath.Join(a.login.dir, passwordName)
+	if err := os.WriteFile(file+".new", []byte(a.login.password(n)+"\n"), 0o600); err != nil {
 		return fmt.Errorf("redisserver: %w", err)
 	}
 	return os.Rename(file+".new", file)
 }
 
 // Login implements Attended.
-func (p *process) Login(ctx context.Context) error {
-	if p.login == nil {
+func (a *attendance) Login(ctx context.Context) error {
+	if a.login == nil {
 		return errNobody
 	}
-	o := p.Options()
-	o.Username, o.Password = candidateUser, p.login.password(p.login.file)
+	o := a.servers()[0]
+	o.Username, o.Password = candidateUser, a.login.password(a.login.file)
 	c := redis.NewClient(o)
 	defer func() { _ = c.Close() }() // nothing is under way
 	return c.Eval(ctx, "return 1", nil).Err()
 }
 
 // Settle implements Attended.
-func (p *process) Settle(ctx context.Context) error {
-	var errs []error
-	if p.login != nil {
-		errs = append(errs, p.attend(ctx, func(c *redis.Conn) error { return c.ACLDelUser(ctx, candidateUser).Err() }))
+func (a *attendance) Settle(ctx context.Context) error {
+	if a.login == nil {
+		return nil
 	}
-	return errors.Join(append(errs, p.forsake())...)
+	err := a.attend(ctx, func(c *redis.Conn) error { return c.ACLDelUser(ctx, candidateUser).Err() })
+	return errors.Join(err, a.forget())
 }
 
-// forsake ends the servers before, and removes the file.
-func (p *process) forsake() error {
-	var errs []error
-	for _, r := range p.former {
-		errs = append(errs, r.Close())
+// forget removes the file.
+func (a *attendance) forget() error {
+	if a.login == nil {
+		return nil
 	}
-	p.former = nil
-	if p.login != nil {
-		errs = append(errs, p.warden.RemoveDirectory(p.login.dir))
-		p.login = nil
-	}
-	return errors.Join(errs...)
+	dir := a.login.dir
+	a.login = nil
+	return a.warden.RemoveDirectory(dir)
 }

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/warden"
@@ -40,19 +41,17 @@ func durable(port int, dir string) []string {
 type process struct {
 	private
 	lifecycle
+	attendance
 	path, version string
 	port          int
 	dir           string
-	warden        *warden.Warden
 	release       func() error
-	timeout       time.Duration
 	child         *warden.Process
 
 	mark    int64    // see Mark
 	replica *replica // nil if there is none
 
 	former []*process // see Move
-	login  *login     // of the candidates; nil: they need none
 }
 
 var _ Server = (*process)(nil)
@@ -62,7 +61,8 @@ func openProcess(ctx context.Context, o Options, why string) (Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{private: private{why: why}, lifecycle: lifecycle{state: crashed}, path: path, version: version, timeout: o.timeout(startTimeout)}
+	p := &process{private: private{why: why}, lifecycle: lifecycle{state: crashed}, path: path, version: version}
+	p.timeout, p.servers = o.timeout(startTimeout), func() []*redis.Options { return []*redis.Options{p.Options()} }
 	if p.warden, p.release, err = o.guard(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim"
 )
 
 // Attended are the scenarios in which somebody attends to the store while candidates are
@@ -14,7 +15,9 @@ import (
 // runs of demoted-stays and demoted-cut-off; as it was before it tried again what was
 // allowed before, in each run of rights-withdrawn and credentials-rotate. It kept it in
 // address-moves: the client closes a connection on which it is told READONLY.
-func Attended() []Scenario {
+func Attended() []Scenario { return append(ofOneServer(), behindSentinels()...) }
+
+func ofOneServer() []Scenario {
 	return []Scenario{
 		{
 			Name:     "address-moves",
@@ -67,6 +70,25 @@ func Attended() []Scenario {
 			Waived:   maybeNone(),
 		},
 	}
+}
+
+// behindSentinels are those of them that Sentinels change: no address moves, and clients that
+// were not told of a failover go on with the former primary.
+func behindSentinels() []Scenario {
+	summaries := map[string]string{
+		"demoted-stays":      "Sentinels promote a replica while no candidate reaches them, and the former primary goes on as one that has too few replicas to write",
+		"demoted-cut-off":    "Sentinels promote a replica while no candidate reaches them, and the former primary follows one that it cannot reach, and serves nobody",
+		"rights-withdrawn":   "the candidates' user may run no scripts for two leases, on a primary and replicas behind Sentinels",
+		"credentials-rotate": "the password changes on a primary and replicas behind Sentinels first, then in the candidates' file first; each time once while connections stay, and once while the servers close them",
+	}
+	var all []Scenario
+	for _, s := range ofOneServer() {
+		if summary, has := summaries[s.Name]; has {
+			s.Name, s.Summary, s.Topology = "sentinel-"+s.Name, summary, sim.Sentinel
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // moved moves the store's address once; the former primary answers so. Before that requests

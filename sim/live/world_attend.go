@@ -2,10 +2,13 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
 )
@@ -28,13 +31,40 @@ func (w *world) MoveStore(ctx context.Context, answer faults.Answer) (string, er
 	var left int
 	var said string
 	w.audit.drain(ctx)
-	if left, said, err = server.Move(ctx, string(answer)); err != nil {
+	err = w.unguided(func() (err error) {
+		ctx, cancel := context.WithTimeout(ctx, agreeTime)
+		defer cancel()
+		left, said, err = server.Move(ctx, string(answer))
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
 	if left == 0 {
 		return "", faults.NoEffect("no candidate was connected to the former primary")
 	}
 	return fmt.Sprintf("%d connections still lead to the former primary, which answers %q", left, said), ctx.Err()
+}
+
+// unguided calls act while no candidate reaches the Sentinels. So none is told that the
+// primary is another one now. Who asks afterwards is told.
+func (w *world) unguided(act func() error) error {
+	a := w.arranged()
+	if a == nil {
+		return act()
+	}
+	var guides way
+	for _, links := range w.links {
+		for i, addr := range a.Nodes() {
+			if slices.Contains(a.Guides(), addr) {
+				guides = append(guides, links[i])
+			}
+		}
+	}
+	if err := guides.Cut(network.Both); err != nil {
+		return err
+	}
+	return errors.Join(act(), guides.Heal())
 }
 
 // CloseConnections implements faults.World.

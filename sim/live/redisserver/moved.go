@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/loopback"
+	"github.com/recount-io/recount/internal/topology"
 )
 
 var _, _ Attended = (*process)(nil), (*arranged)(nil)
@@ -159,7 +160,8 @@ func (p *process) forsake() error {
 }
 
 // Move implements Attended: Sentinels that no longer reach the primary promote a replica,
-// which has all that the primary has. Clients still reach the primary.
+// which has all that the primary has. Clients still reach the primary, which answers them so
+// at once: a request that is not answered costs a client its connection.
 func (a *arranged) Move(ctx context.Context, code string) (left int, said string, err error) {
 	if a.kind != Sentinel {
 		return 0, "", fmt.Errorf("redisserver: a primary of a %s cannot be left here: nothing stands between its nodes", a.kind)
@@ -176,7 +178,7 @@ func (a *arranged) Move(ctx context.Context, code string) (left int, said string
 	if err := here.Do(ctx, "CLIENT", "PAUSE", a.timeout.Milliseconds(), "WRITE").Err(); err != nil {
 		return 0, "", err
 	}
-	if err := p.InStep(ctx, len(replicas)); err != nil {
+	if err := caughtUp(ctx, p, replicas); err != nil {
 		return 0, "", errors.Join(err, here.Do(ctx, "CLIENT", "UNPAUSE").Err())
 	}
 	_, theirs, err := connected(ctx, here)
@@ -186,24 +188,42 @@ func (a *arranged) Move(ctx context.Context, code string) (left int, said string
 	if _, err := a.Isolate(ctx, anyKey); err != nil {
 		return 0, "", err
 	}
-	addr, err := a.Promoted(ctx)
-	if err != nil {
+	if said, err = dismiss(ctx, here, code, replicas[0].Port()); err != nil {
 		return 0, "", err
 	}
-	for _, s := range a.one.servers() {
-		if s.Addr == addr {
-			said, err = dismiss(ctx, here, code, s.Port())
-		}
-	}
+	_, err = a.Promoted(ctx)
 	a.old = nil // it lives until the end, and nobody brings it back
 	return len(theirs), said, err
+}
+
+// caughtUp returns when the replicas have all that the primary has, to which nobody writes.
+func caughtUp(ctx context.Context, p *topology.Server, replicas []*topology.Server) error {
+	for _, r := range replicas {
+		for {
+			has, err := offsetOf(ctx, p)
+			if err != nil {
+				return err
+			}
+			got, err := offsetOf(ctx, r)
+			if err != nil {
+				return err
+			}
+			if got >= has {
+				break
+			}
+			if err := pause(ctx); err != nil {
+				return fmt.Errorf("redisserver: the replica at %s is at %d of %d: %w", r.Addr, got, has, err)
+			}
+		}
+	}
+	return nil
 }
 
 // anyKey is as good as any where one server has all keys.
 const anyKey = "recount"
 
 // dismiss makes a server that is no primary any more answer with the code, and has it go
-// on. The new primary is at the port.
+// on. The new primary, or one that will follow it, is at the port.
 func dismiss(ctx context.Context, former *redis.Conn, code string, port int) (said string, err error) {
 	if err := errors.Join(demote(ctx, former, code, port), former.Do(ctx, "CLIENT", "UNPAUSE").Err()); err != nil {
 		return "", err

@@ -6,17 +6,21 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/internal/topology"
 )
 
 // A password that stands in a file is read again for each new connection. It may change on
-// the server first or in the file first, and connections may be closed meanwhile: no
-// candidate ends, and somebody leads afterwards.
+// the server first or in the file first, and connections may be closed meanwhile, while others
+// use the server: no candidate ends, at most one term does, and somebody leads afterwards.
 func TestPasswordsRotate(t *testing.T) {
 	ctx, l := topology.For(t, topology.ServerProgram)
 	for name, c := range map[string]struct{ fileFirst, closed bool }{
@@ -46,6 +50,7 @@ func TestPasswordsRotate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			load(t, ctx, server)
 			stop, terms := candidates(t, ctx, s, 2)
 			<-terms
 			if c.fileFirst {
@@ -58,7 +63,33 @@ func TestPasswordsRotate(t *testing.T) {
 			<-time.After(300 * time.Millisecond) // the file is late, as files that are mounted are
 			write("second")
 			do("CLIENT", "KILL", "USER", "app")
+			<-time.After(3 * time.Second) // three leases
+			if lost := len(terms); lost > 1 {
+				t.Errorf("%d terms were lost", lost)
+			} else if lost == 1 {
+				<-terms
+			}
 			stop(func() { <-terms }) // whoever leads, resigns: the other one is elected
+		})
+	}
+}
+
+// load has others use the server until the test ends.
+func load(t *testing.T, ctx context.Context, server *topology.Server) {
+	ctx, cancel := context.WithCancel(ctx)
+	var users sync.WaitGroup
+	t.Cleanup(func() { cancel(); users.Wait() })
+	for range 4 {
+		users.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = server.Client().Pipelined(ctx, func(p redis.Pipeliner) error { // it may be called off
+					for range 20 {
+						p.Set(ctx, "load", strings.Repeat("x", 10_000), 0)
+					}
+					return nil
+				})
+				<-time.After(time.Millisecond)
+			}
 		})
 	}
 }

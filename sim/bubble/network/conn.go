@@ -33,6 +33,7 @@ type message struct {
 type pair struct {
 	link           *Link
 	client, server *Conn
+	target         Target
 	stranded       bool
 }
 

@@ -114,9 +114,9 @@ func (e *Endpoint) connect(n uint64) (net.Conn, error) {
 		return nil, nil //nolint:nilnil // neither a connection nor a refusal
 	}
 	p := newPair(l, n, e)
+	p.target = l.target
 	l.pairs = append(l.pairs, p)
-	target := l.target
-	l.serving.Go(func() { target.Serve(p.server) })
+	l.serving.Go(func() { p.target.Serve(p.server) })
 	return p.client, nil
 }
 

@@ -162,6 +162,19 @@ func (l *Link) Target() Target {
 	return l.target
 }
 
+// Targets are where new connections lead, and those lead that who dialled has not closed.
+func (l *Link) Targets() []Target {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := []Target{l.target}
+	for _, p := range l.pairs {
+		if !p.client.closed && !slices.Contains(all, p.target) {
+			all = append(all, p.target)
+		}
+	}
+	return all
+}
+
 // Strand makes every connection half open: nothing passes on it any more, and
 // nobody is told. New ones are as ever.
 func (l *Link) Strand() {

@@ -110,6 +110,7 @@ func TestMended(t *testing.T) {
 		{"a primary that was replaced, and is promoted again, grants at once", walk.Draw(10332)},
 		{"a replica confirms two primaries, of which the new one lacked the lease", movingReplica()},
 		{"who may not use INFO took a replica for one of before the promotion, by the number of its connection", walk.Draw(9000006)},
+		{"who asks the server before over an open connection is told what that one knows", walk.Draw(7007398)},
 		{"nobody is waited for as long as it takes to connect to independent servers that are far away", walk.Draw(19)},
 	} {
 		for _, f := range carryOut(t, test.c) {

@@ -30,6 +30,7 @@ var Obligations = []Obligation{
 	{stoppedAfter, "an elector that does not run is stopped, and does not lead"},
 	{twiceRefused, "a second call that competes returns ErrActive"},
 	{transferErrors, "Transfer returns nil if the heir was elected, and else an error that it names; a name that nobody has is ErrNoCandidate, and the term's own work is refused, and both end nothing"},
+	{workHasTime, "a term that ends because the store refuses its request for good lasts until its work has returned, or until its deadline"},
 	{workEnds, "the term ends when OnStarted, or the body of the loop over Terms, returns or panics"},
 	{comesToRest, "whatever competes ends when it is asked to, and leaves no goroutine behind"},
 	{connections, "a store has no more connections than its pool and one to listen on, and none when it is closed"},
@@ -86,6 +87,7 @@ const (
 	stoppedAfter     = "stopped after"
 	twiceRefused     = "twice refused"
 	transferErrors   = "transfer errors"
+	workHasTime      = "work has time"
 	workEnds         = "work ends"
 	comesToRest      = "comes to rest"
 	connections      = "connections"
@@ -236,6 +238,7 @@ func (c *candidate) heard(ev elector.Event) {
 	}
 	c.mu.Lock()
 	in, last := c.ledger.believed, c.ledger.elected
+	works := c.callsBack() && c.ledger.working != nil && c.ledger.working.Token() == ev.Token && !c.ledger.returned
 	switch ev.Kind {
 	case elector.EventElected:
 		c.ledger.believed, c.ledger.elected = ev.Token, ev.Token
@@ -249,6 +252,8 @@ func (c *candidate) heard(ev elector.Event) {
 	switch {
 	case ev.Kind == elector.EventElected && (in != 0 || ev.Token <= last):
 		c.find(transitions, "elected with token %d in the term of %d, after %d", ev.Token, in, last)
+	case ev.Kind == elector.EventDeposed && ev.Reason == elector.ReasonError && works && ev.At < ev.Until-time.Millisecond:
+		c.find(workHasTime, "the term of token %d ended %v before its deadline while its work went on: %v", ev.Token, ev.Until-ev.At, ev.Err)
 	case (ev.Kind == elector.EventExtended || ev.Kind == elector.EventDeposed) && ev.Token != in:
 		c.find(transitions, "%s with token %d in the term of %d", ev.Kind, ev.Token, in)
 	}

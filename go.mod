@@ -113,12 +113,3 @@ require (
 	google.golang.org/protobuf v1.36.1 // indirect
 	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7 // indirect
 )
-
-replace (
-	github.com/recount-io/recount/elector => ./elector
-	github.com/recount-io/recount/elector/oteltrace => ./elector/oteltrace
-	github.com/recount-io/recount/elector/pgstore => ./elector/pgstore
-	github.com/recount-io/recount/elector/prommetrics => ./elector/prommetrics
-	github.com/recount-io/recount/elector/settings => ./elector/settings
-	github.com/recount-io/recount/internal => ./internal
-)

@@ -1,7 +1,6 @@
 package recount_test
 
 import (
-	"bytes"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -9,9 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -85,6 +82,10 @@ var modules = []moduleRow{
 		why: "it is built as somebody's own module is, who has nothing of ours but by its name",
 	},
 	{
+		folder: ".ci/release", goLine: "1.26", others: []string{"golang.org/x/mod"}, apart: true,
+		why: "a tool of the house is nothing that anybody else needs",
+	},
+	{
 		folder: ".ci/typecheck", goLine: "1.26", others: []string{"golang.org/x/..."}, apart: true,
 		why: "a tool of the house is nothing that anybody else needs",
 	},
@@ -133,8 +134,9 @@ func TestModulesAreSeen(t *testing.T) {
 		{"elector/go.mod", "require (", "require (\n\tgithub.com/spf13/cobra v1.8.1", "elector/go.mod requires github.com/spf13/cobra"},
 		{"elector/go.mod", "require (", "require (\n\tgithub.com/jackc/pgx/v5 v5.7.6 // indirect", "elector/go.mod requires github.com/jackc/pgx/v5"},
 		{"elector/go.mod", "require (", "require (\n\tgithub.com/recount-io/recount/elector/pgstore " + release, "elector/go.mod requires github.com/recount-io/recount/elector/pgstore"},
-		{"elector/go.mod", "replace github.com/recount-io/recount/internal => ../internal", "", "elector/go.mod does not replace"},
-		{"elector/go.mod", "=> ../internal", "=> ../../internal", "elector/go.mod does not replace"},
+		{"elector/go.mod", "require (", "replace github.com/recount-io/recount/internal => ../internal\n\nrequire (", "elector/go.mod replaces modules"},
+		{"bench/go.mod", "\tgithub.com/recount-io/recount/internal => ../internal", "", "bench/go.mod does not replace"},
+		{"bench/go.mod", "=> ../internal", "=> ../../internal", "bench/go.mod does not replace"},
 		{"elector/go.mod", "recount/internal " + release, "recount/internal v0.0.1", "different versions"},
 		{"elector/a.go", "", "package elector\nimport _ \"github.com/recount-io/recount/elector/pgstore\"", "elector/a.go imports github.com/recount-io/recount/elector/pgstore"},
 		{"elector/a_test.go", "", "package elector\nimport _ \"github.com/jackc/pgx/v5/pgxpool\"", "elector/a_test.go imports github.com/jackc/pgx/v5/pgxpool"},
@@ -192,7 +194,7 @@ var (
 	modLine     = regexp.MustCompile(`(?m)^(module|go) (\S+)$`)
 	requireLine = regexp.MustCompile(`(?m)^(?:require |\t)(\S+) (v\S+)( // indirect)?$`)
 	replaceLine = regexp.MustCompile(`(?m)^(?:replace |\t)(\S+) => (\S+)$`)
-	useLine     = regexp.MustCompile(`(?m)^\t(\.\S*)$`)
+	useLine     = regexp.MustCompile(`(?m)^\t(\.\S*)$`) // of go.work
 )
 
 func readMod(root fs.FS, name string) (modFile, error) {
@@ -289,13 +291,16 @@ func (m *moduleRow) complaints(f modFile) (list []string) {
 	if f.goLine != m.goLine {
 		list = append(list, fmt.Sprintf("%s asks for Go %s, and its row says %s: %s", name, f.goLine, m.goLine, m.why))
 	}
+	if len(f.replaces) > 0 && !m.apart {
+		list = append(list, fmt.Sprintf("%s replaces modules: nobody could install its programs, or import it as it is tested", name))
+	}
 	for required := range f.requires {
 		folder, own := strings.CutPrefix(required, module+"/")
 		switch {
 		case !own && !matchAny(m.others, required), own && !matchAny(m.ours, folder):
 			list = append(list, fmt.Sprintf("%s requires %s, which it must not: %s", name, required, m.why))
-		case own && path.Join(m.folder, f.replaces[required]) != folder:
-			list = append(list, fmt.Sprintf("%s does not replace %s by its folder: who builds it alone would look for it elsewhere", name, required))
+		case own && m.apart && path.Join(m.folder, f.replaces[required]) != folder:
+			list = append(list, fmt.Sprintf("%s does not replace %s by its folder: it is in no workspace that does", name, required))
 		}
 	}
 	return list
@@ -399,87 +404,4 @@ func TestImportingChangesNothingElse(t *testing.T) {
 			t.Errorf("the build lists are not those of such a project: %d and %d modules", len(before), len(after))
 		}
 	}
-}
-
-// consumer is a module somewhere else that imports ours.
-type consumer struct {
-	folder   string
-	imports  []string
-	requires []string // "module version"
-}
-
-func newConsumer(t *testing.T, packages ...string) *consumer {
-	c := &consumer{folder: t.TempDir()}
-	for _, p := range packages {
-		c.imports = append(c.imports, path.Join(module, p))
-	}
-	return c
-}
-
-func (c *consumer) require(imported, of, version string) {
-	c.imports, c.requires = append(c.imports, imported), append(c.requires, of+" "+version)
-}
-
-// listed is a module of a build list.
-type listed struct{ version, goLine string }
-
-// list writes the module anew, tidies it, and returns its build list.
-func (c *consumer) list(t *testing.T) map[string]listed {
-	t.Helper()
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mod, code bytes.Buffer
-	fmt.Fprintf(&mod, "module example.org/consumer\n\ngo %s\n\n", oldest)
-	for _, r := range c.requires {
-		fmt.Fprintf(&mod, "require %s\n", r)
-	}
-	for _, folder := range []string{"elector", "elector/pgstore", "elector/prommetrics", "elector/settings", "internal"} {
-		fmt.Fprintf(&mod, "replace %s => %s\n", path.Join(module, folder), filepath.Join(here, folder))
-	}
-	fmt.Fprint(&code, "package main\n\nimport (\n")
-	for _, imported := range c.imports {
-		fmt.Fprintf(&code, "\t_ %q\n", imported)
-	}
-	fmt.Fprint(&code, ")\n\nfunc main() {}\n")
-	for name, content := range map[string][]byte{"go.mod": mod.Bytes(), "main.go": code.Bytes()} {
-		if err := os.WriteFile(filepath.Join(c.folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.run(t, "mod", "tidy")
-	list := map[string]listed{}
-	for line := range strings.Lines(c.run(t, "list", "-m", "-f", "{{.Path}}|{{.Version}}|{{.GoVersion}}", "all")) {
-		if words := strings.Split(strings.TrimSpace(line), "|"); len(words) == 3 {
-			list[words[0]] = listed{words[1], words[2]}
-		}
-	}
-	return list
-}
-
-// unreachable is what the go command says when it cannot get at the proxy of
-// modules.
-var unreachable = regexp.MustCompile(`dial tcp|no such host|connection refused|network is unreachable|i/o timeout|TLS handshake timeout|GOPROXY=off`)
-
-// run runs the go command in the module's folder. The oldest Go takes its place
-// where RECOUNT_OLDEST_GO is set: the go command fetches it as it does a module.
-func (c *consumer) run(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = c.folder
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod")
-	if os.Getenv("RECOUNT_OLDEST_GO") != "" {
-		cmd.Env = append(cmd.Env, "GOTOOLCHAIN=go"+oldest)
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	switch {
-	case err != nil && unreachable.Match(said.Bytes()):
-		t.Skipf("the proxy of modules cannot be reached, so nobody here can import anything anew: %s", said.String())
-	case err != nil:
-		t.Fatalf("go %s: %v\n%s%s", strings.Join(args, " "), err, out, said.String())
-	}
-	return string(out)
 }

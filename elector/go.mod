@@ -17,5 +17,3 @@ require (
 	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 )
-
-replace github.com/recount-io/recount/internal => ../internal

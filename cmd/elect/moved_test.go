@@ -68,19 +68,16 @@ func (m *moves) serve(conn net.Conn) {
 	defer back.Wait()
 	defer func() { _ = server.Close() }() // so that it ends
 	for in := bufio.NewReader(conn); ; {
-		args, err := readCommand(in)
+		args, err := loopback.ReadCommand(in)
 		if err != nil {
 			return
 		}
-		out := io.Writer(server)
-		text := "*" + strconv.Itoa(len(args)) + "\r\n"
-		for _, arg := range args {
-			text += "$" + strconv.Itoa(len(arg)) + "\r\n" + arg + "\r\n"
-		}
 		if now, words := m.now(); now != to {
-			out, text = &locked{&write, conn}, "-"+words+"\r\n"
+			_, err = io.WriteString(&locked{&write, conn}, "-"+words+"\r\n")
+		} else {
+			err = loopback.WriteCommand(server, args)
 		}
-		if _, err := io.WriteString(out, text); err != nil {
+		if err != nil {
 			return
 		}
 	}
@@ -185,7 +182,7 @@ func addressMoves(t *testing.T, words string) {
 	handed := time.Since(moved)
 	t.Logf("%s: a leader and all candidates after %v, who watches was told after %v, and the leader has handed over after %v, with a lease of %v",
 		words, served.Round(time.Millisecond), told.Round(time.Millisecond), handed.Round(time.Millisecond), lease)
-	right := max(2*lease, served+lease/4) // a leader is told when there is one
+	right := max(2*lease, served+lease/4)                                                         // a leader is told when there is one
 	if (served > 3*lease || told > right || handed > right) && os.Getenv("RECOUNT_MOVES") != "" { // else the machine may be busy
 		t.Errorf("that is too late")
 	}

@@ -62,7 +62,7 @@ func timeless(t *testing.T) string {
 	address, err := loopback.Serve(t.Context(), func(conn net.Conn) {
 		defer func() { _ = conn.Close() }() // nothing is left to say
 		for in := bufio.NewReader(conn); ; {
-			args, err := readCommand(in)
+			args, err := loopback.ReadCommand(in)
 			if err != nil {
 				return
 			}
@@ -75,24 +75,4 @@ func timeless(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return address
-}
-
-// readCommand reads an array of bulk strings.
-func readCommand(in *bufio.Reader) ([]string, error) {
-	var n, size int
-	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-		return nil, err
-	}
-	args := make([]string, n)
-	for i := range args {
-		if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
-			return nil, err
-		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return nil, err
-		}
-		args[i] = string(text[:size])
-	}
-	return args, nil
 }

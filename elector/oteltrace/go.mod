@@ -22,8 +22,3 @@ require (
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	golang.org/x/sys v0.45.0 // indirect
 )
-
-replace (
-	github.com/recount-io/recount/elector => ..
-	github.com/recount-io/recount/internal => ../../internal
-)

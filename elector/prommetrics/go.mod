@@ -21,8 +21,3 @@ require (
 	golang.org/x/sys v0.22.0 // indirect
 	google.golang.org/protobuf v1.34.2 // indirect
 )
-
-replace (
-	github.com/recount-io/recount/elector => ..
-	github.com/recount-io/recount/internal => ../../internal
-)

@@ -68,7 +68,7 @@ func (e *emulator) serve(conn net.Conn) {
 	defer func() { _ = back.Close() }()
 	in, out := bufio.NewReader(conn), bufio.NewReader(back)
 	for {
-		args, err := readCommand(in)
+		args, err := loopback.ReadCommand(in)
 		if err != nil {
 			return
 		}

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/internal/loopback"
 )
 
 // fake is a server that speaks RESP and answers what the test wants.
@@ -78,7 +79,7 @@ func (f *fake) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }() // nothing is left to say
 	in := bufio.NewReader(conn)
 	for {
-		args, err := readCommand(in)
+		args, err := loopback.ReadCommand(in)
 		if err != nil {
 			return
 		}
@@ -125,38 +126,6 @@ func (f *fake) open(t testing.TB, change func(*redis.UniversalOptions)) *Store {
 		change(o)
 	}
 	return openAt(t, o, Options{})
-}
-
-// readCommand reads an array of bulk strings.
-func readCommand(in *bufio.Reader) ([]string, error) {
-	n, err := readLength(in, '*')
-	if err != nil {
-		return nil, err
-	}
-	args := make([]string, n)
-	for i := range args {
-		size, err := readLength(in, '$')
-		if err != nil {
-			return nil, err
-		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return nil, err
-		}
-		args[i] = string(text[:size])
-	}
-	return args, nil
-}
-
-func readLength(in *bufio.Reader, kind byte) (int, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return 0, err
-	}
-	if line[0] != kind {
-		return 0, fmt.Errorf("%q does not begin with %q", line, kind)
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }
 
 // array is a RESP array of parts.

@@ -26,9 +26,3 @@ require (
 	golang.org/x/sys v0.32.0 // indirect
 	golang.org/x/text v0.24.0 // indirect
 )
-
-replace (
-	github.com/recount-io/recount/elector => ..
-	github.com/recount-io/recount/elector/pgstore => ../pgstore
-	github.com/recount-io/recount/internal => ../../internal
-)

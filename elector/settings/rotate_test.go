@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/internal/topology"
 )
@@ -82,12 +80,7 @@ func load(t *testing.T, ctx context.Context, server *topology.Server) {
 	for range 4 {
 		users.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = server.Client().Pipelined(ctx, func(p redis.Pipeliner) error { // it may be called off
-					for range 20 {
-						p.Set(ctx, "load", strings.Repeat("x", 10_000), 0)
-					}
-					return nil
-				})
+				_ = server.Client().Eval(ctx, "for i = 1, 100 do redis.call('SET', KEYS[1], ARGV[1]) end", []string{"load"}, strings.Repeat("x", 10_000)).Err() // it may be called off
 				<-time.After(time.Millisecond)
 			}
 		})

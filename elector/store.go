@@ -155,7 +155,8 @@ type Hint struct {
 var ErrNotHeld = errors.New("elector: the lease is not held")
 
 // HeldError is the answer to an attempt to acquire a lease that somebody holds,
-// or that the store gives to nobody yet (Withheld; then there is no Holder).
+// or that the store gives to nobody yet (Withheld; then there is no Holder, and errors.Is
+// says ErrWithheld).
 type HeldError struct {
 	Holder    string
 	Token     uint64
@@ -177,6 +178,10 @@ type HeldError struct {
 	// the store may have forgotten a lease that is still believed in, say.
 	Withheld string
 }
+
+// Is reports whether target is ErrWithheld and the store gives the lease to nobody yet. Then
+// nobody is known to lead.
+func (e *HeldError) Is(target error) bool { return target == ErrWithheld && e.Withheld != "" }
 
 func (e *HeldError) Error() string {
 	if e.Withheld != "" {

@@ -38,7 +38,9 @@
 // restarted without its data therefore grants nobody anything for as long as
 // AtLeast; neither does a new one, unless somebody vouches for it
 // (redisstore.Store.Vouch, elect create --vouch). It counts from when it is
-// first asked, so hosts that ask once, at the same time, do not run the job then.
+// first asked. Run waits for that, as elect run --once does, and then asks again: of
+// hosts that start at one moment one runs the job, AtLeast later. A host that starts after
+// the loss, and the job before it, runs the job a second time. Options.Wait limits the waiting.
 //
 // A lock that an operator deletes is lost to its job with the next renewal. Others
 // get it at once from some stores; from redisstore when it would have ended.

@@ -9,6 +9,11 @@ import (
 	"github.com/recount-io/recount/elector"
 )
 
+// ErrUndecided is the error of Run if the store neither granted the lock nor said who has it,
+// until Options.Wait or ctx ended the asking. The job did not run here. Perhaps it ran
+// nowhere.
+var ErrUndecided = errors.New("joblock: it is not known whether somebody else runs the job, and it was not run here")
+
 // Errors of Run, when the lock ended before the job did. Each wraps
 // elector.ErrTermOver.
 var (
@@ -30,6 +35,11 @@ type Options struct {
 	// still while the machine is suspended.
 	AtMost time.Duration
 
+	// Wait is for how long Run asks the store. It asks again while the store does not answer,
+	// and while the store withholds the lock: a Redis that started, or lost data, less than
+	// AtLeast ago may have forgotten a run. 0: until ctx is done.
+	Wait time.Duration
+
 	_ struct{}
 }
 
@@ -41,22 +51,26 @@ func (o Options) validate() error {
 	switch {
 	case o.AtLeast > tooLong || o.AtMost > tooLong:
 		return fmt.Errorf("joblock: AtLeast is %v and AtMost is %v; either may be %v at the most", o.AtLeast, o.AtMost, tooLong)
-	case o.AtLeast < 0 || o.AtMost < 0:
-		return fmt.Errorf("joblock: AtLeast is %v and AtMost is %v; neither must be negative", o.AtLeast, o.AtMost)
+	case o.AtLeast < 0 || o.AtMost < 0 || o.Wait < 0:
+		return fmt.Errorf("joblock: AtLeast is %v, AtMost is %v and Wait is %v; none must be negative", o.AtLeast, o.AtMost, o.Wait)
 	case o.AtMost > 0 && o.AtMost < o.AtLeast:
 		return fmt.Errorf("joblock: AtLeast is %v and AtMost is %v; a lock cannot be free before it may be: AtLeast ≤ AtMost", o.AtLeast, o.AtMost)
 	}
 	return nil
 }
 
-// Run asks for the lock and runs the job if it gets it. If somebody else has the
-// lock, or had it a moment ago and AtLeast is not over, the job is not run and
-// the error is an *elector.HeldError: for a job of cron that is the normal case
-// on all hosts but one. Otherwise the error is the job's, joined with ErrLost or
-// ErrTooLong if the lock ended before the job; or one of elector.New and
-// elector.Elector.TryAcquire. While the store does not answer Run asks again,
-// until ctx is done. A deadline of ctx ends the job, too: to limit only the asking,
-// let a timer cancel ctx that the job stops.
+// Run asks for the lock and runs the job if it gets it. The error is
+//
+//   - nil if the job ran and returned nil;
+//   - an *elector.HeldError if somebody else has the lock, or had it a moment ago and
+//     AtLeast is not over. The job was not run here and need not be. For a job of cron that
+//     is the normal case on all hosts but one;
+//   - ErrUndecided if nobody could say so until Options.Wait was over or ctx was done. It wraps
+//     the store's last error. The caller should say so loudly: perhaps the job ran nowhere;
+//   - the job's error, joined with ErrLost or ErrTooLong if the lock ended before the job;
+//   - one of elector.New, or an *elector.FatalError.
+//
+// A deadline of ctx ends the job, too. Options.Wait limits only the asking.
 //
 // The job must return soon after its context is done, which is when ctx is done,
 // when the lock is lost, or when AtMost has passed. When it has returned or
@@ -79,12 +93,50 @@ func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options
 	if err != nil {
 		return err
 	}
-	term, err := e.TryAcquire(ctx)
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	term, err := o.ask(asking, stop, e, cfg.Clock)
 	if err != nil {
 		return err
 	}
 	lock.Begin()
 	return o.run(ctx, term, cfg.Clock, job)
+}
+
+// ask asks for the lock until it is known who has it. It calls stop when Wait is over.
+func (o Options) ask(ctx context.Context, stop func(), e *elector.Elector, clock elector.Clock) (*elector.Term, error) {
+	if o.Wait > 0 {
+		timer := clock.AfterFunc(o.Wait, stop)
+		defer timer.Stop()
+	}
+	for {
+		term, err := e.TryAcquire(ctx)
+		held := new(elector.HeldError)
+		switch {
+		case err == nil:
+			return term, nil // also if Wait was over at that moment
+		case errors.As(err, &held) && held.Withheld != "":
+			if pause(ctx, clock, held.Remaining+time.Millisecond) {
+				continue
+			}
+			err = errors.New(err.Error()) // a HeldError would say that the job need not run
+		case errors.As(err, &held) || ctx.Err() == nil:
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
+	}
+}
+
+// pause waits, and reports whether ctx is not done.
+func pause(ctx context.Context, clock elector.Clock, d time.Duration) bool {
+	over := make(chan struct{})
+	defer clock.AfterFunc(d, func() { close(over) }).Stop()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // run runs the job in its term.

@@ -166,7 +166,12 @@ func (s asking) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	last := s.call.request == a.Request // else it was given up, and what it has come to counts no more
 	r.mu.Unlock()
 	var held *elector.HeldError
-	if s.call.life.host.Call == Run && last && errors.As(err, &held) {
+	switch {
+	case !last || !errors.As(err, &held):
+	case held.Withheld != "":
+		r.see("withheld")
+		s.call.judgeWithheld(held)
+	case s.call.life.host.Call == Run:
 		go s.call.expectRefused()
 	}
 	return grant, err

@@ -97,16 +97,15 @@ func (c *call) judgeRefused(err error) {
 	var fatal *elector.FatalError
 	r := c.run
 	switch {
-	case errors.As(err, &held) && held.Withheld != "":
-		r.see("withheld")
-		c.judgeWithheld(held)
+	case errors.Is(err, elector.ErrWithheld):
+		r.find(refusals, "%v: it says that the job need not run, and nobody knows that: %v", c, err)
 	case errors.As(err, &held) && held.Holder == c.id:
 		r.find(refusals, "%v: it is refused the lock, which its own elector has: %v", c, err)
 	case errors.As(err, &held):
 		r.see("held")
 		c.expectHeld(err.Error())
 	case errors.As(err, &fatal) && r.has(Refuse):
-	case c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()):
+	case c.ctx.Err() != nil && errors.Is(err, joblock.ErrUndecided):
 		c.judgeGivenUp()
 	default:
 		r.find(errorsSay, "%v: the job did not run, and the call returns %v", c, err)
@@ -139,7 +138,7 @@ func (c *call) judgeWithheld(held *elector.HeldError) {
 func (c *call) judgeGivenUp() {
 	r := c.run
 	r.see("gave up")
-	waits := c.life.host.Call == Standby || c.life.host.Call == Once && r.unsure()
+	waits := c.life.host.Call == Standby || r.unsure()
 	if !waits && c.asked > r.soon() && r.calm(c.life.host, c.began, r.now()) {
 		r.find(jobRuns, "%v: it has asked for %v in vain, and was cancelled", c, c.asked)
 	}

@@ -158,9 +158,13 @@ has them all.`,
 	return cmd
 }
 
+// watchRetry is how soon elect watch asks again. It is short beside most leases, because who
+// watches a failover wants to see it.
+const watchRetry = time.Second / 2
+
 func (m Main) watch(ctx context.Context, o *options, s settings.Settings, store elector.Store) error {
 	last := "" // error
-	for l, err := range elector.Observe(ctx, store, s.Election, elector.ObserveOptions{RequestTimeout: o.timeout}) {
+	for l, err := range elector.Observe(ctx, store, s.Election, elector.ObserveOptions{RequestTimeout: o.timeout, Retry: watchRetry}) {
 		var fatal *elector.FatalError
 		if errors.As(err, &fatal) {
 			return fatal

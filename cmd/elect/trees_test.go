@@ -728,7 +728,11 @@ func (f *forest) soon(ended time.Duration) {
 			last = max(last, h.at)
 		}
 	}
-	if took := ended - last; took > f.lease/2 {
+	limit := f.lease / 2
+	if raced.Enabled {
+		limit = 2 * f.lease // many slow processes share the machine
+	}
+	if took := ended - last; took > limit {
 		f.broken("ends", "elect ends %v after its job", took)
 	}
 }

@@ -107,7 +107,7 @@ func (a *arranged) Close() error {
 		if a.dir != "" {
 			err = errors.Join(err, a.warden.RemoveDirectory(a.dir))
 		}
-		err = errors.Join(err, a.forget())
+		err = errors.Join(err, a.revoke())
 		err = errors.Join(err, a.release())
 	})
 	return err

@@ -245,11 +245,11 @@ func (a *attendance) Settle(ctx context.Context) error {
 		return nil
 	}
 	err := a.attend(ctx, func(c *redis.Conn) error { return c.ACLDelUser(ctx, candidateUser).Err() })
-	return errors.Join(err, a.forget())
+	return errors.Join(err, a.revoke())
 }
 
-// forget removes the file.
-func (a *attendance) forget() error {
+// revoke removes the file.
+func (a *attendance) revoke() error {
 	if a.login == nil {
 		return nil
 	}

@@ -156,7 +156,7 @@ func (p *process) forsake() error {
 		errs = append(errs, r.Close())
 	}
 	p.former = nil
-	return errors.Join(append(errs, p.forget())...)
+	return errors.Join(append(errs, p.revoke())...)
 }
 
 // Move implements Attended: Sentinels that no longer reach the primary promote a replica,

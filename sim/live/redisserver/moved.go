@@ -85,7 +85,7 @@ func (p *process) swap(ctx context.Context, here *redis.Conn, r *process) error 
 	if err := here.Do(ctx, "CLIENT", "PAUSE", p.timeout.Milliseconds(), "WRITE").Err(); err != nil {
 		return err
 	}
-	if err := p.inStep(ctx, r); err != nil {
+	if err := inStep(ctx, p.Options(), r.Options()); err != nil {
 		return err
 	}
 	there := redis.NewClient(r.Options())
@@ -106,14 +106,14 @@ func (p *process) swap(ctx context.Context, here *redis.Conn, r *process) error 
 	return await(ctx, p.addr, r.child.Done())
 }
 
-// inStep returns when r has all that the server has.
-func (p *process) inStep(ctx context.Context, r *process) error {
+// inStep returns when the replica has all that the primary has, to which nobody writes.
+func inStep(ctx context.Context, primary, replica *redis.Options) error {
 	for {
-		mine, err := information(ctx, p.Options(), "replication")
+		mine, err := information(ctx, primary, "replication")
 		if err != nil {
 			return err
 		}
-		its, err := information(ctx, r.Options(), "replication")
+		its, err := information(ctx, replica, "replication")
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (p *process) inStep(ctx context.Context, r *process) error {
 			return nil
 		}
 		if err := pause(ctx); err != nil {
-			return fmt.Errorf("the replica is at %s of %s: %w", its["slave_repl_offset"], mine["master_repl_offset"], err)
+			return fmt.Errorf("the replica at %s is at %s of %s: %w", replica.Addr, its["slave_repl_offset"], mine["master_repl_offset"], err)
 		}
 	}
 }
@@ -170,16 +170,21 @@ func (a *arranged) Move(ctx context.Context, code string) (left int, said string
 	if err != nil {
 		return 0, "", err
 	}
-	o := a.Options()
-	o.Addr = p.Addr
-	c := redis.NewClient(o)
+	at := func(s *topology.Server) *redis.Options {
+		o := a.Options()
+		o.Addr = s.Addr
+		return o
+	}
+	c := redis.NewClient(at(p))
 	here := c.Conn()
 	defer func() { _ = errors.Join(here.Close(), c.Close()) }()
 	if err := here.Do(ctx, "CLIENT", "PAUSE", a.timeout.Milliseconds(), "WRITE").Err(); err != nil {
 		return 0, "", err
 	}
-	if err := caughtUp(ctx, p, replicas); err != nil {
-		return 0, "", errors.Join(err, here.Do(ctx, "CLIENT", "UNPAUSE").Err())
+	for _, r := range replicas {
+		if err := inStep(ctx, at(p), at(r)); err != nil {
+			return 0, "", errors.Join(err, here.Do(ctx, "CLIENT", "UNPAUSE").Err())
+		}
 	}
 	_, theirs, err := connected(ctx, here)
 	if err != nil {
@@ -194,29 +199,6 @@ func (a *arranged) Move(ctx context.Context, code string) (left int, said string
 	_, err = a.Promoted(ctx)
 	a.old = nil // it lives until the end, and nobody brings it back
 	return len(theirs), said, err
-}
-
-// caughtUp returns when the replicas have all that the primary has, to which nobody writes.
-func caughtUp(ctx context.Context, p *topology.Server, replicas []*topology.Server) error {
-	for _, r := range replicas {
-		for {
-			has, err := offsetOf(ctx, p)
-			if err != nil {
-				return err
-			}
-			got, err := offsetOf(ctx, r)
-			if err != nil {
-				return err
-			}
-			if got >= has {
-				break
-			}
-			if err := pause(ctx); err != nil {
-				return fmt.Errorf("redisserver: the replica at %s is at %d of %d: %w", r.Addr, got, has, err)
-			}
-		}
-	}
-	return nil
 }
 
 // anyKey is as good as any where one server has all keys.

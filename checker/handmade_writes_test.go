@@ -71,6 +71,12 @@ var handmadeWrites = []handmade{
 	{"stalled twice in a row, and on its way", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms).stall(1900, 3000, "n1").stall(3100, 4000, "n1").write("n1", 4100*ms, 4101*ms, history.Ok, 1, "x", 0)
 	}, nil, within},
+	{"stalled for a second, and waiting for its turn for another one", func(s *story) {
+		s.elected("n1", 0, 1, 2000*ms).stall(1900, 3000, "n1").write("n1", 4000*ms, 4001*ms, history.Ok, 1, "x", 0)
+	}, nil, within},
+	{"stalled for a second, and writing two seconds later", func(s *story) {
+		s.elected("n1", 0, 1, 2000*ms).stall(1900, 3000, "n1").write("n1", 5000*ms, 5001*ms, history.Ok, 1, "x", 0)
+	}, within, nil},
 	{"a write that a fault of an unknown name holds", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms)
 		s.add(history.Event{Kind: history.Fault, ID: "f", Fault: "my-hold", Phase: history.On, At: 1500 * ms, Targets: []string{"n1"}, Effect: &history.Effect{Holds: true}}).

@@ -162,7 +162,9 @@ func (s *stalls) overruns(injected []history.Event, planned func(id string) (tim
 			continue
 		}
 		began := on.At
-		if e.Since != nil { // it took effect later than it was put on
+		// What holds a write waits for one. A process may have stood still since
+		// the fault was put on, long before the harness saw it stand still.
+		if e.Since != nil && !on.Effect.Cuts {
 			began = *e.Since
 		}
 		if rest := e.At - began - length; rest >= s.least {

@@ -132,15 +132,21 @@ func (x *Index) Held(node string, from, to time.Duration) bool {
 	return false
 }
 
-// HeldThroughout tells whether the node's process, or its write on the way, was
+// HeldThroughout reports whether the node's process, or its write on the way, was
 // held up all the time in the window, but for as long as it may take to act
-// before, between and after.
+// before, between and after. After a stall that may be as long as the stall lasted:
+// all that waited for the processor then has to have its turn.
 func (x *Index) HeldThroughout(node string, from, to time.Duration) bool {
 	var all []Window
 	for _, f := range x.Faults {
-		if f.holds(node) {
-			all = append(all, Window{f.From - x.Patience(), f.To + x.Patience()})
+		if !f.holds(node) {
+			continue
 		}
+		after := x.Patience()
+		if f.Name == history.StallFault {
+			after = max(after, f.To-f.From)
+		}
+		all = append(all, Window{f.From - x.Patience(), f.To + after})
 	}
 	return slices.ContainsFunc(Merge(all), func(w Window) bool { return w.From <= from && to <= w.To })
 }

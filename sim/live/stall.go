@@ -147,8 +147,8 @@ func (st stall) beside(over []window, least time.Duration) (parts []stall) {
 	return parts
 }
 
-// overruns notes what held up a process for longer than the schedule wanted: the rest
-// was the machine's.
+// overruns notes what held up a process, or cut it off, for longer than the schedule
+// wanted: the rest was the machine's.
 func (s *stalls) overruns(injected []history.Event, planned func(id string) (time.Duration, bool)) {
 	put := map[string]history.Event{}
 	for _, e := range injected {
@@ -158,12 +158,12 @@ func (s *stalls) overruns(injected []history.Event, planned func(id string) (tim
 		}
 		on := put[e.ID]
 		length, known := planned(e.ID)
-		if !known || on.Effect == nil || !on.Effect.Holds {
+		if !known || on.Effect == nil || !on.Effect.Holds && !on.Effect.Cuts {
 			continue
 		}
 		began := on.At
-		// What holds a write waits for one. A process may have stood still since
-		// the fault was put on, long before the harness saw it stand still.
+		// What holds a write waits for one. Other faults may have acted since they
+		// were put on, long before the harness saw that they did.
 		if e.Since != nil && !on.Effect.Cuts {
 			began = *e.Since
 		}

@@ -72,12 +72,15 @@ func TestStallsGoOnAfterAFault(t *testing.T) {
 	over := late
 	over.Phase, over.At, over.Effect, over.Since = history.Off, 12*second, nil, history.At(11*second)
 	injected = append(injected, late, over)
-	// A pause that the harness saw late took effect at once, for all that is known.
+	// A pause, or a cut, that the harness saw late took effect at once, for all that is known.
 	unseen := history.Event{Kind: history.Fault, ID: "f5", Fault: "pause", Phase: history.On, At: 13 * second, Targets: []string{"n1"}, Effect: &history.Effect{Cuts: true, Holds: true}}
 	seen := unseen
 	seen.Phase, seen.At, seen.Effect, seen.Since = history.Off, 15*second, nil, history.At(14*second)
-	injected = append(injected, unseen, seen)
-	planned := map[string]time.Duration{"f1": second, "f2": 3 * second / 2, "f3": second, "f4": second, "f5": second}
+	cut, healed := unseen, seen
+	cut.ID, cut.Fault, cut.At, cut.Effect = "f6", "partition", 16*second, &history.Effect{Cuts: true}
+	healed.ID, healed.Fault, healed.At, healed.Since = "f6", "partition", 18*second, history.At(17*second)
+	injected = append(injected, unseen, seen, cut, healed)
+	planned := map[string]time.Duration{"f1": second, "f2": 3 * second / 2, "f3": second, "f4": second, "f5": second, "f6": second}
 	s.overruns(injected, func(id string) (time.Duration, bool) { length, ok := planned[id]; return length, ok })
 	s.record(injected)
 
@@ -85,7 +88,7 @@ func TestStallsGoOnAfterAFault(t *testing.T) {
 	for _, e := range recorder.History(history.Header{}).Events {
 		got = append(got, string(e.Phase)+" "+e.At.String())
 	}
-	want := []string{"on 4.5s", "off 5s", "on 7s", "off 8s", "on 14s", "off 15s"}
+	want := []string{"on 4.5s", "off 5s", "on 7s", "off 8s", "on 14s", "off 15s", "on 17s", "off 18s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/sim/live/inspection"
 )
 
@@ -61,6 +66,7 @@ func unsuitables() map[string]unsuitable {
 		"no INFO":                    {url: as("~* &* +@all -info"), want: "to execute INFO;"},
 		"no databases":               {url: as("~* &* +@all -select"), want: "to execute SELECT (NOPERM)"},
 		"renamed commands":           {url: with(`rename-command EVAL ""`), want: "does not have every command that a run needs (err unknown command 'eval')"},
+		"scripts of many keys":       {url: at(picky), want: "cannot run the elector's scripts"},
 		"full memory":                {url: with("maxmemory 100kb"), want: "has 0 KiB of memory left below maxmemory"},
 		"little memory to evict":     {url: with("maxmemory 8mb", "maxmemory-policy allkeys-lru"), want: "it would evict somebody's keys (maxmemory-policy allkeys-lru)"},
 		"no room for connections":    {url: with("maxclients 12"), want: "and the run opens up to 22; lower --parallel or --nodes"},
@@ -195,6 +201,64 @@ func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s", len(text), text)
 func clustered(t *testing.T) string {
 	_, bus, _ := net.SplitHostPort(freeAddress(t))
 	return startRedis(t, "cluster-enabled yes", "cluster-port "+bus)
+}
+
+// picky is a server behind a proxy that forwards no script of several keys.
+func picky(t *testing.T) string {
+	server := startRedis(t)
+	addr, err := loopback.Serve(t.Context(), func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		behind, err := net.Dial("tcp", server)
+		if err != nil {
+			return
+		}
+		defer func() { _ = behind.Close() }()
+		answers := bufio.NewReader(behind)
+		for in := bufio.NewReader(conn); ; {
+			args, err := loopback.ReadCommand(in)
+			if err != nil {
+				return
+			}
+			if strings.HasPrefix(strings.ToUpper(args[0]), "EVAL") && args[2] != "1" {
+				_, err = io.WriteString(conn, "-ERR this proxy forwards scripts of one key only\r\n")
+			} else if err = loopback.WriteCommand(behind, args); err == nil {
+				err = passReply(conn, answers)
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// passReply passes one reply on.
+func passReply(to io.Writer, from *bufio.Reader) error {
+	line, err := from.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(to, line); err != nil {
+		return err
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(line[1:])) // for the other kinds it does not matter
+	switch line[0] {
+	case '$', '=', '!':
+		if n >= 0 {
+			_, err = io.CopyN(to, from, int64(n)+2)
+		}
+	case '%': // pairs
+		n *= 2
+		fallthrough
+	case '*', '>', '~':
+		for range n {
+			err = errors.Join(err, passReply(to, from))
+		}
+	}
+	return err
 }
 
 // crowded is a server of which others have every connection.

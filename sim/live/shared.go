@@ -22,7 +22,7 @@ func (s *Session) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.inspected, err = inspection.Inspect(ctx, server.Options(), inspection.Need{Prefix: o.Prefix, Connections: o.Connections, Own: o.Own})
+	s.inspected, err = inspection.Inspect(ctx, server.Options(), inspection.Need{Prefix: o.Prefix, Connections: o.Connections, Own: o.Own, Scripts: !o.strange()})
 	return errors.Join(err, server.Close())
 }
 

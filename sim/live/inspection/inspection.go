@@ -28,6 +28,7 @@ type Need struct {
 	Connections int    // how many the runs open at once, besides that of the inspection
 	Own         bool   // faults will hit the server itself: see Marker
 	Clean       bool   // keys of runs are listed and removed, and nothing else
+	Scripts     bool   // the elector's scripts are run: the subject is not a program of somebody else's
 
 	_ struct{}
 }
@@ -43,7 +44,8 @@ type Server struct {
 // the server lets in.
 //
 // It sends INFO, and then each command that a run needs, once, in one pipeline, on one key of a
-// random name, which lives for ten seconds at the most and is gone at the end. ACL
+// random name, which lives for ten seconds at the most and is gone at the end. Then it
+// has the elector's store run its scripts, on keys that are gone at the end, too, and else live for a minute at the most. ACL
 // DRYRUN would ask without trying, but wants a right that no user with least rights
 // has, and does not know of full disks, replicas and clusters.
 func Inspect(ctx context.Context, o *redis.Options, need Need) (*Server, error) {
@@ -63,6 +65,11 @@ func Inspect(ctx context.Context, o *redis.Options, need Need) (*Server, error) 
 	}
 	if err := i.tryRights(ctx); err != nil {
 		return nil, err
+	}
+	if need.Scripts {
+		if err := i.tryScripts(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if need.Own {
 		if err := i.marked(ctx, said["run_id"]); err != nil {

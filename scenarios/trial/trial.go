@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/sim/virtual"
@@ -19,7 +21,7 @@ type Place struct {
 	Name     string // of the world
 	Runs     int    // of each subject in each scenario
 	Parallel int    // how many of them at once
-	Simple   bool   // no run disturbs another: none needs to be alone
+	Simple   bool   // no run disturbs another, and no machine disturbs one: none needs to be alone, or repeated
 
 	// Open returns the world in which a subject runs, and what ends it.
 	Open func(ctx context.Context, s Subject) (scenarios.World, func() error, error)
@@ -157,24 +159,42 @@ func (t *Trial) try(ctx context.Context, s Subject, p Place, share []scenarios.S
 		set := t.Settings
 		set.Subject, set.Stranger, set.FixedClocks, set.Seed = s.Name, s.Stranger, s.FixedClocks, t.Settings.Seed+uint64(n)
 		set.Flags = p.Flags(s, set.Seed)
-		runner := scenarios.Runner{
-			World: world, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},
-			Logs: func(scenario string) (string, error) { return p.Logs(Folder(of[scenario], n)) },
-			Done: func(o scenarios.Outcome) {
-				if ctx.Err() != nil && o.Err != nil {
-					return // it was stopped half-way
-				}
-				run := outcome(o)
-				cell := of[o.Scenario.Name]
-				cell.Runs = append(cell.Runs, run)
-				keep(kept[o.Scenario.Name], o, run.First)
-			},
-		}
-		if runner.Run(ctx, list, set); ctx.Err() != nil {
-			break
+		pending := list
+		for tries := attempts; tries > 0 && len(pending) > 0 && ctx.Err() == nil; tries-- {
+			var again []scenarios.Scenario
+			runner := scenarios.Runner{
+				World: world, Parallel: p.Parallel, Check: checker.Options{PorcupineCap: porcupineCap},
+				Logs: func(scenario string) (string, error) { return p.Logs(Folder(of[scenario], n)) },
+				Done: func(o scenarios.Outcome) {
+					if ctx.Err() != nil && o.Err != nil {
+						return // it was stopped half-way
+					}
+					run := outcome(o)
+					if tries > 1 && !p.Simple && run.verdict() == checker.Unknown && disturbed(o) {
+						again = append(again, o.Scenario)
+						return
+					}
+					cell := of[o.Scenario.Name]
+					cell.Runs = append(cell.Runs, run)
+					keep(kept[o.Scenario.Name], o, run.First)
+				},
+			}
+			runner.Run(ctx, pending, set)
+			pending = again
 		}
 	}
 	return t.show(ctx, p, of, kept)
+}
+
+// attempts are how often a run that comes to no verdict is carried out, if the machine
+// or the world may be why.
+const attempts = 3
+
+// disturbed reports whether a run was not whole, or was held up by the machine.
+func disturbed(o scenarios.Outcome) bool {
+	return o.Err != nil || o.History == nil || slices.ContainsFunc(o.History.Events, func(e history.Event) bool {
+		return e.Fault == history.StallFault || e.Fault == history.OverloadFault
+	})
 }
 
 // outcome is what the trial keeps of an outcome.

@@ -149,6 +149,42 @@ func TestRunInTrouble(t *testing.T) {
 	}
 }
 
+// A live run that comes to no verdict because of the world is carried out again, and one
+// that never does is undecided in the end. In virtual time nothing is repeated.
+func TestUndecidedRunsAreRepeated(t *testing.T) {
+	for fails, runs := range map[int]struct{ live, virtual checker.Verdict }{
+		attempts - 1: {checker.Pass, checker.Unknown},
+		attempts:     {checker.Unknown, checker.Unknown},
+	} {
+		for simple, want := range map[bool]checker.Verdict{false: runs.live, true: runs.virtual} {
+			world := &recovering{World: &virtual.World{Subjects: planted()}, fails: fails}
+			p := place(t, 1)
+			p.Simple = simple
+			p.Open = func(context.Context, Subject) (scenarios.World, func() error, error) {
+				return world, func() error { return nil }, nil
+			}
+			trial := Trial{Subjects: []Subject{{Name: "recount"}}, Scenarios: find(t, "crash-follower"), Places: []Place{p}}
+			cells, err := trial.Run(t.Context())
+			if err != nil || cells[0].Verdict() != want || len(cells[0].Runs) != 1 {
+				t.Errorf("%d failed runs, virtual %v: %v, %d runs, %v; want %v", fails, simple, cells[0].Verdict(), len(cells[0].Runs), err, want)
+			}
+		}
+	}
+}
+
+// recovering is a world in which the first runs fail.
+type recovering struct {
+	scenarios.World
+	fails int
+}
+
+func (w *recovering) Run(ctx context.Context, plan sim.Plan, logs string) (*history.History, error) {
+	if w.fails--; w.fails >= 0 {
+		return broken{}.Run(ctx, plan, logs)
+	}
+	return w.World.Run(ctx, plan, logs)
+}
+
 // broken is a world in which nothing runs.
 type broken struct{}
 

@@ -47,8 +47,10 @@ func TestFeaturesAreSeen(t *testing.T) {
 		{table + "| f | yes | no | `TestA` |\n", ""},
 		{table + "| f | yes | no | `p.TestA`, `p.ExampleT_M`; scenarios `calm`, `storm`; planted bug `lazy` |\n", ""},
 		{table + "| f | yes 2 | partly 1 | `TestA` |\n", ""},
-		{table + "| f | 15 s | ? | `TestA` |\n", ""},
-		{table + "| f | not yet | ? | not yet |\n", ""},
+		{table + "| f | 15 s | 60 s | `TestA` |\n", ""},
+		{table + "| f | not yet | yes | not yet |\n", ""},
+		{table + "| f | no | yes | – |\n", ""},
+		{table + "| f | no 1 | yes | – |\n", ""},
 		{"| matter | what | shown by |\n| - | - | - |\n| f | `TestGone` | `TestA` and scenario `calm` |\n", ""},
 		{"| other | table |\n| - | - |\n| a |  |\n", ""},
 		{table + "| f |  | no | `TestA` |\n", `"f": the column "here" is empty`},
@@ -58,6 +60,9 @@ func TestFeaturesAreSeen(t *testing.T) {
 		{table + "| f | yes | no | by reason |\n", `"f": nothing is named that shows it`},
 		{table + "| f | yes | no | not yet |\n", `"f": nothing is named that shows it`},
 		{table + "| f | perhaps | no | `TestA` |\n", `"f": "perhaps" is neither`},
+		{table + "| f | no | yes | `TestA` |\n", `"f": what is not there`},
+		{table + "| f | no | ? | – |\n", `"f": none of the others was looked up`},
+		{table + "| f | yes | ? | `TestA` |\n", `"f": none of the others was looked up`},
 		{table + "| f | yes | `TestA` |\n", `"f": 3 cells`},
 		{table + "| f | yes | no | `TestGone` |\n", `"f": there is no test TestGone`},
 		{table + "| f | yes | no | `ExampleGone` |\n", `"f": there is no test ExampleGone`},
@@ -226,27 +231,39 @@ func judgeNotes(page string) []string {
 	return complaints
 }
 
-// ownCell is what our own column may say: with the number of a note, or not.
-var ownCell = regexp.MustCompile(`^(not yet|at once|[0-9]+ (ms|s)|(yes|partly)( [0-9]+)?)$`)
+// ownCell is what our own column may say, with or without the number of a note.
+var ownCell = regexp.MustCompile(`^(not yet|at once|[0-9]+ (ms|s)|(yes|no|partly)( [0-9]+)?)$`)
 
 func (e evidence) judgeRow(columns, cells []string) []string {
 	if len(cells) != len(columns) {
 		return []string{fmt.Sprintf("%d cells in a table of %d columns", len(cells), len(columns))}
 	}
 	var complaints []string
-	built := true
+	here, others, unknown := "", 0, 0 // here: the first word of our own answer
 	for i, column := range columns {
 		switch {
 		case cells[i] == "":
 			complaints = append(complaints, fmt.Sprintf("the column %q is empty", column))
 		case column == "here":
-			built = cells[i] != "not yet"
+			here, _, _ = strings.Cut(cells[i], " ")
 			if !ownCell.MatchString(cells[i]) {
-				complaints = append(complaints, fmt.Sprintf("%q is neither yes nor partly, nor a time, nor \"not yet\"", cells[i]))
+				complaints = append(complaints, fmt.Sprintf("%q is neither yes, no nor partly, nor a time, nor \"not yet\"", cells[i]))
 			}
-		case column == "shown by" && (built || cells[i] != "not yet"):
+		case column == "shown by" && here == "no":
+			if cells[i] != "–" {
+				complaints = append(complaints, "what is not there is shown by –, not by "+cells[i])
+			}
+		case column == "shown by" && (here != "not" || cells[i] != "not yet"):
 			complaints = append(complaints, e.judgeNames(cells[i])...)
+		case here != "" && column != "shown by":
+			others++
+			if cells[i] == "?" {
+				unknown++
+			}
 		}
+	}
+	if others > 0 && unknown == others {
+		complaints = append(complaints, "none of the others was looked up")
 	}
 	return complaints
 }

@@ -134,6 +134,13 @@ var table = []row{
 		why:     "a lock for jobs is made of what every user of the elector has, and works on every store",
 	},
 	{
+		folders: []string{"elector/electortest"},
+		ours:    []string{"elector", "elector/memstore"},
+		// It is called by tests, as nothing else can be: no program links it.
+		but: []string{"testing"},
+		why: "tests of services have what every user of the elector has, and no server",
+	},
+	{
 		folders: []string{"elector/quorumstore"},
 		ours:    []string{"elector", "internal/quorum"},
 		why:     "a majority is made of any stores: it knows none of them, and none of their drivers",
@@ -420,6 +427,8 @@ var importCases = []struct {
 	{"elector/storetest", `"testing"`, "", "testing"},
 	{"elector/joblock", ours("elector/redisstore"), "", "redisstore"},
 	{"elector/joblock", ours("elector"), "", ""},
+	{"elector/electortest", `"testing"`, "", ""},
+	{"elector/electortest", ours("elector/redisstore"), "", "redisstore"},
 	{"elector/quorumstore", ours("elector/redisstore"), "", "redisstore"},
 	{"elector/quorumstore", `"github.com/redis/go-redis/v9"`, "", "go-redis"},
 	{"elector/quorumstore", ours("elector"), "", ""},

@@ -23,7 +23,15 @@ type Timer interface {
 // is up to 40 µs old, never ahead, and most cost no system call. Its timers are Go's,
 // which stand still during a suspension and are late by as much: the elector
 // never relies on a single one while it leads.
-func SystemClock() Clock { return systemClock{} }
+//
+// Called in a bubble of testing/synctest, it returns the bubble's time: its timers are
+// fake, and would not fit the machine's.
+func SystemClock() Clock {
+	if inBubble() {
+		return bubbleClock{}
+	}
+	return systemClock{}
+}
 
 type systemClock struct{}
 

@@ -82,7 +82,9 @@ type Config struct {
 	// Once makes Run and Terms end after one term.
 	Once bool
 
-	Clock Clock // SystemClock by default
+	// Clock is SystemClock by default, as it is where New is called. So an elector that is
+	// made in a bubble of testing/synctest lives by the bubble's time.
+	Clock Clock
 
 	// Logger is slog.Default by default. One that hangs or panics hinders nothing,
 	// but Run waits for it at its end; what it panicked at is lost. One that does not

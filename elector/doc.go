@@ -30,6 +30,12 @@
 // the term's context is done. Call Term.Check before a step that takes long, with
 // the time that it takes. Return from OnStarted only when the term should end.
 //
+// # How to test a service that leads
+//
+// Package elector/electortest tests what the service does when it leads, loses the lease
+// and leads again, in the fake time of testing/synctest and without a server. There an
+// elector lives by the fake time, unless Config.Clock says otherwise.
+//
 // # Ways to use it
 //
 // Elector.Run calls back, for ever or once. Elector.Terms is a loop over terms.

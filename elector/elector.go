@@ -309,7 +309,7 @@ func (e *Elector) start(ctx context.Context, work workKind) (s *session, err err
 		switch {
 		case err == nil:
 			s.begin(ctx)
-		case !errors.Is(err, ErrActive): // ctx is done
+		case errors.Is(err, ctx.Err()): // it is done
 			err = nil
 		}
 	})
@@ -341,6 +341,9 @@ func apart(f func()) {
 // One that is about to end is waited for, or the error is that of ctx. It is not waited
 // for longer than a lease is given back: a callback that competes waits for itself.
 func (e *Elector) open(ctx context.Context, work workKind, once, single bool) (*session, error) {
+	if err := e.outside(); err != nil {
+		return nil, err
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err

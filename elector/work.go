@@ -53,9 +53,16 @@ func (t *Term) inside() bool {
 
 // goroutine names the goroutine that calls it, as a panic would.
 func goroutine() string {
-	var head [64]byte
-	name, _, _ := strings.Cut(string(head[:runtime.Stack(head[:], false)]), " [")
+	name, _, _ := strings.Cut(goroutineHead(), " [")
 	return name
+}
+
+// goroutineHead is the first line of a trace of the goroutine that calls it: its name, and
+// its state in brackets.
+func goroutineHead() string {
+	var trace [128]byte // the line has some 70 at the most, but for labels
+	head, _, _ := strings.Cut(string(trace[:runtime.Stack(trace[:], false)]), "\n")
+	return head
 }
 
 // workEnded is the report of the end of a term's work: its lease is given back.

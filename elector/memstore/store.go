@@ -1,6 +1,6 @@
-// Package memstore is a store of leases in memory: for tests, examples, and
-// programs whose candidates live in one process. It forgets everything when the
-// process ends.
+// Package memstore is a store of leases in memory: for examples, and programs whose
+// candidates live in one process. It forgets everything when the process ends. For tests
+// elector/electortest has one whose outages are scripted.
 package memstore
 
 import (
@@ -16,7 +16,7 @@ import (
 // Options change what New makes. The zero value is fine.
 type Options struct {
 	// Now is the store's clock: the time since a fixed point. It must not go
-	// back. The machine's own clock by default.
+	// back. elector.SystemClock by default.
 	Now func() time.Duration
 
 	_ struct{}
@@ -252,14 +252,29 @@ func (s *Store) Delete(election string) {
 	s.record(election).until = s.now()
 }
 
+// Forget removes everything without a word to anybody, as a server does that restarts
+// without its data: leases, counts of tokens, candidates, history. Who watches still does.
+func (s *Store) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.elections {
+		*r = s.newRecord(r.watchers)
+	}
+}
+
 // record returns the election's record. The caller holds mu.
 func (s *Store) record(election string) *record {
 	r := s.elections[election]
 	if r == nil {
-		r = &record{until: s.now(), watchers: make(map[*watcher]struct{}), seen: make(map[string]sign)}
+		empty := s.newRecord(make(map[*watcher]struct{}))
+		r = &empty
 		s.elections[election] = r
 	}
 	return r
+}
+
+func (s *Store) newRecord(watchers map[*watcher]struct{}) record {
+	return record{until: s.now(), watchers: watchers, seen: make(map[string]sign)}
 }
 
 func (r *record) holds(l elector.Lease, now time.Duration) bool {

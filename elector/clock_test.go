@@ -22,9 +22,10 @@ import (
 
 // Jumps of the wall clock have no effect, because nothing in the elector ever
 // asks it: no source file of the elector, the machine or the store in memory
-// calls the parts of package time that do, or waits on them. Four files may call
-// time.Now or its like. One is for bubbles of tests, where no clock is real. One says in it when a request's context ends, as package context does, and
-// one has no other clock: both use the monotonic part. The third one, Linux's, looks at the wall clock for one purpose: that it has gone on as the
+// calls the parts of package time that do, or waits on them. Four files are exceptions.
+// One says when a request's context ends, as package context does, and one has no other
+// clock: both use the monotonic part. One is for bubbles of tests, where no clock is real.
+// The fourth one, Linux's, looks at the wall clock for one purpose: that it has gone on as the
 // monotonic clock has shows that the machine was not suspended, and that it has
 // not is a reason to ask the kernel. No time of the wall clock's reaches anybody:
 // what it does there when it jumps, TestBootClockInterrupted shows.

@@ -82,8 +82,8 @@ type Config struct {
 	// Once makes Run and Terms end after one term.
 	Once bool
 
-	// Clock is SystemClock by default, as it is where New is called. So an elector that is
-	// made in a bubble of testing/synctest lives by the bubble's time.
+	// Clock is by default what SystemClock returns where New is called: in a bubble of
+	// testing/synctest, the bubble's time.
 	Clock Clock
 
 	// Logger is slog.Default by default. One that hangs or panics hinders nothing,

@@ -21,10 +21,10 @@ var (
 	errLost = errors.New("electortest: the store's reply is lost")
 )
 
-// Store is a store of leases in memory whose outages are scripted. What takes effect is
-// all that a memstore does, and its methods are there too: Delete ends an election's
-// lease, Forget loses everything. Neither announces that, so the leader learns of it with
-// its next renewal. A Store is safe for concurrent use.
+// Store is a store of leases in memory whose outages are scripted. It has the methods of a
+// memstore, too: Delete ends an election's lease, and Forget loses everything. Neither is
+// announced, so a leader learns of it by its next renewal. A Store is safe for concurrent
+// use.
 type Store struct {
 	*memstore.Store
 
@@ -94,9 +94,9 @@ func (s *Store) Recover() {
 }
 
 // Expel takes the election's lease away from whoever holds it, and gives it for d to a
-// candidate that nobody runs. A store that fails over and loses its last writes does that,
-// and it breaks the elector's promise: the leader does not know of it before its next
-// renewal, so two are in a term until then. Only the token tells a resource which one is the later.
+// candidate that nobody runs. So does a store that fails over and loses its last writes,
+// and it breaks the elector's promise: until its next renewal the leader does not know,
+// and two are in a term. A resource can tell them apart by their tokens alone.
 func (s *Store) Expel(election string, d time.Duration) {
 	for {
 		s.Delete(election)

@@ -8,6 +8,8 @@ IMAGE   ?= recount-redis:local
 # The campaign's seed, and its schedules, of all shards.
 SEED      ?= 1
 SCHEDULES ?= 200000
+# What must succeed in a clone of what is released.
+CHECK   ?= bash .ci/run
 SYSTEMS := linux darwin windows
 # The modules of the workspace; each with all below it is what the go command
 # calls "work", for programs that do not know the word.
@@ -19,7 +21,7 @@ APART   := bench examples/candidates/go examples/own-elector
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate tuned explore planted campaign crowd walks rolling soak staging candidates cross scenarios image version clean help
+.PHONY: all build quick test race modules lint bench judged calibrate tuned explore planted campaign crowd walks rolling soak staging candidates cross scenarios image release clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -31,7 +33,7 @@ quick: ## the tests that finish within seconds
 
 test: ## every test; the scenarios take a few minutes
 	$(GO) test work
-	for module in $(APART); do (cd $$module && $(GO) test ./...) || exit 1; done
+	for module in $(APART) .ci/release; do (cd $$module && $(GO) test ./...) || exit 1; done
 
 race: ## every test, with the race detector
 	GORACE=atexit_sleep_ms=50 $(GO) test -race work
@@ -45,7 +47,7 @@ lint: ## gofmt, go vet, golangci-lint
 	@test -z "$$(gofmt -l .)" || { echo "not formatted by gofmt:"; gofmt -l .; exit 1; }
 	$(GO) vet work
 	$(LINTER) run $(addsuffix /...,$(MODULES))
-	for module in $(APART); do (cd $$module && $(GO) vet ./... && $(LINTER) run ./...) || exit 1; done
+	for module in $(APART) .ci/release; do (cd $$module && $(GO) vet ./... && $(LINTER) run ./...) || exit 1; done
 
 bench: ## benchmarks of what production, long runs and the fuzzer wait for, and the elector beside others
 	$(GO) test -run '^$$' -bench . -benchmem $(ELECTOR) ./internal/machine ./checker ./sim/virtual/... ./sim/bubble/... ./sim/explore ./scenarios/...
@@ -105,17 +107,11 @@ scenarios: ## the scenarios on one Redis: make scenarios REDIS=embedded
 image: ## a Docker image of this machine's Redis, for REDIS=docker
 	.ci/redis-image $(IMAGE)
 
-version: ## the version by which our modules refer to each other: make version VERSION=v0.2.0
-	test -n "$(VERSION)"
-	for module in $(MODULES) $(APART); do \
-		for own in $$(awk '/github.com\/recount-io\/recount.* v[0-9]/ { sub(/^require /, ""); print $$1 }' $$module/go.mod); do \
-			(cd $$module && $(GO) mod edit -require=$$own@$(VERSION)) || exit 1; \
-		done; \
-	done
-	sed -i.before -E 's/ v[^ ]+ => / $(VERSION) => /' go.work && rm go.work.before
+release: ## what a release has, into dist/: make release VERSION=v0.2.0; PUBLISH=1 also commits and tags it here
+	cd .ci/release && $(GO) run . -version "$(VERSION)" -out "$(CURDIR)/dist" -check "$(CHECK)" $(if $(PUBLISH),-publish)
 
 clean: ## what was built, and the reports of runs
-	rm -rf bin examples/candidates/go/bin recount-runs runs
+	rm -rf bin dist examples/candidates/go/bin recount-runs runs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -19,8 +19,9 @@ import (
 // released is one of our modules as it is published.
 type released struct {
 	at     module.Version
-	folder string // "." or below
-	goMod  []byte // with the version of the release in place of the one that stands there
+	folder string   // "." or below
+	asks   []string // modules of ours that it requires
+	goMod  []byte   // with the version of the release in place of the one that stands there
 }
 
 // name is ours of every module, or what every name begins with.
@@ -58,10 +59,11 @@ func release(root, version string) ([]released, error) {
 		}
 		for _, r := range f.Require {
 			if ours(r.Mod.Path) {
-				if err := f.AddRequire(r.Mod.Path, version); err != nil {
-					return nil, err
-				}
+				m.asks = append(m.asks, r.Mod.Path)
 			}
+		}
+		if err := askFor(f, version); err != nil {
+			return nil, err
 		}
 		if m.goMod, err = f.Format(); err != nil {
 			return nil, err
@@ -69,6 +71,29 @@ func release(root, version string) ([]released, error) {
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// inOrder sorts modules: each comes after those that it requires. Modules that require each
+// other stay in the order of the workspace.
+func inOrder(all []released) []released {
+	var sorted []released
+	seen := map[string]bool{}
+	var add func(modulePath string)
+	add = func(modulePath string) {
+		for _, m := range all {
+			if m.at.Path == modulePath && !seen[modulePath] {
+				seen[modulePath] = true
+				for _, asked := range m.asks {
+					add(asked)
+				}
+				sorted = append(sorted, m)
+			}
+		}
+	}
+	for _, m := range all {
+		add(m.at.Path)
+	}
+	return sorted
 }
 
 func ours(modulePath string) bool {

@@ -272,7 +272,7 @@ func (w *workflow) step(id string, want ...int) (status int) {
 	cmd.Dir = w.temp
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GITHUB_ACTION_PATH="+mustAbsolute(w.T, "action"), "RUNNER_TEMP="+w.temp, "GITHUB_OUTPUT="+filepath.Join(w.temp, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(w.temp, "summary"))
 	for name, value := range step.Env {
-		input := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+		input := strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(value, "${{ "), " }}"), "inputs.")
 		value, given := w.inputs[input]
 		if of := w.Inputs[input]; !given && of.Default != nil {
 			value = *of.Default

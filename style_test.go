@@ -33,7 +33,7 @@ var exceptions = map[string]int{}
 
 // rootFiles are what the root holds besides one folder per package.
 var rootFiles = []string{
-	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "go.mod", "go.sum", "go.work", "go.work.sum", "Makefile", "imports_test.go", "modules_test.go", "published_test.go", "style_test.go", "features_test.go",
+	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "go.mod", "go.sum", "go.work", "go.work.sum", "Makefile", "imports_test.go", "modules_test.go", "published_test.go", "style_test.go", "features_test.go",
 	".golangci.yml", ".gitignore", ".gitattributes", ".git", ".github", ".ci", "docs",
 }
 

@@ -31,6 +31,7 @@ type moduleRow struct {
 	ours   []string // modules of ours, as folders
 	others []string // modules of others, as patterns; also what these require
 	apart  bool     // it is no part of the workspace, and no concern of the table of imports
+	heavy  bool     // it is apart, and published all the same: go.work in its folder replaces our modules, and not go.mod
 	why    string
 }
 
@@ -70,6 +71,11 @@ var modules = []moduleRow{
 		why:    "settings choose a store by its URL: only who reads settings gets all of them, and YAML",
 	},
 	{
+		folder: "elector/kubelock", goLine: oldest, ours: []string{"elector", "internal"}, apart: true, heavy: true,
+		others: slices.Concat(goRedis, kubernetes, []string{"go.uber.org/goleak", "golang.org/x/..."}),
+		why:    "who elects in a controller has Kubernetes' client, and nobody else must compile it, not even here",
+	},
+	{
 		folder: "bench", goLine: newest, ours: []string{"elector", "internal"}, others: []string{"..."}, apart: true,
 		why: "the libraries that the elector is measured beside must not raise what it is tested with",
 	},
@@ -91,10 +97,16 @@ var modules = []moduleRow{
 	},
 }
 
-// goRedis and pgx are these libraries, with what they require.
+// goRedis, pgx and kubernetes are these libraries, with what they require.
 var (
 	goRedis = []string{"github.com/redis/go-redis/v9", "github.com/cespare/xxhash/v2", "github.com/dgryski/go-rendezvous"}
 	pgx     = []string{"github.com/jackc/...", "golang.org/x/crypto", "golang.org/x/sync", "golang.org/x/text"}
+
+	kubernetes = []string{
+		"k8s.io/...", "sigs.k8s.io/...", "github.com/go-logr/logr", "github.com/davecgh/go-spew", "github.com/emicklei/go-restful/v3", "github.com/fxamacker/cbor/v2", "github.com/go-openapi/...",
+		"github.com/google/...", "github.com/josharian/intern", "github.com/json-iterator/go", "github.com/mailru/easyjson", "github.com/modern-go/...", "github.com/munnerz/goautoneg",
+		"github.com/pmezard/go-difflib", "github.com/x448/float16", "go.yaml.in/yaml/...", "google.golang.org/protobuf", "gopkg.in/...",
+	}
 )
 
 // apart tells whether a folder is a module apart.
@@ -137,6 +149,8 @@ func TestModulesAreSeen(t *testing.T) {
 		{"elector/go.mod", "require (", "replace github.com/recount-io/recount/internal => ../internal\n\nrequire (", "elector/go.mod replaces modules"},
 		{"bench/go.mod", "\tgithub.com/recount-io/recount/internal => ../internal", "", "bench/go.mod does not replace"},
 		{"bench/go.mod", "=> ../internal", "=> ../../internal", "bench/go.mod does not replace"},
+		{"elector/kubelock/go.mod", "require (", "replace github.com/recount-io/recount/internal => ../../internal\n\nrequire (", "elector/kubelock/go.mod replaces modules"},
+		{"elector/kubelock/go.work", "=> ../../internal", "=> ../internal", "elector/kubelock/go.work does not replace"},
 		{"elector/go.mod", "recount/internal " + release, "recount/internal v0.0.1", "different versions"},
 		{"elector/a.go", "", "package elector\nimport _ \"github.com/recount-io/recount/elector/pgstore\"", "elector/a.go imports github.com/recount-io/recount/elector/pgstore"},
 		{"elector/a_test.go", "", "package elector\nimport _ \"github.com/jackc/pgx/v5/pgxpool\"", "elector/a_test.go imports github.com/jackc/pgx/v5/pgxpool"},
@@ -149,7 +163,7 @@ func TestModulesAreSeen(t *testing.T) {
 		{"go.work", "use (", "use (\n\t./bench", "go.work uses"},
 	} {
 		files := fstest.MapFS{}
-		for _, name := range append(moduleFiles(), "go.work") {
+		for _, name := range append(moduleFiles(), "go.work", "elector/kubelock/go.work") {
 			content, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -240,6 +254,13 @@ func inspectModules(root fs.FS) (complaints []string, read int, err error) {
 		if !there {
 			return nil, 0, fmt.Errorf("the folder %s is no module: there is no go.mod in it", m.folder)
 		}
+		if m.heavy {
+			work, err := readMod(root, path.Join(m.folder, "go.work"))
+			if err != nil {
+				return nil, 0, err
+			}
+			complaints = append(complaints, m.unreplaced("go.work", f, work.replaces)...)
+		}
 		complaints = append(complaints, m.complaints(f)...)
 		for name, version := range f.requires {
 			if isOurs(name) {
@@ -291,7 +312,7 @@ func (m *moduleRow) complaints(f modFile) (list []string) {
 	if f.goLine != m.goLine {
 		list = append(list, fmt.Sprintf("%s asks for Go %s, and its row says %s: %s", name, f.goLine, m.goLine, m.why))
 	}
-	if len(f.replaces) > 0 && !m.apart {
+	if len(f.replaces) > 0 && (!m.apart || m.heavy) {
 		list = append(list, fmt.Sprintf("%s replaces modules: nobody could install its programs, or import it as it is tested", name))
 	}
 	for required := range f.requires {
@@ -299,8 +320,19 @@ func (m *moduleRow) complaints(f modFile) (list []string) {
 		switch {
 		case !own && !matchAny(m.others, required), own && !matchAny(m.ours, folder):
 			list = append(list, fmt.Sprintf("%s requires %s, which it must not: %s", name, required, m.why))
-		case own && m.apart && path.Join(m.folder, f.replaces[required]) != folder:
-			list = append(list, fmt.Sprintf("%s does not replace %s by its folder: it is in no workspace that does", name, required))
+		}
+	}
+	if m.apart && !m.heavy {
+		list = append(list, m.unreplaced("go.mod", f, f.replaces)...)
+	}
+	return list
+}
+
+// unreplaced says which of our modules the file of a module apart does not replace.
+func (m *moduleRow) unreplaced(file string, f modFile, replaces map[string]string) (list []string) {
+	for required := range f.requires {
+		if folder, own := strings.CutPrefix(required, module+"/"); own && matchAny(m.ours, folder) && path.Join(m.folder, replaces[required]) != folder {
+			list = append(list, fmt.Sprintf("%s does not replace %s by its folder: it is in no workspace that does", path.Join(m.folder, file), required))
 		}
 	}
 	return list

@@ -55,6 +55,12 @@ func TestPublished(t *testing.T) {
 	}
 	stranger.list(t)
 	stranger.run(t, "build", "-o", os.DevNull, "./...")
+
+	// Kubernetes' client is not compiled here, only looked for.
+	controller := newConsumer(t, "elector/kubelock")
+	controller.published, controller.env = version, stranger.env
+	controller.list(t)
+	controller.run(t, "list", "-deps", ".")
 }
 
 // forget removes what the cache of modules has of that version.

@@ -27,8 +27,11 @@ type released struct {
 // name is ours of every module, or what every name begins with.
 const name = "github.com/recount-io/recount"
 
-// release reads the modules of the workspace, as the version. It returns an error if one of
-// them has what no published module may have.
+// heavy are published, and not in the workspace, which would have to compile what they need.
+var heavy = []string{"elector/kubelock"}
+
+// release reads the modules of the workspace and the heavy ones, as the version. It returns an
+// error if one of them has what no published module may have.
 func release(root, version string) ([]released, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.work"))
 	if err != nil {
@@ -38,9 +41,13 @@ func release(root, version string) ([]released, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []released
+	folders := heavy
 	for _, use := range work.Use {
-		m := released{folder: path.Clean(use.Path)}
+		folders = append(folders, path.Clean(use.Path))
+	}
+	var all []released
+	for _, folder := range folders {
+		m := released{folder: folder}
 		file := filepath.Join(root, m.folder, "go.mod")
 		text, err := os.ReadFile(file)
 		if err != nil {

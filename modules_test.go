@@ -84,6 +84,14 @@ var modules = []moduleRow{
 		why: "half of a client of Kubernetes is compiled only for who asks for it",
 	},
 	{
+		folder: "examples/controller", goLine: newest, ours: []string{"elector", "elector/kubelock", "internal"}, others: []string{"..."}, apart: true,
+		why: "Kubernetes' client is compiled only for who asks for it",
+	},
+	{
+		folder: "examples/schedulers", goLine: newest, ours: []string{"elector", "internal"}, others: []string{"..."}, apart: true,
+		why: "other people's schedulers must not raise what the elector is tested with",
+	},
+	{
 		folder: "examples/own-elector", goLine: newest, ours: []string{"elector", "elector/...", "internal"}, others: []string{"..."}, apart: true,
 		why: "it is built as somebody's own module is, who has nothing of ours but by its name",
 	},

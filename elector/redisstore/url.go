@@ -63,6 +63,9 @@ func ParseURL(text string) (*redis.UniversalOptions, error) {
 	if err := setParameters(o, &files, u.RawQuery); err != nil {
 		return nil, err
 	}
+	if err := checkPorts(o, u.Scheme); err != nil {
+		return nil, err
+	}
 	if err := files.setTLS(o); err != nil {
 		return nil, err
 	}
@@ -86,6 +89,21 @@ func setHost(o *redis.UniversalOptions, u *url.URL) error {
 	}
 	if db := strings.Trim(u.Path, "/"); db != "" {
 		return setDB(o, db)
+	}
+	return nil
+}
+
+// checkPorts refuses a port that no address can have. It comes after what tells of an
+// unescaped password, of which a part is a port, too.
+func checkPorts(o *redis.UniversalOptions, scheme string) error {
+	if scheme == "unix" {
+		return nil
+	}
+	for _, addr := range o.Addrs {
+		_, port, _ := net.SplitHostPort(addr) // "" cannot be parsed either
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return errors.New("redisstore: the Redis URL has an invalid port: give a port from 1 to 65535")
+		}
 	}
 	return nil
 }

@@ -68,6 +68,22 @@ func TestParseURLErrors(t *testing.T) {
 	}
 }
 
+// A port that no address can have is refused as such, in the host and in further
+// addresses; what an unescaped password leaves in the port's place is not.
+func TestParseURLPorts(t *testing.T) {
+	const invalid = "invalid port: give a port from 1 to 65535"
+	for text, refused := range map[string]bool{
+		"redis://h:99999": true, "redis://h:65536/1": true, "rediss://h:0": true, "redis://[::1]:70000": true, "redis://h?addr=i:99999&master=m": true, "redis://h?addr=i:": true,
+		"redis://h:65535": false, "redis://h:1": false, "redis://h:": false, "redis://h?addr=i:1": false, "unix:///run/redis:99999": false,
+		"redis://u:99999/x@h": false, "redis://u:99999?x@h": false, "redis://u:99999#x@h": false,
+	} {
+		_, err := ParseURL(text)
+		if got := err != nil && strings.Contains(err.Error(), invalid); got != refused {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // FuzzParseURL: no URL makes it panic, and no password is in an error.
 func FuzzParseURL(f *testing.F) {
 	f.Add("redis://u:", "@h:7/3")

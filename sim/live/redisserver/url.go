@@ -64,6 +64,11 @@ func parse(spec string) (*url.URL, *redis.Options, error) {
 	if err != nil {
 		return nil, nil, bad("has parameters that cannot be read")
 	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, nil, bad("has an invalid port: give a port from 1 to 65535")
+		}
+	}
 	return u, options, nil
 }
 

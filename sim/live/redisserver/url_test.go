@@ -63,6 +63,14 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
+// A port that no server can have is refused before anybody is called.
+func TestInvalidPort(t *testing.T) {
+	for _, spec := range []string{"redis://127.0.0.1:99999", "redis://127.0.0.1:0/0", "rediss://[::1]:65536"} {
+		_, err := Open(t.Context(), spec, Options{})
+		wantError(t, err, BadSpec, "invalid port: give a port from 1 to 65535")
+	}
+}
+
 // What does not answer as a Redis should is told apart, and soon.
 func TestUnreachable(t *testing.T) {
 	port, err := loopback.FreePort()

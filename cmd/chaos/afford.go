@@ -41,9 +41,9 @@ func (s *sparing) add(flags *pflag.FlagSet) {
 	s.limits = live.DefaultLimits()
 	flags.IntVar(&s.connections, "max-connections", 0, fmt.Sprintf("with --redis URL: connections that the run may have at once (default: %d, none for this machine)", defaultConnections))
 	flags.IntVar(&s.ops, "max-ops", 0, fmt.Sprintf("with --redis URL: commands a second that the run may send, with those of its scripts (default: %d, none for this machine)", defaultOps))
-	flags.Float64Var(&s.limits.Factor, "stop-factor", s.limits.Factor, "with --redis URL: stop if answers take so many times as long as 99% of them did before the run …")
-	flags.DurationVar(&s.limits.Floor, "stop-floor", s.limits.Floor, "… and so much longer …")
-	flags.DurationVar(&s.limits.After, "stop-after", s.limits.After, "… for so long at a stretch, or twice that within ten times that")
+	flags.Float64Var(&s.limits.Factor, "stop-factor", s.limits.Factor, "with --redis URL: an answer is late after this many times the p99 of the answers before the run, plus --stop-floor")
+	flags.DurationVar(&s.limits.Floor, "stop-floor", s.limits.Floor, "with --redis URL: an answer is late after this time, plus --stop-factor times the p99 before the run")
+	flags.DurationVar(&s.limits.After, "stop-after", s.limits.After, "with --redis URL: stop when answers are late or fail for this long at a stretch, or for twice this long within ten times this long")
 }
 
 // repro adds the flags that a run on a Redis that others use was given.

@@ -49,9 +49,9 @@ next.
 file, which "chaos merge" puts together with those of the others. --shard 1/1 is
 the whole campaign. The exit status is 0 when that file is written, whatever was found.
 
-Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because too
-little of the map was reached; 3 stopped early; 64 wrong use or bad input; 70
-the tool itself failed.`,
+Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because no
+schedule was run, or less of the map was reached than --cover asks for; 3 stopped
+early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos fuzz
   chaos fuzz --for 10m
   chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s
@@ -78,7 +78,7 @@ the tool itself failed.`,
 	flags.DurationVar(&o.Pins.Timings.Retry, "retry", 0, "how soon a failed request is tried again (default: drawn)")
 	flags.Float64Var(&o.Pins.Drift, "drift", 0, "tolerated difference of clock rates, as a share (default: drawn)")
 	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises are broken")
-	flags.Float64Var(&f.cover, "cover", 0.5, "share of the map that must be reached for a pass")
+	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
 	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in all schedules, and not in one of %d", virtual.SampleOf))
 	flags.IntVar(&o.Workers, "workers", 0, "how many schedules run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
@@ -229,10 +229,14 @@ func (f *fuzzFlags) repro() string {
 
 // again is the command that repeats the run, or the campaign as a whole.
 func (f *fuzzFlags) again() string {
-	if f.options.Shard.Given() {
+	switch {
+	case f.options.Shard.Given():
 		return f.repro() + " --shard 1/1"
+	case f.cover > 0:
+		return fmt.Sprintf("%s --cover %g", f.repro(), f.cover)
+	default:
+		return f.repro()
 	}
-	return f.repro()
 }
 
 // draws is the command that tries the case of that number alone.
@@ -242,7 +246,8 @@ func (f *fuzzFlags) draws(number uint64) string {
 	return one.repro()
 }
 
-// verdict is pass only for a run that reached enough of the map.
+// verdict is pass only for a run that tried something, and reached as much of the
+// map as --cover asks for.
 func (f *fuzzFlags) verdict(r *fuzz.Result) checker.Verdict {
 	switch {
 	case len(r.Failures) > 0:
@@ -256,8 +261,8 @@ func (f *fuzzFlags) verdict(r *fuzz.Result) checker.Verdict {
 
 // sentence is the last line.
 func (f *fuzzFlags) sentence(r *fuzz.Result) string {
-	switch v := f.verdict(r); v {
-	case checker.Unknown:
+	switch v := f.verdict(r); {
+	case v == checker.Unknown && r.Schedules > 0:
 		return fmt.Sprintf("Undecided: %.0f %% of the map was reached, and --cover asks for %.0f %%: run longer", 100*r.Coverage.Share(), 100*f.cover)
 	default:
 		return "Again: " + f.again()

@@ -38,14 +38,15 @@ func chaosWithBug(t *testing.T, args ...string) result {
 
 // TestFuzz shows that an elector that keeps its promises passes, with the map
 // and what the run is worth in 80 columns and in a page that needs nothing from
-// elsewhere; and that a run without enough of the map is undecided.
+// elsewhere; and that little of the map leaves a run undecided only where --cover
+// asks for more. The command that repeats the run asks for as much.
 func TestFuzz(t *testing.T) {
 	dir := t.TempDir()
-	r := chaos(t, t.Context(), nil, "fuzz", "--schedules", "300", "--seed", "3", "--out", dir, "--cover", "0.05")
+	r := chaos(t, t.Context(), nil, "fuzz", "--schedules", "300", "--seed", "3", "--out", dir)
 	if r.status != statusKept || r.errors != "" {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
-	for _, want := range []string{"300 schedules", "pause-before-write", "1 in 100 ", "chaos fuzz --subject recount --seed 3 --schedules 300"} {
+	for _, want := range []string{"300 schedules", "pause-before-write", "1 in 100 ", "chaos fuzz --subject recount --seed 3 --schedules 300\n"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s", want, r.out)
 		}
@@ -59,8 +60,21 @@ func TestFuzz(t *testing.T) {
 	if err != nil || !bytes.Contains(page, []byte("no promise was broken")) || bytes.Contains(page, []byte("http:")) || bytes.Contains(page, []byte("https:")) {
 		t.Errorf("%v: %d bytes", err, len(page))
 	}
+	r = chaos(t, t.Context(), nil, "fuzz", "--schedules", "50", "--seed", "3", "--out", dir, "--cover", "0.001")
+	if r.status != statusKept || !strings.Contains(r.out, "--schedules 50 --cover 0.001\n") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
 	r = chaos(t, t.Context(), nil, "fuzz", "--schedules", "50", "--seed", "3", "--out", dir, "--cover", "1")
 	if r.status != statusUndecided || !strings.Contains(r.out, "run longer") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+}
+
+// TestFuzzBudget shows that a time is a budget: a run that ends with it passes
+// and says what it is worth, however little of the map it reached.
+func TestFuzzBudget(t *testing.T) {
+	r := chaos(t, t.Context(), nil, "fuzz", "--for", "1ms", "--seed", "3", "--out", t.TempDir())
+	if r.status != statusKept || !strings.Contains(r.out, "With 95 % confidence") || strings.Contains(r.out, "ndecided") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 }

@@ -50,7 +50,7 @@ tool itself failed.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "folder for the merged file and the report (default: recount-runs/TIME)")
-	flags.Float64Var(&f.cover, "cover", 0.5, "share of the map that must be reached for a pass")
+	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
 	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the tables of a trial, a league or of hunts are written anew; may be repeated")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd

@@ -34,7 +34,7 @@ func shardOf(t *testing.T, dir, shard string, args ...string) string {
 func TestMerge(t *testing.T) {
 	dir := t.TempDir()
 	one := shardOf(t, dir, "1/2")
-	r := chaos(t, t.Context(), nil, "merge", one, one, "--cover", "0.05", "--out", filepath.Join(dir, "half"))
+	r := chaos(t, t.Context(), nil, "merge", one, one, "--out", filepath.Join(dir, "half"))
 	if r.status != statusKept {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
@@ -50,8 +50,8 @@ func TestMerge(t *testing.T) {
 		t.Error(err)
 	}
 	shardOf(t, dir, "2/2")
-	r = chaos(t, t.Context(), nil, "merge", dir, filepath.Join(dir, "half", campaignFile), "--out", filepath.Join(dir, "whole"))
-	if r.status != statusUndecided || !strings.Contains(r.out, "2 of 2 shards came back") || !strings.Contains(r.out, "--cover asks for 50 %") {
+	r = chaos(t, t.Context(), nil, "merge", dir, filepath.Join(dir, "half", campaignFile), "--cover", "0.9", "--out", filepath.Join(dir, "whole"))
+	if r.status != statusUndecided || !strings.Contains(r.out, "2 of 2 shards came back") || !strings.Contains(r.out, "--cover asks for 90 %") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 }
@@ -69,7 +69,7 @@ func TestMergeDisputed(t *testing.T) {
 	if err := os.WriteFile(other, []byte(strings.Replace(string(text), `"schedules":300,"faults"`, `"schedules":301,"faults"`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := chaos(t, t.Context(), nil, "merge", path, other, "--cover", "0.05", "--out", filepath.Join(dir, "both"))
+	r := chaos(t, t.Context(), nil, "merge", path, other, "--out", filepath.Join(dir, "both"))
 	if r.status != statusUndecided || !strings.Contains(r.out, "one program must not give: 1") || !strings.Contains(r.out, "300 schedules") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}

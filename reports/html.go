@@ -136,7 +136,7 @@ func render(name, scriptFile string, data any, style *template.CSS, script *temp
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"ms": ms, "rare": rare, "duration": duration, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
-		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "quantileNote": quantileNote, "sentence": sentence,
+		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "quantileNote": quantileNote, "uninjected": uninjected, "sentence": sentence,
 		"has":     func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
 		"path":    relative,
 		"orLeast": Quantile.orLeast,
@@ -223,7 +223,7 @@ func keyFigures(r *Report) []keyFigure {
 	}
 	return append(out,
 		keyFigure{Name: "Two leaders", Value: ms(r.DualBeliefMS), Unit: "ms", Note: "time of dual belief", Bad: r.DualBeliefMS > r.ClockErrorMS},
-		keyFigure{Name: "Availability", Value: percent(r.Availability), Note: "no leader for " + ms(r.LeaderlessMS) + " ms"},
+		keyFigure{Name: "Availability", Value: percent(r.Availability), Note: joined("no leader for "+ms(r.LeaderlessMS)+" ms", meant(r))},
 		keyFigure{Name: "Stale writes", Value: thousands(r.Writes.StaleAccepted), Note: fmt.Sprintf("%s accepted, %s refused", thousands(r.Writes.Accepted), thousands(r.Writes.Refused)), Bad: r.Writes.StaleAccepted > 0},
 	)
 }

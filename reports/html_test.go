@@ -296,3 +296,36 @@ func TestRelativeLinks(t *testing.T) {
 		}
 	}
 }
+
+// What nobody injected is said to be so: in a lane of its own below the injected
+// faults, in its tooltips, and in the tables. Only what was injected is said to have
+// been meant to take the leader away.
+func TestStallIsNotInjected(t *testing.T) {
+	s := newStory("steady", "recount", 3)
+	s.fault("s1", history.StallFault, sec(1), sec(2), "n1")
+	s.result.Leaderless = sec(1)
+	h, r := s.done(sec(10))
+	page := string(must(HTML(New(h, r), h, r))(t))
+	if n := strings.Count(page, "ot injected: the machine stalled"); n != 4 {
+		t.Errorf("the lane, its bar, the mark on the node and the table say it %d times, want 4", n)
+	}
+	const note = "the faults were meant to take it away"
+	if text := string(Markdown(New(h, r))); !strings.Contains(text, "| stall; not injected: the machine stalled | 1 | 1 |") || strings.Contains(text+page, note) {
+		t.Errorf("the machine's own faults are called meant, or not what they are:\n%s", text)
+	}
+
+	s = newStory("crash-leader", "recount", 3)
+	s.fault("s1", history.StallFault, sec(1), sec(2), "n1")
+	s.fault("f1", "crash", sec(3), sec(4), "n1")
+	s.result.Leaderless = sec(1)
+	h, r = s.done(sec(10))
+	page = string(must(HTML(New(h, r), h, r))(t))
+	if crash, stall := strings.Index(page, "<title>crash</title>"), strings.Index(page, "Not injected: the machine stalled"); crash < 0 || stall < crash {
+		t.Errorf("the lane of stalls is at %d, that of crashes at %d", stall, crash)
+	}
+	for name, text := range map[string]string{"page": page, "Markdown": string(Markdown(New(h, r))), "suite": string(MarkdownSuite([]*Report{New(h, r)})), "index": string(must(HTMLIndex([]*Report{New(h, r)}))(t))} {
+		if !strings.Contains(text, note) {
+			t.Errorf("%s does not say that %s", name, note)
+		}
+	}
+}

@@ -48,6 +48,9 @@ func MarkdownSuite(runs []*Report) []byte {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s |\n",
 			cell(r.Scenario), cell(r.Subject), cell(r.World), bold(r.Verdict), r.FailoverMS.Count, r.FailoverMS.Short(), excess, percent(r.Availability))
 	}
+	if note := availabilityNote(runs); note != "" {
+		fmt.Fprintf(&b, "\n%s\n", note)
+	}
 	for _, text := range repeated(runs) {
 		fmt.Fprintf(&b, "\n%s\n", cell(text))
 	}
@@ -177,7 +180,7 @@ func markdownFigures(b *bytes.Buffer, r *Report) {
 	}
 	b.WriteString("\n| fault | injected | effective |\n| --- | ---: | ---: |\n")
 	for _, f := range r.Faults {
-		fmt.Fprintf(b, "| %s | %d | %d |\n", cell(f.Name), f.Injected, f.Effective)
+		fmt.Fprintf(b, "| %s | %d | %d |\n", cell(joined(f.Name, uninjected(f.Name))), f.Injected, f.Effective)
 	}
 }
 
@@ -188,7 +191,7 @@ func figures(r *Report) []figure {
 	all := []figure{
 		{"more than one leader", ms(r.DualBeliefMS) + " ms"},
 		{"no leader", ms(r.LeaderlessMS) + " ms"},
-		{"availability", percent(r.Availability)},
+		{"availability", joined(percent(r.Availability), meant(r))},
 		{"terms", thousands(r.Terms)},
 		{"writes accepted", thousands(r.Writes.Accepted)},
 		{"writes refused", thousands(r.Writes.Refused)},

@@ -97,6 +97,9 @@ func (s *spell) title() string {
 	if s.effective != nil && !*s.effective {
 		text += "; WITHOUT EFFECT"
 	}
+	if why := uninjected(s.name); why != "" {
+		text += "; " + why
+	}
 	if s.evidence != "" {
 		text += "; " + Redact(s.evidence)
 	}
@@ -127,6 +130,7 @@ func (c *canvas) faultLane(top int) int {
 			names = append(names, s.name)
 		}
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(uninjected(a), uninjected(b)) }) // injected ones first
 	if len(names) > maxFaults {
 		c.left("%s not drawn", plural(len(names)-maxFaults, "kind of fault"))
 		names = names[:maxFaults]
@@ -135,6 +139,9 @@ func (c *canvas) faultLane(top int) int {
 	var bars, hits []bar
 	var points []point
 	for _, name := range names {
+		if why := uninjected(name); why != "" {
+			top = c.caption(top, upper(why))
+		}
 		for _, s := range spells {
 			if s.name != name {
 				continue

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -74,6 +75,43 @@ func names(promises []Promise) string {
 		out[i] = string(p.Promise)
 	}
 	return strings.Join(out, ", ")
+}
+
+// uninjected says where a fault came from that nobody injected; "" for all others.
+func uninjected(fault string) string {
+	switch fault {
+	case history.StallFault:
+		return "not injected: the machine stalled"
+	case history.OverloadFault:
+		return "not injected: the store was overloaded"
+	default:
+		return ""
+	}
+}
+
+// meant says of a run's availability that its faults were meant to take it away; ""
+// where none was, or nothing was taken away.
+func meant(r *Report) string {
+	injected := func(f checker.FaultCount) bool { return f.Effective > 0 && uninjected(f.Name) == "" }
+	if r.LeaderlessMS == 0 || !slices.ContainsFunc(r.Faults, injected) {
+		return ""
+	}
+	return "the faults were meant to take it away"
+}
+
+// availabilityNote says so below a table of several runs.
+func availabilityNote(runs []*Report) string {
+	for _, r := range runs {
+		if why := meant(r); why != "" {
+			return "Availability: " + why + "."
+		}
+	}
+	return ""
+}
+
+// joined are clauses, as far as there are any.
+func joined(clauses ...string) string {
+	return strings.Join(slices.DeleteFunc(clauses, func(s string) bool { return s == "" }), "; ")
 }
 
 // plural returns "1 fault" or "3 faults".

@@ -18,6 +18,9 @@ import (
 //go:embed assets
 var assets embed.FS
 
+//go:embed report.schema.json
+var schema []byte
+
 // maxFailoverRows and maxEventRows bound the tables of the page.
 const (
 	maxFailoverRows = 200

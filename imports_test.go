@@ -57,6 +57,12 @@ var table = []row{
 		why: "texts, and how to read what they announce: virtual time runs the very ones that production sends, and must get nothing beside them",
 	},
 	{
+		folders: []string{"elector/redisstore/anyclient"},
+		ours:    []string{"elector/redisstore"},
+		others:  []string{"github.com/redis/go-redis/v9"},
+		why:     "whoever brings a client of their own must not get another one: it knows the store, and no client but the one that the store is made of",
+	},
+	{
 		folders: []string{"internal/topology"},
 		ours:    []string{"internal/loopback"},
 		others:  []string{"github.com/redis/go-redis/v9"},
@@ -497,6 +503,8 @@ var importCases = []struct {
 	{"sim/explore", ours("internal/quorum"), "", ""},
 	{"sim/explore", ours("sim/virtual/redismodel"), "", ""},
 	{"sim/explore", ours("sim/virtual"), "", "sim/virtual"},
+	{"elector/redisstore/anyclient", `"github.com/redis/rueidis"`, "", "rueidis"},
+	{"elector/redisstore/anyclient", ours("elector/redisstore"), "", ""},
 	{"elector/redisstore/scripts", `"os"`, "", "os"},
 	{"elector/redisstore/scripts", `"embed"`, "", ""},
 	{"sim/virtual", ours("sim/live"), "", "sim/live"},

@@ -140,7 +140,7 @@ func (c *conn) carryOut(ctx context.Context, commands [][]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := 0; i < len(replies) && err == nil; i++ {
-		err = c.write(replies[i])
+		err = c.write(unmarked(commands[i], replies[i]))
 	}
 	switch {
 	case err == nil:
@@ -180,6 +180,18 @@ func (c *conn) replies(ctx context.Context, commands [][]string) (replies []any,
 		replies = append(replies, reply)
 	}
 	return replies, nil
+}
+
+// unmarked is a reply without the mark that RESP3 puts before texts for people. Some clients
+// leave it there.
+func unmarked(command []string, reply any) any {
+	switch strings.ToLower(command[0]) {
+	case "info", "client", "cluster":
+		if text, is := reply.(string); is {
+			return strings.TrimPrefix(text, "txt:")
+		}
+	}
+	return reply
 }
 
 // greeting is the reply to a command with which go-redis opens a connection, nil to any

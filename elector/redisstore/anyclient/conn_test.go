@@ -38,7 +38,13 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%#v arrives as %#v, %v; want %#v", c.reply, got, err, c.want)
 		}
 	}
-	r := through(t, scripted{do: func(context.Context, []string) (any, error) { return nil, nil }})
+	r := through(t, scripted{do: func(context.Context, []string) (any, error) { return "txt:id=1", nil }})
+	for command, want := range map[string]string{"CLIENT": "id=1", "info": "id=1", "GET": "txt:id=1"} { // RESP3 marks what is for people
+		if got, err := r.Do(t.Context(), command, "x").Result(); err != nil || got != want {
+			t.Errorf("the reply to %s arrives as %#v, %v; want %q", command, got, err, want)
+		}
+	}
+	r = through(t, scripted{do: func(context.Context, []string) (any, error) { return nil, nil }})
 	if err := r.Do(t.Context(), "GET", "x").Err(); !errors.Is(err, redis.Nil) {
 		t.Errorf("nil arrives as %v", err)
 	}

@@ -15,7 +15,7 @@ SYSTEMS := linux darwin windows
 # calls "work", for programs that do not know the word.
 MODULES  = $(shell $(GO) list -m -f '{{.Dir}}')
 # Those apart have a workspace of their own.
-APART   := bench elector/kubelock examples/candidates/go examples/controller examples/own-elector examples/schedulers
+APART   := bench elector/kubelock examples/candidates/go examples/clients examples/controller examples/own-elector examples/schedulers
 # Every package of the elector, in whatever module: "./elector/..." would stop at
 # the border of the first.
 ELECTOR := github.com/recount-io/recount/elector/...

@@ -84,6 +84,10 @@ var modules = []moduleRow{
 		why: "half of a client of Kubernetes is compiled only for who asks for it",
 	},
 	{
+		folder: "examples/clients", goLine: newest, ours: []string{"elector", "internal"}, others: []string{"..."}, apart: true,
+		why: "other Redis clients are for whoever has them already, and must not raise the versions that ours are tested with",
+	},
+	{
 		folder: "examples/controller", goLine: newest, ours: []string{"elector", "elector/kubelock", "internal"}, others: []string{"..."}, apart: true,
 		why: "Kubernetes' client is compiled only for who asks for it",
 	},

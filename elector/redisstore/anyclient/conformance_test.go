@@ -125,12 +125,21 @@ func TestDatabase(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = direct.Close() })
 	hints := make(chan elector.Hint, 10)
+	hint := func() (h elector.Hint) {
+		select {
+		case h = <-hints:
+		case <-time.After(20 * time.Second):
+			t.Fatal("nothing is announced")
+		}
+		return h
+	}
 	bridged.Watch(t.Context(), "billing", func(h elector.Hint) { hints <- h }, func(error) {})
-	for (<-hints).Kind != elector.HintListening {
+	for hint().Kind != elector.HintListening {
+		continue
 	}
 	g, err := direct.Acquire(t.Context(), attempt("n1", "a"))
 	must(t, err)
-	if h := <-hints; h.Kind != elector.HintGranted || h.Token != g.Token {
+	if h := hint(); h.Kind != elector.HintGranted || h.Token != g.Token {
 		t.Errorf("the grant with token %d was announced as %+v", g.Token, h)
 	}
 	if l, err := bridged.Leader(t.Context(), "billing"); err != nil || l.Token != g.Token {

@@ -9,7 +9,7 @@
 // a connection, given to a [Client], and its reply is written back. So every promise of
 // redisstore holds, and every script is the same.
 //
-// A Client is an adapter of some forty lines. The folder examples/clients has those for
+// A Client is an adapter of about a hundred lines. The folder examples/clients has those for
 // rueidis, valkey-go and redigo, to be copied.
 //
 // # What the client must do

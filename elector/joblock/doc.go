@@ -41,6 +41,8 @@
 // first asked. Run waits for that, as elect run --once does, and then asks again: of
 // hosts that start at one moment one runs the job, AtLeast later. A host that starts after
 // the loss, and the job before it, runs the job a second time. Options.Wait limits the waiting.
+// Redis that was restarted with its data keeps the lock. Where the lock was over, it also
+// grants nobody a new one for as long.
 //
 // A lock that an operator deletes is lost to its job with the next renewal. Others
 // get it at once from some stores; from redisstore when it would have ended.

@@ -94,37 +94,43 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
+// young are the hosts of the tests on servers that may have forgotten a run.
+var young = elector.Config{Election: "nightly", Lease: time.Second, Logger: quiet}
+
+// opener opens a store for each host.
+func opener(t *testing.T, options redis.UniversalOptions) func() elector.Store {
+	return func() elector.Store {
+		s, err := redisstore.New(&options, redisstore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+}
+
+// ranOnce fails the test unless of three hosts that start at one moment one runs the job.
+func ranOnce(t *testing.T, what string, options redis.UniversalOptions) {
+	t.Helper()
+	o := joblock.Options{AtLeast: 2 * time.Second, Wait: time.Minute}
+	if ran, held := hosts(t, 3, opener(t, options), young, o); ran != 1 || held != 2 {
+		t.Errorf("%s: the job ran %d times, and %d hosts were told that it is another's", what, ran, held)
+	}
+}
+
 // Three hosts start a job at one moment. It runs once: on a Redis that has just started, on
 // one that has lost its data, and on a cluster whose witness is not at hand.
 func TestJobRunsOnceOnYoungServers(t *testing.T) {
-	cfg := elector.Config{Election: "nightly", Lease: time.Second, Logger: quiet}
-	o := joblock.Options{AtLeast: 2 * time.Second, Wait: time.Minute}
-	open := func(options redis.UniversalOptions) func() elector.Store {
-		return func() elector.Store {
-			s, err := redisstore.New(&options, redisstore.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
-			return s
-		}
-	}
-	once := func(t *testing.T, what string, options redis.UniversalOptions) {
-		t.Helper()
-		if ran, held := hosts(t, 3, open(options), cfg, o); ran != 1 || held != 2 {
-			t.Errorf("%s: the job ran %d times, and %d hosts were told that it is another's", what, ran, held)
-		}
-	}
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
 		ctx, l := topology.For(t, topology.ServerProgram)
 		server := topology.Must[*topology.Server](t)(l.Server(ctx, topology.Config{}))
 		options := redis.UniversalOptions{Addrs: []string{server.Addr}}
-		once(t, "just started", options)
+		ranOnce(t, "just started", options)
 		if err := errors.Join(server.Kill(), server.Start(ctx)); err != nil {
 			t.Fatal(err)
 		}
-		once(t, "without its data", options)
+		ranOnce(t, "without its data", options)
 	})
 	t.Run("a cluster", func(t *testing.T) {
 		t.Parallel()
@@ -134,6 +140,46 @@ func TestJobRunsOnceOnYoungServers(t *testing.T) {
 		for _, node := range cluster.Nodes {
 			options.Addrs = append(options.Addrs, node.Addr)
 		}
-		once(t, "just started", options)
+		ranOnce(t, "just started", options)
 	})
+}
+
+// Three hosts start a job at one moment on a Redis that was restarted with its data. A job
+// that ran before the restart is not repeated within its least time, and the next one runs
+// once.
+func TestJobRunsOnceAfterRestartWithData(t *testing.T) {
+	ctx, l := topology.For(t, topology.ServerProgram)
+	server := topology.Must[*topology.Server](t)(l.Server(ctx, topology.Config{Settings: []string{"--appendonly", "yes", "--appendfsync", "always"}}))
+	options := redis.UniversalOptions{Addrs: []string{server.Addr}}
+	restart := func() {
+		t.Helper()
+		if err := errors.Join(server.Kill(), server.Start(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := opener(t, options)().(*redisstore.Store).Vouch(t.Context(), "weekly"); err != nil {
+		t.Fatal(err)
+	}
+	weekly := young
+	weekly.Election = "weekly"
+	for _, want := range [][2]int{{1, 2}, {0, 3}} {
+		ran, held := hosts(t, 3, opener(t, options), weekly, joblock.Options{AtLeast: time.Hour, Wait: time.Minute})
+		if ran != want[0] || held != want[1] {
+			t.Errorf("within the least time: the job ran %d times, and %d hosts were told that it is another's; want %v", ran, held, want)
+		}
+		restart()
+	}
+	ranOnce(t, "just restarted", options)
+	for store := opener(t, options)(); ; { // until its least time is over
+		held, err := store.Leader(t.Context(), young.Election)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held.ID == "" {
+			break
+		}
+		<-time.After(held.Remaining)
+	}
+	restart()
+	ranOnce(t, "restarted with a lock that is over", options)
 }

@@ -21,8 +21,8 @@ var texts embed.FS
 type statements struct {
 	names [3]string // lease, candidate, term: as the server's to_regclass reads them
 
-	schema, acquire, renew, release, leader, candidates, history, retire, verify string
-	lock, unlock, wait, prove, orphan, channel, preflight, place                 string
+	schema, acquire, renew, release, leader, candidates, history, retire, evict, verify string
+	lock, unlock, wait, prove, orphan, channel, preflight, place                        string
 
 	nameless struct{ schema, acquire string } // where the server may not be named
 }
@@ -64,7 +64,7 @@ func newStatements(table string) (*statements, error) {
 	named := strings.NewReplacer("{server}", serverName)
 	for name, to := range map[string]*string{
 		"schema": &s.schema, "acquire": &s.acquire, "renew": &s.renew, "release": &s.release, "leader": &s.leader,
-		"candidates": &s.candidates, "history": &s.history, "retire": &s.retire, "verify": &s.verify,
+		"candidates": &s.candidates, "history": &s.history, "retire": &s.retire, "evict": &s.evict, "verify": &s.verify,
 		"lock": &s.lock, "unlock": &s.unlock, "wait": &s.wait, "prove": &s.prove, "orphan": &s.orphan, "preflight": &s.preflight,
 		"place": &s.place,
 	} {

@@ -37,7 +37,7 @@ func newScript(text string) script {
 
 // scripts are the scripts of one store.
 type scripts struct {
-	acquire, renew, release, withdraw, leader, candidates, terms, create, vouch, retire, drain script
+	acquire, renew, release, withdraw, leader, candidates, terms, create, vouch, retire, evict, drain script
 }
 
 // newScripts are those of a store whose keys stay, or expire after so long.
@@ -60,6 +60,7 @@ func newScripts(expire time.Duration) scripts {
 		create:     writing(texts.Create()),
 		vouch:      writing(texts.Vouch()),
 		retire:     newScript(texts.Retire()),
+		evict:      newScript(texts.Evict()),
 		drain:      newScript(texts.Drain()),
 	}
 }
@@ -94,7 +95,7 @@ func (s *Store) asked(call string, err error) string {
 	sc := map[string]*script{
 		"acquire": &s.scripts.acquire, "renew": &s.scripts.renew, "release": &s.scripts.release, "withdraw": &s.scripts.withdraw,
 		"observe": &s.scripts.leader, "candidates of": &s.scripts.candidates, "history of": &s.scripts.terms,
-		"create": &s.scripts.create, "vouch for": &s.scripts.vouch, "retire": &s.scripts.retire, "drain audit of": &s.scripts.drain,
+		"create": &s.scripts.create, "vouch for": &s.scripts.vouch, "retire": &s.scripts.retire, "evict from": &s.scripts.evict, "drain audit of": &s.scripts.drain,
 	}[call]
 	if sc == nil || !isReply(err) {
 		return ""

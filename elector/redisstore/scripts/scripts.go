@@ -68,6 +68,9 @@ var terms string
 //go:embed retire.lua
 var retire string
 
+//go:embed evict.lua
+var evict string
+
 //go:embed create.lua
 var create string
 
@@ -105,6 +108,9 @@ func Terms() string { return shared + history + terms }
 
 // Retire removes everything of an election.
 func Retire() string { return shared + lease + history + witness + retire }
+
+// Evict takes the lease away from its holder.
+func Evict() string { return shared + lease + history + evict }
 
 // Create makes the server know of an election.
 func Create() string { return shared + history + witness + create }

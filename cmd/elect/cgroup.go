@@ -96,12 +96,12 @@ func (c cgroup) kill() {
 	c.each(func(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) })          // nor is a process that has ended
 }
 
-// ask sends SIGTERM to all in the group, and in those below it, but to those of
+// ask sends a signal to all in the group, and in those below it, but to those of
 // a process group.
-func (c cgroup) ask(but int) {
+func (c cgroup) ask(but int, s syscall.Signal) {
 	c.each(func(pid int) {
 		if group, err := syscall.Getpgid(pid); err == nil && group != but {
-			_ = syscall.Kill(pid, syscall.SIGTERM) // who is gone needs no asking
+			_ = syscall.Kill(pid, s)               // who is gone needs no asking
 			_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not notice
 		}
 	})

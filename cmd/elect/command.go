@@ -41,7 +41,7 @@ before the lease can be given to anybody else.`,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.transferCommand(),
+	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.transferCommand(), m.evictCommand(),
 		m.preflightCommand(), m.createCommand(), m.migrateCommand())
 	root.Args = misuse.UnknownCommand("; a command to run on the leader stands behind \"elect run … --\"")
 	root.SetFlagErrorFunc(misuse.Flag)

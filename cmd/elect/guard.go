@@ -36,7 +36,7 @@ func guardMain() {
 	if os.Getenv(asGuard) == "" {
 		return
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(append(passed(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...) // whoever means all that are called elect does not mean it
 	c := cgroup(os.Getenv(guardCgroup))
 	elect, _ := strconv.Atoi(os.Getenv(asGuard)) // elect wrote it
 	var known []relative                         // to look takes time, so at the end those that are known come first

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -18,14 +19,18 @@ type command struct {
 	path           string
 	args           []string // the first is the name by which it was called
 	env            []string
-	cgroup         cgroup // below which each job gets one of its own; empty if there is none
+	cgroup         cgroup   // below which each job gets one of its own; empty if there is none
+	stdin          *os.File // nil: there is nothing to read
 	stdout, stderr io.Writer
+	stop           syscall.Signal // asks the job to end; 0: SIGTERM
 }
 
 // job is one run of the command: a process, and all that it has started. Where these
 // cannot be seen, it is all that are in its control group and its process group.
 type job struct {
+	process *os.Process // the first one
 	group   int
+	stop    syscall.Signal
 	began   time.Duration // on elector.SystemClock
 	cgroup  cgroup
 	ended   chan struct{} // closed when the process has ended; others of the job may be left
@@ -63,7 +68,7 @@ const tracedInterval = 200 * time.Millisecond
 func (c command) start(env ...string) (*job, error) {
 	c.cgroup = c.cgroup.child()
 	j := &job{
-		began: elector.SystemClock().Now(), cgroup: c.cgroup,
+		began: elector.SystemClock().Now(), cgroup: c.cgroup, stop: cmp.Or(c.stop, syscall.SIGTERM),
 		ended: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), zombies: map[int]bool{},
 	}
 	started, state := make(chan error), make(chan exitState, 1)
@@ -74,7 +79,7 @@ func (c command) start(env ...string) (*job, error) {
 		defer runtime.UnlockOSThread()
 		cmd, err := c.spawn(env)
 		if err == nil {
-			j.group = cmd.Process.Pid
+			j.process, j.group = cmd.Process, cmd.Process.Pid
 		}
 		started <- err
 		if err == nil {
@@ -94,6 +99,9 @@ func (c command) spawn(env []string) (*exec.Cmd, error) {
 		Path: c.path, Args: c.args, Env: append(append([]string(nil), c.env...), env...),
 		Stdout: c.stdout, Stderr: c.stderr,
 		SysProcAttr: attributes(),
+	}
+	if c.stdin != nil { // a nil file is no nil reader
+		cmd.Stdin = c.stdin
 	}
 	if c.cgroup == "" {
 		return cmd, children.start(cmd)
@@ -221,8 +229,8 @@ func stateOf(err error) exitState {
 // ask asks the whole job to end, and returns the processes of which elect knows.
 func (j *job) ask() []relative {
 	var err error
-	if j.asked, err = lookup(j.members).ask(j.group); err != nil {
-		j.cgroup.ask(j.group)
+	if j.asked, err = lookup(j.members).ask(j.group, j.stop); err != nil {
+		j.cgroup.ask(j.group, j.stop)
 	}
 	return j.asked
 }

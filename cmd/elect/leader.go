@@ -19,6 +19,9 @@ type leader struct {
 	once    bool
 	lock    *joblock.Lock // that keeps the lease for a least time; may be nil
 	atMost  time.Duration // for how long the job may run; 0 if for ever
+	hooks   hooks
+
+	terminal bool // elect has a controlling terminal
 
 	name, candidate string // what the job is told
 
@@ -27,9 +30,26 @@ type leader struct {
 	guard *guard
 	stop  context.CancelFunc // ends the candidacy
 
-	began time.Duration                // the last term
+	start atomic.Int32                 // waiting, begun or gaveUp
+	began time.Duration                // the work of the last term
+	job   atomic.Pointer[job]          // that runs now, if one does
 	term  atomic.Pointer[elector.Term] // the last one
 	exit  atomic.Pointer[exitState]    // of the job that ended the candidacy
+}
+
+// What becomes of a candidacy that waits for its first term: the term begins, or the wait
+// for it is over, and no term begins any more.
+const (
+	waiting = iota
+	begun
+	gaveUp
+)
+
+// giveUp ends the candidacy if its first term has not begun.
+func (l *leader) giveUp() {
+	if l.start.CompareAndSwap(waiting, gaveUp) {
+		l.stop()
+	}
 }
 
 // outcome says why a run of the job is over.
@@ -44,6 +64,11 @@ const (
 // lead is the work of a term. It returns when no process of the job is left.
 func (l *leader) lead(ctx context.Context, t *elector.Term) {
 	l.term.Store(t)
+	if !l.start.CompareAndSwap(waiting, begun) && l.start.Load() == gaveUp || !l.roomy(t) {
+		return
+	}
+	l.runHook("on-elected", l.hooks.elected, t, true)
+	defer l.runHook("on-lost", l.hooks.lost, t, false)
 	l.began = l.clock.Now()
 	for pause := new(backOff); ; {
 		started := l.clock.Now()
@@ -98,8 +123,10 @@ func (l *leader) runJob(t *elector.Term) (exitState, outcome) {
 		l.lock.Begin()
 	}
 	l.log.Info("the job has started", "token", t.Token(), "pid", j.group)
+	l.job.Store(j)
 	s := supervision{leader: l, term: t, job: j}
 	how := s.run()
+	l.job.Store(nil)
 	l.guard.over(order{})
 	<-j.ended // also if it was abandoned
 	return j.state, how

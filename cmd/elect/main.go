@@ -17,7 +17,7 @@ func main() {
 	guardMain() // this program is also the guard of its own jobs
 	redis.SetLogger(silent{})
 	children.keep() // until the end: in a container elect is the first process
-	tool := Main{Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
+	tool := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
 	os.Exit(tool.Run(untilAsked(), os.Args[1:]))
 }
 
@@ -41,6 +41,7 @@ func untilAsked() context.Context {
 
 // Main is the command as a value, so that tests run it in their own process.
 type Main struct {
+	Stdin   *os.File // the job's, unless it is a terminal; nil: there is nothing to read
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Environ []string // as os.Environ returns it

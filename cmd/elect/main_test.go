@@ -211,6 +211,18 @@ func launchTo(t *testing.T, log *os.File, dir string, args ...string) *process {
 	return launchAs(t, cmd)
 }
 
+// launchFrom is launch with a file for what elect reads.
+func launchFrom(t *testing.T, in *os.File, args ...string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.SysProcAttr, cmd.Stdin = attributes(), in
+	return launchAs(t, cmd)
+}
+
 // launchAs starts a command that is this program as elect.
 func launchAs(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()

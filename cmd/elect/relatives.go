@@ -47,19 +47,19 @@ func grouped(list []relative, err error, group int) bool {
 	return err != nil || slices.ContainsFunc(list, func(p relative) bool { return p.group == group })
 }
 
-// ask sends SIGTERM to the process group and to each process outside it. A stopped
+// ask sends a signal to the process group and to each process outside it. A stopped
 // process is continued: otherwise it would not notice. Children come first: the kernel
 // hangs up on a stopped group whose parents end. It returns who lives.
-func (look lookup) ask(group int) ([]relative, error) {
+func (look lookup) ask(group int, s syscall.Signal) ([]relative, error) {
 	list, err := look()
 	for _, p := range slices.Backward(list) {
 		if p.group != group {
-			p.send(syscall.SIGTERM)
+			p.send(s)
 			p.send(syscall.SIGCONT)
 		}
 	}
 	if grouped(list, err, group) {
-		_ = syscall.Kill(-group, syscall.SIGTERM) // a group that has ended needs no signal
+		_ = syscall.Kill(-group, s) // a group that has ended needs no signal
 		_ = syscall.Kill(-group, syscall.SIGCONT)
 	}
 	return living(list), err

@@ -84,6 +84,21 @@ func traced(pid int) bool {
 	return tracer != "" && tracer != "0"
 }
 
+// handles reports whether a process has a handler for the signal, or ignores it. It is
+// true of a process that cannot be looked at.
+func handles(pid int, s syscall.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // of what is gone, nothing
+	for _, set := range []string{"\nSigCgt:\t", "\nSigIgn:\t"} {
+		_, rest, found := strings.Cut(string(status), set)
+		word, _, _ := strings.Cut(rest, "\n")
+		mask, err := strconv.ParseUint(word, 16, 64)
+		if !found || err != nil || mask&(1<<(s-1)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // send sends a signal to this process, and to no other one that has got its number.
 func (p relative) send(s syscall.Signal) {
 	handle, err := os.FindProcess(p.pid) // stays with the process from Linux 5.4 on

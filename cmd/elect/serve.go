@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,7 @@ func (m Main) serve(ctx context.Context, f *runFlags) error {
 		return misuse.Of(fmt.Errorf("no address is given: add --http 127.0.0.1:8080, or another one"))
 	}
 	outliveReaders()
+	defer catch(func(syscall.Signal) {})() // the program beside it has its own
 	c, err := m.candidacy(f)
 	if err != nil {
 		return err

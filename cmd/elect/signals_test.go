@@ -261,6 +261,9 @@ func showStopped(t *testing.T) {
 			if n := len(notes(t, dir)); n != 1 {
 				t.Errorf("elect has ended the job: %+v", notes(t, dir))
 			}
+			eventually(t, "the lease is over", func() bool {
+				return call(t, t.Context(), nil, "status", "--name", "billing", "--store", p.Args[3]).status == statusNo
+			})
 			p.send(t, syscall.SIGCONT)
 			await(t, dir, "began", 2)
 			p.send(t, syscall.SIGTERM)

@@ -296,6 +296,13 @@ var table = []row{
 		why:     "a scenario is data for any world; how it is shown, and who asked for it, is no business of it",
 	},
 	{
+		folders: []string{"scenarios/written"},
+		ours:    []string{"internal/spelling", "sim", "faults", "checker", "scenarios"},
+		others:  []string{"go.yaml.in/yaml/v3"},
+		never:   []string{"net/...", "os/..."},
+		why:     "a file of a scenario is text to it: who opens it, and where it runs, is no business of it",
+	},
+	{
 		folders: []string{"scenarios/campaign"},
 		never:   []string{"net/...", "os/...", "math/rand/..."}, timeless: true,
 		why: "what is divided and merged is text to it: files of any kind of campaign are put together alike, and the same way in every order",

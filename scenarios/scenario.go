@@ -31,6 +31,7 @@ func (n Leases) of(lease time.Duration) time.Duration {
 // value runs in every world.
 type Scenario struct {
 	Name    string
+	File    string // that it was read from, as on a command line; "": it is of the catalogue
 	Summary string // what happens
 	Breaks  string // what it would take to break the promises
 	Beyond  string // where the fault lies beyond what the elector promises: what still holds, and what is only measured
@@ -150,7 +151,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	plan := sim.Plan{
 		Scenario: s.Name, Subject: set.Subject, Timings: timings, Drift: first(s.Drift, set.Drift, DefaultDrift), Seed: set.Seed, Network: set.Network,
 		Lateness:      lateness,
-		Repro:         first(set.Repro, strings.TrimSpace("chaos run "+s.Name+" "+set.Flags)),
+		Repro:         first(set.Repro, strings.TrimSpace("chaos run "+first(s.File, s.Name)+" "+set.Flags)),
 		Topology:      s.Topology,
 		Replicas:      s.Replicas,
 		Nodes:         first(set.Nodes, s.Nodes, DefaultNodes),

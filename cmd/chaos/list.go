@@ -42,12 +42,16 @@ type scenarioEntry struct {
 
 func (m Main) listCommand() *cobra.Command {
 	var asJSON, mutants bool
+	var asYAML string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List scenarios, faults, subjects, promises and worlds",
-		Example: "  chaos list\n  chaos list --json | jq -r '.scenarios[].name'",
+		Example: "  chaos list\n  chaos list --json | jq -r '.scenarios[].name'\n  chaos list --yaml crash-leader > my.yaml",
 		Args:    misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("yaml") {
+				return printYAML(cmd.OutOrStdout(), asYAML)
+			}
 			all := inventory()
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
@@ -61,6 +65,7 @@ func (m Main) listCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().StringVar(&asYAML, "yaml", "", "print the scenario of this name as a file that \"chaos run FILE\" takes, to start one of your own from")
 	cmd.Flags().BoolVar(&mutants, "mutants", false, "list the planted bugs, which \"chaos trial --league\" hunts, and which --subject takes in the virtual world")
 	return cmd
 }

@@ -51,6 +51,8 @@ const (
 const aboutRun = `Run runs scenarios against a real Redis, checks what was recorded, and writes a
 report. Without a scenario it runs the standard suite; "all" stands for all of
 them. Of either those are left out that cannot be run; named, they are refused.
+A file ending in .yaml or .yml is a scenario of your own, which runs with the lease
+that it names; "chaos list --yaml crash-leader" prints one to start from.
 
 With --world virtual there is no Redis and no process: everything is simulated,
 in virtual time, and one seed gives one history. With --world both every
@@ -85,7 +87,7 @@ more than chance and the limits allow, or there is too little to tell.`
 func (m Main) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [SCENARIO…]",
+		Use:   "run [SCENARIO|FILE…]",
 		Short: "Run scenarios, check them, and report",
 		Long:  aboutRun,
 		Example: `  chaos run

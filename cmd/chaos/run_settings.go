@@ -89,9 +89,9 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	if !cmd.Flags().Changed("virtual-runs") {
 		f.virtualRuns = max(f.virtualRuns, f.fewestVirtual())
 	}
-	list, err := scenarios.Find(names...)
+	list, err := f.find(cmd.Flags().Changed, names)
 	if err != nil {
-		return nil, misuse.Of(err)
+		return nil, err
 	}
 	switch {
 	case f.settings.Nodes < 0, f.settings.Nodes == 0 && cmd.Flags().Changed("nodes"):

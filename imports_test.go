@@ -574,6 +574,7 @@ var importCases = []struct {
 	{"reports", `"net/http"`, "", "net/http"},
 	{"reports", `"net/url"`, "", ""},
 	{"reports", `"time"`, "var t = time.Now()", "time.Now"},
+	{"scenarios/written", `"os"`, "", "os"},
 	{"cmd/chaos", ours("reports"), "", ""},
 	{"cmd/chaos", `"testing"`, "", "testing"},
 	{"reports", ours("cmd/chaos"), "", "cmd/chaos"},

@@ -10,18 +10,20 @@ import (
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/scenarios/written"
 )
 
 // schemas are the files that have a JSON Schema, by the names that chaos schema takes.
-var schemas = map[string]func() []byte{"report": reports.Schema}
+var schemas = map[string]func() []byte{"report": reports.Schema, "scenario": written.Schema}
 
 func (m Main) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema FILE",
-		Short: "Print the JSON Schema of a file that chaos writes",
-		Long: `Schema prints the JSON Schema (draft 2020-12) of a file as this program writes it:
-"report" is report.json. A later program may add fields.`,
-		Example: "  chaos schema report > report.schema.json",
+		Short: "Print the JSON Schema of a file that chaos writes or reads",
+		Long: `Schema prints a JSON Schema (draft 2020-12). "report" is that of report.json as this
+program writes it; a later one may add fields. "scenario" is that of a scenario of one's
+own, for an editor: chaos run checks more, and says what to do.`,
+		Example: "  chaos schema report > report.schema.json\n  chaos schema scenario > scenario.schema.json",
 		Args:    someArguments("the name of a file: " + strings.Join(slices.Sorted(maps.Keys(schemas)), ", ")),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			schema, known := schemas[names[0]]

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ func TestSignalsAndStatuses(t *testing.T) {
 	_, table, found := strings.Cut(string(content), "| what happens | what elect does | exit status |\n| --- | --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	lines := strings.Split(table, "\n")
+	heedIgnored(t)
 	for i, r := range rows {
 		want := "| " + r.happens + " | " + r.does + " | " + r.status + " |"
 		if r.status == "" {
@@ -68,6 +70,18 @@ func TestSignalsAndStatuses(t *testing.T) {
 	if len(lines) != len(rows) {
 		t.Errorf("the guide's table has %d lines, and the test %d", len(lines), len(rows))
 	}
+}
+
+// heedIgnored makes processes that the test starts heed signals which the test itself was
+// started to ignore, as it is under nohup or in the background of a shell.
+func heedIgnored(t *testing.T) {
+	heard := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(heard, s)
+		}
+	}
+	t.Cleanup(func() { signal.Stop(heard) })
 }
 
 // telling is a command that says which signals it gets, and whether its child gets them.

@@ -189,7 +189,7 @@ func TestPreflightOfScarceMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.do(t, "CONFIG", "SET", "maxmemory", used+used/16)
+	r.do(t, "CONFIG", "SET", "maxmemory", used+used/32)
 	finding{elector.SeverityWarning, "maxmemory", "once it is full", "raise maxmemory"}.demand(t, inspect(t, r.ctx, s))
 }
 

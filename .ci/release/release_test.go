@@ -34,18 +34,21 @@ replace (
 	github.com/recount-io/recount/internal v0.1.0 => ./internal
 )
 `,
-	"go.mod":             "module github.com/recount-io/recount\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/elector v0.1.0\n\nrequire github.com/recount-io/recount/internal v0.1.0 // indirect\n",
-	"elector/go.mod":     "module github.com/recount-io/recount/elector\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/internal v0.1.0\n",
-	"internal/go.mod":    "module github.com/recount-io/recount/internal\n\ngo 1.25.0\n",
-	"bench/go.mod":       "module github.com/recount-io/recount/bench\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/elector v0.1.0\n\nreplace github.com/recount-io/recount/elector => ../elector\n",
-	"internal/a.go":      "package internal\n\nconst A = 1\n",
-	"elector/a.go":       "package elector\n\nimport \"github.com/recount-io/recount/internal\"\n\nconst A = internal.A\n",
-	"cmd/elect/main.go":  "package main\n\nimport \"github.com/recount-io/recount/elector\"\n\nfunc main() { println(\"elect\", elector.A) }\n",
-	"cmd/chaos/main.go":  "package main\n\nfunc main() { println(\"chaos\") }\n",
-	"LICENSE":            "free\n",
-	"docs/action.md":     "uses: recount-io/recount/deploy/action@v0.1.0\n",
-	"CHANGELOG.md":       "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Something.\n- More.\n\n[Unreleased]: https://github.com/recount-io/recount/commits/main\n",
-	"elector/ignored.md": "",
+	"go.mod":                   "module github.com/recount-io/recount\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/elector v0.1.0\n\nrequire github.com/recount-io/recount/internal v0.1.0 // indirect\n",
+	"elector/go.mod":           "module github.com/recount-io/recount/elector\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/internal v0.1.0\n",
+	"internal/go.mod":          "module github.com/recount-io/recount/internal\n\ngo 1.25.0\n",
+	"bench/go.mod":             "module github.com/recount-io/recount/bench\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/elector v0.1.0\n\nreplace github.com/recount-io/recount/elector => ../elector\n",
+	"elector/kubelock/go.mod":  "module github.com/recount-io/recount/elector/kubelock\n\ngo 1.25.0\n\nrequire github.com/recount-io/recount/elector v0.1.0\n\nrequire github.com/recount-io/recount/internal v0.1.0 // indirect\n",
+	"elector/kubelock/go.work": "go 1.25.0\n\nuse .\n\nreplace (\n\tgithub.com/recount-io/recount/elector => ..\n\tgithub.com/recount-io/recount/internal => ../../internal\n)\n",
+	"elector/kubelock/a.go":    "package kubelock\n\nimport \"github.com/recount-io/recount/elector\"\n\nconst A = elector.A\n",
+	"internal/a.go":            "package internal\n\nconst A = 1\n",
+	"elector/a.go":             "package elector\n\nimport \"github.com/recount-io/recount/internal\"\n\nconst A = internal.A\n",
+	"cmd/elect/main.go":        "package main\n\nimport \"github.com/recount-io/recount/elector\"\n\nfunc main() { println(\"elect\", elector.A) }\n",
+	"cmd/chaos/main.go":        "package main\n\nfunc main() { println(\"chaos\") }\n",
+	"LICENSE":                  "free\n",
+	"docs/action.md":           "uses: recount-io/recount/deploy/action@v0.1.0\n",
+	"CHANGELOG.md":             "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Something.\n- More.\n\n[Unreleased]: https://github.com/recount-io/recount/commits/main\n",
+	"elector/ignored.md":       "",
 }
 
 // scratch is a repository with the project, or the options of a release of it.
@@ -114,10 +117,10 @@ func TestRelease(t *testing.T) {
 	if second := sums(); second != first {
 		t.Errorf("the files differ when they are built again:\n%s\n%s", first, second)
 	}
-	if want := "git push --atomic origin main internal/v0.2.0 elector/v0.2.0 v0.2.0\n"; !strings.Contains(said.String(), want) {
+	if want := "git push --atomic origin main internal/v0.2.0 elector/v0.2.0 elector/kubelock/v0.2.0 v0.2.0\n"; !strings.Contains(said.String(), want) {
 		t.Errorf("it says\n%s\nwant %q in it", said.String(), want)
 	}
-	if got := git(t, r, "tag", "--list", "--points-at", "HEAD"); got != "elector/v0.2.0\ninternal/v0.2.0\nv0.2.0" {
+	if got := git(t, r, "tag", "--list", "--points-at", "HEAD"); got != "elector/kubelock/v0.2.0\nelector/v0.2.0\ninternal/v0.2.0\nv0.2.0" {
 		t.Errorf("the tags are %q", got)
 	}
 	if got := git(t, r, "status", "--porcelain"); got != "" {

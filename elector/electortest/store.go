@@ -116,8 +116,8 @@ func (s *Store) AwaitLeader(t testing.TB, election string, after uint64) elector
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for l := range elector.Observe(ctx, s.Store, election, elector.ObserveOptions{}) {
-		if l.Token > after {
+	for l, err := range elector.Observe(ctx, s.Store, election, elector.ObserveOptions{}) {
+		if err == nil && l.Token > after {
 			return l
 		}
 	}

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/rueidis"
 
@@ -41,7 +42,8 @@ func (c Rueidis) Pipeline(ctx context.Context, commands [][]string) ([]any, erro
 	replies := make([]any, len(commands))
 	for i, r := range c.Client.DoMulti(ctx, built...) {
 		reply, err := rueidisReply(r)
-		if said, is := err.(anyclient.Error); is {
+		var said anyclient.Error
+		if errors.As(err, &said) {
 			reply, err = said, nil
 		}
 		if err != nil {

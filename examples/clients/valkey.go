@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"errors"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -41,7 +42,8 @@ func (c Valkey) Pipeline(ctx context.Context, commands [][]string) ([]any, error
 	replies := make([]any, len(commands))
 	for i, r := range c.Client.DoMulti(ctx, built...) {
 		reply, err := valkeyReply(r)
-		if said, is := err.(anyclient.Error); is {
+		var said anyclient.Error
+		if errors.As(err, &said) {
 			reply, err = said, nil
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector/storetest"
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // The store keeps the contract of every store, with and without an audit, and with
@@ -39,25 +40,9 @@ func tellAudit(t *testing.T, r *server, s *Store) {
 	}
 }
 
-// shorten makes every key end so much earlier, and what the scripts wrote of
-// them, which does to leases what the passing of that time does.
-const shorten = `
-for _, key in ipairs(redis.call('KEYS', '*')) do
-  local left = redis.call('PTTL', key)
-  if left >= 0 then redis.call('PEXPIRE', key, left - tonumber(ARGV[1])) end
-  local fields = redis.call('TYPE', key).ok == 'hash' and redis.call('HGETALL', key) or {}
-  for i = 1, #fields, 2 do
-    local name = fields[i]
-    if string.find(name, '^of ') or name == 'unsure' or name == 'reserved' or name == 'since' and fields[i + 1] ~= '0' then
-      redis.call('HINCRBY', key, name, -tonumber(ARGV[1]))
-    end
-  end
-end
-return 1`
-
 // advance lets the server's time pass without waiting for it: on a slow
 // machine a real wait lasts longer than it should, and leases end in it.
 func (r *server) advance(t *testing.T, d time.Duration) {
 	t.Helper()
-	r.do(t, "EVAL", shorten, 0, max(d.Milliseconds(), 1))
+	r.do(t, "EVAL", topology.Shorten, 0, max(d.Milliseconds(), 1))
 }

@@ -14,22 +14,6 @@ import (
 	"github.com/recount-io/recount/internal/topology"
 )
 
-// shorten makes every key end so much earlier, and what the scripts wrote of them, which
-// does to leases what the passing of that time does.
-const shorten = `
-for _, key in ipairs(redis.call('KEYS', '*')) do
-  local left = redis.call('PTTL', key)
-  if left >= 0 then redis.call('PEXPIRE', key, left - tonumber(ARGV[1])) end
-  local fields = redis.call('TYPE', key).ok == 'hash' and redis.call('HGETALL', key) or {}
-  for i = 1, #fields, 2 do
-    local name = fields[i]
-    if string.find(name, '^of ') or name == 'unsure' or name == 'reserved' or name == 'since' and fields[i + 1] ~= '0' then
-      redis.call('HINCRBY', key, name, -tonumber(ARGV[1]))
-    end
-  end
-end
-return 1`
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -57,7 +41,7 @@ func TestConformance(t *testing.T) {
 				must(t, s.Vouch(ctx, "storetest"))
 				must(t, s.Vouch(ctx, "storetest-2"))
 				one.Run(t, s, func(d time.Duration) {
-					must(t, server.Client().Eval(ctx, shorten, nil, max(d.Milliseconds(), 1)).Err())
+					must(t, server.Client().Eval(ctx, topology.Shorten, nil, max(d.Milliseconds(), 1)).Err())
 				})
 			})
 		}

@@ -120,6 +120,13 @@ type observed struct {
 	reply Reply
 }
 
+// early waits on the server until a millisecond has just begun, and returns the
+// time: what comes next is then over before that millisecond is.
+const early = `
+local now
+repeat now = redis.call('TIME') until now[2] % 1000 < 400
+return now`
+
 // observe runs the steps on a real server. It begins again when the server's
 // clock went on during a command, for then nobody knows at which time it was
 // executed, or when all took so long that keys may have expired in between.
@@ -133,7 +140,7 @@ func observe(t tester, w *wire, steps []step) (base int64, seen []observed) {
 			if s.jump != 0 {
 				command = []string{"EVAL", shift, "0", strconv.FormatInt(s.jump.Milliseconds(), 10)}
 			}
-			commands = append(commands, []string{"TIME"}, command, []string{"TIME"})
+			commands = append(commands, []string{"EVAL", early, "0"}, command, []string{"TIME"})
 		}
 		replies, err := w.pipeline(commands)
 		if err != nil {

@@ -325,13 +325,16 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// outcome is a reply in short: numbers bare, times left to the half second,
-// and errors by their code.
+// outcome is a reply in short: numbers bare, times left to the half second or, if
+// short, to the tenth, and errors by their code.
 func outcome(r Reply) string {
 	switch r.Kind {
 	case Int:
 		if r.Int > 900 {
 			return strconv.FormatInt((r.Int+499)/500*500, 10)
+		}
+		if r.Int > 300 { // what is left of a short time: some milliseconds have passed
+			return strconv.FormatInt((r.Int+99)/100*100, 10)
 		}
 		return strconv.FormatInt(r.Int, 10)
 	case Error:

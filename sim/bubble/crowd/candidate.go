@@ -107,19 +107,19 @@ func (c *candidate) tell(ev elector.Event) {
 	if l.dead {
 		return
 	}
-	event := history.Event{At: l.clock.Real(ev.At), Node: l.process.name, Election: c.name, Token: ev.Token}
+	told := history.Event{At: l.clock.Real(ev.At), Node: l.process.name, Election: c.name, Token: ev.Token}
 	switch ev.Kind {
 	case elector.EventElected, elector.EventExtended:
-		event.Kind, event.Until = history.Elected, history.At(l.clock.Real(ev.Until))
+		told.Kind, told.Until = history.Elected, history.At(l.clock.Real(ev.Until))
 		if ev.Kind == elector.EventExtended {
-			event.Kind = history.Extended
+			told.Kind = history.Extended
 		}
 	case elector.EventDeposed:
-		event.Kind, event.Why = history.Deposed, history.Why(ev.Reason)
+		told.Kind, told.Why = history.Deposed, history.Why(ev.Reason)
 	default:
 		return
 	}
-	c.run.recorder.Record(event)
+	c.run.recorder.Record(told)
 }
 
 // onStarted and onStopped are the callbacks of Run.

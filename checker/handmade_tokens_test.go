@@ -138,6 +138,12 @@ var handmadeLosses = []handmade{
 	{"no rights, which says nothing of the lease", func(s *story) {
 		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "NOPERM this user has no permissions to run the 'evalsha' command").note(3000 * ms)
 	}, nil, nil},
+	{"a key of another kind, which says nothing of who holds the lease", func(s *story) {
+		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "WRONGTYPE Operation against a key holding the wrong kind of value").note(3000 * ms)
+	}, nil, nil},
+	{"a table of another owner, which says nothing of who holds the lease", func(s *story) {
+		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "ERROR: must be owner of table leases (SQLSTATE 42501)").note(3000 * ms)
+	}, nil, nil},
 	{"a server that holds no script, which says nothing of the lease", func(s *story) {
 		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "NOSCRIPT No matching script. Please use EVAL.").note(3000 * ms)
 	}, nil, nil},

@@ -292,9 +292,12 @@ func (t *opTable) put(id int64, o *Op) {
 func quoted(name string) string { return strconv.Quote(name) }
 
 // aboutHolding tells of an error's text that it is about holding the lease: a
-// word of it, or of a name in camel case, begins so.
+// word of it, or of a name in camel case, begins so, and it is not a database's own
+// about kinds of keys or rights to a table.
 func aboutHolding(text string) bool {
-	return holding.MatchString(text)
+	return holding.MatchString(ownWords.ReplaceAllString(text, ""))
 }
+
+var ownWords = regexp.MustCompile(`(?i)holding the wrong kind of value|must be owner of`)
 
 var holding = regexp.MustCompile(`(^|[^a-zA-Z])(?i:held|hold|owner|owned)|(Held|Hold|Owner|Owned)|(HELD|OWNER|OWNED)`)

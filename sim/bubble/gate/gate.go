@@ -9,7 +9,7 @@ import "sync"
 type Gate struct {
 	mu    sync.Mutex
 	shut  chan struct{} // closed when it opens; nil while it is open
-	times int           // that it was closed
+	times int           // that it was closed, or opened
 }
 
 // Wait waits until the gate is open. Nobody may hold a lock meanwhile: who waits
@@ -43,11 +43,12 @@ func (g *Gate) Open() {
 	if g.shut != nil {
 		close(g.shut)
 		g.shut = nil
+		g.times++
 	}
 }
 
-// Stood is how often the process has stood still: what took long meanwhile says
-// nothing.
+// Stood is a number that is another one when the process has begun to stand still, or
+// ended it: what took long meanwhile says nothing.
 func (g *Gate) Stood() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	syncpool "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // call is one operation that can be repeated without end.
@@ -40,26 +40,26 @@ var goalScripts = map[string]time.Duration{
 // costs is measured by sending the very command that the elector's store sends,
 // as MONITOR saw it, with the arguments made for each call as a caller must.
 func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err error) {
-	store, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{s.addr}}, redisstore.Options{})
+	st, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{s.addr}}, redisstore.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	bare := redis.NewClient(&redis.Options{Addr: s.addr, Protocol: 2, MaxRetries: -1, DisableIdentity: true, ContextTimeoutEnabled: true})
 	closeAll = func() {
 		_ = bare.Close()
-		_ = store.Close()
+		_ = st.Close()
 	}
-	if err := store.Vouch(ctx, "calls"); err != nil {
+	if err := st.Vouch(ctx, "calls"); err != nil {
 		return nil, closeAll, err
 	}
-	attempt := elector.Attempt{Election: "calls", ID: "bench/1", Nonce: "nonce", TTL: callsLease}
-	grant, err := store.Acquire(ctx, attempt)
+	attempt := store.Attempt{Election: "calls", ID: "bench/1", Nonce: "nonce", TTL: callsLease}
+	grant, err := st.Acquire(ctx, attempt)
 	if err != nil {
 		return nil, closeAll, err
 	}
-	lease := elector.Lease{Election: "calls", ID: attempt.ID, Nonce: attempt.Nonce, Token: grant.Token, TTL: callsLease}
-	acquire := func(ctx context.Context) error { _, err := store.Acquire(ctx, attempt); return err }
-	renew := func(ctx context.Context) error { return store.Renew(ctx, lease) }
+	lease := store.Lease{Election: "calls", ID: attempt.ID, Nonce: attempt.Nonce, Token: grant.Token, TTL: callsLease}
+	acquire := func(ctx context.Context) error { _, err := st.Acquire(ctx, attempt); return err }
+	renew := func(ctx context.Context) error { return st.Renew(ctx, lease) }
 	bareAcquire, err := replay(ctx, s, bare, acquire)
 	if err != nil {
 		return nil, closeAll, err
@@ -76,7 +76,7 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 	if err := mutex.LockContext(ctx); err != nil {
 		return nil, closeAll, err
 	}
-	turns, err := turnsOf(ctx, store)
+	turns, err := turnsOf(ctx, st)
 	if err != nil {
 		return nil, closeAll, err
 	}
@@ -104,18 +104,18 @@ func callsOf(ctx context.Context, s *server) (list []call, closeAll func(), err 
 }
 
 // turnsOf makes a call of a grant and its release, each time by another attempt.
-func turnsOf(ctx context.Context, store *redisstore.Store) (func(context.Context) error, error) {
-	a := elector.Attempt{Election: "calls-turns", ID: "bench/1", TTL: callsLease}
+func turnsOf(ctx context.Context, st *redisstore.Store) (func(context.Context) error, error) {
+	a := store.Attempt{Election: "calls-turns", ID: "bench/1", TTL: callsLease}
 	turn := 0
-	err := store.Vouch(ctx, a.Election)
+	err := st.Vouch(ctx, a.Election)
 	return func(ctx context.Context) error {
 		turn++
 		a.Nonce = strconv.Itoa(turn)
-		grant, err := store.Acquire(ctx, a)
+		grant, err := st.Acquire(ctx, a)
 		if err != nil {
 			return err
 		}
-		return store.Release(ctx, elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: grant.Token, TTL: a.TTL})
+		return st.Release(ctx, store.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: grant.Token, TTL: a.TTL})
 	}, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/recount-io/recount/elector/store"
 )
 
 // wrist is a clock in a bubble that counts its timers, and can run ahead of them as
@@ -172,11 +174,11 @@ type (
 
 func (w watching) Unwrap() Store { return w.storeOf }
 
-func (blank) Acquire(context.Context, Attempt) (Grant, error)        { return Grant{}, nil }
-func (blank) Renew(context.Context, Lease) error                     { return nil }
-func (blank) Release(context.Context, Lease) error                   { return nil }
-func (blank) Leader(context.Context, string) (Leader, error)         { return Leader{}, nil }
-func (blank) Watch(context.Context, string, func(Hint), func(error)) {}
+func (blank) Acquire(context.Context, store.Attempt) (store.Grant, error)  { return store.Grant{}, nil }
+func (blank) Renew(context.Context, store.Lease) error                     { return nil }
+func (blank) Release(context.Context, store.Lease) error                   { return nil }
+func (blank) Leader(context.Context, string) (Leader, error)               { return Leader{}, nil }
+func (blank) Watch(context.Context, string, func(store.Hint), func(error)) {}
 
 // Sessions share an alarm if they have their store and their clock in common, seen
 // through what observes the store, and if these can be told from others. It is

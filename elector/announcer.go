@@ -1,6 +1,10 @@
 package elector
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/recount-io/recount/elector/event"
+)
 
 // maxQueue bounds what waits for a callback or a log that hangs.
 const maxQueue = 4096
@@ -75,7 +79,7 @@ func (s *session) callBack(ev Event) {
 	if f := s.e.cfg.OnEvent; f != nil {
 		s.protect("OnEvent", func() { f(ev) })
 	}
-	if f := s.e.cfg.OnLeader; f != nil && ev.Kind == EventLeader {
+	if f := s.e.cfg.OnLeader; f != nil && ev.Kind == event.LeaderSeen {
 		s.protect("OnLeader", func() { f(ev.Leader) })
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -48,15 +50,15 @@ func (s *session) request(ctx context.Context, r machine.Request) (msg message) 
 	}()
 	cfg := &s.e.cfg
 	if r.Call == machine.Acquire {
-		var g Grant
-		g, err = s.e.store.Acquire(ctx, Attempt{
+		var g store.Grant
+		g, err = s.e.store.Acquire(ctx, store.Attempt{
 			Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Configured: r.Configured, Floor: r.Floor, Stands: r.Stands,
 			Priority: cfg.Priority, Value: r.Value, Version: r.Version,
 		})
 		in.Token, in.Waiters, in.Longest = g.Token, g.Waiters, g.Longest
 		return msg
 	}
-	lease := Lease{
+	lease := store.Lease{
 		Election: cfg.Election, ID: s.e.id, Nonce: r.Nonce, Token: r.Token, Request: r.Number, TTL: r.TTL, Longest: r.Longest, Configured: r.Configured,
 		Priority: cfg.Priority, To: r.To, Reserve: r.Reserve, Value: r.Value, Version: r.Version, Shown: r.Shown,
 	}
@@ -84,7 +86,7 @@ func outcome(in *machine.Input, call machine.Call, err error) *HeldError {
 		return held
 	case call == machine.Withdraw && errors.As(err, &held):
 		in.Result, in.Token = machine.Held, held.Token
-	case call != machine.Acquire && errors.Is(err, ErrNotHeld):
+	case call != machine.Acquire && errors.Is(err, store.ErrNotHeld):
 		in.Result = machine.NotHeld
 	default:
 		in.Result, in.Err, in.Refused = machine.Unknown, err, answered(err)
@@ -98,7 +100,7 @@ func answered(err error) bool {
 	return errors.As(err, &a) && a.Answered()
 }
 
-func panicked(v any) error { return fmt.Errorf("%w: %v\n%s", ErrPanic, v, debug.Stack()) }
+func panicked(v any) error { return fmt.Errorf("%w: %v\n%s", event.ErrPanic, v, debug.Stack()) }
 
 // ask calls a store for somebody who waits. The slots bound how many calls may
 // hang in it.
@@ -153,7 +155,7 @@ func (s *session) inspect(held *HeldError, sent time.Duration) {
 		s.trouble(fmt.Errorf("%w for another %v: %s", ErrWithheld, held.Remaining, held.Withheld))
 	}
 	if s.watcher.missed(held, sent) {
-		s.trouble(ErrNoHints)
+		s.trouble(event.ErrNoHints)
 	}
 
 	// An earlier incarnation of this candidate may have left its lease behind.
@@ -168,6 +170,6 @@ func (s *session) inspect(held *HeldError, sent time.Duration) {
 		*r = rival{id: held.Holder, endsAt: s.clock.Now() + held.Remaining + drift + time.Millisecond}
 	case sent+held.Remaining > r.endsAt && !r.alerted:
 		r.alerted = true
-		s.trouble(fmt.Errorf("%w: %q", ErrSameID, held.Holder))
+		s.trouble(fmt.Errorf("%w: %q", event.ErrSameID, held.Holder))
 	}
 }

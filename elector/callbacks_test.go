@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // A candidate whose work, or whose OnStopped, hangs when its term is over does not
@@ -38,20 +39,20 @@ func TestCallbackThatHangs(t *testing.T) {
 			stopOther := b.run(other)
 			b.store.Delete("billing")
 			time.Sleep(time.Minute)
-			if !other.IsLeader() || events.troubles(elector.ErrCallbackHangs) != 1 {
-				t.Errorf("%s hangs: another one leads: %t; told %d times", hangs, other.IsLeader(), events.troubles(elector.ErrCallbackHangs))
+			if !other.IsLeader() || events.troubles(event.ErrCallbackHangs) != 1 {
+				t.Errorf("%s hangs: another one leads: %t; told %d times", hangs, other.IsLeader(), events.troubles(event.ErrCallbackHangs))
 			}
 			if err := stopOther(); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
-			if elected := events.of(elector.EventElected); len(elected) != 1 {
+			if elected := events.of(event.Elected); len(elected) != 1 {
 				t.Errorf("%s hangs: elected %d times", hangs, len(elected))
 			}
 			b.leads(0)
 			close(free)
 			time.Sleep(time.Second)
-			if !e.IsLeader() || events.troubles(elector.ErrCallbackHangs) != 1 {
+			if !e.IsLeader() || events.troubles(event.ErrCallbackHangs) != 1 {
 				t.Errorf("%s has returned, and it leads: %t", hangs, e.IsLeader())
 			}
 			if err := stop(); err != nil {
@@ -80,8 +81,8 @@ func TestReleasedBeforeOnStopped(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if took := b.clock.Now() - began; took != 20*time.Second || events.troubles(elector.ErrCallbackHangs) != 1 {
-			t.Errorf("stopped after %v, told %d times", took, events.troubles(elector.ErrCallbackHangs))
+		if took := b.clock.Now() - began; took != 20*time.Second || events.troubles(event.ErrCallbackHangs) != 1 {
+			t.Errorf("stopped after %v, told %d times", took, events.troubles(event.ErrCallbackHangs))
 		}
 	})
 }
@@ -94,7 +95,7 @@ func TestCallbackThatCompetes(t *testing.T) {
 		var again error
 		e = b.elector("a", func(cfg *elector.Config) {
 			cfg.OnEvent = func(ev elector.Event) {
-				if ev.Kind == elector.EventDeposed && again == nil {
+				if ev.Kind == event.Deposed && again == nil {
 					_, again = e.Campaign(context.WithoutCancel(b.Context()))
 				}
 			}
@@ -128,7 +129,7 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 		})
 		b.resign(b.campaign(e))
 		time.Sleep(2 * time.Minute)
-		if n := len(events.of(elector.EventDeposed)); n != 1 {
+		if n := len(events.of(event.Deposed)); n != 1 {
 			t.Errorf("told of %d ends of terms", n)
 		}
 		b.resign(b.campaign(e))
@@ -175,8 +176,8 @@ func TestBadLoggerHindersNothing(t *testing.T) {
 				time.Sleep(time.Minute)
 				close(breaks)
 				time.Sleep(time.Minute)
-				if n := terms.Load(); n < 10 || len(events.of(elector.EventElected)) < int(n) || b.store.watches.Load() < 2 {
-					t.Errorf("a log that panics: %t, at %q: %d terms, %d events, %d watches", panics, at, n, len(events.of(elector.EventElected)), b.store.watches.Load())
+				if n := terms.Load(); n < 10 || len(events.of(event.Elected)) < int(n) || b.store.watches.Load() < 2 {
+					t.Errorf("a log that panics: %t, at %q: %d terms, %d events, %d watches", panics, at, n, len(events.of(event.Elected)), b.store.watches.Load())
 				}
 				close(free)
 				if err := stop(); err != nil {

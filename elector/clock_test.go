@@ -106,7 +106,7 @@ func TestBubbleTimeByDefault(t *testing.T) {
 			}
 			return nil
 		}
-		s := &store{Store: memstore.New(memstore.Options{}), renew: fails, release: fails}
+		s := &rigStore{Store: memstore.New(memstore.Options{}), renew: fails, release: fails}
 		cfg := elector.Config{Election: "billing", Logger: slog.New(slog.DiscardHandler)}
 		e, err := elector.New(s, cfg)
 		if err != nil {

@@ -2,15 +2,12 @@ package elector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -98,7 +95,7 @@ type Config struct {
 	//
 	// As long as it has not returned this candidate does not compete again, and
 	// Run does not return. If that is so a Lease after the term's end, an
-	// EventTrouble with ErrCallbackHangs says so, once.
+	// event.Trouble with ErrCallbackHangs says so, once.
 	OnStarted func(ctx context.Context, t *Term)
 
 	// OnStopped is called once for each term of Run after its work has ended
@@ -119,13 +116,10 @@ type Config struct {
 	_ struct{}
 }
 
-// MaxValue is how many bytes a leader may publish.
-const MaxValue = 4096
-
 // checkValue refuses a value that is too long.
 func checkValue(value string) error {
-	if len(value) > MaxValue {
-		return fmt.Errorf("elector: the value has %d bytes, and a leader publishes at most %d: publish where to find the rest", len(value), MaxValue)
+	if len(value) > store.MaxValue {
+		return fmt.Errorf("elector: the value has %d bytes, and a leader publishes at most %d: publish where to find the rest", len(value), store.MaxValue)
 	}
 	return nil
 }
@@ -180,11 +174,11 @@ func (c Config) machine() machine.Config {
 
 // validate judges a Config whose defaults are set.
 func (c Config) validate() error {
-	if err := checkName("Election", c.Election); err != nil {
-		return err
+	if err := store.CheckName(c.Election); err != nil {
+		return &ConfigError{"Election", err.Error()}
 	}
-	if err := checkName("ID", c.ID); err != nil {
-		return err
+	if err := store.CheckName(c.ID); err != nil {
+		return &ConfigError{"ID", err.Error()}
 	}
 	for _, d := range []struct {
 		field string
@@ -200,8 +194,8 @@ func (c Config) validate() error {
 			return &ConfigError{d.field, fmt.Sprintf("is %v; it may be %v at the most", d.value, maxDuration)}
 		}
 	}
-	if len(c.Value) > MaxValue {
-		return &ConfigError{"Value", fmt.Sprintf("has %d bytes; a leader publishes at most %d: publish where to find the rest", len(c.Value), MaxValue)}
+	if len(c.Value) > store.MaxValue {
+		return &ConfigError{"Value", fmt.Sprintf("has %d bytes; a leader publishes at most %d: publish where to find the rest", len(c.Value), store.MaxValue)}
 	}
 	if !(c.Drift >= 0 && c.Drift < 1) {
 		return &ConfigError{"Drift", fmt.Sprintf("is %v; it is a share of time and must be at least 0 and below 1 (1 %% is 0.01)", c.Drift)}
@@ -233,39 +227,3 @@ func (c Config) validateRelations() error {
 // maxDuration is longer than any process lives. Moments that lie so far in the future can
 // be computed with; beyond, they would wrap around to the past.
 const maxDuration = 10 * 365 * 24 * time.Hour
-
-// maxName bounds names: they become parts of keys and of audit entries.
-const maxName = 200
-
-func checkName(field, name string) error {
-	if rule := nameRule(name); rule != "" {
-		return &ConfigError{field, rule}
-	}
-	return nil
-}
-
-// CheckName returns an error if something of that name cannot be stored, or told to people,
-// logs and metrics: if it is empty or longer than 200 bytes, is not valid UTF-8, or holds
-// spaces, braces or control characters. Elections, IDs and the prefixes of stores are held
-// to it.
-func CheckName(name string) error {
-	if rule := nameRule(name); rule != "" {
-		return errors.New("elector: the name " + rule)
-	}
-	return nil
-}
-
-// nameRule is what is wrong with a name, and how to mend it; empty if nothing is.
-func nameRule(name string) string {
-	switch {
-	case name == "":
-		return "is empty; give it a name"
-	case len(name) > maxName:
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(name), maxName)
-	case !utf8.ValidString(name):
-		return fmt.Sprintf("is %q; it must be valid UTF-8, or logs and metrics could not show it", name)
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '{' || r == '}' }):
-		return fmt.Sprintf("is %q; it must not hold spaces, braces or control characters", name)
-	}
-	return ""
-}

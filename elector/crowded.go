@@ -5,17 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
-
-// Carrier is a Store that knows how many elections of one process its connections are
-// enough for. It may be wrapped in stores that have a method Unwrap() Store.
-type Carrier interface {
-	// Carries returns how many elections of one process can renew at one moment so that
-	// each is answered within the time-out, where a round trip takes so long. As many as
-	// there are connections never wait for each other, however long that is.
-	Carries(timeout, roundTrip time.Duration) int
-}
 
 // took notes how long a request has taken that was answered at this moment. What remains
 // is about the time of a round trip: some requests need not wait for a connection.
@@ -42,10 +35,10 @@ func (a *alarm) sessions() int {
 // opened, which takes several round trips.
 func (s *session) crowded(t machine.Transition) {
 	trip, since := time.Duration(s.alarm.trip.Load()), time.Duration(s.alarm.since.Load())
-	if t.Call != machine.Renew || !errors.Is(t.Err, ErrTimeout) || s.alarm.told.Load() || trip == 0 || t.At-since < 2*s.e.cfg.Lease {
+	if t.Call != machine.Renew || !errors.Is(t.Err, event.ErrTimeout) || s.alarm.told.Load() || trip == 0 || t.At-since < 2*s.e.cfg.Lease {
 		return
 	}
-	c, ok := unwrapped[Carrier](s.e.store)
+	c, ok := store.As[store.Carrier](s.e.store)
 	if !ok {
 		return
 	}
@@ -53,6 +46,6 @@ func (s *session) crowded(t machine.Transition) {
 	most := c.Carries(within, trip)
 	if n > most && s.alarm.told.CompareAndSwap(false, true) {
 		s.trouble(fmt.Errorf("%w: %d compete, and with a round trip of %v and a RequestTimeout of %v its connections are enough for %d: choose a longer Lease, a larger PoolSize, or several processes",
-			ErrCrowded, n, trip.Round(time.Millisecond), within, most))
+			event.ErrCrowded, n, trip.Round(time.Millisecond), within, most))
 	}
 }

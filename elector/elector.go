@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -61,27 +63,27 @@ type Elector struct {
 // *ConfigError, or says which setting of the store does not suit the Config (Bounded).
 // The store stays the caller's: it must live until the elector has stopped, and may
 // serve others.
-func New(store Store, cfg Config) (*Elector, error) {
-	if store == nil {
+func New(st Store, cfg Config) (*Elector, error) {
+	if st == nil {
 		return nil, errors.New("elector: New needs a store, such as one of elector/redisstore")
 	}
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if _, ok := store.(Roster); cfg.Failback > 0 && !ok {
+	if _, ok := st.(store.Roster); cfg.Failback > 0 && !ok {
 		return nil, &ConfigError{"Failback", fmt.Sprintf("is %v and the store does not know who competes (it is no Roster), so no better candidate would ever be found: leave Failback out, or use a store that is one", cfg.Failback)}
 	}
-	if err := Suits(store, Times{cfg.Lease, cfg.LongestLease, cfg.RequestTimeout}); err != nil {
+	if err := store.Suits(st, store.Times{Lease: cfg.Lease, LongestLease: cfg.LongestLease, RequestTimeout: cfg.RequestTimeout}); err != nil {
 		return nil, err
 	}
 	e := &Elector{
-		store: store,
+		store: st,
 		cfg:   cfg,
 		id:    cfg.ID + "/" + strings.ToLower(rand.Text()[:12]),
 		seed:  unforeseen(),
 	}
-	e.setState(StateStopped)
+	e.setState(event.StateStopped)
 	return e, nil
 }
 

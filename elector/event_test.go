@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -44,7 +46,7 @@ func TestEventsInOrder(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("events %q, want %q", got, want)
 		}
-		elected, extended := events.of(elector.EventElected)[0], events.of(elector.EventExtended)[0]
+		elected, extended := events.of(event.Elected)[0], events.of(event.Extended)[0]
 		if elected.Until != elected.At+usable || extended.Until != extended.At+usable || elected.Token != 1 {
 			t.Errorf("until %v and %v", elected.Until-elected.At, extended.Until-extended.At)
 		}
@@ -111,7 +113,7 @@ func TestLatenessIsReported(t *testing.T) {
 		b.clock.suspend(4 * time.Second) // 3.9 s too late, and within the lease
 		time.Sleep(6 * time.Second)
 		b.resign(term)
-		extended := events.of(elector.EventExtended)
+		extended := events.of(event.Extended)
 		if len(extended) != 2 {
 			t.Fatalf("extended %d times, want twice", len(extended))
 		}
@@ -237,9 +239,9 @@ func BenchmarkTermCheck(b *testing.B) {
 // goroutine for it: two steps of the machine and the store in memory.
 func BenchmarkRenewal(b *testing.B) {
 	var now time.Duration
-	store := memstore.New(memstore.Options{Now: func() time.Duration { return now }})
+	st := memstore.New(memstore.Options{Now: func() time.Duration { return now }})
 	m := machine.New(machine.Config{ID: "a", Drift: 0.01})
-	lease := elector.Lease{Election: "billing", ID: "a"}
+	lease := store.Lease{Election: "billing", ID: "a"}
 	out := m.Step(now, machine.Input{Kind: machine.Start})
 	b.ReportAllocs()
 	for b.Loop() {
@@ -252,11 +254,11 @@ func BenchmarkRenewal(b *testing.B) {
 		lease.Nonce, lease.Token, lease.TTL = r.Nonce, r.Token, r.TTL
 		var err error
 		if r.Call == machine.Acquire {
-			var g elector.Grant
-			g, err = store.Acquire(context.Background(), elector.Attempt{Election: "billing", ID: "a", Nonce: r.Nonce, TTL: r.TTL})
+			var g store.Grant
+			g, err = st.Acquire(context.Background(), store.Attempt{Election: "billing", ID: "a", Nonce: r.Nonce, TTL: r.TTL})
 			in.Token = g.Token
 		} else {
-			err = store.Renew(context.Background(), lease)
+			err = st.Renew(context.Background(), lease)
 		}
 		if err != nil {
 			b.Fatal(err)

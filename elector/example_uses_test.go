@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/memstore"
 )
 
@@ -272,13 +273,13 @@ func ExampleConfig_onEvent() {
 		Once:     true,
 		OnEvent: func(ev elector.Event) {
 			switch ev.Kind {
-			case elector.EventState:
+			case event.StateChanged:
 				fmt.Println("state changed:", ev.State)
-			case elector.EventElected:
+			case event.Elected:
 				fmt.Println("leadership acquired: token", ev.Token)
-			case elector.EventDeposed:
+			case event.Deposed:
 				fmt.Println("leadership lost:", ev.Reason)
-			case elector.EventTrouble:
+			case event.Trouble:
 				fmt.Println("election failed:", ev.Err)
 			}
 		},

@@ -3,13 +3,14 @@ package elector
 import (
 	"context"
 
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
 // failback looks for a better candidate, if it is time to, and hands over to it.
 func (s *session) failback(t machine.Transition) {
 	every := s.e.cfg.Failback
-	roster, ok := s.e.store.(Roster)
+	roster, ok := s.e.store.(store.Roster)
 	if every == 0 || !ok || t.At < s.look {
 		return
 	}
@@ -29,8 +30,8 @@ func (s *session) failback(t machine.Transition) {
 
 // better is the candidate of the highest priority, if that is higher than this
 // one's; of several, the one that was heard of last.
-func (s *session) better(all []Candidate) string {
-	best := Candidate{Priority: s.e.cfg.Priority}
+func (s *session) better(all []store.Candidate) string {
+	best := store.Candidate{Priority: s.e.cfg.Priority}
 	for _, c := range all {
 		if s.e.gone(c) || c.ID == s.e.id {
 			continue

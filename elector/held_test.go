@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A refusal of a lease that nobody holds is told from one of a lease that somebody has.
@@ -18,7 +19,7 @@ func TestWithheldIsNotHeld(t *testing.T) {
 		{elector.HeldError{Holder: "a"}, false},
 	} {
 		err := fmt.Errorf("store: %w", &c.err)
-		if got := errors.Is(err, elector.ErrWithheld); got != c.withheld || errors.Is(err, elector.ErrNotHeld) {
+		if got := errors.Is(err, elector.ErrWithheld); got != c.withheld || errors.Is(err, store.ErrNotHeld) {
 			t.Errorf("%v: withheld %v, want %v", err, got, c.withheld)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -21,10 +22,10 @@ type message struct {
 type inbox struct {
 	mu       sync.Mutex
 	messages []message
-	hints    [2]*Hint // what was announced last: a release, and a grant
-	rings    bool     // the alarm does
-	busy     bool     // somebody works it off
-	shut     bool     // nothing is taken in any more
+	hints    [2]*store.Hint // what was announced last: a release, and a grant
+	rings    bool           // the alarm does
+	busy     bool           // somebody works it off
+	shut     bool           // nothing is taken in any more
 }
 
 // add puts something in, and tells whether its caller has to work it off.
@@ -41,15 +42,15 @@ func (i *inbox) add(put func()) (work bool) {
 }
 
 // merge keeps a hint, and forgets an older one of its kind: hints may be lost.
-func (i *inbox) merge(h Hint) {
-	if last := &i.hints[h.Kind-HintReleased]; *last == nil || h.Token >= (*last).Token {
+func (i *inbox) merge(h store.Hint) {
+	if last := &i.hints[h.Kind-store.HintReleased]; *last == nil || h.Token >= (*last).Token {
 		*last = &h
 	}
 }
 
 // take is the next message: what was brought first, then what was announced, in its
 // order. It is none when there is nothing.
-func (i *inbox) take() (msg message, hint *Hint, ok bool) {
+func (i *inbox) take() (msg message, hint *store.Hint, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	released, granted := &i.hints[0], &i.hints[1]
@@ -76,7 +77,7 @@ func (i *inbox) take() (msg message, hint *Hint, ok bool) {
 func (i *inbox) leave() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.busy = len(i.messages) > 0 || i.hints != [2]*Hint{} || i.rings
+	i.busy = len(i.messages) > 0 || i.hints != [2]*store.Hint{} || i.rings
 	return !i.busy
 }
 
@@ -84,5 +85,5 @@ func (i *inbox) leave() bool {
 func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.shut, i.messages, i.hints = true, nil, [2]*Hint{}
+	i.shut, i.messages, i.hints = true, nil, [2]*store.Hint{}
 }

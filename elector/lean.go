@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/recount-io/recount/elector/internal/unhurried"
 )
 
 // lean is a context that can be cancelled. Each election has two for as long as it is
@@ -65,17 +67,9 @@ func (l *limited) Deadline() (time.Time, bool) { return l.deadline, true }
 // Deadline implements context.Context: there is none.
 func (c *lean) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// unhurried is the key by which Unhurried knows the contexts of an elector's requests.
-type unhurried struct{}
-
-// Unhurried tells a store that the context is one of an elector's own requests. Each is
-// made on a goroutine that has nothing else to do. So the store may work there, and
-// return at the deadline, even if the context is cancelled before.
-func Unhurried(ctx context.Context) bool { return ctx.Value(unhurried{}) != nil }
-
 // Value implements context.Context.
 func (c *lean) Value(key any) any {
-	if _, ok := key.(unhurried); ok {
+	if _, ok := key.(unhurried.Key); ok {
 		return c
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/recount-io/recount/elector/store"
 )
 
 // TestLeanHoldsNothing shows that a context holds nothing of the requests that have
@@ -50,8 +52,8 @@ func TestLimited(t *testing.T) {
 				parent := &lean{}
 				l := parent.limit(time.Second)
 				deadline, ok := l.Deadline()
-				if !ok || time.Until(deadline) != time.Second || !Unhurried(l) {
-					t.Errorf("deadline %v, %v; unhurried: %v", deadline, ok, Unhurried(l))
+				if !ok || time.Until(deadline) != time.Second || !store.Unhurried(l) {
+					t.Errorf("deadline %v, %v; unhurried: %v", deadline, ok, store.Unhurried(l))
 				}
 				child, cancel := context.WithCancel(l)
 				defer cancel()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/recount-io/recount/elector/store"
 )
 
 // ObserveOptions are how Observe asks. The zero value is fine.
@@ -100,11 +102,11 @@ func pauseFor(ctx context.Context, clock Clock, d time.Duration, changed <-chan 
 // watchFor passes the store's hints on until ctx is done. A Watch that breaks off is
 // begun again soon, since its first hint leads to a question. The pause grows to Retry as
 // long as Watches break off at once.
-func watchFor(ctx context.Context, store Store, election string, o ObserveOptions, changed chan<- struct{}) {
+func watchFor(ctx context.Context, st Store, election string, o ObserveOptions, changed chan<- struct{}) {
 	soon := o.Retry / 16
 	for pause := soon; ctx.Err() == nil; pause = min(2*pause, o.Retry) {
 		began, ended := o.Clock.Now(), make(chan struct{})
-		watch(ctx, store, election, func(Hint) {
+		watch(ctx, st, election, func(store.Hint) {
 			select {
 			case changed <- struct{}{}:
 			default:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // breaking is a store whose Watches break off after a while.
@@ -16,7 +17,7 @@ type breaking struct {
 }
 
 // Watch implements elector.Store.
-func (s *breaking) Watch(ctx context.Context, _ string, _ func(elector.Hint), ended func(error)) {
+func (s *breaking) Watch(ctx context.Context, _ string, _ func(store.Hint), ended func(error)) {
 	s.began = append(s.began, time.Now())
 	go func() {
 		select {

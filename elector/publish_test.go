@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // refusing is a store that answers no renewal as long as it is closed.
@@ -17,7 +18,7 @@ type refusing struct {
 	closed chan struct{} // closed when it is open
 }
 
-func (s *refusing) Renew(ctx context.Context, l elector.Lease) error {
+func (s *refusing) Renew(ctx context.Context, l store.Lease) error {
 	select {
 	case <-s.closed:
 		return s.Store.Renew(ctx, l)
@@ -95,7 +96,7 @@ func TestPublishWaits(t *testing.T) {
 
 // What is too long is refused, with how long it may be.
 func TestPublishTooMuch(t *testing.T) {
-	long := strings.Repeat("x", elector.MaxValue+1)
+	long := strings.Repeat("x", store.MaxValue+1)
 	store := memstore.New(memstore.Options{})
 	var refused *elector.ConfigError
 	if _, err := elector.New(store, elector.Config{Election: "billing", Value: long}); !errors.As(err, &refused) || refused.Field != "Value" {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/recount-io/recount/elector/event"
 )
 
 // What goes wrong again and again is logged at once, after firstPause, and then after
@@ -90,23 +92,23 @@ func (r *repeats) over(now, calm time.Duration, f func(what string, one repeat))
 
 // kinds are the troubles that are told apart in the log. All others are requests that failed.
 var kinds = []error{
-	ErrTimeout, ErrTooMany, ErrTokenSeen, ErrTooLate, ErrStray, ErrDrainCapped, ErrCallbackHangs, ErrCrowded, ErrSameID, ErrWithheld, ErrNoHints, ErrPanic,
+	event.ErrTimeout, event.ErrTooMany, event.ErrTokenSeen, event.ErrTooLate, event.ErrStray, event.ErrDrainCapped, event.ErrCallbackHangs, event.ErrCrowded, event.ErrSameID, ErrWithheld, event.ErrNoHints, event.ErrPanic,
 }
 
 // warns is what the event warns of, and empty if that is nothing which goes wrong again
 // and again.
 func (e *Elector) warns(ev Event) string {
 	switch {
-	case ev.Kind == EventTrouble:
+	case ev.Kind == event.Trouble:
 		for _, kind := range kinds {
 			if errors.Is(ev.Err, kind) {
 				return troubleText + ": " + kind.Error()
 			}
 		}
 		return troubleText
-	case ev.Kind == EventState && ev.Err != nil:
+	case ev.Kind == event.StateChanged && ev.Err != nil:
 		return fatalText
-	case ev.Kind == EventExtended && e.overdue(ev):
+	case ev.Kind == event.Extended && e.overdue(ev):
 		return lateText
 	}
 	return ""

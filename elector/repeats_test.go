@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // warnsOf is the times, since the beginning, of the lines of a level in a text log.
@@ -87,7 +88,7 @@ func TestRefusingStoreIsLoggedRarely(t *testing.T) {
 func TestEachKindOfTroubleIsLogged(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		var text bytes.Buffer
-		errs := []error{errLost, elector.ErrTooLate, errLost, elector.ErrTooLate, elector.ErrNoHints}
+		errs := []error{errLost, event.ErrTooLate, errLost, event.ErrTooLate, event.ErrNoHints}
 		n := 0
 		b.store.renew = func(context.Context) error {
 			if n++; n <= len(errs) {

@@ -13,7 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // What no test in a bubble can show: with real clocks, too, nothing is left
@@ -43,7 +45,7 @@ func (b *bubble) suspend(d time.Duration) { b.suspended.Add(int64(d)) }
 
 // store is a memstore that misbehaves on demand. A hook that returns an error
 // takes the call's place; one that blocks makes it hang.
-type store struct {
+type rigStore struct {
 	*memstore.Store
 	mu                             sync.Mutex
 	acquire, renew, release, watch func(context.Context) error
@@ -51,18 +53,18 @@ type store struct {
 	acquires, releases             atomic.Int64
 	watches                        atomic.Int64
 	held                           func(*elector.HeldError)
-	attempts                       []elector.Attempt
-	hint                           func(elector.Hint) // of the latest Watch
+	attempts                       []store.Attempt
+	hint                           func(store.Hint) // of the latest Watch
 }
 
-func (s *store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *rigStore) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	s.acquires.Add(1)
 	s.mu.Lock()
 	s.attempts = append(s.attempts, a)
 	s.mu.Unlock()
 	if s.acquire != nil {
 		if err := s.acquire(ctx); err != nil {
-			return elector.Grant{}, err
+			return store.Grant{}, err
 		}
 	}
 	g, err := s.Store.Acquire(ctx, a)
@@ -70,12 +72,12 @@ func (s *store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		s.held(held)
 	}
 	if s.lose.Load() {
-		return elector.Grant{}, errLost
+		return store.Grant{}, errLost
 	}
 	return g, err
 }
 
-func (s *store) Renew(ctx context.Context, l elector.Lease) error {
+func (s *rigStore) Renew(ctx context.Context, l store.Lease) error {
 	if s.renew != nil {
 		if err := s.renew(ctx); err != nil {
 			return err
@@ -84,7 +86,7 @@ func (s *store) Renew(ctx context.Context, l elector.Lease) error {
 	return s.Store.Renew(ctx, l)
 }
 
-func (s *store) Release(ctx context.Context, l elector.Lease) error {
+func (s *rigStore) Release(ctx context.Context, l store.Lease) error {
 	s.releases.Add(1)
 	if s.release != nil {
 		if err := s.release(ctx); err != nil {
@@ -94,7 +96,7 @@ func (s *store) Release(ctx context.Context, l elector.Lease) error {
 	return s.Store.Release(ctx, l)
 }
 
-func (s *store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *rigStore) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	s.watches.Add(1)
 	s.mu.Lock()
 	s.hint = hint
@@ -112,7 +114,7 @@ func (s *store) Watch(ctx context.Context, election string, hint func(elector.Hi
 type bench struct {
 	*testing.T
 	clock *bubble
-	store *store
+	store *rigStore
 	hang  chan struct{} // closed at the end: what ignores its context waits for it
 }
 
@@ -121,7 +123,7 @@ func inBubble(t *testing.T, test func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := newBubble()
 		b := &bench{T: t, clock: clock, hang: make(chan struct{})}
-		b.store = &store{Store: memstore.New(memstore.Options{Now: clock.Now})}
+		b.store = &rigStore{Store: memstore.New(memstore.Options{Now: clock.Now})}
 		defer close(b.hang)
 		test(b)
 	})
@@ -201,7 +203,7 @@ func (l *log) add(ev elector.Event) {
 
 func (l *log) into(cfg *elector.Config) { cfg.OnEvent = l.add }
 
-func (l *log) of(kind elector.EventKind) []elector.Event {
+func (l *log) of(kind event.Kind) []elector.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found []elector.Event
@@ -215,7 +217,7 @@ func (l *log) of(kind elector.EventKind) []elector.Event {
 
 func (l *log) troubles(err error) int {
 	n := 0
-	for _, ev := range l.of(elector.EventTrouble) {
+	for _, ev := range l.of(event.Trouble) {
 		if errors.Is(ev.Err, err) {
 			n++
 		}

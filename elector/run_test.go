@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // Run competes for ever, or ends after one term with Once.
@@ -132,7 +133,7 @@ func TestFatalErrorIsReturnedAtOnce(t *testing.T) {
 			cfg.OnStopped = func(_ *elector.Term, r elector.Reason) { why = r }
 		})
 		b.store.renew = func(context.Context) error { return fatal }
-		if err := e.Run(b.Context()); !errors.Is(err, fatal) || why != elector.ReasonError {
+		if err := e.Run(b.Context()); !errors.Is(err, fatal) || why != event.ReasonError {
 			t.Errorf("Run: %v; stopped because of %q", err, why)
 		}
 	})
@@ -257,8 +258,8 @@ func TestTerms(t *testing.T) {
 		if len(tokens) != 3 || tokens[0] >= tokens[1] || tokens[1] >= tokens[2] {
 			t.Errorf("tokens %v", tokens)
 		}
-		for _, ev := range events.of(elector.EventDeposed) {
-			if ev.Reason != elector.ReasonResigned {
+		for _, ev := range events.of(event.Deposed) {
+			if ev.Reason != event.ReasonResigned {
 				t.Errorf("deposed: %s", ev.Reason)
 			}
 		}
@@ -315,7 +316,7 @@ func TestCallbacks(t *testing.T) {
 				}
 			}
 			cfg.OnStopped = func(term *elector.Term, why elector.Reason) {
-				if stopped.Add(1); started.Load() != stopped.Load() || why != elector.ReasonResigned && b.clock.Now() < 5*time.Minute {
+				if stopped.Add(1); started.Load() != stopped.Load() || why != event.ReasonResigned && b.clock.Now() < 5*time.Minute {
 					t.Errorf("started %d, stopped %d by %s", started.Load(), stopped.Load(), why)
 				}
 				if err := term.Resign(context.Background()); err != nil {
@@ -355,7 +356,7 @@ func TestWorkPanics(t *testing.T) {
 		err := e.Run(b.Context())
 		p := new(elector.PanicError)
 		ok := errors.As(err, &p)
-		if !ok || p.Value != "oh" || !strings.Contains(err.Error(), "run_test.go") || why != elector.ReasonError {
+		if !ok || p.Value != "oh" || !strings.Contains(err.Error(), "run_test.go") || why != event.ReasonError {
 			t.Errorf("Run: %v; stopped because of %q", err, why)
 		}
 		b.leads(0)
@@ -427,7 +428,7 @@ func TestRunningIsNotStopped(t *testing.T) {
 		e := b.elector("b")
 		stop := b.run(e)
 		synctest.Wait()
-		if s := e.State(); s != elector.StateFollower {
+		if s := e.State(); s != event.StateFollower {
 			t.Errorf("a follower that waits for its first try is %s", s)
 		}
 		if err := stop(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -130,11 +132,11 @@ func (s *session) ring() {
 }
 
 // heard takes in a hint. Its caller may hold a lock.
-func (s *session) heard(h Hint) {
+func (s *session) heard(h store.Hint) {
 	put := func() { s.inbox.merge(h) }
 	switch h.Kind {
-	case HintReleased, HintGranted:
-	case HintListening:
+	case store.HintReleased, store.HintGranted:
+	case store.HintListening:
 		put = func() {
 			s.inbox.messages = append(s.inbox.messages, message{input: machine.Input{Kind: machine.HintListens}})
 		}
@@ -183,7 +185,7 @@ func (s *session) end() {
 	await(s.clock, s.e.cfg.RequestTimeout, s.watcher.done) // a Watch that ignores its context is left behind
 	s.callbacks.wait()
 	s.log.wait()
-	s.e.setState(StateStopped)
+	s.e.setState(event.StateStopped)
 	s.e.leave(s)
 	close(s.closed)
 }
@@ -205,12 +207,12 @@ func (s *session) over() bool {
 	}
 }
 
-func (s *session) hint(h Hint) machine.Input {
+func (s *session) hint(h store.Hint) machine.Input {
 	kind := machine.HintReleased
 	switch {
-	case h.Kind == HintGranted && h.Nonce != "" && h.To == s.e.id:
+	case h.Kind == store.HintGranted && h.Nonce != "" && h.To == s.e.id:
 		kind = machine.HintPassed
-	case h.Kind == HintGranted:
+	case h.Kind == store.HintGranted:
 		kind = machine.HintGranted
 	}
 	s.watcher.heard(h.Token)
@@ -351,7 +353,7 @@ func (s *session) tell() {
 // most loggers do not want it: one that did not want the last such line is told of every
 // tenth, lest it does by now.
 func (s *session) toLog(ev Event) bool {
-	if ev.Kind != EventExtended || s.e.overdue(ev) || !s.e.muted.Load() {
+	if ev.Kind != event.Extended || s.e.overdue(ev) || !s.e.muted.Load() {
 		return true
 	}
 	s.untold++
@@ -366,7 +368,7 @@ func (s *session) logs(level slog.Level, text string, attrs ...slog.Attr) {
 // trouble announces what the shell found.
 func (s *session) trouble(err error) {
 	s.announce(Event{
-		Kind: EventTrouble, At: s.clock.Now(), Election: s.e.cfg.Election, ID: s.e.id,
+		Kind: event.Trouble, At: s.clock.Now(), Election: s.e.cfg.Election, ID: s.e.id,
 		State: s.e.State(), Err: err,
 	})
 }

@@ -41,12 +41,12 @@ func TestSlowStoreIsHeard(t *testing.T) {
 }
 
 // slowToTell is a store that takes its time to tell who leads.
-type slowToTell struct{ *store }
+type slowToTell struct{ *rigStore }
 
 func (s slowToTell) Leader(ctx context.Context, election string) (elector.Leader, error) {
 	select {
 	case <-time.After(3 * time.Second): // the time-out is 2.5 s at a lease of 15 s
-		return s.store.Leader(ctx, election)
+		return s.rigStore.Leader(ctx, election)
 	case <-ctx.Done():
 		return elector.Leader{}, ctx.Err()
 	}

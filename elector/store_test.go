@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 func newMemStore() *memstore.Store { return memstore.New(memstore.Options{}) }
@@ -89,7 +91,7 @@ func TestNamedHasAHeadStart(t *testing.T) {
 		hint := b.store.hint
 		b.store.mu.Unlock()
 		before, began := b.store.acquires.Load(), b.clock.Now()
-		hint(elector.Hint{Kind: elector.HintReleased, Token: term.Token(), To: "c"})
+		hint(store.Hint{Kind: store.HintReleased, Token: term.Token(), To: "c"})
 		for b.store.acquires.Load() == before && b.clock.Now()-began < 5*time.Second {
 			time.Sleep(time.Millisecond / 2)
 		}
@@ -108,7 +110,7 @@ func TestNamedHasAHeadStart(t *testing.T) {
 func TestForgedNewsOfAGrant(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		term := b.campaign(b.elector("a"))
-		s, gate := &store{Store: b.store.Store}, make(chan struct{})
+		s, gate := &rigStore{Store: b.store.Store}, make(chan struct{})
 		s.held = func(held *elector.HeldError) { held.Stands = true }
 		s.renew = func(context.Context) error {
 			<-gate
@@ -117,7 +119,7 @@ func TestForgedNewsOfAGrant(t *testing.T) {
 		e := b.on(s, "b", func(cfg *elector.Config) { cfg.OnStarted = untilDone })
 		stop := b.run(e)
 		time.Sleep(40 * time.Second) // refused several times
-		asked := func() []elector.Attempt {
+		asked := func() []store.Attempt {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return slices.Clone(s.attempts)
@@ -130,15 +132,15 @@ func TestForgedNewsOfAGrant(t *testing.T) {
 		if foreseen(t, attempts[0].Nonce, attempts[1].Nonce) {
 			t.Errorf("nonce %s was to be foreseen from %s", attempts[1].Nonce, attempts[0].Nonce)
 		}
-		news := elector.Hint{Kind: elector.HintGranted, Token: term.Token() + 1, Remaining: 15 * time.Second, To: e.ID(), Nonce: last.Nonce, Request: last.Request}
-		for what, forge := range map[string]func(h *elector.Hint){
-			"an attempt of before":   func(h *elector.Hint) { h.Nonce, h.Request = attempts[0].Nonce, attempts[0].Request },
-			"a request of before":    func(h *elector.Hint) { h.Request = attempts[0].Request },
-			"a request to come":      func(h *elector.Hint) { h.Request++ },
-			"another nonce":          func(h *elector.Hint) { h.Nonce = attempts[0].Nonce },
-			"somebody else":          func(h *elector.Hint) { h.To = "b" },
-			"no nonce":               func(h *elector.Hint) { h.Nonce = "" },
-			"a release, not a grant": func(h *elector.Hint) { h.Kind = elector.HintReleased },
+		news := store.Hint{Kind: store.HintGranted, Token: term.Token() + 1, Remaining: 15 * time.Second, To: e.ID(), Nonce: last.Nonce, Request: last.Request}
+		for what, forge := range map[string]func(h *store.Hint){
+			"an attempt of before":   func(h *store.Hint) { h.Nonce, h.Request = attempts[0].Nonce, attempts[0].Request },
+			"a request of before":    func(h *store.Hint) { h.Request = attempts[0].Request },
+			"a request to come":      func(h *store.Hint) { h.Request++ },
+			"another nonce":          func(h *store.Hint) { h.Nonce = attempts[0].Nonce },
+			"somebody else":          func(h *store.Hint) { h.To = "b" },
+			"no nonce":               func(h *store.Hint) { h.Nonce = "" },
+			"a release, not a grant": func(h *store.Hint) { h.Kind = store.HintReleased },
 		} {
 			h := news
 			forge(&h)
@@ -207,7 +209,7 @@ func TestHungCallsHangAlone(t *testing.T) {
 		if !e.IsLeader() {
 			t.Error("not elected after the store works again")
 		}
-		if events.troubles(elector.ErrTimeout) == 0 {
+		if events.troubles(event.ErrTimeout) == 0 {
 			t.Error("the time-outs were not reported")
 		}
 		if err := stop(); err != nil {
@@ -221,7 +223,7 @@ func TestHungCallsHangAlone(t *testing.T) {
 		if n := b.store.acquires.Load() - before; n > 8 {
 			t.Errorf("%d calls hang", n)
 		}
-		if n := len(events.of(elector.EventUnreachable)); n != 1 {
+		if n := len(events.of(event.Unreachable)); n != 1 {
 			t.Errorf("%d alarms, want one", n)
 		}
 		if e.IsLeader() {
@@ -256,20 +258,20 @@ func TestFrozenStoreIsNoReasonToTakeOver(t *testing.T) {
 		if leader.IsLeader() || follower.IsLeader() {
 			t.Error("somebody leads without the store")
 		}
-		if n := len(second.of(elector.EventElected)); n != 0 {
+		if n := len(second.of(event.Elected)); n != 0 {
 			t.Errorf("the follower was elected %d times", n)
 		}
 		for _, l := range []*log{&first, &second} {
-			if n := len(l.of(elector.EventUnreachable)); n != 1 {
+			if n := len(l.of(event.Unreachable)); n != 1 {
 				t.Errorf("%d alarms, want 1", n)
 			}
 		}
-		if ev := first.of(elector.EventDeposed); len(ev) != 1 || ev[0].Reason != elector.ReasonExpired || ev[0].At != ev[0].Until {
+		if ev := first.of(event.Deposed); len(ev) != 1 || ev[0].Reason != event.ReasonExpired || ev[0].At != ev[0].Until {
 			t.Errorf("deposed: %+v", ev)
 		}
 		frozen.Store(false)
 		time.Sleep(time.Minute)
-		if leader.IsLeader() == follower.IsLeader() || len(first.of(elector.EventReachable)) != 1 {
+		if leader.IsLeader() == follower.IsLeader() || len(first.of(event.Reachable)) != 1 {
 			t.Error("no recovery")
 		}
 		if err := errors.Join(stopLeader(), stopFollower()); err != nil {
@@ -293,8 +295,8 @@ func TestPanickingStoreIsAnError(t *testing.T) {
 		b.store.watch = func(context.Context) error { panic("no listening") }
 		e := b.elector("a", events.into)
 		term := b.campaign(e)
-		if events.troubles(elector.ErrPanic) != 1 {
-			t.Errorf("troubles: %+v", events.of(elector.EventTrouble))
+		if events.troubles(event.ErrPanic) != 1 {
+			t.Errorf("troubles: %+v", events.of(event.Trouble))
 		}
 		b.resign(term)
 	})
@@ -306,7 +308,7 @@ func TestPanickingStoreIsAnError(t *testing.T) {
 func TestLostHints(t *testing.T) {
 	for _, hangs := range []bool{true, false} {
 		inBubble(t, func(b *bench) {
-			attempt := elector.Attempt{Election: "billing", ID: "dead", Nonce: "x", TTL: 15 * time.Second}
+			attempt := store.Attempt{Election: "billing", ID: "dead", Nonce: "x", TTL: 15 * time.Second}
 			if _, err := b.store.Store.Acquire(b.Context(), attempt); err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +343,7 @@ func TestHangingWatchIsBegunAgain(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		other := b.elector("a")
 		term := b.campaign(other)
-		silent := &store{Store: b.store.Store}
+		silent := &rigStore{Store: b.store.Store}
 		silent.watch = func(ctx context.Context) error {
 			if silent.watches.Load() == 1 {
 				<-ctx.Done() // hangs, but can be ended
@@ -359,7 +361,7 @@ func TestHangingWatchIsBegunAgain(t *testing.T) {
 		if n := silent.watches.Load(); n != 2 {
 			t.Fatalf("watched %d times", n)
 		}
-		if events.troubles(elector.ErrNoHints) != 1 {
+		if events.troubles(event.ErrNoHints) != 1 {
 			t.Error("not reported")
 		}
 		b.resign(term)
@@ -406,7 +408,7 @@ func TestTwoReplicasWithOneID(t *testing.T) {
 		if second.IsLeader() || !first.IsLeader() {
 			t.Error("two replicas share a lease")
 		}
-		if n := events.troubles(elector.ErrSameID); n != 1 {
+		if n := events.troubles(event.ErrSameID); n != 1 {
 			t.Errorf("told %d times", n)
 		}
 		if err := stop(); err != nil {
@@ -415,7 +417,7 @@ func TestTwoReplicasWithOneID(t *testing.T) {
 		b.resign(term)
 	})
 	inBubble(t, func(b *bench) {
-		attempt := elector.Attempt{Election: "billing", ID: "a/before", Nonce: "x", TTL: 15 * time.Second}
+		attempt := store.Attempt{Election: "billing", ID: "a/before", Nonce: "x", TTL: 15 * time.Second}
 		if _, err := b.store.Store.Acquire(b.Context(), attempt); err != nil {
 			t.Fatal(err)
 		}
@@ -424,13 +426,13 @@ func TestTwoReplicasWithOneID(t *testing.T) {
 			b.store.mu.Lock()
 			hint := b.store.hint
 			b.store.mu.Unlock()
-			hint(elector.Hint{Kind: elector.HintReleased, Token: 1})
+			hint(store.Hint{Kind: store.HintReleased, Token: 1})
 		})
 		term := b.campaign(b.elector("a", events.into))
 		if len(b.store.attempts) != 3 {
 			t.Errorf("%d attempts", len(b.store.attempts))
 		}
-		if n := events.troubles(elector.ErrSameID); n != 0 {
+		if n := events.troubles(event.ErrSameID); n != 0 {
 			t.Error("a restart was taken for a second replica")
 		}
 		b.resign(term)
@@ -455,7 +457,7 @@ func (f fast) AfterFunc(d time.Duration, call func()) elector.Timer {
 func TestOwnLeaseOfBefore(t *testing.T) {
 	for _, late := range []time.Duration{0, 2 * time.Second} {
 		inBubble(t, func(b *bench) {
-			attempt := elector.Attempt{Election: "billing", ID: "a/before", Nonce: "x", TTL: 15 * time.Second}
+			attempt := store.Attempt{Election: "billing", ID: "a/before", Nonce: "x", TTL: 15 * time.Second}
 			if _, err := b.store.Store.Acquire(b.Context(), attempt); err != nil {
 				t.Fatal(err)
 			}
@@ -469,12 +471,12 @@ func TestOwnLeaseOfBefore(t *testing.T) {
 					b.store.mu.Lock()
 					hint := b.store.hint
 					b.store.mu.Unlock()
-					hint(elector.Hint{Kind: elector.HintReleased, Token: 1})
+					hint(store.Hint{Kind: store.HintReleased, Token: 1})
 				})
 			}
 			var events log
 			term := b.campaign(b.elector("a", events.into, func(cfg *elector.Config) { cfg.Clock = fast{b.clock, 0.0099} }))
-			if n := events.troubles(elector.ErrSameID); n != 0 || len(b.store.attempts) < 3 {
+			if n := events.troubles(event.ErrSameID); n != 0 || len(b.store.attempts) < 3 {
 				t.Errorf("a restart was taken for a second replica %d times, in %d attempts", n, len(b.store.attempts))
 			}
 			b.resign(term)
@@ -490,7 +492,7 @@ func TestRepairIsReported(t *testing.T) {
 		b.store.held = func(h *elector.HeldError) { h.Repaired = "it had no time to live" }
 		stop := b.run(b.elector("b", events.into))
 		time.Sleep(time.Second)
-		if n := len(events.of(elector.EventTrouble)); n != 1 {
+		if n := len(events.of(event.Trouble)); n != 1 {
 			t.Errorf("%d troubles, want the repair", n)
 		}
 		if err := stop(); err != nil {

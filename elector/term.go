@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -117,7 +118,7 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 	if !t.over.Load() {
 		// The successor first: giving up ends the work, which resigns too.
 		t.session.put(machine.Input{Kind: machine.Resign, Token: t.token, Holder: to})
-		t.giveUp(ReasonResigned)
+		t.giveUp(event.ReasonResigned)
 	}
 	if t.session.work != noWork {
 		return nil
@@ -141,7 +142,7 @@ func (t *Term) Refused(fence uint64) {
 	if fence > t.token {
 		t.session.e.refused(fence)
 		t.session.put(machine.Input{Kind: machine.Fenced, Token: fence})
-		t.giveUp(ReasonSuperseded)
+		t.giveUp(event.ReasonSuperseded)
 	}
 }
 
@@ -176,7 +177,7 @@ func (c *termContext) Err() error {
 		return err
 	}
 	if t := c.term; t.session.clock.Now() >= t.Deadline() {
-		t.giveUp(ReasonExpired)
+		t.giveUp(event.ReasonExpired)
 	}
 	return c.Context.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // Suspend: the clock jumps ahead of all timers. IsLeader and the context's Err
@@ -64,7 +65,7 @@ func TestCampaignTermIsRenewedUntilResigned(t *testing.T) {
 		b.leads(term.Token())
 		b.resign(term)
 		b.leads(0)
-		if e.IsLeader() || term.Check(0) == nil || term.Remaining() != 0 || e.State() != elector.StateStopped {
+		if e.IsLeader() || term.Check(0) == nil || term.Remaining() != 0 || e.State() != event.StateStopped {
 			t.Error("the term is over, but does not know")
 		}
 		b.resign(term) // once more does nothing
@@ -105,7 +106,7 @@ func TestDrainKeepsLeaseUntilWorkEnds(t *testing.T) {
 		stopped := b.clock.Now()
 		go func() {
 			synctest.Wait()
-			if e.IsLeader() || e.State() != elector.StateDraining {
+			if e.IsLeader() || e.State() != event.StateDraining {
 				t.Errorf("leads %t, %s, while it drains", e.IsLeader(), e.State())
 			}
 		}()
@@ -118,7 +119,7 @@ func TestDrainKeepsLeaseUntilWorkEnds(t *testing.T) {
 		if d := <-otherLed - stopped; d < 5*time.Minute || d > 5*time.Minute+100*time.Millisecond {
 			t.Errorf("the next leader came %v after the stop, want right after the work's 5m", d)
 		}
-		if ev := events.of(elector.EventDeposed); len(ev) != 1 || ev[0].Reason != elector.ReasonStopped {
+		if ev := events.of(event.Deposed); len(ev) != 1 || ev[0].Reason != event.ReasonStopped {
 			t.Errorf("deposed: %+v", ev)
 		}
 	})
@@ -184,8 +185,8 @@ func TestDeletedKey(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		b.store.Delete("billing")
 		time.Sleep(10 * time.Second)
-		elected, deposed := events.of(elector.EventElected), events.of(elector.EventDeposed)
-		if len(deposed) != 1 || deposed[0].Reason != elector.ReasonSuperseded || deposed[0].At > 16*time.Second {
+		elected, deposed := events.of(event.Elected), events.of(event.Deposed)
+		if len(deposed) != 1 || deposed[0].Reason != event.ReasonSuperseded || deposed[0].At > 16*time.Second {
 			t.Errorf("deposed: %+v", deposed)
 		}
 		if len(elected) != 2 || elected[1].Token <= elected[0].Token {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // errForgotten is why it is not known who led after a term.
@@ -58,7 +61,7 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 	case t.releaseErr != nil:
 		return t.releaseErr
 	case err == nil && t.capped:
-		return ErrDrainCapped
+		return event.ErrDrainCapped
 	default:
 		return err
 	}
@@ -117,13 +120,13 @@ func (e *Elector) hasLed(ctx context.Context, now Leader, token uint64, to strin
 		past, err := e.History(brief, 100)
 		cancel()
 		switch {
-		case slices.ContainsFunc(past, func(t PastTerm) bool { return called(t.ID, to) && t.Token > token }):
+		case slices.ContainsFunc(past, func(t store.PastTerm) bool { return called(t.ID, to) && t.Token > token }):
 			return true, nil
-		case slices.ContainsFunc(past, func(t PastTerm) bool { return t.Token == token }):
+		case slices.ContainsFunc(past, func(t store.PastTerm) bool { return t.Token == token }):
 			return false, nil
 		case err == nil:
 			return false, errForgotten
-		case errors.Is(err, ErrUnsupported):
+		case errors.Is(err, store.ErrUnsupported):
 			return false, nil
 		case ctx.Err() != nil:
 			return false, err
@@ -139,8 +142,8 @@ func called(id, to string) bool { return id == to || nameOf(id) == to }
 // successor is the ID of the live candidate that is called so, "" if there is none.
 // Of several of one name it is the one that was heard of last: a process that was
 // restarted leaves the ID of its life before behind.
-func (e *Elector) successor(all []Candidate, to string) string {
-	var best Candidate
+func (e *Elector) successor(all []store.Candidate, to string) string {
+	var best store.Candidate
 	for _, c := range all {
 		if c.ID == e.id || !called(c.ID, to) || e.gone(c) {
 			continue
@@ -160,4 +163,6 @@ func nameOf(id string) string {
 // gone says whether a candidate was not heard of for so long that it may be gone: who
 // waits asks at least once in its own lease, and none is longer than that, as this one
 // counts on.
-func (e *Elector) gone(c Candidate) bool { return c.Seen > e.cfg.LongestLease+e.cfg.RequestTimeout }
+func (e *Elector) gone(c store.Candidate) bool {
+	return c.Seen > e.cfg.LongestLease+e.cfg.RequestTimeout
+}

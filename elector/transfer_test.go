@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // works lets an elector lead until its term ends, and says when it leads.
@@ -68,20 +70,20 @@ type far struct {
 	way time.Duration
 }
 
-func (f far) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (f far) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	time.Sleep(f.way)
 	defer time.Sleep(f.way)
 	return f.Store.Acquire(ctx, a)
 }
 
-func (f far) Release(ctx context.Context, l elector.Lease) error {
+func (f far) Release(ctx context.Context, l store.Lease) error {
 	time.Sleep(f.way)
 	defer time.Sleep(f.way)
 	return f.Store.Release(ctx, l)
 }
 
-func (f far) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
-	f.Store.Watch(ctx, election, func(h elector.Hint) { time.AfterFunc(f.way, func() { hint(h) }) }, ended)
+func (f far) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
+	f.Store.Watch(ctx, election, func(h store.Hint) { time.AfterFunc(f.way, func() { hint(h) }) }, ended)
 }
 
 // Between the two beliefs of a transfer lie two round trips: the release goes to
@@ -153,16 +155,16 @@ func TestTransferToTheDead(t *testing.T) {
 // mute is a store that announces nothing.
 type mute struct{ elector.Store }
 
-func (m mute) Watch(ctx context.Context, _ string, _ func(elector.Hint), ended func(error)) {
+func (m mute) Watch(ctx context.Context, _ string, _ func(store.Hint), ended func(error)) {
 	context.AfterFunc(ctx, func() { ended(ctx.Err()) })
 }
 
-func (m mute) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
-	return m.Store.(elector.Roster).Candidates(ctx, election)
+func (m mute) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
+	return m.Store.(store.Roster).Candidates(ctx, election)
 }
 
-func (m mute) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
-	return m.Store.(elector.Chronicle).History(ctx, election, n)
+func (m mute) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
+	return m.Store.(store.Chronicle).History(ctx, election, n)
 }
 
 // A successor that hears no announcements gets the lease all the same, whenever in its
@@ -214,7 +216,7 @@ type forgetful struct {
 	until time.Time
 }
 
-func (f *forgetful) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+func (f *forgetful) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if time.Now().Before(f.until) {
 		return nil, errors.New("not now")
 	}
@@ -372,7 +374,7 @@ func TestTransferOfWorkThatDoesNotEnd(t *testing.T) {
 		if <-led != "b" {
 			t.Error("somebody else leads")
 		}
-		if err := <-told; !errors.Is(err, elector.ErrDrainCapped) {
+		if err := <-told; !errors.Is(err, event.ErrDrainCapped) {
 			t.Errorf("Transfer returned %v", err)
 		}
 		if err := errors.Join(stopA(), stopB()); err != nil {
@@ -515,12 +517,12 @@ func TestTryAcquire(t *testing.T) {
 
 // lateRefusal keeps the first refusal back for a while.
 type lateRefusal struct {
-	*store
+	*rigStore
 	first atomic.Bool
 }
 
-func (s *lateRefusal) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	g, err := s.store.Acquire(ctx, a)
+func (s *lateRefusal) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
+	g, err := s.rigStore.Acquire(ctx, a)
 	if s.first.CompareAndSwap(false, true) {
 		time.Sleep(4 * time.Second) // the time-out is 2.5 s at a lease of 15 s, and as much again is waited for
 	}
@@ -533,7 +535,7 @@ func TestTryAcquireIsRefusedLate(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		held := b.campaign(b.elector("a"))
 		time.AfterFunc(time.Second, func() { _ = held.Resign(b.Context()) }) // nobody else wants it
-		term, err := b.on(&lateRefusal{store: b.store}, "b").TryAcquire(b.Context())
+		term, err := b.on(&lateRefusal{rigStore: b.store}, "b").TryAcquire(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/recount-io/recount/elector/store"
 )
 
 // watcher keeps a Watch of the store going. Its hints make failovers fast and
@@ -64,7 +66,7 @@ func (w *watcher) watch(session context.Context, ended func(error)) {
 }
 
 // watch is Store.Watch of a store that may panic, or report its end twice.
-func watch(ctx context.Context, store Store, election string, hint func(Hint), ended func(error)) {
+func watch(ctx context.Context, store Store, election string, hint func(store.Hint), ended func(error)) {
 	var once sync.Once
 	end := func(err error) { once.Do(func() { ended(err) }) }
 	defer func() {

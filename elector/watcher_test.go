@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // script is a store whose watches last and end as it says.
@@ -21,7 +23,7 @@ type script struct {
 	ctxs  []context.Context
 }
 
-func (s *script) Watch(ctx context.Context, _ string, _ func(elector.Hint), ended func(error)) {
+func (s *script) Watch(ctx context.Context, _ string, _ func(store.Hint), ended func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began, s.ctxs = append(s.began, time.Now()), append(s.ctxs, ctx)
@@ -71,11 +73,11 @@ func TestWatchIsFollowedByOne(t *testing.T) {
 // Who hears of every change doubts nothing, however many terms it is refused in.
 func TestWatchThatHearsIsKept(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		near := &store{Store: b.store.Store}
+		near := &rigStore{Store: b.store.Store}
 		var events log
 		var stop func() error
 		for i := range 4 {
-			attempt := elector.Attempt{Election: "billing", ID: "other", Nonce: strconv.Itoa(i), TTL: 15 * time.Second}
+			attempt := store.Attempt{Election: "billing", ID: "other", Nonce: strconv.Itoa(i), TTL: 15 * time.Second}
 			grant, err := near.Store.Acquire(b.Context(), attempt)
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +86,7 @@ func TestWatchThatHearsIsKept(t *testing.T) {
 				stop = b.run(b.on(near, "waits", events.into))
 			}
 			time.Sleep(10 * time.Second)
-			lease := elector.Lease{Election: "billing", ID: "other", Nonce: attempt.Nonce, Token: grant.Token, TTL: attempt.TTL, To: "other", Reserve: time.Second}
+			lease := store.Lease{Election: "billing", ID: "other", Nonce: attempt.Nonce, Token: grant.Token, TTL: attempt.TTL, To: "other", Reserve: time.Second}
 			if err := near.Store.Renew(b.Context(), lease); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +98,7 @@ func TestWatchThatHearsIsKept(t *testing.T) {
 		if n := near.acquires.Load(); n < 4 {
 			t.Errorf("refused %d times", n)
 		}
-		if n := near.watches.Load(); n != 1 || events.troubles(elector.ErrNoHints) != 0 {
+		if n := near.watches.Load(); n != 1 || events.troubles(event.ErrNoHints) != 0 {
 			t.Errorf("watched %d times", n)
 		}
 		if err := stop(); err != nil {
@@ -114,7 +116,7 @@ func TestDeafWatchIsNoticedInSpiteOfRenewals(t *testing.T) {
 		e := b.on(deaf, "waits", events.into)
 		var stop func() error
 		for i := range 2 {
-			attempt := elector.Attempt{Election: "billing", ID: "other", Nonce: strconv.Itoa(i), TTL: 15 * time.Second}
+			attempt := store.Attempt{Election: "billing", ID: "other", Nonce: strconv.Itoa(i), TTL: 15 * time.Second}
 			grant, err := b.store.Store.Acquire(b.Context(), attempt)
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +124,7 @@ func TestDeafWatchIsNoticedInSpiteOfRenewals(t *testing.T) {
 			if stop == nil {
 				stop = b.run(e)
 			}
-			lease := elector.Lease{Election: "billing", ID: "other", Nonce: attempt.Nonce, Token: grant.Token, TTL: attempt.TTL}
+			lease := store.Lease{Election: "billing", ID: "other", Nonce: attempt.Nonce, Token: grant.Token, TTL: attempt.TTL}
 			for range 40 { // a refusal tells of more than 14 s always
 				time.Sleep(time.Second)
 				if err := b.store.Store.Renew(b.Context(), lease); err != nil {
@@ -138,8 +140,8 @@ func TestDeafWatchIsNoticedInSpiteOfRenewals(t *testing.T) {
 		deaf.mu.Lock()
 		n := len(deaf.began)
 		deaf.mu.Unlock()
-		if n != 2 || events.troubles(elector.ErrNoHints) != 1 {
-			t.Errorf("watched %d times, told %d times", n, events.troubles(elector.ErrNoHints))
+		if n != 2 || events.troubles(event.ErrNoHints) != 1 {
+			t.Errorf("watched %d times, told %d times", n, events.troubles(event.ErrNoHints))
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -153,8 +155,8 @@ type tardy struct {
 	by time.Duration
 }
 
-func (s tardy) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
-	s.Store.Watch(ctx, election, func(h elector.Hint) { time.AfterFunc(s.by, func() { hint(h) }) }, ended)
+func (s tardy) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
+	s.Store.Watch(ctx, election, func(h store.Hint) { time.AfterFunc(s.by, func() { hint(h) }) }, ended)
 }
 
 // A refusal that comes before the hint of a grant says nothing of the announcements,
@@ -163,13 +165,13 @@ func (s tardy) Watch(ctx context.Context, election string, hint func(elector.Hin
 func TestRefusalBeforeTheHint(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		const short = 5 * time.Second
-		var lease elector.Lease
+		var lease store.Lease
 		grant := func(nonce string) {
-			g, err := b.store.Store.Acquire(b.Context(), elector.Attempt{Election: "billing", ID: "other", Nonce: nonce, TTL: short})
+			g, err := b.store.Store.Acquire(b.Context(), store.Attempt{Election: "billing", ID: "other", Nonce: nonce, TTL: short})
 			if err != nil {
 				t.Fatal(err)
 			}
-			lease = elector.Lease{Election: "billing", ID: "other", Nonce: nonce, Token: g.Token, TTL: short}
+			lease = store.Lease{Election: "billing", ID: "other", Nonce: nonce, Token: g.Token, TTL: short}
 		}
 		grant("first")
 		var events log
@@ -184,8 +186,8 @@ func TestRefusalBeforeTheHint(t *testing.T) {
 		if b.store.acquires.Load() == before {
 			t.Error("it was not refused meanwhile")
 		}
-		if n := b.store.watches.Load(); n != 1 || events.troubles(elector.ErrNoHints) != 0 {
-			t.Errorf("watched %d times, told %d times", n, events.troubles(elector.ErrNoHints))
+		if n := b.store.watches.Load(); n != 1 || events.troubles(event.ErrNoHints) != 0 {
+			t.Errorf("watched %d times, told %d times", n, events.troubles(event.ErrNoHints))
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -48,7 +48,7 @@ type plain struct {
 
 // plainTerm is a term of a plain elector.
 type plainTerm struct {
-	lease elector.Lease
+	lease store.Lease
 	until time.Duration
 	stop  func()
 }
@@ -83,13 +83,13 @@ func (p plain) run(h sim.Host) error {
 }
 
 // campaign tries once to become the leader.
-func (p plain) campaign(h sim.Host, store sim.Store, n uint64) *plainTerm {
+func (p plain) campaign(h sim.Host, st sim.Store, n uint64) *plainTerm {
 	set, sent := h.Settings(), h.Now()
-	lease := elector.Lease{
+	lease := store.Lease{
 		Election: set.Election, ID: set.Node, TTL: set.Lease, Request: n,
 		Nonce: fmt.Sprintf("%s-%d-%d", set.Node, sent, n),
 	}
-	grant, err := store.Acquire(elector.Attempt{
+	grant, err := st.Acquire(store.Attempt{
 		Election: lease.Election, ID: lease.ID, Nonce: lease.Nonce, Request: n, TTL: lease.TTL,
 	}, set.Renew/2)
 	if err != nil {
@@ -103,17 +103,17 @@ func (p plain) campaign(h sim.Host, store sim.Store, n uint64) *plainTerm {
 }
 
 // keep renews the lease and returns nil when the term is over.
-func (p plain) keep(h sim.Host, store sim.Store, term *plainTerm, n uint64) *plainTerm {
+func (p plain) keep(h sim.Host, st sim.Store, term *plainTerm, n uint64) *plainTerm {
 	set, sent := h.Settings(), h.Now()
 	lease := term.lease
 	lease.Request = n
-	err := store.Renew(lease, set.Renew/2)
+	err := st.Renew(lease, set.Renew/2)
 	switch {
 	case err == nil:
 		term.until = p.deadline(set, sent)
 		h.Extended(lease.Token, term.until)
 		return term
-	case errors.Is(err, elector.ErrNotHeld):
+	case errors.Is(err, store.ErrNotHeld):
 		p.depose(h, term, history.Superseded)
 		return nil
 	case h.Now() >= term.until:
@@ -142,10 +142,10 @@ type unownedRenewal struct {
 	host sim.Host
 }
 
-func (s unownedRenewal) Renew(l elector.Lease, timeout time.Duration) error {
+func (s unownedRenewal) Renew(l store.Lease, timeout time.Duration) error {
 	renewed, err := s.host.Do(timeout, "PEXPIRE", s.host.LeaseKey(), strconv.FormatInt(l.TTL.Milliseconds(), 10))
 	if err == nil && renewed != int64(1) {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	return err
 }
@@ -157,18 +157,18 @@ type oneToken struct {
 	real uint64
 }
 
-func (s *oneToken) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s *oneToken) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	grant, err := s.Store.Acquire(a, timeout)
 	s.real, grant.Token = grant.Token, 1
 	return grant, err
 }
 
-func (s *oneToken) Renew(l elector.Lease, timeout time.Duration) error {
+func (s *oneToken) Renew(l store.Lease, timeout time.Duration) error {
 	l.Token = s.real
 	return s.Store.Renew(l, timeout)
 }
 
-func (s *oneToken) Release(l elector.Lease, timeout time.Duration) error {
+func (s *oneToken) Release(l store.Lease, timeout time.Duration) error {
 	l.Token = s.real
 	return s.Store.Release(l, timeout)
 }

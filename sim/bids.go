@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 )
 
@@ -33,7 +34,7 @@ type bid struct {
 const maxBids = 16
 
 // Stands notes that an attempt is sent at that time, and may be kept as a bid.
-func (b *Bids) Stands(a elector.Attempt, now time.Duration) {
+func (b *Bids) Stands(a store.Attempt, now time.Duration) {
 	if !a.Stands {
 		return
 	}
@@ -50,7 +51,7 @@ func (b *Bids) Stands(a elector.Attempt, now time.Duration) {
 }
 
 // Answered notes the answer to an attempt.
-func (b *Bids) Answered(a elector.Attempt, err error) {
+func (b *Bids) Answered(a store.Attempt, err error) {
 	held := new(elector.HeldError)
 	if !errors.As(err, &held) || held.Stands {
 		return
@@ -67,9 +68,9 @@ func (b *Bids) Answered(a elector.Attempt, err error) {
 // Told is a receiver of hints which tells, before it hands a hint on, the acquisition
 // that this one tells of, if it does: the invocation, without node and election, and
 // the token.
-func (b *Bids) Told(hint func(elector.Hint), tell func(e history.Event, token uint64)) func(elector.Hint) {
-	return func(h elector.Hint) {
-		if h.Kind == elector.HintGranted && h.Nonce != "" {
+func (b *Bids) Told(hint func(store.Hint), tell func(e history.Event, token uint64)) func(store.Hint) {
+	return func(h store.Hint) {
+		if h.Kind == store.HintGranted && h.Nonce != "" {
 			b.take(h.To, h.Token, tell, func(p bid) bool { return p.nonce == h.Nonce && p.request == h.Request })
 		}
 		hint(h)
@@ -78,7 +79,7 @@ func (b *Bids) Told(hint func(elector.Hint), tell func(e history.Event, token ui
 
 // Withdraw takes a bid back, and tells the acquisition that the answer tells of, as
 // Told does.
-func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l elector.Lease, tell func(e history.Event, token uint64)) error {
+func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l store.Lease, tell func(e history.Event, token uint64)) error {
 	err := store.Release(ctx, l)
 	if held := new(elector.HeldError); errors.As(err, &held) {
 		b.take(l.ID, held.Token, tell, func(p bid) bool { return p.nonce == l.Nonce })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -14,7 +15,7 @@ import (
 // granted is a store in which the lease was passed on to every bid.
 type granted struct{ elector.Store }
 
-func (granted) Release(context.Context, elector.Lease) error { return &elector.HeldError{Token: 3} }
+func (granted) Release(context.Context, store.Lease) error { return &elector.HeldError{Token: 3} }
 
 // That an attempt was granted which stood as a bid is told once: of the request that an
 // announcement names, or of the last one, if who takes the bid back is told first.
@@ -24,14 +25,14 @@ func TestBidsToldOnce(t *testing.T) {
 		var told []history.Event
 		tell := func(e history.Event, _ uint64) { told = append(told, e) }
 		for request := range uint64(2) {
-			b.Stands(elector.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}, time.Duration(request))
+			b.Stands(store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}, time.Duration(request))
 		}
-		hear := b.Told(func(elector.Hint) {}, tell)
-		hint := elector.Hint{Kind: elector.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2}
+		hear := b.Told(func(store.Hint) {}, tell)
+		hint := store.Hint{Kind: store.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2}
 		if announced {
 			hear(hint)
 		}
-		if err := b.Withdraw(t.Context(), granted{}, elector.Lease{ID: "p0/x", Nonce: "nonce"}, tell); err == nil {
+		if err := b.Withdraw(t.Context(), granted{}, store.Lease{ID: "p0/x", Nonce: "nonce"}, tell); err == nil {
 			t.Error("the store's answer was lost")
 		}
 		hear(hint)
@@ -47,14 +48,14 @@ func TestBidsRefusedForGood(t *testing.T) {
 	var b sim.Bids
 	var told []uint64
 	for request := range uint64(2) {
-		a := elector.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}
+		a := store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}
 		b.Stands(a, time.Duration(request))
 		if request == 1 {
 			b.Answered(a, &elector.HeldError{Remaining: time.Second})
 		}
 	}
 	tell := func(e history.Event, _ uint64) { told = append(told, e.Try) }
-	_ = b.Withdraw(t.Context(), granted{}, elector.Lease{ID: "p0/x", Nonce: "nonce"}, tell)
+	_ = b.Withdraw(t.Context(), granted{}, store.Lease{ID: "p0/x", Nonce: "nonce"}, tell)
 	if !slices.Equal(told, []uint64{1}) {
 		t.Errorf("told of requests %v", told)
 	}
@@ -63,7 +64,7 @@ func TestBidsRefusedForGood(t *testing.T) {
 // A lease that is announced to one whose attempts never stood is nothing to tell.
 func TestBidsOfNobody(t *testing.T) {
 	var b sim.Bids
-	hear := b.Told(func(elector.Hint) {}, func(e history.Event, _ uint64) { t.Errorf("told %+v", e) })
-	hear(elector.Hint{Kind: elector.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2})
-	b.Answered(elector.Attempt{ID: "p0/x", Nonce: "nonce", Request: 2}, &elector.HeldError{})
+	hear := b.Told(func(store.Hint) {}, func(e history.Event, _ uint64) { t.Errorf("told %+v", e) })
+	hear(store.Hint{Kind: store.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2})
+	b.Answered(store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 2}, &elector.HeldError{})
 }

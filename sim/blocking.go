@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 )
 
@@ -81,9 +82,9 @@ type Settings struct {
 // those of elector.Store; others, time-outs among them, mean that the outcome
 // is unknown.
 type Store interface {
-	Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error)
-	Renew(l elector.Lease, timeout time.Duration) error
-	Release(l elector.Lease, timeout time.Duration) error
+	Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error)
+	Renew(l store.Lease, timeout time.Duration) error
+	Release(l store.Lease, timeout time.Duration) error
 }
 
 // Completion is the event that completes an operation whose call returned err:
@@ -100,7 +101,7 @@ func Completion(op history.Event, err error) history.Event {
 		if held.Withheld != "" {
 			op.Error = Withheld
 		}
-	case errors.Is(err, elector.ErrNotHeld):
+	case errors.Is(err, store.ErrNotHeld):
 		op.Kind = history.Fail
 	case errors.As(err, &fatal):
 		op.Kind, op.Error = history.Fail, err.Error()
@@ -157,7 +158,7 @@ type Recorder struct {
 var _ Store = Recorder{}
 
 // Acquire implements Store.
-func (r Recorder) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (r Recorder) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	op := r.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := r.Store.Acquire(a, timeout)
 	op.Token = grant.Token
@@ -166,7 +167,7 @@ func (r Recorder) Acquire(a elector.Attempt, timeout time.Duration) (elector.Gra
 }
 
 // Renew implements Store.
-func (r Recorder) Renew(l elector.Lease, timeout time.Duration) error {
+func (r Recorder) Renew(l store.Lease, timeout time.Duration) error {
 	op := r.invoke(history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
 	err := r.Store.Renew(l, timeout)
 	r.Tell(Completion(op, err))
@@ -174,7 +175,7 @@ func (r Recorder) Renew(l elector.Lease, timeout time.Duration) error {
 }
 
 // Release implements Store.
-func (r Recorder) Release(l elector.Lease, timeout time.Duration) error {
+func (r Recorder) Release(l store.Lease, timeout time.Duration) error {
 	op := r.invoke(history.Event{Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	err := r.Store.Release(l, timeout)
 	r.Tell(Completion(op, err))

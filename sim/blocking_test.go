@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -23,9 +24,9 @@ func TestOfMajority(t *testing.T) {
 		{history.Acquire, &elector.FatalError{Err: errors.New("no")}, history.Event{Kind: history.Fail, Token: 5, Error: "elector: no; "}},
 		{history.Acquire, errors.New("lost"), history.Event{Kind: history.Info, Token: 5, Error: "lost"}},
 		{history.Renew, nil, history.Event{Kind: history.Ok, Token: 5}},
-		{history.Renew, elector.ErrNotHeld, history.Event{Kind: history.Fail, Token: 5}},
+		{history.Renew, store.ErrNotHeld, history.Event{Kind: history.Fail, Token: 5}},
 		{history.Release, nil, history.Event{Kind: history.Ok, Token: 5}},
-		{history.Release, elector.ErrNotHeld, history.Event{
+		{history.Release, store.ErrNotHeld, history.Event{
 			Kind: history.Info, Token: 5, Error: "the lease is over, maybe by this release: other servers may have released it before these denied it",
 		}},
 		{history.Release, &elector.FatalError{Err: errors.New("no")}, history.Event{Kind: history.Info, Token: 5, Error: "elector: no; "}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health"
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/joblock"
@@ -116,13 +117,13 @@ func (c *candidacy) seen(l elector.Leader) {
 // tell passes on to the service manager what a person would want to read there.
 func (c *candidacy) tell(e elector.Event) {
 	switch e.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		c.notify.send("STATUS=leads " + e.Election)
-	case elector.EventDeposed:
+	case event.Deposed:
 		c.notify.send("STATUS=follows in " + e.Election)
-	case elector.EventUnreachable:
+	case event.Unreachable:
 		c.notify.send("STATUS=cannot reach the store of " + e.Election)
-	case elector.EventReachable:
+	case event.Reachable:
 		c.notify.send("STATUS=competes in " + e.Election)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -323,23 +323,23 @@ func TestQuestions(t *testing.T) {
 }
 
 // lead makes a candidate of the store's own the leader for a minute.
-func lead(t *testing.T, address string) elector.Grant {
+func lead(t *testing.T, address string) store.Grant {
 	t.Helper()
 	options, err := redisstore.ParseURL("redis://" + address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := redisstore.New(options, redisstore.Options{})
+	st, err := redisstore.New(options, redisstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }() // of no use any more
-	var grant elector.Grant
+	defer func() { _ = st.Close() }() // of no use any more
+	var grant store.Grant
 	eventually(t, "a lease is granted", func() bool {
-		grant, err = store.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second, Value: "http://me:8080", Version: 1})
+		grant, err = st.Acquire(t.Context(), store.Attempt{Election: "billing", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second, Value: "http://me:8080", Version: 1})
 		return err == nil
 	})
-	if err := store.Renew(t.Context(), elector.Lease{Election: "billing", ID: "me/1", Nonce: "n", Token: grant.Token, Request: 2, TTL: time.Minute}); err != nil {
+	if err := st.Renew(t.Context(), store.Lease{Election: "billing", ID: "me/1", Nonce: "n", Token: grant.Token, Request: 2, TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	return grant
@@ -389,9 +389,9 @@ func TestPreflight(t *testing.T) {
 
 // What a preflight found is said in words, and an error is the exit status 1.
 func TestPrintPreflight(t *testing.T) {
-	found := elector.Preflight{Guarantee: "At most one leads.", Findings: []elector.Finding{
-		{Severity: elector.SeverityError, Subject: "maxmemory-policy", Text: "is allkeys-lru.", Fix: "set noeviction."},
-		{Severity: elector.SeverityNote, Subject: "version", Text: "is 8."},
+	found := store.Preflight{Guarantee: "At most one leads.", Findings: []store.Finding{
+		{Severity: store.SeverityError, Subject: "maxmemory-policy", Text: "is allkeys-lru.", Fix: "set noeviction."},
+		{Severity: store.SeverityNote, Subject: "version", Text: "is 8."},
 	}}
 	for _, asJSON := range []bool{true, false} {
 		var out output
@@ -405,7 +405,7 @@ func TestPrintPreflight(t *testing.T) {
 			}
 		}
 	}
-	if err := (Main{Stdout: new(output)}).printPreflight(elector.Preflight{}, false); err != nil {
+	if err := (Main{Stdout: new(output)}).printPreflight(store.Preflight{}, false); err != nil {
 		t.Errorf("nothing was found: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // evictAnswer is what elect evict --json prints.
@@ -37,8 +38,8 @@ if nobody leads.`,
 	o := addQuestion(cmd, writing...)
 	token := cmd.Flags().Uint64("token", 0, "of the term that is to end, as elect status tells it (default: whichever there is)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
-			keeper, ok := store.(interface {
+		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, st elector.Store) error {
+			keeper, ok := st.(interface {
 				Evict(ctx context.Context, election string, token uint64) (elector.Leader, error)
 			})
 			if !ok {
@@ -47,7 +48,7 @@ if nobody leads.`,
 			l, err := keeper.Evict(ctx, s.Election, *token)
 			held := new(elector.HeldError)
 			switch {
-			case errors.Is(err, elector.ErrNotHeld):
+			case errors.Is(err, store.ErrNotHeld):
 				l = elector.Leader{}
 			case errors.As(err, &held):
 				return misuse.Of(fmt.Errorf("nobody was evicted: the lease is that of %q, with token %d, and not with --token %d; elect status tells who leads", held.Holder, held.Token, *token))

@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // termEntry is one line of elect history --json.
@@ -38,8 +39,8 @@ released: its candidate crashed or was cut off.`,
 		if n < 1 {
 			return misuse.Of(fmt.Errorf("--terms is %d; it must be 1 or more", n))
 		}
-		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
-			chronicle, ok := store.(elector.Chronicle)
+		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, st elector.Store) error {
+			chronicle, ok := st.(store.Chronicle)
 			if !ok {
 				return misuse.Of(fmt.Errorf("the store %s does not keep past terms", settings.Redact(s.Store...)))
 			}
@@ -53,7 +54,7 @@ released: its candidate crashed or was cut off.`,
 	return cmd
 }
 
-func (m Main) printHistory(election string, list []elector.PastTerm, asJSON bool) error {
+func (m Main) printHistory(election string, list []store.PastTerm, asJSON bool) error {
 	entries := []termEntry{}
 	for _, t := range list {
 		e := termEntry{ID: t.ID, Token: t.Token, Began: t.Began}

@@ -10,6 +10,7 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // preflightAnswer is what elect preflight --json prints.
@@ -40,8 +41,8 @@ elections would fail or not be safe.`,
 	}
 	o := addQuestion(cmd, "name")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, store elector.Store) error {
-			inspector, ok := store.(elector.Inspector)
+		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, st elector.Store) error {
+			inspector, ok := st.(store.Inspector)
 			if !ok {
 				return misuse.Of(fmt.Errorf("the store %s cannot be inspected", settings.Redact(s.Store...)))
 			}
@@ -55,7 +56,7 @@ elections would fail or not be safe.`,
 	return cmd
 }
 
-func (m Main) printPreflight(found elector.Preflight, asJSON bool) error {
+func (m Main) printPreflight(found store.Preflight, asJSON bool) error {
 	a := preflightAnswer{Guarantee: found.Guarantee, Worst: string(found.Worst()), Findings: []findingEntry{}}
 	for _, f := range found.Findings {
 		a.Findings = append(a.Findings, findingEntry{string(f.Severity), f.Subject, f.Text, f.Fix})
@@ -66,7 +67,7 @@ func (m Main) printPreflight(found elector.Preflight, asJSON bool) error {
 	} else {
 		a.print(m.Stdout)
 	}
-	if err == nil && found.Worst() == elector.SeverityError {
+	if err == nil && found.Worst() == store.SeverityError {
 		err = exit(statusNo)
 	}
 	return err

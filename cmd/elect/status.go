@@ -12,6 +12,7 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // statusAnswer is what elect status --json prints.
@@ -80,13 +81,13 @@ if somebody leads, and with 1 if nobody does.`,
 	return cmd
 }
 
-func lookUp(ctx context.Context, s settings.Settings, store elector.Store) (statusAnswer, error) {
-	l, err := store.Leader(ctx, s.Election)
+func lookUp(ctx context.Context, s settings.Settings, st elector.Store) (statusAnswer, error) {
+	l, err := st.Leader(ctx, s.Election)
 	if err != nil {
 		return statusAnswer{}, err
 	}
 	answer := statusAnswer{Election: s.Election, Leader: entryOf(l)}
-	roster, ok := store.(elector.Roster)
+	roster, ok := st.(store.Roster)
 	if !ok {
 		return answer, nil
 	}

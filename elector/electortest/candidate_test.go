@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/electortest"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // Outside of bubbles, too, nothing is left behind.
@@ -26,11 +27,11 @@ func TestInRealTime(t *testing.T) {
 	if l := store.AwaitLeader(t, "billing", 0); l.ID != c.ID() || !c.IsLeader() {
 		t.Errorf("%q leads, and the candidate %q says %v", l.ID, c.ID(), c.IsLeader())
 	}
-	if err := c.Stop(); err != nil || c.State() != elector.StateStopped {
+	if err := c.Stop(); err != nil || c.State() != event.StateStopped {
 		t.Errorf("stopped: error %v, state %q", err, c.State())
 	}
-	if got := <-why; got != elector.ReasonStopped {
-		t.Errorf("the term's end was %q, want %q", got, elector.ReasonStopped)
+	if got := <-why; got != event.ReasonStopped {
+		t.Errorf("the term's end was %q, want %q", got, event.ReasonStopped)
 	}
 }
 

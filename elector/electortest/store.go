@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // patience is how long a test waits for something that should happen, by the clock of the
@@ -36,9 +37,9 @@ type Store struct {
 }
 
 var (
-	_ elector.Store     = (*Store)(nil)
-	_ elector.Roster    = (*Store)(nil)
-	_ elector.Chronicle = (*Store)(nil)
+	_ elector.Store   = (*Store)(nil)
+	_ store.Roster    = (*Store)(nil)
+	_ store.Chronicle = (*Store)(nil)
 )
 
 // NewStore returns an empty store. If it is made in a bubble of testing/synctest, its
@@ -100,7 +101,7 @@ func (s *Store) Recover() {
 func (s *Store) Expel(election string, d time.Duration) {
 	for {
 		s.Delete(election)
-		_, err := s.Store.Acquire(context.Background(), elector.Attempt{
+		_, err := s.Store.Acquire(context.Background(), store.Attempt{
 			Election: election, ID: "electortest/another", Nonce: rand.Text(), TTL: d,
 		})
 		if err == nil { // else somebody was faster
@@ -126,18 +127,18 @@ func (s *Store) AwaitLeader(t testing.TB, election string, after uint64) elector
 }
 
 // Acquire implements elector.Store.
-func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	return do(ctx, s, func() (elector.Grant, error) { return s.Store.Acquire(ctx, a) })
+func (s *Store) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
+	return do(ctx, s, func() (store.Grant, error) { return s.Store.Acquire(ctx, a) })
 }
 
 // Renew implements elector.Store.
-func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	_, err := do(ctx, s, func() (struct{}, error) { return struct{}{}, s.Store.Renew(ctx, l) })
 	return err
 }
 
 // Release implements elector.Store.
-func (s *Store) Release(ctx context.Context, l elector.Lease) error {
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	_, err := do(ctx, s, func() (struct{}, error) { return struct{}{}, s.Store.Release(ctx, l) })
 	return err
 }
@@ -147,18 +148,18 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	return do(ctx, s, func() (elector.Leader, error) { return s.Store.Leader(ctx, election) })
 }
 
-// Candidates implements elector.Roster.
-func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
-	return do(ctx, s, func() ([]elector.Candidate, error) { return s.Store.Candidates(ctx, election) })
+// Candidates implements store.Roster.
+func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
+	return do(ctx, s, func() ([]store.Candidate, error) { return s.Store.Candidates(ctx, election) })
 }
 
-// History implements elector.Chronicle.
-func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
-	return do(ctx, s, func() ([]elector.PastTerm, error) { return s.Store.History(ctx, election, n) })
+// History implements store.Chronicle.
+func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
+	return do(ctx, s, func() ([]store.PastTerm, error) { return s.Store.History(ctx, election, n) })
 }
 
 // Watch implements elector.Store. It ends with ctx, and by Fail.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *Store) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	s.mu.Lock()
 	if err := s.fails; err != nil {
 		s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/electortest"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 )
 
@@ -35,31 +36,31 @@ func TestConformance(t *testing.T) {
 // are as before.
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, down := electortest.NewStore(), errors.New("no route to host")
+		st, down := electortest.NewStore(), errors.New("no route to host")
 		ended := make(chan error, 2)
 		watch := func() {
-			store.Watch(t.Context(), "billing", func(elector.Hint) {}, func(err error) { ended <- err })
+			st.Watch(t.Context(), "billing", func(store.Hint) {}, func(err error) { ended <- err })
 		}
 		watch()
-		store.Fail(down)
+		st.Fail(down)
 		watch()
 		for range 2 {
 			if err := <-ended; !errors.Is(err, down) {
 				t.Errorf("a Watch ended with %v, want %v", err, down)
 			}
 		}
-		attempt := elector.Attempt{Election: "billing", ID: "a", Nonce: "1", TTL: time.Minute}
-		if _, err := store.Acquire(t.Context(), attempt); !errors.Is(err, down) {
+		attempt := store.Attempt{Election: "billing", ID: "a", Nonce: "1", TTL: time.Minute}
+		if _, err := st.Acquire(t.Context(), attempt); !errors.Is(err, down) {
 			t.Errorf("Acquire: %v, want %v", err, down)
 		}
-		if _, err := store.Candidates(t.Context(), "billing"); !errors.Is(err, down) {
+		if _, err := st.Candidates(t.Context(), "billing"); !errors.Is(err, down) {
 			t.Errorf("Candidates: %v, want %v", err, down)
 		}
-		if _, err := store.History(t.Context(), "billing", 1); !errors.Is(err, down) {
+		if _, err := st.History(t.Context(), "billing", 1); !errors.Is(err, down) {
 			t.Errorf("History: %v, want %v", err, down)
 		}
-		store.Recover()
-		if l, err := store.Leader(t.Context(), "billing"); l.ID != "" || err != nil {
+		st.Recover()
+		if l, err := st.Leader(t.Context(), "billing"); l.ID != "" || err != nil {
 			t.Errorf("%q leads, error %v; the attempt should have had no effect", l.ID, err)
 		}
 		watch()
@@ -90,16 +91,16 @@ func TestLoseReplies(t *testing.T) {
 // A request takes effect after the delay, or not at all if its context is done before.
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := electortest.NewStore()
-		store.Delay(time.Second)
+		st := electortest.NewStore()
+		st.Delay(time.Second)
 		for _, test := range []struct{ timeout, want time.Duration }{{500 * time.Millisecond, 500 * time.Millisecond}, {time.Hour, time.Second}} {
-			if l, err := store.Store.Leader(t.Context(), "billing"); l.ID != "" || err != nil {
+			if l, err := st.Store.Leader(t.Context(), "billing"); l.ID != "" || err != nil {
 				t.Errorf("%q leads, error %v, want nobody", l.ID, err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
 			defer cancel()
 			began := time.Now()
-			_, err := store.Acquire(ctx, elector.Attempt{Election: "billing", ID: "a", Nonce: "1", TTL: time.Minute})
+			_, err := st.Acquire(ctx, store.Attempt{Election: "billing", ID: "a", Nonce: "1", TTL: time.Minute})
 			if took := time.Since(began); took != test.want || (err == nil) != (test.timeout > time.Second) {
 				t.Errorf("with a limit of %v the request took %v, error %v, want %v", test.timeout, took, err, test.want)
 			}

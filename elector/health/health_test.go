@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A term from beginning to end, as two candidates report it: who leads is
@@ -21,7 +23,7 @@ import (
 func TestTermAndSuccession(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
 		first, second := b.Elector("billing", "a"), b.Elector("billing", "b")
-		if r := b.monitor.Report(); r.Status != health.Unhealthy || r.Elections[0].State != elector.StateStopped {
+		if r := b.monitor.Report(); r.Status != health.Unhealthy || r.Elections[0].State != event.StateStopped {
 			t.Errorf("before they run: %+v", r)
 		}
 		stop := b.run(first)
@@ -35,13 +37,13 @@ func TestTermAndSuccession(t *testing.T) {
 		if r.Status != health.Degraded || a.Status != health.Healthy || f.Status != health.Degraded {
 			t.Fatalf("one leads and one follows: %+v", r)
 		}
-		if !a.IsLeader || a.Token != 1 || a.Leader != first.ID() || a.InstanceID != first.ID() || a.State != elector.StateLeader || a.Since.Sub(began).Abs() > 50*time.Millisecond {
+		if !a.IsLeader || a.Token != 1 || a.Leader != first.ID() || a.InstanceID != first.ID() || a.State != event.StateLeader || a.Since.Sub(began).Abs() > 50*time.Millisecond {
 			t.Errorf("the leader: %+v, since %v want about %v", a, a.Since, began)
 		}
 		if a.LastAnswerSeconds < 2.9 || a.LastAnswerSeconds > 3.1 {
 			t.Errorf("the last renewal was at 5 s, it is 8 s, and the last answer is told to be %v s ago", a.LastAnswerSeconds)
 		}
-		if f.IsLeader || f.Token != 0 || f.Leader != first.ID() || f.LeaderToken != 1 || f.State != elector.StateFollower {
+		if f.IsLeader || f.Token != 0 || f.Leader != first.ID() || f.LeaderToken != 1 || f.State != event.StateFollower {
 			t.Errorf("the follower: %+v", f)
 		}
 
@@ -126,24 +128,24 @@ func TestTokenWhileItLeads(t *testing.T) {
 // nothing more.
 type passing struct {
 	elector.Store
-	hint chan func(elector.Hint)
+	hint chan func(store.Hint)
 }
 
 // Watch implements elector.Store.
-func (s *passing) Watch(_ context.Context, _ string, hint func(elector.Hint), _ func(error)) {
+func (s *passing) Watch(_ context.Context, _ string, hint func(store.Hint), _ func(error)) {
 	s.hint <- hint
 }
 
 // Acquire implements elector.Store.
-func (s *passing) Acquire(_ context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *passing) Acquire(_ context.Context, a store.Attempt) (store.Grant, error) {
 	time.AfterFunc(time.Second, func() {
-		(<-s.hint)(elector.Hint{Kind: elector.HintGranted, Token: 7, Remaining: lease, To: a.ID, Nonce: a.Nonce, Request: a.Request})
+		(<-s.hint)(store.Hint{Kind: store.HintGranted, Token: 7, Remaining: lease, To: a.ID, Nonce: a.Nonce, Request: a.Request})
 	})
-	return elector.Grant{}, &elector.HeldError{Holder: "b/1", Token: 6, Remaining: lease, Stands: true}
+	return store.Grant{}, &elector.HeldError{Holder: "b/1", Token: 6, Remaining: lease, Stands: true}
 }
 
 // Renew implements elector.Store.
-func (s *passing) Renew(ctx context.Context, _ elector.Lease) error {
+func (s *passing) Renew(ctx context.Context, _ store.Lease) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -151,7 +153,7 @@ func (s *passing) Renew(ctx context.Context, _ elector.Lease) error {
 // The token is told of a lease that was passed on, too, before it is renewed.
 func TestTokenOfBid(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
-		store, cfg, attach := b.monitor.Instrument(&passing{b.Store, make(chan func(elector.Hint), 1)}, elector.Config{Election: "billing", ID: "a", Clock: b.Clock, Logger: slog.New(slog.DiscardHandler)})
+		store, cfg, attach := b.monitor.Instrument(&passing{b.Store, make(chan func(store.Hint), 1)}, elector.Config{Election: "billing", ID: "a", Clock: b.Clock, Logger: slog.New(slog.DiscardHandler)})
 		e, err := elector.New(store, cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +229,7 @@ func TestStuckGoroutine(t *testing.T) {
 		b.is(health.Healthy)
 		time.Sleep(14 * time.Second) // a renewal at 5 s may have gone out
 		synctest.Wait()
-		if got := b.is(health.Degraded); got.State != elector.StateLeader || got.IsLeader {
+		if got := b.is(health.Degraded); got.State != event.StateLeader || got.IsLeader {
 			t.Fatalf("the goroutine hangs in a term that is over: %+v", got)
 		}
 		if code, _ := get(t, b.monitor.LeaderHandler("billing"), "/leader"); code != http.StatusServiceUnavailable {
@@ -353,7 +355,7 @@ func TestDraining(t *testing.T) {
 		}
 		for range 10 {
 			time.Sleep(10 * time.Second)
-			if e := b.is(health.Degraded); e.State != elector.StateDraining || e.IsLeader || e.Token != 0 {
+			if e := b.is(health.Degraded); e.State != event.StateDraining || e.IsLeader || e.Token != 0 {
 				t.Fatalf("%+v", e)
 			}
 			if err := b.monitor.Live(); err != nil {

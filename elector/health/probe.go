@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health/instrument"
 )
 
@@ -101,18 +102,18 @@ func (p *probe) event(ev elector.Event) {
 	p.pulse.Event(ev)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if errors.Is(ev.Err, elector.ErrCallbackHangs) {
+	if errors.Is(ev.Err, event.ErrCallbackHangs) {
 		p.hangs = true
 	}
-	if ev.Kind == elector.EventElected {
+	if ev.Kind == event.Elected {
 		p.own = max(p.own, ev.Token) // what was passed on no answer has told
 	}
-	if ev.Kind != elector.EventState {
+	if ev.Kind != event.StateChanged {
 		return
 	}
 	p.told, p.state, p.since, p.hangs = true, ev.State, ev.At, false
 	switch {
-	case ev.State != elector.StateStopped:
+	case ev.State != event.StateStopped:
 		p.fatal = nil // it runs again
 	case ev.Err != nil:
 		p.fatal = ev.Err
@@ -132,7 +133,7 @@ func (p *probe) live() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case state == elector.StateStopped && p.fatal != nil:
+	case state == event.StateStopped && p.fatal != nil:
 		return fmt.Errorf("health: election %q: the elector was stopped by an error that no repetition will change: %w", p.election, p.fatal)
 	case p.stuck(state, leads, now):
 		return fmt.Errorf("health: election %q: the elector's goroutine is stuck: its lease ended %v ago and it has not stepped down; restart the process", p.election, (now - p.held).Round(time.Millisecond))
@@ -145,7 +146,7 @@ func (p *probe) live() error {
 // after its lease did. One that runs ends it at the deadline, which comes
 // earlier, also while it drains.
 func (p *probe) stuck(state elector.State, leads bool, now time.Duration) bool {
-	overdue := (state == elector.StateLeader || state == elector.StateDraining) && !leads && now > p.held
+	overdue := (state == event.StateLeader || state == event.StateDraining) && !leads && now > p.held
 	switch s := &p.suspect; {
 	case !overdue:
 		*s = suspicion{}
@@ -184,9 +185,9 @@ func (p *probe) judge(state elector.State, leads bool, now time.Duration) (Statu
 	switch {
 	case leads:
 		return Healthy, "this candidate leads"
-	case state == elector.StateStopped && p.fatal != nil:
+	case state == event.StateStopped && p.fatal != nil:
 		return Unhealthy, "stopped by an error that no repetition will change: " + p.fatal.Error()
-	case state == elector.StateStopped:
+	case state == event.StateStopped:
 		return Unhealthy, "this candidate does not compete: the elector has not been started, or has been stopped"
 	case p.stuck(state, leads, now):
 		return Unhealthy, "the elector's goroutine is stuck: restart the process"
@@ -194,7 +195,7 @@ func (p *probe) judge(state elector.State, leads bool, now time.Duration) (Statu
 		return Unhealthy, "this candidate does not compete: the work of its last term, or OnStopped, hangs"
 	case p.pulse.Unreachable(now):
 		return Unhealthy, fmt.Sprintf("the store has not answered for %v: who leads cannot be told", p.pulse.Silent(now).Round(time.Millisecond))
-	case state == elector.StateDraining:
+	case state == event.StateDraining:
 		return Degraded, "this candidate gives up its term: its work is ending"
 	case p.leader.ID == "":
 		return Degraded, "this candidate follows; no leader has been seen"

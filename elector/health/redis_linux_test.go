@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health"
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/redisstore"
@@ -34,7 +35,7 @@ func TestRedisFreezes(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(running) }()
-	await := func(kind elector.EventKind) {
+	await := func(kind event.Kind) {
 		t.Helper()
 		for {
 			select {
@@ -56,17 +57,17 @@ func TestRedisFreezes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	await(elector.EventExtended)
+	await(event.Extended)
 	is(health.Healthy)
 	if err := server.Pause(ctx); err != nil {
 		t.Fatal(err)
 	}
-	await(elector.EventUnreachable)
+	await(event.Unreachable)
 	is(health.Unhealthy)
 	if err := server.Resume(ctx); err != nil {
 		t.Fatal(err)
 	}
-	await(elector.EventElected)
+	await(event.Elected)
 	is(health.Healthy)
 	stop()
 	if err := <-ended; err != nil {

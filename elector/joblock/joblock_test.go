@@ -17,6 +17,7 @@ import (
 	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -80,14 +81,14 @@ func (h *host) Leader(ctx context.Context, election string) (elector.Leader, err
 }
 
 // Watch as well.
-func (h *host) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (h *host) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	h.Store.Watch(ctx, election, hint, ended)
 }
 
 // Acquire fails while the store is away, and answers late if it is slow.
-func (h *host) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (h *host) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if h.away.Load() {
-		return elector.Grant{}, errAway
+		return store.Grant{}, errAway
 	}
 	h.told(a.Longest)
 	g, err := h.Store.Acquire(ctx, a)
@@ -96,7 +97,7 @@ func (h *host) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, e
 }
 
 // Renew fails while the store is away.
-func (h *host) Renew(ctx context.Context, l elector.Lease) error {
+func (h *host) Renew(ctx context.Context, l store.Lease) error {
 	if h.away.Load() {
 		return errAway
 	}
@@ -110,7 +111,7 @@ func (h *host) told(longest time.Duration) {
 }
 
 // Release fails while the store is away.
-func (h *host) Release(ctx context.Context, l elector.Lease) error {
+func (h *host) Release(ctx context.Context, l store.Lease) error {
 	if h.away.Load() {
 		return errAway
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Lock is an elector.Store for one term of one elector: a lease that is granted
@@ -18,7 +19,7 @@ import (
 // store alone keeps it, whatever becomes of the process. A release before that
 // time leaves the lease to end by itself, once Begin was called.
 //
-// Of what a store may be besides (elector.Roster and the like) a Lock is only elector.Bounded, and
+// Of what a store may be besides (store.Roster and the like) a Lock is only store.Bounded, and
 // no attempt stands as a bid.
 type Lock struct {
 	elector.Store
@@ -47,7 +48,7 @@ func New(store elector.Store, atLeast time.Duration, drift float64, clock electo
 func (l *Lock) Begin() { l.begun.Store(true) }
 
 // Acquire implements elector.Store.
-func (l *Lock) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (l *Lock) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	a.TTL, a.Longest = max(a.TTL, l.atLeast), max(a.Longest, a.TTL, l.atLeast)
 	a.Stands = false // a bid is granted without a call, so nobody would know when
 	grant, err := l.Store.Acquire(ctx, a)
@@ -58,13 +59,13 @@ func (l *Lock) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, e
 }
 
 // Renew implements elector.Store.
-func (l *Lock) Renew(ctx context.Context, lease elector.Lease) error {
+func (l *Lock) Renew(ctx context.Context, lease store.Lease) error {
 	lease.TTL, lease.Longest = max(lease.TTL, l.rest()), max(lease.Longest, l.atLeast)
 	return l.Store.Renew(ctx, lease)
 }
 
 // Release implements elector.Store.
-func (l *Lock) Release(ctx context.Context, lease elector.Lease) error {
+func (l *Lock) Release(ctx context.Context, lease store.Lease) error {
 	lease.Longest = max(lease.Longest, l.atLeast)
 	rest := l.rest()
 	if rest == 0 || !l.begun.Load() {
@@ -74,10 +75,10 @@ func (l *Lock) Release(ctx context.Context, lease elector.Lease) error {
 	return l.Store.Renew(ctx, lease)
 }
 
-// Suits implements elector.Bounded: the store must suit the elector, and keep a lease for
+// Suits implements store.Bounded: the store must suit the elector, and keep a lease for
 // the least time.
-func (l *Lock) Suits(t elector.Times) error {
-	err := elector.Suits(l.Store, t)
+func (l *Lock) Suits(t store.Times) error {
+	err := store.Suits(l.Store, t)
 	if err != nil || l.atLeast == 0 {
 		return err
 	}
@@ -88,7 +89,7 @@ func (l *Lock) Suits(t elector.Times) error {
 		return fmt.Errorf("joblock: AtLeast is %v, and leases of this store end with their process's session: leave out TakeOverDeadSessions, or AtLeast", l.atLeast)
 	}
 	t.Lease, t.LongestLease = max(t.Lease, l.atLeast), max(t.LongestLease, l.atLeast)
-	err = elector.Suits(l.Store, t)
+	err = store.Suits(l.Store, t)
 	var wrong *elector.ConfigError
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("joblock: AtLeast %s", wrong.Rule)

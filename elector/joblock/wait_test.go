@@ -14,6 +14,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -51,9 +52,9 @@ type withholding struct {
 	until time.Time
 }
 
-func (w withholding) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (w withholding) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if left := time.Until(w.until); left > 0 {
-		return elector.Grant{}, &elector.HeldError{Withheld: "it may have forgotten a run", Remaining: left}
+		return store.Grant{}, &elector.HeldError{Withheld: "it may have forgotten a run", Remaining: left}
 	}
 	return w.Store.Acquire(ctx, a)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/machine"
 )
 
@@ -43,7 +44,7 @@ type Lock struct {
 	belief atomic.Pointer[belief] // nil: no lease is held
 
 	mu          sync.Mutex    // held during each request
-	lease       elector.Lease // held if it has a token; else what is asked for
+	lease       store.Lease   // held if it has a token; else what is asked for
 	floor       uint64        // the highest token that is known
 	longest     time.Duration // that any lease of the election may last, if the store has said so
 	transitions int           // what the next leader's record has at least
@@ -68,8 +69,8 @@ const requests = 6
 var leases = schema.GroupResource{Group: "recount", Resource: "leases"}
 
 // New returns a Lock that holds nothing. The store stays the caller's.
-func New(store elector.Store, o Options) (*Lock, error) {
-	if store == nil {
+func New(st elector.Store, o Options) (*Lock, error) {
+	if st == nil {
 		return nil, errors.New("kubelock: New needs a store, such as one of elector/redisstore")
 	}
 	if o.ID == "" {
@@ -80,15 +81,15 @@ func New(store elector.Store, o Options) (*Lock, error) {
 		o.ID = host
 	}
 	for field, name := range map[string]string{"Election": o.Election, "ID": o.ID} {
-		if err := elector.CheckName(name); err != nil {
+		if err := store.CheckName(name); err != nil {
 			return nil, fmt.Errorf("kubelock: Options.%s: %w", field, err)
 		}
 	}
-	l := &Lock{store: store, clock: o.Clock}
+	l := &Lock{store: st, clock: o.Clock}
 	if l.clock == nil {
 		l.clock = elector.SystemClock()
 	}
-	l.lease = elector.Lease{Election: o.Election, ID: o.ID + "/" + strings.ToLower(rand.Text()[:12]), TTL: usual}
+	l.lease = store.Lease{Election: o.Election, ID: o.ID + "/" + strings.ToLower(rand.Text()[:12]), TTL: usual}
 	l.begin()
 	return l, nil
 }
@@ -200,7 +201,7 @@ func (l *Lock) update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if ttl <= 0 {
 		return fmt.Errorf("kubelock: the record's lease lasts %d seconds: LeaseDuration must be whole seconds, and at least one", record.LeaseDurationSeconds)
 	}
-	if err := elector.Suits(l.store, elector.Times{Lease: ttl, LongestLease: max(ttl, l.longest), RequestTimeout: ttl / requests}); err != nil {
+	if err := store.Suits(l.store, store.Times{Lease: ttl, LongestLease: max(ttl, l.longest), RequestTimeout: ttl / requests}); err != nil {
 		return err
 	}
 	record.LeaderTransitions = max(record.LeaderTransitions, l.transitions)
@@ -228,7 +229,7 @@ func (l *Lock) update(ctx context.Context, record resourcelock.LeaderElectionRec
 // acquire asks for the lease. A repetition has the nonce of the request before if it is not
 // known what became of that.
 func (l *Lock) acquire(ctx context.Context) error {
-	g, err := l.store.Acquire(ctx, elector.Attempt{
+	g, err := l.store.Acquire(ctx, store.Attempt{
 		Election: l.lease.Election, ID: l.lease.ID, Nonce: l.lease.Nonce, Request: l.lease.Request,
 		TTL: l.lease.TTL, Longest: l.lease.Longest, Configured: l.lease.Configured, Floor: l.floor,
 		Value: l.lease.Value, Version: l.lease.Version,
@@ -253,7 +254,7 @@ func (l *Lock) release(ctx context.Context) error {
 	lease.Request, lease.TTL = l.lease.Request, 0
 	ctx, cancel := context.WithTimeout(ctx, l.lease.TTL/requests)
 	defer cancel()
-	if err := l.store.Release(ctx, lease); !errors.Is(err, elector.ErrNotHeld) {
+	if err := l.store.Release(ctx, lease); !errors.Is(err, store.ErrNotHeld) {
 		return err
 	}
 	return nil // after a Conflict client-go would try again at once, and again
@@ -277,7 +278,7 @@ func (l *Lock) judge(err error) error {
 	case errors.As(err, &held):
 		l.learn(held.Token)
 		l.longest = cmp.Or(held.Longest, l.longest)
-	case !errors.Is(err, elector.ErrNotHeld):
+	case !errors.Is(err, store.ErrNotHeld):
 		return err
 	}
 	l.begin()

@@ -19,6 +19,7 @@ import (
 	"github.com/recount-io/recount/elector/internal/workbench"
 	"github.com/recount-io/recount/elector/kubelock"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Nothing is left behind.
@@ -114,7 +115,7 @@ func TestLockIsALease(t *testing.T) {
 			t.Errorf("%s leads after %d transitions, with token %d", holder, n, two.Token())
 		}
 		time.Sleep(lease)
-		if err := two.Update(ctx, record(two.Identity())); !apierrors.IsConflict(err) || !errors.Is(err, elector.ErrNotHeld) {
+		if err := two.Update(ctx, record(two.Identity())); !apierrors.IsConflict(err) || !errors.Is(err, store.ErrNotHeld) {
 			t.Errorf("renewal of a lease that is over: %v, want a Conflict", err)
 		}
 		must(t, "Create of the former one", one.Create(ctx, record(one.Identity())))
@@ -153,10 +154,10 @@ var errDeaf = errors.New("connection reset")
 // deaf is a store whose answer to a candidate's first request is lost.
 type deaf struct{ *workbench.Store }
 
-func (d deaf) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (d deaf) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	g, err := d.Store.Acquire(ctx, a)
 	if err == nil && a.Request == 1 {
-		return elector.Grant{}, errDeaf
+		return store.Grant{}, errDeaf
 	}
 	return g, err
 }
@@ -197,7 +198,7 @@ type suspended struct {
 	clock *workbench.Clock
 }
 
-func (s suspended) Renew(ctx context.Context, l elector.Lease) error {
+func (s suspended) Renew(ctx context.Context, l store.Lease) error {
 	err := s.Store.Store.Renew(ctx, l)
 	s.clock.Suspended.Add(int64(lease))
 	return err
@@ -281,12 +282,12 @@ func TestLeaseMustSuitTheStore(t *testing.T) {
 // a longer lease.
 type strict struct {
 	elector.Store
-	attempts []elector.Attempt
+	attempts []store.Attempt
 }
 
-func (s *strict) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *strict) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if s.attempts = append(s.attempts, a); len(s.attempts) == 1 {
-		return elector.Grant{}, &elector.HeldError{Holder: "somebody", Token: 41, Longest: 2 * lease}
+		return store.Grant{}, &elector.HeldError{Holder: "somebody", Token: 41, Longest: 2 * lease}
 	}
 	return s.Store.Acquire(ctx, a)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Options change what New makes. The zero value is fine.
@@ -32,14 +33,14 @@ type Store struct {
 }
 
 var (
-	_ elector.Store     = (*Store)(nil)
-	_ elector.Roster    = (*Store)(nil)
-	_ elector.Chronicle = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Roster    = (*Store)(nil)
+	_ store.Chronicle = (*Store)(nil)
 )
 
 // record is what is known of one election.
 type record struct {
-	lease    elector.Lease // of the last term
+	lease    store.Lease   // of the last term
 	until    time.Duration // it is held before
 	last     uint64        // highest token
 	value    string        // that is published in it
@@ -49,7 +50,7 @@ type record struct {
 	to       string        // gets the lease alone
 	reserved time.Duration // until then
 	seen     map[string]sign
-	terms    []elector.PastTerm // the latest last
+	terms    []store.PastTerm // the latest last
 }
 
 // sign is a candidate's last sign of life.
@@ -63,11 +64,11 @@ const maxTerms = 100
 
 type watcher struct {
 	mu   sync.Mutex // held while hint is called, so that there is one at a time
-	hint func(elector.Hint)
+	hint func(store.Hint)
 	over bool
 }
 
-func (w *watcher) tell(h elector.Hint) {
+func (w *watcher) tell(h store.Hint) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {
@@ -91,9 +92,9 @@ func New(o Options) *Store {
 }
 
 // Acquire implements elector.Store.
-func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *Store) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := ctx.Err(); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	s.mu.Lock()
 	r, now := s.record(a.Election), s.now()
@@ -101,7 +102,7 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 	r.seen[a.ID] = sign{now, a.TTL, a.Priority}
 	if now >= r.until && r.to != "" && r.to != a.ID && now < r.reserved {
 		defer s.mu.Unlock()
-		return elector.Grant{}, &elector.HeldError{
+		return store.Grant{}, &store.HeldError{
 			Remaining: r.reserved - now, Waiters: waiters, Withheld: "the last leader has handed over to another candidate",
 		}
 	}
@@ -109,27 +110,27 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 		defer s.mu.Unlock()
 		if r.lease.ID == a.ID && r.lease.Nonce == a.Nonce {
 			r.until = now + a.TTL
-			return elector.Grant{Token: r.lease.Token, Waiters: waiters}, nil
+			return store.Grant{Token: r.lease.Token, Waiters: waiters}, nil
 		}
-		return elector.Grant{}, &elector.HeldError{
+		return store.Grant{}, &store.HeldError{
 			Holder: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now, Waiters: waiters,
 		}
 	}
 	r.forget(now)
 	r.last = max(r.last, a.Floor) + 1
-	r.lease = elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: r.last}
+	r.lease = store.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: r.last}
 	r.until, r.to = now+a.TTL, ""
 	r.value, r.version = a.Value, a.Version
-	r.terms = append(r.terms[max(0, len(r.terms)-maxTerms+1):], elector.PastTerm{ID: a.ID, Token: r.last, Began: wall(now)})
-	grant := elector.Grant{Token: r.last, Waiters: waiters}
+	r.terms = append(r.terms[max(0, len(r.terms)-maxTerms+1):], store.PastTerm{ID: a.ID, Token: r.last, Began: wall(now)})
+	grant := store.Grant{Token: r.last, Waiters: waiters}
 	tell := r.listeners()
 	s.mu.Unlock()
-	tell(elector.Hint{Kind: elector.HintGranted, Token: grant.Token, Remaining: a.TTL, Waiters: waiters})
+	tell(store.Hint{Kind: store.HintGranted, Token: grant.Token, Remaining: a.TTL, Waiters: waiters})
 	return grant, nil
 }
 
 // Renew implements elector.Store.
-func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	r, now := s.record(l.Election), s.now()
 	if !r.holds(l, now) {
 		s.mu.Unlock()
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	r.until = now + l.TTL
 	r.seen[l.ID] = sign{now, l.TTL, l.Priority}
@@ -148,12 +149,12 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	r.value, r.version = l.Value, l.Version
 	tell := r.listeners()
 	s.mu.Unlock()
-	tell(elector.Hint{Kind: elector.HintPublished, Token: l.Token})
+	tell(store.Hint{Kind: store.HintPublished, Token: l.Token})
 	return nil
 }
 
 // Release implements elector.Store.
-func (s *Store) Release(ctx context.Context, l elector.Lease) error {
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -161,13 +162,13 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 	r, now := s.record(l.Election), s.now()
 	if !r.holds(l, now) {
 		s.mu.Unlock()
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	r.until, r.to, r.reserved = now, l.To, now+l.Reserve
 	r.terms[len(r.terms)-1].Ended = wall(now)
 	waiters, tell := len(r.watchers), r.listeners()
 	s.mu.Unlock()
-	h := elector.Hint{Kind: elector.HintReleased, Token: l.Token, Waiters: waiters}
+	h := store.Hint{Kind: store.HintReleased, Token: l.Token, Waiters: waiters}
 	if l.To != "" {
 		h.To, h.Remaining = l.To, l.Reserve
 	}
@@ -176,21 +177,21 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 }
 
 // Leader implements elector.Store.
-func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
+func (s *Store) Leader(ctx context.Context, election string) (store.Leader, error) {
 	if err := ctx.Err(); err != nil {
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, now := s.record(election), s.now()
 	if now >= r.until {
-		return elector.Leader{}, nil
+		return store.Leader{}, nil
 	}
-	return elector.Leader{ID: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now, Value: r.value, Version: r.version}, nil
+	return store.Leader{ID: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now, Value: r.value, Version: r.version}, nil
 }
 
-// Candidates implements elector.Roster.
-func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+// Candidates implements store.Roster.
+func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -198,10 +199,10 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	defer s.mu.Unlock()
 	r, now := s.record(election), s.now()
 	r.forget(now)
-	var all []elector.Candidate
+	var all []store.Candidate
 	for _, id := range slices.Sorted(maps.Keys(r.seen)) {
 		x := r.seen[id]
-		all = append(all, elector.Candidate{ID: id, Priority: x.priority, Seen: now - x.at})
+		all = append(all, store.Candidate{ID: id, Priority: x.priority, Seen: now - x.at})
 	}
 	return all, nil
 }
@@ -211,9 +212,9 @@ func (r *record) forget(now time.Duration) {
 	maps.DeleteFunc(r.seen, func(_ string, x sign) bool { return now-x.at > 2*x.ttl })
 }
 
-// History implements elector.Chronicle. The times are those of the store's
+// History implements store.Chronicle. The times are those of the store's
 // clock, since the Unix epoch.
-func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -228,13 +229,13 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 func wall(now time.Duration) time.Time { return time.Unix(0, int64(now)) }
 
 // Watch implements elector.Store. It ends only with ctx.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *Store) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	w := &watcher{hint: hint}
 	s.mu.Lock()
 	r := s.record(election)
 	r.watchers[w] = struct{}{}
 	s.mu.Unlock()
-	w.tell(elector.Hint{Kind: elector.HintListening})
+	w.tell(store.Hint{Kind: store.HintListening})
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		delete(r.watchers, w)
@@ -277,15 +278,15 @@ func (s *Store) newRecord(watchers map[*watcher]struct{}) record {
 	return record{until: s.now(), watchers: watchers, seen: make(map[string]sign)}
 }
 
-func (r *record) holds(l elector.Lease, now time.Duration) bool {
+func (r *record) holds(l store.Lease, now time.Duration) bool {
 	return now < r.until && r.lease.ID == l.ID && r.lease.Nonce == l.Nonce && r.lease.Token == l.Token
 }
 
 // listeners returns a function that tells all who watch now. It is called
 // without mu: a hint may lead to the next call at once.
-func (r *record) listeners() func(elector.Hint) {
+func (r *record) listeners() func(store.Hint) {
 	all := slices.Collect(maps.Keys(r.watchers))
-	return func(h elector.Hint) {
+	return func(h store.Hint) {
 		for _, w := range all {
 			w.tell(h)
 		}

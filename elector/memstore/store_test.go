@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 )
 
@@ -29,13 +29,13 @@ func TestConformance(t *testing.T) {
 
 // Without options the store lives by the machine's own clock.
 func TestDefaultClock(t *testing.T) {
-	store := memstore.New(memstore.Options{})
-	attempt := elector.Attempt{Election: "e", ID: "a", Nonce: "1", TTL: time.Hour}
-	if _, err := store.Acquire(t.Context(), attempt); err != nil {
+	st := memstore.New(memstore.Options{})
+	attempt := store.Attempt{Election: "e", ID: "a", Nonce: "1", TTL: time.Hour}
+	if _, err := st.Acquire(t.Context(), attempt); err != nil {
 		t.Fatal(err)
 	}
-	store.Delete("e")
-	if l, err := store.Leader(t.Context(), "e"); err != nil || l.ID != "" {
+	st.Delete("e")
+	if l, err := st.Leader(t.Context(), "e"); err != nil || l.ID != "" {
 		t.Errorf("%+v leads after Delete, error %v", l, err)
 	}
 }
@@ -43,15 +43,15 @@ func TestDefaultClock(t *testing.T) {
 // Candidates that come and go leave nothing behind, though none is ever refused.
 func TestCandidatesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New(memstore.Options{})
+		st := memstore.New(memstore.Options{})
 		before := heap()
 		for i := range 20_000 {
 			id := strconv.Itoa(i) + strings.Repeat(" ", 1000)
-			g, err := store.Acquire(t.Context(), elector.Attempt{Election: "e", ID: id, Nonce: "1", TTL: time.Second})
+			g, err := st.Acquire(t.Context(), store.Attempt{Election: "e", ID: id, Nonce: "1", TTL: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := store.Release(t.Context(), elector.Lease{Election: "e", ID: id, Nonce: "1", Token: g.Token}); err != nil {
+			if err := st.Release(t.Context(), store.Lease{Election: "e", ID: id, Nonce: "1", Token: g.Token}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -59,7 +59,7 @@ func TestCandidatesAreForgotten(t *testing.T) {
 		if more := int64(heap()) - int64(before); more > 5<<20 {
 			t.Errorf("%d bytes are left of candidates that are gone", more)
 		}
-		runtime.KeepAlive(store)
+		runtime.KeepAlive(st)
 	})
 }
 
@@ -75,7 +75,7 @@ func heap() uint64 {
 // just then, and does not count as one that waits.
 func TestEndedWatchHearsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New(memstore.Options{})
+		st := memstore.New(memstore.Options{})
 		var cancels [2]context.CancelFunc
 		var ended [2]chan struct{}
 		told := 0
@@ -84,8 +84,8 @@ func TestEndedWatchHearsNothing(t *testing.T) {
 			ctx, cancels[n] = context.WithCancel(t.Context())
 			defer cancels[n]()
 			ended[n] = make(chan struct{})
-			store.Watch(ctx, "e", func(h elector.Hint) { // whoever is told first ends the other one
-				if h.Kind == elector.HintListening {
+			st.Watch(ctx, "e", func(h store.Hint) { // whoever is told first ends the other one
+				if h.Kind == store.HintListening {
 					return
 				}
 				told++
@@ -94,8 +94,8 @@ func TestEndedWatchHearsNothing(t *testing.T) {
 			}, func(error) { close(ended[n]) })
 		}
 		for _, want := range []int{2, 1} {
-			lease := elector.Attempt{Election: "e", ID: "a", Nonce: "1", TTL: time.Hour}
-			g, err := store.Acquire(t.Context(), lease)
+			lease := store.Attempt{Election: "e", ID: "a", Nonce: "1", TTL: time.Hour}
+			g, err := st.Acquire(t.Context(), lease)
 			if err != nil || g.Waiters != want || told != 1 {
 				t.Fatalf("%d waited and %d were told, error %v; want %d and 1", g.Waiters, told, err, want)
 			}
@@ -106,9 +106,9 @@ func TestEndedWatchHearsNothing(t *testing.T) {
 // A watch is told one thing at a time, however many calls change the lease at
 // once.
 func TestHintsComeOneAtATime(t *testing.T) {
-	store := memstore.New(memstore.Options{})
+	st := memstore.New(memstore.Options{})
 	var telling atomic.Bool
-	store.Watch(t.Context(), "e", func(elector.Hint) {
+	st.Watch(t.Context(), "e", func(store.Hint) {
 		if !telling.CompareAndSwap(false, true) {
 			t.Error("two hints at once")
 		}
@@ -121,11 +121,11 @@ func TestHintsComeOneAtATime(t *testing.T) {
 	for _, id := range []string{"a", "b", "c", "d"} {
 		all.Go(func() {
 			for range 500 {
-				g, err := store.Acquire(t.Context(), elector.Attempt{Election: "e", ID: id, Nonce: id, TTL: time.Hour})
+				g, err := st.Acquire(t.Context(), store.Attempt{Election: "e", ID: id, Nonce: id, TTL: time.Hour})
 				if err != nil {
 					continue // somebody else's
 				}
-				if err := store.Release(t.Context(), elector.Lease{Election: "e", ID: id, Nonce: id, Token: g.Token}); err != nil {
+				if err := st.Release(t.Context(), store.Lease{Election: "e", ID: id, Nonce: id, Token: g.Token}); err != nil {
 					t.Error(err)
 				}
 			}

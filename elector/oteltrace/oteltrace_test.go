@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/oteltrace"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A term that was resigned is a span from its election to its end, with who and
@@ -218,7 +219,7 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, parent := b.options.TracerProvider.Tracer("test").Start(b.Context(), "parent")
-		if _, err := s.Acquire(ctx, elector.Attempt{Election: "billing", ID: "a", Nonce: "n", TTL: time.Minute}); err != nil {
+		if _, err := s.Acquire(ctx, store.Attempt{Election: "billing", ID: "a", Nonce: "n", TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Leader(ctx, "billing"); err != nil {
@@ -230,8 +231,8 @@ func TestStore(t *testing.T) {
 			t.Errorf("%+v", asked)
 		}
 		b.want(1, "store.request.duration", "recount.operation", "leader", "recount.outcome", "done")
-		_, wasRoster := elector.Store(b.Store).(elector.Roster)
-		_, isRoster := s.(elector.Roster)
+		_, wasRoster := elector.Store(b.Store).(store.Roster)
+		_, isRoster := s.(store.Roster)
 		if wasRoster != isRoster {
 			t.Errorf("the store is a Roster: %t, traced: %t", wasRoster, isRoster)
 		}
@@ -256,8 +257,8 @@ func TestDefaults(t *testing.T) {
 // watcher is a store that can only be watched.
 type watcher struct{ elector.Store }
 
-func (watcher) Watch(_ context.Context, _ string, hint func(elector.Hint), ended func(error)) {
-	hint(elector.Hint{Kind: elector.HintReleased, Token: 7})
+func (watcher) Watch(_ context.Context, _ string, hint func(store.Hint), ended func(error)) {
+	hint(store.Hint{Kind: store.HintReleased, Token: 7})
 	ended(errLost)
 }
 
@@ -268,9 +269,9 @@ func TestWatchPassesThrough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got elector.Hint
+		var got store.Hint
 		var why error
-		s.Watch(b.Context(), "billing", func(h elector.Hint) { got = h }, func(err error) { why = err })
+		s.Watch(b.Context(), "billing", func(h store.Hint) { got = h }, func(err error) { why = err })
 		if why != errLost || got.Token != 7 {
 			t.Errorf("%v %+v", why, got)
 		}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health/instrument"
 )
 
@@ -73,25 +74,25 @@ func (s *subject) event(ev elector.Event) {
 	s.count(ev)
 	at := s.wall(ev.At)
 	switch ev.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		s.elected(ev, at)
-	case elector.EventExtended:
+	case event.Extended:
 		if ev.Late > s.late {
 			s.note("renewal sent late", at, keyLate.Float64(ev.Late.Seconds()))
 		}
-	case elector.EventState:
-		if ev.State == elector.StateDraining {
+	case event.StateChanged:
+		if ev.State == event.StateDraining {
 			s.note("draining", at)
 		}
-	case elector.EventTrouble:
+	case event.Trouble:
 		if s.span != nil {
 			s.span.RecordError(ev.Err, trace.WithTimestamp(at), trace.WithAttributes(keyTrouble.String(instrument.Trouble(ev.Err))))
 		}
-	case elector.EventUnreachable:
+	case event.Unreachable:
 		s.note("store unreachable", at)
-	case elector.EventReachable:
+	case event.Reachable:
 		s.note("store reachable", at)
-	case elector.EventDeposed:
+	case event.Deposed:
 		s.deposed(ev)
 	}
 }
@@ -141,21 +142,21 @@ func (s *subject) note(name string, at time.Time, attributes ...attribute.KeyVal
 func (s *subject) count(ev elector.Event) {
 	ctx, of := context.Background(), metric.WithAttributes(keyElection.String(s.election))
 	switch ev.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		s.meters.acquisitions.Add(ctx, 1, of)
-	case elector.EventExtended:
+	case event.Extended:
 		s.meters.renewals.Add(ctx, 1, of)
 		s.meters.lateness.Record(ctx, ev.Late.Seconds(), of)
-	case elector.EventDeposed:
+	case event.Deposed:
 		s.meters.terms.Add(ctx, 1, of, metric.WithAttributes(keyReason.String(string(ev.Reason))))
 		if instrument.Lost(ev.Reason) {
 			s.meters.losses.Add(ctx, 1, of)
 		}
-	case elector.EventLeader:
+	case event.LeaderSeen:
 		s.meters.changes.Add(ctx, 1, of)
-	case elector.EventTrouble:
+	case event.Trouble:
 		s.meters.troubles.Add(ctx, 1, of, metric.WithAttributes(keyTrouble.String(instrument.Trouble(ev.Err))))
-	case elector.EventUnreachable:
+	case event.Unreachable:
 		s.meters.silences.Add(ctx, 1, of)
 	}
 }

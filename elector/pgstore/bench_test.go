@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
-func eachVariantB(b *testing.B, bench func(b *testing.B, d *database, s elector.Store)) {
+func eachVariantB(b *testing.B, bench func(b *testing.B, d *database, s store.Store)) {
 	for _, v := range variants {
 		b.Run(v.name, func(b *testing.B) {
 			d := open(b)
@@ -18,7 +18,7 @@ func eachVariantB(b *testing.B, bench func(b *testing.B, d *database, s elector.
 
 // BenchmarkRenew is what a leader costs: one round trip.
 func BenchmarkRenew(b *testing.B) {
-	eachVariantB(b, func(b *testing.B, d *database, s elector.Store) {
+	eachVariantB(b, func(b *testing.B, d *database, s store.Store) {
 		l := d.acquire(b, s, attemptOf("n1", "1"))
 		ctx := b.Context()
 		b.ReportAllocs()
@@ -33,7 +33,7 @@ func BenchmarkRenew(b *testing.B) {
 // BenchmarkAcquire is a term of no length: a grant and a release. One that is
 // tied to a session opens and closes a connection as well.
 func BenchmarkAcquire(b *testing.B) {
-	eachVariantB(b, func(b *testing.B, d *database, s elector.Store) {
+	eachVariantB(b, func(b *testing.B, d *database, s store.Store) {
 		a := attemptOf("n1", "1")
 		ctx := b.Context()
 		b.ReportAllocs()
@@ -52,7 +52,7 @@ func BenchmarkAcquire(b *testing.B) {
 
 // BenchmarkRefused is what a waiting candidate's try costs.
 func BenchmarkRefused(b *testing.B) {
-	eachVariantB(b, func(b *testing.B, d *database, s elector.Store) {
+	eachVariantB(b, func(b *testing.B, d *database, s store.Store) {
 		d.acquire(b, s, attemptOf("n1", "1"))
 		other := attemptOf("n2", "2")
 		ctx := b.Context()

@@ -4,21 +4,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 )
 
 // variant is a way to open a store on a database.
 type variant struct {
 	name string
-	open func(t testing.TB, d *database) elector.Store
+	open func(t testing.TB, d *database) store.Store
 }
 
 // variants are both stores, the second one with either choice.
 var variants = []variant{
-	{"rows", func(t testing.TB, d *database) elector.Store { return d.store(t, Options{}) }},
-	{"sessions", func(t testing.TB, d *database) elector.Store { return d.sessions(t, Options{}) }},
-	{"dead sessions are over", func(t testing.TB, d *database) elector.Store {
+	{"rows", func(t testing.TB, d *database) store.Store { return d.store(t, Options{}) }},
+	{"sessions", func(t testing.TB, d *database) store.Store { return d.sessions(t, Options{}) }},
+	{"dead sessions are over", func(t testing.TB, d *database) store.Store {
 		return d.sessions(t, Options{TakeOverDeadSessions: true})
 	}},
 }

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // electorOn makes an elector whose lease is short enough to wait for, and long
 // enough for a busy machine.
-func electorOn(t testing.TB, s elector.Store, id string, change func(*elector.Config)) *elector.Elector {
+func electorOn(t testing.TB, s store.Store, id string, change func(*elector.Config)) *elector.Elector {
 	t.Helper()
 	cfg := elector.Config{
 		Election: "billing", ID: id, Lease: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
@@ -40,7 +42,7 @@ type campaigner struct {
 	stop    func()
 }
 
-func (d *database) campaign(t testing.TB, s elector.Store, id string, change func(*elector.Config)) *campaigner {
+func (d *database) campaign(t testing.TB, s store.Store, id string, change func(*elector.Config)) *campaigner {
 	t.Helper()
 	c := &campaigner{terms: make(chan *elector.Term, 100), stopped: make(chan elector.Reason, 100)}
 	c.Elector = electorOn(t, s, id, func(cfg *elector.Config) {
@@ -69,27 +71,27 @@ func (d *database) campaign(t testing.TB, s elector.Store, id string, change fun
 
 // gate is a store that its elector cannot reach any more once it is shut.
 type gate struct {
-	elector.Store
+	store.Store
 	shut atomic.Bool
 }
 
 var errShut = errors.New("cut off")
 
-func (g *gate) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (g *gate) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if g.shut.Load() {
-		return elector.Grant{}, errShut
+		return store.Grant{}, errShut
 	}
 	return g.Store.Acquire(ctx, a)
 }
 
-func (g *gate) Renew(ctx context.Context, l elector.Lease) error {
+func (g *gate) Renew(ctx context.Context, l store.Lease) error {
 	if g.shut.Load() {
 		return errShut
 	}
 	return g.Store.Renew(ctx, l)
 }
 
-func (g *gate) Release(ctx context.Context, l elector.Lease) error {
+func (g *gate) Release(ctx context.Context, l store.Lease) error {
 	if g.shut.Load() {
 		return errShut
 	}
@@ -115,7 +117,7 @@ func TestCrashOfTheLeader(t *testing.T) {
 			if two.Token() <= one.Token() {
 				t.Errorf("token %d after %d", two.Token(), one.Token())
 			}
-			if why := receive(t, "reason", first.stopped); why != elector.ReasonExpired {
+			if why := receive(t, "reason", first.stopped); why != event.ReasonExpired {
 				t.Errorf("the first term ended because %s", why)
 			}
 		})
@@ -196,7 +198,7 @@ func TestServerRestarts(t *testing.T) {
 				cfg.Lease = 20 * time.Second
 				cfg.Renew = 200 * time.Millisecond
 				cfg.OnEvent = func(e elector.Event) {
-					if e.Kind == elector.EventExtended {
+					if e.Kind == event.Extended {
 						renewed <- e.Token
 					}
 				}
@@ -217,7 +219,7 @@ func TestServerRestarts(t *testing.T) {
 				}
 				return
 			}
-			if why := receive(t, "reason", c.stopped); why != elector.ReasonSuperseded {
+			if why := receive(t, "reason", c.stopped); why != event.ReasonSuperseded {
 				t.Errorf("the term ended because %s", why)
 			}
 			c.stop()
@@ -284,16 +286,16 @@ func TestFailoverToSynchronousStandby(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err := alone.Renew(d.ctx, l); err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("a renewal at a standby: %v", err)
 	}
-	if f := found(there.preflight(t, alone), "pg_is_in_recovery"); f.Severity != elector.SeverityError {
+	if f := found(there.preflight(t, alone), "pg_is_in_recovery"); f.Severity != store.SeverityError {
 		t.Errorf("a preflight at a standby: %+v", f)
 	}
 	there.do(t, "select pg_promote()")
 	for err = errors.New("not tried"); err != nil; {
-		if err = s.Renew(d.ctx, l); errors.Is(err, elector.ErrNotHeld) || d.ctx.Err() != nil {
+		if err = s.Renew(d.ctx, l); errors.Is(err, store.ErrNotHeld) || d.ctx.Err() != nil {
 			t.Fatalf("the renewal after the failover: %v", err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A lease that was taken away is renewed by nobody, and granted to nobody before it would
@@ -13,13 +13,13 @@ import (
 func TestEvict(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})
-	if _, err := s.Evict(d.ctx, "billing", 0); !errors.Is(err, elector.ErrNotHeld) {
+	if _, err := s.Evict(d.ctx, "billing", 0); !errors.Is(err, store.ErrNotHeld) {
 		t.Fatalf("before anybody leads: %v", err)
 	}
 	a, b := attemptOf("n1", "1"), attemptOf("n2", "2")
 	a.TTL, b.TTL = 3*time.Second, 3*time.Second
 	l := d.acquire(t, s, a)
-	var held *elector.HeldError
+	var held *store.HeldError
 	if _, err := s.Evict(d.ctx, "billing", l.Token+1); !errors.As(err, &held) || held.Holder != "n1" || held.Token != l.Token {
 		t.Fatalf("a later term: %v", err)
 	}
@@ -32,13 +32,13 @@ func TestEvict(t *testing.T) {
 			t.Fatalf("evicted: %+v, %v", got, err)
 		}
 	}
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("a renewal: %v", err)
 	}
-	if err := s.Release(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Release(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("a release: %v", err)
 	}
-	for what, next := range map[string]elector.Attempt{"the others": b, "the same attempt": a} {
+	for what, next := range map[string]store.Attempt{"the others": b, "the same attempt": a} {
 		if _, err := s.Acquire(d.ctx, next); !errors.As(err, &held) || held.Holder != "n1" || held.Remaining <= 0 {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -55,7 +55,7 @@ func TestEvictLeavesSessions(t *testing.T) {
 	d := open(t)
 	s := d.sessions(t, Options{TakeOverDeadSessions: true})
 	l := d.acquire(t, s, attemptOf("n1", "1"))
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if _, err := s.Evict(d.ctx, "billing", 0); !errors.As(err, &fatal) || fatal.Fix == "" {
 		t.Errorf("%v, want a FatalError", err)
 	}

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // withheld demands that nobody is granted the lease because the server is not
 // known to be the one that granted last.
-func (d *database) withheld(t *testing.T, s elector.Store, a elector.Attempt) {
+func (d *database) withheld(t *testing.T, s store.Store, a store.Attempt) {
 	t.Helper()
 	held := d.refused(t, s, a)
 	if held.Holder != "" || held.Token != 0 || !strings.Contains(held.Withheld, "does not remember") || held.Remaining <= 0 || held.Remaining > a.TTL {
@@ -21,7 +21,7 @@ func (d *database) withheld(t *testing.T, s elector.Store, a elector.Attempt) {
 }
 
 // in is the attempt in another election.
-func in(election string, a elector.Attempt) elector.Attempt {
+func in(election string, a store.Attempt) store.Attempt {
 	a.Election = election
 	return a
 }
@@ -60,7 +60,7 @@ func TestFailoverToAsynchronousStandby(t *testing.T) {
 			d.acquire(t, s, in("over", one))
 			free := d.acquire(t, s, in("free", one))
 			need(t, s.Release(d.ctx, free))
-			lost := map[string]elector.Lease{}
+			lost := map[string]store.Lease{}
 			there := promoted(t, d, primary, func() {
 				for _, election := range []string{"free", "new"} {
 					lost[election] = d.acquire(t, s, in(election, attemptOf("n3", "3")))
@@ -183,13 +183,13 @@ func TestServerThatMayNotBeNamed(t *testing.T) {
 	l = d.acquire(t, blind, attemptOf("n2", "2"))
 	need(t, blind.Release(d.ctx, l))
 	d.acquire(t, s, attemptOf("n1", "3"))
-	if f := found(d.preflight(t, blind), "timeline"); f.Severity != elector.SeverityWarning || !strings.Contains(f.Fix, "GRANT EXECUTE") {
+	if f := found(d.preflight(t, blind), "timeline"); f.Severity != store.SeverityWarning || !strings.Contains(f.Fix, "GRANT EXECUTE") {
 		t.Errorf("%+v", f)
 	}
 	if f := found(d.preflight(t, s), "timeline"); f.Subject != "" {
 		t.Errorf("%+v", f)
 	}
-	var held *elector.HeldError
+	var held *store.HeldError
 	if _, err := blind.Acquire(d.ctx, attemptOf("n2", "4")); !errors.As(err, &held) || held.Holder != "n1" {
 		t.Errorf("%v, want held by n1", err)
 	}

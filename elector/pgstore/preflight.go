@@ -8,18 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
-// Preflight is [elector.Inspector.Preflight]: the settings of the server, the
+// Preflight is [store.Inspector.Preflight]: the settings of the server, the
 // tables, and what stands between us and them.
-func (s *Store) Preflight(ctx context.Context) (elector.Preflight, error) {
+func (s *Store) Preflight(ctx context.Context) (store.Preflight, error) {
 	return s.preflight(ctx, false, false)
 }
 
-// Preflight is [elector.Inspector.Preflight], like Store's. Poolers are an
+// Preflight is [store.Inspector.Preflight], like Store's. Poolers are an
 // error here.
-func (s *SessionStore) Preflight(ctx context.Context) (elector.Preflight, error) {
+func (s *SessionStore) Preflight(ctx context.Context) (store.Preflight, error) {
 	return s.rows.preflight(ctx, true, s.orphans)
 }
 
@@ -44,36 +44,36 @@ type state struct {
 	values  map[string]string
 }
 
-func (s *Store) preflight(ctx context.Context, session, orphans bool) (elector.Preflight, error) {
+func (s *Store) preflight(ctx context.Context, session, orphans bool) (store.Preflight, error) {
 	st, err := s.state(ctx)
 	if err != nil {
-		return elector.Preflight{}, judge("preflight", s.sql.names[0], err)
+		return store.Preflight{}, judge("preflight", s.sql.names[0], err)
 	}
 	complaints, err := s.complaints(ctx)
 	if err != nil {
-		return elector.Preflight{}, judge("preflight", s.sql.names[0], err)
+		return store.Preflight{}, judge("preflight", s.sql.names[0], err)
 	}
 	if len(complaints) == 0 {
 		if _, err := s.place(ctx); err != nil {
-			return elector.Preflight{}, judge("preflight", s.sql.names[0], err)
+			return store.Preflight{}, judge("preflight", s.sql.names[0], err)
 		}
 		st.unnamed = s.nameless.Load()
 	}
-	var list []elector.Finding
+	var list []store.Finding
 	for _, c := range complaints {
-		list = append(list, elector.Finding{Severity: elector.SeverityError, Subject: c.subject, Text: c.err.Error(), Fix: c.fix})
+		list = append(list, store.Finding{Severity: store.SeverityError, Subject: c.subject, Text: c.err.Error(), Fix: c.fix})
 	}
 	list = append(list, st.durability()...)
 	list = append(list, st.failover()...)
 	list = append(list, st.access(session)...)
 	list = append(list, st.limits(session)...)
 	if most := s.pool.Config().MaxConns; !session && most < 2 {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityWarning, Subject: "pool_max_conns",
+		list = append(list, store.Finding{
+			Severity: store.SeverityWarning, Subject: "pool_max_conns",
 			Text: fmt.Sprintf("the pool has %d connection: a renewal waits while anything else uses it", most), Fix: "let the pool have two or more",
 		})
 	}
-	return elector.Preflight{Guarantee: guarantee(st, list, session, orphans), Findings: list}, nil
+	return store.Preflight{Guarantee: guarantee(st, list, session, orphans), Findings: list}, nil
 }
 
 func (s *Store) state(ctx context.Context) (*state, error) {
@@ -99,12 +99,12 @@ func (s *Store) state(ctx context.Context) (*state, error) {
 }
 
 // durability is what a crash of the server can cost.
-func (st *state) durability() []elector.Finding {
-	var list []elector.Finding
+func (st *state) durability() []store.Finding {
+	var list []store.Finding
 	for _, name := range []string{"fsync", "full_page_writes"} {
 		if st.values[name] == "off" {
-			list = append(list, elector.Finding{
-				Severity: elector.SeverityError, Subject: name,
+			list = append(list, store.Finding{
+				Severity: store.SeverityError, Subject: name,
 				Text: "is off: a crash of the server's machine can lose or ruin any row, so two candidates may hold a lease afterwards",
 				Fix:  "set " + name + " = on",
 			})
@@ -112,22 +112,22 @@ func (st *state) durability() []elector.Finding {
 	}
 	switch value := st.values["synchronous_commit"]; value {
 	case "off":
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityError, Subject: "synchronous_commit",
+		list = append(list, store.Finding{
+			Severity: store.SeverityError, Subject: "synchronous_commit",
 			Text: "is off: a crash of the server forgets the last leases, although they were confirmed, and nothing shows that it did: it begins no new timeline. Two candidates may hold a lease afterwards",
 			Fix:  "set synchronous_commit = on, for this role at least",
 		})
 	case "local":
 		if st.values["synchronous_standby_names"] != "" {
-			list = append(list, elector.Finding{
-				Severity: elector.SeverityNote, Subject: "synchronous_commit",
+			list = append(list, store.Finding{
+				Severity: store.SeverityNote, Subject: "synchronous_commit",
 				Text: "is local: the synchronous standby is not waited for, and a failover may forget the last leases. " + st.forgotten(),
 				Fix:  "set synchronous_commit = on, for this role at least",
 			})
 		}
 	case "remote_write":
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityNote, Subject: "synchronous_commit",
+		list = append(list, store.Finding{
+			Severity: store.SeverityNote, Subject: "synchronous_commit",
 			Text: "is remote_write: a standby whose machine crashes together with the server may forget the last leases. " + st.forgotten(),
 			Fix:  "set synchronous_commit = on",
 		})
@@ -136,30 +136,30 @@ func (st *state) durability() []elector.Finding {
 }
 
 // failover is what a change of the server can cost.
-func (st *state) failover() []elector.Finding {
-	var list []elector.Finding
+func (st *state) failover() []store.Finding {
+	var list []store.Finding
 	if st.standby {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityError, Subject: "pg_is_in_recovery",
+		list = append(list, store.Finding{
+			Severity: store.SeverityError, Subject: "pg_is_in_recovery",
 			Text: "this server is a standby and takes no writes: elections fail",
 			Fix:  "connect to the primary: target_session_attrs=read-write and all hosts in the connection string",
 		})
 	}
 	if st.unnamed {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityWarning, Subject: "timeline",
+		list = append(list, store.Finding{
+			Severity: store.SeverityWarning, Subject: "timeline",
 			Text: "this role may not ask for it, or the server does not tell: nobody notices when a standby takes over that does not know the last leases, or when the tables are emptied or restored. Two candidates may lead then, for up to one lease",
 			Fix:  "GRANT EXECUTE ON FUNCTION pg_control_system(), pg_current_wal_lsn(), pg_walfile_name(pg_lsn) TO the role",
 		})
 	}
 	if st.values["synchronous_standby_names"] == "" {
-		f := elector.Finding{
-			Severity: elector.SeverityNote, Subject: "synchronous_standby_names",
+		f := store.Finding{
+			Severity: store.SeverityNote, Subject: "synchronous_standby_names",
 			Text: "is empty: if a standby takes over, it may not know the last leases. " + st.forgotten() + ". Without standbys this does not matter",
 			Fix:  "name a synchronous standby, and let only that one take over",
 		}
 		if st.unnamed {
-			f.Severity = elector.SeverityWarning
+			f.Severity = store.SeverityWarning
 		}
 		list = append(list, f)
 	}
@@ -182,37 +182,37 @@ func (st *state) synchronous() bool {
 }
 
 // access is what stands between us and the server.
-func (st *state) access(session bool) []elector.Finding {
-	var list []elector.Finding
+func (st *state) access(session bool) []store.Finding {
+	var list []store.Finding
 	if st.process != st.pid {
-		f := elector.Finding{
-			Severity: elector.SeverityWarning, Subject: "pooler",
+		f := store.Finding{
+			Severity: store.SeverityWarning, Subject: "pooler",
 			Text: "a pooler stands between us and the server. If it shares connections between transactions, LISTEN does not work, and nobody is woken by a release: failovers take as long as after a crash",
 			Fix:  "connect to the server itself, or let the pooler keep sessions",
 		}
 		if session {
-			f.Severity = elector.SeverityError
+			f.Severity = store.SeverityError
 			f.Text = "a pooler stands between us and the server. It keeps the session of a dead holder, or shares it with others, so advisory locks mean nothing: elections fail"
 			f.Fix = "connect to the server itself, or use pgstore.New"
 		}
 		list = append(list, f)
 	}
 	if st.values["default_transaction_read_only"] == "on" {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityError, Subject: "default_transaction_read_only",
+		list = append(list, store.Finding{
+			Severity: store.SeverityError, Subject: "default_transaction_read_only",
 			Text: "is on: every write is refused, and elections fail", Fix: "ALTER ROLE … SET default_transaction_read_only = off",
 		})
 	}
 	if value := st.values["default_transaction_isolation"]; value != "read committed" {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityNote, Subject: "default_transaction_isolation",
+		list = append(list, store.Finding{
+			Severity: store.SeverityNote, Subject: "default_transaction_isolation",
 			Text: "is " + value + ": attempts that meet fail and are repeated, instead of waiting for each other",
 			Fix:  "ALTER ROLE … SET default_transaction_isolation = 'read committed'",
 		})
 	}
 	if off := st.ahead.Abs(); off > time.Second {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityNote, Subject: "clock",
+		list = append(list, store.Finding{
+			Severity: store.SeverityNote, Subject: "clock",
 			Text: fmt.Sprintf("the server's clock and ours differ by %v. Leases live by the server's alone, so this does no harm; but one of them is not kept right, and a server's clock that is set ahead ends leases early", off.Round(time.Millisecond)),
 			Fix:  "let both machines keep time by NTP or PTP, slewing and not stepping",
 		})
@@ -221,40 +221,40 @@ func (st *state) access(session bool) []elector.Finding {
 }
 
 // limits are what can end a statement, a session or a notification.
-func (st *state) limits(session bool) []elector.Finding {
-	var list []elector.Finding
+func (st *state) limits(session bool) []store.Finding {
+	var list []store.Finding
 	// 0 is none. A statement of ours that waits for a row's lock is given up
 	// by the elector in any case.
 	for _, name := range []string{"statement_timeout", "lock_timeout"} {
 		if d := st.duration(name); d > 0 && d < time.Second {
-			list = append(list, elector.Finding{
-				Severity: elector.SeverityWarning, Subject: name,
+			list = append(list, store.Finding{
+				Severity: store.SeverityWarning, Subject: name,
 				Text: fmt.Sprintf("is %v: a renewal on a busy server is cut off, and a term with it", d), Fix: "ALTER ROLE … SET " + name + " = '5s'",
 			})
 		}
 	}
 	if d := st.duration("idle_session_timeout"); d > 0 && d <= 2*patience {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityWarning, Subject: "idle_session_timeout",
+		list = append(list, store.Finding{
+			Severity: store.SeverityWarning, Subject: "idle_session_timeout",
 			Text: fmt.Sprintf("is %v: the connections of watches, and of the pool, are ended while nothing happens", d), Fix: "ALTER ROLE … SET idle_session_timeout = 0",
 		})
 	}
 	if d := st.duration("idle_in_transaction_session_timeout"); d > 0 {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityNote, Subject: "idle_in_transaction_session_timeout",
+		list = append(list, store.Finding{
+			Severity: store.SeverityNote, Subject: "idle_in_transaction_session_timeout",
 			Text: fmt.Sprintf("is %v. It does not concern us: we hold no transaction open, and nobody else's can block our rows for longer", d),
 		})
 	}
 	if st.queue > 0.5 {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityWarning, Subject: "pg_notification_queue_usage",
+		list = append(list, store.Finding{
+			Severity: store.SeverityWarning, Subject: "pg_notification_queue_usage",
 			Text: fmt.Sprintf("is %.0f %%: somebody listens inside a transaction that does not end. When the queue is full, grants and releases fail", 100*st.queue),
 			Fix:  "end that session: the server's log names it",
 		})
 	}
 	if most, err := strconv.Atoi(st.values["max_connections"]); err == nil && session && most < 50 {
-		list = append(list, elector.Finding{
-			Severity: elector.SeverityNote, Subject: "max_connections",
+		list = append(list, store.Finding{
+			Severity: store.SeverityNote, Subject: "max_connections",
 			Text: fmt.Sprintf("is %d, and each elector needs up to three connections", most),
 		})
 	}
@@ -280,9 +280,9 @@ func (st *state) duration(name string) time.Duration {
 }
 
 // guarantee puts into words what all of that is worth.
-func guarantee(st *state, list []elector.Finding, session, orphans bool) string {
+func guarantee(st *state, list []store.Finding, session, orphans bool) string {
 	var b strings.Builder
-	bad := slices.ContainsFunc(list, func(f elector.Finding) bool { return f.Severity == elector.SeverityError })
+	bad := slices.ContainsFunc(list, func(f store.Finding) bool { return f.Severity == store.SeverityError })
 	switch {
 	case bad:
 		b.WriteString("Nothing, until the errors below are corrected")

@@ -5,20 +5,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // found returns the finding about a subject.
-func found(p elector.Preflight, subject string) elector.Finding {
+func found(p store.Preflight, subject string) store.Finding {
 	for _, f := range p.Findings {
 		if f.Subject == subject {
 			return f
 		}
 	}
-	return elector.Finding{}
+	return store.Finding{}
 }
 
-func (d *database) preflight(t *testing.T, i elector.Inspector) elector.Preflight {
+func (d *database) preflight(t *testing.T, i store.Inspector) store.Preflight {
 	t.Helper()
 	p, err := i.Preflight(d.ctx)
 	if err != nil {
@@ -33,10 +33,10 @@ func TestPreflight(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})
 	p := d.preflight(t, s)
-	if f := found(p, "fsync"); f.Severity != elector.SeverityError || !strings.HasPrefix(p.Guarantee, "Nothing") {
+	if f := found(p, "fsync"); f.Severity != store.SeverityError || !strings.HasPrefix(p.Guarantee, "Nothing") {
 		t.Errorf("fsync is off here: %+v, %s", f, p.Guarantee)
 	}
-	if f := found(p, "synchronous_standby_names"); f.Severity != elector.SeverityNote || !strings.Contains(f.Text, "one lease") {
+	if f := found(p, "synchronous_standby_names"); f.Severity != store.SeverityNote || !strings.Contains(f.Text, "one lease") {
 		t.Errorf("no synchronous standby: %+v", f)
 	}
 	for subject, setting := range map[string]string{
@@ -50,13 +50,13 @@ func TestPreflight(t *testing.T) {
 	}
 	s.pool.Reset()
 	p = d.preflight(t, s)
-	for subject, want := range map[string]elector.Severity{
-		"synchronous_commit": elector.SeverityError, "default_transaction_read_only": elector.SeverityError,
-		"default_transaction_isolation": elector.SeverityNote, "statement_timeout": elector.SeverityWarning,
-		"lock_timeout": elector.SeverityWarning, "idle_session_timeout": elector.SeverityWarning,
-		"idle_in_transaction_session_timeout": elector.SeverityNote,
+	for subject, want := range map[string]store.Severity{
+		"synchronous_commit": store.SeverityError, "default_transaction_read_only": store.SeverityError,
+		"default_transaction_isolation": store.SeverityNote, "statement_timeout": store.SeverityWarning,
+		"lock_timeout": store.SeverityWarning, "idle_session_timeout": store.SeverityWarning,
+		"idle_in_transaction_session_timeout": store.SeverityNote,
 	} {
-		if f := found(p, subject); f.Severity != want || f.Text == "" || want != elector.SeverityNote && f.Fix == "" {
+		if f := found(p, subject); f.Severity != want || f.Text == "" || want != store.SeverityNote && f.Fix == "" {
 			t.Errorf("%s: %+v, want a %s", subject, f, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPreflightOfTheSurroundings(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := d.preflight(t, s)
-	if f := found(p, `"recount_lease"`); f.Severity != elector.SeverityError || !strings.Contains(f.Fix, "Migrate") {
+	if f := found(p, `"recount_lease"`); f.Severity != store.SeverityError || !strings.Contains(f.Fix, "Migrate") {
 		t.Errorf("no tables: %+v", p)
 	}
 	way := d.server.proxy(t, otherProcess)
@@ -78,10 +78,10 @@ func TestPreflightOfTheSurroundings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := found(d.preflight(t, through), "pooler"); f.Severity != elector.SeverityWarning || !strings.Contains(f.Text, "LISTEN") {
+	if f := found(d.preflight(t, through), "pooler"); f.Severity != store.SeverityWarning || !strings.Contains(f.Text, "LISTEN") {
 		t.Errorf("a pooler: %+v", f)
 	}
-	if f := found(d.preflight(t, d.sessionsAt(t, way.url(d.name), Options{})), "pooler"); f.Severity != elector.SeverityError {
+	if f := found(d.preflight(t, d.sessionsAt(t, way.url(d.name), Options{})), "pooler"); f.Severity != store.SeverityError {
 		t.Errorf("a pooler under sessions: %+v", f)
 	}
 	one := d.admin.Config()
@@ -90,7 +90,7 @@ func TestPreflightOfTheSurroundings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := found(d.preflight(t, small), "pool_max_conns"); f.Severity != elector.SeverityWarning {
+	if f := found(d.preflight(t, small), "pool_max_conns"); f.Severity != store.SeverityWarning {
 		t.Errorf("a pool of one: %+v", f)
 	}
 }
@@ -103,7 +103,7 @@ func TestGuaranteeInWords(t *testing.T) {
 			"default_transaction_isolation": "read committed", "max_connections": "100",
 		}}
 	}
-	findings := func(st *state, session bool) []elector.Finding {
+	findings := func(st *state, session bool) []store.Finding {
 		return append(append(st.durability(), st.failover()...), append(st.access(session), st.limits(session)...)...)
 	}
 	st := good()
@@ -117,7 +117,7 @@ func TestGuaranteeInWords(t *testing.T) {
 		"to a synchronous standby":  guarantee(st, nil, false, false),
 		"to any standby":            guarantee(&state{values: map[string]string{}}, nil, false, false),
 		"but not a failover":        guarantee(&state{unnamed: true, values: map[string]string{}}, nil, false, false),
-		"Nothing, until the errors": guarantee(st, []elector.Finding{{Severity: elector.SeverityError}}, false, false),
+		"Nothing, until the errors": guarantee(st, []store.Finding{{Severity: store.SeverityError}}, false, false),
 	} {
 		if !strings.Contains(text, words) {
 			t.Errorf("%q does not say %q", text, words)
@@ -135,7 +135,7 @@ func TestGuaranteeInWords(t *testing.T) {
 	} {
 		st := good()
 		change(st)
-		if f := found(elector.Preflight{Findings: findings(st, true)}, subject); f.Text == "" {
+		if f := found(store.Preflight{Findings: findings(st, true)}, subject); f.Text == "" {
 			t.Errorf("%s is not found", subject)
 		}
 	}
@@ -144,7 +144,7 @@ func TestGuaranteeInWords(t *testing.T) {
 		for unnamed, words := range map[bool]string{false: "grants nothing for one lease", true: "two candidates may lead"} {
 			st := good()
 			st.values["synchronous_commit"], st.unnamed = commit, unnamed
-			if f := found(elector.Preflight{Findings: findings(st, false)}, "synchronous_commit"); !strings.Contains(f.Text, words) {
+			if f := found(store.Preflight{Findings: findings(st, false)}, "synchronous_commit"); !strings.Contains(f.Text, words) {
 				t.Errorf("%s: %+v does not say %q", commit, f, words)
 			}
 			if text := guarantee(st, nil, false, false); strings.Contains(text, "to a synchronous standby") {

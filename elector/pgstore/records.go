@@ -6,12 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
-// Candidates is [elector.Roster.Candidates]: who tried to acquire within its
+// Candidates is [store.Roster.Candidates]: who tried to acquire within its
 // last two leases, or holds the lease.
-func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	if err := s.ready(ctx, "list the candidates of", election); err != nil {
 		return nil, err
 	}
@@ -19,8 +19,8 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	if err != nil {
 		return nil, judge("list the candidates of", election, err)
 	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (elector.Candidate, error) {
-		var c elector.Candidate
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Candidate, error) {
+		var c store.Candidate
 		var priority, micros int64
 		err := row.Scan(&c.ID, &priority, &micros)
 		c.Priority, c.Seen = int(priority), time.Duration(micros)*time.Microsecond
@@ -29,8 +29,8 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	return list, judge("list the candidates of", election, err)
 }
 
-// History is [elector.Chronicle.History]. Options.History terms are remembered.
-func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+// History is [store.Chronicle.History]. Options.History terms are remembered.
+func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if err := s.ready(ctx, "read the history of", election); err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 	if err != nil {
 		return nil, judge("read the history of", election, err)
 	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (elector.PastTerm, error) {
-		var t elector.PastTerm
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.PastTerm, error) {
+		var t store.PastTerm
 		var token int64
 		var ended *time.Time
 		err := row.Scan(&t.ID, &token, &t.Began, &ended)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Migrate creates the tables where they are missing, and their schema. It may
@@ -22,7 +22,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 		err = s.migrate(ctx, s.sql.nameless.schema) // in vain if it was another right that is missing
 	}
 	if codeOf(err) == "42501" {
-		return &elector.FatalError{
+		return &store.FatalError{
 			Err: fmt.Errorf("pgstore: migrate %s: %w", s.sql.names[0], err),
 			Fix: "run the migration as the owner of the schema, or run: GRANT CREATE ON SCHEMA … TO the role",
 		}
@@ -79,7 +79,7 @@ func foreign(name string, comment *string) error {
 	if comment != nil {
 		is = fmt.Sprintf("is commented %q", *comment)
 	}
-	return &elector.FatalError{
+	return &store.FatalError{
 		Err: fmt.Errorf("pgstore: the table %s %s; this program knows %q", name, is, version),
 		Fix: "choose another Options.Table if it is somebody else's, or run the program's version that made it",
 	}
@@ -107,7 +107,7 @@ func (s *Store) ready(ctx context.Context, call, election string) error {
 	}
 	if len(complaints) > 0 {
 		c := complaints[0]
-		return &elector.FatalError{Err: fmt.Errorf("pgstore: %s %q: %w", call, election, c.err), Fix: c.fix}
+		return &store.FatalError{Err: fmt.Errorf("pgstore: %s %q: %w", call, election, c.err), Fix: c.fix}
 	}
 	known, err := s.place(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Store) complaints(ctx context.Context) ([]complaint, error) {
 		list = append(list, complaint{"server_version", fmt.Errorf("the server is PostgreSQL %d", v/10000), fmt.Sprintf("use %d or newer", s.oldest/10000)})
 	}
 	for i, r := range relations {
-		var foreignErr *elector.FatalError
+		var foreignErr *store.FatalError
 		switch {
 		case !r.found:
 			list = append(list, complaint{r.name, fmt.Errorf("there is no table %s in the search path of the role %q", r.name, r.user), migrateFix})

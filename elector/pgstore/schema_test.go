@@ -6,12 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 func isFatal(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if !errors.As(err, &fatal) || fatal.Fix == "" {
 		t.Errorf("%s: %v, want a FatalError that says what to do", what, err)
 		return
@@ -114,7 +114,7 @@ func TestMissing(t *testing.T) {
 	isFatal(t, "no right on the schema", tryAcquire(d, apart), "USAGE on the schema")
 }
 
-func tryAcquire(d *database, s elector.Store) error {
+func tryAcquire(d *database, s store.Store) error {
 	_, err := s.Acquire(d.ctx, attemptOf("n9", "9"))
 	return err
 }
@@ -187,7 +187,7 @@ func TestRefusedConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(sessions.Close)
-		for _, s := range []elector.Store{rows, sessions} {
+		for _, s := range []store.Store{rows, sessions} {
 			isFatal(t, c.url, tryAcquire(d, s), c.word)
 			isFatal(t, c.url, watchEnd(d.ctx, s, "billing"), c.word)
 		}

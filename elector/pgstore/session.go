@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // SessionStore keeps the leases of elections in rows, like [Store], and ties
@@ -43,10 +43,10 @@ type attempt struct{ election, id, nonce string }
 
 // The ways of pgstore to be asked.
 var (
-	_ elector.Store     = (*SessionStore)(nil)
-	_ elector.Roster    = (*SessionStore)(nil)
-	_ elector.Chronicle = (*SessionStore)(nil)
-	_ elector.Inspector = (*SessionStore)(nil)
+	_ store.Store     = (*SessionStore)(nil)
+	_ store.Roster    = (*SessionStore)(nil)
+	_ store.Chronicle = (*SessionStore)(nil)
+	_ store.Inspector = (*SessionStore)(nil)
 )
 
 // NewSession returns a SessionStore with connections of its own, to the server
@@ -111,14 +111,14 @@ const settle = 300 * time.Millisecond
 // again is when a candidate is to come again if the session did not end.
 const again = 100 * time.Millisecond
 
-// Acquire is [elector.Store.Acquire]. It first looks at the row, and asks for
+// Acquire is [store.Store.Acquire]. It first looks at the row, and asks for
 // the lock only if the row allows a grant. What is said of Store.Acquire holds.
-func (s *SessionStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *SessionStore) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := s.rows.ready(ctx, "acquire", a.Election); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	if err := checkAttempt(a); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	if h := s.holding(attempt{a.Election, a.ID, a.Nonce}); h != nil {
 		grant, err := s.repeat(ctx, h, a)
@@ -130,7 +130,7 @@ func (s *SessionStore) Acquire(ctx context.Context, a elector.Attempt) (elector.
 	for range 2 {
 		look, err := s.rows.acquire(ctx, s.rows.pool, a, terms{})
 		if err != nil {
-			return elector.Grant{}, err
+			return store.Grant{}, err
 		}
 		if look.refused() && !(s.orphans && look.state == held && look.tied) {
 			return look.outcome()
@@ -143,11 +143,11 @@ func (s *SessionStore) Acquire(ctx context.Context, a elector.Attempt) (elector.
 		case held: // and its session lives
 			return look.outcome()
 		case own:
-			return elector.Grant{}, fmt.Errorf("pgstore: acquire %q: the session of an earlier request of this attempt still has the lock", a.Election)
+			return store.Grant{}, fmt.Errorf("pgstore: acquire %q: the session of an earlier request of this attempt still has the lock", a.Election)
 		}
 		// Whoever was quicker has the row by now: look again.
 	}
-	return elector.Grant{}, &elector.HeldError{
+	return store.Grant{}, &store.HeldError{
 		Remaining: again,
 		Withheld:  "the row says that the lease is over, but a session has the election's lock: that of a holder that the server has not ended yet (it does after one lease of silence), or the server's clock was set ahead",
 	}
@@ -157,10 +157,10 @@ func (s *SessionStore) Acquire(ctx context.Context, a elector.Attempt) (elector.
 var errLocked = errors.New("pgstore: another session has the lock")
 
 // admit asks for the lock, and then for the row.
-func (s *SessionStore) admit(ctx context.Context, a elector.Attempt, look *answer) (elector.Grant, error) {
+func (s *SessionStore) admit(ctx context.Context, a store.Attempt, look *answer) (store.Grant, error) {
 	conn, err := s.rows.pool.Acquire(ctx)
 	if err != nil {
-		return elector.Grant{}, judge("acquire", a.Election, err)
+		return store.Grant{}, judge("acquire", a.Election, err)
 	}
 	locked := false
 	defer func() {
@@ -173,10 +173,10 @@ func (s *SessionStore) admit(ctx context.Context, a elector.Attempt, look *answe
 		conn.Release()
 	}()
 	if locked, err = s.lock(ctx, conn.Conn(), a, !look.refused()); err != nil {
-		return elector.Grant{}, judge("acquire", a.Election, err)
+		return store.Grant{}, judge("acquire", a.Election, err)
 	}
 	if !locked {
-		return elector.Grant{}, errLocked
+		return store.Grant{}, errLocked
 	}
 	session := sessionName(conn.Conn())
 	r, err := s.rows.acquire(ctx, conn, a, terms{grant: true, session: &session, orphans: s.orphans})
@@ -184,7 +184,7 @@ func (s *SessionStore) admit(ctx context.Context, a elector.Attempt, look *answe
 		// Granted or not: without its session the row is worth nothing.
 		drop(conn.Conn())
 		locked = false
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	if r.granted == nil {
 		return r.outcome()
@@ -197,14 +197,14 @@ func (s *SessionStore) admit(ctx context.Context, a elector.Attempt, look *answe
 	conn = nil
 	if err := s.keep(h, a.TTL); err != nil {
 		h.cut()
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return r.outcome()
 }
 
 // lock takes the election's lock if it is free, or, if the row is free, soon
 // will be.
-func (s *SessionStore) lock(ctx context.Context, conn *pgx.Conn, a elector.Attempt, wait bool) (bool, error) {
+func (s *SessionStore) lock(ctx context.Context, conn *pgx.Conn, a store.Attempt, wait bool) (bool, error) {
 	for {
 		var taken bool
 		var process int64
@@ -215,7 +215,7 @@ func (s *SessionStore) lock(ctx context.Context, conn *pgx.Conn, a elector.Attem
 		}
 		if process != int64(conn.PgConn().PID()) {
 			drop(conn)
-			return false, &elector.FatalError{
+			return false, &store.FatalError{
 				Err: fmt.Errorf("a pooler stands between us and the server: it promised process %d, and process %d answered. It would keep a dead holder's lock", conn.PgConn().PID(), process),
 				Fix: "connect to the server itself, or use pgstore.New",
 			}
@@ -239,8 +239,8 @@ func (s *SessionStore) unlock(ctx context.Context, conn *pgxpool.Conn, election 
 }
 
 // repeat is an attempt that was granted already, and whose session may live.
-func (s *SessionStore) repeat(ctx context.Context, h *holding, a elector.Attempt) (elector.Grant, error) {
-	var grant elector.Grant
+func (s *SessionStore) repeat(ctx context.Context, h *holding, a store.Attempt) (store.Grant, error) {
+	var grant store.Grant
 	err := h.do(ctx, a.TTL, func(ctx context.Context, conn *pgx.Conn) error {
 		var holds bool
 		if err := conn.QueryRow(ctx, s.rows.sql.prove, plain, a.Election).Scan(&holds); err != nil {
@@ -261,21 +261,21 @@ func (s *SessionStore) repeat(ctx context.Context, h *holding, a elector.Attempt
 		return err
 	})
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return grant, nil
 }
 
-// Renew is [elector.Store.Renew]. It is sent through the session that holds the
+// Renew is [store.Store.Renew]. It is sent through the session that holds the
 // lock, and the server looks whether it still does; if the session is over, the
 // error is ErrNotHeld, though others may have to wait for the row.
-func (s *SessionStore) Renew(ctx context.Context, l elector.Lease) error {
+func (s *SessionStore) Renew(ctx context.Context, l store.Lease) error {
 	if err := checkLease(l); err != nil {
 		return err
 	}
 	h := s.holding(attempt{l.Election, l.ID, l.Nonce})
 	if h == nil {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	err := h.do(ctx, l.TTL, func(ctx context.Context, conn *pgx.Conn) error {
 		err := s.rows.renew(ctx, conn, l, &h.name)
@@ -286,17 +286,17 @@ func (s *SessionStore) Renew(ctx context.Context, l elector.Lease) error {
 	})
 	if errors.Is(err, errSessionOver) {
 		s.end(h)
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
-	if errors.Is(err, elector.ErrNotHeld) && l.Token == h.token.Load() {
+	if errors.Is(err, store.ErrNotHeld) && l.Token == h.token.Load() {
 		s.end(h) // or its lock would keep others out of a lease that is over
 	}
 	return err
 }
 
-// Release is [elector.Store.Release]. The row and the lock are given back in
+// Release is [store.Store.Release]. The row and the lock are given back in
 // one statement. Where the session is over, the row still is given back.
-func (s *SessionStore) Release(ctx context.Context, l elector.Lease) error {
+func (s *SessionStore) Release(ctx context.Context, l store.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
 	}
@@ -314,9 +314,9 @@ func (s *SessionStore) Release(ctx context.Context, l elector.Lease) error {
 	return err
 }
 
-// Watch is [elector.Store.Watch], like Store's. With TakeOverDeadSessions it
+// Watch is [store.Store.Watch], like Store's. With TakeOverDeadSessions it
 // looks four times a second besides whether the holder's session is over.
-func (s *SessionStore) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *SessionStore) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	if !s.orphans {
 		s.rows.Watch(ctx, election, hint, ended)
 		return
@@ -328,7 +328,7 @@ func (s *SessionStore) Watch(ctx context.Context, election string, hint func(ele
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil
 		case err == nil:
-			hint(elector.Hint{Kind: elector.HintReleased, Token: uint64(token)})
+			hint(store.Hint{Kind: store.HintReleased, Token: uint64(token)})
 		}
 		return err
 	}
@@ -342,18 +342,18 @@ func (s *SessionStore) EndsWithSession() bool { return s.orphans }
 // Migrate is like Store.Migrate: the tables are the same.
 func (s *SessionStore) Migrate(ctx context.Context) error { return s.rows.Migrate(ctx) }
 
-// Leader is [elector.Store.Leader]: what the row says.
-func (s *SessionStore) Leader(ctx context.Context, election string) (elector.Leader, error) {
+// Leader is [store.Store.Leader]: what the row says.
+func (s *SessionStore) Leader(ctx context.Context, election string) (store.Leader, error) {
 	return s.rows.Leader(ctx, election)
 }
 
-// Candidates is [elector.Roster.Candidates].
-func (s *SessionStore) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+// Candidates is [store.Roster.Candidates].
+func (s *SessionStore) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	return s.rows.Candidates(ctx, election)
 }
 
-// History is [elector.Chronicle.History].
-func (s *SessionStore) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+// History is [store.Chronicle.History].
+func (s *SessionStore) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	return s.rows.History(ctx, election, n)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 const holders = "select split_part(session, '-', 1)::int from recount_lease where election = 'billing'"
@@ -34,10 +34,10 @@ func TestSessionEnds(t *testing.T) {
 	if held.Holder != "n1" || held.Remaining < 50*time.Second {
 		t.Errorf("another candidate is told %+v, want the rest of a minute", held)
 	}
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the renewal: %v, want ErrNotHeld", err)
 	}
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the second renewal: %v, want ErrNotHeld", err)
 	}
 	// Who believes no more gives the rest back, session or not.
@@ -55,7 +55,7 @@ func TestDeadSessionIsTakenOver(t *testing.T) {
 	d := open(t)
 	o := Options{TakeOverDeadSessions: true}
 	s, other := d.sessions(t, o), d.sessions(t, o)
-	hints := make(chan elector.Hint, 100)
+	hints := make(chan store.Hint, 100)
 	ctx, cancel := context.WithCancel(d.ctx)
 	ended := make(chan error, 1)
 	l := d.acquire(t, s, attemptOf("n1", "1"))
@@ -73,17 +73,17 @@ func TestDeadSessionIsTakenOver(t *testing.T) {
 		t.Errorf("a living session's lease: %+v", held)
 	}
 	d.kill(t)
-	if h := receive(t, "hint", hints); h.Kind != elector.HintReleased || h.Token != l.Token {
+	if h := receive(t, "hint", hints); h.Kind != store.HintReleased || h.Token != l.Token {
 		t.Errorf("hint %+v", h)
 	}
 	next := d.acquire(t, other, attemptOf("n2", "2"))
 	if next.Token <= l.Token {
 		t.Errorf("token %d after %d", next.Token, l.Token)
 	}
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the old holder's renewal: %v, want ErrNotHeld", err)
 	}
-	if err := s.Release(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Release(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the old holder's release: %v, want ErrNotHeld", err)
 	}
 	cancel()
@@ -138,7 +138,7 @@ func TestAttemptWaitsForTheSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := receive(t, "answer", answer)
-		var held *elector.HeldError
+		var held *store.HeldError
 		switch {
 		case err == nil:
 			return
@@ -160,7 +160,7 @@ func TestClockAheadIsNotEnough(t *testing.T) {
 	if held.Withheld == "" || held.Remaining <= 0 {
 		t.Errorf("another candidate is told %+v, want that the lease is withheld", held)
 	}
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the renewal of a lease that is over by the row: %v", err)
 	}
 	d.until(t, "select not exists (select from pg_locks where locktype = 'advisory')")
@@ -205,7 +205,7 @@ func TestRenewalProvesTheLock(t *testing.T) {
 	if _, err := h.conn.Exec(d.ctx, "select pg_advisory_unlock_all()"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the renewal without the lock: %v, want ErrNotHeld", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestAttemptIsRepeatedInAnotherSession(t *testing.T) {
 	l := d.acquire(t, s, a)
 	if _, err := again.Acquire(d.ctx, a); err == nil {
 		t.Error("two sessions hold the lock")
-	} else if held := (*elector.HeldError)(nil); errors.As(err, &held) {
+	} else if held := (*store.HeldError)(nil); errors.As(err, &held) {
 		t.Errorf("the attempt is refused because of itself: %v", err)
 	}
 	s.Close()
@@ -251,18 +251,18 @@ func TestBothStoresTogether(t *testing.T) {
 	if two.Token != one.Token+1 {
 		t.Errorf("token %d after %d", two.Token, one.Token)
 	}
-	for _, s := range []elector.Store{rows, sessions} {
+	for _, s := range []store.Store{rows, sessions} {
 		if l, err := s.Leader(d.ctx, "billing"); err != nil || l.ID != "n2" || l.Token != two.Token {
 			t.Errorf("%+v leads, error %v", l, err)
 		}
-		if list, err := s.(elector.Roster).Candidates(d.ctx, "billing"); err != nil || len(list) != 2 || list[1].ID != "n2" {
+		if list, err := s.(store.Roster).Candidates(d.ctx, "billing"); err != nil || len(list) != 2 || list[1].ID != "n2" {
 			t.Errorf("candidates %+v, error %v", list, err)
 		}
-		if list, err := s.(elector.Chronicle).History(d.ctx, "billing", 9); err != nil || len(list) != 2 || list[0].ID != "n2" {
+		if list, err := s.(store.Chronicle).History(d.ctx, "billing", 9); err != nil || len(list) != 2 || list[0].ID != "n2" {
 			t.Errorf("terms %+v, error %v", list, err)
 		}
 	}
-	var held *elector.HeldError
+	var held *store.HeldError
 	if err := sessions.Retire(d.ctx, "billing"); !errors.As(err, &held) || held.Holder != "n2" {
 		t.Errorf("retiring a held election: %v", err)
 	}
@@ -273,7 +273,7 @@ func TestPoolerIsRefused(t *testing.T) {
 	d := open(t)
 	p := d.server.proxy(t, otherProcess)
 	s := d.sessionsAt(t, p.url(d.name), Options{})
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if _, err := s.Acquire(d.ctx, attemptOf("n1", "1")); !errors.As(err, &fatal) {
 		t.Errorf("acquired through a pooler: %v, want a FatalError", err)
 	}

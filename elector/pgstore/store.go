@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Options are the settings of a store beyond those of the connection. The zero
@@ -59,10 +59,10 @@ type Store struct {
 
 // The ways of pgstore to be asked.
 var (
-	_ elector.Store     = (*Store)(nil)
-	_ elector.Roster    = (*Store)(nil)
-	_ elector.Chronicle = (*Store)(nil)
-	_ elector.Inspector = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Roster    = (*Store)(nil)
+	_ store.Chronicle = (*Store)(nil)
+	_ store.Inspector = (*Store)(nil)
 )
 
 // New returns a Store that uses the pool, which remains the caller's to close
@@ -105,21 +105,21 @@ type querier interface {
 // round trip on every new connection, and fail behind poolers.
 const plain = pgx.QueryExecModeExec
 
-// Acquire is [elector.Store.Acquire]. HeldError.Remaining is exact to the
+// Acquire is [store.Store.Acquire]. HeldError.Remaining is exact to the
 // microsecond. Waiters counts the candidates of the last two leases.
-func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *Store) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := s.ready(ctx, "acquire", a.Election); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	answer, err := s.acquire(ctx, s.pool, a, terms{grant: true})
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return answer.outcome()
 }
 
-// Renew is [elector.Store.Renew]: one statement.
-func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
+// Renew is [store.Store.Renew]: one statement.
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err := s.ready(ctx, "renew", l.Election); err != nil {
 		return err
 	}
@@ -129,28 +129,28 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	return s.renew(ctx, s.pool, l, nil)
 }
 
-// Release is [elector.Store.Release]. It can hand over (elector.Lease.To).
-func (s *Store) Release(ctx context.Context, l elector.Lease) error {
+// Release is [store.Store.Release]. It can hand over (store.Lease.To).
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := s.ready(ctx, "release", l.Election); err != nil {
 		return err
 	}
 	return s.release(ctx, s.pool, l, false)
 }
 
-// Leader is [elector.Store.Leader].
-func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
+// Leader is [store.Store.Leader].
+func (s *Store) Leader(ctx context.Context, election string) (store.Leader, error) {
 	if err := s.ready(ctx, "observe", election); err != nil {
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	}
-	var l elector.Leader
+	var l store.Leader
 	var token, micros, version int64
 	var value []byte
 	err := s.pool.QueryRow(ctx, s.sql.leader, plain, election).Scan(&l.ID, &token, &micros, &value, &version)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return elector.Leader{}, nil
+		return store.Leader{}, nil
 	}
 	if err != nil {
-		return elector.Leader{}, judge("observe", election, err)
+		return store.Leader{}, judge("observe", election, err)
 	}
 	l.Token, l.Remaining = uint64(token), time.Duration(micros)*time.Microsecond
 	l.Value, l.Version = string(value), uint64(version)
@@ -178,7 +178,7 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 	if err != nil {
 		return err
 	}
-	return &elector.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
+	return &store.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
 }
 
 // terms are the conditions of an attempt that are none of the elector's.
@@ -208,7 +208,7 @@ const attempts = 4
 // better.
 var errRestless = errors.New("the lease changed hands while it was looked at")
 
-func (s *Store) acquire(ctx context.Context, q querier, a elector.Attempt, t terms) (*answer, error) {
+func (s *Store) acquire(ctx context.Context, q querier, a store.Attempt, t terms) (*answer, error) {
 	if err := checkAttempt(a); err != nil {
 		return nil, err
 	}
@@ -248,11 +248,11 @@ const (
 func (r *answer) refused() bool { return r.state == held || r.state == unsure || r.state == reserved }
 
 // outcome is the answer in the words of elector.Store.
-func (r *answer) outcome() (elector.Grant, error) {
+func (r *answer) outcome() (store.Grant, error) {
 	if r.granted != nil {
-		return elector.Grant{Token: uint64(*r.granted), Waiters: r.waiters}, nil
+		return store.Grant{Token: uint64(*r.granted), Waiters: r.waiters}, nil
 	}
-	refusal := &elector.HeldError{
+	refusal := &store.HeldError{
 		Holder: r.holder, Token: uint64(r.token), Remaining: time.Duration(r.micros) * time.Microsecond, Waiters: r.waiters,
 	}
 	switch r.state {
@@ -266,7 +266,7 @@ func (r *answer) outcome() (elector.Grant, error) {
 	if r.repaired {
 		refusal.Repaired = fmt.Sprintf("it lasted longer than any lease, as it does when the server's clock was set back or somebody edited the row, and would have blocked the election; it now ends in %v unless it is renewed", refusal.Remaining)
 	}
-	return elector.Grant{}, refusal
+	return store.Grant{}, refusal
 }
 
 // published are a value and its version as parameters.
@@ -278,10 +278,10 @@ func published(value string, version uint64) ([]byte, *int64) {
 	return []byte(value), &n
 }
 
-func (s *Store) renew(ctx context.Context, q querier, l elector.Lease, session *string) error {
+func (s *Store) renew(ctx context.Context, q querier, l store.Lease, session *string) error {
 	token, ok := tokenOf(l)
 	if !ok {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	value, version := published(l.Value, l.Version)
 	var applied bool
@@ -294,15 +294,15 @@ func (s *Store) renew(ctx context.Context, q querier, l elector.Lease, session *
 		return judge("renew", l.Election, err)
 	}
 	if !applied {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	return nil
 }
 
-func (s *Store) release(ctx context.Context, q querier, l elector.Lease, unlock bool) error {
+func (s *Store) release(ctx context.Context, q querier, l store.Lease, unlock bool) error {
 	token, ok := tokenOf(l)
 	if !ok {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	var applied bool
 	var announced int64
@@ -314,7 +314,7 @@ func (s *Store) release(ctx context.Context, q querier, l elector.Lease, unlock 
 		return judge("release", l.Election, err)
 	}
 	if !applied {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	return nil
 }
@@ -327,16 +327,16 @@ func channelOf(election string) string {
 }
 
 // tokenOf is a token as the server counts. No lease has a larger one.
-func tokenOf(l elector.Lease) (int64, bool) {
+func tokenOf(l store.Lease) (int64, bool) {
 	return int64(l.Token), l.Token <= math.MaxInt64
 }
 
-func checkAttempt(a elector.Attempt) error {
+func checkAttempt(a store.Attempt) error {
 	if err := checkNames(a.Election, a.ID, a.Nonce); err != nil {
 		return err
 	}
 	if a.Floor >= math.MaxInt64 {
-		return &elector.FatalError{
+		return &store.FatalError{
 			Err: fmt.Errorf("pgstore: election %q: no token of PostgreSQL is larger than %d", a.Election, a.Floor),
 			Fix: "find out where that token came from: elections count from 1",
 		}
@@ -347,7 +347,7 @@ func checkAttempt(a elector.Attempt) error {
 	return checkTTL(a.Election, a.TTL)
 }
 
-func checkLease(l elector.Lease) error {
+func checkLease(l store.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func checkLease(l elector.Lease) error {
 func checkNames(election, id, nonce string) error {
 	for _, n := range []struct{ what, name string }{{"name", election}, {"candidate's id", id}, {"nonce", nonce}} {
 		if n.name == "" || !utf8.ValidString(n.name) || strings.ContainsRune(n.name, 0) {
-			return &elector.FatalError{
+			return &store.FatalError{
 				Err: fmt.Errorf("pgstore: election %q: the %s is %q", election, n.what, n.name),
 				Fix: "give it one of valid UTF-8 that is not empty and holds no zero byte",
 			}
@@ -369,7 +369,7 @@ func checkNames(election, id, nonce string) error {
 
 func checkTTL(election string, ttl time.Duration) error {
 	if ttl < time.Millisecond || ttl%time.Millisecond != 0 {
-		return &elector.FatalError{
+		return &store.FatalError{
 			Err: fmt.Errorf("pgstore: election %q: a lease cannot last %v", election, ttl),
 			Fix: "choose a lease of whole milliseconds, 1ms or longer",
 		}

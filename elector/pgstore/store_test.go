@@ -10,19 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
-func attemptOf(id, nonce string) elector.Attempt {
-	return elector.Attempt{Election: "billing", ID: id, Nonce: nonce, TTL: time.Minute}
+func attemptOf(id, nonce string) store.Attempt {
+	return store.Attempt{Election: "billing", ID: id, Nonce: nonce, TTL: time.Minute}
 }
 
-func leaseOf(a elector.Attempt, token uint64) elector.Lease {
-	return elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: token, TTL: a.TTL}
+func leaseOf(a store.Attempt, token uint64) store.Lease {
+	return store.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: token, TTL: a.TTL}
 }
 
 // acquire demands a grant, and returns its lease.
-func (d *database) acquire(t testing.TB, s elector.Store, a elector.Attempt) elector.Lease {
+func (d *database) acquire(t testing.TB, s store.Store, a store.Attempt) store.Lease {
 	t.Helper()
 	g, err := s.Acquire(d.ctx, a)
 	if err != nil {
@@ -32,10 +32,10 @@ func (d *database) acquire(t testing.TB, s elector.Store, a elector.Attempt) ele
 }
 
 // refused demands a refusal.
-func (d *database) refused(t testing.TB, s elector.Store, a elector.Attempt) *elector.HeldError {
+func (d *database) refused(t testing.TB, s store.Store, a store.Attempt) *store.HeldError {
 	t.Helper()
 	_, err := s.Acquire(d.ctx, a)
-	var held *elector.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) {
 		t.Fatalf("acquire by %s: %v, want a HeldError", a.ID, err)
 	}
@@ -59,7 +59,7 @@ func TestNeverTwoHolders(t *testing.T) {
 					a := attemptOf(id, id+"/"+strconv.Itoa(n))
 					g, err := s.Acquire(d.ctx, a)
 					if err != nil {
-						var held *elector.HeldError
+						var held *store.HeldError
 						if !errors.As(err, &held) && !errors.Is(err, errRestless) && d.ctx.Err() == nil {
 							t.Errorf("acquire: %v", err)
 						}
@@ -109,7 +109,7 @@ func TestRenewalThatWaitedTooLong(t *testing.T) {
 	if err := tx.Commit(d.ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := receive(t, "answer", renewed); !errors.Is(err, elector.ErrNotHeld) {
+	if err := receive(t, "answer", renewed); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the renewal of a lease that was over: %v, want ErrNotHeld", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestTokensOutliveTheirRow(t *testing.T) {
 	a.Floor = 41
 	l := d.acquire(t, s, a)
 	d.do(t, "delete from recount_lease where election = 'billing'")
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the renewal of a deleted lease: %v", err)
 	}
 	if next := d.acquire(t, s, attemptOf("n2", "2")); next.Token != 43 {
@@ -307,7 +307,7 @@ func TestRetire(t *testing.T) {
 		t.Errorf("retiring what never was: %v", err)
 	}
 	l := d.acquire(t, s, attemptOf("n1", "1"))
-	var held *elector.HeldError
+	var held *store.HeldError
 	if err := s.Retire(d.ctx, "billing"); !errors.As(err, &held) || held.Holder != "n1" {
 		t.Errorf("retiring a held election: %v", err)
 	}
@@ -328,22 +328,22 @@ func TestRetire(t *testing.T) {
 func TestUnusableValues(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})
-	for _, change := range []func(*elector.Attempt){
-		func(a *elector.Attempt) { a.Election = "" },
-		func(a *elector.Attempt) { a.ID = "a\x00b" },
-		func(a *elector.Attempt) { a.Nonce = "\xff" },
-		func(a *elector.Attempt) { a.TTL = 1500 * time.Microsecond },
-		func(a *elector.Attempt) { a.Floor = math.MaxInt64 },
+	for _, change := range []func(*store.Attempt){
+		func(a *store.Attempt) { a.Election = "" },
+		func(a *store.Attempt) { a.ID = "a\x00b" },
+		func(a *store.Attempt) { a.Nonce = "\xff" },
+		func(a *store.Attempt) { a.TTL = 1500 * time.Microsecond },
+		func(a *store.Attempt) { a.Floor = math.MaxInt64 },
 	} {
 		a := attemptOf("n1", "1")
 		change(&a)
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if _, err := s.Acquire(d.ctx, a); !errors.As(err, &fatal) || fatal.Fix == "" {
 			t.Errorf("%+v: %v, want a FatalError", a, err)
 		}
 	}
 	l := leaseOf(attemptOf("n1", "1"), math.MaxUint64)
-	if err := s.Renew(d.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("a token that no lease has: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 const (
@@ -50,13 +50,13 @@ func judge(call, election string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	wrapped := fmt.Errorf("pgstore: %s %q: %w", call, election, err)
 	if errors.As(err, &fatal) {
-		return &elector.FatalError{Err: wrapped, Fix: fatal.Fix}
+		return &store.FatalError{Err: wrapped, Fix: fatal.Fix}
 	}
 	if fix := fixOf(err); fix != "" {
-		return &elector.FatalError{Err: wrapped, Fix: fix}
+		return &store.FatalError{Err: wrapped, Fix: fix}
 	}
 	if codeOf(err) == "25006" {
 		return fmt.Errorf("%w: this server is a standby, or the session is read-only. During a failover that passes; if it stays, add target_session_attrs=read-write and all hosts to the connection string", wrapped)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Which errors end an election, and which are tried again, by the server's
@@ -24,7 +24,7 @@ func TestVerdicts(t *testing.T) {
 		"08006": false, "08P01": false, "25006": false, "XX000": false, "58030": false,
 	} {
 		err := judge("renew", "billing", &pgconn.PgError{Code: code, Severity: "ERROR", Message: "so"})
-		var f *elector.FatalError
+		var f *store.FatalError
 		if errors.As(err, &f) != fatal {
 			t.Errorf("%s: %v, want fatal %v", code, err, fatal)
 		}
@@ -41,13 +41,13 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	for _, passing := range []error{context.DeadlineExceeded, errors.New("EOF")} {
-		var f *elector.FatalError
+		var f *store.FatalError
 		if err := judge("renew", "billing", passing); errors.As(err, &f) || !errors.Is(err, passing) {
 			t.Errorf("%v became %v", passing, err)
 		}
 	}
-	inner := &elector.FatalError{Err: errors.New("x"), Fix: "do y"}
-	var f *elector.FatalError
+	inner := &store.FatalError{Err: errors.New("x"), Fix: "do y"}
+	var f *store.FatalError
 	if err := judge("renew", "billing", fmt.Errorf("w: %w", inner)); !errors.As(err, &f) || f.Fix != "do y" {
 		t.Errorf("a fatal error became %v", err)
 	}
@@ -64,7 +64,7 @@ func TestReadOnlyServerPasses(t *testing.T) {
 	d.do(t, "alter database "+d.name+" set default_transaction_read_only = on")
 	s.pool.Reset()
 	_, err := s.Acquire(d.ctx, attemptOf("n1", "1"))
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "target_session_attrs") {
 		t.Errorf("a read-only server: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // patience is how long a watch waits for a server that should answer at once.
@@ -21,10 +21,10 @@ const patience = 10 * time.Second
 // lock would keep the server from cleaning up (VACUUM) for as long.
 const orphanEvery = 250 * time.Millisecond
 
-// Watch is [elector.Store.Watch], by LISTEN on a connection of its own. One
+// Watch is [store.Store.Watch], by LISTEN on a connection of its own. One
 // that is silent for ten seconds is asked for a sign of life, and given up if
 // none comes within another ten.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *Store) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	go func() { ended(s.watch(ctx, election, s.pingEvery, ping, hint)) }()
 }
 
@@ -33,7 +33,7 @@ type probe func(ctx context.Context, conn *pgx.Conn) error
 
 func ping(ctx context.Context, conn *pgx.Conn) error { return conn.Ping(ctx) }
 
-func (s *Store) watch(ctx context.Context, election string, every time.Duration, probe probe, hint func(elector.Hint)) error {
+func (s *Store) watch(ctx context.Context, election string, every time.Duration, probe probe, hint func(store.Hint)) error {
 	err := s.listen(ctx, election, every, probe, hint)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -41,7 +41,7 @@ func (s *Store) watch(ctx context.Context, election string, every time.Duration,
 	return judge("watch", election, err)
 }
 
-func (s *Store) listen(ctx context.Context, election string, every time.Duration, probe probe, hint func(elector.Hint)) error {
+func (s *Store) listen(ctx context.Context, election string, every time.Duration, probe probe, hint func(store.Hint)) error {
 	if err := s.readySoon(ctx, election); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Store) listen(ctx context.Context, election string, every time.Duration
 	if err := s.subscribe(ctx, conn, election); err != nil {
 		return err
 	}
-	hint(elector.Hint{Kind: elector.HintListening})
+	hint(store.Hint{Kind: store.HintListening})
 	for ctx.Err() == nil {
 		// A deadline that passes while nothing comes leaves the connection whole.
 		silence, cancel := context.WithTimeout(ctx, every)
@@ -134,29 +134,29 @@ func (s *Store) subscribe(ctx context.Context, conn *pgx.Conn, election string) 
 // parseHint reads what the statements announce: "granted TOKEN MILLISECONDS
 // WAITERS ELECTION", "released TOKEN MILLISECONDS WAITERS ELECTION HEIR" or "published
 // TOKEN 0 0 ELECTION". Anything else is somebody else's, or of an election with the same hash.
-func parseHint(text, election string) (elector.Hint, bool) {
+func parseHint(text, election string) (store.Hint, bool) {
 	fields := strings.SplitN(text, " ", 5)
 	if len(fields) != 5 {
-		return elector.Hint{}, false
+		return store.Hint{}, false
 	}
 	token, err := strconv.ParseUint(fields[1], 10, 64)
 	millis, err2 := strconv.ParseInt(fields[2], 10, 64)
 	waiters, err3 := strconv.Atoi(fields[3])
 	if errors.Join(err, err2, err3) != nil {
-		return elector.Hint{}, false
+		return store.Hint{}, false
 	}
-	h := elector.Hint{Token: token, Remaining: time.Duration(millis) * time.Millisecond, Waiters: waiters}
+	h := store.Hint{Token: token, Remaining: time.Duration(millis) * time.Millisecond, Waiters: waiters}
 	switch {
 	case fields[0] == "granted" && fields[4] == election:
-		h.Kind = elector.HintGranted
+		h.Kind = store.HintGranted
 		return h, true
 	case fields[0] == "published" && fields[4] == election:
-		h.Kind = elector.HintPublished
+		h.Kind = store.HintPublished
 		return h, true
 	case fields[0] == "released" && strings.HasPrefix(fields[4], election+" "):
-		h.Kind, h.To = elector.HintReleased, strings.TrimPrefix(fields[4], election+" ")
+		h.Kind, h.To = store.HintReleased, strings.TrimPrefix(fields[4], election+" ")
 		return h, true
 	default:
-		return elector.Hint{}, false
+		return store.Hint{}, false
 	}
 }

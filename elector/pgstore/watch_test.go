@@ -12,28 +12,29 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // watchEnd watches until the watch ends, and returns why.
-func watchEnd(ctx context.Context, s elector.Store, election string) error {
+func watchEnd(ctx context.Context, s store.Store, election string) error {
 	ended := make(chan error, 1)
-	s.Watch(ctx, election, func(elector.Hint) {}, func(err error) { ended <- err })
+	s.Watch(ctx, election, func(store.Hint) {}, func(err error) { ended <- err })
 	return <-ended
 }
 
 // changes passes the hints on that tell of a change.
-func changes(hints chan<- elector.Hint) func(elector.Hint) {
-	return func(h elector.Hint) {
-		if h.Kind != elector.HintListening {
+func changes(hints chan<- store.Hint) func(store.Hint) {
+	return func(h store.Hint) {
+		if h.Kind != store.HintListening {
 			hints <- h
 		}
 	}
 }
 
 // watching starts a watch and waits until it listens.
-func (d *database) watching(t *testing.T, s elector.Store) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
+func (d *database) watching(t *testing.T, s store.Store) (hints chan store.Hint, ended chan error, cancel context.CancelFunc) {
 	t.Helper()
-	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
+	hints, ended = make(chan store.Hint, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(d.ctx)
 	s.Watch(ctx, "billing", changes(hints), func(err error) { ended <- err })
 	t.Cleanup(func() {
@@ -52,7 +53,7 @@ func TestHints(t *testing.T) {
 	hints, _, _ := d.watching(t, s)
 	l := d.acquire(t, s, attemptOf("n1", "1"))
 	_ = d.refused(t, s, attemptOf("n2", "2"))
-	if h := receive(t, "hint", hints); h != (elector.Hint{Kind: elector.HintGranted, Token: l.Token, Remaining: time.Minute}) {
+	if h := receive(t, "hint", hints); h != (store.Hint{Kind: store.HintGranted, Token: l.Token, Remaining: time.Minute}) {
 		t.Errorf("hint %+v", h)
 	}
 	channel := get[string](t, d, s.sql.channel, channelOf("billing"))
@@ -63,7 +64,7 @@ func TestHints(t *testing.T) {
 	if err := s.Release(d.ctx, l); err != nil {
 		t.Fatal(err)
 	}
-	if h := receive(t, "hint", hints); h != (elector.Hint{Kind: elector.HintReleased, Token: l.Token, Remaining: 3 * time.Second, Waiters: 1, To: "n2"}) {
+	if h := receive(t, "hint", hints); h != (store.Hint{Kind: store.HintReleased, Token: l.Token, Remaining: 3 * time.Second, Waiters: 1, To: "n2"}) {
 		t.Errorf("hint %+v", h)
 	}
 }
@@ -84,7 +85,7 @@ func TestWatchBreaksOff(t *testing.T) {
 			s.pingEvery, s.patience = 100*time.Millisecond, time.Second
 			_, ended, _ := d.watching(t, s)
 			disturb()
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if err := receive(t, "end", ended); err == nil || errors.As(err, &fatal) || errors.Is(err, context.Canceled) {
 				t.Errorf("the watch ended with %v", err)
 			}
@@ -99,7 +100,7 @@ func TestSilenceIsNoHang(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})
 	s.pingEvery = 20 * time.Millisecond
-	hints, ended := make(chan elector.Hint, 1000), make(chan error, 1)
+	hints, ended := make(chan store.Hint, 1000), make(chan error, 1)
 	ctx, cancel := context.WithCancel(d.ctx)
 	s.Watch(ctx, "billing", changes(hints), func(err error) { ended <- err })
 	for i := 0; len(hints) == 0 && len(ended) == 0; i++ { // until it listens
@@ -114,7 +115,7 @@ func TestSilenceIsNoHang(t *testing.T) {
 		last = get[time.Time](t, d, "select coalesce(max(query_start), now())"+pings)
 	}
 	l := d.acquire(t, s, attemptOf("n1", "last"))
-	for h := (elector.Hint{}); h.Kind != elector.HintGranted || h.Token != l.Token; {
+	for h := (store.Hint{}); h.Kind != store.HintGranted || h.Token != l.Token; {
 		h = receive(t, "hint", hints)
 	}
 	cancel()

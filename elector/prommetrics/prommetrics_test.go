@@ -17,6 +17,7 @@ import (
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/prommetrics"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A term from before its beginning to its resignation, and the next one of
@@ -64,7 +65,7 @@ func TestTerm(t *testing.T) {
 		b.want(0, "losses_total")
 		b.want(1, "store_requests_total", "operation", "release", "outcome", "done")
 
-		foreign, err := b.Store.Store.Acquire(b.Context(), elector.Attempt{Election: "billing", ID: "z", Nonce: "z", TTL: time.Minute})
+		foreign, err := b.Store.Store.Acquire(b.Context(), store.Attempt{Election: "billing", ID: "z", Nonce: "z", TTL: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health/instrument"
 )
 
@@ -131,24 +132,24 @@ func (s *subject) event(ev elector.Event) {
 	s.pulse.Event(ev)
 	s.belief.Event(ev)
 	switch ev.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		g.acquisitions.Inc()
-	case elector.EventExtended:
+	case event.Extended:
 		g.renewals.Inc()
 		g.lateness.Observe(ev.Late.Seconds())
-	case elector.EventDeposed:
+	case event.Deposed:
 		if ended, ok := g.terms[ev.Reason]; ok {
 			ended.Inc()
 		}
 		if instrument.Lost(ev.Reason) {
 			g.losses.Inc()
 		}
-	case elector.EventLeader:
+	case event.LeaderSeen:
 		g.changes.Inc()
 		s.heard(ev.Leader.Token)
-	case elector.EventTrouble:
+	case event.Trouble:
 		g.troubles[instrument.Trouble(ev.Err)].Inc()
-	case elector.EventUnreachable:
+	case event.Unreachable:
 		g.silences.Inc()
 	}
 }

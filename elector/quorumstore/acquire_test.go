@@ -10,9 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // raise makes node n's last token be so large.
@@ -24,7 +25,7 @@ func (b *bench) raise(n int, token uint64) {
 	if err != nil || g.Token != token {
 		b.Fatalf("token %d, error %v, want %d", g.Token, err, token)
 	}
-	if err := b.nodes[n].Release(b.Context(), elector.Lease{Election: election, ID: "old", Nonce: "old/1", Token: token}); err != nil {
+	if err := b.nodes[n].Release(b.Context(), store.Lease{Election: election, ID: "old", Nonce: "old/1", Token: token}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -90,7 +91,7 @@ func TestSplitVote(t *testing.T) {
 			}
 		}
 		_, err := b.try(b.store, "a", "a/1")
-		held := new(elector.HeldError)
+		held := new(store.HeldError)
 		ok := errors.As(err, &held)
 		if !ok || held.Holder != "x" && held.Holder != "y" || held.Remaining > ttl/4 {
 			b.Fatalf("error %v, want a short HeldError that names x or y", err)
@@ -120,7 +121,7 @@ func TestSplitVotesResolve(t *testing.T) {
 							won <- b.now()
 							return
 						}
-						if held := new(elector.HeldError); errors.As(err, &held) {
+						if held := new(store.HeldError); errors.As(err, &held) {
 							<-time.After(held.Remaining)
 						}
 					}
@@ -147,7 +148,7 @@ func TestRemainingIsOfAMajority(t *testing.T) {
 		b.set(up, 3, 4)
 		time.Sleep(time.Second)
 		_, err := b.try(b.open(quorumstore.Options{}), "b", "b/1")
-		held := new(elector.HeldError)
+		held := new(store.HeldError)
 		ok := errors.As(err, &held)
 		if !ok || held.Holder != "a" || held.Token != l.Token || held.Remaining != ttl-time.Second {
 			b.Errorf("error %v, want held by a, for another %v", err, ttl-time.Second)
@@ -213,12 +214,12 @@ func TestUnknownOutcome(t *testing.T) {
 
 // lateRelease holds the first release back.
 type lateRelease struct {
-	elector.Store
+	store.Store
 	gate chan struct{}
 	sent atomic.Bool
 }
 
-func (s *lateRelease) Release(ctx context.Context, l elector.Lease) error {
+func (s *lateRelease) Release(ctx context.Context, l store.Lease) error {
 	if s.sent.CompareAndSwap(false, true) {
 		<-s.gate
 		ctx = context.WithoutCancel(ctx)
@@ -231,7 +232,7 @@ func (s *lateRelease) Release(ctx context.Context, l elector.Lease) error {
 func TestLateReleaseEndsNothing(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		late := &lateRelease{Store: b.nodes[0], gate: make(chan struct{})}
-		s, err := quorumstore.New([]elector.Store{late, b.nodes[1], b.nodes[2]}, quorumstore.Options{Now: b.now})
+		s, err := quorumstore.New([]store.Store{late, b.nodes[1], b.nodes[2]}, quorumstore.Options{Now: b.now})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestLateReleaseEndsNothing(t *testing.T) {
 func TestLateGrantIsGivenBack(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		gate := make(chan struct{})
-		s, err := quorumstore.New([]elector.Store{lateGrant{b.nodes[0], gate}, b.nodes[1], b.nodes[2]}, quorumstore.Options{Now: b.now})
+		s, err := quorumstore.New([]store.Store{lateGrant{b.nodes[0], gate}, b.nodes[1], b.nodes[2]}, quorumstore.Options{Now: b.now})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -276,11 +277,11 @@ func TestLateGrantIsGivenBack(t *testing.T) {
 
 // lateGrant answers attempts when the gate is open.
 type lateGrant struct {
-	elector.Store
+	store.Store
 	gate chan struct{}
 }
 
-func (s lateGrant) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s lateGrant) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	g, err := s.Store.Acquire(ctx, a)
 	<-s.gate
 	return g, err
@@ -309,7 +310,7 @@ func TestFatal(t *testing.T) {
 			"leader":  second(s.Leader(b.Context(), election)),
 			"release": s.Release(b.Context(), l),
 		} {
-			f := new(elector.FatalError)
+			f := new(store.FatalError)
 			ok := errors.As(err, &f)
 			if !ok || f.Fix != "give the password (green first)" || !strings.Contains(f.Error(), "blue: NOAUTH") {
 				b.Errorf("%s: error %v, want a FatalError", what, err)
@@ -330,8 +331,8 @@ func TestUndecidedIsNothingElse(t *testing.T) {
 		b.set(fatal, 0)
 		b.set(down, 1, 2)
 		_, err := b.try(b.store, "a", "a/1")
-		isFatal := errors.As(err, new(*elector.FatalError))
-		isHeld := errors.As(err, new(*elector.HeldError))
+		isFatal := errors.As(err, new(*store.FatalError))
+		isHeld := errors.As(err, new(*store.HeldError))
 		if err == nil || isFatal || isHeld || !errors.Is(err, errDown) {
 			b.Errorf("error %v (fatal %v, held %v)", err, isFatal, isHeld)
 		}
@@ -346,7 +347,7 @@ func TestWithheld(t *testing.T) {
 		time.Sleep(time.Second)
 		b.nodes[2].forget()
 		_, err := b.try(b.store, "a", "a/1")
-		held := new(elector.HeldError)
+		held := new(store.HeldError)
 		ok := errors.As(err, &held)
 		if !ok || held.Withheld == "" || held.Holder != "" || held.Remaining != ttl-time.Second {
 			b.Fatalf("error %v, want it withheld for %v", err, ttl-time.Second)
@@ -357,9 +358,9 @@ func TestWithheld(t *testing.T) {
 }
 
 // panics is a store that does.
-type panics struct{ elector.Store }
+type panics struct{ store.Store }
 
-func (panics) Acquire(context.Context, elector.Attempt) (elector.Grant, error) { panic("out of luck") }
+func (panics) Acquire(context.Context, store.Attempt) (store.Grant, error) { panic("out of luck") }
 
 // A node that panics is a node that failed, and a node at which too many
 // requests hang is asked no more.
@@ -368,10 +369,10 @@ func TestBadNodes(t *testing.T) {
 		b.set(deaf, 2)
 		var told []string
 		done := make(chan struct{}, 100)
-		s, err := quorumstore.New([]elector.Store{b.nodes[0], panics{b.nodes[1]}, b.nodes[2]}, quorumstore.Options{
+		s, err := quorumstore.New([]store.Store{b.nodes[0], panics{b.nodes[1]}, b.nodes[2]}, quorumstore.Options{
 			Now: b.now, MaxPending: 3,
 			OnError: func(node, _ string, err error) {
-				if node == "node 2" && !errors.Is(err, elector.ErrPanic) {
+				if node == "node 2" && !errors.Is(err, event.ErrPanic) {
 					t.Errorf("error %v, want a panic", err)
 				}
 				if node == "node 3" {
@@ -404,19 +405,19 @@ func TestNewRefuses(t *testing.T) {
 	for want, make := range map[string]func() (*quorumstore.Store, error){
 		"no nodes": func() (*quorumstore.Store, error) { return quorumstore.New(nil, quorumstore.Options{}) },
 		"node 2 is nil": func() (*quorumstore.Store, error) {
-			return quorumstore.New([]elector.Store{one, nil}, quorumstore.Options{})
+			return quorumstore.New([]store.Store{one, nil}, quorumstore.Options{})
 		},
 		"a and c are one store": func() (*quorumstore.Store, error) {
-			return quorumstore.New([]elector.Store{one, two, one}, quorumstore.Options{Names: []string{"a", "b", "c"}})
+			return quorumstore.New([]store.Store{one, two, one}, quorumstore.Options{Names: []string{"a", "b", "c"}})
 		},
 		"NodeTimeout": func() (*quorumstore.Store, error) {
-			return quorumstore.New([]elector.Store{one}, quorumstore.Options{NodeTimeout: -1})
+			return quorumstore.New([]store.Store{one}, quorumstore.Options{NodeTimeout: -1})
 		},
 		"MaxPending": func() (*quorumstore.Store, error) {
-			return quorumstore.New([]elector.Store{one}, quorumstore.Options{MaxPending: -1})
+			return quorumstore.New([]store.Store{one}, quorumstore.Options{MaxPending: -1})
 		},
 		"2 names for 1 nodes": func() (*quorumstore.Store, error) {
-			return quorumstore.New([]elector.Store{one}, quorumstore.Options{Names: []string{"a", "b"}})
+			return quorumstore.New([]store.Store{one}, quorumstore.Options{Names: []string{"a", "b"}})
 		},
 	} {
 		if s, err := make(); err == nil || s != nil || !strings.Contains(err.Error(), want) {
@@ -450,18 +451,18 @@ func TestRepetitionTakesOver(t *testing.T) {
 // far is a node to which a connection takes long to open, and is given up with its
 // request.
 type far struct {
-	elector.Store
+	store.Store
 	opens time.Duration
 	open  atomic.Bool
 }
 
-func (s *far) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *far) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if !s.open.Load() {
 		select {
 		case <-time.After(s.opens):
 			s.open.Store(true)
 		case <-ctx.Done():
-			return elector.Grant{}, ctx.Err()
+			return store.Grant{}, ctx.Err()
 		}
 	}
 	return s.Store.Acquire(ctx, a)
@@ -473,7 +474,7 @@ func (s *far) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, er
 func TestFarNodes(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		const call = 400 * time.Millisecond
-		var nodes []elector.Store
+		var nodes []store.Store
 		for _, n := range b.nodes {
 			nodes = append(nodes, &far{Store: n, opens: 3 * call / 4})
 		}
@@ -500,9 +501,9 @@ func TestFarNodes(t *testing.T) {
 }
 
 // slow is a node that takes its time.
-type slow struct{ elector.Store }
+type slow struct{ store.Store }
 
-func (s slow) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s slow) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	time.Sleep(100 * time.Millisecond)
 	return s.Store.Acquire(ctx, a)
 }
@@ -511,7 +512,7 @@ func (s slow) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, er
 // on it, however fast the others answer or fail.
 func TestSlowNodeIsWaitedFor(t *testing.T) {
 	inBubble(t, 5, func(b *bench) {
-		s, err := quorumstore.New([]elector.Store{b.nodes[0], b.nodes[1], slow{b.nodes[2]}, b.nodes[3], b.nodes[4]}, quorumstore.Options{Now: b.now})
+		s, err := quorumstore.New([]store.Store{b.nodes[0], b.nodes[1], slow{b.nodes[2]}, b.nodes[3], b.nodes[4]}, quorumstore.Options{Now: b.now})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -521,7 +522,7 @@ func TestSlowNodeIsWaitedFor(t *testing.T) {
 			b.Errorf("tokens %d and %d after %v", l.Token, again.Token, b.now())
 		}
 		_, err = b.try(s, "b", "b/1")
-		if held := new(elector.HeldError); !errors.As(err, &held) || held.Holder != "a" {
+		if held := new(store.HeldError); !errors.As(err, &held) || held.Holder != "a" {
 			b.Errorf("error %v, want held by a: the slow node decides", err)
 		}
 	})
@@ -531,7 +532,7 @@ func TestSlowNodeIsWaitedFor(t *testing.T) {
 func TestForgets(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		for i := range 5000 {
-			a := elector.Attempt{Election: fmt.Sprint("e", i), ID: "a", Nonce: "a/1", TTL: ttl}
+			a := store.Attempt{Election: fmt.Sprint("e", i), ID: "a", Nonce: "a/1", TTL: ttl}
 			if _, err := b.store.Acquire(b.Context(), a); err != nil {
 				b.Fatal(err)
 			}
@@ -545,11 +546,11 @@ func TestForgets(t *testing.T) {
 
 // heir is a node that notes to whom a lease is handed over.
 type heir struct {
-	elector.Store
-	leases chan elector.Lease
+	store.Store
+	leases chan store.Lease
 }
 
-func (h heir) Release(ctx context.Context, l elector.Lease) error {
+func (h heir) Release(ctx context.Context, l store.Lease) error {
 	h.leases <- l
 	return h.Store.Release(ctx, l)
 }
@@ -558,8 +559,8 @@ func (h heir) Release(ctx context.Context, l elector.Lease) error {
 // that failed gives back.
 func TestHandOverReachesNodes(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
-		leases := make(chan elector.Lease, 10)
-		var nodes []elector.Store
+		leases := make(chan store.Lease, 10)
+		var nodes []store.Store
 		for _, n := range b.nodes {
 			nodes = append(nodes, heir{n, leases})
 		}

@@ -4,14 +4,14 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 func benchStore(b *testing.B) *quorumstore.Store {
 	b.Helper()
-	var nodes []elector.Store
+	var nodes []store.Store
 	for range 3 {
 		nodes = append(nodes, memstore.New(memstore.Options{}))
 	}
@@ -29,7 +29,7 @@ func BenchmarkRenew(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l := elector.Lease{Election: election, ID: "a", Nonce: "a/1", Token: g.Token, TTL: ttl}
+	l := store.Lease{Election: election, ID: "a", Nonce: "a/1", Token: g.Token, TTL: ttl}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := s.Renew(b.Context(), l); err != nil {
@@ -48,7 +48,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Release(b.Context(), elector.Lease{Election: election, ID: "a", Nonce: a.Nonce, Token: g.Token, TTL: ttl}); err != nil {
+		if err := s.Release(b.Context(), store.Lease{Election: election, ID: "a", Nonce: a.Nonce, Token: g.Token, TTL: ttl}); err != nil {
 			b.Fatal(err)
 		}
 	}

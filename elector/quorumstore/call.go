@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/quorum"
 )
 
@@ -14,8 +14,8 @@ import (
 type call struct {
 	ctx      context.Context // for the values of requests only
 	election string
-	attempt  elector.Attempt // of Acquire
-	lease    elector.Lease   // of Renew and Release
+	attempt  store.Attempt // of Acquire
+	lease    store.Lease   // of Renew and Release
 	ended    chan quorum.Ending
 }
 
@@ -86,12 +86,12 @@ func (e *election) wake() {
 func (e *election) send(c *call, r *quorum.Request) {
 	what, do := c.request(r)
 	number := r.Number
-	answered := func(a event[elector.Grant]) { e.tell(c, answer(number, &a)) }
-	send(c.ctx, e.s, r.Patience, request[elector.Grant]{what: what, node: r.Node, do: do, done: answered, late: answered})
+	answered := func(a nodeEvent[store.Grant]) { e.tell(c, answer(number, &a)) }
+	send(c.ctx, e.s, r.Patience, request[store.Grant]{what: what, node: r.Node, do: do, done: answered, late: answered})
 }
 
 // request is what a node is asked, and the word for it.
-func (c *call) request(r *quorum.Request) (what string, do func(context.Context, elector.Store) (elector.Grant, error)) {
+func (c *call) request(r *quorum.Request) (what string, do func(context.Context, store.Store) (store.Grant, error)) {
 	switch r.Ask {
 	case quorum.AskGrant:
 		in := c.attempt
@@ -99,44 +99,44 @@ func (c *call) request(r *quorum.Request) (what string, do func(context.Context,
 		return "acquire", acquires(in)
 	case quorum.AskMend:
 		l := &c.lease
-		return "mend", acquires(elector.Attempt{
+		return "mend", acquires(store.Attempt{
 			Election: l.Election, ID: l.ID, Nonce: l.Nonce, Request: l.Request, TTL: l.TTL, Longest: l.Longest, Configured: l.Configured, Floor: r.Floor, Several: true, Priority: l.Priority,
 			Value: l.Value, Version: l.Version,
 		})
 	case quorum.AskRenew:
 		l := c.lease
 		l.Token = r.Token
-		return "renew", func(ctx context.Context, s elector.Store) (elector.Grant, error) {
-			return elector.Grant{}, s.Renew(ctx, l)
+		return "renew", func(ctx context.Context, s store.Store) (store.Grant, error) {
+			return store.Grant{}, s.Renew(ctx, l)
 		}
 	case quorum.AskRelease:
 		l := c.lease
 		l.Token = r.Token
 		return "release", releases(l)
 	default:
-		return "release", releases(elector.Lease{Election: c.election, ID: r.ID, Nonce: r.Nonce, Token: r.Token, TTL: r.TTL})
+		return "release", releases(store.Lease{Election: c.election, ID: r.ID, Nonce: r.Nonce, Token: r.Token, TTL: r.TTL})
 	}
 }
 
-func acquires(in elector.Attempt) func(context.Context, elector.Store) (elector.Grant, error) {
-	return func(ctx context.Context, s elector.Store) (elector.Grant, error) { return s.Acquire(ctx, in) }
+func acquires(in store.Attempt) func(context.Context, store.Store) (store.Grant, error) {
+	return func(ctx context.Context, s store.Store) (store.Grant, error) { return s.Acquire(ctx, in) }
 }
 
-func releases(l elector.Lease) func(context.Context, elector.Store) (elector.Grant, error) {
-	return func(ctx context.Context, s elector.Store) (elector.Grant, error) {
-		return elector.Grant{}, s.Release(ctx, l)
+func releases(l store.Lease) func(context.Context, store.Store) (store.Grant, error) {
+	return func(ctx context.Context, s store.Store) (store.Grant, error) {
+		return store.Grant{}, s.Release(ctx, l)
 	}
 }
 
 // answer is what a node's answer to a request tells the machine.
-func answer(number uint64, a *event[elector.Grant]) quorum.Input {
+func answer(number uint64, a *nodeEvent[store.Grant]) quorum.Input {
 	in := quorum.Input{
 		Kind: quorum.Answer, Request: number, Verdict: verdictOf(a.err), Token: a.value.Token, Waiters: a.value.Waiters, Err: a.err,
 	}
 	if a.silent {
 		in.Kind = quorum.Silence
 	}
-	var h *elector.HeldError
+	var h *store.HeldError
 	if errors.As(a.err, &h) {
 		in.Denial = &quorum.Denial{Holder: h.Holder, Token: h.Token, Withheld: h.Withheld != "", Remaining: h.Remaining, Waiters: h.Waiters, Longest: h.Longest}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/quorum"
 )
 
@@ -19,7 +19,7 @@ func (s *Store) failure(ctx context.Context, call, election string, end *quorum.
 	case quorum.Done:
 		return nil
 	case quorum.Denied:
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	case quorum.Lost:
 		return s.hopeless(call, election, end.Errs)
 	case quorum.Repeated:
@@ -34,9 +34,9 @@ func (s *Store) failure(ctx context.Context, call, election string, end *quorum.
 // held is the error of an attempt that was refused: it says who holds most of the
 // nodes, and when to try again.
 func (s *Store) held(end *quorum.Ending) error {
-	e := &elector.HeldError{Holder: end.Rival.Holder, Token: end.Rival.Token, Remaining: end.Remaining, Waiters: end.Waiters, Longest: end.Longest}
+	e := &store.HeldError{Holder: end.Rival.Holder, Token: end.Rival.Token, Remaining: end.Remaining, Waiters: end.Waiters, Longest: end.Longest}
 	for n, err := range end.Errs {
-		var h *elector.HeldError
+		var h *store.HeldError
 		if !errors.As(err, &h) {
 			continue
 		}
@@ -97,7 +97,7 @@ func (s *Store) undecided(call, election string, verdicts []quorum.Verdict, errs
 		switch {
 		case err != nil || v == quorum.Yes:
 		case v == quorum.No:
-			err = elector.ErrNotHeld
+			err = store.ErrNotHeld
 		default:
 			err = errNoAnswer
 		}
@@ -113,7 +113,7 @@ func (s *Store) hopeless(call, election string, errs []error) error {
 	var list []error
 	fix := ""
 	for n, err := range errs {
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if errors.As(err, &fatal) {
 			list = append(list, fmt.Errorf("%s: %w", s.nodes[n].name, fatal.Err))
 			if fix == "" {
@@ -121,7 +121,7 @@ func (s *Store) hopeless(call, election string, errs []error) error {
 			}
 		}
 	}
-	return &elector.FatalError{
+	return &store.FatalError{
 		Err: fmt.Errorf("quorumstore: %s %q: %d of %d nodes refuse for good, so no majority is left: %w",
 			call, election, len(list), len(s.nodes), errors.Join(list...)),
 		Fix: fix,

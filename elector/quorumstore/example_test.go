@@ -11,11 +11,12 @@ import (
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/quorumstore"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Five independent stores make one that survives the loss of any two.
 func ExampleNew() {
-	var nodes []elector.Store
+	var nodes []store.Store
 	for range 5 {
 		nodes = append(nodes, memstore.New(memstore.Options{})) // redisstore in production
 	}
@@ -45,7 +46,7 @@ func ExampleNew() {
 // machine of its own. Whoever opens the nodes closes them.
 func ExampleNew_redis() {
 	addrs := []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379", "10.0.0.4:6379", "10.0.0.5:6379"}
-	var nodes []elector.Store
+	var nodes []store.Store
 	for _, addr := range addrs {
 		node, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{addr}}, redisstore.Options{})
 		if err != nil {

@@ -5,20 +5,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/quorum"
 )
 
-// Leader is [elector.Store.Leader]: whom a majority of the nodes names. The
+// Leader is [store.Store.Leader]: whom a majority of the nodes names. The
 // token is the term's own unless most nodes have lost their data since it began;
 // then it is a larger one. The value is the latest that one of these nodes has: that
 // which a Publish that has returned has published, or a later one. One that is on its
 // way to the nodes may be told, and then the one before once more.
-func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
-	var leader elector.Leader
-	p, err := poll(ctx, s, "leader", func(ctx context.Context, store elector.Store) (elector.Leader, error) {
+func (s *Store) Leader(ctx context.Context, election string) (store.Leader, error) {
+	var leader store.Leader
+	p, err := poll(ctx, s, "leader", func(ctx context.Context, store store.Store) (store.Leader, error) {
 		return store.Leader(ctx, election)
-	}, func(p *polled[elector.Leader]) bool {
+	}, func(p *polled[store.Leader]) bool {
 		var most int
 		leader, most = p.majority(s.quorum)
 		t := quorum.Count(p.verdicts)
@@ -27,12 +27,12 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	t := quorum.Count(p.verdicts)
 	switch {
 	case err != nil:
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	case p.decided:
 	case t[quorum.Hopeless] > s.minority():
-		return elector.Leader{}, s.hopeless("observe", election, p.errs)
+		return store.Leader{}, s.hopeless("observe", election, p.errs)
 	default:
-		return elector.Leader{}, s.undecided("observe", election, p.verdicts, p.errs)
+		return store.Leader{}, s.undecided("observe", election, p.verdicts, p.errs)
 	}
 	if leader.ID != "" {
 		s.mu.Lock()
@@ -52,16 +52,16 @@ type polled[V any] struct {
 }
 
 // poll asks every node, until enough is known or all have answered.
-func poll[V any](ctx context.Context, s *Store, what string, do func(context.Context, elector.Store) (V, error), enough func(*polled[V]) bool) (*polled[V], error) {
+func poll[V any](ctx context.Context, s *Store, what string, do func(context.Context, store.Store) (V, error), enough func(*polled[V]) bool) (*polled[V], error) {
 	n := len(s.nodes)
 	p := &polled[V]{values: make([]V, n), verdicts: make([]quorum.Verdict, n), errs: make([]error, n)}
 	if err := ctx.Err(); err != nil {
 		return p, err
 	}
-	events := make(chan event[V], n)
+	events := make(chan nodeEvent[V], n)
 	patience := s.patience(ctx)
 	for i := range s.nodes {
-		send(ctx, s, patience, request[V]{what: what, node: i, do: do, done: func(e event[V]) { events <- e }})
+		send(ctx, s, patience, request[V]{what: what, node: i, do: do, done: func(e nodeEvent[V]) { events <- e }})
 	}
 	for range s.nodes {
 		select {
@@ -80,10 +80,10 @@ func poll[V any](ctx context.Context, s *Store, what string, do func(context.Con
 
 // majority is the leader that so many nodes name, if there is one, and how many
 // nodes name the one that most name.
-func (p *polled[V]) majority(size int) (leader elector.Leader, most int) {
-	ids := make(map[string][]elector.Leader, 1)
+func (p *polled[V]) majority(size int) (leader store.Leader, most int) {
+	ids := make(map[string][]store.Leader, 1)
 	for n, v := range p.verdicts {
-		if l, ok := any(p.values[n]).(elector.Leader); ok && v == quorum.Yes && l.ID != "" {
+		if l, ok := any(p.values[n]).(store.Leader); ok && v == quorum.Yes && l.ID != "" {
 			ids[l.ID] = append(ids[l.ID], l)
 		}
 	}
@@ -99,7 +99,7 @@ func (p *polled[V]) majority(size int) (leader elector.Leader, most int) {
 		}
 		token := quorum.Usual(tokens)
 		slices.Sort(left) // a majority holds it until the size-th of the longest ends
-		leader = elector.Leader{ID: id, Token: token, Remaining: left[len(left)-size]}
+		leader = store.Leader{ID: id, Token: token, Remaining: left[len(left)-size]}
 		for _, l := range all {
 			if l.Token == token && l.Version > leader.Version {
 				leader.Value, leader.Version = l.Value, l.Version

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // link is one candidate's way to one node. Requests and replies take their time
@@ -70,16 +70,16 @@ func travel[V any](ctx context.Context, l *link, do func(context.Context) (V, er
 	}
 }
 
-func (l *link) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
-	return travel(ctx, l, func(ctx context.Context) (elector.Grant, error) { return l.node.Acquire(ctx, a) })
+func (l *link) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
+	return travel(ctx, l, func(ctx context.Context) (store.Grant, error) { return l.node.Acquire(ctx, a) })
 }
 
-func (l *link) Renew(ctx context.Context, lease elector.Lease) error {
+func (l *link) Renew(ctx context.Context, lease store.Lease) error {
 	_, err := travel(ctx, l, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.node.Renew(ctx, lease) })
 	return err
 }
 
-func (l *link) Release(ctx context.Context, lease elector.Lease) error {
+func (l *link) Release(ctx context.Context, lease store.Lease) error {
 	_, err := travel(ctx, l, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.node.Release(ctx, lease) })
 	return err
 }

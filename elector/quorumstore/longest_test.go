@@ -6,19 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // refuses refuses every attempt, and says what to count on.
 type refuses struct {
-	elector.Store
+	store.Store
 	longest time.Duration
 }
 
-func (r refuses) Acquire(context.Context, elector.Attempt) (elector.Grant, error) {
-	return elector.Grant{}, &elector.HeldError{Holder: "n1", Token: 1, Remaining: time.Second, Longest: r.longest}
+func (r refuses) Acquire(context.Context, store.Attempt) (store.Grant, error) {
+	return store.Grant{}, &store.HeldError{Holder: "n1", Token: 1, Remaining: time.Second, Longest: r.longest}
 }
 
 // A candidate counts on shorter leases only if a majority of the nodes says so, and on
@@ -34,7 +34,7 @@ func TestMajorityUnlearns(t *testing.T) {
 		{[3]time.Duration{long, long, long}, long},
 		{[3]time.Duration{2 * long, 2 * long, 0}, 2 * long},
 	} {
-		var nodes []elector.Store
+		var nodes []store.Store
 		for _, longest := range test.nodes {
 			nodes = append(nodes, refuses{memstore.New(memstore.Options{}), longest})
 		}
@@ -42,8 +42,8 @@ func TestMajorityUnlearns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Acquire(t.Context(), elector.Attempt{Election: "e", ID: "n2", Nonce: "x", TTL: short, Longest: long, Configured: short})
-		var held *elector.HeldError
+		_, err = s.Acquire(t.Context(), store.Attempt{Election: "e", ID: "n2", Nonce: "x", TTL: short, Longest: long, Configured: short})
+		var held *store.HeldError
 		if !errors.As(err, &held) || held.Longest != test.want {
 			t.Errorf("nodes say %v: %+v, want %v", test.nodes, held, test.want)
 		}

@@ -11,8 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/quorumstore"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 	"github.com/recount-io/recount/internal/topology"
 )
@@ -39,7 +41,7 @@ func (r *redises) now() time.Duration {
 // open makes a Store on the servers.
 func (r *redises) open(o redisstore.Options) *quorumstore.Store {
 	r.Helper()
-	var nodes []elector.Store
+	var nodes []store.Store
 	var names []string
 	for _, s := range r.servers {
 		node, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{s.Addr}}, o)
@@ -83,17 +85,17 @@ func (q quiet) settle() {
 	}
 }
 
-func (q quiet) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (q quiet) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	defer q.settle()
 	return q.Store.Acquire(ctx, a)
 }
 
-func (q quiet) Renew(ctx context.Context, l elector.Lease) error {
+func (q quiet) Renew(ctx context.Context, l store.Lease) error {
 	defer q.settle()
 	return q.Store.Renew(ctx, l)
 }
 
-func (q quiet) Release(ctx context.Context, l elector.Lease) error {
+func (q quiet) Release(ctx context.Context, l store.Lease) error {
 	defer q.settle()
 	return q.Store.Release(ctx, l)
 }
@@ -128,7 +130,7 @@ func (r *redises) config(id string, stopped chan<- elector.Reason) elector.Confi
 	return elector.Config{
 		Election: election, ID: id, Lease: 3 * time.Second, Logger: slog.New(slog.DiscardHandler),
 		OnEvent: func(ev elector.Event) {
-			if ev.Kind == elector.EventDeposed {
+			if ev.Kind == event.Deposed {
 				stopped <- ev.Reason
 			}
 		},
@@ -160,7 +162,7 @@ func TestElectorOnRedis(t *testing.T) {
 		for times > 0 {
 			select {
 			case ev := <-events:
-				if ev.Kind == elector.EventExtended {
+				if ev.Kind == event.Extended {
 					times--
 				}
 			case why := <-stopped:

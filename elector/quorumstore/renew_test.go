@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A renewal makes nodes hold the lease that did not, so the term outlives the
@@ -61,7 +61,7 @@ func TestRollingRestart(t *testing.T) {
 			b.Errorf("leader %+v, error %v", leader, err)
 		}
 		_, err = b.try(b.open(quorumstore.Options{}), "b", "b/1")
-		if held := new(elector.HeldError); !errors.As(err, &held) || held.Holder != "a" {
+		if held := new(store.HeldError); !errors.As(err, &held) || held.Holder != "a" {
 			b.Errorf("error %v, want held by a", err)
 		}
 		if err := b.store.Release(b.Context(), l); err != nil {
@@ -82,12 +82,12 @@ func TestNotHeldOnlyIfCertain(t *testing.T) {
 		b.nodes[0].mem.Delete(election)
 		b.nodes[1].mem.Delete(election)
 		b.set(down, 2)
-		if err := b.store.Renew(b.Context(), l); err == nil || errors.Is(err, elector.ErrNotHeld) {
+		if err := b.store.Renew(b.Context(), l); err == nil || errors.Is(err, store.ErrNotHeld) {
 			b.Errorf("error %v, want an unknown outcome", err)
 		}
 		b.set(up, 2)
 		b.nodes[2].mem.Delete(election)
-		if err := b.store.Renew(b.Context(), l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := b.store.Renew(b.Context(), l); !errors.Is(err, store.ErrNotHeld) {
 			b.Errorf("error %v, want ErrNotHeld", err)
 		}
 	})
@@ -95,12 +95,12 @@ func TestNotHeldOnlyIfCertain(t *testing.T) {
 
 // lateAttempt holds attempts back once it is armed, until the gate is open.
 type lateAttempt struct {
-	elector.Store
+	store.Store
 	armed atomic.Bool
 	gate  chan struct{}
 }
 
-func (s *lateAttempt) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *lateAttempt) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if s.armed.Load() {
 		<-s.gate
 		ctx = context.WithoutCancel(ctx)
@@ -124,7 +124,7 @@ func TestTermIsNotRevived(t *testing.T) {
 
 func tryRevival(b *bench, away []int, mended bool) {
 	late := &lateAttempt{Store: b.nodes[1], gate: make(chan struct{})}
-	s, err := quorumstore.New([]elector.Store{b.nodes[0], late, b.nodes[2]}, quorumstore.Options{Now: b.now})
+	s, err := quorumstore.New([]store.Store{b.nodes[0], late, b.nodes[2]}, quorumstore.Options{Now: b.now})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func tryRevival(b *bench, away []int, mended bool) {
 	close(late.gate)
 	synctest.Wait()
 	for range 3 {
-		if err := s.Renew(b.Context(), l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Renew(b.Context(), l); !errors.Is(err, store.ErrNotHeld) {
 			b.Errorf("error %v for token %d after %d, want ErrNotHeld", err, l.Token, next.Token)
 		}
 		synctest.Wait()
@@ -165,7 +165,7 @@ func tryRevival(b *bench, away []int, mended bool) {
 func TestSlowMendDoesNotCount(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		late := &lateAttempt{Store: b.nodes[1], gate: make(chan struct{})}
-		s, err := quorumstore.New([]elector.Store{b.nodes[0], late, b.nodes[2]}, quorumstore.Options{Now: b.now, NodeTimeout: time.Minute})
+		s, err := quorumstore.New([]store.Store{b.nodes[0], late, b.nodes[2]}, quorumstore.Options{Now: b.now, NodeTimeout: time.Minute})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestSlowMendDoesNotCount(t *testing.T) {
 		if err := <-renewed; err == nil {
 			b.Errorf("token %d was renewed after %d", l.Token, next.Token)
 		}
-		if err := s.Release(b.Context(), l); err == nil || errors.Is(err, elector.ErrNotHeld) || b.holders("a") != 0 {
+		if err := s.Release(b.Context(), l); err == nil || errors.Is(err, store.ErrNotHeld) || b.holders("a") != 0 {
 			b.Errorf("token %d was released after %d: error %v, want an unknown outcome; %d nodes are held, want none", l.Token, next.Token, err, b.holders("a"))
 		}
 	})
@@ -217,7 +217,7 @@ func TestReleaseWithNodesAway(t *testing.T) {
 		l := b.acquire(b.store, "a", "a/1")
 		synctest.Wait()
 		b.set(down, 0, 1, 2)
-		if err := b.store.Release(b.Context(), l); err == nil || errors.Is(err, elector.ErrNotHeld) {
+		if err := b.store.Release(b.Context(), l); err == nil || errors.Is(err, store.ErrNotHeld) {
 			b.Errorf("error %v, want an unknown outcome", err)
 		}
 		b.set(up, 0, 1)
@@ -225,7 +225,7 @@ func TestReleaseWithNodesAway(t *testing.T) {
 		if err := b.store.Release(b.Context(), l); !errors.As(err, &unknown) || b.holders("a") != 1 {
 			b.Errorf("%d nodes are held, error %v; want 1 and an unknown outcome, since two nodes were free before and one is away", b.holders("a"), err)
 		}
-		if err := b.store.Release(b.Context(), l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := b.store.Release(b.Context(), l); !errors.Is(err, store.ErrNotHeld) {
 			b.Errorf("error %v, want not held: four nodes are free", err)
 		}
 		b.acquire(b.store, "b", "b/1")

@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Whatever the nodes do, nothing is left behind once they end. A pool of go-redis
@@ -50,7 +50,7 @@ type node struct {
 	calls      map[string]int
 }
 
-var _ elector.Store = (*node)(nil)
+var _ store.Store = (*node)(nil)
 
 func newNode(now func() time.Duration, lease time.Duration, end chan struct{}) *node {
 	return &node{
@@ -109,28 +109,28 @@ func (n *node) serve(ctx context.Context, call string) (mem *memstore.Store, rep
 	case mute:
 		reply = func(error) error { <-ctx.Done(); return ctx.Err() }
 	case fatal:
-		return nil, nil, &elector.FatalError{Err: errors.New("NOAUTH"), Fix: "give the password"}
+		return nil, nil, &store.FatalError{Err: errors.New("NOAUTH"), Fix: "give the password"}
 	}
 	return mem, reply, nil
 }
 
-func (n *node) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (n *node) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	mem, reply, err := n.serve(ctx, "acquire")
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	n.mu.Lock()
 	quiet := n.quietUntil - n.now()
 	a.Floor = max(a.Floor, n.seed)
 	n.mu.Unlock()
 	if quiet > 0 {
-		return elector.Grant{}, reply(&elector.HeldError{Remaining: quiet, Withheld: "the data was lost"})
+		return store.Grant{}, reply(&store.HeldError{Remaining: quiet, Withheld: "the data was lost"})
 	}
 	g, err := mem.Acquire(ctx, a)
 	return g, reply(err)
 }
 
-func (n *node) Renew(ctx context.Context, l elector.Lease) error {
+func (n *node) Renew(ctx context.Context, l store.Lease) error {
 	mem, reply, err := n.serve(ctx, "renew")
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (n *node) Renew(ctx context.Context, l elector.Lease) error {
 	return reply(mem.Renew(ctx, l))
 }
 
-func (n *node) Release(ctx context.Context, l elector.Lease) error {
+func (n *node) Release(ctx context.Context, l store.Lease) error {
 	mem, reply, err := n.serve(ctx, "release")
 	if err != nil {
 		return err
@@ -146,16 +146,16 @@ func (n *node) Release(ctx context.Context, l elector.Lease) error {
 	return reply(mem.Release(ctx, l))
 }
 
-func (n *node) Leader(ctx context.Context, election string) (elector.Leader, error) {
+func (n *node) Leader(ctx context.Context, election string) (store.Leader, error) {
 	mem, reply, err := n.serve(ctx, "leader")
 	if err != nil {
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	}
 	l, err := mem.Leader(ctx, election)
 	return l, reply(err)
 }
 
-func (n *node) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (n *node) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	mem, _, err := n.serve(ctx, "watch")
 	if err != nil {
 		ended(err)
@@ -207,19 +207,19 @@ func inBubble(t *testing.T, n int, test func(b *bench)) {
 }
 
 // calm lets whatever a call left behind end before the call returns.
-type calm struct{ elector.Store }
+type calm struct{ store.Store }
 
-func (c calm) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (c calm) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	defer synctest.Wait()
 	return c.Store.Acquire(ctx, a)
 }
 
-func (c calm) Renew(ctx context.Context, l elector.Lease) error {
+func (c calm) Renew(ctx context.Context, l store.Lease) error {
 	defer synctest.Wait()
 	return c.Store.Renew(ctx, l)
 }
 
-func (c calm) Release(ctx context.Context, l elector.Lease) error {
+func (c calm) Release(ctx context.Context, l store.Lease) error {
 	defer synctest.Wait()
 	return c.Store.Release(ctx, l)
 }
@@ -228,7 +228,7 @@ func (c calm) Release(ctx context.Context, l elector.Lease) error {
 func (b *bench) open(o quorumstore.Options) *quorumstore.Store {
 	b.Helper()
 	o.Now = b.now
-	var list []elector.Store
+	var list []store.Store
 	for _, n := range b.nodes {
 		list = append(list, n)
 	}
@@ -245,16 +245,16 @@ func (b *bench) set(m mode, nodes ...int) {
 	}
 }
 
-func attempt(id, nonce string) elector.Attempt {
-	return elector.Attempt{Election: election, ID: id, Nonce: nonce, TTL: ttl}
+func attempt(id, nonce string) store.Attempt {
+	return store.Attempt{Election: election, ID: id, Nonce: nonce, TTL: ttl}
 }
 
-func (b *bench) try(s elector.Store, id, nonce string) (elector.Lease, error) {
+func (b *bench) try(s store.Store, id, nonce string) (store.Lease, error) {
 	g, err := s.Acquire(b.Context(), attempt(id, nonce))
-	return elector.Lease{Election: election, ID: id, Nonce: nonce, Token: g.Token, TTL: ttl}, err
+	return store.Lease{Election: election, ID: id, Nonce: nonce, Token: g.Token, TTL: ttl}, err
 }
 
-func (b *bench) acquire(s elector.Store, id, nonce string) elector.Lease {
+func (b *bench) acquire(s store.Store, id, nonce string) store.Lease {
 	b.Helper()
 	l, err := b.try(s, id, nonce)
 	if err != nil {
@@ -263,7 +263,7 @@ func (b *bench) acquire(s elector.Store, id, nonce string) elector.Lease {
 	return l
 }
 
-func (b *bench) renew(l elector.Lease) {
+func (b *bench) renew(l store.Lease) {
 	b.Helper()
 	if err := b.store.Renew(b.Context(), l); err != nil {
 		b.Fatalf("renew: %v", err)
@@ -271,7 +271,7 @@ func (b *bench) renew(l elector.Lease) {
 }
 
 // on is what node n says about the lease.
-func (b *bench) on(n int) elector.Leader {
+func (b *bench) on(n int) store.Leader {
 	l, err := b.nodes[n].mem.Leader(b.Context(), election)
 	if err != nil {
 		b.Fatal(err)

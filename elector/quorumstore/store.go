@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/quorum"
 )
 
@@ -62,17 +63,17 @@ type Store struct {
 }
 
 var (
-	_ elector.Store     = (*Store)(nil)
-	_ elector.Roster    = (*Store)(nil)
-	_ elector.Chronicle = (*Store)(nil)
-	_ elector.Inspector = (*Store)(nil)
-	_ elector.Bounded   = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Roster    = (*Store)(nil)
+	_ store.Chronicle = (*Store)(nil)
+	_ store.Inspector = (*Store)(nil)
+	_ store.Bounded   = (*Store)(nil)
 )
 
 // New returns a Store on the nodes. An odd number of them is best: three work
 // while one is down, five while two are; a fourth or a sixth node adds nothing
 // but cost. The nodes remain the caller's to close.
-func New(nodes []elector.Store, o Options) (*Store, error) {
+func New(nodes []store.Store, o Options) (*Store, error) {
 	switch {
 	case len(nodes) == 0:
 		return nil, errors.New("quorumstore: no nodes: give an odd number of independent stores, normally five")
@@ -114,7 +115,7 @@ func New(nodes []elector.Store, o Options) (*Store, error) {
 	return s, nil
 }
 
-func same(a, b elector.Store) bool {
+func same(a, b store.Store) bool {
 	return reflect.TypeOf(a).Comparable() && a == b
 }
 
@@ -162,17 +163,17 @@ func (s *Store) election(name string) *election {
 	return e
 }
 
-// Suits implements [elector.Bounded]: the times must suit every node, which is asked for no
+// Suits implements [store.Bounded]: the times must suit every node, which is asked for no
 // longer than Options.NodeTimeout.
-func (s *Store) Suits(t elector.Times) error {
+func (s *Store) Suits(t store.Times) error {
 	for _, n := range s.nodes {
-		if err := elector.Suits(n.store, t); err != nil {
+		if err := store.Suits(n.store, t); err != nil {
 			return fmt.Errorf("quorumstore: %s: %w", n.name, err)
 		}
 		short := t
 		short.RequestTimeout = min(s.timeout, t.RequestTimeout)
 		var wrong *elector.ConfigError
-		switch err := elector.Suits(n.store, short); {
+		switch err := store.Suits(n.store, short); {
 		case errors.As(err, &wrong):
 			return fmt.Errorf("quorumstore: %s: Options.NodeTimeout %s", n.name, strings.ReplaceAll(wrong.Rule, "RequestTimeout", "NodeTimeout"))
 		case err != nil:

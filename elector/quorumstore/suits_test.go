@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/elector/memstore"
 	"github.com/recount-io/recount/elector/quorumstore"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Times that do not suit one node do not suit the quorum. The error names the node.
@@ -28,7 +29,7 @@ func TestTimesThatDoNotSuitANodeAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes := []elector.Store{memstore.New(memstore.Options{}), memstore.New(memstore.Options{}), s}
+		nodes := []store.Store{memstore.New(memstore.Options{}), memstore.New(memstore.Options{}), s}
 		q, err := quorumstore.New(nodes, quorumstore.Options{NodeTimeout: c.timeout})
 		if err != nil {
 			t.Fatal(err)

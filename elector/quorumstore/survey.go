@@ -8,20 +8,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/quorum"
 )
 
-// Candidates is [elector.Roster]: whom any node heard of, since each candidate
+// Candidates is [store.Roster]: whom any node heard of, since each candidate
 // speaks to all of them. A majority of the nodes that keep a roster must answer.
-func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
-	answers, _, err := survey(ctx, s, "list the candidates of", election, func(ctx context.Context, r elector.Roster) ([]elector.Candidate, error) {
+func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
+	answers, _, err := survey(ctx, s, "list the candidates of", election, func(ctx context.Context, r store.Roster) ([]store.Candidate, error) {
 		return r.Candidates(ctx, election)
 	})
 	if err != nil {
 		return nil, err
 	}
-	latest := make(map[string]elector.Candidate)
+	latest := make(map[string]store.Candidate)
 	for _, list := range answers {
 		for _, c := range list {
 			if known, ok := latest[c.ID]; !ok || c.Seen < known.Seen {
@@ -29,30 +29,30 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 			}
 		}
 	}
-	var all []elector.Candidate
+	var all []store.Candidate
 	for _, c := range latest {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b elector.Candidate) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b store.Candidate) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
-// History is [elector.Chronicle]: the terms that a majority of the nodes has
+// History is [store.Chronicle]: the terms that a majority of the nodes has
 // granted with one token. Where nodes do not answer they get the benefit of the
 // doubt, so an attempt that failed may be among the terms then.
-func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if n <= 0 {
 		return nil, nil
 	}
 	// Attempts that failed and leases that were mended take up room as well.
-	answers, _, err := survey(ctx, s, "read the history of", election, func(ctx context.Context, c elector.Chronicle) ([]elector.PastTerm, error) {
+	answers, _, err := survey(ctx, s, "read the history of", election, func(ctx context.Context, c store.Chronicle) ([]store.PastTerm, error) {
 		return c.History(ctx, election, 4*min(n, math.MaxInt/4))
 	})
 	if err != nil {
 		return nil, err
 	}
 	type term struct {
-		elector.PastTerm
+		store.PastTerm
 		nodes int
 	}
 	type key struct {
@@ -77,37 +77,37 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 			}
 		}
 	}
-	var all []elector.PastTerm
+	var all []store.PastTerm
 	for _, t := range merged {
 		if t.nodes >= s.quorum-(len(s.nodes)-len(answers)) {
 			all = append(all, t.PastTerm)
 		}
 	}
-	slices.SortFunc(all, func(a, b elector.PastTerm) int { return cmp.Compare(b.Token, a.Token) })
+	slices.SortFunc(all, func(a, b store.PastTerm) int { return cmp.Compare(b.Token, a.Token) })
 	return all[:min(n, len(all))], nil
 }
 
-// Preflight is [elector.Inspector]: what the nodes' settings mean for the whole.
+// Preflight is [store.Inspector]: what the nodes' settings mean for the whole.
 // What is wrong with a minority of them is a warning at most.
-func (s *Store) Preflight(ctx context.Context) (elector.Preflight, error) {
-	answers, silentOnes, err := survey(ctx, s, "inspect", "nodes", func(ctx context.Context, i elector.Inspector) (elector.Preflight, error) {
+func (s *Store) Preflight(ctx context.Context) (store.Preflight, error) {
+	answers, silentOnes, err := survey(ctx, s, "inspect", "nodes", func(ctx context.Context, i store.Inspector) (store.Preflight, error) {
 		return i.Preflight(ctx)
 	})
 	if err != nil {
-		return elector.Preflight{}, err
+		return store.Preflight{}, err
 	}
-	var all elector.Preflight
+	var all store.Preflight
 	bad := len(silentOnes)
 	for _, answer := range answers {
-		if answer.Worst() == elector.SeverityError {
+		if answer.Worst() == store.SeverityError {
 			bad++
 		}
 	}
 	var said []string
 	for n := range s.nodes {
 		if err := silentOnes[n]; err != nil {
-			all.Findings = append(all.Findings, elector.Finding{
-				Severity: elector.SeverityWarning, Subject: s.nodes[n].name,
+			all.Findings = append(all.Findings, store.Finding{
+				Severity: store.SeverityWarning, Subject: s.nodes[n].name,
 				Text: fmt.Sprintf("could not be inspected: %v", err),
 				Fix:  "see to it: a majority can only lose so many nodes",
 			})
@@ -120,15 +120,15 @@ func (s *Store) Preflight(ctx context.Context) (elector.Preflight, error) {
 		said = append(said, s.nodes[n].name+": "+answer.Guarantee)
 		for _, f := range answer.Findings {
 			f.Subject = s.nodes[n].name + ": " + f.Subject
-			if f.Severity == elector.SeverityError && bad <= s.minority() {
-				f.Severity = elector.SeverityWarning
+			if f.Severity == store.SeverityError && bad <= s.minority() {
+				f.Severity = store.SeverityWarning
 			}
 			all.Findings = append(all.Findings, f)
 		}
 	}
 	if len(s.nodes)%2 == 0 {
-		all.Findings = append(all.Findings, elector.Finding{
-			Severity: elector.SeverityNote, Subject: "number of nodes",
+		all.Findings = append(all.Findings, store.Finding{
+			Severity: store.SeverityNote, Subject: "number of nodes",
 			Text: fmt.Sprintf("is even: %d nodes survive the loss of %d, as %d do", len(s.nodes), s.minority(), len(s.nodes)-1),
 			Fix:  "leave one out, or add one",
 		})
@@ -148,13 +148,13 @@ func survey[K, V any](ctx context.Context, s *Store, what, election string, do f
 		}
 	}
 	if able == 0 {
-		return nil, nil, elector.ErrUnsupported
+		return nil, nil, store.ErrUnsupported
 	}
-	p, err := poll(ctx, s, what, func(ctx context.Context, store elector.Store) (V, error) {
-		k, ok := store.(K)
+	p, err := poll(ctx, s, what, func(ctx context.Context, st store.Store) (V, error) {
+		k, ok := st.(K)
 		if !ok {
 			var zero V
-			return zero, elector.ErrUnsupported
+			return zero, store.ErrUnsupported
 		}
 		return do(ctx, k)
 	}, func(*polled[V]) bool { return false })

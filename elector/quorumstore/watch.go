@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/quorum"
 )
 
@@ -18,13 +18,13 @@ const (
 	maxReopen = 10 * time.Second
 )
 
-// Watch is [elector.Store.Watch] on all nodes. A grant is passed on when a
+// Watch is [store.Store.Watch] on all nodes. A grant is passed on when a
 // majority has announced it, a release when a majority is free as far as was
 // announced; so attempts that fail wake nobody. A node's watch that breaks off is
 // begun again, with pauses; it ends when those of a majority have broken off.
 //
 // Who waits counts once for each node (Hint.Waiters and its like).
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *Store) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watch{s: s, election: election, hint: hint, broken: make([]error, len(s.nodes)), nodes: quorum.NewAnnounced(len(s.nodes)), fail: cancel}
 	for n := range s.nodes {
@@ -43,7 +43,7 @@ type watch struct {
 	fail     context.CancelCauseFunc
 
 	mu     sync.Mutex // held while hint is called, so that there is one at a time
-	hint   func(elector.Hint)
+	hint   func(store.Hint)
 	over   bool
 	broken []error // by node: its watch broke off, and none has lasted since
 	nodes  quorum.Announced
@@ -63,9 +63,9 @@ func (w *watch) keep(ctx context.Context, n int) {
 	for ctx.Err() == nil {
 		lasted := time.AfterFunc(pause, func() { w.mended(n) })
 		began := w.s.now()
-		_, err := guarded(ctx, node.store, func(ctx context.Context, store elector.Store) (struct{}, error) {
+		_, err := guarded(ctx, node.store, func(ctx context.Context, st store.Store) (struct{}, error) {
 			ended := make(chan error, 1)
-			store.Watch(ctx, w.election, func(h elector.Hint) { w.heard(n, h) }, func(err error) { ended <- err })
+			st.Watch(ctx, w.election, func(h store.Hint) { w.heard(n, h) }, func(err error) { ended <- err })
 			return struct{}{}, <-ended
 		})
 		lasted.Stop()
@@ -111,7 +111,7 @@ func (w *watch) broke(n int, err error) {
 }
 
 // heard takes in what one node announced.
-func (w *watch) heard(n int, h elector.Hint) {
+func (w *watch) heard(n int, h store.Hint) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken[n] = nil
@@ -122,13 +122,13 @@ func (w *watch) heard(n int, h elector.Hint) {
 	h.Nonce = "" // one node has granted it
 	news := false
 	switch h.Kind {
-	case elector.HintReleased:
+	case store.HintReleased:
 		h.Token, news = w.released(n, h.Token)
-	case elector.HintGranted:
+	case store.HintGranted:
 		news = w.granted(n, h.Token)
-	case elector.HintListening:
+	case store.HintListening:
 		news = w.nodes.Listening(n)
-	case elector.HintPublished:
+	case store.HintPublished:
 		news = true // of any node: a majority has it when the last of them announces it
 	}
 	if news {

@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // listener is a Watch in the background.
 type listener struct {
-	hints   []elector.Hint
+	hints   []store.Hint
 	listens int // how often it was told that it listens
 	ended   chan error
 	stop    context.CancelFunc
@@ -22,8 +22,8 @@ type listener struct {
 func (b *bench) watch() *listener {
 	ctx, cancel := context.WithCancel(b.Context())
 	l := &listener{ended: make(chan error, 1), stop: cancel}
-	b.store.Watch(ctx, election, func(h elector.Hint) {
-		if h.Kind == elector.HintListening {
+	b.store.Watch(ctx, election, func(h store.Hint) {
+		if h.Kind == store.HintListening {
 			l.listens++
 			return
 		}
@@ -34,7 +34,7 @@ func (b *bench) watch() *listener {
 }
 
 // heard takes what was announced since the last time.
-func (l *listener) heard() []elector.Hint {
+func (l *listener) heard() []store.Hint {
 	synctest.Wait()
 	hints := l.hints
 	l.hints = nil
@@ -56,11 +56,11 @@ func TestHintsAreOfAMajority(t *testing.T) {
 			b.Errorf("%+v for two of five nodes", hints)
 		}
 		lease := b.acquire(b.store, "a", "a/1")
-		if hints := l.heard(); len(hints) != 1 || hints[0].Kind != elector.HintGranted || hints[0].Token != lease.Token || hints[0].Remaining != ttl {
+		if hints := l.heard(); len(hints) != 1 || hints[0].Kind != store.HintGranted || hints[0].Token != lease.Token || hints[0].Remaining != ttl {
 			b.Errorf("%+v, want one grant of %d", hints, lease.Token)
 		}
 		for n := range 2 {
-			if err := b.nodes[n].Release(b.Context(), elector.Lease{Election: election, ID: "x", Nonce: "x/1", Token: 1}); err != nil {
+			if err := b.nodes[n].Release(b.Context(), store.Lease{Election: election, ID: "x", Nonce: "x/1", Token: 1}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestHintsAreOfAMajority(t *testing.T) {
 		if err := b.store.Release(b.Context(), lease); err != nil {
 			b.Fatal(err)
 		}
-		if hints := l.heard(); len(hints) != 1 || hints[0].Kind != elector.HintReleased || hints[0].Token != lease.Token {
+		if hints := l.heard(); len(hints) != 1 || hints[0].Kind != store.HintReleased || hints[0].Token != lease.Token {
 			b.Errorf("%+v, want one release of %d", hints, lease.Token)
 		}
 	})
@@ -92,7 +92,7 @@ func TestReleaseIsNoOldNews(t *testing.T) {
 		defer l.stop()
 		b.set(down, 0) // the smallest token is there
 		_, err := b.try(b.store, "b", "b/1")
-		held := new(elector.HeldError)
+		held := new(store.HeldError)
 		ok := errors.As(err, &held)
 		if !ok || held.Holder != "a" {
 			b.Fatalf("error %v, want held by a", err)

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/quorumstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/raced"
 )
 
@@ -220,7 +220,7 @@ func (w *world) candidate(t *testing.T, i int) *candidate {
 
 // restart gives the candidate a Store that knows nothing.
 func (c *candidate) restart() {
-	var links []elector.Store
+	var links []store.Store
 	for j, n := range c.w.nodes {
 		seed := rand.NewPCG(c.random.Uint64(), uint64(c.index*100+j))
 		links = append(links, &link{node: n, w: c.w, random: rand.New(seed)})
@@ -264,9 +264,9 @@ func (c *candidate) attempt(nonce string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), worldLease/3)
 	defer cancel()
 	sent := c.w.now()
-	a := elector.Attempt{Election: election, ID: c.id, Nonce: nonce, TTL: worldLease, Floor: c.floor}
+	a := store.Attempt{Election: election, ID: c.id, Nonce: nonce, TTL: worldLease, Floor: c.floor}
 	g, err := c.store.Acquire(ctx, a)
-	var held *elector.HeldError
+	var held *store.HeldError
 	switch {
 	case errors.As(err, &held):
 		if c.random.IntN(2) == 0 {
@@ -283,12 +283,12 @@ func (c *candidate) attempt(nonce string) bool {
 	case c.w.now() >= sent+worldUsable:
 		return false
 	}
-	c.lead(elector.Lease{Election: election, ID: c.id, Nonce: nonce, Token: g.Token, TTL: worldLease}, sent+worldUsable)
+	c.lead(store.Lease{Election: election, ID: c.id, Nonce: nonce, Token: g.Token, TTL: worldLease}, sent+worldUsable)
 	return false
 }
 
 // lead renews until the lease is lost or the candidate has had enough.
-func (c *candidate) lead(l elector.Lease, deadline time.Duration) {
+func (c *candidate) lead(l store.Lease, deadline time.Duration) {
 	c.w.believe(c.id, l.Token, deadline, true)
 	defer c.w.doubt(c.id)
 	next, ended := worldLease/3, false
@@ -306,7 +306,7 @@ func (c *candidate) lead(l elector.Lease, deadline time.Duration) {
 			// Whoever has renewed has held the lease all the while.
 			deadline, next, ended = sent+worldUsable, worldLease/3, false
 			c.w.believe(c.id, l.Token, deadline, false)
-		case errors.Is(err, elector.ErrNotHeld), ended && c.random.IntN(4) == 0:
+		case errors.Is(err, store.ErrNotHeld), ended && c.random.IntN(4) == 0:
 			return
 		default:
 			next = worldLease / 15

@@ -13,7 +13,7 @@ type AuditEntry struct {
 	Time    time.Time // of the server's wall clock, in whole microseconds
 	Call    string    // "acquire", "renew" or "release"
 	Nonce   string
-	Request uint64 // elector.Attempt.Request or elector.Lease.Request
+	Request uint64 // store.Attempt.Request or store.Lease.Request
 	// Token is the lease's: of an acquire that was refused the holder's (0 if
 	// no elector wrote the lease), of a renew or release the caller's.
 	Token   uint64

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // The audit has every call in the order of execution, applied or not, with
@@ -38,8 +38,8 @@ func TestAudit(t *testing.T) {
 			}
 		}
 		check(s.Renew(r.ctx, l), nil)
-		check(s.Renew(r.ctx, late), elector.ErrNotHeld)
-		check(s.Release(r.ctx, late), elector.ErrNotHeld)
+		check(s.Renew(r.ctx, late), store.ErrNotHeld)
+		check(s.Release(r.ctx, late), store.ErrNotHeld)
 		check(s.Release(r.ctx, l), nil)
 		r.do(t, "SET", leaseKey, "foreign", "PX", 60000)
 		_ = mustRefuse(t, r, s, b)
@@ -113,7 +113,7 @@ func (r *server) fill(t *testing.T, s *Store, from, lines uint64) (requests []ui
 	for n := from; n < from+lines; n++ {
 		l := lease(attempt("n1", "x"), 7)
 		l.Request = n
-		if err := s.Renew(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Renew(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatal(err)
 		}
 		requests = append(requests, n)
@@ -271,7 +271,7 @@ func FuzzParseHint(f *testing.F) {
 	f.Add("released 7")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		if h, ok := parseHint(text); ok && h.Kind != elector.HintGranted && h.Kind != elector.HintReleased {
+		if h, ok := parseHint(text); ok && h.Kind != store.HintGranted && h.Kind != store.HintReleased {
 			t.Fatalf("%q gave %+v", text, h)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // keeper is a fake server that holds back its answers until it is told to go on.
@@ -263,7 +263,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err := receive(t, "end", waits); !errors.As(err, &fatal) {
 		t.Errorf("who waited: %v", err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/processor"
 )
 
@@ -87,7 +89,7 @@ func BenchmarkRefused(b *testing.B) {
 	eachServerB(b, func(b *testing.B, r *server) {
 		s := r.open(b, Options{})
 		mustAcquire(b, r, s, attempt("n1", "a"))
-		other := elector.Attempt{Election: "billing", ID: "n2", Nonce: "b", TTL: attempt("", "").TTL}
+		other := store.Attempt{Election: "billing", ID: "n2", Nonce: "b", TTL: attempt("", "").TTL}
 		ctx := context.WithoutCancel(b.Context()) // as an elector's own requests, which nobody calls off
 		b.ReportAllocs()
 		for b.Loop() {
@@ -100,7 +102,7 @@ func BenchmarkRefused(b *testing.B) {
 
 // report reports how many commands the server receives and executes for one renewal of the
 // lease.
-func report(b *testing.B, r *server, l elector.Lease) {
+func report(b *testing.B, r *server, l store.Lease) {
 	if r.mini != nil {
 		return // it keeps no such count
 	}
@@ -163,7 +165,7 @@ func benchElections(b *testing.B, n int, leads bool, away time.Duration) {
 			electing.Add(1)
 			go func() {
 				defer electing.Done()
-				_, err := s.Acquire(ctx, elector.Attempt{Election: name, ID: "other", Nonce: name, TTL: time.Hour})
+				_, err := s.Acquire(ctx, store.Attempt{Election: name, ID: "other", Nonce: name, TTL: time.Hour})
 				if err != nil {
 					b.Error(err)
 				}
@@ -177,10 +179,10 @@ func benchElections(b *testing.B, n int, leads bool, away time.Duration) {
 		var once sync.Once
 		electing.Add(1)
 		cfg.OnEvent = func(ev elector.Event) {
-			if ev.Kind == elector.EventLeader {
+			if ev.Kind == event.LeaderSeen {
 				once.Do(electing.Done)
 			}
-			if ev.Kind == elector.EventDeposed && ctx.Err() == nil {
+			if ev.Kind == event.Deposed && ctx.Err() == nil {
 				b.Errorf("a term ended: %s", ev.Reason)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // maxFailures is how many calls in a row may fail without a reply before the
@@ -176,7 +176,7 @@ func (s *Store) retire(c *client) {
 }
 
 func errClosed() error {
-	return &elector.FatalError{Err: errors.New("redisstore: the store is closed"), Fix: "close it after the last elector has ended"}
+	return &store.FatalError{Err: errors.New("redisstore: the store is closed"), Fix: "close it after the last elector has ended"}
 }
 
 // account notes how a call fared that began at some moment, and replaces the client

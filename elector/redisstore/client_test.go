@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // way leads a client to an address that the test can change.
@@ -39,7 +39,7 @@ func TestPoisonedPool(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 				_, err := s.Acquire(ctx, attempt("n1", "a"))
 				cancel()
-				var fatal *elector.FatalError
+				var fatal *store.FatalError
 				if err == nil || errors.As(err, &fatal) {
 					t.Fatalf("acquire: %v", err)
 				}
@@ -172,7 +172,7 @@ func TestDeadlineIsKept(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Renew(ctx, lease(attempt("n1", "a"), 1)) }()
-	if err := receive(t, "end", ended); err == nil || errors.Is(err, elector.ErrNotHeld) {
+	if err := receive(t, "end", ended); err == nil || errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("renew: %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestClose(t *testing.T) {
 			t.Error("the watch ended without an error")
 		}
 		for what, err := range calls(s) {
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if !errors.As(err, &fatal) {
 				t.Errorf("%s after Close: %v", what, err)
 			}

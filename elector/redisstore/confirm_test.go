@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 	"github.com/recount-io/recount/internal/topology"
 )
@@ -71,7 +73,7 @@ const patient, hasty = 10 * time.Second, 50 * time.Millisecond
 // unconfirmed wants that nobody may believe in what was renewed.
 func unconfirmed(t *testing.T, err error, text string) {
 	t.Helper()
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if !errors.Is(err, ErrUnconfirmed) || errors.As(err, &fatal) || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v, want ErrUnconfirmed with %q", err, text)
 	}
@@ -107,7 +109,7 @@ func TestFsynced(t *testing.T) {
 		unconfirmed(t, err, "0 of 1 disk")
 
 		r.do(t, "CONFIG", "SET", "appendonly", "no")
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if _, err := quick.Acquire(r.ctx, b); err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "appendonly is disabled") {
 			t.Errorf("without a file: %v, want an error that passes and says it", err)
 		}
@@ -149,7 +151,7 @@ func TestFsyncedReplica(t *testing.T) {
 			t.Errorf("the replica has it in memory: %v", err)
 		}
 		unconfirmed(t, quick.Renew(r.ctx, held), "0 of 1 disk of replicas within 2s")
-		finding{elector.SeverityError, "fsync", "0 of 1 disk of replicas within 2s", "replicas too"}.demand(t, inspect(t, r.ctx, quick))
+		finding{store.SeverityError, "fsync", "0 of 1 disk of replicas within 2s", "replicas too"}.demand(t, inspect(t, r.ctx, quick))
 
 		if err := servers.Replicas[0].Pause(ctx); err != nil {
 			t.Fatal(err)
@@ -208,7 +210,7 @@ func TestFsyncedLeaderSteps(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		await := func(kind elector.EventKind) {
+		await := func(kind event.Kind) {
 			t.Helper()
 			for {
 				select {
@@ -221,12 +223,12 @@ func TestFsyncedLeaderSteps(t *testing.T) {
 				}
 			}
 		}
-		await(elector.EventElected)
-		await(elector.EventExtended)
+		await(event.Elected)
+		await(event.Extended)
 		r.do(t, "CONFIG", "SET", "appendfsync", "no")
-		await(elector.EventDeposed)
+		await(event.Deposed)
 		r.do(t, "CONFIG", "SET", "appendfsync", "always")
-		await(elector.EventElected)
+		await(event.Elected)
 	})
 }
 
@@ -250,14 +252,14 @@ func TestPreflightOfFsynced(t *testing.T) {
 			if c.subject == "" {
 				refuse(t, p, "appendonly", "appendfsync", "persistence", "fsync", "rights")
 			} else {
-				finding{elector.SeverityError, c.subject, c.text, c.fix}.demand(t, p)
+				finding{store.SeverityError, c.subject, c.text, c.fix}.demand(t, p)
 				refuse(t, p, "fsync", "persistence") // one reason is enough
 			}
 		}
 		r.do(t, "CONFIG", "SET", "appendonly", "yes", "appendfsync", "always")
 		r.do(t, "ACL", "SETUSER", "some", "reset", "on", ">"+secret, "~*", "&*", "+@all", "-waitaof")
 		s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "some", Password: secret}, Options{Fsynced: true})
-		finding{elector.SeverityError, "rights", "Fsynced", "+waitaof"}.demand(t, inspect(t, r.ctx, s))
+		finding{store.SeverityError, "rights", "Fsynced", "+waitaof"}.demand(t, inspect(t, r.ctx, s))
 		if keys := r.admin.Keys(r.ctx, "*preflight*").Val(); len(keys) != 0 {
 			t.Errorf("%q are left", keys)
 		}
@@ -278,10 +280,10 @@ func TestFsyncedOnAnOldServer(t *testing.T) {
 	}
 	s := r.open(t, Options{Fsynced: true})
 	p := inspect(t, r.ctx, s)
-	finding{elector.SeverityError, "redis_version", "is " + version + ", and Options.Fsynced and FsyncedReplicas need WAITAOF, which came with version 7.2", "7.2 or newer"}.demand(t, p)
+	finding{store.SeverityError, "redis_version", "is " + version + ", and Options.Fsynced and FsyncedReplicas need WAITAOF, which came with version 7.2", "7.2 or newer"}.demand(t, p)
 	refuse(t, p, "rights", "fsync", "appendfsync", "persistence")
 	_, err = s.Acquire(r.ctx, attempt("n1", "a"))
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, "7.2") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("acquire: %v", err)
 	}

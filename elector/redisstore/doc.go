@@ -34,7 +34,7 @@
 // # The caller's duty
 //
 // Give the context of every call a deadline. A call returns when its context is
-// done; in a cluster, and for a context that is [elector.Unhurried], the Redis client
+// done; in a cluster, and for a context that is [store.Unhurried], the Redis client
 // notices an exceeded deadline, but not a cancelled context while it waits for a reply: a
 // caller that must not wait makes the call on a goroutine of its own. Requests that come while all connections
 // (PoolSize) are busy wait for one, and go together; one whose caller has given up

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // doubt notices that the connections may lead to the wrong server. The address of a Redis
@@ -116,7 +116,7 @@ const usual = 15 * time.Second
 
 // seen notes what an answer says that tells who leads. A server on which nobody leads for
 // long may be one of before.
-func (n *names) seen(s *Store, l elector.Leader) {
+func (n *names) seen(s *Store, l store.Leader) {
 	if l.ID != "" {
 		n.lasts.Store(max(n.lasts.Load(), int64(l.Remaining)))
 		return

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Evict takes the lease away from the candidate that leads with this token, or from whoever
@@ -16,22 +16,22 @@ import (
 // If nobody holds the lease the error is ErrNotHeld. If another one does, or a value that
 // no elector wrote is in its place, the error is a *HeldError and nothing is changed. Any
 // other error leaves open whether the lease was taken away; Evict may be called again.
-func (s *Store) Evict(ctx context.Context, election string, token uint64) (elector.Leader, error) {
+func (s *Store) Evict(ctx context.Context, election string, token uint64) (store.Leader, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	}
 	reply, err := s.run(ctx, &s.scripts.evict, []string{s.keys(election).lease()}, strconv.FormatUint(token, 10))
 	if err != nil {
-		return elector.Leader{}, s.judge("evict from", election, err)
+		return store.Leader{}, s.judge("evict from", election, err)
 	}
 	l, err := leaderOf("evict from", election, reply)
 	switch {
 	case err != nil:
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	case l.ID == "":
-		return elector.Leader{}, elector.ErrNotHeld
+		return store.Leader{}, store.ErrNotHeld
 	case l.Token == 0 || token != 0 && l.Token != token:
-		return elector.Leader{}, &elector.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
+		return store.Leader{}, &store.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
 	}
 	return l, nil
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A lease that was taken away is renewed by nobody, and granted to nobody before it would
@@ -14,12 +14,12 @@ func TestEvict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, r *server) {
 				s := r.open(t, options)
-				if _, err := s.Evict(r.ctx, "billing", 0); !errors.Is(err, elector.ErrNotHeld) {
+				if _, err := s.Evict(r.ctx, "billing", 0); !errors.Is(err, store.ErrNotHeld) {
 					t.Fatalf("before anybody leads: %v", err)
 				}
 				a := attempt("n1", "a")
 				l := lease(a, mustAcquire(t, r, s, a).Token)
-				var held *elector.HeldError
+				var held *store.HeldError
 				if _, err := s.Evict(r.ctx, "billing", l.Token+1); !errors.As(err, &held) || held.Holder != "n1" || held.Token != l.Token {
 					t.Fatalf("a later term: %v", err)
 				}
@@ -33,15 +33,15 @@ func TestEvict(t *testing.T) {
 						t.Fatalf("evicted: %+v, %v", got, err)
 					}
 				}
-				if err := s.Renew(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+				if err := s.Renew(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 					t.Errorf("a renewal: %v", err)
 				}
-				for what, next := range map[string]elector.Attempt{"the others": attempt("n2", "b"), "the same attempt": a} {
+				for what, next := range map[string]store.Attempt{"the others": attempt("n2", "b"), "the same attempt": a} {
 					if _, err := s.Acquire(r.ctx, next); !errors.As(err, &held) || held.Holder != "n1" || held.Withheld != "" || held.Repaired != "" {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
-				if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+				if err := s.Release(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 					t.Errorf("a release: %v", err)
 				}
 				if _, err := s.Acquire(r.ctx, attempt("n2", "c")); !errors.As(err, &held) || held.Remaining <= 0 {
@@ -61,7 +61,7 @@ func TestEvictLeavesStrangers(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
 		r.do(t, "SET", leaseKey, "stranger")
-		var held *elector.HeldError
+		var held *store.HeldError
 		if _, err := s.Evict(r.ctx, "billing", 0); !errors.As(err, &held) || held.Holder != "stranger" || held.Token != 0 {
 			t.Errorf("%v", err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 )
 
@@ -118,7 +118,7 @@ func TestForeignClientSendsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Acquire(t.Context(), attempt("n1", "a"))
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err == nil || errors.As(err, &fatal) || scripts.Load() != 1 {
 		t.Errorf("acquire: %v; the script was sent %d times, want once", err, scripts.Load())
 	}
@@ -155,7 +155,7 @@ func TestCloseLeavesForeignClient(t *testing.T) {
 	s := fromTheirs(t, c, Options{Unprotected: true})
 	mustAcquire(t, r, s, attempt("n1", "a"))
 	ended := make(chan error, 1)
-	heard := make(chan elector.Hint, 10)
+	heard := make(chan store.Hint, 10)
 	s.Watch(t.Context(), "billing", noting(heard), func(err error) { ended <- err })
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -163,7 +163,7 @@ func TestCloseLeavesForeignClient(t *testing.T) {
 	if err := receive(t, "end", ended); err == nil {
 		t.Error("the watch ended without a reason")
 	}
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if _, err := s.Acquire(r.ctx, attempt("n1", "a")); !errors.As(err, &fatal) {
 		t.Errorf("acquire on a closed store: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // DefaultPrefix is what every key begins with unless Options say otherwise.
@@ -205,7 +205,7 @@ func (s *Store) newNames(election string) *names {
 
 // leaseValue is what the lease's key holds while l stands. The scripts build
 // and parse the same: "r1 TOKEN NONCE ID".
-func leaseValue(l elector.Lease, nonce string) string {
+func leaseValue(l store.Lease, nonce string) string {
 	var room [128]byte // most have room there
 	b := append(room[:0], "r1 "...)
 	b = strconv.AppendUint(b, l.Token, 10)
@@ -219,11 +219,11 @@ func leaseValue(l elector.Lease, nonce string) string {
 func checkNames(election, id, nonce string) error {
 	switch {
 	case election == "":
-		return &elector.FatalError{Err: errors.New("redisstore: the election has no name"), Fix: "name the election"}
+		return &store.FatalError{Err: errors.New("redisstore: the election has no name"), Fix: "name the election"}
 	case id == "":
-		return &elector.FatalError{Err: fmt.Errorf("redisstore: election %q: the candidate has no id", election), Fix: "give the candidate an id"}
+		return &store.FatalError{Err: fmt.Errorf("redisstore: election %q: the candidate has no id", election), Fix: "give the candidate an id"}
 	case nonce == "":
-		return &elector.FatalError{Err: fmt.Errorf("redisstore: election %q: the attempt has no nonce", election), Fix: "give every attempt a nonce of its own"}
+		return &store.FatalError{Err: fmt.Errorf("redisstore: election %q: the attempt has no nonce", election), Fix: "give every attempt a nonce of its own"}
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func checkNames(election, id, nonce string) error {
 // millis is a time to live as Redis takes it.
 func millis(election string, ttl time.Duration) (int64, error) {
 	if ttl < time.Millisecond || ttl%time.Millisecond != 0 {
-		return 0, &elector.FatalError{
+		return 0, &store.FatalError{
 			Err: fmt.Errorf("redisstore: election %q: a lease cannot last %v", election, ttl),
 			Fix: "choose a lease of whole milliseconds, 1ms or longer",
 		}

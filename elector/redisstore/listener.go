@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 var (
@@ -369,7 +369,7 @@ func (l *listener) settle() {
 func (l *listener) listening(w *watch) {
 	if l.settled && w.there && !w.told {
 		w.told = true
-		w.hint(elector.Hint{Kind: elector.HintListening})
+		w.hint(store.Hint{Kind: store.HintListening})
 	}
 }
 

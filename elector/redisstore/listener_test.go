@@ -13,14 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // crowd is many watches of one store, two of each election.
 type crowd struct {
 	r     *server
 	names []string
-	hints []chan elector.Hint // two for each name
+	hints []chan store.Hint // two for each name
 	ended chan error
 }
 
@@ -31,7 +31,7 @@ func newCrowd(t *testing.T, ctx context.Context, r *server, s *Store, elections 
 		name := fmt.Sprint("election-", i)
 		c.names = append(c.names, name)
 		for range 2 {
-			hints := make(chan elector.Hint, 10)
+			hints := make(chan store.Hint, 10)
 			c.hints = append(c.hints, hints)
 			s.Watch(ctx, name, noting(hints), func(err error) { c.ended <- err })
 		}
@@ -89,7 +89,7 @@ func TestWatchesShareAConnection(t *testing.T) {
 		r.do(t, "PUBLISH", c.channel(i), fmt.Sprintf("released %d", i+1))
 	}
 	for i, hints := range c.hints {
-		want := elector.Hint{Kind: elector.HintReleased, Token: uint64(i/2 + 1)}
+		want := store.Hint{Kind: store.HintReleased, Token: uint64(i/2 + 1)}
 		if h := receive(t, "hint", hints); h != want {
 			t.Errorf("%s got the hint %+v, want %+v", c.names[i/2], h, want)
 		}
@@ -130,7 +130,7 @@ func TestKilledConnectionEndsAllWatches(t *testing.T) {
 		r.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
 		for range c.hints {
 			err := receive(t, "end", c.ended)
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if errors.As(err, &fatal) || errors.Is(err, context.Canceled) {
 				t.Errorf("a watch ended with %v", err)
 			}
@@ -170,7 +170,7 @@ func TestChannelIsKeptForAWhile(t *testing.T) {
 		}
 		ctx, leave := context.WithCancel(r.ctx)
 		defer leave()
-		s.Watch(ctx, "billing", func(elector.Hint) {}, func(error) {})
+		s.Watch(ctx, "billing", func(store.Hint) {}, func(error) {})
 		if s.hub.beacon(channel) == "" {
 			t.Error("who comes back has to wait for its beacon")
 		}
@@ -187,9 +187,9 @@ func TestWatchesComeAndGo(t *testing.T) {
 			c := crowd{r: r, names: []string{name}}
 			c.awaitSubscribed(t, want)
 		}
-		begin := func(name string) (chan elector.Hint, func()) {
+		begin := func(name string) (chan store.Hint, func()) {
 			ctx, cancel := context.WithCancel(r.ctx)
-			hints, ended := make(chan elector.Hint, 10), make(chan error, 1)
+			hints, ended := make(chan store.Hint, 10), make(chan error, 1)
 			s.Watch(ctx, name, noting(hints), func(err error) { ended <- err })
 			return hints, func() {
 				cancel()
@@ -229,13 +229,13 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "half", Password: secret}, Options{})
 	hints, ended, cancel := watching(t, r, s, 1)
 	s.hub.listener.hurry()
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err := watchEnd(r.ctx, s, "other"); !errors.As(err, &fatal) {
 		t.Errorf("the forbidden watch ended with %v", err)
 	}
 	for range 2 { // the second one subscribes after the first one's refused farewell
 		ctx, leave := context.WithCancel(r.ctx)
-		gone, heard := make(chan error, 1), make(chan elector.Hint, 10)
+		gone, heard := make(chan error, 1), make(chan store.Hint, 10)
 		s.Watch(ctx, "goes", noting(heard), func(err error) { gone <- err })
 		r.tellUntil(t, "recount:{goes}:wake", heard)
 		leave()
@@ -256,9 +256,9 @@ func TestForbiddenChannelFailsAlone(t *testing.T) {
 }
 
 // noting passes hints of changes on as long as there is room for them: it must not block.
-func noting(hints chan elector.Hint) func(elector.Hint) {
-	return func(h elector.Hint) {
-		if h.Kind == elector.HintListening {
+func noting(hints chan store.Hint) func(store.Hint) {
+	return func(h store.Hint) {
+		if h.Kind == store.HintListening {
 			return
 		}
 		select {
@@ -269,7 +269,7 @@ func noting(hints chan elector.Hint) func(elector.Hint) {
 }
 
 // tellUntil publishes until somebody has heard it, who may be told often.
-func (r *server) tellUntil(t *testing.T, channel string, heard chan elector.Hint) {
+func (r *server) tellUntil(t *testing.T, channel string, heard chan store.Hint) {
 	t.Helper()
 	for {
 		r.do(t, "PUBLISH", channel, "released 9")
@@ -293,12 +293,12 @@ func TestUnconfirmedSubscription(t *testing.T) {
 	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = 100 * time.Millisecond })
 	s.pingEvery = time.Second
 	ended := make(chan error, 2)
-	s.Watch(t.Context(), "billing", func(elector.Hint) {}, func(err error) { ended <- err })
+	s.Watch(t.Context(), "billing", func(store.Hint) {}, func(err error) { ended <- err })
 	for f.count("subscribe") != 2 { // with the beacon
 	}
-	s.Watch(t.Context(), "other", func(elector.Hint) {}, func(err error) { ended <- err })
+	s.Watch(t.Context(), "other", func(store.Hint) {}, func(err error) { ended <- err })
 	for range 2 {
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if err := receive(t, "end", ended); err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "subscribe has had no answer") {
 			t.Errorf("a watch ended with %v", err)
 		}
@@ -326,7 +326,7 @@ func TestWatchesInDisorder(t *testing.T) {
 					ctx, leave := context.WithCancel(r.ctx)
 					gone := make(chan error, 1)
 					name := fmt.Sprint("election-", (i+round)%7)
-					s.Watch(ctx, name, func(elector.Hint) { leave() }, func(err error) { gone <- err })
+					s.Watch(ctx, name, func(store.Hint) { leave() }, func(err error) { gone <- err })
 					if round%2 == 0 {
 						leave()
 					}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // loss is what may befall a server's data while a leader renews its lease.
@@ -21,7 +21,7 @@ type loss struct {
 	goesBack bool
 }
 
-func shortly(id, nonce string) elector.Attempt {
+func shortly(id, nonce string) store.Attempt {
 	a := attempt(id, nonce)
 	a.TTL, a.Longest = lossLease, lossLease
 	return a
@@ -71,7 +71,7 @@ func create(t *testing.T, r *server, s *Store) {
 
 func retire(t *testing.T, r *server, s *Store) {
 	t.Helper()
-	if err := s.Retire(r.ctx, "billing"); err != nil && !errors.As(err, new(*elector.HeldError)) {
+	if err := s.Retire(r.ctx, "billing"); err != nil && !errors.As(err, new(*store.HeldError)) {
 		t.Error(err)
 	}
 }
@@ -144,7 +144,7 @@ func (l *leading) believes(at time.Time) bool {
 	return !l.over && at.Before(l.until)
 }
 
-func (l *leading) renew(r *server, s *Store, of elector.Lease, stop <-chan struct{}) {
+func (l *leading) renew(r *server, s *Store, of store.Lease, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
@@ -155,7 +155,7 @@ func (l *leading) renew(r *server, s *Store, of elector.Lease, stop <-chan struc
 		err := s.Renew(r.ctx, of)
 		l.mu.Lock()
 		switch {
-		case errors.Is(err, elector.ErrNotHeld) || !sent.Before(l.until):
+		case errors.Is(err, store.ErrNotHeld) || !sent.Before(l.until):
 			l.over = true
 		case err == nil:
 			l.until = sent.Add(lossLease * 99 / 100)
@@ -209,7 +209,7 @@ func (r *server) next(t *testing.T, s *Store) (granted time.Time, token uint64) 
 		if err == nil {
 			return time.Now(), g.Token
 		}
-		if held := new(elector.HeldError); !errors.As(err, &held) {
+		if held := new(store.HeldError); !errors.As(err, &held) {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -198,7 +198,7 @@ func TestLostAccessIsRepeated(t *testing.T) {
 		answers.set(refusal)
 		f := startFake(t, answers.answer)
 		s := f.open(t, nil)
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if _, err := s.Leader(t.Context(), "billing"); !errors.As(err, &fatal) {
 			t.Errorf("%q at first: %v, want a FatalError", refusal, err)
 		}
@@ -236,7 +236,7 @@ func TestTLSFiles(t *testing.T) {
 		_, err := open(url).Leader(r.ctx, "billing")
 		return err
 	}
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err := ask(url); err == nil {
 		t.Error("without the client's certificate it is let in")
 	}

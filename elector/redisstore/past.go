@@ -9,17 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 var (
-	_ elector.Roster    = (*Store)(nil)
-	_ elector.Chronicle = (*Store)(nil)
+	_ store.Roster    = (*Store)(nil)
+	_ store.Chronicle = (*Store)(nil)
 )
 
-// Candidates is [elector.Roster.Candidates]: who was heard of within two of its
+// Candidates is [store.Roster.Candidates]: who was heard of within two of its
 // leases.
-func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
+func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 	if !ok || len(fields)%3 != 0 {
 		return nil, shapeError("candidates of", election, reply)
 	}
-	all := make([]elector.Candidate, 0, len(fields)/3)
+	all := make([]store.Candidate, 0, len(fields)/3)
 	for i := 0; i < len(fields); i += 3 {
 		id, ok := fields[i].(string)
 		ago, ok2 := integer(fields[i+1])
@@ -44,15 +44,15 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]elector.Cand
 		if !ok || !ok2 || !ok3 {
 			return nil, shapeError("candidates of", election, reply)
 		}
-		all = append(all, elector.Candidate{ID: id, Priority: int(priority), Seen: time.Duration(ago) * time.Millisecond})
+		all = append(all, store.Candidate{ID: id, Priority: int(priority), Seen: time.Duration(ago) * time.Millisecond})
 	}
-	slices.SortFunc(all, func(a, b elector.Candidate) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b store.Candidate) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
-// History is [elector.Chronicle.History]. About the last hundred terms are
+// History is [store.Chronicle.History]. About the last hundred terms are
 // kept.
-func (s *Store) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
+func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 	if !ok {
 		return nil, shapeError("history of", election, reply)
 	}
-	var terms []elector.PastTerm
+	var terms []store.PastTerm
 	ended := map[uint64]time.Time{}
 	for _, line := range lines { // the latest first: an end comes before its begin
 		t, begins, err := parseTerm(fmt.Sprint(line))
@@ -82,7 +82,7 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]elector.
 }
 
 // parseTerm reads "b TOKEN MILLISECONDS ID" or "e TOKEN MILLISECONDS".
-func parseTerm(line string) (t elector.PastTerm, begins bool, err error) {
+func parseTerm(line string) (t store.PastTerm, begins bool, err error) {
 	fields := strings.SplitN(line, " ", 4)
 	bad := fmt.Errorf("the line %.200q is none of an elector's", line)
 	if len(fields) < 3 {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
-var _ elector.Inspector = (*Store)(nil)
+var _ store.Inspector = (*Store)(nil)
 
-// Preflight is [elector.Inspector.Preflight]: it reads settings and state of
+// Preflight is [store.Inspector.Preflight]: it reads settings and state of
 // the server, of every primary of a cluster, and of the Sentinels, tries each
 // command that the store needs, runs its scripts, and looks at the keys that are there.
 // What the user may not read is a note. Nothing is left behind: what it writes are keys
@@ -23,19 +23,19 @@ var _ elector.Inspector = (*Store)(nil)
 //
 // It takes some hundred round trips, more if there are many keys: it is for the
 // start of a program, or for people.
-func (s *Store) Preflight(ctx context.Context) (elector.Preflight, error) {
-	return inTime(ctx, s.foreign, func() (elector.Preflight, error) { return s.preflight(ctx) })
+func (s *Store) Preflight(ctx context.Context) (store.Preflight, error) {
+	return inTime(ctx, s.foreign, func() (store.Preflight, error) { return s.preflight(ctx) })
 }
 
-func (s *Store) preflight(ctx context.Context) (elector.Preflight, error) {
+func (s *Store) preflight(ctx context.Context) (store.Preflight, error) {
 	c, err := s.current()
 	if err != nil {
-		return elector.Preflight{}, err
+		return store.Preflight{}, err
 	}
 	v := &survey{store: s, client: c, scratch: "preflight-" + rand.Text()}
 	defer v.close()
 	if err := v.visit(ctx); err != nil {
-		return elector.Preflight{}, fmt.Errorf("redisstore: preflight: %w", s.greeted(ctx, err))
+		return store.Preflight{}, fmt.Errorf("redisstore: preflight: %w", s.greeted(ctx, err))
 	}
 	for _, n := range v.nodes {
 		v.list = append(v.list, v.ofNode(n)...)
@@ -46,7 +46,7 @@ func (s *Store) preflight(ctx context.Context) (elector.Preflight, error) {
 	v.rights(ctx)
 	v.trial(ctx)
 	v.keys(ctx)
-	return elector.Preflight{Guarantee: v.guarantee(), Findings: v.list}, nil
+	return store.Preflight{Guarantee: v.guarantee(), Findings: v.list}, nil
 }
 
 // survey is one preflight.
@@ -56,7 +56,7 @@ type survey struct {
 	scratch string // an election of nobody else's
 	nodes   []*node
 	closers []func() error
-	list    []elector.Finding
+	list    []store.Finding
 	blind   bool // scripts may not ask for the server's history
 }
 
@@ -66,8 +66,8 @@ func (v *survey) close() {
 	}
 }
 
-func (v *survey) add(severity elector.Severity, subject, text, fix string) {
-	v.list = append(v.list, elector.Finding{Severity: severity, Subject: subject, Text: text, Fix: fix})
+func (v *survey) add(severity store.Severity, subject, text, fix string) {
+	v.list = append(v.list, store.Finding{Severity: severity, Subject: subject, Text: text, Fix: fix})
 }
 
 func (v *survey) protected() bool { return v.store.protect != unprotected }
@@ -86,7 +86,7 @@ func (v *survey) visit(ctx context.Context) error {
 		defer mu.Unlock()
 		if err != nil {
 			failed = err
-			v.add(elector.SeverityError, "reachable", fmt.Sprintf("the primary at %s does not answer: %v", r.Options().Addr, err),
+			v.add(store.SeverityError, "reachable", fmt.Sprintf("the primary at %s does not answer: %v", r.Options().Addr, err),
 				"start it, or let one of its replicas take over: the elections in its part of the cluster stand still")
 			return nil
 		}
@@ -128,21 +128,21 @@ func (v *survey) visit(ctx context.Context) error {
 func judgeReach(err error) error {
 	err = plain(err)
 	if fix := fixOf(err); fix != "" {
-		return &elector.FatalError{Err: err, Fix: fix}
+		return &store.FatalError{Err: err, Fix: fix}
 	}
 	return err
 }
 
 // merge says once what is true of several nodes, and names them if not of all.
-func (v *survey) merge(all []elector.Finding) []elector.Finding {
+func (v *survey) merge(all []store.Finding) []store.Finding {
 	if len(v.nodes) < 2 {
 		for i := range all {
 			_, all[i].Text = cutNode(all[i].Text)
 		}
 		return all
 	}
-	var merged []elector.Finding
-	where := map[elector.Finding][]string{}
+	var merged []store.Finding
+	where := map[store.Finding][]string{}
 	for _, f := range all {
 		var addr string
 		addr, f.Text = cutNode(f.Text)
@@ -176,7 +176,7 @@ func cutNode(text string) (addr, rest string) {
 // guarantee says what is promised on these servers with these options.
 func (v *survey) guarantee() string {
 	var text []string
-	if (elector.Preflight{Findings: v.list}).Worst() == elector.SeverityError {
+	if (store.Preflight{Findings: v.list}).Worst() == store.SeverityError {
 		text = append(text, "As things are, elections will fail or are not safe: see the errors.")
 	}
 	where := "this server keeps"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // denial is a script that the server refused, or a command that it refused to scripts.
@@ -60,12 +60,12 @@ func (t *rehearsal) reportDenials() {
 
 func (t *rehearsal) reportCause(same []denial) {
 	err := same[0].err
-	failing := (elector.Preflight{Findings: t.list}).Worst() == elector.SeverityError
+	failing := (store.Preflight{Findings: t.list}).Worst() == store.SeverityError
 	switch hint := overload(err); {
 	case remedyOf(err).access && (len(t.missing) > 0 || t.keysDenied != nil || t.channelsDenied != nil):
 		return // it was said which rights are missing
 	case hint != "":
-		t.add(elector.SeverityWarning, "overload", "the server refused a request: "+quoted(err)+". Such a refusal passes, and the elector asks again; but nobody is elected meanwhile", hint)
+		t.add(store.SeverityWarning, "overload", "the server refused a request: "+quoted(err)+". Such a refusal passes, and the elector asks again; but nobody is elected meanwhile", hint)
 		return
 	case passing(err) && failing:
 		return // it was said why
@@ -120,7 +120,7 @@ func (t *rehearsal) reportScripts(names []string, same []denial) {
 	if fix == "" {
 		fix = "ask the server's operator to allow it, or use a server with Lua scripts as Redis has them"
 	}
-	severity := elector.SeverityError
+	severity := store.SeverityError
 	if slices.Index(scriptOrder, names[0]) >= slices.Index(scriptOrder, "candidates") {
 		severity = purposes[toLookBack].severity // elections are held all the same
 	}
@@ -132,10 +132,10 @@ func (t *rehearsal) reportSlots() {
 	switch said := slices.ContainsFunc(t.nodes, func(n *node) bool { return n.info["cluster_enabled"] == "1" }); {
 	case t.apart == nil, said:
 	case crossSlot(t.apart):
-		t.add(elector.SeverityNote, "slots", "the server refuses a script with keys of several slots: "+quoted(t.apart)+". So elections share no witness: the first leader of each waits for a lease, and Vouch is for one election",
+		t.add(store.SeverityNote, "slots", "the server refuses a script with keys of several slots: "+quoted(t.apart)+". So elections share no witness: the first leader of each waits for a lease, and Vouch is for one election",
 			"nothing; Create, a lease before the first candidates start, spares them the wait")
 	default:
-		t.add(elector.SeverityError, "slots", "the server refuses a script with keys of several slots in words that the store does not know, so nobody can be elected: "+quoted(t.apart),
+		t.add(store.SeverityError, "slots", "the server refuses a script with keys of several slots in words that the store does not know, so nobody can be elected: "+quoted(t.apart),
 			"use a server that is not split into slots, or connect to its cluster with cluster=true; please report the words")
 	}
 }

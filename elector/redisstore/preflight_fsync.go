@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // fsync says why the server never confirms that a lease is on disk, or not in
@@ -14,7 +14,7 @@ func (v *survey) fsync(n *node, add addFunc) {
 	const cost = "no grant or renewal is ever confirmed, so nobody can lead"
 	const always = `set "appendonly yes" and "appendfsync always": elections write little; or leave Options.Fsynced out`
 	if n.olderThan(7, 2) {
-		add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+", and Options.Fsynced and FsyncedReplicas need WAITAOF, which came with version 7.2: "+cost, fsyncedFix)
+		add(store.SeverityError, "redis_version", "is "+n.info["redis_version"]+", and Options.Fsynced and FsyncedReplicas need WAITAOF, which came with version 7.2: "+cost, fsyncedFix)
 		return
 	}
 	if !v.store.confirm.own {
@@ -23,11 +23,11 @@ func (v *survey) fsync(n *node, add addFunc) {
 	aof, _ := n.aof()
 	switch fsync := n.config["appendfsync"]; {
 	case aof == "no":
-		add(elector.SeverityError, "appendonly", "is no, and Options.Fsynced asks that leases are on disk: "+cost, always)
+		add(store.SeverityError, "appendonly", "is no, and Options.Fsynced asks that leases are on disk: "+cost, always)
 	case fsync == "no":
-		add(elector.SeverityError, "appendfsync", "is no, so the server itself does not know when a lease is on disk, and Options.Fsynced asks for it: "+cost, always)
+		add(store.SeverityError, "appendfsync", "is no, so the server itself does not know when a lease is on disk, and Options.Fsynced asks for it: "+cost, always)
 	case fsync == "everysec" && v.store.confirm.within < slowFsync:
-		add(elector.SeverityError, "appendfsync", fmt.Sprintf("is everysec: a lease may be on disk after two seconds only, and Options.Confirm is %v: most grants and renewals are not confirmed, so nobody leads for long", v.store.confirm.within),
+		add(store.SeverityError, "appendfsync", fmt.Sprintf("is everysec: a lease may be on disk after two seconds only, and Options.Confirm is %v: most grants and renewals are not confirmed, so nobody leads for long", v.store.confirm.within),
 			fmt.Sprintf(`set "appendfsync always": elections write little; or Options.Confirm to %v or more, with a Lease of some ten times that`, slowFsync))
 	}
 }
@@ -37,7 +37,7 @@ func (v *survey) fsync(n *node, add addFunc) {
 // fast one is, no setting tells.
 func (v *survey) trial(ctx context.Context) {
 	c := v.store.confirm
-	if !c.fsync() || (elector.Preflight{Findings: v.list}).Worst() == elector.SeverityError {
+	if !c.fsync() || (store.Preflight{Findings: v.list}).Worst() == store.SeverityError {
 		return
 	}
 	key := v.store.keys(v.scratch).lease()
@@ -53,9 +53,9 @@ func (v *survey) trial(ctx context.Context) {
 	got, err := asked.answer(v.store, &order{confirm: true}, nil)
 	switch {
 	case err != nil:
-		v.add(elector.SeverityError, "fsync", "whether leases get to the disk could not be tried: "+unwrapped(err), "make this check again when the server answers")
+		v.add(store.SeverityError, "fsync", "whether leases get to the disk could not be tried: "+unwrapped(err), "make this check again when the server answers")
 	case !c.met(got):
-		v.add(elector.SeverityError, "fsync", "a key that was written for a trial was confirmed by "+c.tell(got)+", so nobody can lead",
+		v.add(store.SeverityError, "fsync", "a key that was written for a trial was confirmed by "+c.tell(got)+", so nobody can lead",
 			`set "appendonly yes" and "appendfsync always" on the replicas too, and wait until one that has just connected has written its file; or set Options.Confirm to more`)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // How much the look at the keys may cost a server that has many others.
@@ -45,22 +45,22 @@ func (v *survey) keys(ctx context.Context) {
 		if denied(c.hidden) {
 			fix = "allow the user of this check +scan, or let an operator make it"
 		}
-		v.add(elector.SeverityNote, "keys", "the keys that begin with "+prefix+" could not be looked at: "+unwrapped(c.hidden), fix)
+		v.add(store.SeverityNote, "keys", "the keys that begin with "+prefix+" could not be looked at: "+unwrapped(c.hidden), fix)
 	}
 	if c.partly {
-		v.add(elector.SeverityNote, "keys", "the server has many keys, of which some only were looked at for elections in another format",
+		v.add(store.SeverityNote, "keys", "the server has many keys, of which some only were looked at for elections in another format",
 			"give the elections a database or a server of their own")
 	}
 	if len(c.leases) > 0 {
-		v.add(elector.SeverityWarning, "lease", named(c.leases)+": not written by this version of the elector. Whoever wrote it holds the election, until the key is gone, without knowing of tokens",
+		v.add(store.SeverityWarning, "lease", named(c.leases)+": not written by this version of the elector. Whoever wrote it holds the election, until the key is gone, without knowing of tokens",
 			"end the program that writes it, or choose another Options.Prefix; then DEL the key")
 	}
 	if len(c.counters) > 0 {
-		v.add(elector.SeverityError, "counter", named(c.counters)+": no decimal number, so nobody is granted a lease in this election",
+		v.add(store.SeverityError, "counter", named(c.counters)+": no decimal number, so nobody is granted a lease in this election",
 			"DEL the key, or SET it to the highest token that the protected resource has seen")
 	}
 	if len(c.types) > 0 {
-		v.add(elector.SeverityError, "type", named(c.types)+": of a type that the elector does not write there, so every call fails in this election",
+		v.add(store.SeverityError, "type", named(c.types)+": of a type that the elector does not write there, so every call fails in this election",
 			"DEL the key, or choose another Options.Prefix: something else keeps its data under the election's keys")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // node is what one server says of itself.
@@ -151,22 +151,22 @@ func (n *node) replicas() int {
 // effects says whether scripts that ask for the time may write.
 func (n *node) effects(add addFunc) {
 	if n.olderThan(5, 0) {
-		add(elector.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
+		add(store.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",
 			"upgrade the server to Redis 5 or newer")
 	}
 	if n.config["lua-replicate-commands"] == "no" { // of versions 5 and 6; later ones have no such setting
-		add(elector.SeverityError, "lua-replicate-commands", "is no: scripts that ask for the time may not write, so nobody is granted a lease", replicateFix)
+		add(store.SeverityError, "lua-replicate-commands", "is no: scripts that ask for the time may not write, so nobody is granted a lease", replicateFix)
 	}
 }
 
 // ofNode is what is to be said about one server.
-func (v *survey) ofNode(n *node) []elector.Finding {
-	var list []elector.Finding
-	add := func(severity elector.Severity, subject, text, fix string) {
-		list = append(list, elector.Finding{Severity: severity, Subject: subject, Text: n.addr + nodeMark + text, Fix: fix})
+func (v *survey) ofNode(n *node) []store.Finding {
+	var list []store.Finding
+	add := func(severity store.Severity, subject, text, fix string) {
+		list = append(list, store.Finding{Severity: severity, Subject: subject, Text: n.addr + nodeMark + text, Fix: fix})
 	}
 	if len(n.hidden) > 0 {
-		add(elector.SeverityNote, "unread", "this could not be read, so nothing is said about what depends on it: "+strings.Join(n.hidden, "; "),
+		add(store.SeverityNote, "unread", "this could not be read, so nothing is said about what depends on it: "+strings.Join(n.hidden, "; "),
 			"allow the user of this check +info +config|get +time, or let an operator make it")
 	}
 	n.effects(add)
@@ -183,7 +183,7 @@ func (v *survey) ofNode(n *node) []elector.Finding {
 	return list
 }
 
-type addFunc = func(severity elector.Severity, subject, text, fix string)
+type addFunc = func(severity store.Severity, subject, text, fix string)
 
 func (v *survey) role(n *node, add addFunc) {
 	if n.info["role"] == "slave" {
@@ -192,11 +192,11 @@ func (v *survey) role(n *node, add addFunc) {
 		if n.config["replica-serve-stale-data"] == "no" {
 			text += "; with replica-serve-stale-data no it does not even answer while its primary is away"
 		}
-		add(elector.SeverityError, "role", text, "connect to the primary at "+primary+", or through Sentinels (parameter master=NAME)")
+		add(store.SeverityError, "role", text, "connect to the primary at "+primary+", or through Sentinels (parameter master=NAME)")
 	}
 	_, isCluster := v.client.UniversalClient.(*redis.ClusterClient)
 	if n.info["cluster_enabled"] == "1" && !isCluster {
-		add(elector.SeverityError, "cluster_enabled", "this server is a node of a cluster, and the store is not told so: it cannot follow an election whose keys are on another node",
+		add(store.SeverityError, "cluster_enabled", "this server is a node of a cluster, and the store is not told so: it cannot follow an election whose keys are on another node",
 			"connect with cluster=true, or set UniversalOptions.IsClusterMode")
 	}
 }
@@ -207,9 +207,9 @@ func (v *survey) memory(n *node, add addFunc) {
 		return // nothing is ever evicted, nor refused
 	}
 	policy := first(n.setting("maxmemory-policy", "maxmemory_policy"))
-	severity, cost := elector.SeverityWarning, "which costs up to a lease's time without a leader"
+	severity, cost := store.SeverityWarning, "which costs up to a lease's time without a leader"
 	if !v.protected() {
-		severity, cost = elector.SeverityError, "and with Options.Unprotected two candidates may lead then"
+		severity, cost = store.SeverityError, "and with Options.Unprotected two candidates may lead then"
 	}
 	const fix = `set "maxmemory-policy noeviction", and leave room below maxmemory`
 	switch {
@@ -228,9 +228,9 @@ func (v *survey) memory(n *node, add addFunc) {
 	room := fmt.Sprintf("%d of %d bytes are used", used, limit)
 	switch {
 	case used >= limit:
-		add(elector.SeverityError, "maxmemory", room+": writes are refused, so nobody is granted a lease or can renew one", "raise maxmemory, or remove keys")
+		add(store.SeverityError, "maxmemory", room+": writes are refused, so nobody is granted a lease or can renew one", "raise maxmemory, or remove keys")
 	case used >= limit/10*9:
-		add(elector.SeverityWarning, "maxmemory", room+": once it is full, writes are refused, and nobody can renew a lease", "raise maxmemory, or remove keys")
+		add(store.SeverityWarning, "maxmemory", room+": once it is full, writes are refused, and nobody can renew a lease", "raise maxmemory, or remove keys")
 	}
 }
 
@@ -240,9 +240,9 @@ func first(value string, _ bool) string { return value }
 func (v *survey) persistence(n *node, add addFunc) {
 	aof, known := n.aof()
 	save, knownSave := n.config["save"]
-	severity, cost := elector.SeverityNote, "Then nobody is granted a lease for as long as one may last, and tokens go on from the server's clock"
+	severity, cost := store.SeverityNote, "Then nobody is granted a lease for as long as one may last, and tokens go on from the server's clock"
 	if !v.protected() {
-		severity, cost = elector.SeverityWarning, "With Options.Unprotected two candidates may lead then, and tokens are handed out twice"
+		severity, cost = store.SeverityWarning, "With Options.Unprotected two candidates may lead then, and tokens are handed out twice"
 	}
 	const fix = `if that is too much, set "appendonly yes" and "appendfsync always": elections write little`
 	switch {
@@ -279,21 +279,21 @@ func (v *survey) replication(n *node, add addFunc) {
 	half := (online + 1) / 2
 	switch {
 	case online < asked:
-		add(elector.SeverityError, "replicas", fmt.Sprintf("%s is %d and %d of the replicas are connected: no grant or renewal is ever confirmed, so nobody can lead", option, asked, online),
+		add(store.SeverityError, "replicas", fmt.Sprintf("%s is %d and %d of the replicas are connected: no grant or renewal is ever confirmed, so nobody can lead", option, asked, online),
 			fmt.Sprintf("connect %s more, or set %s to %d", count(asked-online, "replica"), option, online))
 	case online > 0 && asked < half:
-		add(elector.SeverityWarning, "replicas", fmt.Sprintf("%s is %d and %s connected: a primary cut off with %d of them may keep its leader while one of the other %d is promoted. With %d, the primary and those that confirm are %d of %d servers, a majority",
+		add(store.SeverityWarning, "replicas", fmt.Sprintf("%s is %d and %s connected: a primary cut off with %d of them may keep its leader while one of the other %d is promoted. With %d, the primary and those that confirm are %d of %d servers, a majority",
 			option, asked, are(online, "replica"), asked, online-asked, half, half+1, online+1), fmt.Sprintf("set Options.Replicas to %d", half))
 	case online > 0 && asked == online:
-		add(elector.SeverityNote, "replicas", fmt.Sprintf("%s is %d and %s connected: when one of them is away, nobody can lead", option, asked, are(online, "replica")),
+		add(store.SeverityNote, "replicas", fmt.Sprintf("%s is %d and %s connected: when one of them is away, nobody can lead", option, asked, are(online, "replica")),
 			"connect another replica")
 	}
 	if least, err := strconv.Atoi(n.config["min-replicas-to-write"]); err == nil && least > online && !n.olderThan(7, 0) {
-		add(elector.SeverityError, "min-replicas-to-write", fmt.Sprintf("is %d and %s connected: writes are refused, so nobody is granted a lease", least, are(online, "replica")),
+		add(store.SeverityError, "min-replicas-to-write", fmt.Sprintf("is %d and %s connected: writes are refused, so nobody is granted a lease", least, are(online, "replica")),
 			fmt.Sprintf("connect %s more, or set min-replicas-to-write to %d", count(least-online, "replica"), online))
 	}
 	if least, err := strconv.Atoi(n.config["min-replicas-to-write"]); err == nil && least > 0 && n.olderThan(7, 0) {
-		add(elector.SeverityWarning, "min-replicas-to-write", fmt.Sprintf("is %d, and servers before Redis 7.0 do not ask it of scripts: a primary that is cut off goes on granting and renewing leases", least),
+		add(store.SeverityWarning, "min-replicas-to-write", fmt.Sprintf("is %d, and servers before Redis 7.0 do not ask it of scripts: a primary that is cut off goes on granting and renewing leases", least),
 			"upgrade the server, or set Options.Replicas")
 	}
 }
@@ -315,16 +315,16 @@ func (v *survey) timing(n *node, add addFunc) {
 		if n.ahead < 0 {
 			direction = "behind"
 		}
-		add(elector.SeverityNote, "clock", fmt.Sprintf("the server's clock is %v %s ours. Leases do not depend on it, as long as it does not jump; after a loss of data tokens go on from it", apart.Round(100*time.Millisecond), direction),
+		add(store.SeverityNote, "clock", fmt.Sprintf("the server's clock is %v %s ours. Leases do not depend on it, as long as it does not jump; after a loss of data tokens go on from it", apart.Round(100*time.Millisecond), direction),
 			"keep the clocks of server and candidates in step with NTP")
 	}
 	if len(n.trips) == 0 {
 		return
 	}
 	half, most := n.trips[len(n.trips)/2], n.trips[len(n.trips)-1]
-	severity, fix := elector.SeverityNote, ""
+	severity, fix := store.SeverityNote, ""
 	if half > slowTrip {
-		severity, fix = elector.SeverityWarning, "run the candidates nearer to the server, or choose a longer Lease"
+		severity, fix = store.SeverityWarning, "run the candidates nearer to the server, or choose a longer Lease"
 	}
 	add(severity, "latency", fmt.Sprintf("of %s half took up to %v, the slowest %v. A request should have four times that, so RequestTimeout should be %v or more: with the default proportions, Lease %v or more",
 		count(len(n.trips), "round trip"), round(half), round(most), milli(4*most), milli(24*most)), fix)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // need is a right that the store needs, and a harmless use of it.
@@ -35,19 +35,19 @@ const (
 
 // purposes say how bad it is if a right is missing.
 var purposes = [...]struct {
-	severity elector.Severity
+	severity store.Severity
 	text     string
 }{
-	toElect:       {elector.SeverityError, "nobody can be elected without"},
-	toTellServers: {elector.SeverityWarning, "a server that was replaced cannot be told from the one before, so a lease that it lost is protected less, without"},
-	toWake:        {elector.SeverityWarning, "nobody is woken when a lease is released, so the next leader comes only when its own try is due, without"},
-	toCount:       {elector.SeverityNote, "nobody knows how many candidates wait, so many of them try at once when a lease is released, without"},
-	toLeave:       {elector.SeverityNote, "a watch that ends stays subscribed until its store's last one ends, and is counted as waiting, without"},
-	toCreate:      {elector.SeverityNote, "Create fails without"},
-	toLookBack:    {elector.SeverityNote, "Candidates and History fail or stay empty, without"},
-	toForget:      {elector.SeverityNote, "the witness key keeps the names of elections for good, without"},
-	toConfirm:     {elector.SeverityError, "grants have to be confirmed (Options.Replicas, Fsynced, FsyncedReplicas), and none ever is without"},
-	toAudit:       {elector.SeverityError, "Options.Audit is set, and every call fails without"},
+	toElect:       {store.SeverityError, "nobody can be elected without"},
+	toTellServers: {store.SeverityWarning, "a server that was replaced cannot be told from the one before, so a lease that it lost is protected less, without"},
+	toWake:        {store.SeverityWarning, "nobody is woken when a lease is released, so the next leader comes only when its own try is due, without"},
+	toCount:       {store.SeverityNote, "nobody knows how many candidates wait, so many of them try at once when a lease is released, without"},
+	toLeave:       {store.SeverityNote, "a watch that ends stays subscribed until its store's last one ends, and is counted as waiting, without"},
+	toCreate:      {store.SeverityNote, "Create fails without"},
+	toLookBack:    {store.SeverityNote, "Candidates and History fail or stay empty, without"},
+	toForget:      {store.SeverityNote, "the witness key keeps the names of elections for good, without"},
+	toConfirm:     {store.SeverityError, "grants have to be confirmed (Options.Replicas, Fsynced, FsyncedReplicas), and none ever is without"},
+	toAudit:       {store.SeverityError, "Options.Audit is set, and every call fails without"},
 }
 
 // needs are in such an order that each command finds the key as it needs it: a
@@ -208,16 +208,16 @@ func (t *rehearsal) lack(right string, why purpose, err error) {
 // report says what the user may not do.
 func (t *rehearsal) report() {
 	if t.broken != nil {
-		t.add(elector.SeverityNote, "rights", "the rights could not be tried to the end: "+t.broken.Error(), "make this check again when the server answers")
+		t.add(store.SeverityNote, "rights", "the rights could not be tried to the end: "+t.broken.Error(), "make this check again when the server answers")
 	}
 	t.reportMissing()
 	user := t.user()
 	if t.keysDenied != nil {
-		t.add(elector.SeverityError, "keys", "the user may not use keys that begin with "+t.store.prefix+": nobody can be elected",
+		t.add(store.SeverityError, "keys", "the user may not use keys that begin with "+t.store.prefix+": nobody can be elected",
 			"ACL SETUSER "+user+" ~"+t.store.prefix+"*, or choose a prefix that the user may use")
 	}
 	if t.channelsDenied != nil {
-		t.add(elector.SeverityWarning, "channels", "the user may not use channels that begin with "+t.store.prefix+": nobody is woken when a lease is released, so the next leader comes only when its own try is due",
+		t.add(store.SeverityWarning, "channels", "the user may not use channels that begin with "+t.store.prefix+": nobody is woken when a lease is released, so the next leader comes only when its own try is due",
 			"ACL SETUSER "+user+" &"+t.store.prefix+"*")
 	}
 }

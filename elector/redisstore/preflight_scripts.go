@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // inside tries each command in a script. Some services refuse it there only, and scripts
@@ -85,7 +85,7 @@ func (t *rehearsal) scripts(ctx context.Context) {
 	defer t.clean(ctx, written)
 
 	const id, other, ttl = "preflight", "preflight-2", "10000"
-	protect, l := s.protect, elector.Lease{ID: id}
+	protect, l := s.protect, store.Lease{ID: id}
 	t.run(ctx, "leader", &s.scripts.leader, n.renew[:2])
 	if t.attempt(ctx, &s.scripts.vouch, append(n.acquire[:2:2], n.acquire[5]), "") != nil {
 		protect = unprotected // else nobody gets the lease before a lease's time is over
@@ -119,7 +119,7 @@ func (t *rehearsal) run(ctx context.Context, name string, sc *script, keys []str
 	case isReply(err):
 		t.denials = append(t.denials, denial{what: name, asks: sc.asks(err.Error()), err: err})
 	default:
-		t.add(elector.SeverityError, "reachable", "the server gave no answer to the script "+name+", so "+costs[name]+": "+err.Error(),
+		t.add(store.SeverityError, "reachable", "the server gave no answer to the script "+name+", so "+costs[name]+": "+err.Error(),
 			"make this check again; if it stays so, look whether a proxy closes the connection on EVALSHA or EVAL")
 	}
 }

@@ -12,17 +12,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // finding is what a test wants to be found.
 type finding struct {
-	severity  elector.Severity
+	severity  store.Severity
 	subject   string
 	text, fix string // parts of them
 }
 
-func inspect(t *testing.T, ctx context.Context, s *Store) elector.Preflight {
+func inspect(t *testing.T, ctx context.Context, s *Store) store.Preflight {
 	t.Helper()
 	p, err := s.Preflight(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func inspect(t *testing.T, ctx context.Context, s *Store) elector.Preflight {
 	return p
 }
 
-func (want finding) demand(t *testing.T, p elector.Preflight) {
+func (want finding) demand(t *testing.T, p store.Preflight) {
 	t.Helper()
 	for _, f := range p.Findings {
 		if f.Severity == want.severity && f.Subject == want.subject && strings.Contains(f.Text, want.text) && strings.Contains(f.Fix, want.fix) {
@@ -50,7 +50,7 @@ func (want finding) demand(t *testing.T, p elector.Preflight) {
 }
 
 // refuse wants nothing to be found about the subject.
-func refuse(t *testing.T, p elector.Preflight, subjects ...string) {
+func refuse(t *testing.T, p store.Preflight, subjects ...string) {
 	t.Helper()
 	for _, f := range p.Findings {
 		if slices.Contains(subjects, f.Subject) {
@@ -59,7 +59,7 @@ func refuse(t *testing.T, p elector.Preflight, subjects ...string) {
 	}
 }
 
-func list(p elector.Preflight) string {
+func list(p store.Preflight) string {
 	var b strings.Builder
 	for _, f := range p.Findings {
 		b.WriteString(string(f.Severity) + " " + f.Subject + ": " + f.Text + " => " + f.Fix + "\n")
@@ -81,7 +81,7 @@ func TestPreflightOfAGoodServer(t *testing.T) {
 	if len(p.Findings) != 1 {
 		t.Errorf("found:\n%s", list(p))
 	}
-	finding{elector.SeverityNote, "latency", "20 round trips", ""}.demand(t, p)
+	finding{store.SeverityNote, "latency", "20 round trips", ""}.demand(t, p)
 	for _, part := range []string{"this server keeps its data", "nobody is granted one for as long as", "No replica is connected", "refusing tokens"} {
 		if !strings.Contains(p.Guarantee, part) {
 			t.Errorf("the guarantee does not say %q: %s", part, p.Guarantee)
@@ -116,7 +116,7 @@ func (r *server) connections(t *testing.T) int {
 
 // Each setting that weakens the guarantee is found, with what to do about it.
 func TestPreflightOfSettings(t *testing.T) {
-	const note, warning, bad = elector.SeverityNote, elector.SeverityWarning, elector.SeverityError
+	const note, warning, bad = store.SeverityNote, store.SeverityWarning, store.SeverityError
 	unprotected := Options{Unprotected: true}
 	for _, c := range []struct {
 		name     string
@@ -166,8 +166,8 @@ func TestPreflightOfOldReplication(t *testing.T) {
 	for value, want := range map[string]bool{"no": true, "yes": false, "": false} {
 		n := &node{info: map[string]string{"redis_version": "6.2.14"}, config: map[string]string{"lua-replicate-commands": value}}
 		is := false
-		n.effects(func(severity elector.Severity, subject, _, _ string) {
-			is = severity == elector.SeverityError && subject == "lua-replicate-commands"
+		n.effects(func(severity store.Severity, subject, _, _ string) {
+			is = severity == store.SeverityError && subject == "lua-replicate-commands"
 		})
 		if is != want {
 			t.Errorf("%q: said %v, want %v", value, is, want)
@@ -190,7 +190,7 @@ func TestPreflightOfScarceMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.do(t, "CONFIG", "SET", "maxmemory", used+used/32)
-	finding{elector.SeverityWarning, "maxmemory", "once it is full", "raise maxmemory"}.demand(t, inspect(t, r.ctx, s))
+	finding{store.SeverityWarning, "maxmemory", "once it is full", "raise maxmemory"}.demand(t, inspect(t, r.ctx, s))
 }
 
 // The replicas that are connected are compared with those asked for.
@@ -211,7 +211,7 @@ func TestPreflightOfReplicas(t *testing.T) {
 		}
 		n = strings.Count(info, "state=online")
 	}
-	const note, warning, bad = elector.SeverityNote, elector.SeverityWarning, elector.SeverityError
+	const note, warning, bad = store.SeverityNote, store.SeverityWarning, store.SeverityError
 	for asked, want := range []struct {
 		finding
 		guarantee string
@@ -237,7 +237,7 @@ func TestPreflightOfReplicas(t *testing.T) {
 // A user who may not do everything is told what is missing for what.
 func TestPreflightOfRights(t *testing.T) {
 	r := startOwn(t, &redis.Options{}, durable...)
-	const note, warning, bad = elector.SeverityNote, elector.SeverityWarning, elector.SeverityError
+	const note, warning, bad = store.SeverityNote, store.SeverityWarning, store.SeverityError
 	for name, c := range map[string]struct {
 		rules   []any
 		options Options
@@ -294,9 +294,9 @@ func TestPreflightOfTheDocumentedRights(t *testing.T) {
 	r.do(t, rules...)
 	p := inspect(t, r.ctx, openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, Username: "some", Password: secret}, Options{Audit: true}))
 	refuse(t, p, "rights", "channels", "scripts")
-	finding{elector.SeverityNote, "keys", "could not be looked at", "+scan"}.demand(t, p)
-	finding{elector.SeverityNote, "unread", "CONFIG GET", "+config|get"}.demand(t, p)
-	if p.Worst() != elector.SeverityNote {
+	finding{store.SeverityNote, "keys", "could not be looked at", "+scan"}.demand(t, p)
+	finding{store.SeverityNote, "unread", "CONFIG GET", "+config|get"}.demand(t, p)
+	if p.Worst() != store.SeverityNote {
 		t.Errorf("found:\n%s", list(p))
 	}
 }
@@ -313,23 +313,23 @@ func TestPreflightOfForeignKeys(t *testing.T) {
 	r.do(t, "LPUSH", "a*b:{list}:lease", "x")
 	r.do(t, "SET", "a*b:{text}:guard", "x")
 	p := inspect(t, r.ctx, s)
-	finding{elector.SeverityWarning, "lease", `["a*b:{old}:lease"]`, "DEL"}.demand(t, p)
-	finding{elector.SeverityError, "counter", `["a*b:{odd}:token"]`, "SET it to the highest"}.demand(t, p)
-	finding{elector.SeverityError, "type", "a*b:{list}:lease", "Prefix"}.demand(t, p)
-	finding{elector.SeverityError, "type", "a*b:{text}:guard", "Prefix"}.demand(t, p)
+	finding{store.SeverityWarning, "lease", `["a*b:{old}:lease"]`, "DEL"}.demand(t, p)
+	finding{store.SeverityError, "counter", `["a*b:{odd}:token"]`, "SET it to the highest"}.demand(t, p)
+	finding{store.SeverityError, "type", "a*b:{list}:lease", "Prefix"}.demand(t, p)
+	finding{store.SeverityError, "type", "a*b:{text}:guard", "Prefix"}.demand(t, p)
 }
 
 // A cluster of one node works, and is told apart from one without slots.
 func TestPreflightOfACluster(t *testing.T) {
 	r := startOwn(t, &redis.Options{}, append(clusterSettings(t), durable...)...)
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, IsClusterMode: true}, Options{})
-	finding{elector.SeverityError, "cluster_state", "is fail", "CLUSTER NODES"}.demand(t, inspect(t, r.ctx, s))
+	finding{store.SeverityError, "cluster_state", "is fail", "CLUSTER NODES"}.demand(t, inspect(t, r.ctx, s))
 	r.serveSlots(t)
 	s = openAt(t, &redis.UniversalOptions{Addrs: []string{r.addr}, IsClusterMode: true}, Options{})
 	p := inspect(t, r.ctx, s)
-	finding{elector.SeverityWarning, "cluster-replicas", r.addr, "replica"}.demand(t, p)
+	finding{store.SeverityWarning, "cluster-replicas", r.addr, "replica"}.demand(t, p)
 	refuse(t, p, "cluster_state", "cluster_enabled", "rights", "keys")
-	if p.Worst() != elector.SeverityWarning {
+	if p.Worst() != store.SeverityWarning {
 		t.Errorf("found:\n%s", list(p))
 	}
 }
@@ -338,10 +338,10 @@ func TestPreflightOfACluster(t *testing.T) {
 func TestPreflightOfMiniredis(t *testing.T) {
 	r := startMini(t)
 	p := inspect(t, r.ctx, r.open(t, Options{}))
-	finding{elector.SeverityNote, "unread", "CONFIG GET", "+config|get"}.demand(t, p)
-	finding{elector.SeverityWarning, "scripts", "without INFO in scripts", "INFO"}.demand(t, p)
+	finding{store.SeverityNote, "unread", "CONFIG GET", "+config|get"}.demand(t, p)
+	finding{store.SeverityWarning, "scripts", "without INFO in scripts", "INFO"}.demand(t, p)
 	refuse(t, p, "slots", "type")
-	if p.Worst() != elector.SeverityWarning {
+	if p.Worst() != store.SeverityWarning {
 		t.Errorf("found:\n%s", list(p))
 	}
 	if keys := r.mini.Keys(); slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "preflight") }) {
@@ -358,7 +358,7 @@ func TestPreflightWithoutAnswer(t *testing.T) {
 		for _, cluster := range []bool{false, true} {
 			s := openAt(t, &redis.UniversalOptions{Addrs: []string{addr}, IsClusterMode: cluster, ReadTimeout: 50 * time.Millisecond}, Options{})
 			_, err := s.Preflight(t.Context())
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if err == nil || errors.As(err, &fatal) != (name == "locked") {
 				t.Errorf("%s, cluster %v: %v", name, cluster, err)
 			}
@@ -380,17 +380,17 @@ func TestPreflightOfTiming(t *testing.T) {
 		n    node
 		want finding
 	}{
-		{node{timed: true, ahead: 3 * time.Second}, finding{elector.SeverityNote, "clock", "3s ahead of ours", "NTP"}},
-		{node{timed: true, ahead: -time.Hour}, finding{elector.SeverityNote, "clock", "1h0m0s behind ours", "NTP"}},
-		{node{trips: []time.Duration{time.Millisecond, 10 * time.Millisecond}}, finding{elector.SeverityNote, "latency", "RequestTimeout should be 40ms or more: with the default proportions, Lease 240ms or more", ""}},
-		{node{trips: []time.Duration{time.Second}}, finding{elector.SeverityWarning, "latency", "Lease 24s or more", "nearer"}},
+		{node{timed: true, ahead: 3 * time.Second}, finding{store.SeverityNote, "clock", "3s ahead of ours", "NTP"}},
+		{node{timed: true, ahead: -time.Hour}, finding{store.SeverityNote, "clock", "1h0m0s behind ours", "NTP"}},
+		{node{trips: []time.Duration{time.Millisecond, 10 * time.Millisecond}}, finding{store.SeverityNote, "latency", "RequestTimeout should be 40ms or more: with the default proportions, Lease 240ms or more", ""}},
+		{node{trips: []time.Duration{time.Second}}, finding{store.SeverityWarning, "latency", "Lease 24s or more", "nearer"}},
 	} {
-		var p elector.Preflight
-		v.timing(&c.n, func(severity elector.Severity, subject, text, fix string) {
-			p.Findings = append(p.Findings, elector.Finding{Severity: severity, Subject: subject, Text: text, Fix: fix})
+		var p store.Preflight
+		v.timing(&c.n, func(severity store.Severity, subject, text, fix string) {
+			p.Findings = append(p.Findings, store.Finding{Severity: severity, Subject: subject, Text: text, Fix: fix})
 		})
 		c.want.demand(t, p)
 	}
 	n := node{timed: true, ahead: 900 * time.Millisecond}
-	v.timing(&n, func(_ elector.Severity, subject, _, _ string) { t.Errorf("found %s of %+v", subject, n) })
+	v.timing(&n, func(_ store.Severity, subject, _, _ string) { t.Errorf("found %s of %+v", subject, n) })
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // cluster looks at how the cluster stands.
@@ -24,21 +24,21 @@ func (v *survey) cluster(ctx context.Context) {
 		}
 	}
 	if len(alone) > 0 {
-		v.add(elector.SeverityWarning, "cluster-replicas", strings.Join(alone, ", ")+": a primary without a connected replica. Its elections stand still while it is away",
+		v.add(store.SeverityWarning, "cluster-replicas", strings.Join(alone, ", ")+": a primary without a connected replica. Its elections stand still while it is away",
 			"CLUSTER REPLICATE: give every primary a replica at least, better two")
 	}
 	n := v.nodes[0]
 	state, err := clusterState(ctx, n)
 	switch {
 	case err != nil:
-		v.add(elector.SeverityNote, "cluster_state", "the cluster's state could not be read: "+unwrapped(err), "allow the user of this check +cluster|info")
+		v.add(store.SeverityNote, "cluster_state", "the cluster's state could not be read: "+unwrapped(err), "allow the user of this check +cluster|info")
 	case state != "ok":
-		v.add(elector.SeverityError, "cluster_state", "is "+state+": requests are refused, so nobody is granted a lease",
+		v.add(store.SeverityError, "cluster_state", "is "+state+": requests are refused, so nobody is granted a lease",
 			"look at CLUSTER INFO and CLUSTER NODES: every slot needs a primary that the others reach")
 	}
 	v.openSlots(ctx)
 	if n.config["cluster-require-full-coverage"] == "yes" && len(v.nodes) > 1 {
-		v.add(elector.SeverityNote, "cluster-require-full-coverage", "is yes: when one primary and all its replicas are away, the elections of all the others stand still too",
+		v.add(store.SeverityNote, "cluster-require-full-coverage", "is yes: when one primary and all its replicas are away, the elections of all the others stand still too",
 			"set cluster-require-full-coverage no")
 	}
 }
@@ -50,7 +50,7 @@ func (v *survey) openSlots(ctx context.Context) {
 	for _, n := range v.nodes {
 		text, err := n.client.ClusterNodes(ctx).Result()
 		if err != nil {
-			v.add(elector.SeverityNote, "open-slots", "it could not be read which slots are being moved: "+unwrapped(err), "allow the user of this check +cluster|nodes")
+			v.add(store.SeverityNote, "open-slots", "it could not be read which slots are being moved: "+unwrapped(err), "allow the user of this check +cluster|nodes")
 			return
 		}
 		if open := openSlots(text); len(open) > 0 {
@@ -58,7 +58,7 @@ func (v *survey) openSlots(ctx context.Context) {
 		}
 	}
 	if len(list) > 0 {
-		v.add(elector.SeverityWarning, "open-slots", "slots are on their way to another node (->-) or from one (-<-): "+strings.Join(list, ", ")+". Until that is finished, a leader of an election in them goes on, and nobody new is elected",
+		v.add(store.SeverityWarning, "open-slots", "slots are on their way to another node (->-) or from one (-<-): "+strings.Join(list, ", ")+". Until that is finished, a leader of an election in them goes on, and nobody new is elected",
 			`if no resharding is under way, finish it: "redis-cli --cluster fix HOST:PORT" of any node`)
 	}
 }
@@ -105,7 +105,7 @@ func (v *survey) sentinels(ctx context.Context) {
 		}
 	}
 	if known > 0 && known < 3 {
-		v.add(elector.SeverityWarning, "sentinels", fmt.Sprintf("%s for %s: when one is away, the rest are no majority, so no replica is promoted and nobody leads while the primary is away", are(known, "Sentinel"), name),
+		v.add(store.SeverityWarning, "sentinels", fmt.Sprintf("%s for %s: when one is away, the rest are no majority, so no replica is promoted and nobody leads while the primary is away", are(known, "Sentinel"), name),
 			"run three Sentinels, each on a machine of its own")
 	}
 }
@@ -122,18 +122,18 @@ func (v *survey) sentinel(ctx context.Context, addr, name string) (others int, o
 	defer func() { _ = s.Close() }()
 	master, err := s.Master(ctx, name).Result()
 	if err != nil {
-		v.add(elector.SeverityWarning, "sentinels", fmt.Sprintf("the Sentinel at %s gives no answer about %s: %v", addr, name, err),
+		v.add(store.SeverityWarning, "sentinels", fmt.Sprintf("the Sentinel at %s gives no answer about %s: %v", addr, name, err),
 			"start it, correct its address, or tell it to monitor "+name)
 		return 0, false
 	}
 	if err := s.CkQuorum(ctx, name).Err(); err != nil {
-		v.add(elector.SeverityError, "quorum", fmt.Sprintf("the Sentinel at %s cannot bring about a failover: %s", addr, unwrapped(err)),
+		v.add(store.SeverityError, "quorum", fmt.Sprintf("the Sentinel at %s cannot bring about a failover: %s", addr, unwrapped(err)),
 			"start the Sentinels that are away, or correct the quorum: it must be a majority of those that there are")
 	}
 	if down, err := strconv.Atoi(master["down-after-milliseconds"]); err == nil {
 		text := fmt.Sprintf("down-after-milliseconds is %d: a primary that dies is replaced no sooner than after %v. A leader whose Lease is shorter steps down before, and nobody leads until then",
 			down, time.Duration(down)*time.Millisecond)
-		f := elector.Finding{Severity: elector.SeverityNote, Subject: "down-after-milliseconds", Text: text, Fix: "SENTINEL SET " + name + " down-after-milliseconds with a smaller number, or choose a longer Lease"}
+		f := store.Finding{Severity: store.SeverityNote, Subject: "down-after-milliseconds", Text: text, Fix: "SENTINEL SET " + name + " down-after-milliseconds with a smaller number, or choose a longer Lease"}
 		if !v.has(f) {
 			v.list = append(v.list, f)
 		}
@@ -142,7 +142,7 @@ func (v *survey) sentinel(ctx context.Context, addr, name string) (others int, o
 	return others, err == nil
 }
 
-func (v *survey) has(f elector.Finding) bool {
+func (v *survey) has(f store.Finding) bool {
 	for _, other := range v.list {
 		if other == f {
 			return true

@@ -9,12 +9,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // mustWithhold wants an attempt to be refused although nobody holds the lease,
 // and returns for how long.
-func mustWithhold(t *testing.T, r *server, s *Store, a elector.Attempt, why string) time.Duration {
+func mustWithhold(t *testing.T, r *server, s *Store, a store.Attempt, why string) time.Duration {
 	t.Helper()
 	held := mustRefuse(t, r, s, a)
 	if held.Holder != "" || held.Token != 0 || !strings.Contains(held.Withheld, why) || held.Remaining <= 0 || held.Remaining > a.TTL {
@@ -23,7 +23,7 @@ func mustWithhold(t *testing.T, r *server, s *Store, a elector.Attempt, why stri
 	return held.Remaining
 }
 
-func mustRelease(t *testing.T, r *server, s *Store, l elector.Lease) {
+func mustRelease(t *testing.T, r *server, s *Store, l store.Lease) {
 	t.Helper()
 	if err := s.Release(r.ctx, l); err != nil {
 		t.Fatalf("release: %v", err)
@@ -42,7 +42,7 @@ func TestForgottenElectionIsWithheld(t *testing.T) {
 			r.do(t, loss...)
 			b := attempt("n2", "b"+loss[0].(string))
 			mustWithhold(t, r, s, b, "")
-			if err := s.Renew(r.ctx, lease(a, first)); !errors.Is(err, elector.ErrNotHeld) {
+			if err := s.Renew(r.ctx, lease(a, first)); !errors.Is(err, store.ErrNotHeld) {
 				t.Fatalf("renewal of a forgotten lease: %v", err)
 			}
 			mustWithhold(t, r, s, attempt("n3", "c"), "") // and how long it waits
@@ -81,7 +81,7 @@ func TestLeaseGoneBeforeItsTime(t *testing.T) {
 		l := lease(a, mustAcquire(t, r, s, a).Token)
 		r.do(t, "DEL", leaseKey)
 		mustWithhold(t, r, s, attempt("n2", "b"), "before its time")
-		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Release(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("release of a deleted lease: %v", err)
 		}
 		if token := mustAcquire(t, r, s, attempt("n2", "b")).Token; token <= l.Token {
@@ -98,7 +98,7 @@ func TestRetireWaitsForBelief(t *testing.T) {
 		a := attempt("n1", "a")
 		refused := func(why string) {
 			t.Helper()
-			var held *elector.HeldError
+			var held *store.HeldError
 			err := s.Retire(r.ctx, "billing")
 			if !errors.As(err, &held) || held.Holder != "" || held.Withheld == "" || held.Remaining <= 0 || held.Remaining > a.TTL {
 				t.Errorf("retire of an election whose lease is %s: %v", why, err)
@@ -110,7 +110,7 @@ func TestRetireWaitsForBelief(t *testing.T) {
 		l := lease(a, mustAcquire(t, r, s, a).Token)
 		r.do(t, "DEL", leaseKey)
 		refused("gone before its time")
-		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Release(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("release of a deleted lease: %v", err)
 		}
 		seconds, err := strconv.ParseInt(r.do(t, "TIME").([]any)[0].(string), 10, 64)
@@ -133,7 +133,7 @@ func TestRetireOfWhatWasLost(t *testing.T) {
 	s := r.open(t, Options{})
 	mustAcquire(t, r, s, attempt("n1", "a"))
 	r.do(t, "DEL", leaseKey, counterKey, "recount:{billing}:guard", "recount:{billing}:candidates", "recount:{billing}:terms")
-	var held *elector.HeldError
+	var held *store.HeldError
 	if err := s.Retire(r.ctx, "billing"); !errors.As(err, &held) || held.Remaining <= 0 {
 		t.Fatalf("retire of what was lost: %v", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // A reply in a shape that our scripts never give comes from something that is
@@ -43,10 +43,10 @@ func tokenOf(v any) (uint64, bool) {
 }
 
 // grantOf reads acquire's reply. A refused attempt with a beacon stands.
-func grantOf(election string, reply any, beacon bool) (elector.Grant, error) {
+func grantOf(election string, reply any, beacon bool) (store.Grant, error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) < 3 {
-		return elector.Grant{}, shapeError("acquire", election, reply)
+		return store.Grant{}, shapeError("acquire", election, reply)
 	}
 	applied, ok := integer(fields[0])
 	token, fine := tokenOf(fields[1])
@@ -55,15 +55,15 @@ func grantOf(election string, reply any, beacon bool) (elector.Grant, error) {
 		waiters, ok := integer(fields[2])
 		longest, fine := integer(fields[4])
 		if ok && fine {
-			return elector.Grant{Token: token, Waiters: int(waiters), Longest: time.Duration(longest) * time.Millisecond}, nil
+			return store.Grant{Token: token, Waiters: int(waiters), Longest: time.Duration(longest) * time.Millisecond}, nil
 		}
 	case ok && fine && applied == 0 && len(fields) == 7:
 		if held := heldOf(token, fields[2:]); held != nil {
 			held.Stands = beacon && token > 0 && held.Repaired == "" && held.Withheld == ""
-			return elector.Grant{}, held
+			return store.Grant{}, held
 		}
 	}
-	return elector.Grant{}, shapeError("acquire", election, reply)
+	return store.Grant{}, shapeError("acquire", election, reply)
 }
 
 // What acquire remarks on a refusal. See its script.
@@ -77,7 +77,7 @@ const (
 )
 
 // heldOf reads id, remaining, waiters, remark, longest.
-func heldOf(token uint64, fields []any) *elector.HeldError {
+func heldOf(token uint64, fields []any) *store.HeldError {
 	holder, ok := fields[0].(string)
 	remaining, ok2 := integer(fields[1])
 	waiters, ok3 := integer(fields[2])
@@ -93,8 +93,8 @@ func heldOf(token uint64, fields []any) *elector.HeldError {
 }
 
 // heldFor says why the lease is not granted for so long.
-func heldFor(remaining time.Duration, remark int64) *elector.HeldError {
-	held := &elector.HeldError{Remaining: remaining}
+func heldFor(remaining time.Duration, remark int64) *store.HeldError {
+	held := &store.HeldError{Remaining: remaining}
 	switch remark {
 	case remarkRepaired:
 		held.Repaired = fmt.Sprintf("the lease had no time to live, or more than any lease has, and would have blocked the election for as long; it now ends in %v unless it is renewed", held.Remaining)
@@ -119,26 +119,26 @@ func remainingOf(ms int64) time.Duration {
 }
 
 // leaderOf reads leader's reply, and retire's, which says nothing of a value.
-func leaderOf(call, election string, reply any) (elector.Leader, error) {
+func leaderOf(call, election string, reply any) (store.Leader, error) {
 	fields, ok := reply.([]any)
 	if !ok || (len(fields) != 0 && len(fields) != 3 && len(fields) != 5) {
-		return elector.Leader{}, shapeError(call, election, reply)
+		return store.Leader{}, shapeError(call, election, reply)
 	}
 	if len(fields) == 0 {
-		return elector.Leader{}, nil
+		return store.Leader{}, nil
 	}
 	token, ok := tokenOf(fields[0])
 	id, ok2 := fields[1].(string)
 	remaining, ok3 := integer(fields[2])
 	if !ok || !ok2 || !ok3 {
-		return elector.Leader{}, shapeError(call, election, reply)
+		return store.Leader{}, shapeError(call, election, reply)
 	}
-	l := elector.Leader{ID: id, Token: token}
+	l := store.Leader{ID: id, Token: token}
 	if len(fields) == 5 {
 		value, ok := fields[3].(string)
 		version, ok2 := tokenOf(fields[4])
 		if !ok || !ok2 {
-			return elector.Leader{}, shapeError(call, election, reply)
+			return store.Leader{}, shapeError(call, election, reply)
 		}
 		l.Value, l.Version = value, version
 	}
@@ -154,7 +154,7 @@ func appliedOf(call, election string, reply any) error {
 	case ok && applied == 1:
 		return nil
 	case ok && applied == 0:
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	default:
 		return shapeError(call, election, reply)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/internal/loopback"
 )
 
@@ -108,11 +109,11 @@ type observer struct {
 
 func (f *observer) heard(ev elector.Event) {
 	switch ev.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		f.leads.Store(true)
-	case elector.EventExtended:
+	case event.Extended:
 		f.renewed.Add(1)
-	case elector.EventDeposed:
+	case event.Deposed:
 		f.leads.Store(false)
 		f.deposed.Add(1)
 	default:

@@ -16,7 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -86,21 +88,21 @@ func (s mortalStore) alive() error {
 	return nil
 }
 
-func (s mortalStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s mortalStore) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := s.alive(); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return s.Store.Acquire(ctx, a)
 }
 
-func (s mortalStore) Renew(ctx context.Context, l elector.Lease) error {
+func (s mortalStore) Renew(ctx context.Context, l store.Lease) error {
 	if err := s.alive(); err != nil {
 		return err
 	}
 	return s.Store.Renew(ctx, l)
 }
 
-func (s mortalStore) Release(ctx context.Context, l elector.Lease) error {
+func (s mortalStore) Release(ctx context.Context, l store.Lease) error {
 	if err := s.alive(); err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (m *mortal) tell(ev elector.Event) {
 	if m.dead {
 		return
 	}
-	if leads(ev) || ev.Kind == elector.EventDeposed {
+	if leads(ev) || ev.Kind == event.Deposed {
 		m.last = ev
 	}
 	m.stage.add(ev)
@@ -124,7 +126,7 @@ func (m *mortal) kill() {
 	m.mu.Lock()
 	m.dead = true
 	if ev := m.last; leads(ev) {
-		ev.Kind, ev.At = elector.EventDeposed, elector.SystemClock().Now()
+		ev.Kind, ev.At = event.Deposed, elector.SystemClock().Now()
 		m.stage.add(ev)
 	}
 	m.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 const secret = "s3cr3t-%/?#-word"
@@ -191,7 +191,7 @@ func TestRefusedConnections(t *testing.T) {
 			}
 			s := openAt(t, o, Options{})
 			_, err := s.Acquire(r.ctx, attempt("n1", "a"))
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, c.fix) {
 				t.Errorf("acquire: %v, want a FatalError whose fix has %q", err, c.fix)
 			}
@@ -225,7 +225,7 @@ func TestHintsAreForbidden(t *testing.T) {
 	if err := s.Release(r.ctx, lease(a, g.Token)); err != nil {
 		t.Error(err)
 	}
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if err := watchEnd(r.ctx, s, "billing"); !errors.As(err, &fatal) {
 		t.Errorf("watch: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // The words of services, from public reports.
@@ -67,34 +67,34 @@ var suited = []struct {
 		name: "Redis Enterprise", inside: words(notFromScript, "INFO"), apart: otherSlots,
 		outside: words("ERR Unsupported CONFIG parameter: maxmemory-policy", "config"),
 	}, Options{}, []finding{
-		{elector.SeverityWarning, "scripts", "protected less, without INFO in scripts, which the server refuses: \"ERR This Redis command is not allowed", "INFO"},
-		{elector.SeverityNote, "slots", "CROSSSLOT", "Create"},
-		{elector.SeverityNote, "unread", "Unsupported CONFIG parameter", "+config|get"},
+		{store.SeverityWarning, "scripts", "protected less, without INFO in scripts, which the server refuses: \"ERR This Redis command is not allowed", "INFO"},
+		{store.SeverityNote, "slots", "CROSSSLOT", "Create"},
+		{store.SeverityNote, "unread", "Unsupported CONFIG parameter", "+config|get"},
 	}},
 	{service{name: "Azure Cache for Redis", outside: words(unknownTicked, "config")}, Options{}, []finding{
-		{elector.SeverityNote, "unread", "CONFIG GET (ERR unknown command `", "+config|get"},
+		{store.SeverityNote, "unread", "CONFIG GET (ERR unknown command `", "+config|get"},
 	}},
 	{service{name: "MemoryDB", outside: words(unknownTicked, "config"), apart: otherSlots, cluster: true}, Options{}, []finding{
-		{elector.SeverityNote, "unread", "CONFIG GET (ERR unknown command `", "+config|get"},
+		{store.SeverityNote, "unread", "CONFIG GET (ERR unknown command `", "+config|get"},
 	}},
 	{service{
 		name: "Upstash", inside: words(notSupported, "INFO", "PUBSUB"),
 		outside: words(unavailable, "config", "wait", "waitaof", "client list", "cluster"),
 	}, Options{}, []finding{
-		{elector.SeverityWarning, "scripts", "without INFO in scripts, which the server refuses: \"ERR Error running script", "INFO"},
-		{elector.SeverityNote, "scripts", "without PUBSUB NUMSUB in scripts", "PUBSUB NUMSUB"},
-		{elector.SeverityNote, "unread", "CONFIG GET (ERR Command is not available", "+config|get"},
+		{store.SeverityWarning, "scripts", "without INFO in scripts, which the server refuses: \"ERR Error running script", "INFO"},
+		{store.SeverityNote, "scripts", "without PUBSUB NUMSUB in scripts", "PUBSUB NUMSUB"},
+		{store.SeverityNote, "unread", "CONFIG GET (ERR Command is not available", "+config|get"},
 	}},
 	{service{name: "Envoy", outside: words(unsupported, "hello", "subscribe", "unsubscribe", "pubsub", "wait", "waitaof", "client", "config", "info", "scan")}, Options{}, []finding{
-		{elector.SeverityWarning, "rights", "nobody is woken when a lease is released, so the next leader comes only when its own try is due, without subscribe,", "a proxy that has subscribe"},
-		{elector.SeverityNote, "unread", "INFO (unsupported command", "+info"},
-		{elector.SeverityNote, "keys", "unsupported command", "+scan"},
+		{store.SeverityWarning, "rights", "nobody is woken when a lease is released, so the next leader comes only when its own try is due, without subscribe,", "a proxy that has subscribe"},
+		{store.SeverityNote, "unread", "INFO (unsupported command", "+info"},
+		{store.SeverityNote, "keys", "unsupported command", "+scan"},
 	}},
 	{service{
 		name: "Dragonfly", outside: words("ERR unknown command `NAME`", "wait", "waitaof"),
 		apart: "ERR Error running script (call to SHA): @user_script:LINE: script tried accessing undeclared key",
 	}, Options{}, []finding{
-		{elector.SeverityNote, "slots", "undeclared key", "Create"},
+		{store.SeverityNote, "slots", "undeclared key", "Create"},
 	}},
 }
 
@@ -108,41 +108,41 @@ func TestPreflightOfServices(t *testing.T) {
 		wants   []finding
 	}{
 		{serverless, Options{}, []finding{
-			{elector.SeverityError, "scripts", "nobody can be elected without TIME in scripts, which the server refuses: \"ERR This Redis command is not allowed", "scripts may use TIME"},
-			{elector.SeverityNote, "slots", "CROSSSLOT", "Create"},
-			{elector.SeverityNote, "unread", "CONFIG GET", "+config|get"},
+			{store.SeverityError, "scripts", "nobody can be elected without TIME in scripts, which the server refuses: \"ERR This Redis command is not allowed", "scripts may use TIME"},
+			{store.SeverityNote, "slots", "CROSSSLOT", "Create"},
+			{store.SeverityNote, "unread", "CONFIG GET", "+config|get"},
 		}},
 		{service{
 			name: "Tair with a proxy", judge: proxied, apart: "ERR eval/evalsha command keys must be in same slot",
 			outside: map[string]string{"wait": "ERR unknown command 'NAME'", "waitaof": "ERR unknown command 'NAME'", "config": "NOPERM this user has no permissions to run the 'config|get' command"},
 		}, Options{}, []finding{
-			{elector.SeverityError, "scripts", "refuses the scripts acquire, renew and release, so nobody can be elected: \"ERR bad lua script", "script_check_enable"},
-			{elector.SeverityNote, "slots", "command keys must be in same slot", "Create"},
-			{elector.SeverityNote, "unread", "CONFIG GET (NOPERM", "+config|get"},
+			{store.SeverityError, "scripts", "refuses the scripts acquire, renew and release, so nobody can be elected: \"ERR bad lua script", "script_check_enable"},
+			{store.SeverityNote, "slots", "command keys must be in same slot", "Create"},
+			{store.SeverityNote, "unread", "CONFIG GET (NOPERM", "+config|get"},
 		}},
 		{service{name: "Dragonfly, with Replicas", outside: words("ERR unknown command `NAME`", "wait", "waitaof")}, Options{Replicas: 1}, []finding{
-			{elector.SeverityError, "rights", "Options.Replicas, Fsynced, FsyncedReplicas), and none ever is without wait,", "+wait"},
-			{elector.SeverityError, "replicas", "Options.Replicas is 1 and 0", "connect 1 replica"},
+			{store.SeverityError, "rights", "Options.Replicas, Fsynced, FsyncedReplicas), and none ever is without wait,", "+wait"},
+			{store.SeverityError, "replicas", "Options.Replicas is 1 and 0", "connect 1 replica"},
 		}},
 		{service{name: "Upstash, with Replicas", outside: words("ERR no words of anybody's", "wait", "client list")}, Options{Replicas: 1}, []finding{
-			{elector.SeverityError, "rights", "and none ever is without client|list, wait,", "+client|list +wait"},
-			{elector.SeverityError, "replicas", "Options.Replicas is 1 and 0", "connect 1 replica"},
+			{store.SeverityError, "rights", "and none ever is without client|list, wait,", "+client|list +wait"},
+			{store.SeverityError, "replicas", "Options.Replicas is 1 and 0", "connect 1 replica"},
 		}},
 		{service{name: "one that hides the reason", judge: hushed}, Options{}, []finding{
-			{elector.SeverityError, "scripts", "the server refuses the scripts acquire and release, so nobody can be elected: \"ERR no\"", "operator"},
+			{store.SeverityError, "scripts", "the server refuses the scripts acquire and release, so nobody can be elected: \"ERR no\"", "operator"},
 		}},
 		{service{name: "one that names the line", inside: words("ERR no, @user_script:LINE", "HSET")}, Options{}, []finding{
-			{elector.SeverityError, "scripts", "nobody can be elected without HSET in scripts, which the server refuses: \"ERR no,", "HSET"},
+			{store.SeverityError, "scripts", "nobody can be elected without HSET in scripts, which the server refuses: \"ERR no,", "HSET"},
 		}},
 		{service{name: "one that hides the candidates", inside: words("ERR no, @user_script:LINE", "HGETALL")}, Options{}, []finding{
-			{elector.SeverityNote, "scripts", "the server refuses the script candidates, which asks for HGETALL, so Candidates fails: \"ERR no,", "operator"},
+			{store.SeverityNote, "scripts", "the server refuses the script candidates, which asks for HGETALL, so Candidates fails: \"ERR no,", "operator"},
 		}},
 		{service{name: "one that goes on without", inside: words("ERR no", "LPUSH", "PUBLISH")}, Options{}, []finding{
-			{elector.SeverityNote, "scripts", "History fail or stay empty, without LPUSH in scripts", "LPUSH"},
-			{elector.SeverityWarning, "scripts", "nobody is woken when a lease is released, so the next leader comes only when its own try is due, without PUBLISH in scripts", "PUBLISH"},
+			{store.SeverityNote, "scripts", "History fail or stay empty, without LPUSH in scripts", "LPUSH"},
+			{store.SeverityWarning, "scripts", "nobody is woken when a lease is released, so the next leader comes only when its own try is due, without PUBLISH in scripts", "PUBLISH"},
 		}},
 		{service{name: "one with other words for slots", apart: "ERR not here"}, Options{}, []finding{
-			{elector.SeverityError, "slots", "words that the store does not know, so nobody can be elected: \"ERR not here\"", "report the words"},
+			{store.SeverityError, "slots", "words that the store does not know, so nobody can be elected: \"ERR not here\"", "report the words"},
 		}},
 		{service{name: "none"}, Options{}, nil},
 	}...) {
@@ -152,12 +152,12 @@ func TestPreflightOfServices(t *testing.T) {
 			bad := 0
 			for _, want := range c.wants {
 				want.demand(t, p)
-				if want.severity == elector.SeverityError {
+				if want.severity == store.SeverityError {
 					bad++
 				}
 			}
 			for _, f := range p.Findings {
-				if f.Severity == elector.SeverityError {
+				if f.Severity == store.SeverityError {
 					bad--
 				}
 			}
@@ -235,7 +235,7 @@ func TestElectionsOnServices(t *testing.T) {
 func TestServiceThatCannotServeIsFatal(t *testing.T) {
 	r := startReal(t)
 	_, err := emulate(t, r, serverless).open(t, Options{}).Acquire(r.ctx, attempt("n1", "a"))
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if !errors.As(err, &fatal) || !strings.Contains(err.Error(), "(the script asked for TIME)") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want one line of a FatalError that names TIME", err)
 	}
@@ -281,13 +281,13 @@ func TestOverloadPasses(t *testing.T) {
 	} {
 		s := emulate(t, r, service{outside: words(text, "eval", "evalsha")}).open(t, Options{})
 		p := inspect(t, r.ctx, s)
-		finding{elector.SeverityWarning, "overload", "passes", "this passes"}.demand(t, p)
-		finding{elector.SeverityWarning, "overload", text, hint}.demand(t, p)
-		if p.Worst() != elector.SeverityWarning || slices.ContainsFunc(p.Findings, func(f elector.Finding) bool { return f.Subject == "scripts" }) {
+		finding{store.SeverityWarning, "overload", "passes", "this passes"}.demand(t, p)
+		finding{store.SeverityWarning, "overload", text, hint}.demand(t, p)
+		if p.Worst() != store.SeverityWarning || slices.ContainsFunc(p.Findings, func(f store.Finding) bool { return f.Subject == "scripts" }) {
 			t.Errorf("%q: found\n%s", text, list(p))
 		}
 		_, err := s.Acquire(r.ctx, attempt("n1", "a"))
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if err == nil || errors.As(err, &fatal) || !strings.Contains(err.Error(), "this passes") {
 			t.Errorf("acquire answered %q: %v, want a passing error that says so", text, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/loopback"
 )
 
@@ -35,8 +35,8 @@ func TestPassingStates(t *testing.T) {
 			r := startOwn(t, &redis.Options{}, c.settings...)
 			s := r.open(t, Options{Audit: true})
 			_, err := s.Acquire(r.ctx, attempt("n1", "a"))
-			var fatal *elector.FatalError
-			var held *elector.HeldError
+			var fatal *store.FatalError
+			var held *store.HeldError
 			if err == nil || errors.As(err, &fatal) || errors.As(err, &held) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("acquire: %v, want a passing error with %s", err, c.text)
 			}
@@ -56,8 +56,8 @@ func TestFailoverAndBack(t *testing.T) {
 	l := lease(a, mustAcquire(t, r, s, a).Token)
 	r.do(t, "REPLICAOF", "127.0.0.1", "1")
 	err := s.Renew(r.ctx, l)
-	var fatal *elector.FatalError
-	if err == nil || errors.As(err, &fatal) || errors.Is(err, elector.ErrNotHeld) {
+	var fatal *store.FatalError
+	if err == nil || errors.As(err, &fatal) || errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("renew on a replica: %v", err)
 	}
 	r.do(t, "REPLICAOF", "NO", "ONE")
@@ -77,8 +77,8 @@ func TestBusyServer(t *testing.T) {
 	go func() { ended <- r.admin.Eval(r.ctx, "while true do end", nil).Err() }()
 	for {
 		err := s.Renew(r.ctx, l)
-		var fatal *elector.FatalError
-		if errors.As(err, &fatal) || errors.Is(err, elector.ErrNotHeld) {
+		var fatal *store.FatalError
+		if errors.As(err, &fatal) || errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("renew: %v", err)
 		}
 		if err != nil && strings.Contains(err.Error(), "BUSY") {
@@ -108,8 +108,8 @@ func TestScriptFlushAndClientKill(t *testing.T) {
 		}
 		r.do(t, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 		err := s.Renew(r.ctx, l)
-		var fatal *elector.FatalError
-		if errors.As(err, &fatal) || errors.Is(err, elector.ErrNotHeld) {
+		var fatal *store.FatalError
+		if errors.As(err, &fatal) || errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("renew after CLIENT KILL: %v", err)
 		}
 		if err := s.Renew(r.ctx, l); err != nil {
@@ -137,13 +137,13 @@ func TestRestartWithoutData(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Renew(r.ctx, l); err == nil || errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(r.ctx, l); err == nil || errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("renew without a server: %v", err)
 	}
 	if err := server.Start(r.ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Renew(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("renew after the restart: %v", err)
 	}
 	b := attempt("n2", "b")
@@ -186,10 +186,10 @@ func (r *server) serveSlots(t *testing.T) {
 func TestClusterByOneAddress(t *testing.T) {
 	r := startOwn(t, &redis.Options{}, clusterSettings(t)...)
 	r.serveSlots(t)
-	for first, call := range map[string]func(t *testing.T, s *Store, a elector.Attempt) error{
-		"vouch":  func(_ *testing.T, s *Store, a elector.Attempt) error { return s.Vouch(r.ctx, a.Election) },
-		"retire": func(_ *testing.T, s *Store, a elector.Attempt) error { return s.Retire(r.ctx, a.Election) },
-		"acquire": func(t *testing.T, s *Store, a elector.Attempt) error {
+	for first, call := range map[string]func(t *testing.T, s *Store, a store.Attempt) error{
+		"vouch":  func(_ *testing.T, s *Store, a store.Attempt) error { return s.Vouch(r.ctx, a.Election) },
+		"retire": func(_ *testing.T, s *Store, a store.Attempt) error { return s.Retire(r.ctx, a.Election) },
+		"acquire": func(t *testing.T, s *Store, a store.Attempt) error {
 			mustWithhold(t, r, s, a, "started")
 			r.advance(t, a.TTL)
 			return nil
@@ -313,10 +313,10 @@ func TestCluster(t *testing.T) {
 	if err := s.Release(r.ctx, lease(a, g.Token)); err != nil {
 		t.Error(err)
 	}
-	if h := receive(t, "hint", hints); h.Kind != elector.HintGranted {
+	if h := receive(t, "hint", hints); h.Kind != store.HintGranted {
 		t.Errorf("hint %+v", h)
 	}
-	if h := receive(t, "hint", hints); h.Kind != elector.HintReleased {
+	if h := receive(t, "hint", hints); h.Kind != store.HintReleased {
 		t.Errorf("hint %+v", h)
 	}
 	if entries, err := s.DrainAudit(r.ctx, "billing"); err != nil || len(entries) != 4 {

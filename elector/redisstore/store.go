@@ -17,13 +17,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Options are the settings of a Store beyond those of the connection.
 type Options struct {
 	// Prefix is what every key and channel begins with; DefaultPrefix if
 	// empty. Stores with different prefixes never see each other's elections.
-	// It is a name as [elector.CheckName] wants it: without spaces and braces, for example.
+	// It is a name as [store.CheckName] wants it: without spaces and braces, for example.
 	Prefix string
 
 	// Unprotected switches the protection against lost data off. Protected, a
@@ -132,9 +133,9 @@ const (
 )
 
 var (
-	_ elector.Store   = (*Store)(nil)
-	_ elector.Bounded = (*Store)(nil)
-	_ elector.Carrier = (*Store)(nil)
+	_ store.Store   = (*Store)(nil)
+	_ store.Bounded = (*Store)(nil)
+	_ store.Carrier = (*Store)(nil)
 )
 
 // New returns a Store with a client of its own, made from a copy of opts. It
@@ -171,7 +172,7 @@ func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
 	}
-	if err := elector.CheckName(o.Prefix); err != nil { // braces would move the hash tag that keeps an election's keys together
+	if err := store.CheckName(o.Prefix); err != nil { // braces would move the hash tag that keeps an election's keys together
 		return nil, fmt.Errorf("redisstore: Options.Prefix: %w", err)
 	}
 	if o.Expire != 0 && (o.Expire < time.Minute || o.Expire%time.Millisecond != 0) {
@@ -206,9 +207,9 @@ func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Suits implements [elector.Bounded]: keys outlive every lease (Options.Expire), and
+// Suits implements [store.Bounded]: keys outlive every lease (Options.Expire), and
 // whoever asks waits for longer than the confirmations may take (Options.Confirm).
-func (s *Store) Suits(t elector.Times) error {
+func (s *Store) Suits(t store.Times) error {
 	wrong := func(field, format string, args ...any) error {
 		return &elector.ConfigError{Field: field, Rule: fmt.Sprintf(format, args...)}
 	}
@@ -224,7 +225,7 @@ func (s *Store) Suits(t elector.Times) error {
 	return nil
 }
 
-// Carries implements [elector.Carrier]. As many requests as there are connections are
+// Carries implements [store.Carrier]. As many requests as there are connections are
 // sent at once, each by itself. Those that come meanwhile wait for a round trip, and then
 // go together, up to 100 on each connection. In a cluster each goes by itself.
 func (s *Store) Carries(timeout, roundTrip time.Duration) int {
@@ -239,7 +240,7 @@ func (s *Store) Carries(timeout, roundTrip time.Duration) int {
 // refused here as well: whoever asks may not have asked Suits.
 func (s *Store) millis(election string, ttl time.Duration) (int64, error) {
 	if s.expire > 0 && ttl > s.expire/2 {
-		return 0, &elector.FatalError{
+		return 0, &store.FatalError{
 			Err: fmt.Errorf("redisstore: election %q: a lease cannot last %v, because Options.Expire is %v and keys may expire after half of it", election, ttl, s.expire),
 			Fix: fmt.Sprintf("set Expire to %v or more, or leave it out", 2*ttl),
 		}
@@ -247,26 +248,26 @@ func (s *Store) millis(election string, ttl time.Duration) (int64, error) {
 	return millis(election, ttl)
 }
 
-// Acquire is [elector.Store.Acquire]. HeldError.Remaining is exact to the
+// Acquire is [store.Store.Acquire]. HeldError.Remaining is exact to the
 // millisecond; HeldError.Holder of a lease that no elector wrote is its value,
 // with token 0.
-func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *Store) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := checkNames(a.Election, a.ID, a.Nonce); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	ttl, err := s.millis(a.Election, a.TTL)
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	if a.Floor >= math.MaxInt64 {
-		return elector.Grant{}, &elector.FatalError{
+		return store.Grant{}, &store.FatalError{
 			Err: fmt.Errorf("redisstore: election %q: no token of Redis is larger than %d", a.Election, a.Floor),
 			Fix: "find out where that token came from: elections count from 1",
 		}
 	}
 	longest, err := millis(a.Election, max(a.Longest, a.TTL))
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	configured := ""
 	if a.Configured > 0 && a.Configured < a.Longest {
@@ -291,16 +292,16 @@ func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 			continue
 		}
 		if s.heeds(a.TTL, err) != nil {
-			return elector.Grant{}, s.judge("acquire", a.Election, err)
+			return store.Grant{}, s.judge("acquire", a.Election, err)
 		}
 		return grantOf(a.Election, reply, beacon != "")
 	}
 }
 
-// Renew is [elector.Store.Renew]: one command, followed by WAIT and WAITAOF as
+// Renew is [store.Store.Renew]: one command, followed by WAIT and WAITAOF as
 // far as Options ask for confirmations. A value that the server has acknowledged goes
 // along again only when the renewal looks whether its server is another one.
-func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
 	}
@@ -335,8 +336,8 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 	return appliedOf("renew", l.Election, reply)
 }
 
-// Release is [elector.Store.Release].
-func (s *Store) Release(ctx context.Context, l elector.Lease) error {
+// Release is [store.Store.Release].
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := checkNames(l.Election, l.ID, l.Nonce); err != nil {
 		return err
 	}
@@ -358,7 +359,7 @@ func (s *Store) Release(ctx context.Context, l elector.Lease) error {
 }
 
 // withdraw takes a bid back.
-func (s *Store) withdraw(ctx context.Context, n *names, l elector.Lease, nonce string) error {
+func (s *Store) withdraw(ctx context.Context, n *names, l store.Lease, nonce string) error {
 	reply, err := s.run(ctx, &s.scripts.withdraw, n.withdraw, l.ID, nonce)
 	if err != nil {
 		return s.judge("withdraw", l.Election, err)
@@ -367,22 +368,22 @@ func (s *Store) withdraw(ctx context.Context, n *names, l elector.Lease, nonce s
 	case !ok:
 		return shapeError("withdraw", l.Election, reply)
 	case token > 0:
-		return &elector.HeldError{Holder: l.ID, Token: token}
+		return &store.HeldError{Holder: l.ID, Token: token}
 	default:
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 }
 
-// Leader is [elector.Store.Leader]. Remaining is 0 for a lease without a time
+// Leader is [store.Store.Leader]. Remaining is 0 for a lease without a time
 // to live; the next candidate to try will give it one.
-func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, error) {
+func (s *Store) Leader(ctx context.Context, election string) (store.Leader, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
-		return elector.Leader{}, err
+		return store.Leader{}, err
 	}
 	n := s.names(election)
 	reply, err := s.run(ctx, &s.scripts.leader, n.renew[:2])
 	if s.heeds(cmp.Or(time.Duration(n.lasts.Load()), usual), err) != nil {
-		return elector.Leader{}, s.judge("observe", election, err)
+		return store.Leader{}, s.judge("observe", election, err)
 	}
 	leader, err := leaderOf("observe", election, reply)
 	if err == nil {
@@ -485,7 +486,7 @@ func (s *Store) Retire(ctx context.Context, election string) error {
 	case err != nil:
 		return err
 	case l.ID != "":
-		return &elector.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
+		return &store.HeldError{Holder: l.ID, Token: l.Token, Remaining: l.Remaining}
 	case l.Remaining > 0:
 		return heldFor(l.Remaining, remarkLost)
 	}

@@ -9,18 +9,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
-func attempt(id, nonce string) elector.Attempt {
-	return elector.Attempt{Election: "billing", ID: id, Nonce: nonce, Request: 1, TTL: time.Minute}
+func attempt(id, nonce string) store.Attempt {
+	return store.Attempt{Election: "billing", ID: id, Nonce: nonce, Request: 1, TTL: time.Minute}
 }
 
-func lease(a elector.Attempt, token uint64) elector.Lease {
-	return elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: token, Request: a.Request + 1, TTL: a.TTL}
+func lease(a store.Attempt, token uint64) store.Lease {
+	return store.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: token, Request: a.Request + 1, TTL: a.TTL}
 }
 
-func mustAcquire(t testing.TB, r *server, s *Store, a elector.Attempt) elector.Grant {
+func mustAcquire(t testing.TB, r *server, s *Store, a store.Attempt) store.Grant {
 	t.Helper()
 	g, err := s.Acquire(r.ctx, a)
 	if err != nil {
@@ -29,10 +29,10 @@ func mustAcquire(t testing.TB, r *server, s *Store, a elector.Attempt) elector.G
 	return g
 }
 
-func mustRefuse(t testing.TB, r *server, s *Store, a elector.Attempt) *elector.HeldError {
+func mustRefuse(t testing.TB, r *server, s *Store, a store.Attempt) *store.HeldError {
 	t.Helper()
 	g, err := s.Acquire(r.ctx, a)
-	var held *elector.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) {
 		t.Fatalf("acquire by %q gave %+v, %v; want a HeldError", a.ID, g, err)
 	}
@@ -57,7 +57,7 @@ func TestTerm(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
 		a := attempt("node one/7", "n1")
-		if l, err := s.Leader(r.ctx, "billing"); err != nil || l != (elector.Leader{}) {
+		if l, err := s.Leader(r.ctx, "billing"); err != nil || l != (store.Leader{}) {
 			t.Fatalf("leader before: %+v, %v", l, err)
 		}
 		g := mustAcquire(t, r, s, a)
@@ -82,7 +82,7 @@ func TestTerm(t *testing.T) {
 		if err := s.Release(r.ctx, l); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Release(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("second release: %v", err)
 		}
 		if next := mustAcquire(t, r, s, attempt("n2", "n2")); next.Token <= g.Token {
@@ -122,7 +122,7 @@ func TestRenewAfterExpiryCreatesNothing(t *testing.T) {
 		a.TTL = 20 * time.Millisecond
 		g := mustAcquire(t, r, s, a)
 		r.lapse(t, leaseKey)
-		if err := s.Renew(r.ctx, lease(a, g.Token)); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Renew(r.ctx, lease(a, g.Token)); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("renew: %v", err)
 		}
 		if n := r.do(t, "EXISTS", leaseKey); n != int64(0) {
@@ -146,11 +146,11 @@ func TestLateRequestsOfAnEarlierTerm(t *testing.T) {
 		g := mustAcquire(t, r, s, now)
 		sameNonce, sameToken := old, old
 		sameNonce.Nonce, sameToken.Token = now.Nonce, g.Token
-		for _, l := range []elector.Lease{old, sameNonce, sameToken} {
-			if err := s.Renew(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+		for _, l := range []store.Lease{old, sameNonce, sameToken} {
+			if err := s.Renew(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 				t.Fatalf("renew of %+v: %v", l, err)
 			}
-			if err := s.Release(r.ctx, l); !errors.Is(err, elector.ErrNotHeld) {
+			if err := s.Release(r.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 				t.Fatalf("release of %+v: %v", l, err)
 			}
 		}
@@ -187,7 +187,7 @@ func TestNamesAreUnambiguous(t *testing.T) {
 		// "r1 1 a b c" and "r1 1 a%20b c": same letters, different terms.
 		one, other := attempt("b c", "a"), attempt("c", "a b")
 		g := mustAcquire(t, r, s, one)
-		if err := s.Renew(r.ctx, lease(other, g.Token)); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Renew(r.ctx, lease(other, g.Token)); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("the other's renewal: %v", err)
 		}
 	})
@@ -205,7 +205,7 @@ func TestDeletedKeys(t *testing.T) {
 			t.Fatalf("token %d after floor 41", g.Token)
 		}
 		r.do(t, "DEL", leaseKey)
-		if err := s.Renew(r.ctx, lease(a, 42)); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Renew(r.ctx, lease(a, 42)); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("renew of a deleted lease: %v", err)
 		}
 		if g := mustAcquire(t, r, s, attempt("n2", "b")); g.Token != 43 {
@@ -261,7 +261,7 @@ func TestForeignLease(t *testing.T) {
 		if held.Holder != "host-a:4711" || held.Token != 0 || held.Repaired == "" {
 			t.Fatalf("refused with %+v", held)
 		}
-		if err := s.Renew(r.ctx, lease(a, 1)); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Renew(r.ctx, lease(a, 1)); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatalf("renew: %v", err)
 		}
 		r.lapse(t, leaseKey)
@@ -302,7 +302,7 @@ func TestTokensBeyondLuaNumbers(t *testing.T) {
 			if l, err := s.Leader(r.ctx, a.Election); err != nil || l.Token != c.want {
 				t.Fatalf("leader %+v, %v", l, err)
 			}
-			if held := mustRefuse(t, r, s, elector.Attempt{Election: a.Election, ID: "n2", Nonce: "b", TTL: time.Second}); held.Token != c.want {
+			if held := mustRefuse(t, r, s, store.Attempt{Election: a.Election, ID: "n2", Nonce: "b", TTL: time.Second}); held.Token != c.want {
 				t.Fatalf("refused with token %d, want %d", held.Token, c.want)
 			}
 		}
@@ -317,18 +317,18 @@ func TestFatal(t *testing.T) {
 		s := r.open(t, Options{Unprotected: true})
 		fatal := func(what string, err error) {
 			t.Helper()
-			var f *elector.FatalError
+			var f *store.FatalError
 			if !errors.As(err, &f) || f.Fix == "" {
 				t.Errorf("%s: %v, want a FatalError with a fix", what, err)
 			}
 		}
-		acquire := func(change func(*elector.Attempt)) error {
+		acquire := func(change func(*store.Attempt)) error {
 			a := attempt("n1", "a")
 			change(&a)
 			_, err := s.Acquire(r.ctx, a)
 			return err
 		}
-		same := func(*elector.Attempt) {}
+		same := func(*store.Attempt) {}
 
 		r.do(t, "RPUSH", leaseKey, "x")
 		fatal("lease is a list", acquire(same))
@@ -342,7 +342,7 @@ func TestFatal(t *testing.T) {
 		r.do(t, "DEL", counterKey)
 		for _, bad := range []string{"abc", "-1", "007", "1.5", "", "9223372036854775807"} {
 			r.do(t, "SET", counterKey, bad)
-			fatal("counter is "+bad, acquire(func(a *elector.Attempt) { a.Floor = 7 }))
+			fatal("counter is "+bad, acquire(func(a *store.Attempt) { a.Floor = 7 }))
 			if got := r.do(t, "GET", counterKey); got != bad {
 				t.Errorf("the refused attempt changed the counter from %q to %v", bad, got)
 			}
@@ -352,14 +352,14 @@ func TestFatal(t *testing.T) {
 		}
 		r.do(t, "DEL", counterKey)
 
-		fatal("no election", acquire(func(a *elector.Attempt) { a.Election = "" }))
-		fatal("no id", acquire(func(a *elector.Attempt) { a.ID = "" }))
-		fatal("no nonce", acquire(func(a *elector.Attempt) { a.Nonce = "" }))
-		fatal("no time", acquire(func(a *elector.Attempt) { a.TTL = 0 }))
-		fatal("999µs", acquire(func(a *elector.Attempt) { a.TTL = 999 * time.Microsecond }))
-		fatal("1.5ms", acquire(func(a *elector.Attempt) { a.TTL = 1500 * time.Microsecond }))
-		fatal("floor at the end", acquire(func(a *elector.Attempt) { a.Floor = 1<<63 - 1 }))
-		if err := acquire(func(a *elector.Attempt) { a.TTL = time.Millisecond }); err != nil {
+		fatal("no election", acquire(func(a *store.Attempt) { a.Election = "" }))
+		fatal("no id", acquire(func(a *store.Attempt) { a.ID = "" }))
+		fatal("no nonce", acquire(func(a *store.Attempt) { a.Nonce = "" }))
+		fatal("no time", acquire(func(a *store.Attempt) { a.TTL = 0 }))
+		fatal("999µs", acquire(func(a *store.Attempt) { a.TTL = 999 * time.Microsecond }))
+		fatal("1.5ms", acquire(func(a *store.Attempt) { a.TTL = 1500 * time.Microsecond }))
+		fatal("floor at the end", acquire(func(a *store.Attempt) { a.Floor = 1<<63 - 1 }))
+		if err := acquire(func(a *store.Attempt) { a.TTL = time.Millisecond }); err != nil {
 			t.Errorf("1ms: %v", err)
 		}
 	})
@@ -402,7 +402,7 @@ func TestRetire(t *testing.T) {
 		s := r.open(t, Options{Audit: true, Unprotected: true})
 		a := attempt("n1", "a")
 		g := mustAcquire(t, r, s, a)
-		var held *elector.HeldError
+		var held *store.HeldError
 		if err := s.Retire(r.ctx, "billing"); !errors.As(err, &held) || held.Holder != "n1" || held.Token != g.Token || held.Remaining == 0 {
 			t.Fatalf("retire of a held lease: %v", err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // enter is the client on which the caller may carry an order out by itself, and has to:
@@ -16,7 +16,7 @@ import (
 // not hang in a client, nor must the opening of a connection end with a caller's
 // patience; and what others wait for, it goes with.
 func (b *batcher) enter(ctx context.Context, o *order) *client {
-	if o.confirm || b.store.foreign || ctx.Err() != nil || ctx.Done() != nil && !elector.Unhurried(ctx) {
+	if o.confirm || b.store.foreign || ctx.Err() != nil || ctx.Done() != nil && !store.Unhurried(ctx) {
 		return nil
 	}
 	client, err := b.store.use()

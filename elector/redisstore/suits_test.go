@@ -9,12 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // wrapped is a store around another one.
-type wrapped struct{ elector.Store }
+type wrapped struct{ store.Store }
 
-func (w wrapped) Unwrap() elector.Store { return w.Store }
+func (w wrapped) Unwrap() store.Store { return w.Store }
 
 // New of package elector refuses times that do not suit the store's options. The error
 // names both, and what to set.
@@ -38,7 +39,7 @@ func TestTimesThatDoNotSuitAreRefused(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		c.config.Election = "billing"
-		for _, store := range []elector.Store{s, wrapped{s}} {
+		for _, store := range []store.Store{s, wrapped{s}} {
 			_, err := elector.New(store, c.config)
 			if (err != nil) != (c.says != nil) {
 				t.Errorf("%s: got %v, want an error: %t", name, err, c.says != nil)
@@ -68,7 +69,7 @@ func TestLeaseThatOutlivesItsKeysIsRefused(t *testing.T) {
 	l := lease(a, 1)
 	l.TTL = a.TTL
 	for call, err := range map[string]error{"acquire": acquired, "renew": s.Renew(t.Context(), l)} {
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if !errors.As(err, &fatal) || !strings.Contains(err.Error(), "31s") || !strings.Contains(err.Error(), "Expire is 1m0s") || !strings.Contains(fatal.Fix, "1m2s") {
 			t.Errorf("%s: got %v, want a fatal error that names 31s, 1m0s and 1m2s", call, err)
 		}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -97,7 +99,7 @@ func TestClusterDown(t *testing.T) {
 	s.await(0, "CLUSTERDOWN", func(ev elector.Event) bool {
 		return ev.Err != nil && strings.Contains(ev.Err.Error(), "CLUSTERDOWN")
 	})
-	s.await(0, "the leader's end", func(ev elector.Event) bool { return ev.Kind == elector.EventDeposed })
+	s.await(0, "the leader's end", func(ev elector.Event) bool { return ev.Kind == event.Deposed })
 	ok(t, other.Start(s.ctx))
 	ok(t, r.AwaitOK(s.ctx, other, owner))
 	next := s.await(0, "a leader afterwards", func(ev elector.Event) bool { return elected(ev) && ev.Token != first.Token })
@@ -136,11 +138,11 @@ func TestClusterSlotStaysOpen(t *testing.T) {
 	m.announce()
 	h.holds("while the slot is open")
 	ok(t, s.Release(ctx, h.lease))
-	b := elector.Attempt{Election: billing, ID: "n2", Nonce: "n2/2", Request: 2, TTL: h.lease.TTL}
+	b := store.Attempt{Election: billing, ID: "n2", Nonce: "n2/2", Request: 2, TTL: h.lease.TTL}
 	told := func(when string, s *redisstore.Store) {
 		t.Helper()
 		_, err := s.Acquire(ctx, b)
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if err == nil || errors.As(err, &fatal) || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("%s: acquire: got %v, want an error of one line that may pass", when, err)
 		}
@@ -155,19 +157,19 @@ func TestClusterSlotStaysOpen(t *testing.T) {
 	if _, err := s.Leader(ctx, billing); err == nil || !strings.Contains(err.Error(), "redis-cli --cluster fix") {
 		t.Errorf("leader: got %v, want what is the matter", err)
 	}
-	p := topology.Must[elector.Preflight](t)(s.Preflight(ctx))
-	f := found(t, p, elector.SeverityWarning, "open-slots", m.from.Addr+" ["+strconv.FormatInt(m.slot, 10)+"->-")
+	p := topology.Must[store.Preflight](t)(s.Preflight(ctx))
+	f := found(t, p, store.SeverityWarning, "open-slots", m.from.Addr+" ["+strconv.FormatInt(m.slot, 10)+"->-")
 	if !strings.Contains(f.Text, m.to.Addr+" ["+strconv.FormatInt(m.slot, 10)+"-<-") || !strings.Contains(f.Fix, "--cluster fix") {
 		t.Errorf("found %+v", f)
 	}
 	m.keys()
 	told("after keys have moved", s)
 	m.finish()
-	var held *elector.HeldError
+	var held *store.HeldError
 	if _, err := s.Acquire(ctx, b); !errors.As(err, &held) || held.Withheld == "" || held.Remaining > b.TTL {
 		t.Errorf("after the move: acquire: got %v, want that another server grants nothing for a lease", err)
 	}
-	for _, f := range topology.Must[elector.Preflight](t)(s.Preflight(ctx)).Findings {
+	for _, f := range topology.Must[store.Preflight](t)(s.Preflight(ctx)).Findings {
 		if f.Subject == "open-slots" {
 			t.Errorf("after the move: found %+v", f)
 		}
@@ -179,16 +181,16 @@ type holder struct {
 	ctx   context.Context
 	t     *testing.T
 	store *redisstore.Store
-	lease elector.Lease
+	lease store.Lease
 }
 
 func newHolder(ctx context.Context, t *testing.T, s *redisstore.Store) *holder {
 	t.Helper()
 	prime(ctx, t, s, billing)
-	a := elector.Attempt{Election: billing, ID: "n1", Nonce: "n1/1", Request: 1, TTL: time.Minute}
+	a := store.Attempt{Election: billing, ID: "n1", Nonce: "n1/1", Request: 1, TTL: time.Minute}
 	g, err := s.Acquire(ctx, a)
 	ok(t, err)
-	return &holder{ctx, t, s, elector.Lease{Election: billing, ID: a.ID, Nonce: a.Nonce, Token: g.Token, Request: 2, TTL: a.TTL}}
+	return &holder{ctx, t, s, store.Lease{Election: billing, ID: a.ID, Nonce: a.Nonce, Token: g.Token, Request: 2, TTL: a.TTL}}
 }
 
 func (h *holder) renew() error { return h.store.Renew(h.ctx, h.lease) }
@@ -200,8 +202,8 @@ func (h *holder) holds(when string) {
 	if err := h.renew(); err != nil {
 		h.t.Errorf("%s: renew: %v", when, err)
 	}
-	var refused *elector.HeldError
-	b := elector.Attempt{Election: billing, ID: "n2", Nonce: "n2/1", Request: 1, TTL: h.lease.TTL}
+	var refused *store.HeldError
+	b := store.Attempt{Election: billing, ID: "n2", Nonce: "n2/1", Request: 1, TTL: h.lease.TTL}
 	if _, err := h.store.Acquire(h.ctx, b); !errors.As(err, &refused) || refused.Holder != h.lease.ID {
 		h.t.Errorf("%s: acquire by another: %v", when, err)
 	}

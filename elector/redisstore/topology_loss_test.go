@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/internal/topology"
 )
@@ -85,7 +86,7 @@ func TestIsolatedUnconfirmed(t *testing.T) {
 	f := newLoss(t, redisstore.Options{}, time.Second, false)
 	f.failover((*topology.Server).Isolate)
 	f.await(f.seen(), "a renewal by the old primary", func(ev elector.Event) bool {
-		return ev.ID == f.old.ID && ev.Kind == elector.EventExtended && ev.At > f.new.At
+		return ev.ID == f.old.ID && ev.Kind == event.Extended && ev.At > f.new.At
 	})
 	if doubles, repeated := f.doubles(); doubles == 0 || repeated > 0 {
 		t.Errorf("%d terms overlap, want one; %d have no larger token, want none\n%s", doubles, repeated, f)
@@ -98,7 +99,7 @@ func TestIsolatedConfirmed(t *testing.T) {
 	f := newLoss(t, redisstore.Options{Replicas: 1}, time.Second, false)
 	f.failover((*topology.Server).Isolate)
 	f.demandOne()
-	f.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == f.old.ID && ev.Kind == elector.EventDeposed })
+	f.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == f.old.ID && ev.Kind == event.Deposed })
 	// The server is there and answers: what ended the term is that nobody else
 	// has its data.
 	if got, err := f.servers.Primary.Client().Ping(f.ctx).Result(); err != nil || got != "PONG" {
@@ -118,7 +119,7 @@ func TestOrderlyFailoverConfirmed(t *testing.T) {
 	f.await(0, "a renewal that is not believed in", func(ev elector.Event) bool {
 		return ev.ID == f.old.ID && ev.Err != nil && (errors.Is(ev.Err, redisstore.ErrUnconfirmed) || strings.Contains(ev.Err.Error(), "READONLY"))
 	})
-	f.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == f.old.ID && ev.Kind == elector.EventDeposed })
+	f.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == f.old.ID && ev.Kind == event.Deposed })
 	f.demandOne()
 }
 
@@ -149,12 +150,12 @@ func TestMovingReplica(t *testing.T) {
 			})
 			if replicas == 1 {
 				s.await(0, "a renewal long after the promotion", func(ev elector.Event) bool {
-					return ev.ID == old.ID && ev.Kind == elector.EventExtended && ev.At > began+lease
+					return ev.ID == old.ID && ev.Kind == event.Extended && ev.At > began+lease
 				})
 			}
 			ok(t, moving.Client().Do(ctx, "REPLICAOF", "127.0.0.1", promoted.Port()).Err())
 			s.await(0, "the new leader", func(ev elector.Event) bool { return elected(ev) && ev.ID != old.ID })
-			s.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == old.ID && ev.Kind == elector.EventDeposed })
+			s.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == old.ID && ev.Kind == event.Deposed })
 			if doubles, repeated := s.doubles(); doubles > 0 || repeated > 0 {
 				t.Errorf("%d terms overlap; %d have no larger token\n%s", doubles, repeated, s)
 			}

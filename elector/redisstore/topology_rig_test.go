@@ -14,7 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -75,7 +77,7 @@ func direct(t *testing.T, s *topology.Server, password string, o redisstore.Opti
 
 // enter makes an elector compete until the test ends. Its error is reported:
 // nothing that passes is fatal.
-func (s *stage) enter(id string, store elector.Store, lease time.Duration) *elector.Elector {
+func (s *stage) enter(id string, store store.Store, lease time.Duration) *elector.Elector {
 	s.t.Helper()
 	e, err := elector.New(store, elector.Config{
 		Election: billing, ID: id, Lease: lease, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -133,12 +135,12 @@ func (s *stage) await(skip int, what string, is func(elector.Event) bool) electo
 	}
 }
 
-func elected(ev elector.Event) bool { return ev.Kind == elector.EventElected }
+func elected(ev elector.Event) bool { return ev.Kind == event.Elected }
 
 // leads is true of an event that says that its elector's request was granted,
 // whether its term began or goes on.
 func leads(ev elector.Event) bool {
-	return ev.Kind == elector.EventElected || ev.Kind == elector.EventExtended
+	return ev.Kind == event.Elected || ev.Kind == event.Extended
 }
 
 // term is one belief, on the clock that all electors of this process share.
@@ -156,11 +158,11 @@ func (s *stage) terms() []term {
 	for _, ev := range s.events {
 		i := slices.IndexFunc(all, func(t term) bool { return t.id == ev.ID && t.token == ev.Token })
 		switch {
-		case ev.Kind == elector.EventElected:
+		case ev.Kind == event.Elected:
 			all = append(all, term{ev.ID, ev.Token, ev.At, ev.Until})
-		case ev.Kind == elector.EventExtended && i >= 0:
+		case ev.Kind == event.Extended && i >= 0:
 			all[i].till = ev.Until
-		case ev.Kind == elector.EventDeposed && i >= 0:
+		case ev.Kind == event.Deposed && i >= 0:
 			all[i].till = min(all[i].till, ev.At)
 		}
 	}
@@ -218,11 +220,11 @@ func prime(ctx context.Context, t *testing.T, s *redisstore.Store, elections ...
 		}
 	}
 	for i, election := range elections {
-		a := elector.Attempt{Election: election, ID: "prime", Nonce: fmt.Sprint("prime/", i), Request: 1, TTL: ttl}
+		a := store.Attempt{Election: election, ID: "prime", Nonce: fmt.Sprint("prime/", i), Request: 1, TTL: ttl}
 		insist("acquire "+election, func() error {
 			g, err := s.Acquire(ctx, a)
 			if err == nil { // it may end by itself
-				_ = s.Release(ctx, elector.Lease{Election: election, ID: a.ID, Nonce: a.Nonce, Token: g.Token, TTL: ttl})
+				_ = s.Release(ctx, store.Lease{Election: election, ID: a.ID, Nonce: a.Nonce, Token: g.Token, TTL: ttl})
 			}
 			return err
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -86,16 +87,16 @@ func TestSentinelDemotion(t *testing.T) {
 
 	// Who goes on asking the old primary is told so, and that it may pass.
 	readOnly := func() error {
-		_, err := held.Acquire(ctx, elector.Attempt{Election: billing, ID: "n9", Nonce: "n9/1", Request: 1, TTL: time.Second})
+		_, err := held.Acquire(ctx, store.Attempt{Election: billing, ID: "n9", Nonce: "n9/1", Request: 1, TTL: time.Second})
 		return err
 	}
 	err := readOnly()
 	for ; ctx.Err() == nil && (err == nil || !strings.Contains(err.Error(), "READONLY")); err = readOnly() {
-		if fatal := new(elector.FatalError); errors.As(err, &fatal) {
+		if fatal := new(store.FatalError); errors.As(err, &fatal) {
 			break
 		}
 	}
-	if fatal := new(elector.FatalError); err == nil || errors.As(err, &fatal) {
+	if fatal := new(store.FatalError); err == nil || errors.As(err, &fatal) {
 		t.Errorf("the demoted primary: %v, want READONLY, not fatal", err)
 	}
 }
@@ -130,7 +131,7 @@ func TestSentinelPasswordAndUser(t *testing.T) {
 		t.Errorf("by URL, as a user of the Sentinels: %+v, %v", l, err)
 	}
 	_, err := openURL(t, at+"wr0ng", redisstore.Options{}).Leader(ctx, billing)
-	if fatal := new(elector.FatalError); !errors.As(err, &fatal) || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "w0nder") {
+	if fatal := new(store.FatalError); !errors.As(err, &fatal) || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "w0nder") {
 		t.Errorf("by URL with a wrong password: %v", err)
 	}
 	p, err := openURL(t, at+"wr0ng", redisstore.Options{}).Preflight(ctx)
@@ -145,7 +146,7 @@ func TestSentinelPasswordAndUser(t *testing.T) {
 		wrong := *options
 		change(&wrong)
 		_, err := openStore(t, &wrong, redisstore.Options{}).Leader(ctx, billing)
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if !errors.As(err, &fatal) {
 			t.Errorf("%s is wrong: %v, want a FatalError", name, err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // remedy says how to recognise a reply that no repetition will change, and
@@ -139,7 +139,7 @@ func judge(call, election string, err error, served bool) error {
 	case r.access && served:
 		wrapped = fmt.Errorf("%w (this went well before, and is tried again: %s)", wrapped, r.fix)
 	default:
-		return &elector.FatalError{Err: wrapped, Fix: r.fix}
+		return &store.FatalError{Err: wrapped, Fix: r.fix}
 	}
 	if isReply(err) || errors.Is(err, ErrUnconfirmed) {
 		return refusal{wrapped}
@@ -147,7 +147,7 @@ func judge(call, election string, err error, served bool) error {
 	return wrapped
 }
 
-// refusal is an error that is the server's own answer. See [elector.Store].
+// refusal is an error that is the server's own answer. See [store.Store].
 type refusal struct{ error }
 
 // Answered reports that the server has answered.
@@ -161,7 +161,7 @@ func fixOf(err error) string { return remedyOf(err).fix }
 
 // remedyOf is what to do about an error that stays; without a fix for one that may pass.
 func remedyOf(err error) remedy {
-	var fatal *elector.FatalError
+	var fatal *store.FatalError
 	if errors.As(err, &fatal) {
 		return remedy{fix: fatal.Fix}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/loopback"
 )
 
@@ -90,7 +90,7 @@ func TestReplies(t *testing.T) {
 	for _, text := range transient {
 		says.set("-" + text + "\r\n")
 		for what, err := range calls(s) {
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if errors.As(err, &fatal) || !isReply(err) || !strings.Contains(err.Error(), `billing`) || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s answered %q: %v, want a passing error that tells it", what, text, err)
 			}
@@ -99,7 +99,7 @@ func TestReplies(t *testing.T) {
 	for text, fix := range fatal {
 		says.set("-" + text + "\r\n")
 		for what, err := range calls(s) {
-			var fatal *elector.FatalError
+			var fatal *store.FatalError
 			if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, fix) || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s answered %q: %v, want a FatalError whose fix has %q", what, text, err, fix)
 			}
@@ -137,7 +137,7 @@ func TestServerWithoutTLS(t *testing.T) {
 	}
 	s := openAt(t, &redis.UniversalOptions{Addrs: []string{addr}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, Options{})
 	for what, err := range calls(s) {
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if !errors.As(err, &fatal) || !strings.Contains(fatal.Fix, "without TLS") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -181,8 +181,8 @@ func TestShapes(t *testing.T) {
 	for _, text := range odd {
 		says.set(text)
 		for what, err := range calls(s) {
-			var held *elector.HeldError
-			if err == nil || errors.Is(err, elector.ErrNotHeld) || errors.As(err, &held) {
+			var held *store.HeldError
+			if err == nil || errors.Is(err, store.ErrNotHeld) || errors.As(err, &held) {
 				t.Errorf("%s answered %q: %v", what, text, err)
 			}
 		}
@@ -198,11 +198,11 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	says.set(array(bulk("1"), bulk("7"), bulk("2"), bulk(""), number(0)))
-	if g, err := s.Acquire(ctx, attempt("n1", "a")); err != nil || g != (elector.Grant{Token: 7, Waiters: 2}) {
+	if g, err := s.Acquire(ctx, attempt("n1", "a")); err != nil || g != (store.Grant{Token: 7, Waiters: 2}) {
 		t.Errorf("a grant in strings: %+v, %v", g, err)
 	}
 	says.set(array(bulk("0"), number(7), bulk("n2"), bulk("1500"), bulk("3"), bulk("1"), bulk("9000")))
-	var held *elector.HeldError
+	var held *store.HeldError
 	if _, err := s.Acquire(ctx, attempt("n1", "a")); !errors.As(err, &held) || held.Token != 7 || held.Remaining != 1500*time.Millisecond || held.Waiters != 3 || held.Longest != 9*time.Second || held.Repaired == "" {
 		t.Errorf("a refusal in strings: %+v", held)
 	}
@@ -211,7 +211,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("renewed, as a string: %v", err)
 	}
 	says.set(bulk("0"))
-	if err := s.Renew(ctx, lease(attempt("n1", "a"), 7)); !errors.Is(err, elector.ErrNotHeld) {
+	if err := s.Renew(ctx, lease(attempt("n1", "a"), 7)); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("not renewed, as a string: %v", err)
 	}
 }
@@ -235,7 +235,7 @@ func TestNothingIsRepeated(t *testing.T) {
 				})
 				s := f.open(t, func(o *redis.UniversalOptions) { o.IsClusterMode, o.ReadTimeout = cluster, 50*time.Millisecond })
 				_, err := s.Acquire(t.Context(), attempt("n1", "a"))
-				var fatal *elector.FatalError
+				var fatal *store.FatalError
 				if err == nil || errors.As(err, &fatal) {
 					t.Errorf("acquire: %v", err)
 				}

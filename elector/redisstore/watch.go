@@ -4,11 +4,11 @@ import (
 	"context"
 	"sync"
 
-	"github.com/recount-io/recount/elector"
 	texts "github.com/recount-io/recount/elector/redisstore/scripts"
+	"github.com/recount-io/recount/elector/store"
 )
 
-// Watch is [elector.Store.Watch]. All watches of a store share one connection,
+// Watch is [store.Store.Watch]. All watches of a store share one connection,
 // which is opened for the first of them and closed some seconds after the last, or by
 // Close, and one goroutine. A connection that is silent is pinged; if it does not
 // answer it is given up, and ends every watch.
@@ -20,7 +20,7 @@ import (
 // a millisecond at least, in which a server refuses some fifty tries. The first
 // success puts the others off, and the number of processes, which a server with
 // many candidates has, is counted.
-func (s *Store) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *Store) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	err := checkNames(election, "-", "-")
 	if err == nil {
 		err = ctx.Err()
@@ -66,7 +66,7 @@ type watch struct {
 	ctx      context.Context
 	election string
 	channel  string
-	hint     func(elector.Hint) // called by the listener, with its lock
+	hint     func(store.Hint) // called by the listener, with its lock
 	ended    func(error)
 	there    bool // the server has said so; guarded by the listener, as the next one
 	told     bool // that changes are announced to it from now on
@@ -112,16 +112,16 @@ func (h *hub) end(err error) {
 }
 
 // parseHint reads what the scripts publish. Anything else is somebody else's.
-func parseHint(text string) (elector.Hint, bool) {
+func parseHint(text string) (store.Hint, bool) {
 	a, ours := texts.ParseAnnouncement(text)
-	h := elector.Hint{Kind: kinds[a.Kind], Token: a.Token, Remaining: a.Remaining, To: a.To, Request: a.Request}
+	h := store.Hint{Kind: kinds[a.Kind], Token: a.Token, Remaining: a.Remaining, To: a.To, Request: a.Request}
 	var err error
 	if h.Nonce, err = unescape(a.Nonce); err != nil || !ours {
-		return elector.Hint{}, false
+		return store.Hint{}, false
 	}
 	return h, true
 }
 
-var kinds = map[texts.Kind]elector.HintKind{
-	texts.Released: elector.HintReleased, texts.Granted: elector.HintGranted, texts.Published: elector.HintPublished,
+var kinds = map[texts.Kind]store.HintKind{
+	texts.Released: store.HintReleased, texts.Granted: store.HintGranted, texts.Published: store.HintPublished,
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // subscribers is how many connections the server knows that listen to the election.
@@ -27,9 +27,9 @@ func subscribers(t *testing.T, r *server, s *Store) int64 {
 }
 
 // watching starts a watch and waits until the server counts it.
-func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hint, ended chan error, cancel context.CancelFunc) {
+func watching(t *testing.T, r *server, s *Store, n int64) (hints chan store.Hint, ended chan error, cancel context.CancelFunc) {
 	t.Helper()
-	hints, ended = make(chan elector.Hint, 100), make(chan error, 1)
+	hints, ended = make(chan store.Hint, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(r.ctx)
 	t.Cleanup(cancel)
 	s.Watch(ctx, "billing", noting(hints), func(err error) { ended <- err })
@@ -46,7 +46,7 @@ func watching(t *testing.T, r *server, s *Store, n int64) (hints chan elector.Hi
 // watchEnd watches until the watch ends, and returns why.
 func watchEnd(ctx context.Context, s *Store, election string) error {
 	ended := make(chan error, 1)
-	s.Watch(ctx, election, func(elector.Hint) {}, func(err error) { ended <- err })
+	s.Watch(ctx, election, func(store.Hint) {}, func(err error) { ended <- err })
 	return <-ended
 }
 
@@ -102,8 +102,8 @@ func TestWatchIsToldThatItListens(t *testing.T) {
 			var all []chan error
 			for n := range int64(2) {
 				told, ended := make(chan int64, 10), make(chan error, 1)
-				s.Watch(r.ctx, "billing", func(h elector.Hint) {
-					if h.Kind == elector.HintListening {
+				s.Watch(r.ctx, "billing", func(h store.Hint) {
+					if h.Kind == store.HintListening {
 						told <- subscribers(t, r, s)
 					}
 				}, func(err error) { ended <- err })
@@ -141,17 +141,17 @@ func TestHints(t *testing.T) {
 		if err := s.Release(r.ctx, lease(a, g.Token)); err != nil {
 			t.Fatal(err)
 		}
-		for _, hints := range []chan elector.Hint{one, two} {
-			granted := elector.Hint{Kind: elector.HintGranted, Token: g.Token, Remaining: time.Minute}
+		for _, hints := range []chan store.Hint{one, two} {
+			granted := store.Hint{Kind: store.HintGranted, Token: g.Token, Remaining: time.Minute}
 			if h := receive(t, "hint", hints); h != granted {
 				t.Errorf("hint %+v, want %+v", h, granted)
 			}
-			released := elector.Hint{Kind: elector.HintReleased, Token: g.Token, To: "n2"}
+			released := store.Hint{Kind: store.HintReleased, Token: g.Token, To: "n2"}
 			if h := receive(t, "hint", hints); h != released {
 				t.Errorf("hint %+v, want %+v", h, released)
 			}
 		}
-		if err := s.Release(r.ctx, lease(a, g.Token)); !errors.Is(err, elector.ErrNotHeld) {
+		if err := s.Release(r.ctx, lease(a, g.Token)); !errors.Is(err, store.ErrNotHeld) {
 			t.Fatal(err)
 		}
 		r.do(t, "PUBLISH", "recount:{billing}:wake", "hello")
@@ -179,7 +179,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	s := f.open(t, func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	s.Watch(ctx, "billing", func(elector.Hint) {}, func(err error) { ended <- err })
+	s.Watch(ctx, "billing", func(store.Hint) {}, func(err error) { ended <- err })
 	receive(t, "subscription", asked)
 	cancel()
 	if err := receive(t, "end", ended); !errors.Is(err, context.Canceled) {
@@ -199,7 +199,7 @@ func TestWatchBreaksOff(t *testing.T) {
 			r.do(t, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
 		err := receive(t, "end", ended)
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if err == nil || errors.As(err, &fatal) || isReply(err) {
 			t.Errorf("the watch ended with %v", err)
 		}
@@ -239,7 +239,7 @@ func TestWatchNoticesAHungConnection(t *testing.T) {
 	hung := f.open(t, nil)
 	hung.pingEvery = 20 * time.Millisecond
 	gone := make(chan error, 1)
-	hung.Watch(t.Context(), "billing", func(elector.Hint) {}, func(err error) { gone <- err })
+	hung.Watch(t.Context(), "billing", func(store.Hint) {}, func(err error) { gone <- err })
 	if err := receive(t, "end", gone); err == nil || f.count("ping") != 1 {
 		t.Errorf("the watch of a hung connection ended with %v after %d pings", err, f.count("ping"))
 	}
@@ -259,7 +259,7 @@ func TestWatchNoticesAHungConnection(t *testing.T) {
 	silent.pingEvery = 500 * time.Millisecond // the pong's time too: this machine may be slow
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	silent.Watch(ctx, "billing", func(elector.Hint) {}, func(err error) { ended <- err })
+	silent.Watch(ctx, "billing", func(store.Hint) {}, func(err error) { ended <- err })
 	for range 3 {
 		receive(t, "ping", pings)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Settings are how one candidate competes, and on which store. A zero field is
@@ -173,7 +174,7 @@ func (s *Settings) from(name, source string) {
 // nowhere is a store for validation: no elector that has it ever runs.
 type nowhere struct {
 	elector.Store
-	elector.Roster
+	store.Roster
 }
 
 // names are the settings' names, sorted.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -375,12 +376,12 @@ func TestOpenForReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, closer, err := s.Open(t.Context())
+	st, closer, err := s.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = closer.Close() }() // of no use any more
-	_, err = store.Acquire(t.Context(), elector.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
+	_, err = st.Acquire(t.Context(), store.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
 	if !errors.Is(err, redisstore.ErrUnconfirmed) || !strings.Contains(err.Error(), "within 20ms") {
 		t.Errorf("%v", err)
 	}
@@ -391,11 +392,11 @@ func TestOpenForDisks(t *testing.T) {
 	url := "redis://" + topology.Single(t).Addr
 	for _, s := range []Settings{{Fsynced: true}, {FsyncedReplicas: 1}} {
 		s.Store, s.Unprotected = []string{url}, true
-		store, closer, err := s.Open(t.Context())
+		st, closer, err := s.Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = store.Acquire(t.Context(), elector.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
+		_, err = st.Acquire(t.Context(), store.Attempt{Election: "x", ID: "me/1", Nonce: "n", Request: 1, TTL: time.Second})
 		var fatal *elector.FatalError
 		if !errors.Is(err, redisstore.ErrUnconfirmed) && !(errors.As(err, &fatal) && strings.Contains(fatal.Fix, "7.2")) {
 			t.Errorf("%v", err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 func idempotent(b *bench) {
@@ -105,17 +105,17 @@ func renewAfterEnd(b *bench) {
 	b.notHeld("release after the end", b.release(lease))
 	b.acquire(election, "b", "b/1", 0)
 	b.notHeld("renewal after somebody else was granted it", b.renew(lease))
-	unknown := elector.Lease{Election: second, ID: "a", Nonce: "a/1", Token: 1, TTL: ttl}
+	unknown := store.Lease{Election: second, ID: "a", Nonce: "a/1", Token: 1, TTL: ttl}
 	b.notHeld("renewal of what never was", b.renew(unknown))
 	b.leads(second, "", 0)
 }
 
 func exactLease(b *bench) {
 	lease := b.acquire(election, "a", "a/1", 0)
-	for _, change := range []func(*elector.Lease){
-		func(l *elector.Lease) { l.ID = "b" },
-		func(l *elector.Lease) { l.Nonce = "a/2" },
-		func(l *elector.Lease) { l.Token++ },
+	for _, change := range []func(*store.Lease){
+		func(l *store.Lease) { l.ID = "b" },
+		func(l *store.Lease) { l.Nonce = "a/2" },
+		func(l *store.Lease) { l.Token++ },
 	} {
 		wrong := lease
 		change(&wrong)
@@ -160,9 +160,9 @@ func announced(b *bench) {
 	l := b.watch()
 	lease := b.primed(l)
 	b.must("release", b.release(lease))
-	l.await(elector.HintReleased, lease.Token)
+	l.await(store.HintReleased, lease.Token)
 	next := b.acquire(election, "b", "b/1", 0)
-	if h := l.await(elector.HintGranted, next.Token); h.Remaining <= 0 || h.Remaining > ttl {
+	if h := l.await(store.HintGranted, next.Token); h.Remaining <= 0 || h.Remaining > ttl {
 		b.Errorf("%s: a grant for %v was announced, want up to %v", b.name, h.Remaining, ttl)
 	}
 	if err := l.end(); err == nil {
@@ -172,7 +172,7 @@ func announced(b *bench) {
 
 // primed makes sure that the watch listens: it takes the lease and gives it
 // back until a hint comes. It returns a lease that is held.
-func (b *bench) primed(l *listener) elector.Lease {
+func (b *bench) primed(l *listener) store.Lease {
 	b.Helper()
 	for i := range 1000 {
 		lease := b.acquire(election, "a", "prime/"+time.Duration(i).String(), 0)
@@ -183,7 +183,7 @@ func (b *bench) primed(l *listener) elector.Lease {
 		b.must("release", b.release(lease))
 	}
 	b.Fatalf("%s: no grant was announced", b.name)
-	return elector.Lease{}
+	return store.Lease{}
 }
 
 func watchEnds(b *bench) {
@@ -206,7 +206,7 @@ func contextDone(b *bench) {
 }
 
 // values are what may be published: any bytes.
-var values = []string{"here", "a b", "\x00\xff\r\n{%1}", "", "9 9 9", strings.Repeat("long ", elector.MaxValue/5)}
+var values = []string{"here", "a b", "\x00\xff\r\n{%1}", "", "9 9 9", strings.Repeat("long ", store.MaxValue/5)}
 
 func published(b *bench) {
 	lease := b.publishes(values[0])
@@ -265,6 +265,6 @@ func publishedIsAnnounced(b *bench) {
 	lease := b.primed(l)
 	lease.Value, lease.Version = "here", 1
 	b.must("renewal", b.renew(lease))
-	l.await(elector.HintPublished, lease.Token)
+	l.await(store.HintPublished, lease.Token)
 	_ = l.end() // see announced
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // T is the part of a *testing.T that the suite needs. Fatalf must not return.
@@ -58,7 +58,7 @@ func Cases() []Case {
 // Run runs every case, each with a store of its own. open returns an empty
 // store, or one whose elections are all unused. advance lets the store's time
 // pass, by sleeping or by a fake clock.
-func Run(t T, open func() elector.Store, advance func(time.Duration)) {
+func Run(t T, open func() store.Store, advance func(time.Duration)) {
 	t.Helper()
 	for _, c := range Cases() {
 		c.Run(t, open(), advance)
@@ -67,7 +67,7 @@ func Run(t T, open func() elector.Store, advance func(time.Duration)) {
 
 // Run runs the case on a store in which the elections "storetest" and
 // "storetest-2" are unused.
-func (c Case) Run(t T, store elector.Store, advance func(time.Duration)) {
+func (c Case) Run(t T, store store.Store, advance func(time.Duration)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -83,47 +83,47 @@ const (
 type bench struct {
 	T
 	name    string
-	store   elector.Store
+	store   store.Store
 	advance func(time.Duration)
 	ctx     context.Context
 	request uint64
 }
 
-func (b *bench) attempt(election, id, nonce string, floor uint64) (elector.Grant, error) {
+func (b *bench) attempt(election, id, nonce string, floor uint64) (store.Grant, error) {
 	b.request++
-	return b.store.Acquire(b.ctx, elector.Attempt{
+	return b.store.Acquire(b.ctx, store.Attempt{
 		Election: election, ID: id, Nonce: nonce, Request: b.request, TTL: ttl, Floor: floor,
 	})
 }
 
 // acquire demands a grant, and returns its lease. A store that has counted less than the
 // floor has lost its count, and may wait for the lease that it may have forgotten.
-func (b *bench) acquire(election, id, nonce string, floor uint64) elector.Lease {
+func (b *bench) acquire(election, id, nonce string, floor uint64) store.Lease {
 	b.Helper()
 	grant, err := b.attempt(election, id, nonce, floor)
-	if held := new(elector.HeldError); errors.As(err, &held) && held.Withheld != "" && floor > 0 {
+	if held := new(store.HeldError); errors.As(err, &held) && held.Withheld != "" && floor > 0 {
 		b.advance(held.Remaining)
 		grant, err = b.attempt(election, id, nonce, floor)
 	}
 	if err != nil {
 		b.Fatalf("%s: acquire by %s, nonce %s: %v", b.name, id, nonce, err)
 	}
-	return elector.Lease{Election: election, ID: id, Nonce: nonce, Token: grant.Token, TTL: ttl}
+	return store.Lease{Election: election, ID: id, Nonce: nonce, Token: grant.Token, TTL: ttl}
 }
 
 // publishes demands a grant to the candidate a, who publishes a value.
-func (b *bench) publishes(value string) elector.Lease {
+func (b *bench) publishes(value string) store.Lease {
 	b.Helper()
 	b.request++
-	grant, err := b.store.Acquire(b.ctx, elector.Attempt{
+	grant, err := b.store.Acquire(b.ctx, store.Attempt{
 		Election: election, ID: "a", Nonce: "a/1", Request: b.request, TTL: ttl, Value: value, Version: 1,
 	})
 	b.must("acquire by a", err)
-	return elector.Lease{Election: election, ID: "a", Nonce: "a/1", Token: grant.Token, TTL: ttl, Value: value, Version: 1}
+	return store.Lease{Election: election, ID: "a", Nonce: "a/1", Token: grant.Token, TTL: ttl, Value: value, Version: 1}
 }
 
 // shows demands that the lease is held, and a value told beside it.
-func (b *bench) shows(l elector.Lease, value string, version uint64) {
+func (b *bench) shows(l store.Lease, value string, version uint64) {
 	b.Helper()
 	leader, err := b.store.Leader(b.ctx, l.Election)
 	b.must("leader", err)
@@ -133,23 +133,23 @@ func (b *bench) shows(l elector.Lease, value string, version uint64) {
 }
 
 // refused demands that the lease is held by somebody else.
-func (b *bench) refused(id, nonce string) *elector.HeldError {
+func (b *bench) refused(id, nonce string) *store.HeldError {
 	b.Helper()
 	_, err := b.attempt(election, id, nonce, 0)
-	var held *elector.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) {
 		b.Fatalf("%s: acquire by %s, nonce %s: %v, want a HeldError", b.name, id, nonce, err)
 	}
 	return held
 }
 
-func (b *bench) renew(l elector.Lease) error {
+func (b *bench) renew(l store.Lease) error {
 	b.request++
 	l.Request = b.request
 	return b.store.Renew(b.ctx, l)
 }
 
-func (b *bench) release(l elector.Lease) error {
+func (b *bench) release(l store.Lease) error {
 	b.request++
 	l.Request = b.request
 	return b.store.Release(b.ctx, l)
@@ -164,7 +164,7 @@ func (b *bench) must(what string, err error) {
 
 func (b *bench) notHeld(what string, err error) {
 	b.Helper()
-	if !errors.Is(err, elector.ErrNotHeld) {
+	if !errors.Is(err, store.ErrNotHeld) {
 		b.Fatalf("%s: %s: %v, want ErrNotHeld", b.name, what, err)
 	}
 }
@@ -185,20 +185,20 @@ func (b *bench) leads(election, id string, token uint64) {
 // listener is a Watch in the background.
 type listener struct {
 	b     *bench
-	hints chan elector.Hint
+	hints chan store.Hint
 	ended chan error
 	stop  context.CancelFunc
 }
 
 func (b *bench) watch() *listener {
 	ctx, cancel := context.WithCancel(b.ctx)
-	l := &listener{b: b, hints: make(chan elector.Hint, 4096), ended: make(chan error, 1), stop: cancel}
-	b.store.Watch(ctx, election, func(h elector.Hint) { l.hints <- h }, func(err error) { l.ended <- err })
+	l := &listener{b: b, hints: make(chan store.Hint, 4096), ended: make(chan error, 1), stop: cancel}
+	b.store.Watch(ctx, election, func(h store.Hint) { l.hints <- h }, func(err error) { l.ended <- err })
 	return l
 }
 
 // await waits for the hint about a token.
-func (l *listener) await(kind elector.HintKind, token uint64) elector.Hint {
+func (l *listener) await(kind store.HintKind, token uint64) store.Hint {
 	l.b.Helper()
 	for {
 		select {

@@ -11,8 +11,10 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/elector/redisstore/anyclient"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -76,12 +78,12 @@ func compete(t *testing.T, c anyclient.Client, id string) *candidate {
 		Logger: slog.New(slog.DiscardHandler),
 		OnEvent: func(e elector.Event) {
 			switch e.Kind {
-			case elector.EventExtended:
+			case event.Extended:
 				select {
 				case one.extended <- struct{}{}:
 				default:
 				}
-			case elector.EventLeader:
+			case event.LeaderSeen:
 				one.leaders <- e.Leader
 			}
 		},
@@ -152,13 +154,13 @@ func TestReplicas(t *testing.T) {
 	eachKind(t, func(t *testing.T, open func(*testing.T, string) anyclient.Pipeliner) {
 		ctx, l := topology.For(t, topology.ServerProgram)
 		r := topology.Must[*topology.Replicated](t)(l.Replicated(ctx, 1, topology.Config{}))
-		store, err := anyclient.New(open(t, r.Primary.Addr), 0, redisstore.Options{Replicas: 1, Confirm: 10 * time.Second})
+		st, err := anyclient.New(open(t, r.Primary.Addr), 0, redisstore.Options{Replicas: 1, Confirm: 10 * time.Second})
 		must(t, err)
-		t.Cleanup(func() { _ = store.Close() })
-		must(t, store.Vouch(ctx, "billing"))
-		g, err := store.Acquire(ctx, elector.Attempt{Election: "billing", ID: "a", Nonce: "1", TTL: time.Minute})
+		t.Cleanup(func() { _ = st.Close() })
+		must(t, st.Vouch(ctx, "billing"))
+		g, err := st.Acquire(ctx, store.Attempt{Election: "billing", ID: "a", Nonce: "1", TTL: time.Minute})
 		must(t, err)
-		must(t, store.Renew(ctx, elector.Lease{Election: "billing", ID: "a", Nonce: "1", Token: g.Token, TTL: time.Minute}))
+		must(t, st.Renew(ctx, store.Lease{Election: "billing", ID: "a", Nonce: "1", Token: g.Token, TTL: time.Minute}))
 	})
 }
 
@@ -166,13 +168,13 @@ func TestReplicas(t *testing.T) {
 func TestPreflights(t *testing.T) {
 	eachKind(t, func(t *testing.T, open func(*testing.T, string) anyclient.Pipeliner) {
 		s := topology.Single(t)
-		store, err := anyclient.New(open(t, s.Addr), 0, redisstore.Options{})
+		st, err := anyclient.New(open(t, s.Addr), 0, redisstore.Options{})
 		must(t, err)
-		t.Cleanup(func() { _ = store.Close() })
-		p, err := store.Preflight(t.Context())
+		t.Cleanup(func() { _ = st.Close() })
+		p, err := st.Preflight(t.Context())
 		must(t, err)
 		for _, f := range p.Findings {
-			if f.Severity == elector.SeverityError || f.Subject == "unread" || f.Subject == "rights" {
+			if f.Severity == store.SeverityError || f.Subject == "unread" || f.Subject == "rights" {
 				t.Errorf("%s: %s", f.Subject, f.Text)
 			}
 		}

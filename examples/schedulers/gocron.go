@@ -100,7 +100,7 @@ func (h *held) Unlock(context.Context) error {
 	return <-h.over
 }
 
-// longest is how long the name of an election may be: see elector.CheckName.
+// longest is how long the name of an election may be: see store.CheckName.
 const longest = 200
 
 // electionOf is the name of the job's election, different for different jobs. A job may be

@@ -16,6 +16,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -200,7 +201,7 @@ func TestEveryJobHasItsElection(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range names {
 		election := electionOf("jobs", name)
-		if err := elector.CheckName(election); err != nil {
+		if err := store.CheckName(election); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 		if other, twice := seen[election]; twice {

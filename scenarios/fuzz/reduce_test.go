@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -69,15 +69,15 @@ func TestReduce(t *testing.T) {
 // weary leads until it was held up three times, and resigns then.
 func weary(h sim.Host) error {
 	lease := h.Settings().Lease
-	store := h.Recorded(h.Store())
+	st := h.Recorded(h.Store())
 	for n := uint64(1); !h.Stopping(); n++ {
 		sent := h.Now()
-		grant, err := store.Acquire(elector.Attempt{Election: h.Settings().Election, ID: h.Settings().Node, Nonce: fmt.Sprint(h.Settings().Node, n), Request: n, TTL: lease}, lease/4)
+		grant, err := st.Acquire(store.Attempt{Election: h.Settings().Election, ID: h.Settings().Node, Nonce: fmt.Sprint(h.Settings().Node, n), Request: n, TTL: lease}, lease/4)
 		if err != nil {
 			h.Sleep(lease / 10)
 			continue
 		}
-		held := elector.Lease{Election: h.Settings().Election, ID: h.Settings().Node, Nonce: fmt.Sprint(h.Settings().Node, n), Token: grant.Token, TTL: lease}
+		held := store.Lease{Election: h.Settings().Election, ID: h.Settings().Node, Nonce: fmt.Sprint(h.Settings().Node, n), Token: grant.Token, TTL: lease}
 		h.Elected(grant.Token, sent+lease*98/100)
 		stop, last := h.Work(grant.Token), h.Now()
 		for pauses := 0; pauses < 3 && !h.Stopping(); last = h.Now() {
@@ -87,7 +87,7 @@ func weary(h sim.Host) error {
 			}
 			n++
 			held.Request, sent = n, h.Now()
-			if store.Renew(held, lease/4) != nil {
+			if st.Renew(held, lease/4) != nil {
 				break
 			}
 			h.Extended(grant.Token, sent+lease*98/100)
@@ -96,7 +96,7 @@ func weary(h sim.Host) error {
 		stop()
 		n++
 		held.Request = n
-		_ = store.Release(held, lease/4) // it ends by itself if that fails
+		_ = st.Release(held, lease/4) // it ends by itself if that fails
 		h.Sleep(lease / 2)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -31,10 +31,10 @@ func commands() []Mutant {
 // setExisting renews by writing the lease anew, if there is one.
 type setExisting struct{ bare }
 
-func (s setExisting) Renew(l elector.Lease, timeout time.Duration) error {
+func (s setExisting) Renew(l store.Lease, timeout time.Duration) error {
 	reply, err := s.Do(timeout, "SET", s.LeaseKey(), l.Nonce, "PX", strconv.FormatInt(l.TTL.Milliseconds(), 10), "XX")
 	if err == nil && reply == nil {
-		err = elector.ErrNotHeld
+		err = store.ErrNotHeld
 	}
 	return err
 }
@@ -42,10 +42,10 @@ func (s setExisting) Renew(l elector.Lease, timeout time.Duration) error {
 // plainDelete gives a lease back by deleting it.
 type plainDelete struct{ bare }
 
-func (s plainDelete) Release(_ elector.Lease, timeout time.Duration) error {
+func (s plainDelete) Release(_ store.Lease, timeout time.Duration) error {
 	done, err := s.Do(timeout, "DEL", s.LeaseKey())
 	if err == nil && done != int64(1) {
-		err = elector.ErrNotHeld
+		err = store.ErrNotHeld
 	}
 	return err
 }

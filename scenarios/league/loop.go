@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
@@ -23,7 +24,7 @@ type loop struct {
 
 // holding is a term of a loop.
 type holding struct {
-	elector.Lease
+	store.Lease
 	until time.Duration // as the loop believes
 	stop  func()
 }
@@ -58,9 +59,9 @@ func requestTimeout(h sim.Host) time.Duration { return h.Settings().Renew / 2 }
 
 // campaign makes one attempt to get the lease: it repeats it until the outcome
 // is known.
-func (l loop) campaign(h sim.Host, store sim.Store, number *uint64) *holding {
+func (l loop) campaign(h sim.Host, st sim.Store, number *uint64) *holding {
 	set := h.Settings()
-	lease := elector.Lease{Election: set.Election, ID: set.Node, TTL: set.Lease}
+	lease := store.Lease{Election: set.Election, ID: set.Node, TTL: set.Lease}
 	if l.nonce != nil {
 		lease.Nonce = l.nonce(h, *number)
 	} else {
@@ -70,7 +71,7 @@ func (l loop) campaign(h sim.Host, store sim.Store, number *uint64) *holding {
 		sent := h.Now()
 		*number++
 		lease.Request = *number
-		grant, err := store.Acquire(elector.Attempt{
+		grant, err := st.Acquire(store.Attempt{
 			Election: lease.Election, ID: lease.ID, Nonce: lease.Nonce, Request: lease.Request, TTL: lease.TTL,
 		}, requestTimeout(h))
 		var held *elector.HeldError
@@ -104,7 +105,7 @@ func (l loop) believed(h sim.Host, sent time.Duration) time.Duration {
 }
 
 // reign renews the lease for as long as it can, and says why it ended.
-func (l loop) reign(h sim.Host, store sim.Store, term *holding, number *uint64) history.Why {
+func (l loop) reign(h sim.Host, st sim.Store, term *holding, number *uint64) history.Why {
 	set := h.Settings()
 	next := h.Now() + set.Renew
 	for {
@@ -118,9 +119,9 @@ func (l loop) reign(h sim.Host, store sim.Store, term *holding, number *uint64) 
 		}
 		*number++
 		term.Request = *number
-		err := store.Renew(term.Lease, min(requestTimeout(h), term.until-sent))
+		err := st.Renew(term.Lease, min(requestTimeout(h), term.until-sent))
 		switch now := h.Now(); {
-		case errors.Is(err, elector.ErrNotHeld):
+		case errors.Is(err, store.ErrNotHeld):
 			return history.Superseded
 		case now >= term.until:
 			return history.Expired

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -54,13 +55,13 @@ func loops() []Mutant {
 // the lease.
 type bare struct{ sim.Host }
 
-func (b bare) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (b bare) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	got, err := b.set(a, timeout, "NX")
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	if !got {
-		return elector.Grant{}, b.busy(a, timeout)
+		return store.Grant{}, b.busy(a, timeout)
 	}
 	return b.count(timeout)
 }
@@ -71,39 +72,39 @@ const (
 	releaseOwn = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end"
 )
 
-func (b bare) Renew(l elector.Lease, timeout time.Duration) error {
+func (b bare) Renew(l store.Lease, timeout time.Duration) error {
 	return b.own(timeout, renewOwn, l.Nonce, strconv.FormatInt(l.TTL.Milliseconds(), 10))
 }
 
-func (b bare) Release(l elector.Lease, timeout time.Duration) error {
+func (b bare) Release(l store.Lease, timeout time.Duration) error {
 	return b.own(timeout, releaseOwn, l.Nonce)
 }
 
 func (b bare) own(timeout time.Duration, script string, args ...string) error {
 	done, err := b.Do(timeout, append([]string{"EVAL", script, "1", b.LeaseKey()}, args...)...)
 	if err == nil && done != int64(1) {
-		err = elector.ErrNotHeld
+		err = store.ErrNotHeld
 	}
 	return err
 }
 
 // set writes the lease and tells whether it did.
-func (b bare) set(a elector.Attempt, timeout time.Duration, more ...string) (bool, error) {
+func (b bare) set(a store.Attempt, timeout time.Duration, more ...string) (bool, error) {
 	args := []string{"SET", b.LeaseKey(), a.Nonce, "PX", strconv.FormatInt(a.TTL.Milliseconds(), 10)}
 	reply, err := b.Do(timeout, append(args, more...)...)
 	return reply != nil, err
 }
 
 // count draws a token.
-func (b bare) count(timeout time.Duration) (elector.Grant, error) {
+func (b bare) count(timeout time.Duration) (store.Grant, error) {
 	reply, err := b.Do(timeout, "INCR", b.LeaseKey()+":count")
 	n, _ := reply.(int64)
-	return elector.Grant{Token: uint64(max(n, 0))}, err
+	return store.Grant{Token: uint64(max(n, 0))}, err
 }
 
 // busy gives a lease that does not end by itself an end, and tells that
 // somebody has it.
-func (b bare) busy(a elector.Attempt, timeout time.Duration) error {
+func (b bare) busy(a store.Attempt, timeout time.Duration) error {
 	if _, err := b.Do(timeout, "PEXPIRE", b.LeaseKey(), strconv.FormatInt(a.TTL.Milliseconds(), 10), "NX"); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (b bare) busy(a elector.Attempt, timeout time.Duration) error {
 // numberBeforeLock draws a token and then asks for the lease.
 type numberBeforeLock struct{ bare }
 
-func (s numberBeforeLock) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s numberBeforeLock) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	grant, err := s.count(timeout)
 	if err != nil {
 		return grant, err
@@ -128,16 +129,16 @@ func (s numberBeforeLock) Acquire(a elector.Attempt, timeout time.Duration) (ele
 // checkThenSet looks whether the lease is free and then takes it.
 type checkThenSet struct{ bare }
 
-func (s checkThenSet) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s checkThenSet) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	found, err := s.Do(timeout, "EXISTS", s.LeaseKey())
 	switch {
 	case err != nil:
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	case found != int64(0):
-		return elector.Grant{}, s.busy(a, timeout)
+		return store.Grant{}, s.busy(a, timeout)
 	}
 	if _, err := s.set(a, timeout); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return s.count(timeout)
 }
@@ -145,16 +146,16 @@ func (s checkThenSet) Acquire(a elector.Attempt, timeout time.Duration) (elector
 // expireAfterSet takes the lease and then gives it an end.
 type expireAfterSet struct{ bare }
 
-func (s expireAfterSet) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s expireAfterSet) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	got, err := s.Do(timeout, "SET", s.LeaseKey(), a.Nonce, "NX")
 	if err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	if got == nil {
-		return elector.Grant{}, &elector.HeldError{}
+		return store.Grant{}, &elector.HeldError{}
 	}
 	if _, err := s.Do(timeout, "PEXPIRE", s.LeaseKey(), strconv.FormatInt(a.TTL.Milliseconds(), 10)); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return s.count(timeout)
 }
@@ -163,9 +164,9 @@ func (s expireAfterSet) Acquire(a elector.Attempt, timeout time.Duration) (elect
 // not.
 type errorIsLock struct{ bare }
 
-func (s errorIsLock) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s errorIsLock) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	if got, err := s.set(a, timeout, "NX"); err == nil && !got {
-		return elector.Grant{}, s.busy(a, timeout)
+		return store.Grant{}, s.busy(a, timeout)
 	}
 	return s.count(timeout)
 }
@@ -173,7 +174,7 @@ func (s errorIsLock) Acquire(a elector.Attempt, timeout time.Duration) (elector.
 // compareThenRenew compares, and then renews or releases.
 type compareThenRenew struct{ bare }
 
-func (s compareThenRenew) Renew(l elector.Lease, timeout time.Duration) error {
+func (s compareThenRenew) Renew(l store.Lease, timeout time.Duration) error {
 	if err := s.compare(l, timeout); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (s compareThenRenew) Renew(l elector.Lease, timeout time.Duration) error {
 	return err
 }
 
-func (s compareThenRenew) Release(l elector.Lease, timeout time.Duration) error {
+func (s compareThenRenew) Release(l store.Lease, timeout time.Duration) error {
 	if err := s.compare(l, timeout); err != nil {
 		return err
 	}
@@ -189,10 +190,10 @@ func (s compareThenRenew) Release(l elector.Lease, timeout time.Duration) error 
 	return err
 }
 
-func (s compareThenRenew) compare(l elector.Lease, timeout time.Duration) error {
+func (s compareThenRenew) compare(l store.Lease, timeout time.Duration) error {
 	value, err := s.Do(timeout, "GET", s.LeaseKey())
 	if err == nil && value != l.Nonce {
-		err = elector.ErrNotHeld
+		err = store.ErrNotHeld
 	}
 	return err
 }

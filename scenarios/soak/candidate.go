@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
@@ -220,12 +221,12 @@ func drawn(random *rand.Rand) time.Duration {
 func (p *process) transition(name string, e elector.Event) {
 	told := history.Event{Node: p.Node, Election: name, At: e.At - p.Epoch, Token: e.Token}
 	switch e.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		p.leads.Add(1)
 		told.Kind, told.Until = history.Elected, history.At(e.Until-p.Epoch)
-	case elector.EventExtended:
+	case event.Extended:
 		told.Kind, told.Until = history.Extended, history.At(e.Until-p.Epoch)
-	case elector.EventDeposed:
+	case event.Deposed:
 		p.leads.Add(-1)
 		told.Kind, told.Why = history.Deposed, history.Why(e.Reason)
 		p.leak()

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -66,10 +66,10 @@ func (s *recorded) awaitTold(ctx context.Context, t term) {
 	}
 }
 
-var _ elector.Roster = (*recorded)(nil)
+var _ store.Roster = (*recorded)(nil)
 
 // Acquire implements elector.Store.
-func (s *recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *recorded) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	s.bids.Stands(a, s.out.now())
 	op := s.out.invoke(history.Event{Node: s.node, Election: a.Election, Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
@@ -80,7 +80,7 @@ func (s *recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Gran
 }
 
 // Renew implements elector.Store.
-func (s *recorded) Renew(ctx context.Context, l elector.Lease) error {
+func (s *recorded) Renew(ctx context.Context, l store.Lease) error {
 	op := s.out.invoke(history.Event{Node: s.node, Election: l.Election, Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
 	err := s.Store.Renew(ctx, l)
 	s.out.stamp(sim.Completion(op, err))
@@ -88,7 +88,7 @@ func (s *recorded) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 // Release implements elector.Store.
-func (s *recorded) Release(ctx context.Context, l elector.Lease) error {
+func (s *recorded) Release(ctx context.Context, l store.Lease) error {
 	if l.Token == 0 {
 		return s.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
 	}
@@ -100,7 +100,7 @@ func (s *recorded) Release(ctx context.Context, l elector.Lease) error {
 }
 
 // Watch implements elector.Store.
-func (s *recorded) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *recorded) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed(election)), ended)
 }
 

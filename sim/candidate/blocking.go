@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -166,19 +166,19 @@ func (h *blockingHost) Work(token uint64) (stop func()) {
 // blockingStore is the production elector's store in blocking style.
 type blockingStore struct{ store *redisstore.Store }
 
-func (s blockingStore) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s blockingStore) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return s.store.Acquire(ctx, a)
 }
 
-func (s blockingStore) Renew(l elector.Lease, timeout time.Duration) error {
+func (s blockingStore) Renew(l store.Lease, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return s.store.Renew(ctx, l)
 }
 
-func (s blockingStore) Release(l elector.Lease, timeout time.Duration) error {
+func (s blockingStore) Release(l store.Lease, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return s.store.Release(ctx, l)

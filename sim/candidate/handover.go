@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
@@ -22,7 +23,7 @@ func (h *Host) handsOver(e *elector.Elector) {
 		if err != nil {
 			return "", err
 		}
-		var heir elector.Candidate // the one that was heard of last
+		var heir store.Candidate // the one that was heard of last
 		for _, c := range all {
 			if c.ID != e.ID() && (heir.ID == "" || c.Seen < heir.Seen) {
 				heir = c
@@ -57,25 +58,25 @@ func (h *Host) answerTransfer() {
 }
 
 var _ interface {
-	elector.Roster
-	elector.Chronicle
+	store.Roster
+	store.Chronicle
 } = (*recordedStore)(nil)
 
-// Candidates implements elector.Roster where the store does. Histories have none of
+// Candidates implements store.Roster where the store does. Histories have none of
 // it.
-func (s *recordedStore) Candidates(ctx context.Context, election string) ([]elector.Candidate, error) {
-	r, is := s.Store.(elector.Roster)
+func (s *recordedStore) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
+	r, is := s.Store.(store.Roster)
 	if !is {
-		return nil, elector.ErrUnsupported
+		return nil, store.ErrUnsupported
 	}
 	return r.Candidates(ctx, election)
 }
 
-// History implements elector.Chronicle where the store does.
-func (s *recordedStore) History(ctx context.Context, election string, n int) ([]elector.PastTerm, error) {
-	c, is := s.Store.(elector.Chronicle)
+// History implements store.Chronicle where the store does.
+func (s *recordedStore) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
+	c, is := s.Store.(store.Chronicle)
 	if !is {
-		return nil, elector.ErrUnsupported
+		return nil, store.ErrUnsupported
 	}
 	return c.History(ctx, election, n)
 }

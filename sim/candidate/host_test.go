@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
@@ -155,10 +157,10 @@ func TestSetClockMovesTheDeadline(t *testing.T) {
 func TestTransitions(t *testing.T) {
 	r := newRig()
 	for _, e := range []elector.Event{
-		{Kind: elector.EventState, At: 100 * sec}, {Kind: elector.EventElected, At: 101 * sec, Token: 3, Until: 105 * sec},
-		{Kind: elector.EventTrouble, At: 102 * sec}, {Kind: elector.EventExtended, At: 103 * sec, Token: 3, Until: 107 * sec},
-		{Kind: elector.EventLeader, At: 103 * sec}, {Kind: elector.EventDeposed, At: 104 * sec, Token: 3, Reason: elector.Reason("superseded")},
-		{Kind: elector.EventUnreachable, At: 104 * sec}, {Kind: elector.EventReachable, At: 104 * sec},
+		{Kind: event.StateChanged, At: 100 * sec}, {Kind: event.Elected, At: 101 * sec, Token: 3, Until: 105 * sec},
+		{Kind: event.Trouble, At: 102 * sec}, {Kind: event.Extended, At: 103 * sec, Token: 3, Until: 107 * sec},
+		{Kind: event.LeaderSeen, At: 103 * sec}, {Kind: event.Deposed, At: 104 * sec, Token: 3, Reason: elector.Reason("superseded")},
+		{Kind: event.Unreachable, At: 104 * sec}, {Kind: event.Reachable, At: 104 * sec},
 	} {
 		r.transition(e)
 	}
@@ -191,42 +193,42 @@ func (e endless) Read(p []byte) (int, error) { return copy(p, <-e.lines), nil }
 func TestRecordedStore(t *testing.T) {
 	r := newRig()
 	inner := &brokenStore{Store: memstore.New(memstore.Options{Now: r.real.time}), rig: r, t: t}
-	store := r.Recorded(inner)
-	attempt := elector.Attempt{Election: "e1", ID: "n1/x", Nonce: "a", Request: 4, TTL: 3 * sec}
-	lease := elector.Lease{Election: "e1", ID: "n1/x", Nonce: "a", Request: 5, TTL: 2 * sec}
+	st := r.Recorded(inner)
+	attempt := store.Attempt{Election: "e1", ID: "n1/x", Nonce: "a", Request: 4, TTL: 3 * sec}
+	lease := store.Lease{Election: "e1", ID: "n1/x", Nonce: "a", Request: 5, TTL: 2 * sec}
 
 	inner.begins = "0s n1 invoke op1 acquire a/4 ttl 3s"
-	grant, err := store.Acquire(t.Context(), attempt)
+	grant, err := st.Acquire(t.Context(), attempt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lease.Token = grant.Token
 	r.expect(t, fmt.Sprintf("1s n1 ok op1 acquire a/4 ttl 3s t%d", grant.Token))
 	inner.begins = "1s n1 invoke op2 observe /0 ttl 0s"
-	if l, err := store.Leader(t.Context(), "e1"); err != nil || l.ID != "n1/x" {
+	if l, err := st.Leader(t.Context(), "e1"); err != nil || l.ID != "n1/x" {
 		t.Errorf("leader %+v, %v", l, err)
 	}
 	r.expect(t, fmt.Sprintf("2s n1 ok op2 observe /0 ttl 0s t%d n1", grant.Token))
-	other := elector.Attempt{Election: "e1", ID: "n2/y", Nonce: "b", Request: 6, TTL: 3 * sec}
+	other := store.Attempt{Election: "e1", ID: "n2/y", Nonce: "b", Request: 6, TTL: 3 * sec}
 	inner.begins = "2s n1 invoke op3 acquire b/6 ttl 3s"
 	var held *elector.HeldError
-	if _, err := store.Acquire(t.Context(), other); !errors.As(err, &held) {
+	if _, err := st.Acquire(t.Context(), other); !errors.As(err, &held) {
 		t.Errorf("acquire what is held: %v", err)
 	}
 	r.expect(t, fmt.Sprintf("3s n1 fail op3 acquire b/6 ttl 3s t%d n1", grant.Token))
 
 	inner.begins = fmt.Sprintf("3s n1 invoke op4 renew a/5 ttl 2s t%d", grant.Token)
-	if err := store.Renew(t.Context(), lease); !errors.Is(err, elector.ErrNotHeld) { // it ended at 3s
+	if err := st.Renew(t.Context(), lease); !errors.Is(err, store.ErrNotHeld) { // it ended at 3s
 		t.Errorf("renew what is over: %v", err)
 	}
 	r.expect(t, fmt.Sprintf("4s n1 fail op4 renew a/5 ttl 2s t%d", grant.Token))
 	inner.begins = fmt.Sprintf("4s n1 invoke op5 release a/5 ttl 0s t%d", grant.Token)
-	if err := store.Release(t.Context(), lease); !errors.Is(err, elector.ErrNotHeld) {
+	if err := st.Release(t.Context(), lease); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("release what is over: %v", err)
 	}
 	r.expect(t, fmt.Sprintf("5s n1 fail op5 release a/5 ttl 0s t%d", grant.Token))
 	inner.begins = "5s n1 invoke op6 observe /0 ttl 0s"
-	if l, err := store.Leader(t.Context(), "e1"); err != nil || l.ID != "" {
+	if l, err := st.Leader(t.Context(), "e1"); err != nil || l.ID != "" {
 		t.Errorf("leader %+v, %v", l, err)
 	}
 	r.expect(t, "6s n1 ok op6 observe /0 ttl 0s")
@@ -237,19 +239,19 @@ func TestRecordedStore(t *testing.T) {
 func TestRecordedErrors(t *testing.T) {
 	for want, err := range map[string]error{
 		"fail t9 n2": fmt.Errorf("wrapped: %w", &elector.HeldError{Holder: "n2/y", Token: 9}),
-		"fail":       fmt.Errorf("wrapped: %w", elector.ErrNotHeld),
+		"fail":       fmt.Errorf("wrapped: %w", store.ErrNotHeld),
 		"fail elector: WRONGPASS; give the password":     &elector.FatalError{Err: errors.New("WRONGPASS"), Fix: "give the password"},
 		"info connection reset":                          errors.New("connection reset"),
 		"info " + context.DeadlineExceeded.Error():       context.DeadlineExceeded,
 		"info EOF after ok; the lease is held, it seems": errors.New("EOF after ok; the lease is held, it seems"),
 	} {
 		r := newRig()
-		store := r.Recorded(&brokenStore{rig: r, err: err, t: t})
+		st := r.Recorded(&brokenStore{rig: r, err: err, t: t})
 		calls := map[string]func() error{
-			"acquire": func() error { _, err := store.Acquire(t.Context(), elector.Attempt{}); return err },
-			"renew":   func() error { return store.Renew(t.Context(), elector.Lease{Token: 1}) },
-			"release": func() error { return store.Release(t.Context(), elector.Lease{Token: 1}) },
-			"observe": func() error { _, err := store.Leader(t.Context(), "e1"); return err },
+			"acquire": func() error { _, err := st.Acquire(t.Context(), store.Attempt{}); return err },
+			"renew":   func() error { return st.Renew(t.Context(), store.Lease{Token: 1}) },
+			"release": func() error { return st.Release(t.Context(), store.Lease{Token: 1}) },
+			"observe": func() error { _, err := st.Leader(t.Context(), "e1"); return err },
 		}
 		for call, do := range calls {
 			if got := do(); !errors.Is(got, err) {
@@ -287,23 +289,23 @@ func (s *brokenStore) call() error {
 	return s.err
 }
 
-func (s *brokenStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *brokenStore) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := s.call(); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	s.rig.real.now -= sec // the lease begins when the store is asked
 	defer func() { s.rig.real.now += sec }()
 	return s.Store.Acquire(ctx, a)
 }
 
-func (s *brokenStore) Renew(ctx context.Context, l elector.Lease) error {
+func (s *brokenStore) Renew(ctx context.Context, l store.Lease) error {
 	if err := s.call(); err != nil {
 		return err
 	}
 	return s.Store.Renew(ctx, l)
 }
 
-func (s *brokenStore) Release(ctx context.Context, l elector.Lease) error {
+func (s *brokenStore) Release(ctx context.Context, l store.Lease) error {
 	if err := s.call(); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/sim"
 )
 
@@ -71,7 +72,7 @@ func (r *rows) with(timeout time.Duration, do func(ctx context.Context, c *pgx.C
 		r.conn = conn
 	}
 	err := do(ctx, r.conn)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, elector.ErrNotHeld) {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, store.ErrNotHeld) {
 		r.close()
 		return fmt.Errorf("candidate: PostgreSQL: %w", err)
 	}
@@ -90,24 +91,24 @@ func (r *rows) close() {
 }
 
 // Acquire implements sim.Store.
-func (r *rows) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (r *rows) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	var token int64
 	err := r.with(timeout, func(ctx context.Context, c *pgx.Conn) error {
 		return c.QueryRow(ctx, acquireRow, r.election, a.ID, a.TTL.Seconds()).Scan(&token)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return elector.Grant{}, &elector.HeldError{}
+		return store.Grant{}, &elector.HeldError{}
 	}
-	return elector.Grant{Token: uint64(token)}, err
+	return store.Grant{Token: uint64(token)}, err
 }
 
 // Renew implements sim.Store.
-func (r *rows) Renew(l elector.Lease, timeout time.Duration) error {
+func (r *rows) Renew(l store.Lease, timeout time.Duration) error {
 	return r.change(timeout, renewRow, r.election, l.ID, int64(l.Token), l.TTL.Seconds())
 }
 
 // Release implements sim.Store.
-func (r *rows) Release(l elector.Lease, timeout time.Duration) error {
+func (r *rows) Release(l store.Lease, timeout time.Duration) error {
 	return r.change(timeout, releaseRow, r.election, l.ID, int64(l.Token))
 }
 
@@ -115,7 +116,7 @@ func (r *rows) change(timeout time.Duration, statement string, args ...any) erro
 	return r.with(timeout, func(ctx context.Context, c *pgx.Conn) error {
 		done, err := c.Exec(ctx, statement, args...)
 		if err == nil && done.RowsAffected() == 0 {
-			return elector.ErrNotHeld
+			return store.ErrNotHeld
 		}
 		return err
 	})

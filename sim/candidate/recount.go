@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 )
@@ -55,11 +56,11 @@ func compete(ctx context.Context, h *Host, o redisstore.Options) error {
 // transition records the elector's beliefs.
 func (h *Host) transition(e elector.Event) {
 	switch e.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		h.Elected(e.At, e.Token, e.Until)
-	case elector.EventExtended:
+	case event.Extended:
 		h.Extended(e.At, e.Token, e.Until)
-	case elector.EventDeposed:
+	case event.Deposed:
 		h.Deposed(e.At, e.Token, history.Why(e.Reason))
 	}
 }

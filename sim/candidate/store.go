@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -17,7 +18,7 @@ type recordedStore struct {
 	bids    sim.Bids
 }
 
-func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *recordedStore) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	s.bids.Stands(a, s.out.time())
 	op := s.invoke(history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
@@ -27,14 +28,14 @@ func (s *recordedStore) Acquire(ctx context.Context, a elector.Attempt) (elector
 	return grant, err
 }
 
-func (s *recordedStore) Renew(ctx context.Context, l elector.Lease) error {
+func (s *recordedStore) Renew(ctx context.Context, l store.Lease) error {
 	op := s.invoke(history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
 	err := s.Store.Renew(ctx, l)
 	s.complete(op, err)
 	return err
 }
 
-func (s *recordedStore) Release(ctx context.Context, l elector.Lease) error {
+func (s *recordedStore) Release(ctx context.Context, l store.Lease) error {
 	if l.Token == 0 {
 		return s.bids.Withdraw(ctx, s.Store, l, s.passed)
 	}
@@ -53,7 +54,7 @@ func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Le
 }
 
 // Watch implements elector.Store.
-func (s *recordedStore) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *recordedStore) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed), ended)
 }
 

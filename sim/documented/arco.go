@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -39,19 +40,19 @@ func ArcoPostgres(h sim.Host) error {
 }
 
 // arco is the scheduler: what becomes of the three functions of the trait.
-func arco(h sim.Host, store sim.Store, timeout time.Duration) error {
+func arco(h sim.Host, st sim.Store, timeout time.Duration) error {
 	s := h.Settings()
-	me, leads, mine := own(h), flag{host: h}, elector.Lease{}
+	me, leads, mine := own(h), flag{host: h}, store.Lease{}
 	for n := uint64(1); !h.Stopping(); n++ {
 		if leads.up {
 			mine.Request = n
-			if err := store.Renew(mine, timeout); err != nil {
+			if err := st.Renew(mine, timeout); err != nil {
 				leads.lower(lossOf(err))
 			}
 		} else {
-			a := elector.Attempt{Election: s.Election, ID: me, Nonce: me + "-" + strconv.FormatUint(n, 10), Request: n, TTL: s.Lease}
-			if grant, err := store.Acquire(a, timeout); err == nil {
-				mine = elector.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: grant.Token, TTL: a.TTL}
+			a := store.Attempt{Election: s.Election, ID: me, Nonce: me + "-" + strconv.FormatUint(n, 10), Request: n, TTL: s.Lease}
+			if grant, err := st.Acquire(a, timeout); err == nil {
+				mine = store.Lease{Election: a.Election, ID: a.ID, Nonce: a.Nonce, Token: grant.Token, TTL: a.TTL}
 				leads.raise(grant.Token)
 			}
 		}
@@ -60,14 +61,14 @@ func arco(h sim.Host, store sim.Store, timeout time.Duration) error {
 	if leads.up {
 		leads.lower(history.Resigned)
 		mine.Request = 0
-		_ = store.Release(mine, timeout) // it stops, whatever comes of it
+		_ = st.Release(mine, timeout) // it stops, whatever comes of it
 	}
 	return nil
 }
 
 // lossOf is why a renewal that failed ends the leading.
 func lossOf(err error) history.Why {
-	if errors.Is(err, elector.ErrNotHeld) {
+	if errors.Is(err, store.ErrNotHeld) {
 		return history.Superseded
 	}
 	return history.Failed
@@ -82,24 +83,24 @@ type arcoMemory struct {
 }
 
 // Acquire implements sim.Store.
-func (m *arcoMemory) Acquire(a elector.Attempt, _ time.Duration) (elector.Grant, error) {
+func (m *arcoMemory) Acquire(a store.Attempt, _ time.Duration) (store.Grant, error) {
 	if m.now() < m.until {
-		return elector.Grant{}, &elector.HeldError{Holder: m.holder, Token: m.token, Remaining: m.until - m.now()}
+		return store.Grant{}, &elector.HeldError{Holder: m.holder, Token: m.token, Remaining: m.until - m.now()}
 	}
 	m.token++
 	m.holder, m.until = a.ID, m.now()+a.TTL
-	return elector.Grant{Token: m.token}, nil
+	return store.Grant{Token: m.token}, nil
 }
 
 // Renew implements sim.Store.
-func (m *arcoMemory) Renew(l elector.Lease, _ time.Duration) error { return m.change(l, l.TTL) }
+func (m *arcoMemory) Renew(l store.Lease, _ time.Duration) error { return m.change(l, l.TTL) }
 
 // Release implements sim.Store.
-func (m *arcoMemory) Release(l elector.Lease, _ time.Duration) error { return m.change(l, 0) }
+func (m *arcoMemory) Release(l store.Lease, _ time.Duration) error { return m.change(l, 0) }
 
-func (m *arcoMemory) change(l elector.Lease, lasts time.Duration) error {
+func (m *arcoMemory) change(l store.Lease, lasts time.Duration) error {
 	if m.token != l.Token || m.now() >= m.until {
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	}
 	m.until = m.now() + lasts
 	return nil

@@ -8,26 +8,26 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 )
 
 // What a store does while it is being killed is read before it is lost with it.
 func TestAuditWhileDying(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{server.Addr()}}, redisstore.Options{Audit: true, Unprotected: true})
+	st, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{server.Addr()}}, redisstore.Options{Audit: true, Unprotected: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
+	t.Cleanup(func() { _ = st.Close() })
 	read := make(chan history.Event, 1)
 	recorder := history.NewRecorder(func() time.Duration { return time.Second })
 	recorder.Observe(func(e history.Event) { read <- e })
-	a := &auditor{store: store, election: "billing", recorder: recorder}
+	a := &auditor{store: st, election: "billing", recorder: recorder}
 	died := errors.New("it died")
 	err = a.while(t.Context(), func() error {
-		_, err := store.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "n1", Nonce: "n1/1/x", Request: 7, TTL: time.Second})
+		_, err := st.Acquire(t.Context(), store.Attempt{Election: "billing", ID: "n1", Nonce: "n1/1/x", Request: 7, TTL: time.Second})
 		if err != nil {
 			return err
 		}

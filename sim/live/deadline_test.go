@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim"
@@ -25,27 +25,27 @@ var deadlineSubjects = map[string]ours.Subject{
 // sends a request that is granted.
 func keepsDeadline(open func(sim.Host) (sim.Store, error)) sim.Elector {
 	return func(h sim.Host) error {
-		store, err := open(h)
+		st, err := open(h)
 		if err != nil {
 			return err
 		}
-		store = h.Recorded(store)
+		st = h.Recorded(st)
 		set := h.Settings()
 		usable := set.Lease - time.Duration(set.Drift*float64(set.Lease))
-		lease := elector.Lease{Election: set.Election, ID: set.Node, TTL: set.Lease}
+		lease := store.Lease{Election: set.Election, ID: set.Node, TTL: set.Lease}
 		for n := uint64(1); !h.Stopping(); n++ {
 			lease.Request = n
 			sent := h.Now()
 			if lease.Token == 0 {
 				lease.Nonce = fmt.Sprintf("%s-%d", set.Node, n)
-				grant, err := store.Acquire(elector.Attempt{Election: lease.Election, ID: lease.ID, Nonce: lease.Nonce, Request: n, TTL: lease.TTL}, set.Lease)
+				grant, err := st.Acquire(store.Attempt{Election: lease.Election, ID: lease.ID, Nonce: lease.Nonce, Request: n, TTL: lease.TTL}, set.Lease)
 				if lease.Token = grant.Token; err == nil {
 					h.Elected(lease.Token, sent+usable)
 					defer h.Work(lease.Token)()
 				}
-			} else if err := store.Renew(lease, set.Lease); err == nil {
+			} else if err := st.Renew(lease, set.Lease); err == nil {
 				h.Extended(lease.Token, sent+usable)
-			} else if errors.Is(err, elector.ErrNotHeld) {
+			} else if errors.Is(err, store.ErrNotHeld) {
 				h.Deposed(lease.Token, history.Superseded)
 				lease.Token = 0
 			}
@@ -58,11 +58,11 @@ func keepsDeadline(open func(sim.Host) (sim.Store, error)) sim.Elector {
 // granting is a store that grants everything.
 type granting struct{}
 
-func (granting) Acquire(elector.Attempt, time.Duration) (elector.Grant, error) {
-	return elector.Grant{Token: 1}, nil
+func (granting) Acquire(store.Attempt, time.Duration) (store.Grant, error) {
+	return store.Grant{Token: 1}, nil
 }
-func (granting) Renew(elector.Lease, time.Duration) error   { return nil }
-func (granting) Release(elector.Lease, time.Duration) error { return nil }
+func (granting) Renew(store.Lease, time.Duration) error   { return nil }
+func (granting) Release(store.Lease, time.Duration) error { return nil }
 
 // No deadline is recorded later than the elector's own: not later than a lease after
 // its request began, less drift and margin, by a single nanosecond. So it is whatever

@@ -80,7 +80,7 @@ type outcome struct {
 // each for one request at a time.
 type client struct {
 	run   *run
-	store *store
+	store *serverStore
 	node  *node
 	life  uint64 // of the process
 	idle  int    // connections that are open and free

@@ -14,7 +14,7 @@ type effects struct{ all []string }
 
 // executed notes a script's call on a server of the store, and returns its reply,
 // which the next command on the server would overwrite.
-func (f *effects) executed(s *store, on *redismodel.Server, script *redismodel.Script, reply redismodel.Reply) redismodel.Reply {
+func (f *effects) executed(s *serverStore, on *redismodel.Server, script *redismodel.Script, reply redismodel.Reply) redismodel.Reply {
 	if f == nil {
 		return reply
 	}
@@ -40,7 +40,7 @@ func fields(r redismodel.Reply) (all []string) {
 }
 
 // announced notes a message to those who listen.
-func (f *effects) announced(s *store, message string) {
+func (f *effects) announced(s *serverStore, message string) {
 	if f != nil {
 		f.all = append(f.all, fmt.Sprintf("%s announces %q at %v", s.name, message, s.run.now))
 	}

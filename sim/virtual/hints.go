@@ -14,7 +14,7 @@ import (
 // and who is granted it. Hints may be lost; nothing depends on them.
 type subscription struct {
 	node    *node
-	store   *store
+	store   *serverStore
 	life    uint64        // of the process that it belongs to
 	stands  *server       // counts it; nil for none
 	uses    uint64        // connections so far: what is planned for an older one is stale
@@ -162,7 +162,7 @@ func (s *subscription) forget() {
 }
 
 // published sends a hint to everybody who listens at the server.
-func (s *store) published(at *server, message string) {
+func (s *serverStore) published(at *server, message string) {
 	if len(at.watchers) > 0 {
 		s.run.effects.announced(s, message)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim"
@@ -277,7 +278,7 @@ func (w *hostWork) stop() {
 // hostStore is the production elector's store, with nothing recorded.
 type hostStore struct{ *host }
 
-func (s hostStore) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s hostStore) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	s.ask(command{
 		call: history.Acquire, id: a.ID, nonce: a.Nonce, try: a.Request, ttl: a.TTL, longest: max(a.Longest, s.node.run.spec.LongLease), floor: a.Floor,
 	}, timeout)
@@ -287,20 +288,20 @@ func (s hostStore) Acquire(a elector.Attempt, timeout time.Duration) (elector.Gr
 		if in.Holder == "" {
 			held.Withheld = sim.Withheld
 		}
-		return elector.Grant{}, held
+		return store.Grant{}, held
 	}
-	return elector.Grant{Token: in.Token, Waiters: in.Waiters}, s.failure()
+	return store.Grant{Token: in.Token, Waiters: in.Waiters}, s.failure()
 }
 
-func (s hostStore) Renew(l elector.Lease, timeout time.Duration) error {
+func (s hostStore) Renew(l store.Lease, timeout time.Duration) error {
 	return s.own(history.Renew, l, timeout)
 }
 
-func (s hostStore) Release(l elector.Lease, timeout time.Duration) error {
+func (s hostStore) Release(l store.Lease, timeout time.Duration) error {
 	return s.own(history.Release, l, timeout)
 }
 
-func (s hostStore) own(call history.Call, l elector.Lease, timeout time.Duration) error {
+func (s hostStore) own(call history.Call, l store.Lease, timeout time.Duration) error {
 	s.ask(command{
 		call: call, id: l.ID, nonce: l.Nonce, token: l.Token, try: l.Request, ttl: l.TTL, longest: max(l.Longest, s.node.run.spec.LongLease),
 		value: leaseValue(l.Token, l.Nonce, l.ID),
@@ -314,7 +315,7 @@ func (h *host) failure() error {
 	case machine.Done:
 		return nil
 	case machine.NotHeld:
-		return elector.ErrNotHeld
+		return store.ErrNotHeld
 	default:
 		return h.outcome.input.Err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -14,7 +14,7 @@ import (
 // A process that is killed does not clean up, whatever it has deferred.
 func TestKilledDoesNotCleanUp(t *testing.T) {
 	tidy := func(h sim.Host) error {
-		if _, err := h.Store().Acquire(elector.Attempt{ID: "n1/1", Nonce: "a", Request: 1, TTL: time.Minute}, time.Second); err != nil {
+		if _, err := h.Store().Acquire(store.Attempt{ID: "n1/1", Nonce: "a", Request: 1, TTL: time.Minute}, time.Second); err != nil {
 			return err
 		}
 		h.Elected(1, time.Minute)
@@ -24,7 +24,7 @@ func TestKilledDoesNotCleanUp(t *testing.T) {
 				defer func() {
 					_, _ = h.Do(time.Second, "DEL", h.LeaseKey())
 				}()
-				_ = h.Recorded(h.Store()).Release(elector.Lease{ID: "n1/1", Nonce: "a", Token: 1, Request: 2}, time.Second)
+				_ = h.Recorded(h.Store()).Release(store.Lease{ID: "n1/1", Nonce: "a", Token: 1, Request: 2}, time.Second)
 			}()
 			defer h.Deposed(1, history.Stopped)
 			stop()

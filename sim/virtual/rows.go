@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/sim"
@@ -20,8 +21,8 @@ type rows struct {
 }
 
 // newRows is the place of that server.
-func newRows(r *run) *store {
-	return &store{run: r, name: "PostgreSQL", alone: true, rows: &rows{}}
+func newRows(r *run) *serverStore {
+	return &serverStore{run: r, name: "PostgreSQL", alone: true, rows: &rows{}}
 }
 
 // execute carries out a statement at the given time.
@@ -57,22 +58,22 @@ func (h *host) Postgres() (sim.Store, error) {
 type hostRows struct{ *host }
 
 // Acquire implements sim.Store.
-func (s hostRows) Acquire(a elector.Attempt, timeout time.Duration) (elector.Grant, error) {
+func (s hostRows) Acquire(a store.Attempt, timeout time.Duration) (store.Grant, error) {
 	s.askOf(s.node.rows, command{call: history.Acquire, id: a.ID, ttl: a.TTL}, timeout)
 	if s.outcome.input.Result == machine.Held {
-		return elector.Grant{}, &elector.HeldError{}
+		return store.Grant{}, &elector.HeldError{}
 	}
-	return elector.Grant{Token: s.outcome.input.Token}, s.failure()
+	return store.Grant{Token: s.outcome.input.Token}, s.failure()
 }
 
 // Renew implements sim.Store.
-func (s hostRows) Renew(l elector.Lease, timeout time.Duration) error {
+func (s hostRows) Renew(l store.Lease, timeout time.Duration) error {
 	s.askOf(s.node.rows, command{call: history.Renew, id: l.ID, token: l.Token, ttl: l.TTL}, timeout)
 	return s.failure()
 }
 
 // Release implements sim.Store.
-func (s hostRows) Release(l elector.Lease, timeout time.Duration) error {
+func (s hostRows) Release(l store.Lease, timeout time.Duration) error {
 	s.askOf(s.node.rows, command{call: history.Release, id: l.ID, token: l.Token}, timeout)
 	return s.failure()
 }

@@ -19,14 +19,14 @@ type run struct {
 	*record
 	spec     sim.Plan
 	subject  Subject
-	store    *store   // the first of them
-	stores   []*store // which know nothing of each other; mostly there is one
+	store    *serverStore   // the first of them
+	stores   []*serverStore // which know nothing of each other; mostly there is one
 	resource *resource
 	nodes    []*node
 	byName   map[string]*node
 	routines []*routine
-	rows     *store     // PostgreSQL, for those who want it
-	lock     *wire.Lock // nil if candidates tell themselves what they do
+	rows     *serverStore // PostgreSQL, for those who want it
+	lock     *wire.Lock   // nil if candidates tell themselves what they do
 	strangers
 	chance *random // of how exactly the schedule is carried out
 	how

@@ -12,14 +12,14 @@ import (
 )
 
 // fork is a replica of the primary that gets nothing any more from now on.
-func (s *store) fork() *server {
+func (s *serverStore) fork() *server {
 	v := s.newServer()
 	v.model.Follow(s.model, 0)
 	v.model.Sever()
 	return v
 }
 
-func (s *store) content(v *server) tamper.Content {
+func (s *serverStore) content(v *server) tamper.Content {
 	e := s.election()
 	e.Do = func(args ...string) redismodel.Reply { return v.model.Do(s.now(), args...) }
 	return e.Content()

@@ -11,7 +11,7 @@ import (
 )
 
 // meant calls act for each store that the targets mean, and joins the evidence.
-func (s *stage) meant(targets []string, act func(*store) (string, error)) (evidence string, err error) {
+func (s *stage) meant(targets []string, act func(*serverStore) (string, error)) (evidence string, err error) {
 	which, err := faults.StoreNodes(targets, len(s.stores))
 	for _, i := range which {
 		seen, failed := act(s.stores[i])
@@ -25,7 +25,7 @@ func (s *stage) meant(targets []string, act func(*store) (string, error)) (evide
 
 // StopStore implements faults.World.
 func (s *stage) StopStore(_ context.Context, targets []string) (string, error) {
-	return s.meant(targets, func(v *store) (string, error) {
+	return s.meant(targets, func(v *serverStore) (string, error) {
 		if v.down {
 			return "", errDown
 		}
@@ -36,7 +36,7 @@ func (s *stage) StopStore(_ context.Context, targets []string) (string, error) {
 
 // ContinueStore implements faults.World.
 func (s *stage) ContinueStore(_ context.Context, targets []string) error {
-	_, err := s.meant(targets, func(v *store) (string, error) {
+	_, err := s.meant(targets, func(v *serverStore) (string, error) {
 		if !v.down {
 			v.resume()
 		}
@@ -47,7 +47,7 @@ func (s *stage) ContinueStore(_ context.Context, targets []string) error {
 
 // CrashStore implements faults.World.
 func (s *stage) CrashStore(_ context.Context, targets []string) (string, error) {
-	return s.meant(targets, func(v *store) (string, error) {
+	return s.meant(targets, func(v *serverStore) (string, error) {
 		if v.down {
 			return "", errDown
 		}
@@ -61,7 +61,7 @@ func (s *stage) CrashStore(_ context.Context, targets []string) (string, error) 
 var errDown = faults.NoEffect("the store is down already")
 
 // crash ends the store. Its model stays as it is until the store comes back.
-func (s *store) crash() {
+func (s *serverStore) crash() {
 	s.down, s.paused, s.queue, s.frozen = true, false, nil, nil
 	for _, n := range s.run.nodes {
 		n.closeConnectionsTo(s.index)
@@ -71,7 +71,7 @@ func (s *store) crash() {
 
 // LaunchStore implements faults.World.
 func (s *stage) LaunchStore(_ context.Context, targets []string, keepData bool) (string, error) {
-	return s.meant(targets, func(v *store) (string, error) {
+	return s.meant(targets, func(v *serverStore) (string, error) {
 		if !v.down {
 			return "", nil
 		}
@@ -98,10 +98,10 @@ func (s *stage) ShortenLeases(_ context.Context, by time.Duration) (string, erro
 }
 
 // do is a command of the harness's own.
-func (s *store) do(args ...string) redismodel.Reply { return s.model.Do(s.now(), args...) }
+func (s *serverStore) do(args ...string) redismodel.Reply { return s.model.Do(s.now(), args...) }
 
 // election is what faults on data change.
-func (s *store) election() tamper.Election {
+func (s *serverStore) election() tamper.Election {
 	return tamper.Election{Do: s.do, Lease: s.leaseKey(), Counter: s.keys.counter, Guard: s.keys.guard, Witness: s.keys.witness}
 }
 

@@ -44,7 +44,7 @@ type server struct {
 
 // store is the store, or one of several that know nothing of each other: its
 // primary, which is a model of Redis, and what faults have done to it.
-type store struct {
+type serverStore struct {
 	run   *run
 	index int
 	name  string // for evidence
@@ -97,16 +97,16 @@ type queued struct {
 	station uint64
 }
 
-func newStores(r *run, subject Subject) []*store {
-	stores := make([]*store, r.spec.Topology.Independent())
+func newStores(r *run, subject Subject) []*serverStore {
+	stores := make([]*serverStore, r.spec.Topology.Independent())
 	for i := range stores {
 		stores[i] = newStore(r, subject, i, len(stores))
 	}
 	return stores
 }
 
-func newStore(r *run, subject Subject, index, of int) *store {
-	s := &store{run: r, index: index, name: "the store", alone: of == 1, scripts: subject.scripts(r.texts), protect: "1", keys: electionKeys("recount:{e1}:")}
+func newStore(r *run, subject Subject, index, of int) *serverStore {
+	s := &serverStore{run: r, index: index, name: "the store", alone: of == 1, scripts: subject.scripts(r.texts), protect: "1", keys: electionKeys("recount:{e1}:")}
 	if !s.alone {
 		s.name = faults.StoreNode(index + 1).String()
 	}
@@ -124,7 +124,7 @@ func newStore(r *run, subject Subject, index, of int) *store {
 	return s
 }
 
-func (s *store) newServer() *server {
+func (s *serverStore) newServer() *server {
 	v := &server{}
 	s.servers++
 	v.model = redismodel.New(redismodel.Options{
@@ -142,7 +142,7 @@ func (s *store) newServer() *server {
 }
 
 // of is the server that serves the node.
-func (s *store) of(n *node) *server {
+func (s *serverStore) of(n *node) *server {
 	if s.old != nil && s.aside[n.index] {
 		return s.old
 	}
@@ -150,16 +150,16 @@ func (s *store) of(n *node) *server {
 }
 
 // now is what the server's wall clock shows.
-func (s *store) now() time.Duration { return storeEpoch + s.run.now }
+func (s *serverStore) now() time.Duration { return storeEpoch + s.run.now }
 
 // turn is how long it takes until the command at hand has had its turn.
-func (s *store) turn() time.Duration {
+func (s *serverStore) turn() time.Duration {
 	s.free = max(s.free, s.run.now) + Service
 	return s.free - s.run.now
 }
 
 // receive takes in what has reached the server.
-func (s *store) receive(k *call, station uint64) {
+func (s *serverStore) receive(k *call, station uint64) {
 	switch {
 	case k.orphan && s.down:
 		k.recycle()
@@ -179,7 +179,7 @@ func (s *store) receive(k *call, station uint64) {
 }
 
 // serve answers a greeting or carries out a request.
-func (s *store) serve(k *call, station uint64) {
+func (s *serverStore) serve(k *call, station uint64) {
 	next := uint64(welcomed)
 	if station == arrived {
 		s.execute(k)
@@ -193,7 +193,7 @@ func (s *store) serve(k *call, station uint64) {
 }
 
 // resume lets a frozen server work off what has arrived meanwhile.
-func (s *store) resume() {
+func (s *serverStore) resume() {
 	s.paused = false
 	queue := s.queue
 	s.queue = nil
@@ -209,7 +209,7 @@ func (s *store) resume() {
 }
 
 // execute does what the call asks for and keeps the answer in it.
-func (s *store) execute(k *call) {
+func (s *serverStore) execute(k *call) {
 	c := &k.command
 	if s.rows != nil {
 		k.outcome.input = s.rows.execute(s.now(), c)
@@ -255,7 +255,7 @@ func (s *store) execute(k *call) {
 // not confirm, where they have to: those of an old primary that is isolated, and
 // whatever the replica lacks that will be promoted. The time until the server
 // gives up waiting for them is left out.
-func (s *store) confirm(k *call) {
+func (s *serverStore) confirm(k *call) {
 	if s.run.spec.Replicas == 0 || k.outcome.input.Result != machine.Done {
 		return
 	}
@@ -272,7 +272,7 @@ func (s *store) confirm(k *call) {
 }
 
 // call runs a script by its name, or by its text if the client sends it.
-func (s *store) call(k *call, script *redismodel.Script, keys []string) redismodel.Reply {
+func (s *serverStore) call(k *call, script *redismodel.Script, keys []string) redismodel.Reply {
 	model := s.of(k.client.node).model
 	run := model.Run
 	if k.whole {
@@ -284,7 +284,7 @@ func (s *store) call(k *call, script *redismodel.Script, keys []string) redismod
 // audit records what the server did, in its own order. Where replicas have to
 // confirm, the record of an isolated primary is lost with it. Several stores have
 // no order that is that of the whole.
-func (s *store) audit(k *call, token uint64) {
+func (s *serverStore) audit(k *call, token uint64) {
 	if !s.audits(k) {
 		return
 	}
@@ -302,7 +302,7 @@ func (s *store) audit(k *call, token uint64) {
 }
 
 // audits tells whether the record of the server that executes the call is kept.
-func (s *store) audits(k *call) bool {
+func (s *serverStore) audits(k *call) bool {
 	return s.alone && (s.run.spec.Replicas == 0 || s.of(k.client.node) != s.old)
 }
 

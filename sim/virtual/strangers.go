@@ -76,7 +76,7 @@ func (r *run) conclude() {
 }
 
 // leaseKey is the key that the candidates use as the lease.
-func (s *store) leaseKey() string {
+func (s *serverStore) leaseKey() string {
 	if s.run.subject.Program != nil && s.run.lock.Key() != "" {
 		return s.run.lock.Key()
 	}

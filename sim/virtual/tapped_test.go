@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
@@ -81,10 +81,10 @@ func TestTappedWithoutAnswer(t *testing.T) {
 	}
 }
 
-func attempt(id string) elector.Attempt { return elector.Attempt{ID: id, TTL: time.Second} }
+func attempt(id string) store.Attempt { return store.Attempt{ID: id, TTL: time.Second} }
 
-func lease(id string, token uint64) elector.Lease {
-	return elector.Lease{ID: id, Token: token, TTL: time.Second}
+func lease(id string, token uint64) store.Lease {
+	return store.Lease{ID: id, Token: token, TTL: time.Second}
 }
 
 // The row in PostgreSQL is taken by one at a time, with a token that grows, and

@@ -89,7 +89,7 @@ func (n *node) when(own time.Duration) time.Duration {
 }
 
 // load loads the subject's scripts into the store, if it does so beforehand.
-func (c *Client) load(s *store) {
+func (c *Client) load(s *serverStore) {
 	if !c.Loads || s.down {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // Belief knows the latest term of one candidate and how long it lasts. It learns
@@ -27,7 +28,7 @@ func NewBelief(cfg elector.Config) *Belief {
 
 // Event takes in an event of the elector.
 func (b *Belief) Event(ev elector.Event) {
-	if ev.Kind == elector.EventElected || ev.Kind == elector.EventExtended {
+	if ev.Kind == event.Elected || ev.Kind == event.Extended {
 		b.lasts(ev.Token, ev.Until)
 	}
 }

@@ -17,8 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 )
 
@@ -34,20 +36,20 @@ type bare struct{ elector.Store }
 
 type roster struct{}
 
-func (roster) Candidates(context.Context, string) ([]elector.Candidate, error) {
-	return []elector.Candidate{{ID: "roster"}}, nil
+func (roster) Candidates(context.Context, string) ([]store.Candidate, error) {
+	return []store.Candidate{{ID: "roster"}}, nil
 }
 
 type chronicle struct{}
 
-func (chronicle) History(context.Context, string, int) ([]elector.PastTerm, error) {
-	return []elector.PastTerm{{ID: "chronicle"}}, nil
+func (chronicle) History(context.Context, string, int) ([]store.PastTerm, error) {
+	return []store.PastTerm{{ID: "chronicle"}}, nil
 }
 
 type inspector struct{}
 
-func (inspector) Preflight(context.Context) (elector.Preflight, error) {
-	return elector.Preflight{Guarantee: "inspector"}, nil
+func (inspector) Preflight(context.Context) (store.Preflight, error) {
+	return store.Preflight{Guarantee: "inspector"}, nil
 }
 
 // Whatever a store can do besides, the observed one can, and no more; also when
@@ -109,15 +111,15 @@ func TestOptionalInterfaces(t *testing.T) {
 // abilities asks each optional interface for its answer.
 func abilities(s elector.Store) string {
 	var list []string
-	if r, ok := s.(elector.Roster); ok {
+	if r, ok := s.(store.Roster); ok {
 		c, _ := r.Candidates(context.Background(), "")
 		list = append(list, c[0].ID)
 	}
-	if c, ok := s.(elector.Chronicle); ok {
+	if c, ok := s.(store.Chronicle); ok {
 		h, _ := c.History(context.Background(), "", 1)
 		list = append(list, h[0].ID)
 	}
-	if i, ok := s.(elector.Inspector); ok {
+	if i, ok := s.(store.Inspector); ok {
 		p, _ := i.Preflight(context.Background())
 		list = append(list, p.Guarantee)
 	}
@@ -146,7 +148,7 @@ func TestNoInterfaceIsForgotten(t *testing.T) {
 			found = append(found, m[1])
 		}
 	}
-	known := []string{"Roster", "Chronicle", "Inspector", "wrapper"}
+	known := []string{"store.Roster", "store.Chronicle", "store.Inspector", "wrapper"}
 	for _, name := range found {
 		if !slices.Contains(known, name) {
 			t.Errorf("package elector asks its store for %s, which an observed store hides: let instrument.Store pass it through", name)
@@ -177,14 +179,14 @@ type broken struct {
 	panic bool
 }
 
-func (b *broken) Acquire(context.Context, elector.Attempt) (elector.Grant, error) {
+func (b *broken) Acquire(context.Context, store.Attempt) (store.Grant, error) {
 	if b.panic {
 		panic("boom")
 	}
-	return elector.Grant{Token: 7}, b.err
+	return store.Grant{Token: 7}, b.err
 }
 
-func (b *broken) Renew(context.Context, elector.Lease) error { return b.err }
+func (b *broken) Renew(context.Context, store.Lease) error { return b.err }
 
 func (b *broken) Leader(ctx context.Context, _ string) (elector.Leader, error) {
 	return elector.Leader{ID: fmt.Sprint(ctx.Value(key{})), Token: 9}, b.err
@@ -207,15 +209,15 @@ func TestOutcomes(t *testing.T) {
 		{instrument.Acquire, nil, instrument.Done, "a 7"},
 		{instrument.Acquire, fmt.Errorf("wrapped: %w", held), instrument.Held, "b 8"},
 		{instrument.Acquire, &elector.HeldError{}, instrument.Held, " 0"},
-		{instrument.Acquire, elector.ErrNotHeld, instrument.Unknown, " 0"},
+		{instrument.Acquire, store.ErrNotHeld, instrument.Unknown, " 0"},
 		{instrument.Acquire, fatal, instrument.Fatal, " 0"},
 		{instrument.Acquire, lost, instrument.Unknown, " 0"},
 		{instrument.Renew, nil, instrument.Done, "a 7"},
-		{instrument.Renew, elector.ErrNotHeld, instrument.NotHeld, " 0"},
+		{instrument.Renew, store.ErrNotHeld, instrument.NotHeld, " 0"},
 		{instrument.Renew, held, instrument.Unknown, " 0"},
 		{instrument.Renew, context.DeadlineExceeded, instrument.Unknown, " 0"},
 		{instrument.Leader, nil, instrument.Done, "passed on 9"},
-		{instrument.Leader, elector.ErrNotHeld, instrument.Unknown, " 0"},
+		{instrument.Leader, store.ErrNotHeld, instrument.Unknown, " 0"},
 	} {
 		var got []instrument.Answer
 		s := instrument.Store(&broken{err: test.err}, func(ctx context.Context, c instrument.Call) (context.Context, func(instrument.Answer)) {
@@ -227,9 +229,9 @@ func TestOutcomes(t *testing.T) {
 		var err error
 		switch test.operation {
 		case instrument.Acquire:
-			_, err = s.Acquire(t.Context(), elector.Attempt{Election: "billing", ID: "a"})
+			_, err = s.Acquire(t.Context(), store.Attempt{Election: "billing", ID: "a"})
 		case instrument.Renew:
-			err = s.Renew(t.Context(), elector.Lease{Election: "billing", ID: "a", Token: 7})
+			err = s.Renew(t.Context(), store.Lease{Election: "billing", ID: "a", Token: 7})
 		case instrument.Leader:
 			_, err = s.Leader(t.Context(), "billing")
 		}
@@ -249,11 +251,11 @@ func TestPanicPassesThrough(t *testing.T) {
 		return ctx, func(a instrument.Answer) { got = append(got, a) }
 	})
 	defer func() {
-		if recover() == nil || len(got) != 1 || got[0].Outcome != instrument.Unknown || !errors.Is(got[0].Err, elector.ErrPanic) {
+		if recover() == nil || len(got) != 1 || got[0].Outcome != instrument.Unknown || !errors.Is(got[0].Err, event.ErrPanic) {
 			t.Errorf("told %+v", got)
 		}
 	}()
-	_, _ = s.Acquire(t.Context(), elector.Attempt{})
+	_, _ = s.Acquire(t.Context(), store.Attempt{})
 }
 
 // recorder is an instrument that notes what it is given.
@@ -331,7 +333,7 @@ func TestPulse(t *testing.T) {
 	if s := p.Silent(27 * time.Second); s != 7*time.Second || p.Unreachable(29*time.Second) || !p.Unreachable(30*time.Second) {
 		t.Errorf("silent for %v", s)
 	}
-	p.Event(elector.Event{Kind: elector.EventUnreachable, At: 29 * time.Second})
+	p.Event(elector.Event{Kind: event.Unreachable, At: 29 * time.Second})
 	if s := p.Silent(29 * time.Second); s != 10*time.Second || !p.Unreachable(29*time.Second) {
 		t.Errorf("silent for %v, and the elector has raised the alarm", s)
 	}
@@ -340,14 +342,14 @@ func TestPulse(t *testing.T) {
 		t.Errorf("last answer at %v", at)
 	}
 	p.Asked(instrument.Call{Operation: instrument.Release}, 40*time.Second)
-	p.Event(elector.Event{Kind: elector.EventUnreachable, At: 30 * time.Second}) // told late
+	p.Event(elector.Event{Kind: event.Unreachable, At: 30 * time.Second}) // told late
 	if s := p.Silent(41 * time.Second); s != time.Second {
 		t.Errorf("an alarm from before the last answer counted: silent for %v", s)
 	}
 	if !p.Unreachable(50 * time.Second) {
 		t.Error("a release without an answer is a silence, too, and has the lease of those before")
 	}
-	p.Event(elector.Event{Kind: elector.EventState, State: elector.StateStopped, At: 50 * time.Second})
+	p.Event(elector.Event{Kind: event.StateChanged, State: event.StateStopped, At: 50 * time.Second})
 	if p.Unreachable(time.Hour) {
 		t.Error("an elector that has stopped waits for no answer")
 	}
@@ -364,22 +366,22 @@ func TestBelief(t *testing.T) {
 		}
 	}
 	last(0, 0)
-	b.Event(elector.Event{Kind: elector.EventElected, Token: 3, Until: 10 * time.Second})
+	b.Event(elector.Event{Kind: event.Elected, Token: 3, Until: 10 * time.Second})
 	last(3, 10*time.Second)
 	renewal := instrument.Call{Operation: instrument.Renew, Token: 3, TTL: 15 * time.Second}
 	b.Answered(renewal, instrument.Answer{Outcome: instrument.Unknown}, 5*time.Second)
 	last(3, 10*time.Second)
 	b.Answered(renewal, instrument.Answer{Outcome: instrument.Done}, 5*time.Second)
 	last(3, 5*time.Second+14849*time.Millisecond)
-	b.Event(elector.Event{Kind: elector.EventExtended, Token: 3, Until: 12 * time.Second})
-	b.Event(elector.Event{Kind: elector.EventDeposed, Token: 3, Until: time.Hour})
-	b.Event(elector.Event{Kind: elector.EventElected, Token: 2, Until: time.Hour})
+	b.Event(elector.Event{Kind: event.Extended, Token: 3, Until: 12 * time.Second})
+	b.Event(elector.Event{Kind: event.Deposed, Token: 3, Until: time.Hour})
+	b.Event(elector.Event{Kind: event.Elected, Token: 2, Until: time.Hour})
 	last(3, 5*time.Second+14849*time.Millisecond)
 }
 
 // Every trouble has one of few names, however it is wrapped.
 func TestTroubles(t *testing.T) {
-	for _, err := range []error{elector.ErrTimeout, elector.ErrTooMany, elector.ErrTokenSeen, elector.ErrTooLate, elector.ErrStray, elector.ErrDrainCapped, elector.ErrCallbackHangs, elector.ErrSameID, elector.ErrWithheld, elector.ErrNoHints, elector.ErrPanic} {
+	for _, err := range []error{event.ErrTimeout, event.ErrTooMany, event.ErrTokenSeen, event.ErrTooLate, event.ErrStray, event.ErrDrainCapped, event.ErrCallbackHangs, event.ErrSameID, elector.ErrWithheld, event.ErrNoHints, event.ErrPanic} {
 		kind := instrument.Trouble(fmt.Errorf("wrapped: %w", err))
 		if kind == "request" || !slices.Contains(instrument.Troubles(), kind) {
 			t.Errorf("%v is %q", err, kind)

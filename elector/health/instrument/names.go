@@ -4,44 +4,45 @@ import (
 	"errors"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // States are all states of an elector.
 func States() []elector.State {
-	return []elector.State{elector.StateFollower, elector.StateCandidate, elector.StateLeader, elector.StateDraining, elector.StateStopped}
+	return []elector.State{event.StateFollower, event.StateCandidate, event.StateLeader, event.StateDraining, event.StateStopped}
 }
 
 // Reasons are all reasons for which a term ends.
 func Reasons() []elector.Reason {
-	return []elector.Reason{elector.ReasonExpired, elector.ReasonSuperseded, elector.ReasonResigned, elector.ReasonStopped, elector.ReasonError}
+	return []elector.Reason{event.ReasonExpired, event.ReasonSuperseded, event.ReasonResigned, event.ReasonStopped, event.ReasonError}
 }
 
 // Lost says whether a term that ended for this reason ended against its
 // holder's will.
-func Lost(r elector.Reason) bool { return r != elector.ReasonResigned && r != elector.ReasonStopped }
+func Lost(r elector.Reason) bool { return r != event.ReasonResigned && r != event.ReasonStopped }
 
-// troubles name what elector.EventTrouble tells apart.
+// troubles name what event.Trouble tells apart.
 var troubles = []struct {
 	kind string
 	err  error
 }{
-	{"timeout", elector.ErrTimeout},
-	{"too_many", elector.ErrTooMany},
-	{"token_seen", elector.ErrTokenSeen},
-	{"too_late", elector.ErrTooLate},
-	{"stray", elector.ErrStray},
-	{"drain_capped", elector.ErrDrainCapped},
-	{"callback_hangs", elector.ErrCallbackHangs},
-	{"crowded", elector.ErrCrowded},
-	{"same_id", elector.ErrSameID},
+	{"timeout", event.ErrTimeout},
+	{"too_many", event.ErrTooMany},
+	{"token_seen", event.ErrTokenSeen},
+	{"too_late", event.ErrTooLate},
+	{"stray", event.ErrStray},
+	{"drain_capped", event.ErrDrainCapped},
+	{"callback_hangs", event.ErrCallbackHangs},
+	{"crowded", event.ErrCrowded},
+	{"same_id", event.ErrSameID},
 	{"withheld", elector.ErrWithheld},
-	{"no_hints", elector.ErrNoHints},
-	{"panic", elector.ErrPanic},
+	{"no_hints", event.ErrNoHints},
+	{"panic", event.ErrPanic},
 }
 
 const otherTrouble = "request"
 
-// Trouble is the kind of the error of an elector.EventTrouble: one of Troubles,
+// Trouble is the kind of the error of an event.Trouble: one of Troubles,
 // whatever the text. Everything that has no name of its own is "request": a
 // request that the store, or the way to it, has failed.
 func Trouble(err error) string {

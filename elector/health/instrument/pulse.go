@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // Pulse knows how long a store has owed an answer. It goes by the same rule as
-// the elector's alarm (elector.EventUnreachable): silence begins with a request,
+// the elector's alarm (event.Unreachable): silence begins with a request,
 // and only an answer ends it. A store that nobody asks is not silent. Unlike the
 // event, it needs no goroutine to get through: it is computed when it is asked
 // for. The zero value is ready; it is safe for concurrent use.
@@ -56,9 +57,9 @@ func (p *Pulse) Event(ev elector.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case ev.Kind == elector.EventState && ev.State == elector.StateStopped:
+	case ev.Kind == event.StateChanged && ev.State == event.StateStopped:
 		p.owed = false
-	case ev.Kind == elector.EventUnreachable && p.owed && p.since <= ev.At: // else it is news of yesterday
+	case ev.Kind == event.Unreachable && p.owed && p.since <= ev.At: // else it is news of yesterday
 		p.since = min(p.since, ev.At-p.lease)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Operation is what a Store is asked to do.
@@ -65,55 +67,55 @@ type Answer struct {
 type Begin func(ctx context.Context, c Call) (context.Context, func(Answer))
 
 // Store returns a store that does what inner does, and tells begin. It has
-// exactly those of elector.Roster, elector.Chronicle and elector.Inspector that
+// exactly those of store.Roster, store.Chronicle and store.Inspector that
 // inner has.
 func Store(inner elector.Store, begin Begin) elector.Store {
 	s := &observed{inner, begin}
-	roster, isRoster := inner.(elector.Roster)
-	chronicle, isChronicle := inner.(elector.Chronicle)
-	inspector, isInspector := inner.(elector.Inspector)
+	roster, isRoster := inner.(store.Roster)
+	chronicle, isChronicle := inner.(store.Chronicle)
+	inspector, isInspector := inner.(store.Inspector)
 	// A struct has its methods or has not: whoever asks a store what it can do
 	// must get inner's answer, so there is one type for each answer.
 	switch {
 	case isRoster && isChronicle && isInspector:
 		return struct {
 			*observed
-			elector.Roster
-			elector.Chronicle
-			elector.Inspector
+			store.Roster
+			store.Chronicle
+			store.Inspector
 		}{s, roster, chronicle, inspector}
 	case isRoster && isChronicle:
 		return struct {
 			*observed
-			elector.Roster
-			elector.Chronicle
+			store.Roster
+			store.Chronicle
 		}{s, roster, chronicle}
 	case isRoster && isInspector:
 		return struct {
 			*observed
-			elector.Roster
-			elector.Inspector
+			store.Roster
+			store.Inspector
 		}{s, roster, inspector}
 	case isChronicle && isInspector:
 		return struct {
 			*observed
-			elector.Chronicle
-			elector.Inspector
+			store.Chronicle
+			store.Inspector
 		}{s, chronicle, inspector}
 	case isRoster:
 		return struct {
 			*observed
-			elector.Roster
+			store.Roster
 		}{s, roster}
 	case isChronicle:
 		return struct {
 			*observed
-			elector.Chronicle
+			store.Chronicle
 		}{s, chronicle}
 	case isInspector:
 		return struct {
 			*observed
-			elector.Inspector
+			store.Inspector
 		}{s, inspector}
 	default:
 		return s
@@ -132,14 +134,14 @@ var _ elector.Store = (*observed)(nil)
 // together, each of them observed or not.
 func (s *observed) Unwrap() elector.Store { return s.inner }
 
-// Suits is elector.Bounded: what suits the store that is observed.
-func (s *observed) Suits(t elector.Times) error { return elector.Suits(s.inner, t) }
+// Suits is store.Bounded: what suits the store that is observed.
+func (s *observed) Suits(t store.Times) error { return store.Suits(s.inner, t) }
 
 // observe runs one operation. A panic passes through: the elector knows what to
 // do about it, and the observer is told before.
 func (s *observed) observe(ctx context.Context, c Call, do func(context.Context) (elector.Leader, error)) (err error) {
 	ctx, end := s.begin(ctx, c)
-	a := Answer{Outcome: Unknown, Err: elector.ErrPanic}
+	a := Answer{Outcome: Unknown, Err: event.ErrPanic}
 	defer func() { end(a) }()
 	leader, err := do(ctx)
 	a.Outcome, a.Err = outcome(c.Operation, err), err
@@ -163,14 +165,14 @@ func outcome(of Operation, err error) Outcome {
 		return Fatal
 	case of == Acquire && errors.As(err, &held):
 		return Held
-	case (of == Renew || of == Release) && errors.Is(err, elector.ErrNotHeld):
+	case (of == Renew || of == Release) && errors.Is(err, store.ErrNotHeld):
 		return NotHeld
 	default:
 		return Unknown
 	}
 }
 
-func (s *observed) Acquire(ctx context.Context, a elector.Attempt) (g elector.Grant, err error) {
+func (s *observed) Acquire(ctx context.Context, a store.Attempt) (g store.Grant, err error) {
 	c := Call{Operation: Acquire, Election: a.Election, ID: a.ID, Request: a.Request, TTL: a.TTL}
 	err = s.observe(ctx, c, func(ctx context.Context) (elector.Leader, error) {
 		var err error
@@ -180,13 +182,13 @@ func (s *observed) Acquire(ctx context.Context, a elector.Attempt) (g elector.Gr
 	return g, err
 }
 
-func (s *observed) Renew(ctx context.Context, l elector.Lease) error {
+func (s *observed) Renew(ctx context.Context, l store.Lease) error {
 	return s.observe(ctx, call(Renew, l), func(ctx context.Context) (elector.Leader, error) {
 		return elector.Leader{ID: l.ID, Token: l.Token, Remaining: l.TTL}, s.inner.Renew(ctx, l)
 	})
 }
 
-func (s *observed) Release(ctx context.Context, l elector.Lease) error {
+func (s *observed) Release(ctx context.Context, l store.Lease) error {
 	if l.Token == 0 { // a bid that is taken back
 		return s.inner.Release(ctx, l)
 	}
@@ -195,7 +197,7 @@ func (s *observed) Release(ctx context.Context, l elector.Lease) error {
 	})
 }
 
-func call(of Operation, l elector.Lease) Call {
+func call(of Operation, l store.Lease) Call {
 	return Call{Operation: of, Election: l.Election, ID: l.ID, Token: l.Token, Request: l.Request, TTL: l.TTL}
 }
 
@@ -208,6 +210,6 @@ func (s *observed) Leader(ctx context.Context, election string) (l elector.Leade
 	return l, err
 }
 
-func (s *observed) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s *observed) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	s.inner.Watch(ctx, election, hint, ended)
 }

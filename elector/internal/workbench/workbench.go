@@ -12,6 +12,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/memstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // T is the part of a testing.TB that a bench needs. Fatal must not return.
@@ -115,15 +116,15 @@ func (s *Store) trouble() error {
 }
 
 // Acquire is elector.Store's.
-func (s *Store) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s *Store) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	if err := s.trouble(); err != nil {
-		return elector.Grant{}, err
+		return store.Grant{}, err
 	}
 	return s.Store.Acquire(ctx, a)
 }
 
 // Renew is elector.Store's.
-func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err := s.trouble(); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (s *Store) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 // Release is elector.Store's.
-func (s *Store) Release(ctx context.Context, l elector.Lease) error {
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := s.trouble(); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/elector/storetest"
 	"github.com/recount-io/recount/internal/topology"
 )
@@ -60,7 +60,7 @@ func TestReplicasNeedOneConnection(t *testing.T) {
 	must(t, s.Vouch(ctx, "billing"))
 	g, err := s.Acquire(ctx, attempt("n1", "a"))
 	must(t, err)
-	must(t, s.Renew(ctx, elector.Lease{Election: "billing", ID: "n1", Nonce: "a", Token: g.Token, Request: 2, TTL: time.Minute}))
+	must(t, s.Renew(ctx, store.Lease{Election: "billing", ID: "n1", Nonce: "a", Token: g.Token, Request: 2, TTL: time.Minute}))
 	for _, o := range []redisstore.Options{{Replicas: 1}, {Fsynced: true}, {FsyncedReplicas: 1}} {
 		if s, err := New(clients["one by one"], 0, o); s != nil || err == nil || !strings.Contains(err.Error(), "method Pipeline") {
 			t.Errorf("%+v: %v, %v, want an error that asks for the method Pipeline", o, s, err)
@@ -108,8 +108,8 @@ func TestDatabase(t *testing.T) {
 	direct, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{server.Addr}, DB: 3}, redisstore.Options{Unprotected: true})
 	must(t, err)
 	t.Cleanup(func() { _ = direct.Close() })
-	hints := make(chan elector.Hint, 10)
-	hint := func() (h elector.Hint) {
+	hints := make(chan store.Hint, 10)
+	hint := func() (h store.Hint) {
 		select {
 		case h = <-hints:
 		case <-time.After(20 * time.Second):
@@ -117,13 +117,13 @@ func TestDatabase(t *testing.T) {
 		}
 		return h
 	}
-	bridged.Watch(t.Context(), "billing", func(h elector.Hint) { hints <- h }, func(error) {})
-	for hint().Kind != elector.HintListening {
+	bridged.Watch(t.Context(), "billing", func(h store.Hint) { hints <- h }, func(error) {})
+	for hint().Kind != store.HintListening {
 		continue
 	}
 	g, err := direct.Acquire(t.Context(), attempt("n1", "a"))
 	must(t, err)
-	if h := hint(); h.Kind != elector.HintGranted || h.Token != g.Token {
+	if h := hint(); h.Kind != store.HintGranted || h.Token != g.Token {
 		t.Errorf("the grant with token %d was announced as %+v", g.Token, h)
 	}
 	if l, err := bridged.Leader(t.Context(), "billing"); err != nil || l.Token != g.Token {
@@ -156,7 +156,7 @@ func BenchmarkRenew(b *testing.B) {
 			ctx := context.WithoutCancel(b.Context()) // as an elector's own requests, which nobody calls off
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Renew(ctx, elector.Lease{Election: name, ID: name, Nonce: name, Token: g.Token, Request: 2, TTL: time.Minute}); err != nil {
+				if err := s.Renew(ctx, store.Lease{Election: name, ID: name, Nonce: name, Token: g.Token, Request: 2, TTL: time.Minute}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Replies arrive as a server that speaks RESP2 would have sent them.
@@ -136,7 +136,7 @@ func TestOtherErrors(t *testing.T) {
 			return "PONG", nil
 		}}, redisstore.Options{})
 		_, err := s.Acquire(t.Context(), attempt("n1", "a"))
-		var fatal *elector.FatalError
+		var fatal *store.FatalError
 		if err == nil || answered(err) || errors.As(err, &fatal) || !strings.Contains(err.Error(), "anyclient: ") || scripts.Load() != 1 {
 			t.Errorf("%s: acquire: %v; the script was sent %d times, want an unknown outcome after once", name, err, scripts.Load())
 		}

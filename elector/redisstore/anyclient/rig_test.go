@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // scripted is a client whose server is a function.
@@ -56,8 +56,8 @@ func open(t *testing.T, c Client, o redisstore.Options) *redisstore.Store {
 	return s
 }
 
-func attempt(id, nonce string) elector.Attempt {
-	return elector.Attempt{Election: "billing", ID: id, Nonce: nonce, Request: 1, TTL: time.Minute}
+func attempt(id, nonce string) store.Attempt {
+	return store.Attempt{Election: "billing", ID: id, Nonce: nonce, Request: 1, TTL: time.Minute}
 }
 
 // answered reports whether the error is the server's own answer, as electors see it.

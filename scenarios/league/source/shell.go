@@ -149,7 +149,7 @@ func turnBugs() []Bug {
 		}, {
 			Name: "drains-for-the-heir", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over gives up the term before it names the heir, whose name comes too late",
-			File: "elector/term.go", Old: "Holder: to})\n\t\tt.giveUp(ReasonResigned)", New: "Holder: \"\"})\n\t\tt.session.put(machine.Input{Kind: machine.Resign, Token: t.token, Holder: to})\n\t\tt.giveUp(ReasonResigned)",
+			File: "elector/term.go", Old: "Holder: to})\n\t\tt.giveUp(event.ReasonResigned)", New: "Holder: \"\"})\n\t\tt.session.put(machine.Input{Kind: machine.Resign, Token: t.token, Holder: to})\n\t\tt.giveUp(event.ReasonResigned)",
 		}, {
 			Name: "to-whom-it-may-concern", Kind: Shell, Breaks: []string{handOver},
 			What: "a hand-over goes to the first candidate on the list, not to the one that was named",
@@ -173,7 +173,7 @@ func turnBugs() []Bug {
 		}, {
 			Name: "back-to-the-worst", Kind: Shell, Breaks: []string{"Stable", handOver},
 			What: "a leader hands over to the candidate of the lowest priority of those that are better",
-			File: "elector/failback.go", Old: "best := Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n", New: "best := Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n\t\tif best.ID != \"\" {\n\t\t\tbreak\n\t\t}\n",
+			File: "elector/failback.go", Old: "best := store.Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n", New: "best := store.Candidate{Priority: s.e.cfg.Priority}\n\tfor _, c := range all {\n\t\tif best.ID != \"\" {\n\t\t\tbreak\n\t\t}\n",
 		}, {
 			Name: "only-who-has-led", Kind: Shell, Breaks: []string{"only the leader"},
 			What: "a function for the leader only is executed by whoever has led last in this process",

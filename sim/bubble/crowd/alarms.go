@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
 )
 
@@ -14,15 +15,15 @@ import (
 // alarmed looks whether a trouble is one.
 func (c *candidate) alarmed(err error) {
 	m := c.manners
-	count := errors.Is(err, elector.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
-	other := errors.Is(err, elector.ErrSameID) || errors.Is(err, elector.ErrNoHints) && !m.Deaf
-	hangs := errors.Is(err, elector.ErrCallbackHangs)
-	works := hangs && m.Works == AtOnce && m.Stops == AtOnce || errors.Is(err, elector.ErrDrainCapped) && m.Works == AtOnce
+	count := errors.Is(err, event.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
+	other := errors.Is(err, event.ErrSameID) || errors.Is(err, event.ErrNoHints) && !m.Deaf
+	hangs := errors.Is(err, event.ErrCallbackHangs)
+	works := hangs && m.Works == AtOnce && m.Stops == AtOnce || errors.Is(err, event.ErrDrainCapped) && m.Works == AtOnce
 	open := strings.Contains(err.Error(), redisserver.OpenSlot) && !strings.Contains(err.Error(), "--cluster fix")
 	if open || count || other && c.run.undisturbed() || works && !c.run.Has(Pause) {
 		c.find(falseAlarm, "%v", err)
 	}
-	if (errors.Is(err, elector.ErrTimeout) || errors.Is(err, elector.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() {
+	if (errors.Is(err, event.ErrTimeout) || errors.Is(err, event.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() {
 		c.find(renewsInTime, "%d elections in its process, and a round trip takes %v: %v", c.run.Elections, c.run.RoundTrip, err)
 	}
 	if hangs {
@@ -78,7 +79,7 @@ func (c *candidate) silence(ev elector.Event) {
 	c.mu.Lock()
 	before, answered := c.ledger.silent, c.ledger.answered
 	c.ledger.silent = 0
-	if ev.Kind == elector.EventUnreachable {
+	if ev.Kind == event.Unreachable {
 		c.ledger.silent = at
 	}
 	c.mu.Unlock()
@@ -86,11 +87,11 @@ func (c *candidate) silence(ev elector.Event) {
 		return // what was answered was read later
 	}
 	switch {
-	case c.manners.Call <= Terms && (ev.Kind == elector.EventUnreachable) == (before != 0): // other calls do not wait for what was to be told
+	case c.manners.Call <= Terms && (ev.Kind == event.Unreachable) == (before != 0): // other calls do not wait for what was to be told
 		c.find(transitions, "the store is said to be %s, as it was before", ev.Kind)
-	case ev.Kind == elector.EventUnreachable && answered <= at && answered > at-c.config.Lease/2: // later: this is told late
+	case ev.Kind == event.Unreachable && answered <= at && answered > at-c.config.Lease/2: // later: this is told late
 		c.find(falseAlarm, "the store is said to have been silent for a lease at %v, and it has answered at %v", at, answered)
-	case ev.Kind == elector.EventReachable && answered < before:
+	case ev.Kind == event.Reachable && answered < before:
 		c.find(falseAlarm, "the store is said to answer again at %v, and has not answered since %v", at, answered)
 	}
 }
@@ -106,7 +107,7 @@ func (c *candidate) anew() {
 // goesOn reports whether the candidate competes or leads, as it was told to when it had been
 // told so often.
 func (c *candidate) goesOn(calls int) bool {
-	return c.elector.State() != elector.StateStopped && c.calls() == calls
+	return c.elector.State() != event.StateStopped && c.calls() == calls
 }
 
 // callsOf is how often each candidate was told to compete.
@@ -172,9 +173,9 @@ func (c *candidate) calmly(leader *candidate, long time.Duration) {
 	switch {
 	case silent != 0:
 		c.find(alarmOwed, "the store answers, and nobody was told: it is said to be silent since %v", silent)
-	case c == leader && state != elector.StateLeader && state != elector.StateDraining:
+	case c == leader && state != event.StateLeader && state != event.StateDraining:
 		c.find(leadsAsTold, "it leads, and is a %s", state)
-	case c != leader && (state == elector.StateLeader || c.elector.IsLeader()):
+	case c != leader && (state == event.StateLeader || c.elector.IsLeader()):
 		c.find(leadsAsTold, "%s leads, and this one is a %s", leader.life.process.name, state)
 	case told.ID != leader.elector.ID() || told.Token != leader.current().Token():
 		c.find(toldWho, "%s leads with token %d for more than %v, and OnLeader was told last that %q does with token %d",

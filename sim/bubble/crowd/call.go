@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // What calls are held to that do not compete, or hand over.
@@ -73,7 +75,7 @@ func transferAway(ctx context.Context, c *candidate, choice int) {
 
 func (c *candidate) transferAsSaid(ctx context.Context, err error) {
 	var fatal *elector.FatalError
-	known := err == nil || errors.As(err, &fatal) || documented(err, elector.ErrNotLeading, elector.ErrNoCandidate, elector.ErrNotReleased, elector.ErrNotTaken, elector.ErrDrainCapped, elector.ErrInsideWork)
+	known := err == nil || errors.As(err, &fatal) || documented(err, elector.ErrNotLeading, elector.ErrNoCandidate, elector.ErrNotReleased, elector.ErrNotTaken, event.ErrDrainCapped, elector.ErrInsideWork)
 	if !known && ctx.Err() == nil && !storeError(err) {
 		c.find(transferErrors, "Transfer returned %v", err)
 	}
@@ -121,7 +123,7 @@ func (c *candidate) calls() int {
 
 func (c *candidate) competes() bool {
 	state := c.elector.State()
-	return state == elector.StateLeader || state == elector.StateFollower
+	return state == event.StateLeader || state == event.StateFollower
 }
 
 // The choices of a question that asks for all candidates, and for past terms.
@@ -146,14 +148,14 @@ func ask(ctx context.Context, i int, a Act, c *candidate) bool {
 	var err error
 	switch a.Choice % 4 {
 	case whoCompetes:
-		var all []elector.Candidate
+		var all []store.Candidate
 		if all, err = c.elector.Candidates(ctx); err == nil && c.run.undisturbed() {
 			c.listed(all)
 		}
 	case 2:
 		_, err = c.elector.Preflight(ctx)
 	default:
-		var past []elector.PastTerm
+		var past []store.PastTerm
 		past, err = c.elector.History(ctx, remembers)
 		if err == nil {
 			c.remembered(past, asked)

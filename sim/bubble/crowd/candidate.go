@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/history"
 )
 
@@ -86,7 +87,7 @@ func (c *candidate) onEvent(ev elector.Event) {
 	if !c.byLog() {
 		c.tell(ev)
 	}
-	if ev.Kind == elector.EventElected || ev.Kind == elector.EventTrouble {
+	if ev.Kind == event.Elected || ev.Kind == event.Trouble {
 		c.take("tells", c.manners.Tells)
 	}
 }
@@ -109,12 +110,12 @@ func (c *candidate) tell(ev elector.Event) {
 	}
 	told := history.Event{At: l.clock.Real(ev.At), Node: l.process.name, Election: c.name, Token: ev.Token}
 	switch ev.Kind {
-	case elector.EventElected, elector.EventExtended:
+	case event.Elected, event.Extended:
 		told.Kind, told.Until = history.Elected, history.At(l.clock.Real(ev.Until))
-		if ev.Kind == elector.EventExtended {
+		if ev.Kind == event.Extended {
 			told.Kind = history.Extended
 		}
-	case elector.EventDeposed:
+	case event.Deposed:
 		told.Kind, told.Why = history.Deposed, history.Why(ev.Reason)
 	default:
 		return

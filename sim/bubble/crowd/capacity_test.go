@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim"
@@ -64,13 +65,13 @@ func (c capacity) run(t *testing.T) (out carried) {
 			Election: "e" + strconv.Itoa(i), ID: "p0", Lease: c.lease, Clock: sinceBegun{begun}, Logger: slog.New(slog.DiscardHandler),
 			OnEvent: func(ev elector.Event) {
 				switch late := time.Since(begun) > 3*c.lease; {
-				case ev.Kind == elector.EventDeposed && ctx.Err() == nil:
+				case ev.Kind == event.Deposed && ctx.Err() == nil:
 					lost.Add(1)
-				case errors.Is(ev.Err, elector.ErrCrowded):
+				case errors.Is(ev.Err, event.ErrCrowded):
 					crowded.Add(1)
-				case late && ev.Kind == elector.EventExtended:
+				case late && ev.Kind == event.Extended:
 					renewed.Add(1)
-				case late && errors.Is(ev.Err, elector.ErrTimeout):
+				case late && errors.Is(ev.Err, event.ErrTimeout):
 					givenUp.Add(1)
 				}
 			},

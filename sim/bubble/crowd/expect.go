@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // What is owed in time, where nothing else goes on.
@@ -363,9 +364,9 @@ func (c *candidate) lists(ctx context.Context) {
 }
 
 // listed expects that the candidates, which were listed just now, are the live ones.
-func (c *candidate) listed(all []elector.Candidate) {
+func (c *candidate) listed(all []store.Candidate) {
 	r := c.run
-	heard := map[string]elector.Candidate{}
+	heard := map[string]store.Candidate{}
 	for _, one := range all {
 		heard[one.ID] = one
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // journal is a candidate's log, which may take its time. Where OnEvent hangs, it is
@@ -31,11 +32,11 @@ func (j journal) WithAttrs([]slog.Attr) slog.Handler { return j }
 func (j journal) WithGroup(string) slog.Handler { return j }
 
 // beliefs are the texts that tell of one.
-var beliefs = map[string]elector.EventKind{
-	"elected":       elector.EventElected,
-	"lease renewed": elector.EventExtended,
-	"a renewal was sent late: this process or machine is overloaded, or was paused": elector.EventExtended,
-	"deposed": elector.EventDeposed,
+var beliefs = map[string]event.Kind{
+	"elected":       event.Elected,
+	"lease renewed": event.Extended,
+	"a renewal was sent late: this process or machine is overloaded, or was paused": event.Extended,
+	"deposed": event.Deposed,
 }
 
 // Handle implements slog.Handler.
@@ -87,8 +88,8 @@ var rare = []string{"deposed", "the store has not answered for longer than a lea
 
 // kinds are the troubles that are told apart.
 var kinds = []error{
-	elector.ErrTimeout, elector.ErrTooMany, elector.ErrTokenSeen, elector.ErrTooLate, elector.ErrStray, elector.ErrDrainCapped,
-	elector.ErrCallbackHangs, elector.ErrCrowded, elector.ErrSameID, elector.ErrWithheld, elector.ErrNoHints, elector.ErrPanic,
+	event.ErrTimeout, event.ErrTooMany, event.ErrTokenSeen, event.ErrTooLate, event.ErrStray, event.ErrDrainCapped,
+	event.ErrCallbackHangs, event.ErrCrowded, event.ErrSameID, elector.ErrWithheld, event.ErrNoHints, event.ErrPanic,
 }
 
 // kindOf is the text of the trouble's kind. All others are requests that failed.

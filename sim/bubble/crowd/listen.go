@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // Who listens for the store's announcements.
@@ -25,7 +27,7 @@ type hearing struct {
 }
 
 // Watch implements elector.Store.
-func (s recorded) Watch(ctx context.Context, election string, hint func(elector.Hint), ended func(error)) {
+func (s recorded) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
 	c := s.life.in(election)
 	if s.observer || c == nil {
 		s.Store.Watch(ctx, election, hint, ended)
@@ -45,7 +47,7 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(elector.
 		})
 		return
 	}
-	s.Store.Watch(ctx, election, s.life.bids.Told(func(h elector.Hint) {
+	s.Store.Watch(ctx, election, s.life.bids.Told(func(h store.Hint) {
 		c.mu.Lock()
 		c.hearing.hinted = max(c.hearing.hinted, h.Token)
 		c.mu.Unlock()
@@ -113,7 +115,7 @@ func (c *candidate) expectListening(h hearing, token uint64, granted time.Durati
 	c.mu.Lock()
 	anew := c.hearing.begun > h.begun || c.hearing.watches == 0
 	c.mu.Unlock()
-	if anew || c.life.gate.Stood() != stood || c.elector.State() == elector.StateStopped {
+	if anew || c.life.gate.Stood() != stood || c.elector.State() == event.StateStopped {
 		return
 	}
 	c.find(listensAnew, "term %d began at %v, nobody told of it, it refused this one at %v and %v, and this one listens on as it did",

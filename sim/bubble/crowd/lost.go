@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
@@ -74,7 +75,7 @@ func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 	}
 	stood := l.gate.Stood()
 	for _, c := range l.candidates {
-		if c.elector.State() != elector.StateCandidate {
+		if c.elector.State() != event.StateCandidate {
 			continue
 		}
 		go func() {

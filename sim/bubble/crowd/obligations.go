@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 )
 
 // Obligation is something that the documents of the elector's calls say, and that
@@ -228,33 +229,33 @@ func (c *candidate) notified() (done func()) {
 // heard follows the transitions.
 func (c *candidate) heard(ev elector.Event) {
 	switch ev.Kind {
-	case elector.EventTrouble:
+	case event.Trouble:
 		c.alarmed(ev.Err)
 		c.declines(ev.Err)
-	case elector.EventDeposed:
+	case event.Deposed:
 		c.expectAlarm(ev.Token)
-	case elector.EventUnreachable, elector.EventReachable:
+	case event.Unreachable, event.Reachable:
 		c.silence(ev)
 	}
 	c.mu.Lock()
 	in, last := c.ledger.believed, c.ledger.elected
 	works := c.callsBack() && c.ledger.working != nil && c.ledger.working.Token() == ev.Token && !c.ledger.returned
 	switch ev.Kind {
-	case elector.EventElected:
+	case event.Elected:
 		c.ledger.believed, c.ledger.elected = ev.Token, ev.Token
 		c.ledger.until = max(c.ledger.until, ev.Until)
-	case elector.EventExtended:
+	case event.Extended:
 		c.ledger.until = max(c.ledger.until, ev.Until)
-	case elector.EventDeposed:
+	case event.Deposed:
 		c.ledger.believed = 0
 	}
 	c.mu.Unlock()
 	switch {
-	case ev.Kind == elector.EventElected && (in != 0 || ev.Token <= last):
+	case ev.Kind == event.Elected && (in != 0 || ev.Token <= last):
 		c.find(transitions, "elected with token %d in the term of %d, after %d", ev.Token, in, last)
-	case ev.Kind == elector.EventDeposed && ev.Reason == elector.ReasonError && works && ev.At < ev.Until-time.Millisecond:
+	case ev.Kind == event.Deposed && ev.Reason == event.ReasonError && works && ev.At < ev.Until-time.Millisecond:
 		c.find(workHasTime, "the term of token %d ended %v before its deadline while its work went on: %v", ev.Token, ev.Until-ev.At, ev.Err)
-	case (ev.Kind == elector.EventExtended || ev.Kind == elector.EventDeposed) && ev.Token != in:
+	case (ev.Kind == event.Extended || ev.Kind == event.Deposed) && ev.Token != in:
 		c.find(transitions, "%s with token %d in the term of %d", ev.Kind, ev.Token, in)
 	}
 }
@@ -262,7 +263,7 @@ func (c *candidate) heard(ev elector.Event) {
 // declines counts the leases that the candidate gave back since their grant came too late,
 // or was that of a request which a later one had overtaken.
 func (c *candidate) declines(err error) {
-	if errors.Is(err, elector.ErrTooLate) || errors.Is(err, elector.ErrStray) {
+	if errors.Is(err, event.ErrTooLate) || errors.Is(err, event.ErrStray) {
 		c.mu.Lock()
 		c.ledger.declined++
 		c.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/sim"
 )
 
@@ -18,9 +19,9 @@ const remembers = 10
 
 // remembered looks at past terms: they are those that there were, and went on for as
 // long as they did.
-func (c *candidate) remembered(past []elector.PastTerm, asked time.Duration) {
+func (c *candidate) remembered(past []store.PastTerm, asked time.Duration) {
 	r := c.run
-	known := map[uint64]elector.PastTerm{}
+	known := map[uint64]store.PastTerm{}
 	for i, term := range past {
 		known[term.Token] = term
 		if i > 0 && term.Token >= past[i-1].Token && !r.losesCount() {
@@ -46,7 +47,7 @@ func (c *candidate) remembered(past []elector.PastTerm, asked time.Duration) {
 }
 
 // compare compares a term that is remembered with what happened.
-func (c *candidate) compare(term elector.PastTerm, g grant, asked time.Duration, last bool) {
+func (c *candidate) compare(term store.PastTerm, g grant, asked time.Duration, last bool) {
 	at := func(t time.Time) time.Duration { return t.Sub(c.run.began) }
 	slack := c.config.RequestTimeout + c.run.RoundTrip // no answer came later than that
 	within := func(t time.Time, d time.Duration) bool {

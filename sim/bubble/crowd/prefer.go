@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/sim"
 )
 
@@ -24,7 +25,7 @@ func (c *candidate) told(name string) {
 
 // handsOver looks at whom the candidate hands over to. Where nobody has told it, that is
 // a better one, the best, and one that competes as far as can be known.
-func (c *candidate) handsOver(l elector.Lease) {
+func (c *candidate) handsOver(l store.Lease) {
 	name := sim.NodeOf(l.To)
 	c.mu.Lock()
 	for _, told := range c.ledger.told {

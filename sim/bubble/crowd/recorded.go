@@ -5,6 +5,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 )
@@ -17,14 +18,14 @@ type recorded struct {
 }
 
 var (
-	_ elector.Store     = recorded{}
-	_ elector.Roster    = recorded{}
-	_ elector.Chronicle = recorded{}
-	_ elector.Inspector = recorded{}
+	_ elector.Store   = recorded{}
+	_ store.Roster    = recorded{}
+	_ store.Chronicle = recorded{}
+	_ store.Inspector = recorded{}
 )
 
 // Acquire implements elector.Store.
-func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s recorded) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	s.life.bids.Stands(a, s.life.process.run.recorder.Now())
 	op := s.life.invoke(a.Election, history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
@@ -43,7 +44,7 @@ func (s recorded) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant
 }
 
 // Renew implements elector.Store.
-func (s recorded) Renew(ctx context.Context, l elector.Lease) error {
+func (s recorded) Renew(ctx context.Context, l store.Lease) error {
 	op := s.life.invoke(l.Election, history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
 	err := s.Store.Renew(ctx, l)
 	s.life.complete(op, err)
@@ -52,7 +53,7 @@ func (s recorded) Renew(ctx context.Context, l elector.Lease) error {
 }
 
 // Release implements elector.Store.
-func (s recorded) Release(ctx context.Context, l elector.Lease) error {
+func (s recorded) Release(ctx context.Context, l store.Lease) error {
 	if l.Token == 0 {
 		err := s.life.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
 		s.answered(l.Election, err)

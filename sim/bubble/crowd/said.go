@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
@@ -97,7 +98,7 @@ func (c *candidate) over(ctx context.Context, d due) {
 }
 
 func (c *candidate) stoppedAsSaid() {
-	if s := c.elector.State(); s != elector.StateStopped || c.elector.IsLeader() {
+	if s := c.elector.State(); s != event.StateStopped || c.elector.IsLeader() {
 		c.find(stoppedAfter, "the call has returned, and the elector is a %s, leading %v", s, c.elector.IsLeader())
 	}
 }

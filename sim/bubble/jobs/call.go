@@ -11,6 +11,7 @@ import (
 	"github.com/recount-io/recount/elector/health"
 	"github.com/recount-io/recount/elector/health/instrument"
 	"github.com/recount-io/recount/elector/joblock"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // call is one call of a host for a job.
@@ -151,11 +152,11 @@ type asking struct {
 	call *call
 }
 
-// Unwrap is the store, which elector.Suits asks.
+// Unwrap is the store, which store.Suits asks.
 func (s asking) Unwrap() elector.Store { return s.Store }
 
 // Acquire implements elector.Store.
-func (s asking) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, error) {
+func (s asking) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
 	r := s.call.run
 	r.mu.Lock()
 	s.call.id, s.call.request = a.ID, a.Request
@@ -178,13 +179,13 @@ func (s asking) Acquire(ctx context.Context, a elector.Attempt) (elector.Grant, 
 }
 
 // Renew implements elector.Store.
-func (s asking) Renew(ctx context.Context, l elector.Lease) error {
+func (s asking) Renew(ctx context.Context, l store.Lease) error {
 	defer time.Sleep(s.call.run.apart(s.call.lock))
 	return s.Store.Renew(ctx, l)
 }
 
 // Release implements elector.Store.
-func (s asking) Release(ctx context.Context, l elector.Lease) error {
+func (s asking) Release(ctx context.Context, l store.Lease) error {
 	defer time.Sleep(s.call.run.apart(s.call.lock))
 	return s.Store.Release(ctx, l)
 }

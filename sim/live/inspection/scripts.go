@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 )
 
 // scriptTime is how long what the scripts write lives at the most: a store's shortest.
@@ -19,23 +20,23 @@ const scriptTime = time.Minute
 // refuse scripts, or those of several keys, where it has every command.
 func (i *inspector) tryScripts(ctx context.Context) error {
 	prefix := i.need.Prefix + RunMark + "inspection-" + rand.Text() + ":"
-	store, err := redisstore.FromClient(i.client, redisstore.Options{Prefix: prefix, Audit: true, Expire: scriptTime})
+	st, err := redisstore.FromClient(i.client, redisstore.Options{Prefix: prefix, Audit: true, Expire: scriptTime})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }() // the client stays open
+	defer func() { _ = st.Close() }() // the client stays open
 	const election = "inspection"
-	for _, key := range append(store.Keys(election), store.Witness()) {
+	for _, key := range append(st.Keys(election), st.Witness()) {
 		defer i.client.Del(ctx, key) // else it ends by itself
 	}
-	attempt := elector.Attempt{Election: election, ID: "inspection", Nonce: "1", Request: 1, TTL: scriptTime / 6, Value: "value", Version: 1}
-	lease := elector.Lease{Election: election, ID: attempt.ID, Nonce: attempt.Nonce, TTL: attempt.TTL, Value: attempt.Value, Version: 1}
+	attempt := store.Attempt{Election: election, ID: "inspection", Nonce: "1", Request: 1, TTL: scriptTime / 6, Value: "value", Version: 1}
+	lease := store.Lease{Election: election, ID: attempt.ID, Nonce: attempt.Nonce, TTL: attempt.TTL, Value: attempt.Value, Version: 1}
 	for _, step := range []func() error{
-		func() error { _, err := store.Leader(ctx, election); return err },
-		func() error { return store.Vouch(ctx, election) }, // else nobody is granted the lease of a new name at once
-		func() error { grant, err := store.Acquire(ctx, attempt); lease.Token = grant.Token; return err },
-		func() error { lease.Request = 2; return store.Renew(ctx, lease) },
-		func() error { lease.Request = 3; return store.Release(ctx, lease) },
+		func() error { _, err := st.Leader(ctx, election); return err },
+		func() error { return st.Vouch(ctx, election) }, // else nobody is granted the lease of a new name at once
+		func() error { grant, err := st.Acquire(ctx, attempt); lease.Token = grant.Token; return err },
+		func() error { lease.Request = 2; return st.Renew(ctx, lease) },
+		func() error { lease.Request = 3; return st.Release(ctx, lease) },
 	} {
 		if err := step(); err != nil {
 			return i.cannotRun(err)

@@ -1,4 +1,4 @@
-package elector
+package store
 
 import (
 	"context"
@@ -64,6 +64,9 @@ type Store interface {
 	// they must not block; and one at a time for each watch.
 	Watch(ctx context.Context, election string, hint func(Hint), ended func(error))
 }
+
+// MaxValue is how many bytes a leader may publish.
+const MaxValue = 4096
 
 // What a leader publishes (Attempt.Value, Lease.Value) belongs to its term: a Store
 // tells it only together with that term's holder and token. It is any bytes, at most
@@ -178,6 +181,10 @@ type HeldError struct {
 	// the store may have forgotten a lease that is still believed in, say.
 	Withheld string
 }
+
+// ErrWithheld is what errors.Is finds in a *HeldError of a store that gives the lease to
+// nobody yet.
+var ErrWithheld = errors.New("elector: the store grants nobody the lease")
 
 // Is reports whether target is ErrWithheld and the store gives the lease to nobody yet. Then
 // nobody is known to lead.

@@ -105,6 +105,9 @@ func panicked(v any) error { return fmt.Errorf("%w: %v\n%s", event.ErrPanic, v, 
 // ask calls a store for somebody who waits. The slots bound how many calls may
 // hang in it.
 func ask(ctx context.Context, slots chan struct{}, timeout time.Duration, f func(context.Context) (Leader, error)) (Leader, error) {
+	if ctx == nil {
+		return Leader{}, errNoContext
+	}
 	// With overtime: a question that is given up costs the connection that the
 	// next renewal would have used.
 	ctx, cancel := context.WithTimeout(ctx, overtime*timeout)
@@ -149,13 +152,15 @@ type rival struct {
 // does not care about.
 func (s *session) inspect(held *HeldError, sent time.Duration) {
 	if held.Repaired != "" {
-		s.trouble(fmt.Errorf("elector: the lease of %q was found damaged: %s", held.Holder, held.Repaired))
+		s.troubled(fmt.Errorf("elector: the lease of %q was found damaged: %s", held.Holder, held.Repaired))
 	}
-	if held.Withheld != "" {
-		s.trouble(fmt.Errorf("%w for another %v: %s", ErrWithheld, held.Remaining, held.Withheld))
+	if held.Withheld == "" {
+		s.trouble = nil
+	} else {
+		s.troubled(fmt.Errorf("%w for another %v: %s", ErrWithheld, held.Remaining, held.Withheld))
 	}
 	if s.watcher.missed(held, sent) {
-		s.trouble(event.ErrNoHints)
+		s.troubled(event.ErrNoHints)
 	}
 
 	// An earlier incarnation of this candidate may have left its lease behind.
@@ -170,6 +175,6 @@ func (s *session) inspect(held *HeldError, sent time.Duration) {
 		*r = rival{id: held.Holder, endsAt: s.clock.Now() + held.Remaining + drift + time.Millisecond}
 	case sent+held.Remaining > r.endsAt && !r.alerted:
 		r.alerted = true
-		s.trouble(fmt.Errorf("%w: %q", event.ErrSameID, held.Holder))
+		s.troubled(fmt.Errorf("%w: %q", event.ErrSameID, held.Holder))
 	}
 }

@@ -22,10 +22,11 @@ import (
 
 // Jumps of the wall clock have no effect, because nothing in the elector ever
 // asks it: no source file of the elector, the machine or the store in memory
-// calls the parts of package time that do, or waits on them. Four files are exceptions.
+// calls the parts of package time that do, or waits on them. Five files are exceptions.
 // One says when a request's context ends, as package context does, and one has no other
 // clock: both use the monotonic part. One is for bubbles of tests, where no clock is real.
-// The fourth one, Linux's, looks at the wall clock for one purpose: that it has gone on as the
+// One tells the end of a term as a time of the wall clock, to whoever asks, and decides nothing
+// by it. The fifth one, Linux's, looks at the wall clock for one purpose: that it has gone on as the
 // monotonic clock has shows that the machine was not suspended, and that it has
 // not is a reason to ask the kernel. No time of the wall clock's reaches anybody:
 // what it does there when it jumps, TestBootClockInterrupted shows.
@@ -36,6 +37,7 @@ func TestWallClockIsNeverAsked(t *testing.T) {
 		"clock_bubble.go": {"Since"},
 		"clock_linux.go":  {"Now"},
 		"lean.go":         {"Now"},
+		"term.go":         {"Now"},
 	}
 	for _, dir := range []string{".", "memstore", "storetest", "../internal/machine"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -116,13 +118,13 @@ func TestBubbleTimeByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now := elector.SystemClock().Now(); now > time.Second || now+usable-term.Deadline() > time.Millisecond {
-			t.Errorf("it is %v and the deadline is %v", now, term.Deadline())
+		if now := elector.SystemClock().Now(); now > time.Second || now+usable-term.Until() > time.Millisecond {
+			t.Errorf("it is %v and the deadline is %v", now, term.Until())
 		}
 		down.Store(true)
 		<-term.Context().Done()
-		if now := elector.SystemClock().Now(); now != term.Deadline() {
-			t.Errorf("the term ended at %v, want its deadline at %v", now, term.Deadline())
+		if now := elector.SystemClock().Now(); now != term.Until() {
+			t.Errorf("the term ended at %v, want its deadline at %v", now, term.Until())
 		}
 		for l, err := range elector.Observe(t.Context(), s, "billing", elector.ObserveOptions{}) {
 			if err != nil {

@@ -172,8 +172,8 @@ func (c Config) machine() machine.Config {
 	}
 }
 
-// validate judges a Config whose defaults are set.
-func (c Config) validate() error {
+// validate judges a Config whose defaults are set, and that was given without them.
+func (c Config) validate(given Config) error {
 	if err := store.CheckName(c.Election); err != nil {
 		return &ConfigError{"Election", err.Error()}
 	}
@@ -200,26 +200,43 @@ func (c Config) validate() error {
 	if !(c.Drift >= 0 && c.Drift < 1) {
 		return &ConfigError{"Drift", fmt.Sprintf("is %v; it is a share of time and must be at least 0 and below 1 (1 %% is 0.01)", c.Drift)}
 	}
-	return c.validateRelations()
+	return c.validateRelations(given)
 }
 
-func (c Config) validateRelations() error {
+// shortest is the shortest lease. A request gets a sixth of it, within which it has to get to
+// the store and back, on machines that have other things to do.
+const shortest = 10 * time.Millisecond
+
+// origin is a duration as complaints name it: who has not set it learns where it comes from.
+func origin(given, value time.Duration, rule string) string {
+	if given != 0 {
+		return value.String()
+	}
+	return fmt.Sprintf("%v (by default %s)", value, rule)
+}
+
+func (c Config) validateRelations(given Config) error {
 	usable := c.machine().Usable()
+	renew, retry := origin(given.Renew, c.Renew, "Lease / 3"), origin(given.Retry, c.Retry, "Renew / 5")
+	request := origin(given.RequestTimeout, c.RequestTimeout, "Renew / 2")
+	lease := origin(given.Lease, c.Lease, "that long")
 	switch {
 	case c.Lease%time.Millisecond != 0:
 		return &ConfigError{"Lease", fmt.Sprintf("is %v; stores count whole milliseconds, so it must be a multiple of 1ms", c.Lease)}
+	case c.Lease < shortest:
+		return &ConfigError{"Lease", fmt.Sprintf("is %v; a request has a sixth of it to get to the store and back: at least %v, and some hundred milliseconds over a network", c.Lease, shortest)}
 	case c.LongestLease < c.Lease || c.LongestLease%time.Millisecond != 0:
-		return &ConfigError{"LongestLease", fmt.Sprintf("is %v and Lease is %v; it is the longest of all candidates' leases, in whole milliseconds: LongestLease ≥ Lease", c.LongestLease, c.Lease)}
+		return &ConfigError{"LongestLease", fmt.Sprintf("is %v and Lease is %s; it is the longest of all candidates' leases, in whole milliseconds: LongestLease ≥ Lease", c.LongestLease, lease)}
 	case c.Failback > 0 && c.Failback < c.Lease:
-		return &ConfigError{"Failback", fmt.Sprintf("is %v and Lease is %v; candidates are heard of once a lease, so looking more often tells nothing new: Failback ≥ Lease, or 0", c.Failback, c.Lease)}
+		return &ConfigError{"Failback", fmt.Sprintf("is %v and Lease is %s; candidates are heard of once a lease, so looking more often tells nothing new: Failback ≥ Lease, or 0", c.Failback, lease)}
 	case c.Renew >= c.Lease:
-		return &ConfigError{"Renew", fmt.Sprintf("is %v and Lease is %v; a lease must be renewed before it ends: Renew < Lease", c.Renew, c.Lease)}
+		return &ConfigError{"Renew", fmt.Sprintf("is %v and Lease is %s; a lease must be renewed before it ends: Renew < Lease", c.Renew, lease)}
 	case c.Retry >= c.Lease:
-		return &ConfigError{"Retry", fmt.Sprintf("is %v and Lease is %v; a failed request must be repeated before the lease ends: Retry < Lease", c.Retry, c.Lease)}
+		return &ConfigError{"Retry", fmt.Sprintf("is %s and Lease is %s; a failed request must be repeated before the lease ends: Retry < Lease", retry, lease)}
 	case c.Renew+c.RequestTimeout > usable:
-		return &ConfigError{"RequestTimeout", fmt.Sprintf("is %v and Renew is %v; a renewal must be answered within Lease × (1 − Drift) − 1ms = %v: Renew + RequestTimeout ≤ %[3]v", c.RequestTimeout, c.Renew, usable)}
+		return &ConfigError{"RequestTimeout", fmt.Sprintf("is %s and Renew is %s; a renewal must be answered within Lease × (1 − Drift) − 1ms = %v: Renew + RequestTimeout ≤ %[3]v", request, renew, usable)}
 	case c.Renew+c.RequestTimeout+c.Retry > usable:
-		return &ConfigError{"Retry", fmt.Sprintf("is %v, Renew is %v and RequestTimeout is %v; one failed renewal must not end a term, so a second one must fit into Lease × (1 − Drift) − 1ms = %v: Renew + RequestTimeout + Retry ≤ %[4]v", c.Retry, c.Renew, c.RequestTimeout, usable)}
+		return &ConfigError{"Retry", fmt.Sprintf("is %s, Renew is %s and RequestTimeout is %s; one failed renewal must not end a term, so a second one must fit into Lease × (1 − Drift) − 1ms = %v: Renew + RequestTimeout + Retry ≤ %[4]v", retry, renew, request, usable)}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package elector_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/memstore"
 )
 
 // A Config that cannot work is refused with the field, the values and the rule.
@@ -16,8 +18,10 @@ func TestConfigIsExplained(t *testing.T) {
 	if _, err := elector.New(newMemStore(), good); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := elector.New(nil, good); err == nil {
-		t.Error("no store is needed")
+	for _, none := range []elector.Store{nil, (*memstore.Store)(nil)} {
+		if _, err := elector.New(none, good); err == nil || !strings.Contains(err.Error(), "a store is needed") {
+			t.Errorf("with %T for a store: %v", none, err)
+		}
 	}
 	for name, c := range map[string]struct {
 		change func(*elector.Config)
@@ -41,6 +45,8 @@ func TestConfigIsExplained(t *testing.T) {
 		"patient requests": {func(c *elector.Config) { c.RequestTimeout = 10 * time.Second }, "RequestTimeout", []string{"10s", "5s", "14.849s", "Renew + RequestTimeout"}},
 		"no second try":    {func(c *elector.Config) { c.Retry = 8 * time.Second }, "Retry", []string{"8s", "5s", "2.5s", "14.849s"}},
 		"drift eats it":    {func(c *elector.Config) { c.Drift = 0.6 }, "RequestTimeout", []string{"5.999s"}},
+		"no time at all":   {func(c *elector.Config) { c.Lease = 5 * time.Millisecond }, "Lease", []string{"5ms", "at least 10ms"}},
+		"by default":       {func(c *elector.Config) { c.Renew = 13 * time.Second }, "RequestTimeout", []string{"is 6.5s (by default Renew / 2) and Renew is 13s;"}},
 	} {
 		cfg := good
 		c.change(&cfg)
@@ -56,6 +62,33 @@ func TestConfigIsExplained(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, err, part)
 			}
 		}
+	}
+}
+
+// Whoever has no context is told so, and nothing panics.
+func TestNoContext(t *testing.T) {
+	e, err := elector.New(newMemStore(), elector.Config{Election: "billing"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none context.Context
+	says := func(call string, err error) {
+		if err == nil || !strings.Contains(err.Error(), "the context is nil") {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	says("Run", e.Run(none))
+	_, err = e.Campaign(none)
+	says("Campaign", err)
+	_, err = e.TryAcquire(none)
+	says("TryAcquire", err)
+	_, err = e.Leader(none)
+	says("Leader", err)
+	for _, err := range e.Terms(none) {
+		says("Terms", err)
+	}
+	for _, err := range elector.Observe(none, newMemStore(), "billing", elector.ObserveOptions{}) {
+		says("Observe", err)
 	}
 }
 

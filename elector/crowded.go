@@ -45,7 +45,7 @@ func (s *session) crowded(t machine.Transition) {
 	n, within := s.alarm.sessions(), s.e.cfg.RequestTimeout
 	most := c.Carries(within, trip)
 	if n > most && s.alarm.told.CompareAndSwap(false, true) {
-		s.trouble(fmt.Errorf("%w: %d compete, and with a round trip of %v and a RequestTimeout of %v its connections are enough for %d: choose a longer Lease, a larger PoolSize, or several processes",
+		s.troubled(fmt.Errorf("%w: %d compete, and with a round trip of %v and a RequestTimeout of %v its connections are enough for %d: choose a longer Lease, a larger PoolSize, or several processes",
 			event.ErrCrowded, n, trip.Round(time.Millisecond), within, most))
 	}
 }

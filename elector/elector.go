@@ -22,6 +22,8 @@ var (
 	ErrActive = errors.New("elector: already competing: only one of Run, Campaign and Terms may be active at a time; use another Elector for another candidate")
 	ErrEnded  = errors.New("elector: the elector was stopped before it was elected")
 
+	errNoContext = errors.New("elector: the context is nil: use context.Background() where there is none")
+
 	ErrNotLeading  = errors.New("elector: this candidate does not lead")
 	ErrNoCandidate = errors.New("elector: no other live candidate is called")
 	ErrNotTaken    = errors.New("elector: the lease was given back, and the successor did not take it")
@@ -63,22 +65,20 @@ type Elector struct {
 // *ConfigError, or says which setting of the store does not suit the Config (Bounded).
 // The store stays the caller's: it must live until the elector has stopped, and may
 // serve others.
-func New(st Store, cfg Config) (*Elector, error) {
-	if st == nil {
-		return nil, errors.New("elector: New needs a store, such as one of elector/redisstore")
-	}
+func New(s Store, cfg Config) (*Elector, error) {
+	given := cfg
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validate(given); err != nil {
 		return nil, err
 	}
-	if _, ok := st.(store.Roster); cfg.Failback > 0 && !ok {
+	if _, ok := s.(store.Roster); cfg.Failback > 0 && !ok {
 		return nil, &ConfigError{"Failback", fmt.Sprintf("is %v and the store does not know who competes (it is no Roster), so no better candidate would ever be found: leave Failback out, or use a store that is one", cfg.Failback)}
 	}
-	if err := store.Suits(st, store.Times{Lease: cfg.Lease, LongestLease: cfg.LongestLease, RequestTimeout: cfg.RequestTimeout}); err != nil {
+	if err := store.Suits(s, store.Times{Lease: cfg.Lease, LongestLease: cfg.LongestLease, RequestTimeout: cfg.RequestTimeout}); err != nil {
 		return nil, err
 	}
 	e := &Elector{
-		store: st,
+		store: s,
 		cfg:   cfg,
 		id:    cfg.ID + "/" + strings.ToLower(rand.Text()[:12]),
 		seed:  unforeseen(),
@@ -166,7 +166,8 @@ func (s *session) ends(ctx context.Context) bool {
 }
 
 // Campaign competes until this candidate is elected and returns its term, or
-// until ctx is done and returns ctx's error; it never returns nil and nil.
+// until ctx is done and returns ctx's error, with what went wrong last; it never returns nil
+// and nil.
 // After that ctx has no meaning for the term: the lease is renewed in the
 // background until it is lost or Term.Resign is called, which the caller must
 // do. Then the campaign may be repeated: it waits until the lease of the term before
@@ -198,7 +199,16 @@ func (e *Elector) campaign(ctx context.Context, single bool) (*Term, error) {
 	// error.
 	s.stop()
 	<-s.closed
-	return nil, ctx.Err()
+	return nil, s.inVain(ctx.Err())
+}
+
+// inVain is the error of who has waited until ctx was done: with the last thing that went
+// wrong, if nothing went right since.
+func (s *session) inVain(err error) error {
+	if s.trouble == nil {
+		return err
+	}
+	return fmt.Errorf("%w; what went wrong last: %w", err, s.trouble)
 }
 
 // comes waits for a campaign's term; there is none if it is over before, or ctx is. See
@@ -306,6 +316,9 @@ func (s *session) yieldTerm(yield func(*Term, error) bool, t *Term) bool {
 
 // start begins to compete. There is no session if ctx is done already.
 func (e *Elector) start(ctx context.Context, work workKind) (s *session, err error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	apart(func() {
 		s, err = e.open(ctx, work, e.cfg.Once, false)
 		switch {
@@ -320,6 +333,9 @@ func (e *Elector) start(ctx context.Context, work workKind) (s *session, err err
 
 // startCampaign begins to compete for one term, which is its own.
 func (e *Elector) startCampaign(ctx context.Context, single bool) (s *session, err error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	apart(func() {
 		if s, err = e.open(ctx, noWork, true, single); err == nil {
 			s.begin(context.WithoutCancel(ctx))

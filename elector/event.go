@@ -92,7 +92,7 @@ func (e *Elector) log(ev Event, times int) {
 		level, text = slog.LevelInfo, "leader seen"
 		attrs = append(attrs, slog.String("leader", ev.Leader.ID), slog.Uint64("token", ev.Leader.Token))
 	case event.Trouble:
-		level, text = slog.LevelWarn, troubleText
+		level, text = slog.LevelWarn, troubleOf(ev.Err)
 	case event.Unreachable:
 		level, text = slog.LevelError, "the store has not answered for longer than a lease"
 		if ev.Err != nil {

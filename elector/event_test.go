@@ -108,7 +108,7 @@ func TestLatenessIsReported(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		var events log
 		term := b.campaign(b.elector("a", events.into))
-		sent := term.Deadline() - usable
+		sent := term.Until() - usable
 		time.Sleep(time.Until(b.clock.start.Add(sent + 4900*time.Millisecond)))
 		b.clock.suspend(4 * time.Second) // 3.9 s too late, and within the lease
 		time.Sleep(6 * time.Second)
@@ -148,7 +148,7 @@ func TestHangingLogDelaysNothing(t *testing.T) {
 		}
 		lost.Store(true)
 		<-term.Context().Done()
-		if late := b.clock.Now() - term.Deadline(); late != 0 {
+		if late := b.clock.Now() - term.Until(); late != 0 {
 			t.Errorf("cancelled %v after the deadline", late)
 		}
 		close(read)

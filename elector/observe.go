@@ -43,6 +43,14 @@ func (o ObserveOptions) withDefaults() ObserveOptions {
 func Observe(ctx context.Context, store Store, election string, o ObserveOptions) iter.Seq2[Leader, error] {
 	o = o.withDefaults()
 	return func(yield func(Leader, error) bool) {
+		switch {
+		case ctx == nil:
+			yield(Leader{}, errNoContext)
+			return
+		case store == nil:
+			yield(Leader{}, errors.New("elector: Observe needs a store, such as one of elector/redisstore"))
+			return
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		watched := make(chan struct{})
 		changed := make(chan struct{}, 1)

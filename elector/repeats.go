@@ -3,6 +3,7 @@ package elector
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,17 +96,22 @@ var kinds = []error{
 	event.ErrTimeout, event.ErrTooMany, event.ErrTokenSeen, event.ErrTooLate, event.ErrStray, event.ErrDrainCapped, event.ErrCallbackHangs, event.ErrCrowded, event.ErrSameID, ErrWithheld, event.ErrNoHints, event.ErrPanic,
 }
 
+// troubleOf is what the log says of a trouble, and by which it is told apart.
+func troubleOf(err error) string {
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return strings.TrimPrefix(kind.Error(), "elector: ")
+		}
+	}
+	return troubleText
+}
+
 // warns is what the event warns of, and empty if that is nothing which goes wrong again
 // and again.
 func (e *Elector) warns(ev Event) string {
 	switch {
 	case ev.Kind == event.Trouble:
-		for _, kind := range kinds {
-			if errors.Is(ev.Err, kind) {
-				return troubleText + ": " + kind.Error()
-			}
-		}
-		return troubleText
+		return troubleOf(ev.Err)
 	case ev.Kind == event.StateChanged && ev.Err != nil:
 		return fatalText
 	case ev.Kind == event.Extended && e.overdue(ev):

@@ -106,7 +106,7 @@ func TestEachKindOfTroubleIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line, want := range map[string]int{
-			"level=WARN": 3, "level=DEBUG msg=\"a request": 2, "it has not gone wrong again": 2,
+			"level=WARN": 3, "level=DEBUG msg=\"a request to the store failed": 1, "level=DEBUG msg=\"the grant came": 1, "it has not gone wrong again": 2,
 		} {
 			if got := strings.Count(text.String(), line); got != want {
 				t.Errorf("%d lines with %q, want %d:\n%s", got, line, want, &text)

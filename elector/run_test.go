@@ -162,6 +162,36 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
+// A campaign that its deadline ends says what went wrong last, as long as nothing went right
+// since: a store that refuses in favour of another leader has answered.
+func TestCampaignInVainSaysWhy(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		campaign := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(b.Context(), within)
+			defer cancel()
+			_, err := b.elector("a").Campaign(ctx)
+			return err
+		}
+		b.store.acquire = func(context.Context) error { return errLost }
+		if err := campaign(time.Second); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errLost) {
+			t.Errorf("a store that fails: %v", err)
+		}
+		b.store.acquire = nil
+		held := b.campaign(b.elector("b"))
+		n := 0
+		b.store.acquire = func(context.Context) error {
+			if n++; n == 2 { // it is known by then who leads
+				return errLost
+			}
+			return nil
+		}
+		if err := campaign(20 * time.Second); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errLost) {
+			t.Errorf("somebody else leads: %v", err)
+		}
+		b.resign(held)
+	})
+}
+
 // A campaign may be repeated as soon as its term is over, by whatever the caller learns
 // of that: also before the elector itself has noticed, and while it still gives the
 // lease back.

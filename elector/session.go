@@ -43,6 +43,7 @@ type session struct {
 
 	single  bool          // immutable: it stops when it is refused
 	refused *HeldError    // why it did
+	trouble error         // what went wrong last, if nothing went right since
 	look    time.Duration // for better candidates, at the earliest
 
 	pending     []machine.Input // made by a step itself
@@ -329,7 +330,15 @@ func (s *session) released(t machine.Transition) {
 	close(term.released)
 }
 
-func (s *session) announce(ev Event) { s.news = append(s.news, ev) }
+func (s *session) announce(ev Event) {
+	switch ev.Kind {
+	case event.Trouble:
+		s.trouble = ev.Err
+	case event.Elected, event.Extended, event.Reachable, event.LeaderSeen:
+		s.trouble = nil
+	}
+	s.news = append(s.news, ev)
+}
 
 // tell hands on what was announced in a step, when its requests are on their way.
 func (s *session) tell() {
@@ -366,7 +375,7 @@ func (s *session) logs(level slog.Level, text string, attrs ...slog.Attr) {
 }
 
 // trouble announces what the shell found.
-func (s *session) trouble(err error) {
+func (s *session) troubled(err error) {
 	s.announce(Event{
 		Kind: event.Trouble, At: s.clock.Now(), Election: s.e.cfg.Election, ID: s.e.id,
 		State: s.e.State(), Err: err,

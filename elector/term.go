@@ -63,16 +63,20 @@ func (t *Term) Context() context.Context { return t.ctx }
 // seen. That, and nothing else, stops the writes of a process that was paused.
 func (t *Term) Token() uint64 { return t.token }
 
-// Deadline is when the term ends unless it is renewed before, on the
-// elector's Clock. It moves with every renewal.
-func (t *Term) Deadline() time.Duration { return time.Duration(t.deadline.Load()) }
+// Deadline is when the term ends unless it is renewed before, on the wall clock as it is
+// now: for whatever takes a time, such as context.WithDeadline. It moves with every
+// renewal; whether the term goes on, Check says.
+func (t *Term) Deadline() time.Time { return time.Now().Add(t.Until() - t.session.clock.Now()) }
+
+// Until is the same moment on the elector's Clock, as Event.Until.
+func (t *Term) Until() time.Duration { return time.Duration(t.deadline.Load()) }
 
 // Remaining is the time to the deadline; 0 if the term is over.
 func (t *Term) Remaining() time.Duration {
 	if t.over.Load() {
 		return 0
 	}
-	return max(0, t.Deadline()-t.session.clock.Now())
+	return max(0, t.Until()-t.session.clock.Now())
 }
 
 // Check is to be called before a step of the work. It returns nil if the lease
@@ -148,7 +152,7 @@ func (t *Term) Refused(fence uint64) {
 
 // leads is IsLeader of this term.
 func (t *Term) leads() bool {
-	return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Deadline()
+	return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Until()
 }
 
 // giveUp makes the work end. The lease is still held.
@@ -176,7 +180,7 @@ func (c *termContext) Err() error {
 	if err := c.Context.Err(); err != nil {
 		return err
 	}
-	if t := c.term; t.session.clock.Now() >= t.Deadline() {
+	if t := c.term; t.session.clock.Now() >= t.Until() {
 		t.giveUp(event.ReasonExpired)
 	}
 	return c.Context.Err()

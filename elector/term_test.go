@@ -135,7 +135,7 @@ func TestBlackHoledReleaseDelaysNothing(t *testing.T) {
 		e := b.elector("a", func(cfg *elector.Config) {
 			cfg.OnStarted = func(ctx context.Context, term *elector.Term) {
 				<-ctx.Done()
-				done <- term.Deadline() - b.clock.Now()
+				done <- term.Until() - b.clock.Now()
 			}
 		})
 		stop := b.run(e)

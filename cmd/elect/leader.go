@@ -203,9 +203,9 @@ func (s *supervision) guarded() bool {
 // end is when the job must be gone, unless the term is renewed.
 func (s *supervision) end() time.Duration {
 	if s.atMost == 0 {
-		return s.term.Deadline()
+		return s.term.Until()
 	}
-	return min(s.term.Deadline(), s.began+s.atMost)
+	return min(s.term.Until(), s.began+s.atMost)
 }
 
 // left is how much time the job has, to its last moment.

@@ -78,8 +78,8 @@ func (o Options) validate() error {
 // over; Run returns when the store has confirmed that or can no longer be waited
 // for. Config.OnStarted and OnStopped are not called.
 func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options, job func(ctx context.Context, t *elector.Term) error) error {
-	if store == nil {
-		return errors.New("joblock: Run needs a store, such as one of elector/redisstore")
+	if job == nil {
+		return errors.New("joblock: Run needs a job, and was given nil")
 	}
 	if err := o.validate(); err != nil {
 		return err

@@ -69,8 +69,8 @@ const requests = 6
 var leases = schema.GroupResource{Group: "recount", Resource: "leases"}
 
 // New returns a Lock that holds nothing. The store stays the caller's.
-func New(st elector.Store, o Options) (*Lock, error) {
-	if st == nil {
+func New(s elector.Store, o Options) (*Lock, error) {
+	if s == nil {
 		return nil, errors.New("kubelock: New needs a store, such as one of elector/redisstore")
 	}
 	if o.ID == "" {
@@ -85,7 +85,7 @@ func New(st elector.Store, o Options) (*Lock, error) {
 			return nil, fmt.Errorf("kubelock: Options.%s: %w", field, err)
 		}
 	}
-	l := &Lock{store: st, clock: o.Clock}
+	l := &Lock{store: s, clock: o.Clock}
 	if l.clock == nil {
 		l.clock = elector.SystemClock()
 	}

@@ -5,6 +5,7 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ var (
 	_ store.Store     = (*Store)(nil)
 	_ store.Roster    = (*Store)(nil)
 	_ store.Chronicle = (*Store)(nil)
+	_ store.Bounded   = (*Store)(nil)
 )
 
 // record is what is known of one election.
@@ -89,6 +91,14 @@ func New(o Options) *Store {
 		o.Now = elector.SystemClock().Now
 	}
 	return &Store{now: o.Now, elections: make(map[string]*record)}
+}
+
+// Suits implements store.Bounded: a Store that New has not made suits nobody.
+func (s *Store) Suits(store.Times) error {
+	if s.now == nil {
+		return errors.New("memstore: this Store is empty: make it with New")
+	}
+	return nil
 }
 
 // Acquire implements elector.Store.

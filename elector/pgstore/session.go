@@ -47,7 +47,16 @@ var (
 	_ store.Roster    = (*SessionStore)(nil)
 	_ store.Chronicle = (*SessionStore)(nil)
 	_ store.Inspector = (*SessionStore)(nil)
+	_ store.Bounded   = (*SessionStore)(nil)
 )
+
+// Suits implements [store.Bounded], like Store's.
+func (s *SessionStore) Suits(store.Times) error {
+	if s.rows == nil {
+		return errors.New("pgstore: this SessionStore is empty: make it with NewSession")
+	}
+	return nil
+}
 
 // NewSession returns a SessionStore with connections of its own, to the server
 // itself and not to a pooler. The string is a URL or keywords, as for psql. It

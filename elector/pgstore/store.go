@@ -63,7 +63,16 @@ var (
 	_ store.Roster    = (*Store)(nil)
 	_ store.Chronicle = (*Store)(nil)
 	_ store.Inspector = (*Store)(nil)
+	_ store.Bounded   = (*Store)(nil)
 )
+
+// Suits implements [store.Bounded]: a Store that New has not made suits nobody.
+func (s *Store) Suits(store.Times) error {
+	if s.pool == nil {
+		return errors.New("pgstore: this Store is empty: make it with New")
+	}
+	return nil
+}
 
 // New returns a Store that uses the pool, which remains the caller's to close
 // when all electors that use the store have ended. It does not connect: a

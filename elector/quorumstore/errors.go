@@ -60,17 +60,17 @@ type UndecidedError struct {
 }
 
 func (e *UndecidedError) Error() string {
-	var said []string
+	var said joined
 	agreed := 0
 	for _, err := range e.Nodes {
 		if err == nil {
 			agreed++
 			continue
 		}
-		said = append(said, err.Error())
+		said = append(said, err)
 	}
 	return fmt.Sprintf("quorumstore: %s %q: %d of %d nodes agreed, %d are needed; see to the others: %s",
-		e.Call, e.Election, agreed, len(e.Nodes), e.Quorum, strings.Join(said, "; "))
+		e.Call, e.Election, agreed, len(e.Nodes), e.Quorum, said)
 }
 
 // Unwrap returns the errors of nodes whose answer is unknown. Definite answers
@@ -108,6 +108,20 @@ func (s *Store) undecided(call, election string, verdicts []quorum.Verdict, errs
 	return e
 }
 
+// joined are the errors of several nodes, in one line.
+type joined []error
+
+func (j joined) Error() string {
+	texts := make([]string, len(j))
+	for i, err := range j {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns all of them.
+func (j joined) Unwrap() []error { return j }
+
 // hopeless makes the error for so many fatal ones that no majority is left.
 func (s *Store) hopeless(call, election string, errs []error) error {
 	var list []error
@@ -123,7 +137,7 @@ func (s *Store) hopeless(call, election string, errs []error) error {
 	}
 	return &store.FatalError{
 		Err: fmt.Errorf("quorumstore: %s %q: %d of %d nodes refuse for good, so no majority is left: %w",
-			call, election, len(list), len(s.nodes), errors.Join(list...)),
+			call, election, len(list), len(s.nodes), joined(list)),
 		Fix: fix,
 	}
 }

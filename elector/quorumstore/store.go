@@ -166,6 +166,9 @@ func (s *Store) election(name string) *election {
 // Suits implements [store.Bounded]: the times must suit every node, which is asked for no
 // longer than Options.NodeTimeout.
 func (s *Store) Suits(t store.Times) error {
+	if len(s.nodes) == 0 {
+		return errors.New("quorumstore: this Store is empty: make it with New")
+	}
 	for _, n := range s.nodes {
 		if err := store.Suits(n.store, t); err != nil {
 			return fmt.Errorf("quorumstore: %s: %w", n.name, err)

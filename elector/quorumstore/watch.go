@@ -106,7 +106,7 @@ func (w *watch) broke(n int, err error) {
 	w.nodes.Forget(n)
 	all := slices.DeleteFunc(slices.Clone(w.broken), func(err error) bool { return err == nil })
 	if len(all) > w.s.minority() {
-		w.fail(fmt.Errorf("quorumstore: watch %q: no majority of the nodes announces anything: %w", w.election, errors.Join(all...)))
+		w.fail(fmt.Errorf("quorumstore: watch %q: no majority of the nodes announces anything: %w", w.election, joined(all)))
 	}
 }
 

@@ -210,6 +210,9 @@ func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 // Suits implements [store.Bounded]: keys outlive every lease (Options.Expire), and
 // whoever asks waits for longer than the confirmations may take (Options.Confirm).
 func (s *Store) Suits(t store.Times) error {
+	if s.prefix == "" {
+		return errors.New("redisstore: this Store is empty: make it with New")
+	}
 	wrong := func(field, format string, args ...any) error {
 		return &elector.ConfigError{Field: field, Rule: fmt.Sprintf(format, args...)}
 	}

@@ -171,7 +171,7 @@ func TestMistakes(t *testing.T) {
 		"their host":         {env: "REDIS_HOST=redis://:" + secret + "@db", want: "belongs into ELECT_STORE"},
 		"variable missing":   {env: "ELECT_STORE=redis://:${NOT_SET}@db", want: "store (from ELECT_STORE): the environment variable NOT_SET"},
 		"no name":            {file: "lease: 3s\n", want: "no election is named"},
-		"bad name":           {flag: []string{"name", "a b"}, want: "name (from --name): is \"a b\""},
+		"bad name":           {flag: []string{"name", "a b"}, want: "name (from --name): the name is \"a b\""},
 		"relation":           {file: "name: x\nrenew: 6s\n", env: "ELECT_LEASE=5s", want: "renew (from elect.yaml line 2): is 6s and Lease is 5s; a lease must be renewed before it ends: Renew < Lease (lease is from ELECT_LEASE)"},
 		"relation of three":  {file: "name: x\nrenew: 6s\nrequest_timeout: 5s\n", env: "ELECT_LEASE=10s", want: "request-timeout (from elect.yaml line 3): is 5s and Renew is 6s"},
 		"drift":              {file: "name: x\ndrift: 1.5\n", want: "drift (from elect.yaml line 2): is 1.5"},

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/recount-io/recount/elector/internal/unhurried"
@@ -113,8 +115,11 @@ type Times struct {
 }
 
 // Suits asks the store, or the one that it wraps, whether the times suit it. A store that
-// is not Bounded takes any.
+// is not Bounded takes any. There must be a store: one that is nil suits nobody.
 func Suits(s Store, t Times) error {
+	if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("elector: a store is needed, such as one of elector/redisstore, and this one is nil (%T)", s)
+	}
 	if b, ok := As[Bounded](s); ok {
 		return b.Suits(t)
 	}

@@ -83,7 +83,7 @@ func answerBugs() []Bug {
 		}, {
 			Name: "leads-without-clock", Kind: Shell, Breaks: []string{calls},
 			What: "IsLeader says yes after the deadline, until the elector's goroutine runs again: in the moment in which a process goes on that stood still",
-			File: "elector/term.go", Old: "return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Deadline()", New: "return !t.over.Load() && !t.draining.Load()",
+			File: "elector/term.go", Old: "return !t.over.Load() && !t.draining.Load() && t.session.clock.Now() < t.Until()", New: "return !t.over.Load() && !t.draining.Load()",
 		}, {
 			Name: "silence-untold", Kind: Shell, Breaks: []string{calls},
 			What: "nobody is told that the store has been silent for longer than a lease",

@@ -130,7 +130,7 @@ func (r *run) pause(a Act, l *life, led []*candidate) time.Duration {
 	}
 	r.bite("pause:deadline")
 	t := led[a.Choice%len(led)].current()
-	return max(0, l.clock.Real(t.Deadline())-r.recorder.Now()+a.By)
+	return max(0, l.clock.Real(t.Until())-r.recorder.Now()+a.By)
 }
 
 // hold makes the protected resource slow, or closes it.

@@ -293,7 +293,7 @@ func (c *candidate) expectOver(t *elector.Term) {
 func (c *candidate) consistent(t *elector.Term) {
 	stood := c.life.gate.Stood()
 	now := c.life.clock.Now()
-	err, deadline := t.Context().Err(), t.Deadline() // a deadline only moves on
+	err, deadline := t.Context().Err(), t.Until() // a deadline only moves on
 	if err == nil && now >= deadline {
 		c.find(contextInTime, "the context of term %d is not done at %v, its deadline is %v", t.Token(), now, deadline)
 	}
@@ -312,7 +312,7 @@ func (c *candidate) consistent(t *elector.Term) {
 		if verdict == nil && (left < atLeast || left <= 0) {
 			c.find(checkHolds, "term %d is checked for %v, and %v are left", t.Token(), atLeast, left)
 		}
-		if most := t.Deadline() - now; left > max(0, most) {
+		if most := t.Until() - now; left > max(0, most) {
 			c.find(checkHolds, "%v are left of term %d, and its deadline is in %v", left, t.Token(), most)
 		}
 	}
@@ -345,7 +345,7 @@ func (c *candidate) leadsIn(t *elector.Term) bool {
 func (c *candidate) awaitEnd(t *elector.Term) {
 	stood := c.life.gate.Stood()
 	<-t.Context().Done()
-	late := c.life.clock.Now() - t.Deadline()
+	late := c.life.clock.Now() - t.Until()
 	if late > time.Millisecond && c.life.gate.Stood() == stood {
 		c.find(contextInTime, "the context of term %d was done %v after its deadline", t.Token(), late)
 	}

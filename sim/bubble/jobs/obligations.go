@@ -236,7 +236,7 @@ func (c *call) expectDeadline(t *elector.Term) {
 	if h == nil || h.token != c.token || !c.holdsOn() || r.control.Stepped() {
 		return
 	}
-	deadline := c.life.clock.Real(t.Deadline()) - c.life.host.Uptime - r.now() // the clock of the host, on that of the run
+	deadline := c.life.clock.Real(t.Until()) - c.life.host.Uptime - r.now() // the clock of the host, on that of the run
 	if ends := h.ends - r.control.Clock(); deadline > ends {
 		r.find(holdsLock, "%v: the term's deadline is in %v, and token %d is held for %v", c, deadline, c.token, ends)
 	}

@@ -46,7 +46,7 @@ var table = []row{
 		why: "the elector's decisions are a pure function of time and input, or no test could repeat them",
 	},
 	{
-		folders: []string{"elector", "elector/redisstore", "elector/memstore", "elector/fence", "elector/storetest"},
+		folders: []string{"elector", "elector/redisstore", "elector/memstore", "elector/fence", "elector/fence/fencefile", "elector/storetest"},
 		ours:    []string{"internal/machine", "elector/..."},
 		others:  []string{"github.com/redis/go-redis/v9", "golang.org/x/sys"},
 		why:     "who runs the elector in production must not get the harness, nor what the harness is made of",

@@ -1,14 +1,11 @@
 package fence
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -57,9 +54,6 @@ var guards = []struct {
 		db.execute(t, "CREATE TABLE r (id integer PRIMARY KEY, x integer, fence text)")
 		return columned(t, db, Column{Table: "r", Key: "id", Dialect: SQLite})
 	}},
-	{"File.Check", filed(File.Check)},
-	{"File.Append", filed(func(f File, ctx context.Context, token uint64) error { return f.Append(ctx, token, []byte("x")) })},
-	{"File.Replace", filed(func(f File, ctx context.Context, token uint64) error { return f.Replace(ctx, token, []byte("x")) })},
 	{"Handler", func(t *testing.T) func() guardtest.Resource { return handled(t, new(Memory)) }},
 	{"Handler on Redis", func(t *testing.T) func() guardtest.Resource {
 		return handled(t, NewRedisGuard(connect(t, miniredis.RunT(t).Addr())))
@@ -76,20 +70,6 @@ func columned(t *testing.T, db SQLTx, column Column) func() guardtest.Resource {
 			t.Fatal(err)
 		}
 	}, func(token uint64, key int) error { return column.Update(t.Context(), db, token, key, "x = 1") })
-}
-
-func filed(write func(File, context.Context, uint64) error) func(*testing.T) func() guardtest.Resource {
-	return func(t *testing.T) func() guardtest.Resource {
-		folder, n := t.TempDir(), 0
-		return func() guardtest.Resource {
-			n++
-			f := File{Path: filepath.Join(folder, strconv.Itoa(n))}
-			return guardtest.Resource{
-				Write:   func(token uint64) error { return write(f, t.Context(), token) },
-				Highest: func() (uint64, error) { return f.Highest(t.Context()) },
-			}
-		}
-	}
 }
 
 // handled goes all the way: token to header to guard to answer to error.

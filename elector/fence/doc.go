@@ -11,7 +11,7 @@
 //
 // A guard never admits a token smaller than one that it has admitted before,
 // and says which that was. [Guard] and [Memory] guard what lives in one process,
-// [RedisGuard] keys in Redis, [SQL] and [Column] databases, [File] files, and
+// [RedisGuard] keys in Redis, [SQL] and [Column] databases, package fencefile files, and
 // [Handler] HTTP services; the look at the token and the write are one step
 // there, but for the limits that each one names.
 //

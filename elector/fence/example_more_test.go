@@ -6,31 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 
 	"github.com/recount-io/recount/elector/fence"
 )
-
-// A log that several machines append to.
-func ExampleFile_Append() {
-	folder, err := os.MkdirTemp("", "log")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	ctx, log := context.Background(), fence.File{Path: filepath.Join(folder, "log")}
-	fmt.Println(log.Append(ctx, 34, []byte("by the second leader")))
-	fmt.Println(log.Append(ctx, 33, []byte("by the first leader")))
-	for line, err := range log.Lines() {
-		fmt.Println(line.Token, string(line.Data), err)
-	}
-	// Output:
-	// <nil>
-	// fence: token 33 is stale: the resource has seen token 34, so somebody else leads since; stop working on this term
-	// 34 by the second leader <nil>
-}
 
 // A service that refuses a former leader's requests.
 func ExampleHandler() {

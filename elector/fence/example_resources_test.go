@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/recount-io/recount/elector/fence"
@@ -38,26 +36,6 @@ func ExampleColumn_Update() {
 	// UPDATE accounts SET balance = balance - $1, note = $2, fence = $3::numeric WHERE id = $4 AND (fence IS NULL OR fence <= $5::numeric)
 	// 10 rent 34 7 34
 	// <nil>
-}
-
-// A file that is replaced as a whole: readers never see half of it, nor a
-// former leader's.
-func ExampleFile_Replace() {
-	folder, err := os.MkdirTemp("", "file")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	ctx, file := context.Background(), fence.File{Path: filepath.Join(folder, "routes.json")}
-	fmt.Println(file.Replace(ctx, 34, []byte("second leader's")))
-	fmt.Println(file.Replace(ctx, 33, []byte("first leader's")))
-	content, err := os.ReadFile(file.Path)
-	fmt.Println(string(content), err)
-	// Output:
-	// <nil>
-	// fence: token 33 is stale: the resource has seen token 34, so somebody else leads since; stop working on this term
-	// second leader's <nil>
 }
 
 // Several resources in this process. The new leader's token waits for the

@@ -45,7 +45,6 @@ func connectSQLite(t testing.TB, path string) *sqlite {
 		t.Skip("no sqlite3 on PATH: its half is not tested here")
 	}
 	cmd := exec.Command(program, "-batch", path)
-	dieWithUs(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

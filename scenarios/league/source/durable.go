@@ -2,7 +2,7 @@ package source
 
 // durableBugs are in the guards that outlive their process: of files and of databases.
 func durableBugs() []Bug {
-	const file, sql = "elector/fence/file.go", "elector/fence/sql.go"
+	const file, sql = "elector/fence/fencefile/file.go", "elector/fence/sql.go"
 	return []Bug{
 		{
 			Name: "renamed-unsynced", Kind: Durable, Breaks: []string{"whole", "kept"},
@@ -11,7 +11,7 @@ func durableBugs() []Bug {
 		}, {
 			Name: "fence-of-another-is-durable", Kind: Durable, Breaks: []string{"in order"},
 			What: "a fence that somebody else has raised, who died just then, is taken to be on the disk",
-			File: file, Old: "\t\tif err := f.syncFolder(filepath.Dir(f.Path)); err != nil {\n\t\t\treturn fmt.Errorf(\"fence: it is not certain", New: "\t\tif err := error(nil); err != nil {\n\t\t\treturn fmt.Errorf(\"fence: it is not certain",
+			File: file, Old: "\t\tif err := f.syncFolder(filepath.Dir(f.Path)); err != nil {\n\t\t\treturn fmt.Errorf(\"fencefile: it is not certain", New: "\t\tif err := error(nil); err != nil {\n\t\t\treturn fmt.Errorf(\"fence: it is not certain",
 		}, {
 			Name: "missing-is-none", Kind: Durable, Breaks: []string{"in order", "highest"},
 			What: "a fence that is not found counts as none, also while its folder is gone for a moment",

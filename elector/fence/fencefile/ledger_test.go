@@ -1,4 +1,4 @@
-package fence
+package fencefile
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/recount-io/recount/elector/fence"
 )
 
 // attempt is one call, and what came of it.
@@ -84,14 +86,14 @@ func (l *ledger) over(a *attempt, lines int) {
 	defer l.mu.Unlock()
 	l.moments++
 	a.ended = l.moments
-	stale := new(StaleError)
+	stale := new(fence.StaleError)
 	if late := a.took - a.patience - a.stood; late > 2*time.Second {
 		l.find("in time", "%v ended %v after its time", a, late)
 	}
 	switch {
 	case a.died:
 	case a.token == 0 && a.what != "highest":
-		if !errors.Is(a.err, ErrNoToken) {
+		if !errors.Is(a.err, fence.ErrNoToken) {
 			l.find("needs token", "%v", a)
 		}
 	case a.err == nil && a.what != "highest":
@@ -215,7 +217,7 @@ func (a *attempt) acknowledged() bool {
 
 // undone tells whether an error says that nothing was written.
 func (l *ledger) undone(err error) bool {
-	return errors.As(err, new(*StaleError)) || errors.Is(err, ErrNoToken) || strings.Contains(err.Error(), "nothing was written")
+	return errors.As(err, new(*fence.StaleError)) || errors.Is(err, fence.ErrNoToken) || strings.Contains(err.Error(), "nothing was written")
 }
 
 // whole looks at the content of a file that is replaced. The caller holds the lock.

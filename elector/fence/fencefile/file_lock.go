@@ -1,4 +1,4 @@
-package fence
+package fencefile
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func (f File) lock(ctx context.Context) (lock handle, err error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		file, err := f.tryLock(path)
 		if err != nil {
-			return nil, fmt.Errorf("fence: %s cannot be locked: %w", path, err)
+			return nil, fmt.Errorf("fencefile: %s cannot be locked: %w", path, err)
 		}
 		if file != nil {
 			return file, nil
@@ -26,7 +26,7 @@ func (f File) lock(ctx context.Context) (lock handle, err error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, fmt.Errorf("fence: nothing was written, %s is still locked by somebody else: %w", path, ctx.Err())
+			return nil, fmt.Errorf("fencefile: nothing was written, %s is still locked by somebody else: %w", path, ctx.Err())
 		}
 	}
 }

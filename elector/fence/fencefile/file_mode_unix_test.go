@@ -1,6 +1,6 @@
 //go:build unix
 
-package fence
+package fencefile
 
 import (
 	"io/fs"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package fence
+package fencefile
 
 import "os/exec"
 

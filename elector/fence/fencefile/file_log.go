@@ -1,4 +1,4 @@
-package fence
+package fencefile
 
 import (
 	"bufio"
@@ -26,10 +26,10 @@ const maxRecord = 20 + 1 + 8 + 1 + MaxLine + 1
 var (
 	// ErrTorn is how a log ends whose last line was not written to its end,
 	// or not yet. It was not acknowledged; the next Append removes it.
-	ErrTorn = errors.New("fence: the last line is torn")
+	ErrTorn = errors.New("fencefile: the last line is torn")
 
 	// ErrDamaged is a line that is complete, and not what Append wrote.
-	ErrDamaged = errors.New("fence: the log is damaged")
+	ErrDamaged = errors.New("fencefile: the log is damaged")
 )
 
 // Line is a line of a log.
@@ -43,13 +43,13 @@ type Line struct {
 // checksum: "34 1c291ca3 data". Tokens never decrease from line to line. The
 // data must not contain a line's end.
 //
-// The line was not written if the error is a *StaleError or ErrNoToken, or if
+// The line was not written if the error is a *fence.StaleError or fence.ErrNoToken, or if
 // ctx was done before the lock was had. After any other error it may have been
 // written; a file that Append has not begun is an error, too, and stays as it
 // is, and so does a log whose last line is complete but wrong (ErrDamaged).
 func (f File) Append(ctx context.Context, token uint64, line []byte) error {
 	if len(line) > MaxLine || bytes.IndexByte(line, '\n') >= 0 {
-		return fmt.Errorf("fence: %d bytes cannot be a line of %s: it has at most %d bytes, and no line's end in it", len(line), f.Path, MaxLine)
+		return fmt.Errorf("fencefile: %d bytes cannot be a line of %s: it has at most %d bytes, and no line's end in it", len(line), f.Path, MaxLine)
 	}
 	return f.locked(ctx, token, logKind, func() error {
 		return f.append(record(token, line))
@@ -61,7 +61,7 @@ func (f File) Append(ctx context.Context, token uint64, line []byte) error {
 func (f File) append(record []byte) error {
 	file, err := f.openOrMake(f.Path)
 	if err != nil {
-		return fmt.Errorf("fence: the log cannot be opened: %w", err)
+		return fmt.Errorf("fencefile: the log cannot be opened: %w", err)
 	}
 	last, err := f.tailOf(file)
 	if err != nil {
@@ -78,7 +78,7 @@ func (f File) append(record []byte) error {
 		err = f.syncFolder(filepath.Dir(f.Path))
 	}
 	if err != nil {
-		return fmt.Errorf("fence: whether the line is in %s is unknown: %w", f.Path, err)
+		return fmt.Errorf("fencefile: whether the line is in %s is unknown: %w", f.Path, err)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (f File) Lines() iter.Seq2[Line, error] {
 			return
 		}
 		if err != nil {
-			yield(Line{}, fmt.Errorf("fence: the log cannot be read: %w", err))
+			yield(Line{}, fmt.Errorf("fencefile: the log cannot be read: %w", err))
 			return
 		}
 		defer func() { _ = file.Close() }() // it was only read
@@ -134,7 +134,7 @@ func readLines(from io.Reader) iter.Seq2[Line, error] {
 			line, ok := parseRecord(record)
 			switch {
 			case err != nil:
-				err = fmt.Errorf("fence: the log cannot be read further than line %d: %w", n-1, err)
+				err = fmt.Errorf("fencefile: the log cannot be read further than line %d: %w", n-1, err)
 			case !ok:
 				err = fmt.Errorf("%w: line %d is not what was written", ErrDamaged, n)
 			case line.Token < highest:
@@ -178,7 +178,7 @@ type tail struct {
 func (f File) tail(lock handle) (tail, error) {
 	file, err := f.existing(lock, f.Path)
 	if err != nil {
-		return tail{}, fmt.Errorf("fence: the log cannot be read: %w", err)
+		return tail{}, fmt.Errorf("fencefile: the log cannot be read: %w", err)
 	}
 	if file == nil {
 		return tail{}, nil
@@ -191,13 +191,13 @@ func (f File) tail(lock handle) (tail, error) {
 func (f File) tailOf(file handle) (tail, error) {
 	info, err := file.Stat()
 	if err != nil {
-		return tail{}, fmt.Errorf("fence: the log cannot be read: %w", err)
+		return tail{}, fmt.Errorf("fencefile: the log cannot be read: %w", err)
 	}
 	for window := int64(4096); ; window *= 8 {
 		start := max(0, info.Size()-window)
 		content := make([]byte, info.Size()-start)
 		if _, err := file.ReadAt(content, start); err != nil {
-			return tail{}, fmt.Errorf("fence: the end of %s cannot be read: %w", f.Path, err)
+			return tail{}, fmt.Errorf("fencefile: the end of %s cannot be read: %w", f.Path, err)
 		}
 		end := bytes.LastIndexByte(content, '\n') + 1
 		begin := 0
@@ -231,7 +231,7 @@ func (f File) checkEmpty() error {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0:
 		return nil
 	case err != nil:
-		return fmt.Errorf("fence: the log cannot be looked at: %w", err)
+		return fmt.Errorf("fencefile: the log cannot be looked at: %w", err)
 	}
-	return fmt.Errorf("fence: %s has %d bytes that Append did not write: begin a log with a file that is empty or does not exist", f.Path, info.Size())
+	return fmt.Errorf("fencefile: %s has %d bytes that Append did not write: begin a log with a file that is empty or does not exist", f.Path, info.Size())
 }

@@ -1,4 +1,4 @@
-package fence
+package fencefile
 
 import (
 	"bufio"
@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/recount-io/recount/elector/fence"
 )
 
 // points are after what a child can be told to end, each in the middle of a write.
@@ -101,7 +103,7 @@ func child(args []string) {
 		} else {
 			err = f.Replace(context.Background(), token, whole(token, n))
 		}
-		var stale *StaleError
+		var stale *fence.StaleError
 		switch {
 		case errors.As(err, &stale):
 			os.Exit(0)

@@ -1,4 +1,4 @@
-package fence
+package fencefile
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/recount-io/recount/elector/fence"
 )
 
 // File guards one file that several machines or processes share: either a log,
@@ -102,7 +104,7 @@ type state struct {
 // the fence.
 func (f File) locked(ctx context.Context, token uint64, want kind, write func() error) error {
 	if token == 0 {
-		return ErrNoToken
+		return fence.ErrNoToken
 	}
 	lock, err := f.lock(ctx)
 	if err != nil {
@@ -114,13 +116,13 @@ func (f File) locked(ctx context.Context, token uint64, want kind, write func() 
 		return err
 	}
 	if token < s.token {
-		return &StaleError{Token: token, Highest: s.token}
+		return &fence.StaleError{Token: token, Highest: s.token}
 	}
 	next := state{token, s.kind}
 	if s.kind == anyKind {
 		next.kind = want
 	} else if want != anyKind && s.kind != want {
-		return fmt.Errorf("fence: %s is written as %q, so it cannot be written as %q: use Append or Replace on it, not both", f.Path, s.kind, want)
+		return fmt.Errorf("fencefile: %s is written as %q, so it cannot be written as %q: use Append or Replace on it, not both", f.Path, s.kind, want)
 	}
 	if next.kind == logKind && want == logKind && s.kind != logKind {
 		if err := f.checkEmpty(); err != nil { // before the state says that it is ours
@@ -130,7 +132,7 @@ func (f File) locked(ctx context.Context, token uint64, want kind, write func() 
 	if next == s {
 		// Who wrote it may have ended before the folder was on the disk.
 		if err := f.syncFolder(filepath.Dir(f.Path)); err != nil {
-			return fmt.Errorf("fence: it is not certain that the fence of %s outlives a crash of the machine, so nothing was written: %w", f.Path, err)
+			return fmt.Errorf("fencefile: it is not certain that the fence of %s outlives a crash of the machine, so nothing was written: %w", f.Path, err)
 		}
 	} else {
 		if err := f.replace(f.Path+".fence", fmt.Appendf(nil, "%d %s\n", next.token, next.kind), f.mode()); err != nil {
@@ -146,11 +148,11 @@ func (f File) state(lock handle) (state, error) {
 	s := state{kind: anyKind}
 	content, is, err := f.fence(lock)
 	if err != nil {
-		return state{}, fmt.Errorf("fence: the fence of %s could not be read: %w", f.Path, err)
+		return state{}, fmt.Errorf("fencefile: the fence of %s could not be read: %w", f.Path, err)
 	}
 	if is {
 		if s, err = parseState(string(content)); err != nil {
-			return state{}, fmt.Errorf("fence: %s.fence %w", f.Path, err)
+			return state{}, fmt.Errorf("fencefile: %s.fence %w", f.Path, err)
 		}
 	}
 	if s.kind == wholeKind {
@@ -216,13 +218,13 @@ func parseState(content string) (state, error) {
 // whenever the process, or the machine, ends.
 func (f File) replace(path string, content []byte, mode fs.FileMode) error {
 	if err := f.writeNew(path+".new", content, mode); err != nil {
-		return fmt.Errorf("fence: %s could not be written, the old content is still there: %w", path, err)
+		return fmt.Errorf("fencefile: %s could not be written, the old content is still there: %w", path, err)
 	}
 	if err := f.on().rename(path+".new", path); err != nil {
-		return fmt.Errorf("fence: %s could not be replaced: %w", path, err)
+		return fmt.Errorf("fencefile: %s could not be replaced: %w", path, err)
 	}
 	if err := f.syncFolder(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("fence: %s was replaced, but it is not certain that it outlives a crash of the machine: %w", path, err)
+		return fmt.Errorf("fencefile: %s was replaced, but it is not certain that it outlives a crash of the machine: %w", path, err)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func fenceWorlds() []world {
 			name: "guards", from: "sim/bubble/guards", kinds: []Kind{Fence},
 			call: drawn(drawnTest, 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 200,
 		}, {
-			name: "files", from: "elector/fence", kinds: []Kind{Durable},
+			name: "files", from: "elector/fence/fencefile", kinds: []Kind{Durable},
 			call: drawn("TestDrawnDisks", 2000), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 2000,
 		}, {
 			name: "SQLite, walks", from: "elector/fence", kinds: []Kind{Durable},

@@ -2,9 +2,13 @@ package recount_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -350,4 +354,88 @@ func TestElectorSaysWhatItGuarantees(t *testing.T) {
 	if len(headings) < len(want) || !slices.Equal(headings[:len(want)], want) {
 		t.Errorf("package elector's documentation has the headings %q; it must open with %q", headings, want)
 	}
+}
+
+// Whoever elects has one page of names to read. What only a writer of stores needs, or a
+// tool, is not on it: see elector/store and elector/event.
+func TestElectorHasFewNames(t *testing.T) {
+	const most = 90
+	names, err := exportedNames("elector")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) > most || !slices.Contains(names, "Term.Check") || !slices.Contains(names, "Config.Lease") || !slices.Contains(names, "ErrActive") {
+		t.Errorf("package elector has %d names, and may have %d: %q", len(names), most, names)
+	}
+}
+
+// exportedNames are those of a package, with its types' methods and fields.
+func exportedNames(folder string) (names []string, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		ast.FileExports(file)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if prefix := receiverPrefix(n); prefix == "" || ast.IsExported(prefix) {
+					names = append(names, prefix+n.Name.Name)
+				}
+				return false
+			case *ast.ValueSpec:
+				for _, id := range n.Names {
+					names = append(names, id.Name)
+				}
+				return false
+			case *ast.TypeSpec:
+				names = append(names, n.Name.Name)
+				for _, member := range members(n.Type) {
+					names = append(names, n.Name.Name+"."+member)
+				}
+				return false
+			}
+			return true
+		})
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil // a constructor for each system is one
+}
+
+func receiverPrefix(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	t := f.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	return fmt.Sprint(t, ".")
+}
+
+// members are the named fields of a struct, or the methods of an interface.
+func members(t ast.Expr) (names []string) {
+	var list *ast.FieldList
+	switch t := t.(type) {
+	case *ast.StructType:
+		list = t.Fields
+	case *ast.InterfaceType:
+		list = t.Methods
+	default:
+		return nil
+	}
+	for _, f := range list.List {
+		for _, id := range f.Names {
+			names = append(names, id.Name)
+		}
+	}
+	return names
 }

@@ -91,7 +91,7 @@ func TestFailuresOfTheService(t *testing.T) {
 	})
 	panics.has(t, "OnStarted panicked: no such table")
 	refused.ends(func() { electortest.Lead(refused, electortest.NewStore(), elector.Config{}) })
-	refused.has(t, "Config.Election: is empty")
+	refused.has(t, "Config.Election: the name is empty")
 }
 
 // While its machine is suspended a leader renews nothing, and another one takes over. The

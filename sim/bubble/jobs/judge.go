@@ -97,7 +97,7 @@ func (c *call) judgeRefused(err error) {
 	var fatal *elector.FatalError
 	r := c.run
 	switch {
-	case errors.Is(err, elector.ErrWithheld):
+	case errors.As(err, &held) && held.Withheld != "":
 		r.find(refusals, "%v: it says that the job need not run, and nobody knows that: %v", c, err)
 	case errors.As(err, &held) && held.Holder == c.id:
 		r.find(refusals, "%v: it is refused the lock, which its own elector has: %v", c, err)

@@ -58,6 +58,8 @@ func (r *run) happen(ctx context.Context, i int, a Act, p *process) bool {
 		return r.callPast(ctx, i, a, p)
 	case a.Kind == Retire:
 		return r.retire(ctx, a, p)
+	case a.Kind == Expel:
+		return r.expel(ctx, a, p)
 	case a.Kind == Create:
 		return r.create(ctx, a, p)
 	case a.Kind == Vanish:

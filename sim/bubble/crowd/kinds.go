@@ -37,6 +37,7 @@ const (
 	Forget       // a key of an election is deleted, or all of the server's are
 	Wipe         // all keys of an election, or of a job's lock, are deleted, and no others
 	Retire       // an operator retires an election, or a job's lock, through a process's store
+	Expel        // an operator takes the lease away from whoever leads, through a process's store
 	Vanish       // one key of an election, or the one that all share, is deleted
 	Create       // an administrator creates an election, which may be there
 	Rewind       // what the server holds is restored after Act.For, without a restart
@@ -114,6 +115,7 @@ var table = [Kinds]trait{
 	Forget:       {name: "forget", weight: 2, reach: one, data: true},
 	Wipe:         {name: "wipe", reach: one, data: true},
 	Retire:       {name: "retire", reach: one, data: true},
+	Expel:        {name: "expel", reach: one, data: true},
 	Vanish:       {name: "vanish", reach: all, data: true},
 	Create:       {name: "create", reach: one},
 	Rewind:       {name: "rewind", reach: all, data: true},

@@ -45,6 +45,7 @@ var Obligations = []Obligation{
 	{failsBack, "with Failback a leader hands over to the candidate of the highest priority, if that is higher than its own and competes"},
 	{toldWho, "Leader may be called from anywhere, at any time: it is answered if the store can be reached, with who leads; OnLeader tells whenever somebody else does"},
 	{questionsEnd, "Leader is answered, or given up after twice the request time-out; other questions when their context is done"},
+	{expelled, "Evict takes the lease away, and nobody else is granted one for as long as that one would have lasted"},
 	{retired, "Retire does nothing while somebody holds the lease, or may believe in one"},
 	{pastTerms, "History tells the last terms, the latest first, when each began and when its lease was given back; a call on a term that is over changes nothing"},
 	{observes, "Observe yields who leads whenever it changes, and ends when its context is done"},
@@ -103,6 +104,7 @@ const (
 	toldWho          = "told who leads"
 	questionsEnd     = "questions end"
 	retired          = "retired"
+	expelled         = "expelled"
 	pastTerms        = "past terms"
 	observes         = "observes"
 	candidatesListed = "candidates listed"

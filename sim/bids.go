@@ -50,10 +50,11 @@ func (b *Bids) Stands(a store.Attempt, now time.Duration) {
 	b.all[a.ID] = append(list, bid{nonce: a.Nonce, request: a.Request, ttl: a.TTL, sent: now})
 }
 
-// Answered notes the answer to an attempt.
+// Answered notes the answer to an attempt. It is over if it was refused and does not stand,
+// and if it failed for good, for then it took no effect.
 func (b *Bids) Answered(a store.Attempt, err error) {
-	held := new(elector.HeldError)
-	if !errors.As(err, &held) || held.Stands {
+	held, fatal := new(elector.HeldError), new(elector.FatalError)
+	if !errors.As(err, &fatal) && (!errors.As(err, &held) || held.Stands) {
 		return
 	}
 	b.mu.Lock()

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -43,21 +44,24 @@ func TestBidsToldOnce(t *testing.T) {
 }
 
 // Of two requests of one attempt, the one that was granted is the one whose answer was lost,
-// and not the later one, which was refused for good by a server that did not know of it.
+// and not the later one, which was refused for good by a server that did not know of it, or
+// failed for good.
 func TestBidsRefusedForGood(t *testing.T) {
-	var b sim.Bids
-	var told []uint64
-	for request := range uint64(2) {
-		a := store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}
-		b.Stands(a, time.Duration(request))
-		if request == 1 {
-			b.Answered(a, &elector.HeldError{Remaining: time.Second})
+	for _, refusal := range []error{&elector.HeldError{Remaining: time.Second}, &elector.FatalError{Err: errors.New("WRONGTYPE")}} {
+		var b sim.Bids
+		var told []uint64
+		for request := range uint64(2) {
+			a := store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}
+			b.Stands(a, time.Duration(request))
+			if request == 1 {
+				b.Answered(a, refusal)
+			}
 		}
-	}
-	tell := func(e history.Event, _ uint64) { told = append(told, e.Try) }
-	_ = b.Withdraw(t.Context(), granted{}, store.Lease{ID: "p0/x", Nonce: "nonce"}, tell)
-	if !slices.Equal(told, []uint64{1}) {
-		t.Errorf("told of requests %v", told)
+		tell := func(e history.Event, _ uint64) { told = append(told, e.Try) }
+		_ = b.Withdraw(t.Context(), granted{}, store.Lease{ID: "p0/x", Nonce: "nonce"}, tell)
+		if !slices.Equal(told, []uint64{1}) {
+			t.Errorf("refused with %v: told of requests %v", refusal, told)
+		}
 	}
 }
 

@@ -260,10 +260,11 @@ func (p *process) keysOf(name string) (all []string) {
 
 func (c *candidate) key(what string) string { return c.life.process.key(c.index, what) }
 
-// isOf tells whether a lease's value is the candidate's of that token.
+// isOf tells whether a lease's value is the candidate's of that token. One that was evicted
+// is nobody's any more: it lasts without a nonce.
 func (c *candidate) isOf(value string, token uint64) bool {
 	fields := strings.Fields(value)
-	return len(fields) == 4 && fields[1] == strconv.FormatUint(token, 10) && fields[3] == c.elector.ID()
+	return len(fields) == 4 && fields[1] == strconv.FormatUint(token, 10) && fields[2] != "%" && fields[3] == c.elector.ID()
 }
 
 // act lets everything happen that is to happen.

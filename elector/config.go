@@ -26,7 +26,7 @@ import (
 type Config struct {
 	// Election is the name of what is to be led. ID is the human part of the
 	// candidate's identity, the host's name by default; New adds a random part,
-	// so two replicas with one ID are two candidates. CheckName says what both may hold.
+	// so two replicas with one ID are two candidates. store.CheckName says what both may hold.
 	Election string
 	ID       string
 
@@ -66,14 +66,13 @@ type Config struct {
 
 	// Failback makes a leader look so often, at least a Lease apart, whether a
 	// candidate of a higher priority competes, and hand over to it (as with
-	// Term.Transfer). Never if it is 0. The store must be a Roster, or New refuses it.
+	// Term.Transfer). Never if it is 0. The store must be a store.Roster, or New refuses it.
 	Failback time.Duration
 
 	// Value is what the leader publishes from the beginning of each of its terms on,
-	// its address, say: any bytes, at most MaxValue of them. Leader and Observe tell
-	// it to everybody who may read from the store, so it is no place for secrets. A term
-	// whose lease was passed on shows it with its first renewal, which is sent at once.
-	// See Term.Publish.
+	// its address, say: any bytes, at most 4096 of them (store.MaxValue). Leader and Observe tell
+	// it to everybody who may read from the store, so it is no place for secrets. After
+	// a hand-over it may be empty for a round trip. See Term.Publish.
 	Value string
 
 	// Once makes Run and Terms end after one term.

@@ -84,11 +84,24 @@ func TestNoContext(t *testing.T) {
 	says("TryAcquire", err)
 	_, err = e.Leader(none)
 	says("Leader", err)
+	says("OnlyLeader", e.OnlyLeader(func(context.Context, *elector.Term) error { return nil })(none))
 	for _, err := range e.Terms(none) {
 		says("Terms", err)
 	}
 	for _, err := range elector.Observe(none, newMemStore(), "billing", elector.ObserveOptions{}) {
 		says("Observe", err)
+	}
+	inBubble(t, func(b *bench) {
+		term := b.campaign(b.elector("a"))
+		says("Publish", term.Publish(none, "x"))
+		says("Resign", term.Resign(none))
+		b.resign(term)
+	})
+	for _, err := range elector.Observe(t.Context(), newMemStore(), "my bill", elector.ObserveOptions{}) {
+		if err == nil || !strings.Contains(err.Error(), "spaces") {
+			t.Errorf("Observe of a bad name: %v", err)
+		}
+		break
 	}
 }
 

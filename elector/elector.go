@@ -62,7 +62,7 @@ type Elector struct {
 }
 
 // New returns an Elector that does not compete yet. Its error is a
-// *ConfigError, or says which setting of the store does not suit the Config (Bounded).
+// *ConfigError, or says which setting of the store does not suit the Config (store.Bounded).
 // The store stays the caller's: it must live until the elector has stopped, and may
 // serve others.
 func New(s Store, cfg Config) (*Elector, error) {
@@ -245,9 +245,15 @@ func (s *session) came() (*Term, error) {
 // OnlyLeader makes fn a function that only the leader executes: called on a
 // candidate that does not lead it returns ErrNotLeading and does nothing. The
 // context of fn is done when that of the call is, or the term's. Who leads may
-// change while fn runs: it has the term to Check, and its token to send.
+// change while fn runs: it has the term to Check, and its token to send. It panics if fn is nil.
 func (e *Elector) OnlyLeader(fn func(context.Context, *Term) error) func(context.Context) error {
+	if fn == nil {
+		panic("elector: OnlyLeader needs a function, and was given nil")
+	}
 	return func(ctx context.Context) error {
+		if ctx == nil {
+			return errNoContext
+		}
 		t := e.current.Load()
 		if t == nil || !t.leads() {
 			return ErrNotLeading

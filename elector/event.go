@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/recount-io/recount/elector/event"
@@ -54,6 +55,14 @@ func (e *Elector) event(t machine.Transition) (Event, bool) {
 	return ev, true
 }
 
+// fatalOf is what the log says of the error that ends an elector.
+func fatalOf(err error) string {
+	if panicked := new(PanicError); errors.As(err, &panicked) {
+		return "stopped competing: OnStarted panicked"
+	}
+	return fatalText
+}
+
 // Texts of the log for what may go wrong again and again.
 const (
 	troubleText = "a request to the store failed"
@@ -70,7 +79,7 @@ func (e *Elector) log(ev Event, times int) {
 	case event.StateChanged:
 		text = "state changed"
 		if ev.Err != nil {
-			level, text = slog.LevelError, fatalText
+			level, text = slog.LevelError, fatalOf(ev.Err)
 		}
 		attrs = append(attrs, slog.String("state", string(ev.State)))
 	case event.Elected:

@@ -3,6 +3,7 @@ package elector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -37,18 +38,23 @@ func (o ObserveOptions) withDefaults() ObserveOptions {
 // Observe yields who leads the election, and what that one publishes: first as it is,
 // then whenever it changes; a zero Leader means nobody. It never competes. A question that fails
 // is yielded as an error and asked again, and the next answer is yielded whatever it is;
-// after a *FatalError the sequence ends.
+// after a *FatalError the sequence ends. An election of a name that nobody uses is one that
+// nobody leads.
 // It also ends when ctx is done. What is yielded was true a moment ago, and very
 // short terms, and values that are changed again at once, may be missed.
-func Observe(ctx context.Context, store Store, election string, o ObserveOptions) iter.Seq2[Leader, error] {
+func Observe(ctx context.Context, s Store, election string, o ObserveOptions) iter.Seq2[Leader, error] {
 	o = o.withDefaults()
+	nameless := store.CheckName(election)
 	return func(yield func(Leader, error) bool) {
 		switch {
 		case ctx == nil:
 			yield(Leader{}, errNoContext)
 			return
-		case store == nil:
+		case s == nil:
 			yield(Leader{}, errors.New("elector: Observe needs a store, such as one of elector/redisstore"))
+			return
+		case nameless != nil:
+			yield(Leader{}, fmt.Errorf("elector: Observe: %w", nameless))
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
@@ -56,11 +62,11 @@ func Observe(ctx context.Context, store Store, election string, o ObserveOptions
 		changed := make(chan struct{}, 1)
 		go func() {
 			defer close(watched)
-			watchFor(ctx, store, election, o, changed)
+			watchFor(ctx, s, election, o, changed)
 		}()
 		defer func() { await(o.Clock, o.RequestTimeout, watched) }() // a Watch that ignores its context is left behind
 		defer cancel()
-		observe(ctx, store, election, o, changed, yield)
+		observe(ctx, s, election, o, changed, yield)
 	}
 }
 

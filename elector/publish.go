@@ -62,6 +62,9 @@ func (t *Term) Publish(ctx context.Context, value string) error {
 	if err := checkValue(value); err != nil {
 		return err
 	}
+	if ctx == nil {
+		return errNoContext
+	}
 	version := t.published.next()
 	t.session.put(machine.Input{Kind: machine.Publish, Token: t.token, Value: value, Version: version})
 	for {

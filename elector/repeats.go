@@ -113,7 +113,7 @@ func (e *Elector) warns(ev Event) string {
 	case ev.Kind == event.Trouble:
 		return troubleOf(ev.Err)
 	case ev.Kind == event.StateChanged && ev.Err != nil:
-		return fatalText
+		return fatalOf(ev.Err)
 	case ev.Kind == event.Extended && e.overdue(ev):
 		return lateText
 	}

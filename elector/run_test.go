@@ -162,6 +162,34 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
+// Work that returns as soon as it is called, again and again, is warned of once: each return
+// ends a term. Work that ends because it was asked to is not.
+func TestHastyWorkIsWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		work func(context.Context, *elector.Term)
+		want int
+	}{
+		{func(context.Context, *elector.Term) {}, 1},
+		{untilDone, 0},
+		{func(context.Context, *elector.Term) { time.Sleep(2 * time.Second) }, 0},
+	} {
+		inBubble(t, func(b *bench) {
+			var text bytes.Buffer
+			stop := b.run(b.elector("a", func(cfg *elector.Config) {
+				cfg.OnStarted = c.work
+				cfg.Logger = slog.New(slog.NewTextHandler(&text, nil))
+			}))
+			time.Sleep(time.Minute)
+			if err := stop(); err != nil {
+				b.Fatal(err)
+			}
+			if got := strings.Count(text.String(), "returned at once"); got != c.want {
+				b.Errorf("warned %d times, want %d:\n%s", got, c.want, &text)
+			}
+		})
+	}
+}
+
 // A campaign that its deadline ends says what went wrong last, as long as nothing went right
 // since: a store that refuses in favour of another leader has answered.
 func TestCampaignInVainSaysWhy(t *testing.T) {

@@ -35,6 +35,7 @@ type session struct {
 	calls   *lean           // of the requests
 
 	onStopped func(*Term, Reason) // nil but for Run
+	hasty     atomic.Int32        // terms in a row whose work returned at once
 
 	inbox  inbox         // shared
 	terms  chan *Term    // shared; to Campaign or Terms; buffered

@@ -119,6 +119,9 @@ func (t *Term) Resign(ctx context.Context) error { return t.Transfer(ctx, "") }
 // anybody if it is empty. A store that cannot reserve a lease gives it to
 // anybody at once.
 func (t *Term) Transfer(ctx context.Context, to string) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if !t.over.Load() {
 		// The successor first: giving up ends the work, which resigns too.
 		t.session.put(machine.Input{Kind: machine.Resign, Token: t.token, Holder: to})

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -35,7 +36,20 @@ func (s *session) doWork(t *Term) {
 		s.put(ended)
 	}()
 	defer t.enter()()
+	began := s.clock.Now()
 	s.e.cfg.OnStarted(t.Context(), t)
+	s.returned(t, s.clock.Now()-began)
+}
+
+// returned warns, once, of work that returns again and again as soon as it is called.
+func (s *session) returned(t *Term, after time.Duration) {
+	if after >= s.e.cfg.Retry || s.once || t.Context().Err() != nil {
+		s.hasty.Store(0)
+		return
+	}
+	if s.hasty.Add(1) == 3 {
+		s.logs(slog.LevelWarn, "OnStarted has returned at once three times, and each return ends a term: wait in it until its context is done")
+	}
 }
 
 // enter notes that the work of the term runs on this goroutine until leave is called.

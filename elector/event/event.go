@@ -77,7 +77,7 @@ var (
 	ErrDrainCapped   = machine.ErrDrainCapped   // the work did not end within Config.DrainTimeout. The lease was given back
 	ErrCallbackHangs = machine.ErrCallbackHangs // work, or OnStopped, has not returned a lease after its term's end. The candidate does not compete until it does
 	ErrCrowded       = errors.New("elector: too many elections for the connections of one store, so renewals are given up and repeated")
-	ErrSameID        = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently")
+	ErrSameID        = errors.New("elector: another live candidate is configured with the same ID. It is told apart by the random part, but you may have meant to run one replica only, or to name them differently (Config.ID)")
 	ErrNoHints       = errors.New("elector: the store's announcements have stopped coming; listening anew")
 	ErrPanic         = errors.New("elector: the store panicked")
 )

@@ -60,6 +60,9 @@ type HandlerOptions struct {
 // that forgets its tokens when the process restarts (*Memory) admits a former
 // leader's until it sees a newer one; RedisGuard and SQL.On remember.
 func Handler(next http.Handler, guard Checker, o HandlerOptions) http.Handler {
+	if next == nil || guard == nil {
+		panic("fence: Handler needs a handler and a guard, and was given nil")
+	}
 	return &handler{next, guard, o}
 }
 

@@ -41,6 +41,9 @@ type RedisGuard struct {
 // MaxRetries is -1) may execute a write twice when a reply is lost: harmless
 // for Set, but not for every Write.
 func NewRedisGuard(client redis.Scripter) *RedisGuard {
+	if client == nil {
+		panic("fence: NewRedisGuard needs a client, and was given nil")
+	}
 	return &RedisGuard{
 		client: client,
 		check:  NewWrite("return 0"),

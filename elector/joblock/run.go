@@ -21,7 +21,7 @@ var (
 	ErrTooLong = fmt.Errorf("joblock: the job was not done when its longest time was over: %w", elector.ErrTermOver)
 )
 
-// Options are the two times of a lock. The zero value is a lock for as long as
+// Options are the times of a lock. The zero value is a lock for as long as
 // the job runs.
 type Options struct {
 	// AtLeast is for how long nobody else gets the lock, however soon the job is
@@ -78,6 +78,9 @@ func (o Options) validate() error {
 // over; Run returns when the store has confirmed that or can no longer be waited
 // for. Config.OnStarted and OnStopped are not called.
 func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options, job func(ctx context.Context, t *elector.Term) error) error {
+	if ctx == nil {
+		return errors.New("joblock: the context is nil: use context.Background() where there is none")
+	}
 	if job == nil {
 		return errors.New("joblock: Run needs a job, and was given nil")
 	}
@@ -93,8 +96,8 @@ func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options
 	if err != nil {
 		return err
 	}
-	asking, stop := context.WithCancel(ctx)
-	defer stop()
+	asking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	term, err := o.ask(asking, stop, e, cfg.Clock)
 	if err != nil {
 		return err
@@ -104,9 +107,9 @@ func Run(ctx context.Context, store elector.Store, cfg elector.Config, o Options
 }
 
 // ask asks for the lock until it is known who has it. It calls stop when Wait is over.
-func (o Options) ask(ctx context.Context, stop func(), e *elector.Elector, clock elector.Clock) (*elector.Term, error) {
+func (o Options) ask(ctx context.Context, stop context.CancelCauseFunc, e *elector.Elector, clock elector.Clock) (*elector.Term, error) {
 	if o.Wait > 0 {
-		timer := clock.AfterFunc(o.Wait, stop)
+		timer := clock.AfterFunc(o.Wait, func() { stop(fmt.Errorf("nobody could say within Wait, %v", o.Wait)) })
 		defer timer.Stop()
 	}
 	for {
@@ -122,6 +125,9 @@ func (o Options) ask(ctx context.Context, stop func(), e *elector.Elector, clock
 			err = errors.New(err.Error()) // a HeldError would say that the job need not run
 		case errors.As(err, &held) || ctx.Err() == nil:
 			return nil, err
+		}
+		if cause := context.Cause(ctx); cause != nil && cause != ctx.Err() { //nolint:errorlint // is it another one?
+			return nil, fmt.Errorf("%w: %w: %w", ErrUndecided, cause, err)
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
 	}

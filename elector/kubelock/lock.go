@@ -70,8 +70,8 @@ var leases = schema.GroupResource{Group: "recount", Resource: "leases"}
 
 // New returns a Lock that holds nothing. The store stays the caller's.
 func New(s elector.Store, o Options) (*Lock, error) {
-	if s == nil {
-		return nil, errors.New("kubelock: New needs a store, such as one of elector/redisstore")
+	if err := store.Suits(s, store.Times{Lease: usual, LongestLease: usual, RequestTimeout: usual}); err != nil {
+		return nil, fmt.Errorf("kubelock: %w", err)
 	}
 	if o.ID == "" {
 		host, err := os.Hostname()

@@ -47,7 +47,7 @@ func ExampleFromClient() {
 	}
 	defer func() { _ = store.Close() }() // the client goes on
 	ctx := context.Background()
-	if err := store.Vouch(ctx, "billing"); err != nil { // this Redis is new
+	if err := store.Vouch(ctx, "billing"); err != nil { // only here: this Redis was made a moment ago. A candidate never vouches
 		panic(err)
 	}
 	e, err := elector.New(store, elector.Config{Election: "billing", Logger: slog.New(slog.DiscardHandler)})

@@ -99,7 +99,7 @@ func heldFor(remaining time.Duration, remark int64) *store.HeldError {
 	case remarkRepaired:
 		held.Repaired = fmt.Sprintf("the lease had no time to live, or more than any lease has, and would have blocked the election for as long; it now ends in %v unless it is renewed", held.Remaining)
 	case remarkLost:
-		held.Withheld = fmt.Sprintf("this Redis was started, promoted or flushed, or lost its witness key, less than one lease ago. A lease that it has forgotten may last for another %v. Nothing to do: it happens once", remaining)
+		held.Withheld = fmt.Sprintf("this Redis was started, promoted or flushed, or lost its witness key, less than one lease ago. A lease that it has forgotten may last for another %v. Nothing to do: it happens after each start of the server", remaining)
 	case remarkEarly:
 		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may believe in it for another %v, so nobody is granted one before", remaining)
 	case remarkReserved:

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/memstore"
@@ -36,6 +38,15 @@ func TestEmptyStoresAreRefused(t *testing.T) {
 				t.Errorf("%s on %T: %v, want one line with %q", what, c.store, err, c.says)
 			}
 		}
+	}
+	for addr, says := range map[string]string{"redis://localhost:6379": "is a URL: use ParseURL", "": "is empty"} {
+		if _, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{addr}}, redisstore.Options{}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the address %q: %v, want %q", addr, err, says)
+		}
+	}
+	var none context.Context
+	if err := joblock.Run(none, memstore.New(memstore.Options{}), elector.Config{Election: "nightly"}, joblock.Options{}, nil); err == nil || !strings.Contains(err.Error(), "the context is nil") {
+		t.Errorf("no context: %v", err)
 	}
 	if err := joblock.Run(t.Context(), memstore.New(memstore.Options{}), elector.Config{Election: "nightly"}, joblock.Options{}, nil); err == nil || !strings.Contains(err.Error(), "needs a job") {
 		t.Errorf("no job: %v", err)

@@ -8,6 +8,7 @@ package schedulers
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -27,6 +28,9 @@ var _ gocron.Elector = Leader{}
 
 // IsLeader implements gocron.Elector.
 func (l Leader) IsLeader(context.Context) error {
+	if l.Elector == nil {
+		return errors.New("schedulers: Leader has no Elector")
+	}
 	if !l.Elector.IsLeader() {
 		return elector.ErrNotLeading
 	}
@@ -48,8 +52,12 @@ var _ gocron.Locker = (*Locker)(nil)
 
 // NewLocker returns a Locker. The names of all its elections begin with cfg.Election, and all
 // hosts must have the same. Options.AtLeast must be set, longer than the hosts' clocks may
-// differ and shorter than the time from one start of a job to the next.
+// differ and shorter than the time from one start of a job to the next. Each run logs three
+// lines: give cfg a Logger of level Warn.
 func NewLocker(store elector.Store, cfg elector.Config, o joblock.Options) (*Locker, error) {
+	if o.AtLeast <= 0 {
+		return nil, fmt.Errorf("schedulers: Options.AtLeast is %v: set it longer than the hosts' clocks may differ, such as 5s, or two hosts run one job", o.AtLeast)
+	}
 	if _, err := elector.New(joblock.New(store, o.AtLeast, cfg.Drift, cfg.Clock), cfg); err != nil {
 		return nil, err
 	}

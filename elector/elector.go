@@ -136,7 +136,8 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 // Run returns after OnStarted, OnStopped and all other callbacks have
 // returned, and leaves no goroutine behind, except for calls that hang in a
 // store that does not obey its context. Its error is a *FatalError of the
-// store, a *PanicError, or ErrActive.
+// store, a *PanicError, or ErrActive. Work that outlives DrainTimeout is told of by the log
+// and OnEvent (event.ErrDrainCapped), and is no error here.
 //
 // Without OnStarted, the elector leads until it loses the lease or is stopped.
 func (e *Elector) Run(ctx context.Context) error {

@@ -169,7 +169,7 @@ func withFence(keys []string) ([]string, error) {
 // that closes cannot be put in braces again.
 func tagOf(key string) (string, error) {
 	if key == "" {
-		return "", errors.New("fence: a key is empty")
+		return "", errors.New("fence: a key is empty: give its name")
 	}
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

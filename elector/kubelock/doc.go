@@ -41,7 +41,11 @@
 //
 //	LeaseDuration/6 + RetryPeriod + RenewDeadline ≤ LeaseDuration × (1 − elector.DefaultDrift)
 //
-// With ReleaseOnCancel, LeaseDuration/3 must be added on the left. What the work needs to end
+// With ReleaseOnCancel it is
+//
+//	LeaseDuration/2 + RetryPeriod + RenewDeadline ≤ LeaseDuration × (1 − elector.DefaultDrift)
+//
+// Durations are in whole seconds, as client-go tells the lock: 1.9 s is a lease of 1 s. What the work needs to end
 // comes on top. The usual 15 s, 10 s and 2 s fit without ReleaseOnCancel; with it, 15 s, 5 s and
 // 2 s do.
 //

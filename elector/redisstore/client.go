@@ -176,7 +176,7 @@ func (s *Store) retire(c *client) {
 }
 
 func errClosed() error {
-	return &store.FatalError{Err: errors.New("redisstore: the store is closed"), Fix: "close it after the last elector has ended"}
+	return &store.FatalError{Err: errors.New("the store is closed"), Fix: "close it after the last elector has ended"}
 }
 
 // account notes how a call fared that began at some moment, and replaces the client

@@ -190,7 +190,7 @@ func TestClose(t *testing.T) {
 		}
 		for what, err := range calls(s) {
 			var fatal *store.FatalError
-			if !errors.As(err, &fatal) {
+			if !errors.As(err, &fatal) || strings.Count(err.Error(), fatal.Fix) != 1 {
 				t.Errorf("%s after Close: %v", what, err)
 			}
 		}

@@ -127,6 +127,9 @@ func (s *Store) judge(call, election string, err error) error {
 // judge is Store.judge. A store that has served goes on trying if it is not let in any
 // more: a password changes on the server first, and rights are withdrawn and given back.
 func judge(call, election string, err error, served bool) error {
+	if fatal := new(store.FatalError); errors.As(err, &fatal) {
+		return &store.FatalError{Err: fmt.Errorf("redisstore: %s %q: %w", call, election, fatal.Err), Fix: fatal.Fix}
+	}
 	wrapped := fmt.Errorf("redisstore: %s %q: %w", call, election, err)
 	if hasCode(err.Error(), "TRYAGAIN ") {
 		wrapped = fmt.Errorf("%w: %s", wrapped, slotOpen)

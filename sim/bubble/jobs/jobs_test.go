@@ -150,6 +150,8 @@ var mended = map[string]uint64{
 	"renewals that named a lease for the longest: the next host was refused because leases differ": 3418,
 	"keys that expired before the lock: the next host was refused for a least time more":           205,
 	"a report that named no token of who led":                                                      300087,
+	"the judge took a lease's end for a use of the keys, which had expired":                        51482,
+	"the judge knew of no lease that is withheld for twice as long":                                52779,
 }
 
 // What was found by drawing, and is mended, stays so.

@@ -129,9 +129,18 @@ func (c *call) judgeWithheld(held *elector.HeldError) {
 		r.find(refusals, "%v: the server cannot have forgotten anything: %v", c, held)
 	case long && r.calm(c.life.host, c.began, r.now()):
 		r.find(refusals, "%v: the lock is given to nobody since %v: %v", c, c.lock.asked, held)
-	case held.Remaining > r.lasts()+unit:
+	case held.Remaining > r.longest(held)+unit:
 		r.find(refusals, "%v: no lease lasts that long: %v", c, held)
 	}
+}
+
+// longest is for how long the lock may be withheld: as long as it lasts, and twice as long
+// from candidates that count on other leases.
+func (r *run) longest(held *elector.HeldError) time.Duration {
+	if strings.Contains(held.Withheld, "candidates that were heard of lately") {
+		return 2 * r.lasts()
+	}
+	return r.lasts()
 }
 
 // judgeGivenUp looks at a call that was cancelled before the job began.

@@ -34,6 +34,7 @@ type holding struct {
 	at, wall time.Duration // of the grant: since the beginning, and by the server's clock
 	ends     time.Duration // by the server's clock
 	over     time.Duration // since when it is held no more
+	touched  time.Duration // when the store wrote of it last
 	call     *call         // whose job has begun; nil: none has
 	left     bool          // to end by itself when the least time is over: a renewal that comes later undoes that
 }
@@ -121,7 +122,7 @@ func (r *run) ends(l *lock, h *holding, act bool) {
 
 // granted notes that the lock was granted.
 func (r *run) granted(l *lock, token uint64, id string, ends time.Duration) {
-	h := &holding{token: token, id: id, at: r.now(), wall: r.control.Clock(), ends: ends, over: notYet}
+	h := &holding{token: token, id: id, at: r.now(), touched: r.now(), wall: r.control.Clock(), ends: ends, over: notYet}
 	r.tell("%s: token %d is granted to %s for %v", l.name, token, id, ends-h.wall)
 	r.expectLeast(l, h)
 	r.expectAlone(l, h)
@@ -137,7 +138,7 @@ func (r *run) granted(l *lock, token uint64, id string, ends time.Duration) {
 // prolonged notes that the lock lasts until then, and for how long it does.
 func (r *run) prolonged(l *lock, h *holding, ends time.Duration) {
 	r.tell("%s: token %d lasts for %v", l.name, h.token, ends-r.control.Clock())
-	h.ends = ends
+	h.ends, h.touched = ends, r.now()
 	if h.call != nil && h.call.job.Err() != nil && ends <= h.wall+r.AtLeast+r.excess() {
 		h.left = true
 	}
@@ -173,7 +174,7 @@ func (r *run) expired(l *lock, h *holding) {
 // released notes that the lock was given back.
 func (r *run) released(l *lock, h *holding) {
 	r.tell("%s: token %d is given back", l.name, h.token)
-	h.over = r.now()
+	h.over, h.touched = r.now(), r.now()
 	r.see("given back")
 	left := r.AtLeast - max(r.control.Clock()-h.wall, r.now()-h.at)
 	if h.call != nil && left > unit {
@@ -198,11 +199,12 @@ func (r *run) asks(l *lock, args []string) {
 	l.used = r.now()
 }
 
-// lapses reports whether the keys of a lock may have expired since it was used or ended.
+// lapses reports whether the keys of a lock may have expired since it was used. That a
+// lease ends by itself is no use of them.
 func (r *run) lapses(l *lock) bool {
 	last := l.used
 	if n := len(l.held); n > 0 {
-		last = max(last, l.held[n-1].over)
+		last = max(last, l.held[n-1].touched)
 	}
 	return r.Expire > 0 && r.now()-last >= r.Expire/2-unit
 }

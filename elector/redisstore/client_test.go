@@ -211,6 +211,11 @@ func TestOptionsAreCopied(t *testing.T) {
 	if s.opts.MaxRetries != -1 || s.opts.ReadOnly || s.opts.PoolSize != 2 || !s.opts.ContextTimeoutEnabled {
 		t.Errorf("the store's options are %+v", s.opts)
 	}
+	for addr, says := range map[string]string{"redis://localhost:6379": "is a URL: use ParseURL", "": "is empty"} {
+		if _, err := New(&redis.UniversalOptions{Addrs: []string{addr}}, Options{}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the address %q: %v, want %q", addr, err, says)
+		}
+	}
 	if _, err := New(nil, Options{}); err == nil {
 		t.Error("no options: no error")
 	}

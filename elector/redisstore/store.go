@@ -154,13 +154,8 @@ func New(opts *redis.UniversalOptions, o Options) (*Store, error) {
 	if opts == nil {
 		return nil, errors.New("redisstore: no options for the connection: give &redis.UniversalOptions{Addrs: …} or use ParseURL")
 	}
-	for _, addr := range opts.Addrs {
-		switch {
-		case addr == "":
-			return nil, errors.New("redisstore: an address is empty: give host:port in Addrs, or leave Addrs out for localhost:6379")
-		case strings.Contains(addr, "://"):
-			return nil, fmt.Errorf("redisstore: the address %q is a URL: use ParseURL, or give host:port in Addrs", addr)
-		}
+	if err := checkAddrs(opts.Addrs); err != nil {
+		return nil, err
 	}
 	s, err := newStore(clientOptions(*opts), o)
 	if err != nil {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -219,4 +220,17 @@ func setSecurity(o *redis.UniversalOptions, files *tlsFiles, name, value string)
 		files.key = value
 	}
 	return err
+}
+
+// checkAddrs refuses what cannot be an address before anybody dials it again and again.
+func checkAddrs(addrs []string) error {
+	for _, addr := range addrs {
+		switch {
+		case addr == "":
+			return errors.New("redisstore: an address is empty: give host:port in Addrs, or leave Addrs out for localhost:6379")
+		case strings.Contains(addr, "://"):
+			return fmt.Errorf("redisstore: the address %q is a URL: use ParseURL, or give host:port in Addrs", addr)
+		}
+	}
+	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/joblock"
 	"github.com/recount-io/recount/elector/memstore"
@@ -37,11 +35,6 @@ func TestEmptyStoresAreRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s on %T: %v, want one line with %q", what, c.store, err, c.says)
 			}
-		}
-	}
-	for addr, says := range map[string]string{"redis://localhost:6379": "is a URL: use ParseURL", "": "is empty"} {
-		if _, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{addr}}, redisstore.Options{}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the address %q: %v, want %q", addr, err, says)
 		}
 	}
 	var none context.Context

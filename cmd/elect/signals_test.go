@@ -37,6 +37,7 @@ var rows = []row{
 	{"any other signal, such as `PIPE` or `ALRM`", "nothing", "", showHarmless},
 	{"the command ends by itself", "the lease is given back, unless `--restart` says otherwise", "the command's", showEnded},
 	{"the command is ended by a signal", "the same", "128 and the signal's number", showEndedBySignal},
+	{"`--once`, and the lease is lost while the command runs", "the command gets `--stop-signal`, and is killed before the lease ends", "the command's, such as 143", showLost},
 	{"`--once`, and somebody else has the lease", "elect ends, and does not run the command", "0", showSkipped},
 	{"`status` or `evict`, and nobody leads; `preflight`, and elections would fail or not be safe", "it says so", "1", showNobody},
 	{"wrong use, wrong settings, or a store that refuses them", "elect ends. A line says how to mend it", "64", showWrongUse},

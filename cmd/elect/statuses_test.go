@@ -42,6 +42,14 @@ func showEndedBySignal(t *testing.T) {
 	expect(t, statusSignal+int(syscall.SIGKILL), short(topology.Single(t).Addr, "--", "sh", "-c", "kill -KILL $$")...)
 }
 
+func showLost(t *testing.T) {
+	address := topology.Single(t).Addr
+	p := launch(t, t.TempDir(), short(address, "--once", "--", "sh", "-c", "echo begun; exec sleep 600")...)
+	p.says(t, "begun")
+	expect(t, statusDone, "evict", "--store", "redis://"+address, "--name", "billing")
+	p.ends(t, statusSignal+int(syscall.SIGTERM))
+}
+
 func showSkipped(t *testing.T) {
 	address := topology.Single(t).Addr
 	lead(t, address)

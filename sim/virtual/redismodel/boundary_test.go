@@ -91,7 +91,7 @@ func TestExpireNow(t *testing.T) {
 		{args: []string{"SET", "c", "1"}}, {args: []string{"PEXPIRE", "c", "1"}}, {args: []string{"PTTL", "c"}},
 	}
 	real := startReal(t)
-	for range 500 {
+	for range 5000 {
 		base, seen := observe(t, real, steps)
 		if seen[len(seen)-1].at >= time.Duration(base+1)*time.Millisecond {
 			continue

@@ -133,7 +133,7 @@ return now`
 func observe(t tester, w *wire, steps []step) (base int64, seen []observed) {
 	t.Helper()
 	for range 5000 {
-		base = int64(microseconds(w.do(t, "TIME")) / time.Millisecond)
+		base = int64(microseconds(w.do(t, "EVAL", early, "0")) / time.Millisecond)
 		commands := [][]string{{"FLUSHALL"}}
 		for _, s := range steps {
 			command := s.command(t, resolve(s.args, base))

@@ -50,8 +50,8 @@ func guardMain() {
 	os.Exit(0)
 }
 
-// orders are what a guard is told, a line each: a job's process group, or 0, the time
-// on the system's clock when it began, and the time at which it is killed unless
+// orders are what a guard is told, a line each: a job's process group, or 0, or unborn, the
+// time on the system's clock when it began, and the time at which it is killed unless
 // another order comes before.
 type orders interface {
 	// wait returns when there is an order, when there will be none any more, or
@@ -105,12 +105,17 @@ type order struct {
 	began, end time.Duration
 }
 
+// unborn is the group of a job that is about to begin: whatever elect starts from now on.
+const unborn = -1
+
 // kill kills a job whose time is over, or whose elect is gone. While elect lives, all
 // that the job has started is below it. An order that arrives late must not end the
 // next job: that began when the time of this one was over.
 func (o order) kill(elect int, known []relative) {
-	if p, ok := lookAt(o.group); ok && p.parent == elect {
-		killGroup(o.group)
+	if o.group != unborn {
+		if p, ok := lookAt(o.group); ok && p.parent == elect {
+			killGroup(o.group)
+		}
 	}
 	for _, p := range known {
 		p.send(syscall.SIGKILL)

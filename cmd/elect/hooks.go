@@ -41,13 +41,16 @@ func (l *leader) runHook(name, script string, t *elector.Term, within bool) {
 	}
 	c := l.command
 	c.path, c.args, c.stdin, c.stop = "/bin/sh", []string{"sh", "-c", script}, nil, 0
+	began := l.clock.Now()
+	h := hook{leader: l, name: name, term: t, within: within, until: began + l.hooks.limit}
+	l.guard.over(order{unborn, began, h.deadline()})
 	j, err := c.start(environment(t, l)...)
 	if err != nil {
+		l.guard.over(order{})
 		l.log.Error("a hook cannot be started", "hook", name, "error", err)
 		return
 	}
-	began := l.clock.Now()
-	h := hook{leader: l, job: j, name: name, term: t, within: within, until: began + l.hooks.limit}
+	h.job = j
 	err = h.run()
 	l.guard.over(order{})
 	args := []any{"hook", name, "token", t.Token(), "after", l.clock.Now() - began}
@@ -57,6 +60,9 @@ func (l *leader) runHook(name, script string, t *elector.Term, within bool) {
 	}
 	l.log.Info("a hook has ended", args...)
 }
+
+// deadline is when the guard kills the hook: a moment after elect itself would do it.
+func (h *hook) deadline() time.Duration { return h.clock.Now() + h.left() + h.margin/2 }
 
 // run waits for the end of the hook, and kills it when its time is over.
 func (h *hook) run() error {
@@ -78,7 +84,7 @@ func (h *hook) run() error {
 			close(h.job.left)
 			return errors.New("its time is over, and processes of it are left that elect cannot end")
 		}
-		h.guard.over(order{h.job.group, h.job.began, h.clock.Now() + left + h.margin/2})
+		h.guard.over(order{h.job.group, h.job.began, h.deadline()})
 		timer.Reset(min(left, h.chunk()))
 		select {
 		case <-h.job.gone:

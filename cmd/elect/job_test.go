@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,6 +103,21 @@ func TestLeaderSuspended(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	await(t, dir, "began", 3)
+	inOrder(t, dir)
+}
+
+// The leader's elect is stopped by its job, as the first thing that the job does: the guard
+// knew that a job was about to begin.
+func TestLeaderSuspendedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir, r := t.TempDir(), topology.Single(t)
+	job := theJob()
+	stops := append(slices.Clone(job[:len(job)-1]), "kill -STOP $PPID; "+job[len(job)-1])
+	leader := launch(t, dir, append(candidate(r.Addr, "a"), stops...)...)
+	await(t, dir, "began", 1)
+	launch(t, dir, append(candidate(r.Addr, "b"), job...)...)
+	await(t, dir, "began", 2)
+	leader.send(t, syscall.SIGCONT)
 	inOrder(t, dir)
 }
 

@@ -114,17 +114,20 @@ func (l *leader) runJob(t *elector.Term) (exitState, outcome) {
 	if !l.roomy(t) {
 		return exitState{}, unstarted
 	}
+	s := supervision{leader: l, term: t}
+	l.guard.over(order{unborn, l.clock.Now(), s.deadline()}) // elect may be stopped as soon as the job has begun
 	j, err := l.command.start(environment(t, l)...)
 	if err != nil {
+		l.guard.over(order{})
 		l.log.Error("the job cannot be started", "error", err)
 		return exitState{statusFailed, err}, finished
 	}
+	s.job = j
 	if l.lock != nil {
 		l.lock.Begin()
 	}
 	l.log.Info("the job has started", "token", t.Token(), "pid", j.group)
 	l.job.Store(j)
-	s := supervision{leader: l, term: t, job: j}
 	how := s.run()
 	l.job.Store(nil)
 	l.guard.over(order{})
@@ -208,6 +211,9 @@ func (s *supervision) end() time.Duration {
 	return min(s.term.Until(), s.began+s.atMost)
 }
 
+// deadline is when the guard kills the job: a moment after elect itself would do it.
+func (s *supervision) deadline() time.Duration { return s.end() - s.margin/2 }
+
 // left is how much time the job has, to its last moment.
 func (s *supervision) left() time.Duration {
 	return min(s.term.Remaining(), max(0, s.end()-s.clock.Now()))
@@ -216,7 +222,7 @@ func (s *supervision) left() time.Duration {
 // act does what is due, and returns how long there is nothing to do.
 func (s *supervision) act() time.Duration {
 	left := s.left()
-	s.guard.over(order{s.job.group, s.job.began, s.end() - s.margin/2}) // a moment after elect itself would do it
+	s.guard.over(order{s.job.group, s.job.began, s.deadline()})
 	switch {
 	case s.killed:
 		s.job.kill() // who was started meanwhile

@@ -227,6 +227,26 @@ func TestGuardStopped(t *testing.T) {
 	t.Errorf("%d orders were refused: the pipe has room for all", refused)
 }
 
+// A job that has begun while elect had no time to tell its group ends in time: the guard
+// knew that one was about to begin.
+func TestGuardKillsTheUnborn(t *testing.T) {
+	g, err := startGuard(slog.New(slog.DiscardHandler), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	end := now() + 300*time.Millisecond
+	g.over(order{unborn, now(), end})
+	j, err := command{path: "/bin/sh", args: []string{"sh", "-c", "sleep 60 & sleep 60"}}.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-j.gone
+	if want := statusSignal + int(syscall.SIGKILL); j.state.status != want || now() < end {
+		t.Errorf("status %d, %v before its end, want %d", j.state.status, end-now(), want)
+	}
+}
+
 // A guard that somebody has killed is replaced, and the new one knows its job.
 func TestGuardReplaced(t *testing.T) {
 	g, err := startGuard(slog.New(slog.DiscardHandler), "")

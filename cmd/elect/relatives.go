@@ -65,13 +65,13 @@ func (look lookup) ask(group int, s syscall.Signal) ([]relative, error) {
 	return living(list), err
 }
 
-// kill kills the process group and each process outside it, until it finds no new ones,
+// kill kills the process group, if it is known, and each process outside it, until it finds no new ones,
 // and returns those that it has found.
 func (look lookup) kill(group int) (found []relative) {
 	killed := map[int]bool{}
 	for range 20 { // who starts processes faster than this is looked for again later
 		list, err := look()
-		if found == nil && grouped(list, err, group) {
+		if found == nil && group != unborn && grouped(list, err, group) {
 			killGroup(group)
 		}
 		fresh := slices.DeleteFunc(living(list), func(p relative) bool { return killed[p.pid] })

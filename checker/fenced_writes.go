@@ -14,13 +14,14 @@ import (
 
 // fencedWrites decides whether the protected resource kept its own
 // promise: it never accepts a token smaller than one it accepted before, it
-// refuses only what it must, and a read sees the last accepted write. The resource
+// refuses only what it must, a read sees the last accepted write, and what it has shown of
+// its fence, by a refusal or a read, it does not forget. The resource
 // records what it decides, so "before" is the order of the decisions, however long
 // one of them was on its way. Where callers record them, the return of one precedes
 // the call of the other; those that overlap may have had any order.
 //
 // Sound. It compares pairs and is complete for the order of tokens; reads are
-// compared with writes, not with each other.
+// compared with writes; with each other by their tokens.
 func fencedWrites(x *facts) Finding {
 	fenced, reads := 0, 0
 	for _, e := range x.Elections {
@@ -31,7 +32,7 @@ func fencedWrites(x *facts) Finding {
 		}
 		reads += len(e.Reads)
 		all := accepted(e)
-		for _, find := range []func(*index.Election, []*index.Op) *Finding{staleWrite, wrongRefusal, staleRead} {
+		for _, find := range []func(*index.Election, []*index.Op) *Finding{staleWrite, wrongRefusal, staleRead, forgotten} {
 			if f := find(e, all); f != nil {
 				f.Reason += x.In(e)
 				return *f
@@ -201,3 +202,48 @@ func sourceOf(o *index.Op, writes []*index.Op, top *index.Op) (source *index.Op)
 
 // outdone tells whether the write has a smaller token than top.
 func outdone(w, top *index.Op) bool { return top != nil && w.Token != 0 && w.Token < top.Token }
+
+// forgotten finds an operation that shows a smaller fence of the resource than one which
+// had ended before it was decided: accepted writes show their tokens, refused ones the
+// fence that they name, and reads the token of what they saw.
+func forgotten(e *index.Election, _ []*index.Op) *Finding {
+	shown := slices.DeleteFunc(slices.Concat(e.Writes, e.Reads), func(o *index.Op) bool { return shows(o) == 0 })
+	slices.SortStableFunc(shown, func(a, b *index.Op) int { return cmp.Compare(a.To, b.To) })
+	highest := prefixMax(shown, shows)
+	for _, o := range shown {
+		i := before(shown, o.Decided())
+		if i == 0 || shows(highest[i-1]) <= shows(o) {
+			continue
+		}
+		h := highest[i-1]
+		f := finding.Failed(fmt.Sprintf("%s at %s, after %s at %s", showing(o), finding.Moment(o.To), showing(h), finding.Moment(h.To)), h.Seq(), o.Seq())
+		return &f
+	}
+	return nil
+}
+
+// shows is the token that the resource has seen, as the operation shows; 0 if it shows none.
+func shows(o *index.Op) uint64 {
+	switch {
+	case o.Call == history.Read && o.Kind == history.Ok:
+		return o.Got
+	case o.Call == history.Write && o.Kind == history.Ok:
+		return o.Token
+	case o.Call == history.Write && o.Kind == history.Fail:
+		return o.Fence
+	default:
+		return 0
+	}
+}
+
+// showing says how an operation shows it.
+func showing(o *index.Op) string {
+	switch {
+	case o.Call == history.Read:
+		return fmt.Sprintf("%s read what was written with token %d", o.Node, o.Got)
+	case o.Kind == history.Fail:
+		return fmt.Sprintf("the resource refused a write of %s by the fence %d", finding.Who(o.Node, o.Token), o.Fence)
+	default:
+		return fmt.Sprintf("the resource accepted a write of %s", finding.Who(o.Node, o.Token))
+	}
+}

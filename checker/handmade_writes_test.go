@@ -20,6 +20,27 @@ func (s *story) stall(on, off int64, node string) *story {
 }
 
 var handmadeWrites = []handmade{
+	{"accepted, after the resource had named a larger fence", func(s *story) {
+		s.elected("n2", 0, 5, 500*ms).elected("n1", 600*ms, 6, 2000*ms).elected("n3", 2100*ms, 9, 4000*ms)
+		s.op("n3", history.Write, 2101*ms, 2102*ms, history.Info, history.Event{Token: 9, Value: "z"}, history.Event{})
+		s.write("n2", 2110*ms, 2111*ms, history.Fail, 5, "x", 9).write("n1", 2120*ms, 2121*ms, history.Ok, 6, "y", 0)
+	}, []Promise{WriteWithinTerm, FencedWrites}, nil},
+	{"refused by a smaller fence than one before it", func(s *story) {
+		s.elected("n1", 0, 5, 2000*ms).elected("n3", 2050*ms, 7, 2090*ms).elected("n2", 2100*ms, 9, 4000*ms)
+		s.op("n2", history.Write, 2101*ms, 2102*ms, history.Info, history.Event{Token: 9, Value: "z"}, history.Event{})
+		s.op("n3", history.Write, 2101*ms, 2102*ms, history.Info, history.Event{Token: 7, Value: "v"}, history.Event{})
+		s.write("n1", 2110*ms, 2111*ms, history.Fail, 5, "x", 9).write("n1", 2120*ms, 2121*ms, history.Fail, 5, "y", 7)
+	}, fence, nil},
+	{"refused by one fence after the other", func(s *story) {
+		s.elected("n1", 0, 5, 2000*ms).elected("n2", 2100*ms, 7, 3000*ms).elected("n3", 3100*ms, 9, 4000*ms).write("n2", 2101*ms, 2102*ms, history.Ok, 7, "v", 0).
+			write("n1", 2110*ms, 2111*ms, history.Fail, 5, "x", 7).write("n3", 3101*ms, 3102*ms, history.Ok, 9, "z", 0).write("n1", 3110*ms, 3111*ms, history.Fail, 5, "x", 9)
+	}, within, fence},
+	{"read, and then an older one is read", func(s *story) {
+		s.elected("n1", 0, 5, 2000*ms).elected("n2", 2100*ms, 9, 4000*ms)
+		s.op("n1", history.Write, 100*ms, 101*ms, history.Info, history.Event{Token: 5, Value: "old"}, history.Event{})
+		s.op("n2", history.Write, 2101*ms, 2102*ms, history.Info, history.Event{Token: 9, Value: "new"}, history.Event{})
+		s.read("n3", 2110*ms, 2111*ms, "new", 9).read("n3", 2120*ms, 2121*ms, "old", 5)
+	}, fence, nil},
 	{"of a node that never was elected", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms).write("n1", 10*ms, 11*ms, history.Ok, 1, "x", 0).write("n2", 20*ms, 21*ms, history.Ok, 1, "y", 0)
 	}, within, nil},

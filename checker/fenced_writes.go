@@ -205,13 +205,19 @@ func outdone(w, top *index.Op) bool { return top != nil && w.Token != 0 && w.Tok
 
 // forgotten finds an operation that shows a smaller fence of the resource than one which
 // had ended before it was decided: accepted writes show their tokens, refused ones the
-// fence that they name, and reads the token of what they saw.
+// fence that they name, and reads the token of what they saw. A fence may be raised before
+// anything is written, so a read says nothing after a refusal.
 func forgotten(e *index.Election, _ []*index.Op) *Finding {
 	shown := slices.DeleteFunc(slices.Concat(e.Writes, e.Reads), func(o *index.Op) bool { return shows(o) == 0 })
 	slices.SortStableFunc(shown, func(a, b *index.Op) int { return cmp.Compare(a.To, b.To) })
-	highest := prefixMax(shown, shows)
+	written := slices.DeleteFunc(slices.Clone(shown), func(o *index.Op) bool { return o.Kind == history.Fail })
+	fences, contents := prefixMax(shown, shows), prefixMax(written, shows)
 	for _, o := range shown {
-		i := before(shown, o.Decided())
+		all, highest := shown, fences
+		if o.Call == history.Read {
+			all, highest = written, contents
+		}
+		i := before(all, o.Decided())
 		if i == 0 || shows(highest[i-1]) <= shows(o) {
 			continue
 		}

@@ -35,6 +35,11 @@ var handmadeWrites = []handmade{
 		s.elected("n1", 0, 5, 2000*ms).elected("n2", 2100*ms, 7, 3000*ms).elected("n3", 3100*ms, 9, 4000*ms).write("n2", 2101*ms, 2102*ms, history.Ok, 7, "v", 0).
 			write("n1", 2110*ms, 2111*ms, history.Fail, 5, "x", 7).write("n3", 3101*ms, 3102*ms, history.Ok, 9, "z", 0).write("n1", 3110*ms, 3111*ms, history.Fail, 5, "x", 9)
 	}, within, fence},
+	{"read after a fence was named that nothing was written with", func(s *story) {
+		s.elected("n1", 0, 5, 2000*ms).elected("n2", 2050*ms, 9, 4000*ms).write("n1", 100*ms, 101*ms, history.Ok, 5, "old", 0)
+		s.op("n2", history.Write, 2051*ms, 2150*ms, history.Info, history.Event{Token: 9, Value: "new"}, history.Event{})
+		s.write("n1", 2060*ms, 2061*ms, history.Fail, 5, "x", 9).read("n3", 2070*ms, 2071*ms, "old", 5)
+	}, nil, fence},
 	{"read, and then an older one is read", func(s *story) {
 		s.elected("n1", 0, 5, 2000*ms).elected("n2", 2100*ms, 9, 4000*ms)
 		s.op("n1", history.Write, 100*ms, 101*ms, history.Info, history.Event{Token: 5, Value: "old"}, history.Event{})

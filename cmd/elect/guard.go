@@ -40,8 +40,15 @@ func guardMain() {
 	c := cgroup(os.Getenv(guardCgroup))
 	elect, _ := strconv.Atoi(os.Getenv(asGuard)) // elect wrote it
 	var known []relative                         // to look takes time, so at the end those that are known come first
-	watchOver(&mailbox{fd: int(os.Stdin.Fd())}, elector.SystemClock(), func(o order) {
+	var look time.Duration                       // how long
+	clock := elector.SystemClock()
+	watchOver(&mailbox{fd: int(os.Stdin.Fd())}, clock, func(o order) {
+		began := clock.Now()
+		if o.group == unborn && o.end-began < 3*look { // the end must not come meanwhile
+			return
+		}
 		known, _ = o.members(elect) // if nobody can be seen, nobody is known
+		look = clock.Now() - began
 	}, func(o order) {
 		o.kill(elect, known)
 	})
@@ -63,7 +70,8 @@ type orders interface {
 }
 
 // watchOver obeys the orders until they end, and then kills the job that is
-// left. It calls heard for each new order that it has time for.
+// left. It calls heard for each new order that it has time for, and again and again for one
+// of a job that is about to begin.
 func watchOver(from orders, clock elector.Clock, heard, kill func(order)) {
 	// Never longer in one piece: timers stand still while a machine is suspended.
 	const chunk = 50 * time.Millisecond
@@ -86,7 +94,7 @@ func watchOver(from orders, clock elector.Clock, heard, kill func(order)) {
 				now = o
 			}
 		}
-		if now != last && at < now.end {
+		if (now != last || now.group == unborn) && at < now.end {
 			heard(now)
 		}
 		if now.group != 0 && (at >= now.end || !more) {

@@ -214,7 +214,13 @@ func TestEveryJobHasItsElection(t *testing.T) {
 // Settings that do not fit together are refused when the program starts, and not each time.
 func TestLockerRefusesSettings(t *testing.T) {
 	wrong := new(elector.ConfigError)
-	if _, err := NewLocker(open(t, topology.Single(t)), elector.Config{Election: "jobs", Lease: time.Second, Renew: time.Second}, joblock.Options{}); !errors.As(err, &wrong) {
+	if _, err := NewLocker(open(t, topology.Single(t)), elector.Config{Election: "jobs", Lease: time.Second, Renew: time.Second}, joblock.Options{AtLeast: time.Second}); !errors.As(err, &wrong) {
 		t.Errorf("%v, want a ConfigError", err)
+	}
+	if _, err := NewLocker(open(t, topology.Single(t)), elector.Config{Election: "jobs"}, joblock.Options{}); err == nil || !strings.Contains(err.Error(), "AtLeast") {
+		t.Errorf("without AtLeast: %v", err)
+	}
+	if err := (Leader{}).IsLeader(t.Context()); err == nil || !strings.Contains(err.Error(), "no Elector") {
+		t.Errorf("a Leader without an Elector: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package fence
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -100,11 +99,7 @@ func handled(t *testing.T, guard Checker) func() guardtest.Resource {
 }
 
 // suite reads this package's refusals.
-var suite = guardtest.Suite{NoToken: ErrNoToken, Stale: func(err error) (token, highest uint64, is bool) {
-	stale := new(StaleError)
-	is = errors.As(err, &stale)
-	return stale.Token, stale.Highest, is
-}}
+var suite = guardtest.Refusing(ErrNoToken, func(e *StaleError) (token, highest uint64) { return e.Token, e.Highest })
 
 // All guards answer alike to the same tokens: they admit what is not smaller
 // than the largest, refuse the rest with both, and refuse no token at all.

@@ -2,7 +2,6 @@ package fencefile
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -38,11 +37,7 @@ func filed(write func(File, context.Context, uint64) error) func(*testing.T) fun
 }
 
 // suite reads this package's refusals.
-var suite = guardtest.Suite{NoToken: fence.ErrNoToken, Stale: func(err error) (token, highest uint64, is bool) {
-	stale := new(fence.StaleError)
-	is = errors.As(err, &stale)
-	return stale.Token, stale.Highest, is
-}}
+var suite = guardtest.Refusing(fence.ErrNoToken, func(e *fence.StaleError) (token, highest uint64) { return e.Token, e.Highest })
 
 // A file answers to the same tokens as every other guard.
 func TestFilesAnswerAsGuardsDo(t *testing.T) {

@@ -55,6 +55,18 @@ type Suite struct {
 	Stale   func(err error) (token, highest uint64, is bool) // reads the refusal of a smaller token
 }
 
+// Refusing is the suite of guards that refuse token 0 with one error, and a smaller token
+// with an error of type E, which has both.
+func Refusing[E error](noToken error, both func(E) (token, highest uint64)) Suite {
+	return Suite{NoToken: noToken, Stale: func(err error) (token, highest uint64, is bool) {
+		var stale E
+		if is = errors.As(err, &stale); is {
+			token, highest = both(stale)
+		}
+		return token, highest, is
+	}}
+}
+
 // sequence is where text, floating point and signed numbers go wrong.
 var sequence = []struct {
 	token uint64

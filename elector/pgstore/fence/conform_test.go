@@ -57,11 +57,7 @@ func columned(t *testing.T, db *sql.DB, column fence.Column) func() guardtest.Re
 }
 
 // suite reads the refusals of package fence.
-var suite = guardtest.Suite{NoToken: fence.ErrNoToken, Stale: func(err error) (token, highest uint64, is bool) {
-	stale := new(fence.StaleError)
-	is = errors.As(err, &stale)
-	return stale.Token, stale.Highest, is
-}}
+var suite = guardtest.Refusing(fence.ErrNoToken, func(e *fence.StaleError) (token, highest uint64) { return e.Token, e.Highest })
 
 // On PostgreSQL guards answer to the same tokens as everywhere.
 func TestPostgresGuardsAnswerAlike(t *testing.T) {

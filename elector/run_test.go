@@ -172,6 +172,7 @@ func TestHastyWorkIsWarnedOf(t *testing.T) {
 		{func(context.Context, *elector.Term) {}, 1},
 		{untilDone, 0},
 		{func(context.Context, *elector.Term) { time.Sleep(2 * time.Second) }, 0},
+		{func(ctx context.Context, term *elector.Term) { _ = term.Resign(ctx) }, 0},
 	} {
 		inBubble(t, func(b *bench) {
 			var text bytes.Buffer

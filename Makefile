@@ -80,10 +80,10 @@ campaign: ## a campaign of eight shards on this machine, merged: make campaign S
 	bin/chaos merge recount-runs/campaign --out recount-runs/campaign/whole
 
 crowd: ## 20,000 drawn crowds of electors on Redis servers, in virtual time; takes an hour
-	RECOUNT_CASES=$${RECOUNT_CASES:-20000} $(GO) test -count=1 -timeout 24h -v -run '^TestDrawn$$' ./sim/bubble/crowd
+	RECOUNT_CASES=$${RECOUNT_CASES:-20000} $(GO) test -count=1 -timeout 24h -v -run '^TestDrawn$$' ./sim/bubble/calls
 
 walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
-	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/walk
+	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/topologies
 
 rolling: ## options, rights and leases changed candidate by candidate on real servers, 20 times each; ten minutes
 	RECOUNT_ROLLING=20 $(GO) test -count=1 -timeout 3h -parallel 7 -v -run '^TestRollingChanges$$' ./elector/redisstore

@@ -131,9 +131,9 @@ var table = []row{
 	{
 		folders: []string{"sim/bubble/bubbletest"},
 		ours:    []string{"internal/drawn", "internal/garbage", "internal/processor", "internal/raced"},
-		// A bubble belongs to a test, and no program links this package.
-		but: []string{"testing", "testing/cryptotest", "testing/synctest"},
-		why: "how a bubble begins and ends, for the tests of everybody",
+		// A bubble belongs to a test. A program that wants one runs a test in a process of its own.
+		but: []string{"testing", "testing/synctest"},
+		why: "how a bubble begins and ends, for the tests of everybody, and for the search",
 	},
 	{
 		folders: []string{"cmd/internal/misuse"},
@@ -245,6 +245,12 @@ var table = []row{
 		why:     "a world records, and leaves the judging to the checkers: it must not know what they look for",
 	},
 	{
+		folders: []string{"sim/space"},
+		ours:    []string{"history"},
+		never:   []string{"..."},
+		why:     "three types that all spaces of cases, and the search in them, have in common",
+	},
+	{
 		folders: []string{"sim/bubble/network", "sim/bubble/redisserver"},
 		ours:    []string{"faults", "sim", "sim/virtual/redismodel", "sim/virtual/session"},
 		never:   []string{"os/exec", "net/http"},
@@ -256,15 +262,15 @@ var table = []row{
 		why:     "what holds goroutines up knows neither who they are nor how long it takes",
 	},
 	{
-		folders: []string{"sim/bubble", "sim/bubble/clock", "sim/bubble/crowd", "sim/bubble/walk"},
-		ours:    []string{"elector", "elector/fence", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/virtual/tamper", "sim/wire", "sim/bubble/..."},
+		folders: []string{"sim/bubble", "sim/bubble/clock", "sim/bubble/calls", "sim/bubble/topologies"},
+		ours:    []string{"elector", "elector/fence", "elector/redisstore", "elector/redisstore/scripts", "faults", "history", "sim", "sim/candidate", "sim/protocol", "sim/resource", "sim/stage", "sim/virtual/redismodel", "sim/space", "sim/virtual/tamper", "sim/wire", "sim/bubble/..."},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec", "net/http"},
 		why:     "what runs in fake time reaches nothing outside: no process, no socket but its own, and no judge",
 	},
 	{
 		folders: []string{"sim/bubble/jobs"},
-		ours:    []string{"elector", "elector/health/...", "elector/joblock", "elector/redisstore", "faults", "sim", "sim/virtual/redismodel", "sim/bubble/clock", "sim/bubble/gate", "sim/bubble/network", "sim/bubble/redisserver"},
+		ours:    []string{"elector", "elector/health/...", "elector/joblock", "elector/redisstore", "faults", "sim", "sim/space", "sim/virtual/redismodel", "sim/bubble/clock", "sim/bubble/gate", "sim/bubble/network", "sim/bubble/redisserver"},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec", "net/http"},
 		why:     "a lock for jobs runs in fake time as programs use it: what it does is seen on the server, and held to its documents",
@@ -277,7 +283,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/bubble/guards"},
-		ours:    []string{"elector/fence", "faults", "history", "sim", "sim/virtual/redismodel", "sim/bubble/network", "sim/bubble/redisserver"},
+		ours:    []string{"elector/fence", "faults", "history", "sim", "sim/space", "sim/virtual/redismodel", "sim/bubble/network", "sim/bubble/redisserver"},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec"},
 		why:     "guards run in fake time without any elector: they must hold whoever leads, and are judged elsewhere",
@@ -320,8 +326,16 @@ var table = []row{
 		why: "what is divided and merged is text to it: files of any kind of campaign are put together alike, and the same way in every order",
 	},
 	{
+		folders: []string{"scenarios/search"},
+		ours:    []string{"sim/space", "sim/bubble/...", "checker", "internal/garbage"},
+		never:   []string{"net/..."},
+		// Bubbles need a test: a worker is a process with one test, which this package makes.
+		but: []string{"testing"},
+		why: "one engine for all spaces of generated cases: it starts processes of its own program, and knows of a case only what every case can do",
+	},
+	{
 		folders: []string{"scenarios/fuzz", "scenarios/fuzz/fuzzreport"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz", "scenarios/search"},
 		others:  []string{"pgregory.net/rapid"},
 		never:   []string{"net/...", "os/exec"},
 		// rapid shrinks only in what it takes for a test, and asks testing's
@@ -562,6 +576,9 @@ var importCases = []struct {
 	{"sim/bubble/fenced", ours("elector/fence"), "", ""},
 	{"sim/bubble/fenced", `"os"`, "", "os"},
 	{"internal/drawn", `"net/http"`, "", "net/http"},
+	{"sim/space", ours("checker"), "", "checker"},
+	{"scenarios/search", ours("sim/bubble/jobs"), "", ""},
+	{"scenarios/search", ours("sim/live"), "", "sim/live"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},
 	{"scenarios/failover", ours("reports"), "", "reports"},
 	{"scenarios/tune", ours("sim/live"), "", "sim/live"},

@@ -18,6 +18,7 @@ import (
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
 	"github.com/recount-io/recount/scenarios/league"
+	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -28,6 +29,7 @@ type fuzzFlags struct {
 	cover   float64
 	out     string
 	asJSON  bool
+	search  searchFlags
 	traces  []fuzzreport.Trace // of the failures, in their order
 }
 
@@ -38,12 +40,17 @@ func (m Main) fuzzCommand() *cobra.Command {
 	var f fuzzFlags
 	cmd := &cobra.Command{
 		Use:   "fuzz",
-		Short: "Run random timings and schedules in the virtual world, and shrink what fails",
-		Long: `Fuzz draws timings and fault schedules, runs each one in the virtual world, and
-checks every promise. What breaks one is shrunk to the fewest and plainest
-faults that still break it, and saved as a file that "chaos replay" repeats
-exactly. What the faults have met is drawn as a map, and steers what is drawn
-next.
+		Short: "Run generated cases, and shrink what fails",
+		Long: `Fuzz generates cases, runs each one, and checks every promise. It shrinks what
+breaks one, and saves it as a file that "chaos replay" repeats.
+
+--in says which cases:
+  plans       timings and fault schedules, in virtual time; the default
+` + spacesHelp() + `
+Plans run any elector of the virtual world. What their faults have met is drawn as
+a map, and steers what is drawn next. The other cases run the code that ships,
+in fake time, and hold it to what its documents say. They are tried by processes
+of their own: a case that hangs, spins, takes all memory or panics is a finding.
 
 --shard i/n runs the i-th of n parts of a campaign, to its end, and writes one
 file, which "chaos merge" puts together with those of the others. --shard 1/1 is
@@ -54,11 +61,21 @@ schedule was run, or less of the map was reached than --cover asks for; 3 stoppe
 early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos fuzz
   chaos fuzz --for 10m
+  chaos fuzz --in calls --for 2m
   chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s
   chaos fuzz --schedules 1000000 --seed 7 --shard 3/8 --out campaign`,
 		Args: misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.seeded = cmd.Flags().Changed("seed")
+			if cmd.Flags().Changed("shrink") && f.options.Shrink <= 0 {
+				f.options.Shrink = -1 // to the options 0 is the default
+			}
+			if f.search.in != plans {
+				return m.searchIn(cmd, f)
+			}
+			if err := f.search.refuse(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			if f.options.Shard.Given() {
 				if err := checkShard(cmd.Flags().Changed, notOfShards); err != nil {
 					return err
@@ -68,6 +85,8 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		},
 	}
 	flags, o := cmd.Flags(), &f.options
+	f.search.add(flags)
+	flags.DurationVar(&o.Shrink, "shrink", 0, fmt.Sprintf("how long a failure is shrunk, 0s for not at all (default: %v, with --in %v)", fuzz.DefaultShrink, search.DefaultShrink))
 	flags.IntVar(&o.Schedules, "schedules", 0, fmt.Sprintf("how many schedules to run (default: %d, or as many as --for allows)", defaultSchedules))
 	flags.DurationVar(&o.For, "for", 0, "how long to run (default: until --schedules are done)")
 	flags.Uint64Var(&o.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")

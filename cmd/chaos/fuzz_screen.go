@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/scenarios/search"
 )
 
 // fuzzScreen is what a person sees of a fuzz run, or of a replay, while it
@@ -48,4 +49,17 @@ func (s *fuzzScreen) progress(p fuzz.Progress) {
 		return
 	}
 	s.line("%d schedules, %.0f a second, coverage %.0f %%", p.Schedules, float64(p.Schedules)/p.Seconds, 100*p.Coverage)
+}
+
+// searchProgress shows how far a search has got.
+func (s *fuzzScreen) searchProgress(p *search.Progress) {
+	if p.Shrinking == "" && time.Since(s.shown) < progressEvery {
+		return
+	}
+	s.shown = time.Now()
+	if p.Shrinking != "" {
+		s.line("%d cases: %s is broken; repeating and shrinking", p.Cases, p.Shrinking)
+		return
+	}
+	s.line("%d cases, %.1f a second", p.Cases, float64(p.Cases)/max(p.Seconds, 1e-9))
 }

@@ -7,14 +7,16 @@ import (
 	"io"
 	"os"
 
+	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
 func main() {
-	// This program is also its own warden and its own candidates.
+	// This program is also its own warden, its own candidates and its own search workers.
 	live.Main()
+	search.Main()
 	candidate.Main(implementations())
 	tool := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	os.Exit(tool.Run(context.Background(), os.Args[1:]))

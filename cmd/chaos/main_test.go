@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
 )
@@ -36,6 +37,8 @@ func withoutRace(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	live.Main()
+	search.Spaces = append(search.Spaces, leanings)
+	search.Main()
 	candidate.Main(implementations())
 	if os.Getenv(asChaos) != "" {
 		main()

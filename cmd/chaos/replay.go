@@ -49,7 +49,8 @@ exactly: so it runs until the chance of its failing is known well enough, or
 only the virtual world has (earlier tokens, candidates with longer leases, leaders
 that hand over when they resign) is refused there.
 
-A path that "chaos explore" has saved is walked once more, action by action.
+A case of "chaos fuzz --in" runs again up to three times, in its own world. A path that
+"chaos explore" has saved is walked once more, action by action.
 
 Exit status: 0 it does not fail any more; 1 it fails; 2 undecided; 3 stopped
 early; 64 wrong use or bad input; 70 the tool itself failed.`,
@@ -99,7 +100,7 @@ func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
 	if err := f.session().checkSparing(f.given); err != nil {
 		return err
 	}
-	files, walks, err := sortFiles(f, paths)
+	files, others, err := sortFiles(f, paths)
 	if err != nil {
 		return err
 	}
@@ -115,8 +116,10 @@ func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
 		all, err = m.replayVirtual(ctx, f, cases, files)
 	}
 	s.clear()
-	for _, w := range walks {
-		all = append(all, w.again())
+	for i := 0; i < len(others) && err == nil; i++ {
+		var one replayed
+		one, err = others[i].again(ctx)
+		all = append(all, one)
 	}
 	if err == nil && f.asJSON {
 		err = json.NewEncoder(s.out).Encode(map[string]any{"replays": all})

@@ -316,12 +316,12 @@ func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool,
 }
 
 // Rarest is how rare a fault may be at the most to have been seen with the
-// given confidence: its chance a schedule is one in so many. A fault with a
-// chance of p stays hidden in n schedules with a chance of (1-p)^n.
-func (r *Result) Rarest(confidence float64) int {
-	if r.Schedules == 0 {
+// given confidence in n cases: its chance a case is one in so many. A fault with a
+// chance of p stays hidden in n cases with a chance of (1-p)^n.
+func Rarest(n int, confidence float64) int {
+	if n == 0 {
 		return 0
 	}
-	p := -math.Expm1(math.Log1p(-confidence) / float64(r.Schedules))
+	p := -math.Expm1(math.Log1p(-confidence) / float64(n))
 	return int(1 / p)
 }

@@ -103,8 +103,7 @@ func TestRunEnds(t *testing.T) {
 // schedules as one in so many, at 95 %.
 func TestRarest(t *testing.T) {
 	for schedules, want := range map[int]int{0: 0, 1: 1, 300: 100, 20_000: 6676, 1_000_000: 333_808} {
-		r := Result{Schedules: schedules}
-		if got := r.Rarest(0.95); got != want {
+		if got := Rarest(schedules, 0.95); got != want {
 			t.Errorf("%d schedules: 1 in %d, want 1 in %d", schedules, got, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/scenarios/search"
 )
 
 //go:embed page.html
@@ -29,6 +30,7 @@ type page struct {
 	Roles      []head
 	Points     []string // under each role
 	Rows       []rowView
+	Features   []search.Feature
 	Again      string
 }
 
@@ -43,8 +45,8 @@ type head struct {
 type failureView struct {
 	Trace
 
-	Promise, Reason, Found, Timings string
-	Steps                           []string
+	Promise, Reason, Says, Found, Timings string
+	Steps                                 []string
 }
 
 type rowView struct {
@@ -91,6 +93,10 @@ func HTML(r *fuzz.Result, traces []Trace, again string) ([]byte, error) {
 	for _, row := range m.rows {
 		p.Rows = append(p.Rows, viewRow(&row))
 	}
+	return p.render()
+}
+
+func (p *page) render() ([]byte, error) {
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return nil, fmt.Errorf("fuzzreport: %w", err)

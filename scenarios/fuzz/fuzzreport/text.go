@@ -10,8 +10,9 @@ import (
 )
 
 // Trace is what is left of a failure: the file that holds it, and the command
-// that draws it again.
-type Trace struct{ File, Command string }
+// that draws it again. Page is a report of the failure's history, seen from the page of
+// the run, if there is one.
+type Trace struct{ File, Command, Page string }
 
 // Text writes what the run found out for a terminal. traces are those of the
 // failures, in their order; verdict is the last line.
@@ -72,7 +73,12 @@ func Confidence(r *fuzz.Result) string {
 	if len(r.Failures) > 0 {
 		return fmt.Sprintf("A promise is broken: the first one after %s", count(r.Failures[0].Schedules, "schedule"))
 	}
-	return fmt.Sprintf("With 95 %% confidence a fault with a chance of 1 in %s a schedule would have been seen", thousands(r.Rarest(0.95)))
+	return confidence(r.Schedules, "schedule")
+}
+
+// confidence is what n cases say that found nothing.
+func confidence(n int, noun string) string {
+	return fmt.Sprintf("With 95 %% confidence a fault with a chance of 1 in %s a %s would have been seen", thousands(fuzz.Rarest(n, 0.95)), noun)
 }
 
 func count(n int, noun string) string {

@@ -150,7 +150,7 @@ func (h *Hunt) alarms(ctx context.Context, c call, number string) bool {
 	}
 	again := call{world: c.world, binary: h.sound[from], folder: h.folder, root: c.root, args: c.args, env: c.env, limit: h.Budget}
 	if number != "" {
-		again.env = append(slices.Clone(c.env), "RECOUNT_CASES=1+"+number) // the later one counts
+		again.args = c.world.again(number)
 	}
 	_, found := again.run(ctx)
 	return found

@@ -24,11 +24,11 @@ type world struct {
 	// cases it took within the call.
 	read func(line string) (f find, found bool)
 
-	cases    int    // of a call; 0: one, or as many as begin
-	begins   string // a line that begins so begins a case
-	waits    bool   // it runs in real time, so it is limited by that
-	atEnd    bool   // what is read counts only if the call fails: some of it is known
-	numbered bool   // cases are numbered over all calls
+	cases    int                                 // of a call; 0: one, or as many as begin
+	begins   string                              // a line that begins so begins a case
+	again    func(number string) (args []string) // repeats the case of a number; nil if nothing does
+	waits    bool                                // it runs in real time, so it is limited by that
+	numbered bool                                // cases are numbered over all calls
 }
 
 // find is something that is wrong in a run.
@@ -57,18 +57,6 @@ func matcher(pattern string) func(string) (find, bool) {
 	}
 }
 
-// repeatable reads lines as matcher does, whose number is drawn, and repeats the case.
-func repeatable(pattern string) func(string) (find, bool) {
-	expression := regexp.MustCompile(pattern)
-	return func(line string) (find, bool) {
-		m := expression.FindStringSubmatch(line)
-		if m == nil {
-			return find{}, false
-		}
-		return find{promise: m[2], words: strings.TrimSpace(line), cases: 1, number: m[1]}, true
-	}
-}
-
 // test calls a test binary.
 func test(run string, env ...string) (args, environment []string) {
 	return []string{"-test.v", "-test.failfast", "-test.count=1", "-test.timeout=20m", "-test.run=" + run}, append(env, "GOMAXPROCS=1")
@@ -80,10 +68,8 @@ func worlds() []world {
 	redis := []Kind{Script, Shell, Client, Listener}
 	scenarios := []Kind{Script, Shell, Client, Listener, Replicas, Quorum, Fence}
 	return slices.Concat(fenceWorlds(), []world{
+		searched("jobs", 200, Jobs),
 		{
-			name: "bubble, jobs", from: "sim/bubble/jobs", kinds: []Kind{Jobs},
-			call: drawn(drawnTest, 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 200,
-		}, {
 			name: "virtual", from: "cmd/chaos", kinds: []Kind{Script, Quorum},
 			call: func(n int) (args, env []string, more bool) {
 				return []string{"fuzz", "--texts", "--json", "--workers", "1", "--schedules", "2000", "--seed", strconv.Itoa(1 + 2000*n)}, nil, true
@@ -105,14 +91,10 @@ func worlds() []world {
 				return []string{"explore", explored[n], "--json", "--limit", "600000"}, nil, true
 			},
 			read: readExplore,
-		}, {
-			name: "bubble, crowd", from: "sim/bubble/crowd", kinds: redis,
-			call: drawn(drawnTest, 40, "RECOUNT_SHOW=1"), begins: "case ",
-			read: repeatable(`_test\.go:\d+: case (\d+): ([^:]+):`),
-		}, {
-			name: "bubble, walks", from: "sim/bubble/walk", kinds: []Kind{Script, Replicas, Quorum},
-			call: drawn(drawnTest, 1), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): (\w+): (?:fail|unknown): `), atEnd: true,
-		}, {
+		},
+		searched("calls", 40, redis...),
+		searched("topologies", 10, Script, Replicas, Quorum),
+		{
 			name: "bubble, drawn plans", from: "scenarios", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
 				args, env = test("^TestBubbleSchedules$")
@@ -147,10 +129,8 @@ func worlds() []world {
 // fenceWorlds are those of guards.
 func fenceWorlds() []world {
 	return []world{
+		searched("guards", 200, Fence),
 		{
-			name: "guards", from: "sim/bubble/guards", kinds: []Kind{Fence},
-			call: drawn(drawnTest, 200), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 200,
-		}, {
 			name: "files", from: "elector/fence/fencefile", kinds: []Kind{Durable},
 			call: drawn("TestDrawnDisks", 2000), numbered: true, read: matcher(`_test\.go:\d+: case (\d+): ([^:]+):`), cases: 2000,
 		}, {
@@ -173,8 +153,34 @@ var (
 // that can be reached until there are too many states.
 var explored = []string{"majority-late", "majority", "majority-amnesia", "majority-ghosts"}
 
-// drawnTest is the test of most packages that draw cases.
-const drawnTest = "TestDrawn"
+// searched is a space of generated cases, so many of them in a call.
+func searched(space string, cases int, kinds ...Kind) world {
+	args := func(cases int, seed string) []string {
+		return []string{"fuzz", "--in", space, "--json", "--workers", "1", "--shrink", "0s", "--cases", strconv.Itoa(cases), "--seed", seed}
+	}
+	return world{
+		name: space, from: "cmd/chaos", kinds: kinds, cases: cases, read: readSearch,
+		call:  func(n int) ([]string, []string, bool) { return args(cases, strconv.Itoa(n+1)), nil, true },
+		again: func(number string) []string { return args(1, number) },
+	}
+}
+
+// readSearch reads what chaos fuzz --in --json prints.
+func readSearch(line string) (find, bool) {
+	var said struct {
+		In       string
+		Failures []struct {
+			Obligation, Details string
+			Seed                uint64
+			Cases               int
+		}
+	}
+	if json.Unmarshal([]byte(line), &said) != nil || said.In == "" || len(said.Failures) == 0 {
+		return find{}, false
+	}
+	f := said.Failures[0]
+	return find{promise: f.Obligation, words: f.Details, cases: f.Cases, number: strconv.FormatUint(f.Seed, 10)}, true
+}
 
 // drawn calls a test that draws so many cases from a number on.
 func drawn(name string, cases int, env ...string) func(n int) (args, env []string, more bool) {

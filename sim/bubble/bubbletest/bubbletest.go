@@ -3,16 +3,15 @@
 package bubbletest
 
 import (
-	"fmt"
+	"crypto/rand"
+	"encoding/binary"
+	mathrand "math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
-	"testing/cryptotest"
 	"testing/synctest"
-	"time"
 
 	"github.com/recount-io/recount/internal/garbage"
-	"github.com/recount-io/recount/internal/processor"
-	"github.com/recount-io/recount/internal/raced"
 )
 
 // Main runs the tests of a package that run in bubbles, one after the other. It
@@ -30,38 +29,35 @@ func Run(t *testing.T, seed uint64, f func(t *testing.T)) {
 	t.Helper()
 	forget()
 	defer forget()
-	defer limit(seed, most)()
+	defer watch(seed, bounds)()
 	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, seed)
+		t.Cleanup(seeded(seed))
 		t.Cleanup(synctest.Wait) // who has drawn a random value, and ended, has done so before the source is put back
 		f(t)
 	})
 }
 
-// most is what a bubble may take of the processors, many times what any does.
-var most = map[bool]time.Duration{false: 45 * time.Second, true: 10 * time.Minute}[raced.Enabled]
+// seeded makes the program's random values those of a seed, until undo is called. Package
+// cryptotest would reach those of TLS, too, and works in test binaries only.
+func seeded(seed uint64) (undo func()) {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	old := rand.Reader
+	rand.Reader = &source{chacha: mathrand.NewChaCha8(key)}
+	return func() { rand.Reader = old }
+}
 
-// limit ends the process, with the seed, when that much of the processors was used. A
-// bubble in which something goes round and round never ends, and its fake time, with all
-// limits in it, stands still. What it returns takes the limit off.
-func limit(seed uint64, most time.Duration) (off func()) {
-	over := make(chan struct{})
-	began := processor.Time()
-	go func() {
-		look := time.NewTicker(most / 20)
-		defer look.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-look.C:
-				if used := processor.Time() - began; used > most {
-					panic(fmt.Sprintf("bubble %d has used %v of the processors: something in it goes round and round", seed, used))
-				}
-			}
-		}
-	}()
-	return func() { close(over) }
+// source is a source of random values that is safe for concurrent use.
+type source struct {
+	mu     sync.Mutex
+	chacha *mathrand.ChaCha8
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.chacha.Read(p)
 }
 
 // forget empties what is pooled: what one collection finds unused, the next one

@@ -4,26 +4,60 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// A bubble in which something goes round and round ends its process, and says which it
-// was.
-func TestLimit(t *testing.T) {
-	const inside = "RECOUNT_IN_LIMIT"
-	if os.Getenv(inside) != "" {
-		most = 200 * time.Millisecond
-		Run(t, 4711, func(*testing.T) {
-			for rounds := 0; ; rounds++ {
-				_ = rounds
-			}
-		})
+// spin never returns.
+func spin() {
+	for rounds := 0; ; rounds++ {
+		_ = rounds
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLimit$", "-test.timeout=1m")
-	cmd.Env = append(os.Environ(), inside+"=1")
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "panic: bubble 4711 has used") {
-		t.Errorf("%v\n%s", err, out)
+}
+
+// hoard takes ever more memory.
+func hoard() {
+	var all [][]byte
+	for {
+		one := make([]byte, 1<<20)
+		for i := range one {
+			one[i] = 1
+		}
+		all = append(all, one)
+	}
+}
+
+// standStill waits for a lock that nobody gives back. Fake time does not go on meanwhile.
+func standStill() {
+	var mu sync.Mutex
+	mu.Lock()
+	mu.Lock()
+}
+
+// An endless bubble ends its process, which says the seed, what is wrong and in which
+// function.
+func TestEndlessBubbleEndsItsProcess(t *testing.T) {
+	const inside = "RECOUNT_IN_LIMIT"
+	endless := map[string]struct {
+		f    func()
+		name string
+	}{
+		"something spins":                     {spin, "bubbletest.spin"},
+		"something takes all memory":          {hoard, "bubbletest.hoard"},
+		"something stands still in real time": {standStill, "bubbletest.standStill"},
+	}
+	if what := os.Getenv(inside); what != "" {
+		bounds = limits{processor: time.Second, idle: time.Second, heap: 100 << 20}
+		Run(t, 4711, func(*testing.T) { endless[what].f() })
+	}
+	for what, one := range endless {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
+		cmd.Env = append(os.Environ(), inside+"="+what)
+		out, err := cmd.CombinedOutput()
+		line, _, _ := strings.Cut(string(out), "\n")
+		if err == nil || !strings.HasPrefix(line, "panic: "+Endless+"seed 4711: "+what) || !strings.HasSuffix(line, one.name) {
+			t.Errorf("%s in %s: %v\n%.2000s", what, one.name, err, out)
+		}
 	}
 }

@@ -2,6 +2,9 @@ package guards
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,3 +138,45 @@ func (c Case) forgets(a Act) bool {
 
 // writers is how many processes there are.
 const writers = 4
+
+// Features are what is drawn in the case, each in a word or two.
+func (c Case) Features() []string {
+	set := map[string]bool{"guard:" + c.Guard.String(): true}
+	for _, a := range c.Acts {
+		set["act:"+a.Kind.String()] = true
+	}
+	for _, t := range c.Terms {
+		for feature, has := range map[string]bool{
+			"goes on": t.After > 0, "bound": t.Bound, "checks": t.Checks, "hangs": t.Hangs > 0, "beside": t.Beside > 1, "repeats": t.Repeats,
+			"token 1": t.Token == 1, "token 2^53": t.Token == 1<<53, "token 2^63": t.Token == 1<<63, "token 2^64-1": t.Token == math.MaxUint64,
+		} {
+			set[feature] = set[feature] || has
+		}
+	}
+	maps.DeleteFunc(set, func(_ string, has bool) bool { return !has })
+	return slices.Sorted(maps.Keys(set))
+}
+
+// Simpler are cases that are simpler in one thing.
+func (c Case) Simpler() []Case {
+	var all []Case
+	add := func(change func(*Case)) {
+		one := c
+		one.Terms, one.Acts = slices.Clone(c.Terms), slices.Clone(c.Acts)
+		change(&one)
+		all = append(all, one)
+	}
+	for i := range c.Acts {
+		add(func(one *Case) { one.Acts = slices.Delete(one.Acts, i, i+1) })
+	}
+	for i := range c.Terms {
+		add(func(one *Case) { one.Terms = slices.Delete(one.Terms, i, i+1) })
+	}
+	for i, t := range c.Terms {
+		plain := Term{Resource: t.Resource, Writer: t.Writer, Token: t.Token, From: t.From, To: t.To, Pace: t.Pace, Beside: 1}
+		if t != plain {
+			add(func(one *Case) { one.Terms[i] = plain })
+		}
+	}
+	return all
+}

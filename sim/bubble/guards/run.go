@@ -11,6 +11,7 @@ import (
 
 	"github.com/recount-io/recount/elector/fence"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // run is one run of a case.
@@ -23,7 +24,7 @@ type run struct {
 	guarded  guarded
 
 	mu    sync.Mutex
-	found []Found
+	found []space.Finding
 }
 
 // guarded are resources behind a guard.
@@ -39,14 +40,8 @@ type guarded interface {
 	close()
 }
 
-// Outcome is what came of a case.
-type Outcome struct {
-	History *history.History
-	Found   []Found
-}
-
 // Run carries out the case.
-func (c Case) Run(ctx context.Context) Outcome {
+func (c Case) Run(ctx context.Context) space.Outcome {
 	begin := time.Now()
 	r := &run{Case: c, ctx: ctx, began: begin, record: newRecord()}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
@@ -73,7 +68,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 	for i := range c.Resources {
 		r.record.judge(c, begin, i, r.find)
 	}
-	return Outcome{r.recorder.History(r.header()), r.found}
+	return space.Outcome{History: r.recorder.History(r.header()), Findings: r.found}
 }
 
 // live lets leaders write, and things happen, until all is over.
@@ -234,7 +229,7 @@ func (r *run) find(obligation, format string, args ...any) {
 		}
 	}
 	if n < enough {
-		r.found = append(r.found, Found{obligation, fmt.Sprintf(format, args...)})
+		r.found = append(r.found, space.Finding{Obligation: obligation, Details: fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -180,4 +181,24 @@ func (c Case) Simpler() []Case {
 		add(func(one *Case) { one.RoundTrip = time.Millisecond })
 	}
 	return all
+}
+
+// Features are what is drawn in the case, each in a word or two.
+func (c Case) Features() []string {
+	set := map[string]bool{}
+	for _, h := range c.Hosts {
+		set["call:"+h.Call.String()] = true
+	}
+	for _, w := range c.Works {
+		set["heeds:"+w.Heeds.String()] = true
+		set["ends:"+w.Ends.String()] = true
+		set["for ever"] = set["for ever"] || w.Takes == Forever
+	}
+	for _, a := range c.Acts {
+		set["act:"+a.Kind.String()] = true
+	}
+	set["expires"] = c.Expire > 2*c.lasts()
+	set["expires too soon"] = c.Expire > 0 && c.Expire < c.lasts()
+	maps.DeleteFunc(set, func(_ string, has bool) bool { return !has })
+	return slices.Sorted(maps.Keys(set))
 }

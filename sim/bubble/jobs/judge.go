@@ -122,7 +122,7 @@ func (c *call) expectHeld(says string) {
 // judgeWithheld looks at a refusal of a lock that nobody holds.
 func (c *call) judgeWithheld(held *elector.HeldError) {
 	r := c.run
-	long := c.lock.asked != notYet && r.now()-c.lock.asked > r.lasts()+r.soon()
+	long := c.lock.asked != notYet && r.now()-c.lock.asked > r.longest(held)+r.soon()
 	switch {
 	case r.control.Stepped():
 	case !r.unsure():

@@ -7,38 +7,32 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/joblock"
+	"github.com/recount-io/recount/sim/space"
 )
 
-// Obligation is something that the documents of joblock promise, or of what is used
-// beside it. The checks that hold a
-// run to it report it by its name.
-type Obligation struct {
-	Name string
-	Says string // what the documents say
-}
-
-// Obligations are all of them.
-var Obligations = []Obligation{
-	{onlyOne, "while the job's context is not done, nobody else has the lock"},
-	{holdsLock, "while the job's context is not done, the lock is held: it is renewed in the background, and the term's deadline lies within it"},
-	{keptUp, "the job's context is done when ctx is, when the lock is lost, or when AtMost has passed, and not before"},
-	{leastTime, "nobody else gets the lock before AtLeast has passed since it was granted"},
-	{mostTime, "when AtMost has passed since the grant was known, the job's context is done"},
-	{callersTime, "the job's context is done when ctx is"},
-	{freeAgain, "the lock is given back when the job has ended or its longest time is over, or ends by itself when AtLeast is; after a crash also one Lease after the last renewal"},
-	{tokensGrow, "each run has a fencing token, larger than that of every run before it"},
-	{jobRuns, "Run runs the job if it gets the lock, gets it if nobody has it, and asks until ctx is done"},
-	{jobOnce, "Run runs the job once at the most"},
-	{refusals, "a HeldError says that somebody else has the lock, or had it a moment ago, or for how long the store gives it to nobody"},
-	{errorsSay, "the error is the job's, joined with ErrLost or ErrTooLong if the lock ended before the job; a panic is the caller's"},
-	{returnsSoon, "Run returns when the store has confirmed that the lock is given back, or can no longer be waited for"},
-	{notBegun, "a host that was granted the lock and does not start the job leaves it to the others at once"},
-	{nextInLine, "who stands by gets the lock when it is free"},
-	{retireSpares, "Retire does nothing while somebody holds the lease, or may believe in one"},
-	{healthAgrees, "what a health.Monitor says of who leads is Elector.IsLeader at that moment; Live fails only where a restart would help"},
-	{leaderOnly, "OnlyLeader makes a function that only the leader executes"},
-	{settingsFit, "settings that do not fit together are refused, and the error names both: Options.Expire is at least twice as long as any lease"},
-	{nothingLeft, "when everybody has ended nobody holds the lock, and no connection is left"},
+// Obligations are what the documents of joblock, and of what is used beside it, say.
+// Every case is held to them.
+var Obligations = space.Obligations{
+	onlyOne:      "while the job's context is not done, nobody else has the lock",
+	holdsLock:    "while the job's context is not done, the lock is held: it is renewed in the background, and the term's deadline lies within it",
+	keptUp:       "the job's context is done when ctx is, when the lock is lost, or when AtMost has passed, and not before",
+	leastTime:    "nobody else gets the lock before AtLeast has passed since it was granted",
+	mostTime:     "when AtMost has passed since the grant was known, the job's context is done",
+	callersTime:  "the job's context is done when ctx is",
+	freeAgain:    "the lock is given back when the job has ended or its longest time is over, or ends by itself when AtLeast is; after a crash also one Lease after the last renewal",
+	tokensGrow:   "each run has a fencing token, larger than that of every run before it",
+	jobRuns:      "Run runs the job if it gets the lock, gets it if nobody has it, and asks until ctx is done",
+	jobOnce:      "Run runs the job once at the most",
+	refusals:     "a HeldError says that somebody else has the lock, or had it a moment ago, or for how long the store gives it to nobody",
+	errorsSay:    "the error is the job's, joined with ErrLost or ErrTooLong if the lock ended before the job; a panic is the caller's",
+	returnsSoon:  "Run returns when the store has confirmed that the lock is given back, or can no longer be waited for",
+	notBegun:     "a host that was granted the lock and does not start the job leaves it to the others at once",
+	nextInLine:   "who stands by gets the lock when it is free",
+	retireSpares: "Retire does nothing while somebody holds the lease, or may believe in one",
+	healthAgrees: "what a health.Monitor says of who leads is Elector.IsLeader at that moment; Live fails only where a restart would help",
+	leaderOnly:   "OnlyLeader makes a function that only the leader executes",
+	settingsFit:  "settings that do not fit together are refused, and the error names both: Options.Expire is at least twice as long as any lease",
+	nothingLeft:  "when everybody has ended nobody holds the lock, and no connection is left",
 }
 
 // The names of the obligations.

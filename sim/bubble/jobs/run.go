@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
+	"github.com/recount-io/recount/sim/space"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
@@ -42,18 +44,8 @@ type run struct {
 	lapsed bool          // keys of a lock have expired between two uses
 }
 
-// Outcome is what came of a case.
-type Outcome struct {
-	Found []Found
-	Told  []string        // what happened, line by line
-	Seen  map[string]bool // what came about
-}
-
-// Found is something that must not be: an obligation that was broken, and how.
-type Found struct{ Obligation, Words string }
-
 // Run carries out the case.
-func (c Case) Run(ctx context.Context) Outcome {
+func (c Case) Run(ctx context.Context) space.Outcome {
 	logging.Disable() // connections break on purpose
 	r := &run{Case: c, began: time.Now(), over: make(chan struct{}), struck: map[int]*host{}, notes: notes{seen: map[string]bool{}}}
 	r.server = redisserver.New(redisserver.Options{Clock: r.control.Clock, Refuse: r.control.Refuse, Executed: r.executed})
@@ -66,7 +58,7 @@ func (c Case) Run(ctx context.Context) Outcome {
 	operator := r.link(len(c.Hosts)).Endpoint()
 	r.ops = r.storeOn(operator, 0)
 	r.live(ctx)
-	return r.notes.outcome()
+	return r.outcome()
 }
 
 // live is all that happens in the run.
@@ -202,7 +194,7 @@ func (r *run) end() {
 // notes are what a run has shown so far.
 type notes struct {
 	mu    sync.Mutex
-	found []Found
+	found []space.Finding
 	told  []string
 	seen  map[string]bool
 }
@@ -223,7 +215,7 @@ func (r *run) find(obligation, format string, args ...any) {
 		}
 	}
 	if n < enough {
-		r.notes.found = append(r.notes.found, Found{obligation, words})
+		r.notes.found = append(r.notes.found, space.Finding{Obligation: obligation, Details: words})
 	}
 }
 
@@ -242,10 +234,17 @@ func (r *run) see(what string) {
 	r.notes.seen[what] = true
 }
 
-func (n *notes) outcome() Outcome {
+// outcome is what came of the run. An act had an effect if it came about; what else is
+// drawn has one in every case.
+func (r *run) outcome() space.Outcome {
+	n := &r.notes
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return Outcome{n.found, n.told, n.seen}
+	for _, feature := range r.Features() {
+		act, is := strings.CutPrefix(feature, "act:")
+		n.seen[feature] = !is || n.seen[act]
+	}
+	return space.Outcome{Findings: n.found, Log: n.told, Effects: n.seen}
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -1,0 +1,85 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/recount-io/recount/sim/space"
+)
+
+// file is a failure as it is kept.
+type file struct {
+	Space      string          `json:"space"`
+	Obligation string          `json:"obligation"`
+	Details    string          `json:"details"`
+	Says       string          `json:"says,omitempty"`
+	Number     uint64          `json:"number"`
+	Case       json.RawMessage `json:"case"`
+}
+
+// Marshal returns the text of a file that Parse reads.
+func (f *Failure) Marshal() ([]byte, error) {
+	text, err := json.Marshal(f.Case)
+	if err == nil {
+		text, err = json.MarshalIndent(file{f.Space.Name, f.Finding.Obligation, f.Finding.Details, f.Says(), f.Number, text}, "", "  ")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("search: case %d of %s cannot be written: %w", f.Number, f.Space.Name, err)
+	}
+	return append(text, '\n'), nil
+}
+
+// IsFile reports whether a text is one of Marshal's, of whatever version.
+func IsFile(text []byte) bool {
+	var f struct {
+		Space string          `json:"space"`
+		Case  json.RawMessage `json:"case"`
+	}
+	return json.Unmarshal(text, &f) == nil && f.Space != "" && f.Case != nil
+}
+
+// Parse reads a failure.
+func Parse(text []byte) (Failure, error) {
+	var f file
+	if err := strictly(text, &f); err != nil {
+		return Failure{}, fmt.Errorf("no case can be read: %w", err)
+	}
+	s, err := Find(f.Space)
+	if err != nil {
+		return Failure{}, err
+	}
+	c, err := s.parse(f.Case)
+	if err != nil {
+		return Failure{}, fmt.Errorf("the case was written by another version (%w): search again", err)
+	}
+	return Failure{Space: s, Number: f.Number, Finding: space.Finding{Obligation: f.Obligation, Details: f.Details}, Case: c}, nil
+}
+
+// Replay is what came of running the case of a failure again.
+type Replay struct {
+	Runs     int
+	Failed   int             // of these
+	Findings []space.Finding // of the last run that broke the obligation, else of the last run
+	Log      []string        // likewise
+	History  []byte          // likewise
+}
+
+// Replay runs the case again, [Failure.Repeats] times or until its obligation is broken.
+func (f *Failure) Replay(ctx context.Context) (r Replay, err error) {
+	var w worker
+	defer w.close()
+	for r.Runs < f.Repeats() && r.Failed == 0 {
+		a, err := w.try(ctx, f.Space, f.Case, true)
+		if err != nil {
+			return r, errors.Join(err, ctx.Err())
+		}
+		r.Runs++
+		if _, is := a.breaks(f.Finding.Obligation); is {
+			r.Failed++
+		}
+		r.Findings, r.Log, r.History = a.Findings, a.Log, a.History
+	}
+	return r, nil
+}

@@ -1,0 +1,59 @@
+package topologies
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/recount-io/recount/sim/bubble"
+	"github.com/recount-io/recount/sim/space"
+)
+
+// Obligations are what a case is held to beside the promises of its plan.
+var Obligations = space.Obligations{
+	toldTruly:  "a candidate is told that it has the lease only if as many servers hold it as have to, and that it has lost it only if the server does not hold it",
+	carriedOut: "a case is a plan that the world can carry out",
+}
+
+// The names of the obligations.
+const (
+	toldTruly  = "ToldTruly"
+	carriedOut = "carried out"
+)
+
+// Run carries out the case. It must be called in a bubble.
+func (c Case) Run(ctx context.Context) space.Outcome {
+	var mu sync.Mutex
+	var findings []space.Finding
+	untrue := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(findings) == 0 {
+			findings = append(findings, space.Finding{Obligation: toldTruly, Details: what})
+		}
+	}
+	h, err := (&bubble.World{Untrue: untrue}).Run(ctx, c.Plan(), "")
+	mu.Lock()
+	defer mu.Unlock()
+	if err != nil {
+		findings = append(findings, space.Finding{Obligation: carriedOut, Details: err.Error()})
+	}
+	return space.Outcome{History: h, Findings: findings}
+}
+
+// Features are what is drawn in the case, each in a word or two.
+func (c Case) Features() []string {
+	set := map[string]bool{
+		fmt.Sprint("topology:", c.Topology): true, fmt.Sprint("servers:", c.Servers): true, fmt.Sprint("nodes:", c.Nodes): true,
+		"confirmed": c.Replicas > 0, "far": c.Far > 0, "releases": c.Releases != nil, "divided": c.Divided(), "returns": c.Returns(),
+	}
+	for _, a := range c.Acts {
+		set["act:"+a.Kind.String()] = true
+		set["silent"] = set["silent"] || a.Silent != 0
+		set["linger"] = set["linger"] || a.Linger != 0
+	}
+	maps.DeleteFunc(set, func(_ string, has bool) bool { return !has })
+	return slices.Sorted(maps.Keys(set))
+}

@@ -105,10 +105,17 @@ func (s *Store) heeds(lease time.Duration, err error) error {
 	switch {
 	case err == nil:
 		s.served.Store(true)
-	case isReply(err) && !redis.HasErrorPrefix(err, "NOSCRIPT") || errors.Is(err, ErrUnconfirmed):
+	case isReply(err) && !redis.HasErrorPrefix(err, "NOSCRIPT") && !aboutKeys(err) || errors.Is(err, ErrUnconfirmed):
 		s.useless(max(lease, time.Second))
 	}
 	return err
+}
+
+// aboutKeys reports whether the server refused because of what the keys of the election
+// hold. Such an answer says nothing of the server: the elections beside it go on, and their
+// connections must stay.
+func aboutKeys(err error) bool {
+	return hasCode(err.Error(), "WRONGTYPE ") || hasCode(err.Error(), "COUNTER ")
 }
 
 // usual is how long a lease lasts where nothing is known of it: the elector's default.

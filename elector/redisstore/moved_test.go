@@ -274,3 +274,22 @@ func TestTLSFiles(t *testing.T) {
 		}
 	}
 }
+
+// What something else keeps under the keys of one election says nothing of the server: the
+// connections of all others stay.
+func TestForeignKeysLeaveConnections(t *testing.T) {
+	f := startFake(t, func([]string) string { return "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n" })
+	s := f.open(t, func(*redis.UniversalOptions) {})
+	for range 3 {
+		var fatal *store.FatalError
+		if _, err := s.Acquire(t.Context(), attempt("n1", "a")); !errors.As(err, &fatal) {
+			t.Fatalf("the answer is %v", err)
+		}
+		s.doubt.mu.Lock()
+		doubted := !s.doubt.last.IsZero()
+		s.doubt.mu.Unlock()
+		if doubted {
+			t.Fatal("the connections are doubted")
+		}
+	}
+}

@@ -102,6 +102,7 @@ var mended = map[string]uint64{
 	"fails back: a leader that gives its lease back was not heard of":                                     7611747178988791,
 	"announced with the token of its term: what was given back in its place was taken for the term":       6812627276718545,
 	"a release that met a dead connection took another one that was about to die":                         4516485125590802,
+	"keys of another type under one election: each half lease all others began to listen anew":            495361345654852,
 	"a server far away: each connection was given up before it was open, and nobody ever led":             236,
 }
 

@@ -131,6 +131,8 @@ func (c Case) forgets(a Act) bool {
 		return false
 	case c.Guard == Relayed && !a.Store: // the service keeps nothing itself
 		return false
+	case c.Guard == InProcess: // it keeps the token of the last write, and none that it was only told
+		return true
 	default:
 		return !a.Keep
 	}

@@ -327,7 +327,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/search"},
-		ours:    []string{"sim/space", "sim/bubble/...", "checker", "internal/garbage"},
+		ours:    []string{"sim", "sim/space", "sim/bubble/...", "elector/redisstore/scripts", "faults", "history", "checker", "scenarios/fuzz", "internal/garbage"},
 		never:   []string{"net/..."},
 		// Bubbles need a test: a worker is a process with one test, which this package makes.
 		but: []string{"testing"},

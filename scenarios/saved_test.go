@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/scenarios/fuzz"
+	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -33,8 +33,8 @@ func TestSavedFailures(t *testing.T) {
 func TestSavedInBubble(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/bubble.md
 	eachSaved(t, filepath.Join("testdata", "bubble"), func(t *testing.T, _ string, c fuzz.Case) {
-		if failed, broken := fuzz.Verdict(checker.Check(inBubble(t, patient(c.Plan())), checker.Options{})); broken {
-			t.Errorf("%s is broken again: %s", failed.Promise, failed.Reason)
+		for _, f := range search.Try(t, search.OfPlan(c.Plan())).Findings {
+			t.Errorf("%s is broken again: %s", f.Obligation, f.Details)
 		}
 	})
 }

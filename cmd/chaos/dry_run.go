@@ -60,6 +60,9 @@ func (f *runFlags) foreseen(m Main) *place {
 	if f.world == virtualWorld {
 		return f.inVirtual(m)
 	}
+	if f.world == bubbleWorld {
+		return f.inBubble()
+	}
 	if f.world == containersWorld {
 		return &place{
 			name: containersWorld, subject: f.subject(), private: true, forgetful: true, several: true, cannot: containers.Lacks,

@@ -104,7 +104,7 @@ func (m Main) runCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, names []string) error { return m.run(cmd, f, names) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers, virtual, or both to compare live and virtual")
+	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers, virtual, bubble, or both to compare live and virtual")
 	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
 	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
 	flags.StringVar(&f.settings.Subject, "subject", "recount", "the elector under test")
@@ -153,7 +153,7 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	if f.dryRun {
 		return m.rehearse(f, list, byName(names))
 	}
-	if f.world != virtualWorld {
+	if !f.simulated() {
 		if err := checkPlatform(); err != nil {
 			return err
 		}
@@ -168,6 +168,8 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	world := f.inVirtual(m)
 	switch f.world {
 	case virtualWorld:
+	case bubbleWorld:
+		world = f.inBubble()
 	case containersWorld:
 		world, err = f.inContainers(cmd.Context(), screen)
 	default:

@@ -13,6 +13,7 @@ import (
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/sim/bubble"
 	"github.com/recount-io/recount/sim/live/containers"
 )
 
@@ -21,6 +22,7 @@ const (
 	liveWorld       = "live"
 	containersWorld = containers.World
 	virtualWorld    = "virtual"
+	bubbleWorld     = "bubble"
 	bothWorlds      = "both"
 )
 
@@ -30,6 +32,7 @@ func worlds() []entry {
 		{liveWorld, "candidates that are processes, a real Redis, and proxies between them"},
 		{containersWorld, "candidates, Redis and Sentinels that are containers of Docker's, and networks between them (for run)"},
 		{virtualWorld, "all of it simulated in one thread and virtual time: one seed, one history"},
+		{bubbleWorld, "the code that ships in fake time, on a network and a Redis in memory (for run)"},
 		{bothWorlds, "one scenario in either world, and how far apart the two lie (for run)"},
 	}
 }
@@ -38,34 +41,31 @@ func worlds() []entry {
 // What has no effect must not look as if it had one.
 func (f *runFlags) misplaced(given func(flag string) bool) error {
 	if !slices.ContainsFunc(worlds(), func(w entry) bool { return w.Name == f.world }) {
-		return noWorld(f.world, liveWorld, containersWorld, virtualWorld, bothWorlds)
+		return noWorld(f.world, liveWorld, containersWorld, virtualWorld, bubbleWorld, bothWorlds)
 	}
-	for _, flag := range []struct{ name, world, why string }{
-		{"redis", virtualWorld, "the virtual world has a store of its own"},
-		{"toxiproxy", virtualWorld, "the virtual world has a network of its own"},
-		{"prefix", virtualWorld, "the virtual world's store is the run's own"},
-		{"exec", virtualWorld, "a command cannot run in virtual time"},
-		{"exec", bothWorlds, "a command cannot run in virtual time"},
-		{"image", liveWorld, "candidates are processes there: give the command that runs one with --exec, or use --world containers"},
-		{"image", virtualWorld, "a container cannot run in virtual time"},
-		{"image", bothWorlds, "a container cannot run in virtual time"},
-		{"redis", containersWorld, "Redis is a container of the image RECOUNT_REDIS_IMAGE there"},
-		{"toxiproxy", containersWorld, "nothing is between a candidate and the store there but Docker's networks"},
-		{"exec", containersWorld, "give the image of one candidate with --image"},
-		{"lock-key", containersWorld, "nothing is read off the wire there"},
-		{"virtual-runs", containersWorld, "only a comparison of the live world with the virtual one has them: use --world both"},
-		{"rolling", containersWorld, "real time is never long enough for it: use --world virtual"},
-		{"rolling", liveWorld, "real time is never long enough for it: use --world virtual"},
-		{"rolling", bothWorlds, "what is compared has to be kept: use --world virtual"},
-		{"virtual-runs", liveWorld, "only a comparison of the two worlds has them: use --world both"},
-		{"virtual-runs", virtualWorld, "only a comparison of the two worlds has them: use --world both"},
+	for _, flag := range []struct {
+		name   string
+		worlds []string
+		why    string
+	}{
+		{"redis", []string{liveWorld, bothWorlds}, "the other worlds have a store of their own; that of containers is the image RECOUNT_REDIS_IMAGE"},
+		{"toxiproxy", []string{liveWorld, bothWorlds}, "the other worlds have a network of their own"},
+		{"prefix", []string{liveWorld, bothWorlds, containersWorld}, "the store of a simulated world is the run's own"},
+		{"exec", []string{liveWorld}, "a command runs in real time; for containers give the image of one candidate with --image"},
+		{"lock-key", []string{liveWorld, virtualWorld, bubbleWorld, bothWorlds}, "nothing is read off the wire there"},
+		{"image", []string{containersWorld}, "a container runs nowhere else; for a process give the command that runs one candidate with --exec"},
+		{"virtual-runs", []string{bothWorlds}, "only a comparison of the live world with the virtual one has them: use --world both"},
+		{"rolling", []string{virtualWorld}, "only virtual time is long enough, and nothing of the run is kept to be compared: use --world virtual"},
 	} {
-		if f.world == flag.world && given(flag.name) {
+		if given(flag.name) && !slices.Contains(flag.worlds, f.world) {
 			return misuse.Of(fmt.Errorf("--%s means nothing with --world %s: %s", flag.name, f.world, flag.why))
 		}
 	}
 	return nil
 }
+
+// simulated reports whether the world has a store and a network of its own, in memory.
+func (f *runFlags) simulated() bool { return f.world == virtualWorld || f.world == bubbleWorld }
 
 // noWorld is the error about a world that is none of those that there are.
 func noWorld(name string, are ...string) error {
@@ -114,7 +114,7 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 		return nil, misuse.Of(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
 			f.virtualRuns, f.runs, f.fewestVirtual()))
 	}
-	if f.redis == "" && f.world != virtualWorld && f.world != containersWorld {
+	if f.redis == "" && !f.simulated() && f.world != containersWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
 	if f.exec != "" {
@@ -158,6 +158,9 @@ func (f *runFlags) checkSubject(m Main) error {
 	}
 	if err := checkSubject(f.settings.Subject); err != nil {
 		return err
+	}
+	if names := (&bubble.World{}).Names(); f.world == bubbleWorld && !slices.Contains(names, f.settings.Subject) {
+		return misuse.Of(fmt.Errorf("%s cannot run in the bubble: give one of %s", f.settings.Subject, strings.Join(names, ", ")))
 	}
 	if f.world == containersWorld && (tapped(f.settings.Subject) || onPostgres(f.settings.Subject)) {
 		return misuse.Of(fmt.Errorf("%s cannot run in containers: it does not tell what it asks of the store, and nothing is read off the wire there; use --world live", f.settings.Subject))

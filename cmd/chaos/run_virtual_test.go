@@ -105,7 +105,7 @@ func TestListNamesWorlds(t *testing.T) {
 			t.Errorf("%s has no line", w.Name)
 		}
 	}
-	if !slices.Equal(names, []string{"live", "containers", "virtual", "both"}) {
+	if !slices.Equal(names, []string{"live", "containers", "virtual", "bubble", "both"}) {
 		t.Errorf("worlds: %v", names)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
+	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim"
+	"github.com/recount-io/recount/sim/bubble"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/containers"
 	"github.com/recount-io/recount/sim/virtual"
@@ -77,6 +79,16 @@ func (f *runFlags) inContainers(ctx context.Context, screen *screen) (*place, er
 		says: "World: containers; Redis: " + what + "; every cut of the network is a host that is disconnected",
 		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
+}
+
+// inBubble is the world of fake time.
+func (f *runFlags) inBubble() *place {
+	world := &search.Bubble{}
+	return &place{
+		World: world, name: bubbleWorld, subject: f.subject(), private: true, forgetful: true, attended: true, several: true, cannot: bubble.Refuses, close: world.Close,
+		says: "World: bubble; the code that ships runs in fake time, on a network and a Redis in memory",
+		logs: func(o *output) func(string) (string, error) { return o.logs },
+	}
 }
 
 // inVirtual is the virtual world with these electors beside "recount": nothing
@@ -170,7 +182,7 @@ func (p *place) lacks(s scenarios.Scenario) (why, mend string) {
 	}
 	if p.cannot != nil {
 		if why := beyond(p.cannot, s); why != "" {
-			return why, "containers can " + strings.Join(p.within(), ", ")
+			return why, p.name + " can " + strings.Join(p.within(), ", ")
 		}
 	}
 	if s.NeedsPasswordFile() && p.subject.fixedPassword {

@@ -29,6 +29,7 @@ type Space struct {
 var Spaces = []*Space{
 	NewSpace("calls", "the elector's calls, settings and callbacks, on one Redis that operators and networks disturb", calls.Draw, judgeCalls, calls.Obligations),
 	NewSpace("topologies", "one to seven servers that lag, fail over and come back, with replicas or as a majority", topologies.Draw, judgeTopologies, topologies.Obligations),
+	NewSpace("schedules", "timings and fault schedules, as of plans, on the code that ships", drawSchedule, judgeSchedule, nil),
 	NewSpace("jobs", "the lock for jobs that run at most once", jobs.Draw, func(jobs.Case, *checker.Result) []space.Finding { return nil }, jobs.Obligations),
 	NewSpace("guards", "the guards of fenced resources, and writers with old tokens", guards.Draw, judgeGuards, guards.Obligations),
 }

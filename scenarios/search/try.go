@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/space"
 )
 
@@ -14,19 +13,11 @@ import (
 // it stays in the process.
 func Try(t *testing.T, c Case) (o space.Outcome) {
 	t.Helper()
-	if stuck := inBubble(t, c, &o); stuck != nil && len(o.Findings) == 0 {
+	if stuck := inBubble(t, c.Number(), func(t *testing.T) { o = c.Run(t.Context()) }); stuck != nil && len(o.Findings) == 0 {
 		o.Findings = append(o.Findings, space.Finding{Obligation: rests, Details: fmt.Sprint(stuck)})
 	}
 	if o.History != nil {
 		o.Findings = append(c.Judge(checker.Check(o.History, checker.Options{})), o.Findings...)
 	}
 	return o
-}
-
-// inBubble runs a case, and returns what ended its bubble if that came to no end.
-func inBubble(t *testing.T, c Case, o *space.Outcome) (stuck any) {
-	t.Helper()
-	defer func() { stuck = recover() }()
-	bubbletest.Run(t, c.Number(), func(t *testing.T) { *o = c.Run(t.Context()) })
-	return nil
 }

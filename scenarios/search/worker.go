@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/internal/garbage"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/space"
 )
@@ -26,12 +27,14 @@ import (
 // of a case, 0 for the default.
 const asWorker = "recount-search-worker"
 
-// request asks a worker to try a case.
+// request asks a worker to try a case, or to carry out a plan.
 type request struct {
-	Space  string          `json:"space"`
-	Number uint64          `json:"number"`
-	Case   json.RawMessage `json:"case,omitempty"` // nil: the case of the number
-	Whole  bool            `json:"whole"`          // the answer has the log and the history
+	Space string          `json:"space,omitempty"`
+	Case  json.RawMessage `json:"case,omitempty"`
+	Whole bool            `json:"whole,omitempty"` // the answer has the log and the history
+
+	Plan *sim.Plan `json:"plan,omitempty"`
+	Logs string    `json:"logs,omitempty"` // the folder for those of the plan's candidates
 }
 
 // answer is what came of it.
@@ -40,7 +43,8 @@ type answer struct {
 	Effects  []string        `json:"effects"` // nil if the space does not tell
 	Log      []string        `json:"log"`
 	History  []byte          `json:"history"`
-	Left     bool            `json:"left"` // something of the case is still running
+	Left     bool            `json:"left"`              // something of the case is still running
+	Refused  string          `json:"refused,omitempty"` // why the plan was not carried out
 }
 
 // Main runs a worker and exits, if this process was started as one. Bubbles need a test,
@@ -73,12 +77,7 @@ func serve(t *testing.T, requests io.Reader, answers io.Writer) {
 		if err := in.Decode(&r); err != nil {
 			return // the other end has closed it, or is gone
 		}
-		c, err := r.read()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		a, err := r.answer(Try(t, c))
+		a, err := r.carryOut(t)
 		if err != nil {
 			t.Error(err)
 			return
@@ -89,16 +88,20 @@ func serve(t *testing.T, requests io.Reader, answers io.Writer) {
 	}
 }
 
-func (r *request) read() (Case, error) {
-	s, err := Find(r.Space)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Case == nil:
-		return s.Draw(r.Number), nil
-	default:
-		return s.parse(r.Case)
+// carryOut tries the case, or carries out the plan.
+func (r *request) carryOut(t *testing.T) (answer, error) {
+	if r.Plan != nil {
+		return r.plan(t)
 	}
+	s, err := Find(r.Space)
+	if err != nil {
+		return answer{}, err
+	}
+	c, err := s.parse(r.Case)
+	if err != nil {
+		return answer{}, err
+	}
+	return r.answer(Try(t, c))
 }
 
 func (r *request) answer(o space.Outcome) (answer, error) {
@@ -115,9 +118,8 @@ func (r *request) answer(o space.Outcome) (answer, error) {
 	if o.History == nil {
 		return a, nil
 	}
-	var b bytes.Buffer
-	err := o.History.Write(&b)
-	a.History = b.Bytes()
+	text, err := historyText(o.History)
+	a.History = text
 	return a, err
 }
 
@@ -139,12 +141,19 @@ func (w *worker) try(ctx context.Context, s *Space, c Case, whole bool) (answer,
 	if err != nil {
 		return answer{}, fmt.Errorf("search: case %d of %s: %w", c.Number(), s.Name, err)
 	}
-	if err := w.start(ctx); err != nil {
+	return w.ask(ctx, request{Space: s.Name, Case: text, Whole: whole})
+}
+
+// ask returns the worker's answer. A worker that died of the request is a finding.
+func (w *worker) ask(ctx context.Context, r request) (answer, error) {
+	if err := w.start(); err != nil {
 		return answer{}, err
 	}
+	process := w.cmd.Process
+	defer context.AfterFunc(ctx, func() { _ = process.Kill() })() // it may be gone
 	w.errors.reset()
 	var a answer
-	err = json.NewEncoder(w.in).Encode(request{Space: s.Name, Number: c.Number(), Case: text, Whole: whole})
+	err := json.NewEncoder(w.in).Encode(r)
 	if err == nil {
 		err = w.out.Decode(&a)
 	}
@@ -155,7 +164,7 @@ func (w *worker) try(ctx context.Context, s *Space, c Case, whole bool) (answer,
 	case err != nil:
 		w.close()
 		if w.errors.outOfTime() {
-			return answer{}, fmt.Errorf("search: case %d of %s: the system allows this program no more time of the processor", c.Number(), s.Name)
+			return answer{}, errors.New("search: the system allows this program no more time of the processor")
 		}
 		return answer{Findings: []space.Finding{w.errors.finding(err)}}, nil
 	case a.Left:
@@ -165,7 +174,7 @@ func (w *worker) try(ctx context.Context, s *Space, c Case, whole bool) (answer,
 }
 
 // start starts the process, if it does not run.
-func (w *worker) start(ctx context.Context) error {
+func (w *worker) start() error {
 	if w.cmd != nil {
 		return nil
 	}
@@ -173,7 +182,7 @@ func (w *worker) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("search: no worker can be started: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, asWorker, w.limit.String())
+	cmd := exec.Command(program, asWorker, w.limit.String())
 	// One processor for each worker: then a number repeats its case, nearly always.
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOTRACEBACK=all")
 	w.errors = &tail{}
@@ -202,7 +211,8 @@ func (w *worker) close() {
 		return
 	}
 	_ = w.in.Close() // the worker may be gone
-	timer := time.AfterFunc(patience, func() { _ = w.cmd.Process.Kill() })
+	process := w.cmd.Process
+	timer := time.AfterFunc(patience, func() { _ = process.Kill() })
 	_ = w.cmd.Wait() // its status says nothing that its output does not
 	timer.Stop()
 	w.cmd = nil

@@ -27,7 +27,6 @@ type call struct {
 	known                []string      // numbers of cases whose finds do not count
 
 	busy   time.Duration
-	begun  int // cases
 	f      find
 	found  bool
 	spared bool // a find did not count
@@ -81,16 +80,11 @@ func (c *call) see(line string) {
 	if c.found {
 		return // it was said to stop
 	}
-	if begins := c.world.begins; begins != "" && strings.HasPrefix(line, begins) {
-		c.begun++
-		c.f.cases = c.begun
-	}
 	if one, is := c.world.read(line); is {
 		if one.number != "" && slices.Contains(c.known, one.number) {
 			c.spared = true
 			return
 		}
-		one.cases = max(one.cases, c.begun)
 		c.f, c.found = one, true
 	}
 }

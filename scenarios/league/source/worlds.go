@@ -25,7 +25,6 @@ type world struct {
 	read func(line string) (f find, found bool)
 
 	cases    int                                 // of a call; 0: one, or as many as begin
-	begins   string                              // a line that begins so begins a case
 	again    func(number string) (args []string) // repeats the case of a number; nil if nothing does
 	waits    bool                                // it runs in real time, so it is limited by that
 	numbered bool                                // cases are numbered over all calls
@@ -94,20 +93,13 @@ func worlds() []world {
 		},
 		searched("calls", 40, redis...),
 		searched("topologies", 10, Script, Replicas, Quorum),
+		searched("schedules", 40, scenarios...),
 		{
-			name: "bubble, drawn plans", from: "scenarios", kinds: scenarios,
+			name: "bubble, scenarios", from: "cmd/chaos", kinds: scenarios,
 			call: func(n int) (args, env []string, more bool) {
-				args, env = test("^TestBubbleSchedules$")
-				return append(args, "-rapid.checks=10000", "-rapid.nofailfile", "-rapid.shrinktime=0s"), env, n == 0
+				return []string{"run", "--world", "bubble", "--json", "--parallel", "1", "--seed", strconv.Itoa(n + 1)}, nil, true
 			},
-			numbered: true, read: matcher(`failed after (\d+) tests: (\w+) is broken`),
-		}, {
-			name: "bubble, scenarios", from: "scenarios", kinds: scenarios,
-			call: func(n int) (args, env []string, more bool) {
-				args, env = test("^TestBubbleScenarios$", fmt.Sprintf("RECOUNT_SEEDS=2+%d", 2*n))
-				return args, env, true
-			},
-			read: matcher(`_test\.go:\d+: ()(\w+): (?:fail|unknown): `), begins: "=== RUN   TestBubbleScenarios/",
+			read: readRun, cases: 45,
 		}, {
 			name: "PostgreSQL", from: "elector/pgstore", kinds: []Kind{Postgres},
 			call: func(n int) (args, env []string, more bool) {

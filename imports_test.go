@@ -119,6 +119,12 @@ var table = []row{
 		why: "one figure, for the benchmarks of everybody, and for the bill of a campaign",
 	},
 	{
+		folders: []string{"internal/endless"},
+		ours:    []string{"internal/processor"},
+		never:   []string{"net/...", "os/..."},
+		why:     "whatever tries cases of other people's code has to notice one that does not end",
+	},
+	{
 		folders: []string{"internal/spelling"},
 		never:   []string{"os/...", "net/...", "sync/..."}, timeless: true,
 		why: "what a name may have meant is a question of its letters, for whoever reads names",
@@ -130,7 +136,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/bubble/bubbletest"},
-		ours:    []string{"internal/drawn", "internal/garbage", "internal/processor", "internal/raced"},
+		ours:    []string{"internal/drawn", "internal/endless", "internal/garbage", "internal/raced"},
 		// A bubble belongs to a test. A program that wants one runs a test in a process of its own.
 		but: []string{"testing", "testing/synctest"},
 		why: "how a bubble begins and ends, for the tests of everybody, and for the search",
@@ -577,6 +583,7 @@ var importCases = []struct {
 	{"sim/bubble/fenced", `"os"`, "", "os"},
 	{"internal/drawn", `"net/http"`, "", "net/http"},
 	{"sim/space", ours("checker"), "", "checker"},
+	{"internal/endless", ours("history"), "", "history"},
 	{"scenarios/search", ours("sim/bubble/jobs"), "", ""},
 	{"scenarios/search", ours("sim/live"), "", "sim/live"},
 	{"scenarios/trial", ours("sim/documented"), "", "sim/documented"},

@@ -29,7 +29,7 @@ func Run(t *testing.T, seed uint64, f func(t *testing.T)) {
 	t.Helper()
 	forget()
 	defer forget()
-	defer watch(seed, bounds)()
+	defer watch(seed)()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(seeded(seed))
 		t.Cleanup(synctest.Wait) // who has drawn a random value, and ended, has done so before the source is put back

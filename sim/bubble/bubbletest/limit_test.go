@@ -48,7 +48,7 @@ func TestEndlessBubbleEndsItsProcess(t *testing.T) {
 		"something stands still in real time": {standStill, "bubbletest.standStill"},
 	}
 	if what := os.Getenv(inside); what != "" {
-		bounds = limits{processor: time.Second, idle: time.Second, heap: 100 << 20}
+		bounds.Processor, bounds.Idle, bounds.Heap = time.Second, time.Second, 100<<20
 		Run(t, 4711, func(*testing.T) { endless[what].f() })
 	}
 	for what, one := range endless {

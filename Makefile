@@ -21,7 +21,7 @@ APART   := bench elector/kubelock examples/candidates/go examples/clients exampl
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate tuned explore planted campaign crowd walks rolling soak staging candidates cross scenarios image release clean help
+.PHONY: all build quick test race modules lint bench judged calibrate tuned explore planted campaign calls walks rolling soak staging candidates cross scenarios image release clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -79,10 +79,11 @@ campaign: ## a campaign of eight shards on this machine, merged: make campaign S
 	seq 8 | xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I SHARD bin/chaos fuzz --seed $(SEED) --schedules $(SCHEDULES) --workers 1 --shard SHARD/8 --out recount-runs/campaign
 	bin/chaos merge recount-runs/campaign --out recount-runs/campaign/whole
 
-crowd: ## 20,000 drawn crowds of electors on Redis servers, in virtual time; takes an hour
-	RECOUNT_CASES=$${RECOUNT_CASES:-20000} $(GO) test -count=1 -timeout 24h -v -run '^TestDrawn$$' ./sim/bubble/calls
+calls: ## 20,000 generated cases of the elector's calls, in fake time; takes an hour
+	$(GO) build -o bin/ ./cmd/chaos
+	bin/chaos fuzz --in calls --cases 20000 --failures 9
 
-walks: ## 1,000 drawn walks of replicated and independent Redis servers, in real time; takes half an hour
+walks: ## 1,000 generated cases of several Redis servers, on real ones, in real time; takes half an hour
 	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/topologies
 
 rolling: ## options, rights and leases changed candidate by candidate on real servers, 20 times each; ten minutes

@@ -47,7 +47,7 @@ func shellBugs() []Bug {
 			Name: "lost-is-active", Kind: Shell, Breaks: []string{calls},
 			What: "a campaign is refused as a second one as long as the elector has not noticed that the term before is over",
 			File: "elector/session.go", Old: "return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()", New: "return s.ending.Load() || t != nil && false",
-			Unseen: "candidates of the crowd resign each term, and repeat a campaign when that has returned",
+			Unseen: "candidates of calls resign each term, and repeat a campaign when that has returned",
 		}, {
 			Name: "no-room-for-drift", Kind: Shell, Breaks: []string{calls},
 			What: "a candidate whose clock is fast takes its own lease of the life before for that of another one of its name",

@@ -45,7 +45,7 @@ func valueBugs() []Bug {
 			Name: "foreign-retries", Kind: Client, Breaks: []string{calls},
 			What: "somebody else's client is not told that it must not repeat scripts",
 			File: "elector/redisstore/foreign.go", Old: "func (timely) NoRetry() bool { return true }", New: "func (timely) NoRetry() bool { return false }",
-			Unseen: "1,459 cases of the crowd broke no connection between such a script and its answer; TestForeignClientSendsOnce does",
+			Unseen: "1,459 cases of calls broke no connection between such a script and its answer; TestForeignClientSendsOnce does",
 		},
 	}
 }

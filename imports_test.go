@@ -341,7 +341,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/fuzz", "scenarios/fuzz/fuzzreport"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz", "scenarios/search"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz", "scenarios/search", "internal/endless"},
 		others:  []string{"pgregory.net/rapid"},
 		never:   []string{"net/...", "os/exec"},
 		// rapid shrinks only in what it takes for a test, and asks testing's

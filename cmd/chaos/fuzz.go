@@ -57,7 +57,7 @@ file, which "chaos merge" puts together with those of the others. --shard 1/1 is
 the whole campaign. The exit status is 0 when that file is written, whatever was found.
 
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because no
-schedule was run, or less of the map was reached than --cover asks for; 3 stopped
+case was run, or less of the map was reached than --cover asks for; 3 stopped
 early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos fuzz
   chaos fuzz --for 10m
@@ -88,7 +88,7 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 	f.search.add(flags)
 	flags.DurationVar(&o.Shrink, "shrink", 0, fmt.Sprintf("how long a failure is shrunk, 0s for not at all (default: %v, with --in %v)", fuzz.DefaultShrink, search.DefaultShrink))
 	flags.IntVar(&o.Schedules, "schedules", 0, fmt.Sprintf("how many schedules to run (default: %d, or as many as --for allows)", defaultSchedules))
-	flags.DurationVar(&o.For, "for", 0, "how long to run (default: until --schedules are done)")
+	flags.DurationVar(&o.For, "for", 0, "how long to run (default: until all are done)")
 	flags.Uint64Var(&o.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
 	flags.StringVar(&o.Pins.Subject, "subject", "recount", "the elector under test")
 	flags.IntVar(&o.Pins.Nodes, "nodes", 0, "number of candidates (default: drawn)")
@@ -96,10 +96,10 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&o.Pins.Timings.Renew, "renew", 0, "how often the leader renews it (default: drawn)")
 	flags.DurationVar(&o.Pins.Timings.Retry, "retry", 0, "how soon a failed request is tried again (default: drawn)")
 	flags.Float64Var(&o.Pins.Drift, "drift", 0, "tolerated difference of clock rates, as a share (default: drawn)")
-	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises are broken")
+	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises or obligations are broken")
 	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
 	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in all schedules, and not in one of %d", virtual.SampleOf))
-	flags.IntVar(&o.Workers, "workers", 0, "how many schedules run at once (default: one for each processor)")
+	flags.IntVar(&o.Workers, "workers", 0, "how many cases run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	shardFlag(flags, &o.Shard)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
 	"github.com/recount-io/recount/scenarios/search"
 )
@@ -35,7 +37,7 @@ func (f *searchFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.in, "in", plans, "what is generated: "+strings.Join(append([]string{plans}, spaceNames()...), ", "))
 	flags.IntVar(&f.cases, "cases", 0, fmt.Sprintf("with --in: how many cases to run (default: %d, or as many as --for allows)", defaultCases))
 	flags.StringVar(&f.only, "only", "", "with --in: a feature that each case must have, such as act:kill")
-	flags.DurationVar(&f.limit, "limit", 0, "with --in: time of the processor after which a case counts as endless (default: 45s)")
+	flags.DurationVar(&f.limit, "limit", 0, "with --in: how long a case may use the processor, or wait in real time, until it counts as endless (default: 45s and 1m)")
 }
 
 // defaultCases is how many cases a search tries that is given no limit.
@@ -136,6 +138,9 @@ func (f *fuzzFlags) searchOptions(given func(string) bool) (search.Options, erro
 	case o.Limit < 0:
 		return o, fmt.Errorf("--limit %v is negative", o.Limit)
 	}
+	if all := space.Features(); o.Only != "" && !slices.Contains(all, o.Only) {
+		return o, fmt.Errorf("--only %s: no case of %s has that feature%s: give one of %s", o.Only, space.Name, spelling.Hint(o.Only, all), strings.Join(all, ", "))
+	}
 	if o.Cases == 0 && o.For == 0 {
 		o.Cases = defaultCases
 	}
@@ -164,6 +169,7 @@ func repeatSearch(o *search.Options) string {
 	add(o.Cases > 0, "--cases %d", o.Cases)
 	add(o.For > 0, "--for %v", o.For)
 	add(o.Only != "", "--only %q", o.Only)
+	add(o.Limit > 0, "--limit %v", o.Limit)
 	add(o.Failures > 1, "--failures %d", o.Failures)
 	return text
 }
@@ -180,13 +186,13 @@ func (d *searched) save(out *output) error {
 			return err
 		}
 		files[name+".json"] = text
-		one := search.Options{Space: d.options.Space, Seed: f.Number, Cases: 1}
+		one := search.Options{Space: d.options.Space, Seed: f.Number, Cases: 1, Limit: f.Limit}
 		trace := fuzzreport.Trace{File: filepath.Join(out.dir, name+".json"), Command: repeatSearch(&one)}
 		if trace.Page, err = saveHistory(out, name, f.History); err != nil {
 			return err
 		}
 		if len(f.Log) > 0 {
-			files[name+".log"] = []byte(strings.Join(f.Log, "\n") + "\n")
+			files[name+".log"] = logText(f.Log)
 			trace.Page = name + ".log"
 		}
 		d.traces = append(d.traces, trace)
@@ -198,6 +204,9 @@ func (d *searched) save(out *output) error {
 	files["fuzz.html"] = page
 	return writeFiles(out.dir, files)
 }
+
+// logText is the log of a case as a file.
+func logText(lines []string) []byte { return []byte(strings.Join(lines, "\n") + "\n") }
 
 // saveHistory writes the report of a history, if there is one, and returns where it is,
 // seen from the folder of all.

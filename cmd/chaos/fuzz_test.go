@@ -187,6 +187,7 @@ func TestFuzzBadInput(t *testing.T) {
 		"in, of spaces":      {[]string{"fuzz", "--cases", "3"}, "add --in calls"},
 		"in, cases":          {[]string{"fuzz", "--in", "jobs", "--cases", "-3"}, "above 0"},
 		"in, limit":          {[]string{"fuzz", "--in", "jobs", "--limit", "-3s"}, "negative"},
+		"in, no feature":     {[]string{"fuzz", "--in", "jobs", "--only", "act:kil"}, "act:kill"},
 		"replay nothing":     {[]string{"replay"}, "needs"},
 		"replay no file":     {[]string{"replay", filepath.Join(dir, "none.json")}, "no such file"},
 		"replay empty":       {[]string{"replay", t.TempDir()}, "holds no failure"},

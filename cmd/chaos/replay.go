@@ -236,6 +236,11 @@ func (m Main) replayVirtual(ctx context.Context, f replayFlags, cases []fuzz.Cas
 	for i := range cases {
 		c := &cases[i]
 		h, r, err := c.Try(ctx, &virtual.World{Subjects: m.virtualSubjects(), Scripts: virtual.Compared})
+		var endless *fuzz.EndlessError
+		if errors.As(err, &endless) {
+			all = append(all, replayed{File: files[i], Verdict: checker.Fail, Promise: fuzz.Ends, Reason: endless.Why, Runs: 1, Fails: 1, says: "it fails: it does not end: " + endless.Why})
+			continue
+		}
 		if err != nil {
 			return all, err
 		}

@@ -107,7 +107,13 @@ func (f *found) again(ctx context.Context) (replayed, error) {
 	if err != nil {
 		return done, err
 	}
-	_, err = saveHistory(out, strings.TrimSuffix(filepath.Base(f.file), ".json"), r.History)
+	name := strings.TrimSuffix(filepath.Base(f.file), ".json")
+	if len(r.Log) > 0 {
+		if err := writeFiles(out.dir, map[string][]byte{name + ".log": logText(r.Log)}); err != nil {
+			return done, err
+		}
+	}
+	_, err = saveHistory(out, name, r.History)
 	return done, errors.Join(err, out.finish())
 }
 

@@ -98,9 +98,10 @@ type World interface {
 // is short: a search that takes so long is not going to end.
 const porcupineCap = 5 * time.Second
 
-// Try runs the case and judges its history.
+// Try runs the case and judges its history. The error is an *EndlessError for a case that
+// does not end in virtual time.
 func (c *Case) Try(ctx context.Context, w World) (*history.History, *checker.Result, error) {
-	h, err := w.Run(ctx, c.Plan(), "")
+	h, err := carryOut(ctx, w, c.Plan())
 	if err != nil {
 		return h, nil, fmt.Errorf("fuzz: %w", err)
 	}

@@ -325,7 +325,7 @@ func or(s *span, otherwise time.Duration) time.Duration {
 	return time.Duration(*s)
 }
 
-// known tells whether there is a promise of that name.
+// known reports whether there is a promise of that name.
 func known(p checker.Promise) bool {
-	return slices.Contains(checker.Promises, p)
+	return p == Ends || slices.Contains(checker.Promises, p)
 }

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -252,7 +253,10 @@ func (f *fuzzer) keep(ctx context.Context, t *trial) {
 	if f.Shard.Given() {
 		limit = patience{runs: shrinkRuns}
 	}
-	failure.Case = shrink(ctx, failure.Drawn, t.number, f.Pins.cases(t.number), limit, f.newWatcher())
+	failure.Case = failure.Drawn
+	if t.failed.Promise != Ends { // each try would take as long
+		failure.Case = shrink(ctx, failure.Drawn, t.number, f.Pins.cases(t.number), limit, f.newWatcher())
+	}
 	f.known[t.failed.Promise] = true
 	f.result.Failures = distinct(append(f.result.Failures, failure))
 }
@@ -301,6 +305,11 @@ func (w *watcher) try(ctx context.Context, c Case, t *trial) {
 func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool, missed, faults int, err error) {
 	w.world.Moments = func(m virtual.Moment) { w.cells = append(w.cells, cellOf(&m)) }
 	_, result, err := c.Try(ctx, &w.world)
+	var endless *EndlessError
+	if errors.As(err, &endless) {
+		w.cells = nil // the run may still write them
+		return Failed{Promise: Ends, Reason: endless.Why}, true, 0, 0, nil
+	}
 	if err != nil {
 		return Failed{}, false, 0, 0, err
 	}

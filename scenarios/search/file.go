@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/recount-io/recount/sim/space"
 )
@@ -16,6 +17,7 @@ type file struct {
 	Details    string          `json:"details"`
 	Says       string          `json:"says,omitempty"`
 	Number     uint64          `json:"number"`
+	Limit      time.Duration   `json:"limit,omitempty"` // in nanoseconds; 0: the default
 	Case       json.RawMessage `json:"case"`
 }
 
@@ -23,7 +25,7 @@ type file struct {
 func (f *Failure) Marshal() ([]byte, error) {
 	text, err := json.Marshal(f.Case)
 	if err == nil {
-		text, err = json.MarshalIndent(file{f.Space.Name, f.Finding.Obligation, f.Finding.Details, f.Says(), f.Number, text}, "", "  ")
+		text, err = json.MarshalIndent(file{f.Space.Name, f.Finding.Obligation, f.Finding.Details, f.Says(), f.Number, f.Limit, text}, "", "  ")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("search: case %d of %s cannot be written: %w", f.Number, f.Space.Name, err)
@@ -54,7 +56,7 @@ func Parse(text []byte) (Failure, error) {
 	if err != nil {
 		return Failure{}, fmt.Errorf("the case was written by another version (%w): search again", err)
 	}
-	return Failure{Space: s, Number: f.Number, Finding: space.Finding{Obligation: f.Obligation, Details: f.Details}, Case: c}, nil
+	return Failure{Space: s, Number: f.Number, Limit: f.Limit, Finding: space.Finding{Obligation: f.Obligation, Details: f.Details}, Case: c}, nil
 }
 
 // Replay is what came of running the case of a failure again.
@@ -68,7 +70,7 @@ type Replay struct {
 
 // Replay runs the case again, [Failure.Repeats] times or until its obligation is broken.
 func (f *Failure) Replay(ctx context.Context) (r Replay, err error) {
-	var w worker
+	w := worker{limit: f.Limit}
 	defer w.close()
 	for r.Runs < f.Repeats() && r.Failed == 0 {
 		a, err := w.try(ctx, f.Space, f.Case, true)

@@ -53,7 +53,8 @@ type Result struct {
 // Failure is a broken obligation, with the simplest case that shows it.
 type Failure struct {
 	Space   *Space
-	Number  uint64 // draws the case as it was found
+	Number  uint64        // draws the case as it was found
+	Limit   time.Duration // with which it was found, see Options
 	Finding space.Finding
 	Case    Case
 	Cases   int // how many it took to find it
@@ -135,7 +136,7 @@ type trial struct {
 
 // draw chooses the cases of the next batch.
 func (s *searcher) draw() (all []trial, err error) {
-	const most = 10_000 // cases in a row without a feature that each must have
+	const most = 100_000 // cases in a row without a feature that each must have
 	n := batch
 	if s.Cases > 0 {
 		n = min(n, s.Cases-s.result.Cases)
@@ -212,7 +213,7 @@ func (s *searcher) merge(ctx context.Context, trials []trial) error {
 
 // keep repeats a failure, shrinks it and keeps it.
 func (s *searcher) keep(ctx context.Context, c Case, f space.Finding) error {
-	failure := Failure{Space: s.Space, Number: c.Number(), Finding: f, Case: c, Cases: s.result.Cases, Seconds: time.Since(s.begun).Seconds()}
+	failure := Failure{Space: s.Space, Number: c.Number(), Limit: s.Limit, Finding: f, Case: c, Cases: s.result.Cases, Seconds: time.Since(s.begun).Seconds()}
 	s.tell(0, f.Obligation)
 	w := &s.workers[0]
 	for range failure.Repeats() {

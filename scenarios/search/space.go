@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/checker"
@@ -71,6 +73,21 @@ var ofAll = space.Obligations{
 // promise of the checkers.
 func (s *Space) Says(obligation string) string {
 	return cmp.Or(s.Obligations[obligation], ofAll[obligation])
+}
+
+// sample is how many cases are drawn to see what a space has.
+const sample = 1000
+
+// Features are those of the space's cases, in alphabetical order: nearly all, since they
+// are those of a sample.
+func (s *Space) Features() []string {
+	set := map[string]bool{}
+	for number := range uint64(sample) {
+		for _, f := range s.Draw(number).Features() {
+			set[f] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 // Case is a case of a space.
@@ -163,7 +180,10 @@ func (w wrapped[C]) Lines() []string {
 		field, name := v.Field(i), v.Type().Field(i).Name
 		switch {
 		case field.Kind() == reflect.Slice:
-			one := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, "es"), "s"))
+			one := strings.ToLower(strings.TrimSuffix(name, "s"))
+			if strings.HasSuffix(one, "sse") {
+				one = strings.TrimSuffix(one, "e")
+			}
 			for k := range field.Len() {
 				rest = append(rest, fmt.Sprintf("%s %d: %+v", one, k, field.Index(k)))
 			}

@@ -166,7 +166,7 @@ func (w *worker) ask(ctx context.Context, r request) (answer, error) {
 		if w.errors.outOfTime() {
 			return answer{}, errors.New("search: the system allows this program no more time of the processor")
 		}
-		return answer{Findings: []space.Finding{w.errors.finding(err)}}, nil
+		return answer{Findings: []space.Finding{w.errors.finding(err)}, Effects: []string{}}, nil
 	case a.Left:
 		w.close()
 	}

@@ -47,6 +47,9 @@ func SearchHTML(s *search.Space, r *search.Result, traces []Trace, again string)
 			{"broken obligations", fmt.Sprint(len(r.Failures)), ""},
 		},
 	}
+	if r.Cases == 0 {
+		p.Confidence = "No case was run: nothing is known"
+	}
 	if p.Broken {
 		p.Headline = fmt.Sprintf("%s is broken", r.Failures[0].Finding.Obligation)
 		p.Confidence = fmt.Sprintf("An obligation is broken: the first one after %s", count(r.Failures[0].Cases, "case"))
@@ -64,6 +67,3 @@ func SearchHTML(s *search.Space, r *search.Result, traces []Trace, again string)
 func foundBySearch(f *search.Failure) string {
 	return fmt.Sprintf("found after %s (%.1f s); %d of %s failed again", count(f.Cases, "case"), f.Seconds, f.Again, count(f.Repeats(), "repetition"))
 }
-
-// steps is what happens in the case of a failure, line by line.
-func steps(f *search.Failure) []string { return f.Case.Lines() }

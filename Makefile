@@ -90,7 +90,7 @@ rolling: ## options, rights and leases changed candidate by candidate on real se
 	RECOUNT_ROLLING=20 $(GO) test -count=1 -timeout 3h -parallel 7 -v -run '^TestRollingChanges$$' ./elector/redisstore
 
 soak: ## 1,000 elections on real servers under drawn faults, judged as they go, and what it takes, for an hour
-	RECOUNT_SOAK=$${RECOUNT_SOAK:-1h} $(GO) test -count=1 -timeout 24h -v -run '^TestSoak$$' ./scenarios/soak
+	$(GO) run ./cmd/chaos soak
 
 staging: ## a server that plays a team's: 200 runs killed, and another client beside 20 runs; takes half an hour
 	RECOUNT_STAGING=1 $(GO) test -count=1 -timeout 3h -v -run '^TestStaging' ./cmd/chaos

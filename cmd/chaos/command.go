@@ -48,6 +48,7 @@ and reports how long failovers took.`,
   chaos trial                             every subject against every scenario
   chaos failover                          how long failovers take, and whether longer than before
   chaos tune --rtt 2ms                     the lease that fits a network
+  chaos soak                              a thousand elections for an hour
   chaos merge campaign                    what the shards of a campaign came to
   chaos acl                               the rights that a Redis user needs
   chaos clean                             what runs have left in a Redis
@@ -58,7 +59,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand())
 	return root
 }
 

@@ -8,15 +8,17 @@ import (
 	"os"
 
 	"github.com/recount-io/recount/scenarios/search"
+	"github.com/recount-io/recount/scenarios/soak"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
 func main() {
-	// This program is also its own warden, its own candidates and its own search workers.
+	// This program is also its own warden, its own candidates and its own workers.
 	live.Main()
 	search.Main()
+	soak.Main()
 	candidate.Main(implementations())
 	tool := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	os.Exit(tool.Run(context.Background(), os.Args[1:]))

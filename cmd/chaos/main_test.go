@@ -18,6 +18,7 @@ import (
 
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios/search"
+	"github.com/recount-io/recount/scenarios/soak"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
 )
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 	live.Main()
 	search.Spaces = append(search.Spaces, leanings)
 	search.Main()
+	soak.Main()
 	candidate.Main(implementations())
 	if os.Getenv(asChaos) != "" {
 		main()

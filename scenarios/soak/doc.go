@@ -11,6 +11,7 @@
 package soak
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -72,6 +73,11 @@ func (o Options) filled() Options {
 		o.Say = func(string, ...any) {}
 	}
 	return o
+}
+
+// repro is the command that draws the same faults.
+func (o Options) repro() string {
+	return fmt.Sprintf("chaos soak --for %v --elections %d --groups %d --lease %v --seed %d", o.Duration, o.Elections, o.Groups, o.Lease, o.Seed)
 }
 
 // promises are what is asked for in every election. WriteWithinTerm is measured only:

@@ -416,7 +416,7 @@ func (g *group) header(election string) history.Header {
 		Version: history.Version, Scenario: "soak-" + election, Subject: "recount", World: "live", Seed: g.soak.Seed,
 		Lease: g.soak.Lease, Renew: g.soak.Lease / 3, Retry: g.soak.Lease / 15, ClockError: clockError, DriftPPM: 10_000,
 		Margin: time.Millisecond, ReturnBound: returnBound*g.soak.Lease + slack, Redis: g.server.Describe(),
-		Repro: fmt.Sprintf("RECOUNT_SOAK_SEED=%d make soak", g.soak.Seed),
+		Repro: g.soak.repro(),
 	}
 	for _, m := range g.members {
 		h.Nodes = append(h.Nodes, m.name)

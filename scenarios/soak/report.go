@@ -93,7 +93,7 @@ func (r *Report) Write(w io.Writer) error {
 	if len(r.Broken) == 0 {
 		say("no promise was broken")
 	} else {
-		say("  the same faults again: RECOUNT_SOAK_SEED=%d make soak", r.Options.Seed)
+		say("  the same faults again: %s", r.Options.repro())
 	}
 	if s := r.Summary; s != nil {
 		say("histories judged: %d, events: %d, the longest of %d", s.Links, s.Events, s.Longest)

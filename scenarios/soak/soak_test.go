@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -23,45 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// options are those that the environment asks for: RECOUNT_SOAK is how long,
-// RECOUNT_SOAK_ELECTIONS how many, RECOUNT_SOAK_SEED from what, RECOUNT_SOAK_LEAK
-// what leak is planted, and RECOUNT_SOAK_FOLDER where what is kept goes.
-func options(t *testing.T) soak.Options {
-	t.Helper()
-	o := soak.Options{Duration: 20 * time.Second, Elections: 50, Groups: 2, Seed: uint64(time.Now().UnixNano() % 1_000_000)}
-	if text := os.Getenv("RECOUNT_SOAK"); text != "" {
-		o = soak.Options{Seed: o.Seed}
-		var err error
-		if o.Duration, err = time.ParseDuration(text); err != nil {
-			t.Fatalf("RECOUNT_SOAK is how long: 1h, say: %v", err)
-		}
-	}
-	number := func(name string, set func(uint64)) {
-		if text := os.Getenv(name); text != "" {
-			n, err := strconv.ParseUint(text, 10, 32)
-			if err != nil {
-				t.Fatalf("%s is a number: %v", name, err)
-			}
-			set(n)
-		}
-	}
-	number("RECOUNT_SOAK_ELECTIONS", func(n uint64) { o.Elections = int(n) })
-	number("RECOUNT_SOAK_GROUPS", func(n uint64) { o.Groups = int(n) })
-	number("RECOUNT_SOAK_SEED", func(n uint64) { o.Seed = n })
-	o.Leak = os.Getenv("RECOUNT_SOAK_LEAK")
-	if o.Folder = os.Getenv("RECOUNT_SOAK_FOLDER"); o.Folder == "" {
-		o.Folder = t.TempDir()
-	}
-	began := time.Now()
-	o.Say = func(format string, args ...any) {
-		t.Logf("%6.1f s: "+format, append([]any{time.Since(began).Seconds()}, args...)...)
-	}
-	return o
-}
-
 // A fleet of electors on real servers keeps every promise under drawn faults, and
-// what its processes consume does not grow. It is short unless RECOUNT_SOAK asks for
-// more: make soak does, for an hour.
+// what its processes consume does not grow. "chaos soak" takes longer.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute of real time")
@@ -71,8 +33,11 @@ func TestSoak(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := options(t)
-	t.Logf("seed %d, what is kept is in %s", o.Seed, o.Folder)
+	o := soak.Options{Duration: 20 * time.Second, Elections: 50, Groups: 2, Seed: uint64(time.Now().UnixNano() % 1_000_000), Folder: t.TempDir()}
+	began := time.Now()
+	o.Say = func(format string, args ...any) {
+		t.Logf("%6.1f s: "+format, append([]any{time.Since(began).Seconds()}, args...)...)
+	}
 	report, err := soak.Run(ctx, o)
 	if report != nil {
 		if err := report.Write(t.Output()); err != nil {

@@ -87,6 +87,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
   chaos failover --cause crash --precision 5% --quantile p99 --for 20m
   chaos failover --cause crash --exec ./my-elector
   chaos failover --world virtual --cause cut --count 10000
+  chaos failover --world bubble --precision 5%
   chaos failover --baseline before/failovers.json --fail-if 'crash.excess.p90 > 1.2x'`,
 		Args: misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.failover(cmd.Context(), &f, cmd.Flags().Changed) },
@@ -97,7 +98,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.StringArrayVar(&f.execs, "exec", nil, "command that runs one candidate of another elector; may be repeated")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.BoolVar(&f.transfers, "transfers", false, "with --exec: it obeys the command transfer on its standard input")
-	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers or virtual")
+	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers, virtual or bubble")
 	flags.IntVar(&f.count, "count", defaultFailovers, "failovers of each cause with each elector")
 	flags.StringVar(&f.precision, "precision", "", "in place of --count: go on until the quantile is known so precisely, such as 10%")
 	flags.StringVar(&f.quantile, "quantile", "p90", "with --precision: of the total; p50, p90 or p99")
@@ -228,7 +229,7 @@ func (f *failoverFlags) resolve(m Main, given func(string) bool) (err error) {
 			return err
 		}
 	}
-	if f.world != virtualWorld {
+	if !f.simulated() {
 		if err := checkPlatform(); err != nil {
 			return err
 		}
@@ -240,8 +241,8 @@ func (f *failoverFlags) resolve(m Main, given func(string) bool) (err error) {
 func (f *failoverFlags) check(given func(string) bool) error {
 	f.p = map[string]float64{"p50": .5, "p90": .9, "p99": .99}[f.quantile]
 	switch {
-	case f.world != liveWorld && f.world != containersWorld && f.world != virtualWorld:
-		return noWorld(f.world, liveWorld, containersWorld, virtualWorld)
+	case f.world != liveWorld && f.world != containersWorld && !f.simulated():
+		return noWorld(f.world, liveWorld, containersWorld, virtualWorld, bubbleWorld)
 	case f.count < 1:
 		return fmt.Errorf("--count %d: at least one failover must be measured", f.count)
 	case f.precision != "" && given("count"):
@@ -258,8 +259,8 @@ func (f *failoverFlags) check(given func(string) bool) error {
 		return fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes)
 	case f.prefix == "":
 		return errors.New(noPrefix)
-	case f.world == virtualWorld && given("prefix"):
-		return errors.New("--prefix means nothing with --world virtual: the virtual world's store is the run's own")
+	case f.simulated() && given("prefix"):
+		return fmt.Errorf("--prefix means nothing with --world %s: the store there is the run's own", f.world)
 	case len(f.execs) == 0 && given("lock-key"):
 		return errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known")
 	case len(f.execs) == 0 && given("transfers"):
@@ -417,13 +418,13 @@ func (f *failoverFlags) empty() *reports.Failovers {
 }
 
 // question are the flags that a whole measurement has besides those of one run. How many runs
-// are under way at once changes nothing in the virtual world.
+// are under way at once changes nothing in a simulated world.
 func (f *failoverFlags) question() string {
 	var words strings.Builder
 	if f.most > 0 && (f.goal() > 0 || f.most != mostPrecise) {
 		fmt.Fprintf(&words, " --for %v", f.most)
 	}
-	if f.world != virtualWorld && f.parallel != defaultParallel {
+	if !f.simulated() && f.parallel != defaultParallel {
 		fmt.Fprintf(&words, " --parallel %d", f.parallel)
 	}
 	if f.baseline != "" {

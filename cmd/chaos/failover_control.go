@@ -19,7 +19,7 @@ const controlPeriod = 25 * time.Millisecond
 // is called, which tells what they saw: how far the machine, and the runs beside each other,
 // held everything up. Nil where the machine has no part in what is measured.
 func (m *measuring) watchMachine(ctx context.Context) (end func() *reports.FailoverControl) {
-	if m.world == virtualWorld {
+	if m.simulated() {
 		return func() *reports.FailoverControl { return nil }
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -66,6 +66,8 @@ func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err 
 			switch m.world {
 			case virtualWorld:
 				return inVirtual(m.virtualSubjects()), nil
+			case bubbleWorld:
+				return m.inBubble(), nil
 			case containersWorld:
 				return m.inContainers(ctx, m.screen)
 			default:
@@ -230,7 +232,7 @@ func (m *measuring) report(cells []*failover.Cell, control *reports.FailoverCont
 	r := m.empty()
 	r.Control, r.Started, r.TookMS = control, m.began.UTC().Format(time.RFC3339), inMillis(time.Since(m.began))
 	r.Machine = fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	if m.world == virtualWorld {
+	if m.simulated() {
 		r.Machine, r.TookMS, r.Started = "", 0, "" // it has no part in it
 	} else if len(m.places) > 0 {
 		r.Redis = strings.TrimPrefix(strings.SplitN(m.places[0].says, "\n", 2)[0], "Redis: ")

@@ -97,7 +97,7 @@ func TestFailoverBadInput(t *testing.T) {
 		{"--nodes -3", "at least one candidate"},
 		{"--prefix=", "--prefix is empty"},
 		{"--world vitual", "did you mean virtual?"},
-		{"--world both", "use --world live, containers or virtual"},
+		{"--world both", "use --world live, containers, virtual or bubble"},
 		{"--exec true --world virtual", "--exec means nothing with --world virtual"},
 		{"--exec true --world containers", "--exec means nothing with --world containers"},
 		{"--exec=", "--exec is blank"},

@@ -43,3 +43,22 @@ func TestRunBubbleRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestFailoverBubble shows that failovers of the code that ships are measured in fake time:
+// enough of them for a quantile, within seconds.
+func TestFailoverBubble(t *testing.T) {
+	r := chaos(t, t.Context(), nil, "failover", "--world", "bubble", "--count", "20", "--seed", "3", "--out", t.TempDir())
+	if r.status != statusKept || !strings.Contains(r.out, "World: bubble") || !strings.Contains(r.out, "PASS  ") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
+	}
+	for args, want := range map[string]string{
+		"--prefix x:":     "--prefix means nothing with --world bubble",
+		"--exec true":     "--exec means nothing with --world bubble",
+		"--subject titan": "titan cannot run in the bubble",
+	} {
+		r := chaos(t, t.Context(), nil, append([]string{"failover", "--world", "bubble", "--out", filepath.Join(t.TempDir(), "out")}, strings.Fields(args)...)...)
+		if r.status != statusUsage || !strings.Contains(r.errors, want) {
+			t.Errorf("%s: status %d\n%s%s", args, r.status, r.out, r.errors)
+		}
+	}
+}

@@ -44,6 +44,7 @@ and reports how long failovers took.`,
   chaos run crash-leader pause-leader     two scenarios
   chaos list                              what there is
   chaos fuzz                              random schedules in virtual time
+  chaos worst failover                    the longest failover that a search finds
   chaos explore                           every schedule of small worlds
   chaos trial                             every subject against every scenario
   chaos failover                          how long failovers take, and whether longer than before
@@ -59,7 +60,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand(), m.worstCommand())
 	return root
 }
 

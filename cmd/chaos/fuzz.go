@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/cmd/internal/misuse"
@@ -85,8 +86,19 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		},
 	}
 	flags, o := cmd.Flags(), &f.options
+	f.common(flags)
 	f.search.add(flags)
 	flags.DurationVar(&o.Shrink, "shrink", 0, fmt.Sprintf("how long a failure is shrunk, 0s for not at all (default: %v, with --in %v)", fuzz.DefaultShrink, search.DefaultShrink))
+	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises or obligations are broken")
+	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
+	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in all schedules, and not in one of %d", virtual.SampleOf))
+	shardFlag(flags, &o.Shard)
+	return cmd
+}
+
+// common adds what every search in virtual time can be told.
+func (f *fuzzFlags) common(flags *pflag.FlagSet) {
+	o := &f.options
 	flags.IntVar(&o.Schedules, "schedules", 0, fmt.Sprintf("how many schedules to run (default: %d, or as many as --for allows)", defaultSchedules))
 	flags.DurationVar(&o.For, "for", 0, "how long to run (default: until all are done)")
 	flags.Uint64Var(&o.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
@@ -96,15 +108,9 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&o.Pins.Timings.Renew, "renew", 0, "how often the leader renews it (default: drawn)")
 	flags.DurationVar(&o.Pins.Timings.Retry, "retry", 0, "how soon a failed request is tried again (default: drawn)")
 	flags.Float64Var(&o.Pins.Drift, "drift", 0, "tolerated difference of clock rates, as a share (default: drawn)")
-	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises or obligations are broken")
-	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
-	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in all schedules, and not in one of %d", virtual.SampleOf))
 	flags.IntVar(&o.Workers, "workers", 0, "how many cases run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
-	shardFlag(flags, &o.Shard)
-	m.maximise(cmd, &f)
-	return cmd
 }
 
 // fuzz is chaos fuzz.
@@ -227,9 +233,9 @@ func hyphened(name string) string {
 }
 
 // repro is the command that repeats the run; a campaign's without --shard.
-func (f *fuzzFlags) repro() string {
+func (f *fuzzFlags) repro(command string) string {
 	o := &f.options
-	text := fmt.Sprintf("chaos fuzz --subject %s --seed %d", o.Pins.Subject, o.Seed)
+	text := fmt.Sprintf("chaos "+command+" --subject %s --seed %d", o.Pins.Subject, o.Seed)
 	add := func(when bool, format string, args ...any) {
 		if when {
 			text += " " + fmt.Sprintf(format, args...)
@@ -250,11 +256,11 @@ func (f *fuzzFlags) repro() string {
 func (f *fuzzFlags) again() string {
 	switch {
 	case f.options.Shard.Given():
-		return f.repro() + " --shard 1/1"
+		return f.repro("fuzz") + " --shard 1/1"
 	case f.cover > 0:
-		return fmt.Sprintf("%s --cover %g", f.repro(), f.cover)
+		return fmt.Sprintf("%s --cover %g", f.repro("fuzz"), f.cover)
 	default:
-		return f.repro()
+		return f.repro("fuzz")
 	}
 }
 
@@ -262,7 +268,7 @@ func (f *fuzzFlags) again() string {
 func (f *fuzzFlags) draws(number uint64) string {
 	one := *f
 	one.options.Seed, one.options.Schedules, one.options.For = number, 1, 0
-	return one.repro()
+	return one.repro("fuzz")
 }
 
 // verdict is pass only for a run that tried something, and reached as much of the

@@ -45,7 +45,7 @@ const defaultCases = 200
 
 // Flags that go with plans alone, and with everything else.
 var (
-	ofPlans  = []string{"schedules", "subject", "nodes", "lease", "renew", "retry", "drift", "cover", "texts", "shard", "maximise"}
+	ofPlans  = []string{"schedules", "subject", "nodes", "lease", "renew", "retry", "drift", "cover", "texts", "shard"}
 	ofSpaces = []string{"cases", "only", "limit"}
 )
 

@@ -80,7 +80,7 @@ func (f *fuzzFlags) concludeShard(s *fuzzScreen, out *output, r *fuzz.Result, se
 		return err
 	}
 	shard := f.options.Shard
-	plan := campaign.Plan{Kind: campaign.Fuzz, Seed: f.options.Seed, Command: f.repro(), Program: program(debug.ReadBuildInfo)}
+	plan := campaign.Plan{Kind: campaign.Fuzz, Seed: f.options.Seed, Command: f.repro("fuzz"), Program: program(debug.ReadBuildInfo)}
 	file, err := campaign.New(plan, shard, f.campaign(), kept, nil, seconds)
 	if err != nil {
 		return err

@@ -209,7 +209,6 @@ func TestShardMisuse(t *testing.T) {
 		"for":           {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--for", "1m"}, "--for means nothing with --shard"},
 		"failures":      {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--failures", "2"}, "--failures means nothing"},
 		"cover":         {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--cover", "0.1"}, "chaos merge"},
-		"maximise":      {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--maximise", "failover"}, "--shard means nothing with --maximise"},
 		"trial live":    {[]string{"trial", "--shard", "1/8", "--seed", "1"}, "--world virtual"},
 		"trial seed":    {[]string{"trial", "--shard", "1/8", "--world", "virtual"}, "--shard needs --seed"},
 		"league update": {[]string{"trial", "--league", "--shard", "1/8", "--seed", "1", "--update", "x.md"}, "chaos merge --update"},

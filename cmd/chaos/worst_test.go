@@ -13,25 +13,25 @@ import (
 	"github.com/recount-io/recount/sim/virtual"
 )
 
-// searchFor runs chaos fuzz --maximise and returns its status and output.
+// searchFor runs chaos worst and returns its status and output.
 func searchFor(t *testing.T, subjects map[string]virtual.Subject, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	m := Main{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }, Subjects: subjects}
-	status = m.Run(t.Context(), append([]string{"fuzz"}, args...))
+	status = m.Run(t.Context(), append([]string{"worst"}, args...))
 	return status, stdout.String(), stderr.String()
 }
 
 // A search prints the worst case with the terms of its bound, and leaves a file
 // that is read as a case.
-func TestMaximise(t *testing.T) {
+func TestWorst(t *testing.T) {
 	for goal, want := range map[string]string{
 		"failover": "longest failover found: 15.", "dual-belief": "no two beliefs overlap: the smallest gap found",
 	} {
 		dir := t.TempDir()
-		status, out, errs := searchFor(t, nil, "--maximise", goal, "--schedules", "200", "--seed", "1", "--out", dir)
+		status, out, errs := searchFor(t, nil, goal, "--schedules", "200", "--seed", "1", "--out", dir)
 		file := filepath.Join(dir, "worst-"+goal+".json")
-		if status != statusKept || !strings.Contains(out, want) || !strings.Contains(out, file) || !strings.Contains(out, "--seed 1 --schedules 200 --maximise "+goal) {
+		if status != statusKept || !strings.Contains(out, want) || !strings.Contains(out, file) || !strings.Contains(out, "chaos worst "+goal+" --subject recount --seed 1 --schedules 200") {
 			t.Errorf("status %d\n%s%s", status, out, errs)
 		}
 		text, err := os.ReadFile(file)
@@ -55,11 +55,11 @@ func (l lingering) Step(now time.Duration, in machine.Input) machine.Output {
 }
 
 // A worst case beyond the bound is a failure, with its reason.
-func TestMaximiseFails(t *testing.T) {
+func TestWorstFails(t *testing.T) {
 	subjects := map[string]virtual.Subject{"lingering": {Decide: func(cfg machine.Config) virtual.Decider {
 		return lingering{machine.New(cfg)}
 	}}}
-	status, out, errs := searchFor(t, subjects, "--maximise", "failover", "--subject", "lingering", "--schedules", "2000", "--seed", "1", "--nodes", "3", "--json", "--out", t.TempDir())
+	status, out, errs := searchFor(t, subjects, "failover", "--subject", "lingering", "--schedules", "2000", "--seed", "1", "--nodes", "3", "--json", "--out", t.TempDir())
 	var object worstCase
 	if err := json.Unmarshal([]byte(out), &object); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, errs)
@@ -70,18 +70,19 @@ func TestMaximiseFails(t *testing.T) {
 }
 
 // Wrong use is said in one line, with exit status 64.
-func TestMaximiseRefuses(t *testing.T) {
+func TestWorstRefuses(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"--maximise", "fun"}, `there is nothing called "fun" to maximise: give failover or dual-belief`},
-		{[]string{"--maximise", ""}, "give failover or dual-belief"},
-		{[]string{"--maximise", "failover", "--cover", "1"}, "--cover means nothing with --maximise"},
-		{[]string{"--maximise", "failover", "--nodes", "1"}, "at least 2"},
-		{[]string{"--maximise", "failover", "--schedules", "-1"}, "--schedules -1"},
-		{[]string{"--maximise", "dual-belief", "--subject", "nobody"}, `no subject is called "nobody"`},
-		{[]string{"--maximise", "dual-belief", "--seed", "x"}, "seed"},
+		{[]string{"fun"}, `there is nothing called "fun" to maximise: give failover or dual-belief`},
+		{[]string{""}, "give failover or dual-belief"},
+		{[]string{"failover", "dual-belief"}, "give one thing"},
+		{nil, "failover or dual-belief"},
+		{[]string{"failover", "--nodes", "1"}, "at least 2"},
+		{[]string{"failover", "--schedules", "-1"}, "--schedules -1"},
+		{[]string{"dual-belief", "--subject", "nobody"}, `no subject is called "nobody"`},
+		{[]string{"dual-belief", "--seed", "x"}, "seed"},
 	} {
 		status, out, errs := searchFor(t, nil, test.args...)
 		if status != statusUsage || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, test.want) {

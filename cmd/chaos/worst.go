@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,33 +15,46 @@ import (
 	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
-// maximise adds --maximise to chaos fuzz: given, it searches for the worst case
-// of something in place of broken promises.
-func (m Main) maximise(cmd *cobra.Command, f *fuzzFlags) {
-	var goal string
-	cmd.Flags().StringVar(&goal, "maximise", "", "search for the longest \"failover\", or the largest \"dual-belief\", and compare it with its bound")
-	fuzzes := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		given := cmd.Flags().Changed
-		if !given("maximise") {
-			return fuzzes(cmd, args)
-		}
-		for _, flag := range []string{"cover", "failures", "shard"} {
-			if given(flag) {
-				return misuse.Of(fmt.Errorf("--%s means nothing with --maximise: it is for a search for broken promises", flag))
-			}
-		}
-		f.seeded = given("seed")
-		return m.worst(cmd.Context(), goal, f)
+func (m Main) worstCommand() *cobra.Command {
+	var f fuzzFlags
+	cmd := &cobra.Command{
+		Use:   "worst failover|dual-belief",
+		Short: "Search virtual time for the worst case of something, and compare it with its bound",
+		Long: `Worst searches for the schedule with the longest failover, or with the largest overlap
+of two candidates that both believe to lead, and says how close it comes to the
+bound that the settings give. It saves the case as a file that "chaos replay"
+repeats.
+
+Exit status: 0 within the bound; 1 beyond it; 2 undecided, because no schedule had
+a change of leaders; 3 stopped early; 64 wrong use or bad input; 70 the tool itself
+failed.`,
+		Example: `  chaos worst failover --lease 5s
+  chaos worst dual-belief --for 10m`,
+		Args: cobra.MatchAll(someArguments("what to search for: failover or dual-belief"), oneArgument),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.seeded = cmd.Flags().Changed("seed")
+			return m.worst(cmd.Context(), args[0], &f)
+		},
 	}
+	f.common(cmd.Flags())
+	return cmd
 }
 
-// worst is chaos fuzz --maximise.
+// oneArgument refuses more than one argument.
+func oneArgument(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return misuse.Of(fmt.Errorf("%s: give one thing to search for", strings.Join(args, " ")))
+	}
+	return nil
+}
+
+// worst is chaos worst.
 func (m Main) worst(ctx context.Context, name string, f *fuzzFlags) error {
 	goal, err := fuzz.ParseGoal(name)
 	if err != nil {
-		return misuse.Of(fmt.Errorf("--maximise: %w", err))
+		return misuse.Of(err)
 	}
+	f.options.Failures = 1
 	if err := f.resolve(m); err != nil {
 		return err
 	}
@@ -71,7 +85,7 @@ func (m Main) worst(ctx context.Context, name string, f *fuzzFlags) error {
 		if file != "" {
 			s.say("The case: %s", file)
 		}
-		s.say("Again: %s --maximise %s", f.repro(), goal)
+		s.say("Again: %s", f.repro("worst "+string(goal)))
 	}
 	if err != nil {
 		return err
@@ -121,7 +135,7 @@ func worstVerdict(w *fuzz.Worst) checker.Verdict {
 	}
 }
 
-// worstCase is what chaos fuzz --maximise --json prints. Of two beliefs the
+// worstCase is what chaos worst --json prints. Of two beliefs the
 // length is that of their overlap, and negative if there is a gap between them.
 type worstCase struct {
 	Goal      fuzz.Goal   `json:"goal"`

@@ -29,10 +29,6 @@ type bid struct {
 	over    bool          // it was refused for good
 }
 
-// maxBids is how many requests of a candidate are remembered: more than can be under
-// way.
-const maxBids = 16
-
 // Stands notes that an attempt is sent at that time, and may be kept as a bid.
 func (b *Bids) Stands(a store.Attempt, now time.Duration) {
 	if !a.Stands {
@@ -44,7 +40,7 @@ func (b *Bids) Stands(a store.Attempt, now time.Duration) {
 		b.all = map[string][]bid{}
 	}
 	list := b.all[a.ID]
-	if len(list) == maxBids {
+	if len(list) == MaxBids {
 		list = slices.Delete(list, 0, 1)
 	}
 	b.all[a.ID] = append(list, bid{nonce: a.Nonce, request: a.Request, ttl: a.TTL, sent: now})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 )
 
 // script records an election in which one candidate leads calmly.
@@ -56,7 +57,7 @@ func (s *script) takes(node string, token uint64) {
 
 var header = func() history.Header {
 	h := history.Header{
-		Version: history.Version, Nodes: []string{"n1", "n2"}, Lease: time.Second, ClockError: clockError,
+		Version: history.Version, Nodes: []string{"n1", "n2"}, Lease: time.Second, ClockError: sim.ClockError,
 		DriftPPM: 10_000, Margin: time.Millisecond, ReturnBound: 2 * time.Second,
 	}
 	for _, p := range promises {

@@ -10,14 +10,12 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/stage"
 )
 
-const (
-	probeTime = 120 * time.Millisecond
-	actTime   = 10 * time.Second
-)
+const actTime = 10 * time.Second
 
 // ground is the world of a group's faults: those of them that are drawn.
 type ground struct {
@@ -35,7 +33,7 @@ func (g *ground) Cut(ctx context.Context, node string, how faults.Cut) (string, 
 	if err := g.way(node).Cut(network.Cut(how)); err != nil {
 		return "", err
 	}
-	probing, cancel := context.WithTimeout(ctx, probeTime)
+	probing, cancel := context.WithTimeout(ctx, sim.ProbeTime)
 	defer cancel()
 	if took, err := g.way(node).Probe(probing); err == nil {
 		return "", faults.NoEffect("a PING through the proxy of %s was answered in %v", node, took)

@@ -15,6 +15,7 @@ import (
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
 	"github.com/recount-io/recount/sim/protocol"
@@ -414,7 +415,7 @@ func (g *group) told(until time.Duration) bool {
 func (g *group) header(election string) history.Header {
 	h := history.Header{
 		Version: history.Version, Scenario: "soak-" + election, Subject: "recount", World: "live", Seed: g.soak.Seed,
-		Lease: g.soak.Lease, Renew: g.soak.Lease / 3, Retry: g.soak.Lease / 15, ClockError: clockError, DriftPPM: 10_000,
+		Lease: g.soak.Lease, Renew: g.soak.Lease / 3, Retry: g.soak.Lease / 15, ClockError: sim.ClockError, DriftPPM: 10_000,
 		Margin: time.Millisecond, ReturnBound: returnBound*g.soak.Lease + slack, Redis: g.server.Describe(),
 		Repro: g.soak.repro(),
 	}
@@ -426,10 +427,6 @@ func (g *group) header(election string) history.Header {
 	}
 	return h
 }
-
-// clockError bounds how far the stamps of two processes can be apart, as in the
-// live world.
-const clockError = 200 * time.Microsecond
 
 // watch looks whether the server answers the harness in time.
 func (g *group) watch(ctx context.Context) {

@@ -19,10 +19,6 @@ import (
 	"github.com/recount-io/recount/sim/protocol"
 )
 
-// starting is how long it takes, at the most, until the elector of a new process
-// begins: as long as in the virtual world.
-const starting = 25 * time.Millisecond
-
 // process is one incarnation of a candidate.
 type process struct {
 	node  *node

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/resource"
 	"github.com/recount-io/recount/sim/stage"
@@ -57,17 +58,14 @@ func (w *world) Throttle(_ context.Context, node string, kilobytes int) (string,
 	return w.slower(node, func(link *network.Link) { link.Throttle(kilobytes) })
 }
 
-// requestBytes is about the size of a script's call.
-const requestBytes = 300
-
 // slower proves that a message takes longer than before.
 func (w *world) slower(node string, act func(*network.Link)) (string, error) {
 	links := w.byName[node].links
-	before := links[0].Probe(network.Up, requestBytes)
+	before := links[0].Probe(network.Up, sim.RequestBytes)
 	for _, link := range links {
 		act(link)
 	}
-	took := links[0].Probe(network.Up, requestBytes)
+	took := links[0].Probe(network.Up, sim.RequestBytes)
 	if took <= before {
 		return "", faults.NoEffect("a message of %s takes %v, as ever", node, took)
 	}
@@ -144,7 +142,7 @@ func (w *world) Launch(ctx context.Context, node string) error {
 	if p := n.running(); p != nil && p.asked() { // resigning may take longer than Dismiss waits
 		w.ended(ctx, p)
 	}
-	n.launch(starting)
+	n.launch(sim.Starting)
 	return nil
 }
 

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/protocol"
 )
-
-// readEvery is how many writes a leader makes between two reads.
-const readEvery = 10
 
 // Resource is the protected resource, as its clients see it.
 type Resource interface {
@@ -45,7 +43,7 @@ func (w *worker) lead(ctx context.Context, term *elector.Term) {
 		if !accepted {
 			return
 		}
-		if n%readEvery == 0 {
+		if n%sim.ReadEvery == 0 {
 			w.read()
 		}
 		select {

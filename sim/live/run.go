@@ -29,9 +29,6 @@ const (
 	// startTime bounds how long a candidate may take to start: on a busy
 	// machine a binary with the race detector takes its time.
 	startTime = time.Minute
-	// clockError bounds how far the stamps of two processes can be apart: they
-	// read one clock, and a stamp is taken within microseconds of its moment.
-	clockError = 200 * time.Microsecond
 	// drainShare is the part of a lease after which what the store noted is fetched.
 	drainShare = 4
 )
@@ -91,7 +88,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 		r.taps.record()
 		var unusable *CandidateError
 		if !errors.As(err, &unusable) { // of which there is nothing to tell
-			h = r.recorder.History(plan.Header(s.hosts.World(), describe(servers), clockError))
+			h = r.recorder.History(plan.Header(s.hosts.World(), describe(servers), sim.ClockError))
 		}
 	}()
 	if err := r.wantPostgres(ctx); err != nil {

@@ -120,7 +120,7 @@ func TestRunOfShellCandidates(t *testing.T) {
 	if len(seen) > 0 || last != "exit end of run" {
 		t.Errorf("recorded besides: %v; last of all: %s", seen, last)
 	}
-	if h.Header.World != "live" || h.Header.Lease != 500*time.Millisecond || !strings.HasPrefix(h.Header.Redis, "embedded") || h.Header.ClockError != clockError {
+	if h.Header.World != "live" || h.Header.Lease != 500*time.Millisecond || !strings.HasPrefix(h.Header.Redis, "embedded") || h.Header.ClockError != sim.ClockError {
 		t.Errorf("header %+v", h.Header)
 	}
 	if want := []string{"s started", "s healed", "s done"}; !slices.Equal(phases, want) {

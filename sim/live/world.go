@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
@@ -17,9 +18,6 @@ import (
 )
 
 const (
-	// probeTime is how long a probe waits for an answer before it takes the
-	// way, or the store, for dead.
-	probeTime = 120 * time.Millisecond
 	// actTime bounds what should take milliseconds: a process that ends as it is
 	// asked to, a command that is answered.
 	actTime = 5 * time.Second
@@ -60,7 +58,7 @@ func (w *world) Cut(ctx context.Context, node string, how faults.Cut) (string, e
 	if err := link.Cut(network.Cut(how)); err != nil {
 		return "", err
 	}
-	probing, cancel := context.WithTimeout(ctx, probeTime)
+	probing, cancel := context.WithTimeout(ctx, sim.ProbeTime)
 	defer cancel()
 	if took, err := link.Probe(probing); err == nil {
 		return "", faults.NoEffect("a PING through %s was answered in %v", called, took)
@@ -93,11 +91,11 @@ func (w *world) Throttle(ctx context.Context, node string, kilobytes int) (strin
 // slower proves that a PING through the link takes at least so long, or longer
 // than a probe waits: the fault is not to last longer because of a proof.
 func (w *world) slower(ctx context.Context, node string, link way, least time.Duration) (string, error) {
-	probing, cancel := context.WithTimeout(ctx, probeTime)
+	probing, cancel := context.WithTimeout(ctx, sim.ProbeTime)
 	defer cancel()
 	took, err := link.Probe(probing)
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Sprintf("a PING through %s is not answered in %v", w.ways[node], probeTime), nil
+		return fmt.Sprintf("a PING through %s is not answered in %v", w.ways[node], sim.ProbeTime), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("live: probe of %s: %w", node, err)

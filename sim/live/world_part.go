@@ -10,6 +10,7 @@ import (
 
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/redisserver"
 )
 
@@ -56,7 +57,7 @@ func expiry(server redisserver.Server) time.Duration {
 
 // reachable tells whether the server itself answers.
 func (p *part) reachable(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(ctx, sim.ProbeTime)
 	defer cancel()
 	return p.direct.Ping(ctx).Err() == nil
 }
@@ -92,7 +93,7 @@ func (w *world) StopStore(ctx context.Context, targets []string) (string, error)
 		if p.reachable(ctx) {
 			return "", faults.NoEffect("%s still answers", p.name)
 		}
-		return fmt.Sprintf("%s answered nothing for %v", p.name, probeTime), ctx.Err()
+		return fmt.Sprintf("%s answered nothing for %v", p.name, sim.ProbeTime), ctx.Err()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/machine"
+	"github.com/recount-io/recount/sim"
 )
 
 // withdraw is the call that takes a bid back. It is none on the lease.
@@ -18,12 +19,9 @@ type bid struct {
 	sent   time.Duration
 }
 
-// maxBids is how many attempts are remembered: more than can be under way.
-const maxBids = 16
-
 // stands remembers when an attempt was sent that may be granted after it was refused.
 func (e *shell) stands(r *machine.Request) {
-	if len(e.bids) == maxBids {
+	if len(e.bids) == sim.MaxBids {
 		e.bids = slices.Delete(e.bids, 0, 1)
 	}
 	e.bids = append(e.bids, bid{r.Number, r.Nonce, e.node.run.now})

@@ -15,12 +15,8 @@ const (
 	down                  // from it
 )
 
-// Sizes of messages, for links of limited bandwidth: a script's call with its
-// arguments, and an answer.
-const (
-	requestBytes = 300
-	replyBytes   = 80
-)
+// replyBytes is about the size of an answer, for links of limited bandwidth.
+const replyBytes = 80
 
 // link is a candidate's way to the store, and what faults have done to it. It
 // loses and delays messages as toxiproxy does in the live world: what is cut
@@ -74,7 +70,7 @@ func (l *link) travel(d direction) time.Duration {
 		t += l.delay - l.jitter + l.random.upTo(2*l.jitter)
 	}
 	if l.kilobytes > 0 {
-		bytes := requestBytes
+		bytes := sim.RequestBytes
 		if d == down {
 			bytes = replyBytes
 		}

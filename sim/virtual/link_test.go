@@ -34,9 +34,9 @@ func TestLinkTravel(t *testing.T) {
 		"spikes":     {link{network: sim.Network{SpikeRate: 2, Spike: 5 * ms}}, up, 0, 5 * ms},
 		"loss":       {link{network: sim.Network{LossRate: 2}}, up, 0, sim.Resend},
 		"delay":      {link{delay: 10 * ms, jitter: 4 * ms}, down, 6 * ms, 14 * ms},
-		"throttle":   {link{kilobytes: 1}, up, requestBytes * ms, requestBytes * ms},
+		"throttle":   {link{kilobytes: 1}, up, sim.RequestBytes * ms, sim.RequestBytes * ms},
 		"throttled":  {link{kilobytes: 2}, down, replyBytes * ms / 2, replyBytes * ms / 2},
-		"everything": {link{network: sim.Network{Latency: ms}, delay: 10 * ms, kilobytes: 1}, up, 11*ms + requestBytes*ms, 11*ms + requestBytes*ms},
+		"everything": {link{network: sim.Network{Latency: ms}, delay: 10 * ms, kilobytes: 1}, up, 11*ms + sim.RequestBytes*ms, 11*ms + sim.RequestBytes*ms},
 	} {
 		test.link.random = newRandom(1, 2)
 		least, most := forever, time.Duration(0)

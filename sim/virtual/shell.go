@@ -13,8 +13,6 @@ const (
 	// overtime is how many times its time-out a request may last. As in the
 	// production elector, which explains it.
 	overtime = 2
-	// readEvery is how many writes a leader makes between two reads.
-	readEvery = 10
 )
 
 // Decider makes an elector's decisions: machine.Machine, or something with
@@ -359,7 +357,7 @@ func (e *shell) wrote(accepted bool, fence uint64) {
 		}
 	}
 	r := e.node.run
-	if t.writes%readEvery == 0 {
+	if t.writes%sim.ReadEvery == 0 {
 		r.resource.read(e.node)
 	}
 	t.beat.startAt(t.beat.next + r.spec.Writes)

@@ -188,7 +188,7 @@ func (s *stage) Launch(_ context.Context, node string) error {
 		s.routine.await(&n.exited, end-s.now)
 	}
 	if n.process == nil {
-		n.launch(starting/2 + s.chance.upTo(starting/2))
+		n.launch(sim.Starting/2 + s.chance.upTo(sim.Starting/2))
 	}
 	return nil
 }

@@ -34,10 +34,6 @@ const (
 	// Delivery is what a write to the protected resource takes on its way, at
 	// the most; mostly it is a tenth of that. No fault makes it slower.
 	Delivery = 3 * time.Millisecond
-
-	// starting is how long it takes, at the most, until the elector of a new
-	// process begins.
-	starting = 25 * time.Millisecond
 )
 
 // Store is what the history's header says of the store.

@@ -3,6 +3,7 @@ package bubbletest
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -18,13 +19,12 @@ func spin() {
 
 // hoard takes ever more memory.
 func hoard() {
-	var all [][]byte
-	for {
-		one := make([]byte, 1<<20)
-		for i := range one {
-			one[i] = 1
+	for size := 1 << 20; ; size *= 2 {
+		all := make([]byte, size)
+		for i := range all {
+			all[i] = 1
 		}
-		all = append(all, one)
+		runtime.KeepAlive(all)
 	}
 }
 

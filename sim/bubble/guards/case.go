@@ -138,6 +138,9 @@ func (c Case) forgets(a Act) bool {
 	}
 }
 
+// pool is how many connections to Redis a process has at the most.
+const pool = 100
+
 // writers is how many processes there are.
 const writers = 4
 
@@ -171,8 +174,11 @@ func (c Case) Simpler() []Case {
 	for i := range c.Acts {
 		add(func(one *Case) { one.Acts = slices.Delete(one.Acts, i, i+1) })
 	}
-	for i := range c.Terms {
-		add(func(one *Case) { one.Terms = slices.Delete(one.Terms, i, i+1) })
+	for i, t := range c.Terms {
+		others := func(other Term) bool { return other.Resource == t.Resource && other != t }
+		if slices.ContainsFunc(c.Terms, others) { // somebody leads each resource in the end
+			add(func(one *Case) { one.Terms = slices.Delete(one.Terms, i, i+1) })
+		}
 	}
 	for i, t := range c.Terms {
 		plain := Term{Resource: t.Resource, Writer: t.Writer, Token: t.Token, From: t.From, To: t.To, Pace: t.Pace, Beside: 1}

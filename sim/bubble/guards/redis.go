@@ -56,7 +56,7 @@ func newRemote(r *run, ways int) *remote {
 		link := network.NewLink(r.Number<<8+uint64(writers+i), sim.Network{Latency: r.RoundTrip / 2, Jitter: r.RoundTrip / 4}, m.server)
 		endpoint := link.Endpoint()
 		client := redis.NewClient(&redis.Options{
-			Addr: "store:6379", Protocol: 2, MaxRetries: -1, PoolSize: 100, ContextTimeoutEnabled: true, DisableIdentity: true,
+			Addr: "store:6379", Protocol: 2, MaxRetries: -1, PoolSize: pool, ContextTimeoutEnabled: true, DisableIdentity: true,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // it would look names up
 			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, dialling)

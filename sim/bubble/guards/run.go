@@ -242,7 +242,7 @@ func (r *run) resume(resource int) {
 	t := Term{Resource: resource, Token: top, Writer: resource}
 	d := &drawer{run: r, Term: t, rand: rand.New(rand.NewPCG(r.Number, 1<<33)), lead: newLead(top, time.Hour)}
 	var err error
-	for range 20 {
+	for range pool + 20 { // each connection that is half open fails one try
 		c := d.again(&call{what: write, resource: resource, writer: resource, token: top, term: d.lead, alone: true, patience: 10 * time.Second})
 		c.value = "last/" + c.value
 		if r.call(c); c.outcome == accepted {

@@ -239,6 +239,9 @@ const enough = 3
 // resume makes writes of the last leader until one is accepted.
 func (r *run) resume(resource int) {
 	top := r.record.top(resource)
+	if top == 0 {
+		return // no term was long enough for a write
+	}
 	t := Term{Resource: resource, Token: top, Writer: resource}
 	d := &drawer{run: r, Term: t, rand: rand.New(rand.NewPCG(r.Number, 1<<33)), lead: newLead(top, time.Hour)}
 	var err error

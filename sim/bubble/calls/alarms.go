@@ -89,7 +89,7 @@ func (c *candidate) silence(ev elector.Event) {
 	switch {
 	case c.manners.Call <= Terms && (ev.Kind == event.Unreachable) == (before != 0): // other calls do not wait for what was to be told
 		c.find(transitions, "the store is said to be %s, as it was before", ev.Kind)
-	case ev.Kind == event.Unreachable && answered <= at && answered > at-c.config.Lease/2: // later: this is told late
+	case ev.Kind == event.Unreachable && answered < at && answered > at-c.config.Lease/2: // later, or at this moment: this is told late
 		c.find(falseAlarm, "the store is said to have been silent for a lease at %v, and it has answered at %v", at, answered)
 	case ev.Kind == event.Reachable && answered < before:
 		c.find(falseAlarm, "the store is said to answer again at %v, and has not answered since %v", at, answered)

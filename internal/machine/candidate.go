@@ -267,6 +267,8 @@ func (m *Machine) hintReleased(in Input) {
 		}
 	case in.Remaining > 0 && ours && m.role == Follower && m.likely(in.Token):
 		a.notBefore, a.next = 0, m.now // to us: nobody else may ask
+	case in.Remaining > 0 && ours && m.role == Follower: // the store can say whether it is true
+		a.next = min(a.next, max(a.rest, m.now))
 	case m.role == Candidate && m.inFlight(Acquire, a.nonce):
 		a.missed = in.Token
 	case m.role == Follower || m.role == Candidate:

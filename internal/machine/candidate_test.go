@@ -535,6 +535,22 @@ func TestAnnouncedTokensFarApart(t *testing.T) {
 	}
 }
 
+// A candidate that has handed over, and has heard nothing of the successor's term, asks soon
+// after it is announced that the successor hands back to it.
+func TestHandedBackAfterUnheardTerm(t *testing.T) {
+	r := newRig(t)
+	r.elect(5)
+	r.step(Input{Kind: Resign, Holder: "n2"})
+	r.step(Input{Kind: WorkEnded, Token: 5})
+	r.answer(r.next(Release), Done, 5)
+	r.wait(2 * r.m.cfg.Retry)
+	began := r.now
+	r.step(Input{Kind: HintReleased, Token: 5 + 10*maxRumour, Holder: r.m.cfg.ID, Remaining: r.m.cfg.Lease})
+	if r.next(Acquire); r.now-began > r.m.cfg.Retry {
+		t.Errorf("it tries %v after the lease was handed back", r.now-began)
+	}
+}
+
 // A token at the bound of what is believed is believed once, and so are the later ones:
 // the bound itself is no dead end.
 func TestBelievedBoundIsNoDeadEnd(t *testing.T) {

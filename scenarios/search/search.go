@@ -176,7 +176,7 @@ func (s *searcher) batch(ctx context.Context) error {
 		working.Go(func() {
 			for t, begun := take(); t != nil; t, begun = take() {
 				s.tell(begun-1, "")
-				t.a, t.err = s.workers[i].try(ctx, s.Space, t.c, false)
+				t.a, t.err = s.workers[i].try(ctx, s.Space, t.c, s.Cases == 1)
 				t.done = t.err == nil
 			}
 		})
@@ -199,7 +199,7 @@ func (s *searcher) merge(ctx context.Context, trials []trial) error {
 		s.result.Coverage.Add(t.c.Features(), t.a.effects())
 		for _, f := range t.a.Findings {
 			if !slices.ContainsFunc(s.result.Failures, func(known Failure) bool { return known.Finding.Obligation == f.Obligation }) {
-				if err := s.keep(ctx, t.c, f); err != nil {
+				if err := s.keep(ctx, t, f); err != nil {
 					return err
 				}
 			}
@@ -212,8 +212,9 @@ func (s *searcher) merge(ctx context.Context, trials []trial) error {
 }
 
 // keep repeats a failure, shrinks it and keeps it.
-func (s *searcher) keep(ctx context.Context, c Case, f space.Finding) error {
-	failure := Failure{Space: s.Space, Number: c.Number(), Limit: s.Limit, Finding: f, Case: c, Cases: s.result.Cases, Seconds: time.Since(s.begun).Seconds()}
+func (s *searcher) keep(ctx context.Context, t *trial, f space.Finding) error {
+	c := t.c
+	failure := Failure{Space: s.Space, Number: c.Number(), Limit: s.Limit, Finding: f, Case: c, Cases: s.result.Cases, Seconds: time.Since(s.begun).Seconds(), Log: t.a.Log, History: t.a.History}
 	s.tell(0, f.Obligation)
 	w := &s.workers[0]
 	for range failure.Repeats() {

@@ -103,6 +103,7 @@ var mended = map[string]uint64{
 	"announced with the token of its term: what was given back in its place was taken for the term":       6812627276718545,
 	"a release that met a dead connection took another one that was about to die":                         4516485125590802,
 	"keys of another type under one election: each half lease all others began to listen anew":            495361345654852,
+	"handed back by a successor of whose term nobody was told: it asked up to a lease later":              1994582842529196,
 	"a server far away: each connection was given up before it was open, and nobody ever led":             236,
 }
 

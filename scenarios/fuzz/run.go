@@ -273,13 +273,13 @@ func (f *fuzzer) tell(shrinking checker.Promise) {
 
 // watcher runs cases, one at a time, and notes what their faults meet.
 type watcher struct {
-	world   virtual.World
-	cells   []cell
+	world   *virtual.World
+	cells   *[]cell
 	promise checker.Promise // the one to look at; "": the first that is broken
 }
 
 func newWatcher(subjects map[string]virtual.Subject) *watcher {
-	return &watcher{world: virtual.World{Subjects: subjects, Reuse: true, Scripts: virtual.Sampled}}
+	return &watcher{world: &virtual.World{Subjects: subjects, Reuse: true, Scripts: virtual.Sampled}, cells: new([]cell)}
 }
 
 func (f *fuzzer) newWatcher() *watcher {
@@ -292,10 +292,10 @@ func (f *fuzzer) newWatcher() *watcher {
 
 // try runs one case.
 func (w *watcher) try(ctx context.Context, c Case, t *trial) {
-	w.cells = w.cells[:0]
+	*w.cells = (*w.cells)[:0]
 	t.c = c
 	t.failed, t.broken, t.missed, t.faults, t.err = w.run(ctx, &c)
-	t.cells = append(t.cells, w.cells...)
+	t.cells = append(t.cells, *w.cells...)
 	t.done = t.err == nil || ctx.Err() == nil
 	if t.err != nil && t.done {
 		t.err = fmt.Errorf("case %d: %w", t.number, t.err)
@@ -303,11 +303,13 @@ func (w *watcher) try(ctx context.Context, c Case, t *trial) {
 }
 
 func (w *watcher) run(ctx context.Context, c *Case) (failed Failed, broken bool, missed, faults int, err error) {
-	w.world.Moments = func(m virtual.Moment) { w.cells = append(w.cells, cellOf(&m)) }
-	_, result, err := c.Try(ctx, &w.world)
+	cells := w.cells
+	w.world.Moments = func(m virtual.Moment) { *cells = append(*cells, cellOf(&m)) }
+	_, result, err := c.Try(ctx, w.world)
 	var endless *EndlessError
 	if errors.As(err, &endless) {
-		w.cells = nil // the run may still write them
+		// The run is left behind, with its world and its cells.
+		w.world, w.cells = &virtual.World{Subjects: w.world.Subjects, Reuse: true, Scripts: w.world.Scripts}, new([]cell)
 		return Failed{Promise: Ends, Reason: endless.Why}, true, 0, 0, nil
 	}
 	if err != nil {

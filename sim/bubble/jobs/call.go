@@ -171,7 +171,9 @@ func (s asking) Acquire(ctx context.Context, a store.Attempt) (store.Grant, erro
 	case !last || !errors.As(err, &held):
 	case held.Withheld != "":
 		r.see("withheld")
+		r.mu.Lock()
 		s.call.judgeWithheld(held)
+		r.mu.Unlock()
 	case s.call.life.host.Call == Run:
 		go s.call.expectRefused()
 	}

@@ -75,7 +75,7 @@ func TestWorstRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"fun"}, `there is nothing called "fun" to maximise: give failover or dual-belief`},
+		{[]string{"fun"}, `there is nothing called "fun" to search for: give failover or dual-belief`},
 		{[]string{""}, "give failover or dual-belief"},
 		{[]string{"failover", "dual-belief"}, "give one thing"},
 		{nil, "failover or dual-belief"},

@@ -35,7 +35,7 @@ func ParseGoal(name string) (Goal, error) {
 			return g, nil
 		}
 	}
-	return "", fmt.Errorf("there is nothing called %q to maximise: give %s or %s", name, LongestFailover, DualBelief)
+	return "", fmt.Errorf("there is nothing called %q to search for: give %s or %s", name, LongestFailover, DualBelief)
 }
 
 // MaximiseOptions are what a search for the worst case does.

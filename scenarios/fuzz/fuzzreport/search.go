@@ -25,8 +25,8 @@ func SearchText(w io.Writer, r *search.Result, traces []Trace, last string) {
 		fmt.Fprintf(w, "  again: chaos replay %s\n  as drawn: %s\n\n", traces[i].File, traces[i].Command)
 	}
 	features, effective, pairs, pairsEffective := r.Coverage.Share()
-	fmt.Fprintf(w, "%s in %.1f s (%.1f a second); of %d features that were drawn %d had an effect, of %d pairs %d\n",
-		count(r.Cases, "case"), r.Seconds, float64(r.Cases)/math.Max(r.Seconds, 1e-9), features, effective, pairs, pairsEffective)
+	fmt.Fprintf(w, "%s in %.1f s (%.1f a second)\n%d of %d features had an effect, and %d of %d pairs of them\n",
+		count(r.Cases, "case"), r.Seconds, float64(r.Cases)/math.Max(r.Seconds, 1e-9), effective, features, pairsEffective, pairs)
 	if len(r.Failures) == 0 && r.Cases > 0 {
 		fmt.Fprintln(w, confidence(r.Cases, "case"))
 	}

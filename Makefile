@@ -21,7 +21,7 @@ APART   := bench elector/kubelock examples/candidates/go examples/clients exampl
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate tuned explore planted campaign calls walks rolling soak staging candidates cross scenarios image release clean help
+.PHONY: all build quick test race modules lint bench judged calibrate tuned explore mutants campaign calls walks rolling soak staging candidates cross scenarios image release clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -69,9 +69,10 @@ explore: ## every schedule of the large worlds, or ten minutes of each; takes up
 	RECOUNT_EXPLORE=1 $(GO) test -count=1 -v -run '^TestRedundantChecksOfBids$$' ./sim/explore
 	$(GO) run ./cmd/chaos explore --large --time 10m
 
-planted: ## bugs in the text of the source that ships, hunted in every world; some hours
-	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt clean -update docs/planted.md
-	$(GO) test -count=1 -timeout 24h -v ./scenarios/league/source -run Hunt -hunt all -units -update docs/planted.md
+mutants: ## bugs planted in the source that ships, hunted in every world; some hours
+	$(GO) build -o bin/ ./cmd/chaos
+	bin/chaos mutants hunt --sound --update docs/mutants.md
+	bin/chaos mutants hunt --update docs/mutants.md
 
 campaign: ## a campaign of eight shards on this machine, merged: make campaign SEED=7 SCHEDULES=1000000
 	$(GO) build -o bin/ ./cmd/chaos

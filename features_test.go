@@ -17,7 +17,7 @@ import (
 )
 
 // What docs/features.md and docs/guarantees.md say of this elector is shown by
-// tests, examples, scenarios and planted bugs that exist, and nothing is left
+// tests, examples, scenarios and mutants that exist, and nothing is left
 // empty.
 func TestFeaturesAreShown(t *testing.T) {
 	root := os.DirFS(".")
@@ -26,7 +26,7 @@ func TestFeaturesAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all.functions) < 500 || len(all.scenarios) < 40 || len(all.bugs) < 40 {
-		t.Fatalf("only %d tests, %d scenarios and %d planted bugs were found: the test looks in the wrong places", len(all.functions), len(all.scenarios), len(all.bugs))
+		t.Fatalf("only %d tests, %d scenarios and %d mutants were found: the test looks in the wrong places", len(all.functions), len(all.scenarios), len(all.bugs))
 	}
 	for name, rows := range map[string]int{"docs/features.md": 90, "docs/guarantees.md": 30} {
 		page, err := fs.ReadFile(root, name)
@@ -49,7 +49,7 @@ func TestFeaturesAreSeen(t *testing.T) {
 	const table = "| feature | here | A | shown by |\n| --- | --- | --- | --- |\n"
 	tests := []struct{ page, want string }{
 		{table + "| f | yes | no | `TestA` |\n", ""},
-		{table + "| f | yes | no | `p.TestA`, `p.ExampleT_M`; scenarios `calm`, `storm`; planted bug `lazy` |\n", ""},
+		{table + "| f | yes | no | `p.TestA`, `p.ExampleT_M`; scenarios `calm`, `storm`; mutant `lazy` |\n", ""},
 		{table + "| f | yes 2 | partly 1 | `TestA` |\n", ""},
 		{table + "| f | 15 s | 60 s | `TestA` |\n", ""},
 		{table + "| f | not yet | yes | not yet |\n", ""},
@@ -73,7 +73,7 @@ func TestFeaturesAreSeen(t *testing.T) {
 		{table + "| f | yes | no | `q.TestA` |\n", `"f": there is no test q.TestA`},
 		{table + "| f | yes | no | `TestA`, scenario `gone` |\n", `"f": there is no scenario gone`},
 		{table + "| f | yes | no | scenario `lazy` |\n", `"f": there is no scenario lazy`},
-		{table + "| f | yes | no | planted bugs `lazy`, `gone` |\n", `"f": there is no planted bug gone`},
+		{table + "| f | yes | no | mutants `lazy`, `gone` |\n", `"f": there is no mutant gone`},
 		{table + "| f | yes | no | `calm` |\n", `"f": "calm" is named without`},
 	}
 	files := fstest.MapFS{
@@ -81,7 +81,7 @@ func TestFeaturesAreSeen(t *testing.T) {
 		"a/p/testdata/x_test.go":  {Data: []byte("func TestGone(t *testing.T) {}\n")},
 		"scenarios/s.go":          {Data: []byte("var x = []S{{Name: \"calm\"}, {Name:   \"storm\"}}\n")},
 		"scenarios/s_test.go":     {Data: []byte("var x = S{Name: \"gone\"}\n")},
-		"docs/league.md":          {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
+		"docs/mutants.md":          {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
 		"elsewhere/scenario.go":   {Data: []byte("var x = S{Name: \"gone\"}\n")},
 		"a/p/not_a_test_file.txt": {Data: []byte("func TestGone() {}\n")},
 	}
@@ -125,7 +125,7 @@ type evidence struct {
 var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 	scenarioName = regexp.MustCompile(`\bName:\s*"([^"]+)"`)
-	plantedBug   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|")
+	mutantRow   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|")
 )
 
 func findEvidence(root fs.FS) (evidence, error) {
@@ -141,7 +141,7 @@ func findEvidence(root fs.FS) (evidence, error) {
 			return nil
 		}
 		test, folder := strings.HasSuffix(name, "_test.go"), path.Dir(name)
-		if !test && (folder != "scenarios" || path.Ext(name) != ".go") && name != "docs/league.md" {
+		if !test && (folder != "scenarios" || path.Ext(name) != ".go") && name != "docs/mutants.md" {
 			return nil
 		}
 		content, err := fs.ReadFile(root, name)
@@ -155,7 +155,7 @@ func findEvidence(root fs.FS) (evidence, error) {
 		case test:
 			pattern, found, of = testFunction, all.functions, path.Base(folder)+"."
 		case path.Ext(name) == ".md":
-			pattern, found = plantedBug, all.bugs
+			pattern, found = mutantRow, all.bugs
 		}
 		for _, match := range pattern.FindAllSubmatch(content, -1) {
 			found[string(match[1])] = true
@@ -273,7 +273,7 @@ func (e evidence) judgeRow(columns, cells []string) []string {
 }
 
 var (
-	nameOrKind = regexp.MustCompile("`([^`]+)`|\\b(scenario|planted bug)s?\\b")
+	nameOrKind = regexp.MustCompile("`([^`]+)`|\\b(scenario|mutant)s?\\b")
 	testNamed  = regexp.MustCompile(`^(\w+\.)?(Test|Fuzz|Benchmark|Example)([^a-z]\w*)?$`)
 )
 
@@ -295,8 +295,8 @@ func (e evidence) judgeNames(cell string) []string {
 				complaints = append(complaints, "there is no test "+name)
 			}
 		case kind == "":
-			complaints = append(complaints, fmt.Sprintf("%q is named without saying what it is: a scenario or a planted bug", name))
-		case kind == "scenario" && !e.scenarios[name], kind == "planted bug" && !e.bugs[name]:
+			complaints = append(complaints, fmt.Sprintf("%q is named without saying what it is: a scenario or a mutant", name))
+		case kind == "scenario" && !e.scenarios[name], kind == "mutant" && !e.bugs[name]:
 			complaints = append(complaints, fmt.Sprintf("there is no %s %s", kind, name))
 		}
 	}

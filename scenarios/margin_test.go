@@ -6,7 +6,6 @@ import (
 
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/fuzz"
-	"github.com/recount-io/recount/scenarios/league"
 	"github.com/recount-io/recount/sim/documented"
 )
 
@@ -15,9 +14,6 @@ import (
 // is known, are not. That holds for scenarios and for fuzzed cases alike.
 func TestMargin(t *testing.T) {
 	want := map[string]time.Duration{"recount": time.Millisecond, "recount-unprotected": time.Millisecond}
-	for _, m := range league.Mutants() {
-		want[m.Name] = time.Millisecond
-	}
 	for _, e := range documented.Electors() {
 		want[e.Name] = 0
 	}

@@ -60,7 +60,7 @@ and reports how long failovers took.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand(), m.worstCommand())
+	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand(), m.worstCommand(), m.mutantsCommand())
 	return root
 }
 

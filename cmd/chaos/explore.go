@@ -23,7 +23,6 @@ type exploreFlags struct {
 	depth  int
 	limit  int
 	time   time.Duration
-	mutant string
 	out    string
 	large  bool
 	list   bool
@@ -58,9 +57,8 @@ something never seen that has to be; 2 not all states visited; 3 stopped early;
 	flags.IntVar(&f.limit, "limit", 30_000_000, "visit so many states of a world at the most; 30 million take about 3 GB")
 	flags.DurationVar(&f.time, "time", 0, "take so long for a world at the most (default: as long as it takes)")
 	flags.StringVar(&f.out, "out", "", "folder for the paths to what is broken, for chaos replay (default: none are written)")
-	flags.StringVar(&f.mutant, "mutant", "", "a planted bug that the candidates have (see --list)")
 	flags.BoolVar(&f.large, "large", false, "without WORLD: the large worlds, too")
-	flags.BoolVar(&f.list, "list", false, "list the worlds and the planted bugs, and do nothing else")
+	flags.BoolVar(&f.list, "list", false, "list the worlds, and do nothing else")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }
@@ -89,7 +87,7 @@ func (m Main) explore(ctx context.Context, f exploreFlags, names []string) error
 		listWorlds(m.Stdout)
 		return nil
 	}
-	worlds, plant, err := f.resolve(names)
+	worlds, err := f.resolve(names)
 	if err != nil {
 		return err
 	}
@@ -97,7 +95,7 @@ func (m Main) explore(ctx context.Context, f exploreFlags, names []string) error
 	s := newFuzzScreen(m, f.asJSON)
 	var all []explored
 	for i := range worlds {
-		one, err := f.search(ctx, s, &worlds[i], plant)
+		one, err := f.search(ctx, s, &worlds[i])
 		s.clear()
 		if err != nil {
 			return err
@@ -131,37 +129,33 @@ func (m Main) explore(ctx context.Context, f exploreFlags, names []string) error
 }
 
 // resolve checks all that can be checked before anything is searched.
-func (f *exploreFlags) resolve(names []string) ([]explore.Settings, *explore.Plant, error) {
+func (f *exploreFlags) resolve(names []string) ([]explore.Settings, error) {
 	switch {
 	case f.depth < 0:
-		return nil, nil, misuse.Of(fmt.Errorf("--depth %d is negative", f.depth))
+		return nil, misuse.Of(fmt.Errorf("--depth %d is negative", f.depth))
 	case f.limit < 1:
-		return nil, nil, misuse.Of(fmt.Errorf("--limit %d: give a number above 0", f.limit))
+		return nil, misuse.Of(fmt.Errorf("--limit %d: give a number above 0", f.limit))
 	case f.time < 0:
-		return nil, nil, misuse.Of(fmt.Errorf("--time %v is negative", f.time))
-	}
-	plant := explore.FindPlant(f.mutant)
-	if plant == nil {
-		return nil, nil, misuse.Of(fmt.Errorf("no planted bug of \"chaos explore\" is called %q: see \"chaos explore --list\"", f.mutant))
+		return nil, misuse.Of(fmt.Errorf("--time %v is negative", f.time))
 	}
 	all := explore.Worlds()
 	if len(names) == 0 {
-		return slices.DeleteFunc(all, func(s explore.Settings) bool { return s.Large && !f.large }), plant, nil
+		return slices.DeleteFunc(all, func(s explore.Settings) bool { return s.Large && !f.large }), nil
 	}
 	var chosen []explore.Settings
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(s explore.Settings) bool { return s.Name == name })
 		if i < 0 {
-			return nil, nil, misuse.Of(fmt.Errorf("no world is called %q: see \"chaos explore --list\"", name))
+			return nil, misuse.Of(fmt.Errorf("no world is called %q: see \"chaos explore --list\"", name))
 		}
 		chosen = append(chosen, all[i])
 	}
-	return chosen, plant, nil
+	return chosen, nil
 }
 
-func (f *exploreFlags) search(ctx context.Context, s *fuzzScreen, set *explore.Settings, plant *explore.Plant) (explored, error) {
+func (f *exploreFlags) search(ctx context.Context, s *fuzzScreen, set *explore.Settings) (explored, error) {
 	began := time.Now()
-	o := explore.Options{Depth: f.depth, States: f.limit, Plant: plant}
+	o := explore.Options{Depth: f.depth, States: f.limit}
 	o.Stop = func() bool { return ctx.Err() != nil || f.time > 0 && time.Since(began) > f.time }
 	o.Progress = func(states, depth int) {
 		if time.Since(s.shown) > progressEvery {
@@ -281,9 +275,5 @@ func listWorlds(w io.Writer) {
 			mark = "* "
 		}
 		printEntry(w, mark+s.Name, s.What)
-	}
-	fmt.Fprintln(w, "\nPlanted bugs")
-	for _, p := range explore.Plants() {
-		printEntry(w, "  "+p.Name, p.What)
 	}
 }

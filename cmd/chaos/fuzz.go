@@ -18,7 +18,6 @@ import (
 	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
-	"github.com/recount-io/recount/scenarios/league"
 	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -191,9 +190,7 @@ func (m Main) checkVirtualSubject(name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	planted := league.Subjects()
-	names = slices.DeleteFunc(names, func(name string) bool { _, is := planted[name]; return is })
-	return misuse.Of(fmt.Errorf("no subject is called %q in the virtual world: give one of %s, or a planted bug of \"chaos list --mutants\"", name, strings.Join(names, ", ")))
+	return misuse.Of(fmt.Errorf("no subject is called %q in the virtual world: give one of %s", name, strings.Join(names, ", ")))
 }
 
 // save writes the report, and each failure into a file of its own.

@@ -12,7 +12,6 @@ import (
 	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/scenarios"
-	"github.com/recount-io/recount/scenarios/league"
 )
 
 // listing is what chaos list --json prints.
@@ -22,7 +21,6 @@ type listing struct {
 	Subjects  []entry         `json:"subjects"`
 	Promises  []entry         `json:"promises"`
 	Worlds    []entry         `json:"worlds"`
-	Mutants   []entry         `json:"mutants"`
 }
 
 type entry struct {
@@ -41,7 +39,7 @@ type scenarioEntry struct {
 }
 
 func (m Main) listCommand() *cobra.Command {
-	var asJSON, mutants bool
+	var asJSON bool
 	var asYAML string
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -56,17 +54,12 @@ func (m Main) listCommand() *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
 			}
-			if mutants {
-				all.printMutants(cmd.OutOrStdout())
-				return nil
-			}
 			all.print(cmd.OutOrStdout())
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&asYAML, "yaml", "", "print the scenario of this name as a file that \"chaos run FILE\" takes, to start one of your own from")
-	cmd.Flags().BoolVar(&mutants, "mutants", false, "list the planted bugs, which \"chaos trial --league\" hunts, and which --subject takes in the virtual world")
 	return cmd
 }
 
@@ -92,9 +85,6 @@ func inventory() listing {
 		l.Promises = append(l.Promises, entry{string(p), checker.InWords(p).Kept})
 	}
 	l.Worlds = worlds()
-	for _, m := range league.Mutants() {
-		l.Mutants = append(l.Mutants, entry{m.Name, m.What})
-	}
 	return l
 }
 
@@ -115,13 +105,6 @@ func (l listing) print(w io.Writer) {
 		for _, e := range section.entries {
 			printEntry(w, "  "+e.Name, e.Summary)
 		}
-	}
-}
-
-func (l listing) printMutants(w io.Writer) {
-	fmt.Fprintln(w, "Mutants")
-	for _, e := range l.Mutants {
-		printEntry(w, "  "+e.Name, e.Summary)
 	}
 }
 

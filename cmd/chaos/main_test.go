@@ -21,6 +21,7 @@ import (
 	"github.com/recount-io/recount/scenarios/soak"
 	"github.com/recount-io/recount/sim/candidate"
 	"github.com/recount-io/recount/sim/live"
+	"github.com/recount-io/recount/sim/virtual"
 )
 
 // asChaos makes the test binary the chaos command.
@@ -43,7 +44,11 @@ func TestMain(m *testing.M) {
 	soak.Main()
 	candidate.Main(implementations())
 	if os.Getenv(asChaos) != "" {
-		main()
+		tool := Main{
+			Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+			Subjects: map[string]virtual.Subject{seldom: {Decide: decideSeldom}},
+		}
+		os.Exit(tool.Run(context.Background(), os.Args[1:]))
 	}
 	flag.Parse()
 	// Live runs mostly wait: more of them than cores may be under way at once.

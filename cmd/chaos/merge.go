@@ -51,7 +51,7 @@ tool itself failed.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "folder for the merged file and the report (default: recount-runs/TIME)")
 	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
-	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the tables of a trial, a league or of hunts are written anew; may be repeated")
+	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the tables of a trial or of a hunt for mutants are written anew; may be repeated")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }
@@ -87,12 +87,11 @@ func (m Main) merge(ctx context.Context, f *mergeFlags, paths []string) error {
 	kinds := map[campaign.Kind]func() error{
 		campaign.Fuzz:    r.fuzz,
 		campaign.Trial:   func() error { return r.trial(ctx) },
-		campaign.League:  r.league,
-		campaign.Planted: r.planted,
+		campaign.Mutants: r.mutants,
 	}
 	report, known := kinds[merged.Kind]
 	if !known {
-		return r.wrong(fmt.Errorf("there is no kind %q", merged.Kind))
+		return r.wrong(fmt.Errorf("there is no kind %q of campaigns here", merged.Kind))
 	}
 	if len(f.update) > 0 && merged.Kind == campaign.Fuzz {
 		return misuse.Of(errors.New("--update means nothing for schedules: they fill no table"))

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/scenarios/campaign"
-	"github.com/recount-io/recount/scenarios/league/source"
+	"github.com/recount-io/recount/scenarios/mutants"
 )
 
 // campaignSummary says what chaos merge --json tells of shards.
@@ -114,49 +114,16 @@ func TestMergeOfTrial(t *testing.T) {
 	}
 }
 
-// TestMergeOfLeague shows that the shards of a league come to the table of the
-// league, and write it.
-func TestMergeOfLeague(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 2 {
-		r := chaos(t, t.Context(), nil, "trial", "--league", "renews-when-half-over", "fence-open", "--seed", "1", "--seeds", "2", "--schedules", "20",
-			"--shard", fmt.Sprintf("%d/2", i+1), "--out", dir)
-		if r.status != statusKept {
-			t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
-		}
-	}
-	document := filepath.Join(dir, "league.md")
-	if err := os.WriteFile(document, []byte("<!-- clean -->\nold\n<!-- end -->\n<!-- league -->\n<!-- end -->\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := chaos(t, t.Context(), nil, "merge", dir, "--out", filepath.Join(dir, "whole"), "--update", document)
-	if r.status != statusKept {
-		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
-	}
-	for _, want := range []string{"renews-when-half-over", "2 of 2 planted bugs found, from 2 seeds each", "20 random schedules", "2 of 2 shards came back"} {
-		if !strings.Contains(r.out, want) {
-			t.Errorf("nothing says %q:\n%s", want, r.out)
-		}
-	}
-	text, err := os.ReadFile(document)
-	if err != nil || !strings.Contains(string(text), "| `fence-open` |") || strings.Contains(string(text), "old") {
-		t.Errorf("%v: %s", err, text)
-	}
-	if r := chaos(t, t.Context(), nil, "merge", filepath.Join(dir, "shard-1-of-2.json"), "--out", filepath.Join(dir, "half")); r.status != statusUndecided {
-		t.Errorf("status %d with a shard missing\n%s%s", r.status, r.out, r.errors)
-	}
-}
-
-// TestMergeOfHunts shows that the shards of hunts for bugs in the source come to a
-// table, and that a bug which ought to be found and was not breaks it.
-func TestMergeOfHunts(t *testing.T) {
+// TestMergeOfMutants shows that the shards of a hunt for mutants come to a table, and
+// that a mutant which ought to be found and was not breaks it.
+func TestMergeOfMutants(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"guard-keeps-first", "memory-has-one-fence"}
 	for i, name := range names {
 		shard := campaign.Shard{Index: i + 1, Of: 2}
-		plan := campaign.Plan{Kind: campaign.Planted, Command: "go test", Program: "v1"}
-		measured := map[string]source.Measured{name: {World: "guards", Promise: "FencedWrites", Cases: 7, Seconds: 0.5}}
-		file, err := campaign.New(plan, shard, nil, []source.Kept{{Name: name, Found: i == 0}}, measured, 0.5)
+		plan := campaign.Plan{Kind: campaign.Mutants, Command: "chaos mutants hunt", Program: "v1"}
+		measured := map[string]mutants.Measured{name: {World: "guards", Promise: "FencedWrites", Cases: 7, Seconds: 0.5}}
+		file, err := campaign.New(plan, shard, nil, []mutants.Kept{{Name: name, Found: i == 0}}, measured, 0.5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,8 +131,8 @@ func TestMergeOfHunts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := filepath.Join(dir, "planted.md")
-	if err := os.WriteFile(page, []byte("<!-- planted -->\n<!-- end -->\n"), 0o600); err != nil {
+	page := filepath.Join(dir, "mutants.md")
+	if err := os.WriteFile(page, []byte("<!-- mutants -->\n<!-- end -->\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := chaos(t, t.Context(), nil, "merge", filepath.Join(dir, "shard-1-of-2.json"), "--out", filepath.Join(dir, "half"))
@@ -173,7 +140,7 @@ func TestMergeOfHunts(t *testing.T) {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 	r = chaos(t, t.Context(), nil, "merge", dir, "--update", page, "--out", filepath.Join(dir, "whole"))
-	if r.status != statusBroken || !strings.Contains(r.out, "memory-has-one-fence       NOT FOUND") {
+	if r.status != statusBroken || !strings.Contains(r.out, "memory-has-one-fence       NOT FOUND") || !strings.Contains(r.out, "1 of 2 mutants found") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 	text, err := os.ReadFile(page)
@@ -203,23 +170,22 @@ func TestShardMisuse(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no number":     {[]string{"fuzz", "--shard", "x"}, "such as 3/8"},
-		"beyond":        {[]string{"fuzz", "--shard", "9/8"}, "--shard"},
-		"no seed":       {[]string{"fuzz", "--shard", "1/8"}, "--shard needs --seed"},
-		"for":           {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--for", "1m"}, "--for means nothing with --shard"},
-		"failures":      {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--failures", "2"}, "--failures means nothing"},
-		"cover":         {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--cover", "0.1"}, "chaos merge"},
-		"trial live":    {[]string{"trial", "--shard", "1/8", "--seed", "1"}, "--world virtual"},
-		"trial seed":    {[]string{"trial", "--shard", "1/8", "--world", "virtual"}, "--shard needs --seed"},
-		"league update": {[]string{"trial", "--league", "--shard", "1/8", "--seed", "1", "--update", "x.md"}, "chaos merge --update"},
-		"nothing":       {[]string{"merge"}, "needs at least one file"},
-		"no file":       {[]string{"merge", filepath.Join(dir, "gone.json")}, "no such file"},
-		"empty folder":  {[]string{"merge", t.TempDir()}, "holds no shard"},
-		"cut off":       {[]string{"merge", shard, cut}, "cut.json is no file of a campaign"},
-		"others":        {[]string{"merge", shard, other}, "are of different campaigns: one is"},
-		"kind":          {[]string{"merge", strange}, `no kind "walk"`},
-		"merge cover":   {[]string{"merge", shard, "--cover", "50"}, "share from 0 to 1"},
-		"update":        {[]string{"merge", shard, "--update", "x.md"}, "they fill no table"},
+		"no number":    {[]string{"fuzz", "--shard", "x"}, "such as 3/8"},
+		"beyond":       {[]string{"fuzz", "--shard", "9/8"}, "--shard"},
+		"no seed":      {[]string{"fuzz", "--shard", "1/8"}, "--shard needs --seed"},
+		"for":          {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--for", "1m"}, "--for means nothing with --shard"},
+		"failures":     {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--failures", "2"}, "--failures means nothing"},
+		"cover":        {[]string{"fuzz", "--shard", "1/8", "--seed", "1", "--cover", "0.1"}, "chaos merge"},
+		"trial live":   {[]string{"trial", "--shard", "1/8", "--seed", "1"}, "--world virtual"},
+		"trial seed":   {[]string{"trial", "--shard", "1/8", "--world", "virtual"}, "--shard needs --seed"},
+		"nothing":      {[]string{"merge"}, "needs at least one file"},
+		"no file":      {[]string{"merge", filepath.Join(dir, "gone.json")}, "no such file"},
+		"empty folder": {[]string{"merge", t.TempDir()}, "holds no shard"},
+		"cut off":      {[]string{"merge", shard, cut}, "cut.json is no file of a campaign"},
+		"others":       {[]string{"merge", shard, other}, "are of different campaigns: one is"},
+		"kind":         {[]string{"merge", strange}, `no kind "walk"`},
+		"merge cover":  {[]string{"merge", shard, "--cover", "50"}, "share from 0 to 1"},
+		"update":       {[]string{"merge", shard, "--update", "x.md"}, "they fill no table"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := chaos(t, t.Context(), nil, append(c.args, "--out", filepath.Join(t.TempDir(), "out"))...)

@@ -12,7 +12,6 @@ import (
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/scenarios"
-	"github.com/recount-io/recount/scenarios/league"
 	"github.com/recount-io/recount/scenarios/trial"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/candidate"
@@ -145,7 +144,6 @@ func (m Main) virtualSubjects() map[string]virtual.Subject {
 			all[s.name] = *s.virtual
 		}
 	}
-	maps.Copy(all, league.Subjects())
 	return all
 }
 

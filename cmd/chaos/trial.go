@@ -37,9 +37,7 @@ type trialFlags struct {
 	virtualRuns int
 	shrink      time.Duration
 	asJSON      bool
-	league      bool
 	shard       campaign.Shard
-	planted     leagueSettings
 	sparing     sparing
 	settings    scenarios.Settings
 
@@ -73,11 +71,7 @@ folder, and every folder in it with an executable file "candidate", is one more
 subject, whose command runs one candidate. Its name is that of the file without
 its extension, or of the folder.
 
---league is another trial: of this harness. It hunts every planted bug in the
-virtual world, from several seeds, and lets the elector without one survive as
-much. Exit status: 0 all were found, and there was no false alarm; else 1.
-
---shard i/n runs one of n parts of the trial or the league, and writes one file,
+--shard i/n runs one of n parts of the trial, and writes one file,
 which "chaos merge" puts together with the others. Only what is run in virtual
 time can be divided so. The exit status is 0 when the file is written.
 
@@ -90,7 +84,6 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
   chaos trial --exec-dir my-electors --runs 3
   chaos trial mine recount --exec-dir my-electors --scenario steady
   chaos trial --update README.md
-  chaos trial --league --update docs/league.md
   chaos trial --world virtual --seed 7 --shard 3/8 --out campaign`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.given = cmd.Flags().Changed
@@ -115,7 +108,6 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
 	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between <!-- trial --> and <!-- end -->; may be repeated")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	shardFlag(flags, &f.shard)
-	m.leagueFlags(cmd, &f)
 	return cmd
 }
 
@@ -125,9 +117,6 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 		if err := f.checkShard(); err != nil {
 			return err
 		}
-	}
-	if f.league {
-		return m.league(ctx, f, names)
 	}
 	subjects, list, err := f.resolve(m, names)
 	if err != nil {
@@ -246,11 +235,6 @@ func (f *trialFlags) check() error {
 	for _, flag := range []string{"redis", "toxiproxy", "prefix", "runs", "parallel"} {
 		if f.world == virtualWorld && f.given(flag) {
 			return fmt.Errorf("--%s means nothing with --world virtual: no run is live", flag)
-		}
-	}
-	for _, flag := range []string{"seeds", "schedules"} {
-		if f.given(flag) {
-			return fmt.Errorf("--%s means nothing without --league", flag)
 		}
 	}
 	for _, flag := range []string{"virtual-runs", "shrink"} {

@@ -35,8 +35,8 @@ func (f *trialFlags) checkShard() error {
 		"update": "the table is written by \"chaos merge --update\"",
 		"shrink": "what shows a broken promise is made smaller by so many runs, and not for a time",
 	}
-	if !f.league && f.world != virtualWorld {
-		return misuse.Of(errors.New("--shard needs --world virtual, or --league: what is run live is not the same twice"))
+	if f.world != virtualWorld {
+		return misuse.Of(errors.New("--shard needs --world virtual: what is run live is not the same twice"))
 	}
 	return checkShard(f.given, senseless)
 }

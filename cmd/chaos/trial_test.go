@@ -230,7 +230,6 @@ func TestTrialBadInput(t *testing.T) {
 		"world":         {[]string{"--world", "dream"}, "no world"},
 		"no runs":       {[]string{"--runs", "0"}, "--runs 0"},
 		"no virtual":    {[]string{"--virtual-runs", "0"}, "--virtual-runs 0"},
-		"a league's":    {[]string{"--seeds", "3"}, "--seeds means nothing without --league"},
 		"live flag":     {[]string{"--world", "virtual", "--redis", "auto"}, "no run is live"},
 		"virtual flag":  {[]string{"--world", "live", "--shrink", "1s"}, "no run is virtual"},
 		"exec virtual":  {[]string{"--world", "virtual", "--exec-dir", dir}, "a command cannot run in virtual time"},

@@ -187,29 +187,3 @@ func (m *Machine) ForgetNews(now time.Duration, least uint64, deaf bool) {
 		}
 	}
 }
-
-// Bid is the last request of an attempt, if that was refused: its nonce, its number,
-// and when it was sent. The nonce is empty if there is none.
-func (m *Machine) Bid() (nonce string, number uint64, sent time.Duration) {
-	return m.bid.nonce, m.bid.number, m.bid.sent
-}
-
-// SetBid is for planted bugs: it makes a request the machine's bid.
-func (m *Machine) SetBid(nonce string, number uint64, sent time.Duration) {
-	m.bid = bid{nonce, number, sent}
-}
-
-// Unlearn is for planted bugs: it makes a token larger than all that the machine
-// knows of.
-func (m *Machine) Unlearn(token uint64) { m.floor = min(m.floor, token-1) }
-
-// LastOf is the number of the last request of a nonce that has no answer, 0 if there
-// is none.
-func (m *Machine) LastOf(nonce string) (number uint64) {
-	for i := range m.flights {
-		if f := &m.flights[i]; f.call == Acquire && f.nonce == nonce {
-			number = f.number
-		}
-	}
-	return number
-}

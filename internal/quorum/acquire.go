@@ -101,7 +101,7 @@ func (m *Machine) try(k *call) {
 		m.settle(k)
 		return
 	}
-	switch step, token := m.cfg.Rules.Decide(&k.claim.Claim, &k.Attempt); step {
+	switch step, token := k.claim.Decide(&k.Attempt); step {
 	case Win:
 		m.win(k, token)
 	case Hurry:

@@ -30,29 +30,6 @@ const minGrace = time.Millisecond
 type Config struct {
 	Nodes   int
 	Timeout time.Duration // of a request that no call waits for
-	Rules   Rules
-}
-
-// Rules are the decisions that a machine counts by. What is nil is decided as
-// this package has it; planted bugs decide otherwise.
-type Rules struct {
-	Decide  func(*Claim, *Attempt) (Step, uint64)
-	Renewed func([]Verdict) Outcome
-	// Owes tells whether a release is sent to a node.
-	Owes func(c *Claim, node int) bool
-}
-
-func (r Rules) withDefaults() Rules {
-	if r.Decide == nil {
-		r.Decide = (*Claim).Decide
-	}
-	if r.Renewed == nil {
-		r.Renewed = Renewed
-	}
-	if r.Owes == nil {
-		r.Owes = func(*Claim, int) bool { return true }
-	}
-	return r
 }
 
 // InputKind says what an Input is.
@@ -189,7 +166,6 @@ func New(cfg Config) *Machine {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
 	}
-	cfg.Rules = cfg.Rules.withDefaults()
 	return &Machine{cfg: cfg, claims: make(map[name]*claim)}
 }
 

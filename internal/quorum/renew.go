@@ -29,7 +29,7 @@ func (m *Machine) mend(k *call, n int) {
 
 // renewed ends a renewal whose outcome is certain.
 func (m *Machine) renewed(k *call) {
-	outcome := m.cfg.Rules.Renewed(k.Verdicts)
+	outcome := Renewed(k.Verdicts)
 	if outcome == Open {
 		return
 	}
@@ -56,9 +56,8 @@ func (m *Machine) release(in *Input) {
 	}
 	k := m.begin(in, c)
 	for n := range c.Nodes {
-		wanted := m.cfg.Rules.Owes(&c.Claim, n)
 		token, owed, counts := c.Release(n, in.Token, ours, c.open)
-		if !owed || !wanted {
+		if !owed {
 			k.Verdicts[n] = No
 			continue
 		}

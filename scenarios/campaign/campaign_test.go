@@ -153,7 +153,7 @@ func TestMergeRefuses(t *testing.T) {
 		return f
 	}
 	for want, f := range map[string]*File{
-		"kind league":           change(func(p *Plan) { p.Kind = League }),
+		"kind mutants":          change(func(p *Plan) { p.Kind = Mutants }),
 		"version v1 of":         change(func(p *Plan) { p.Program = "v2" }),
 		"one has 8 shards":      change(func(p *Plan) { p.Of = 4 }),
 		"chaos fuzz --seed 8":   change(func(p *Plan) { p.Command = "chaos fuzz --seed 8" }),

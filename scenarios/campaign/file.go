@@ -18,8 +18,7 @@ type Kind string
 const (
 	Fuzz    Kind = "fuzz"    // chaos fuzz: a unit is a block of schedules
 	Trial   Kind = "trial"   // chaos trial: a unit is a subject in a scenario
-	League  Kind = "league"  // chaos trial --league: a unit is a planted bug, or a block of schedules without one
-	Planted Kind = "planted" // the hunts for bugs in the source: a unit is a bug
+	Mutants Kind = "mutants" // chaos mutants hunt: a unit is a mutant
 )
 
 // Plan is all that decides what a campaign does. Files of one plan can be merged.

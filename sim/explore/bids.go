@@ -39,9 +39,9 @@ func (w *world) pass(r *message) bool {
 	b := s.bid
 	age := w.now - b.arrived
 	switch {
-	case b.nonce == "" || b.owner == r.owner && !w.plant.ToReleaser:
+	case b.nonce == "" || b.owner == r.owner && !w.plant.toReleaser:
 		return false
-	case (s.behind || s.withheld > w.now || s.seed) && !w.plant.Trusts:
+	case (s.behind || s.withheld > w.now || s.seed) && !w.plant.trusts:
 		return false
 	case s.reserved > w.now && s.to != b.owner || r.to != "" && r.to != b.owner:
 		return false
@@ -49,7 +49,7 @@ func (w *world) pass(r *message) bool {
 		return false
 	}
 	w.grant(b.owner, b.nonce, b.floor)
-	if w.plant.FromArrival {
+	if w.plant.fromArrival {
 		s.until -= age
 	}
 	s.bid = bid{}

@@ -36,7 +36,7 @@ func TestEachDemandIsSeenToBreak(t *testing.T) {
 		{"", func(w *world) { w.nodes[0].work.capped = true; ask(3)(w) }},
 	}
 	for i, test := range tests {
-		w := newWorld(Find("calm"), &Plant{})
+		w := newWorld(Find("calm"), &plant{})
 		w.nodes[0].up, w.nodes[1].up = true, true
 		w.nodes[0].belief = belief{true, 3, w.now + 2*machine.Tick}
 		w.nodes[0].work = work{runs: true, token: 3}

@@ -38,7 +38,7 @@ func TestFoldedAndConcreteWorldsGoOnAlike(t *testing.T) {
 // compareWalk walks through a concrete world, and compares all successors of each
 // of its states with those of the folded one.
 func compareWalk(t *testing.T, set *Settings, chance *rand.Rand) (compared int) {
-	concrete, folded := newWorld(set, &Plant{}), newWorld(set, &Plant{})
+	concrete, folded := newWorld(set, &plant{}), newWorld(set, &plant{})
 	var c codec
 	for range 120 {
 		state := c.append(nil, concrete.clone())

@@ -13,7 +13,7 @@ import (
 // renews, it gives back what it believes in no more, at any time that it may.
 type majority struct {
 	set     *Settings
-	plant   *Plant
+	plant   *plant
 	now     time.Duration
 	stores  []keeper
 	members []member
@@ -83,7 +83,7 @@ type parcel struct {
 // between two tries.
 const patience = machine.Tick
 
-func newMajority(set *Settings, plant *Plant) *majority {
+func newMajority(set *Settings, plant *plant) *majority {
 	w := &majority{set: set, plant: plant, now: epoch, stores: make([]keeper, set.Stores)}
 	for l, n := range set.Limits {
 		w.left[l] = uint8(n)
@@ -95,7 +95,7 @@ func newMajority(set *Settings, plant *Plant) *majority {
 }
 
 func (w *majority) newMachine() *quorum.Machine {
-	m := quorum.New(quorum.Config{Nodes: w.set.Stores, Timeout: patience, Rules: w.plant.Rules})
+	m := quorum.New(quorum.Config{Nodes: w.set.Stores, Timeout: patience})
 	// The time until the next try is not looked at: a try may come at any time.
 	m.Choose(func(time.Duration) time.Duration { return 0 })
 	return m

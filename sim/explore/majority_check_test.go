@@ -43,7 +43,7 @@ func TestEachDemandOnAMajorityIsSeenToBreak(t *testing.T) {
 		}},
 	}
 	for i, test := range tests {
-		w := newMajority(Find("majority-loss"), &Plant{})
+		w := newMajority(Find("majority-loss"), &plant{})
 		w.members[0].up, w.members[1].up, w.top = true, true, 3
 		w.members[0].nonce, w.members[0].token, w.members[0].until = "1", 3, w.now+soon
 		for s := range w.stores {

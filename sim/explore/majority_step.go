@@ -34,9 +34,6 @@ func (w *majority) begin(n *member, kind quorum.InputKind) {
 // step gives one input to a member's machine, and does what it asks for.
 func (w *majority) step(n *member, in quorum.Input) {
 	out := n.m.Step(w.now, in)
-	if w.plant.Asked != nil {
-		w.plant.Asked(&out)
-	}
 	for i := range out.Requests {
 		w.request(n, &out.Requests[i])
 	}

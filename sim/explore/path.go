@@ -12,7 +12,7 @@ type Path struct {
 	Broken   string
 	Steps    []Step
 
-	plant *Plant
+	plant *plant
 	way   []uint64 // hashes of the states
 	ends  bool     // the last state is what is broken, not an action after it
 }

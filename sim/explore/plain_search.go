@@ -30,7 +30,7 @@ type plain interface {
 // plain reports whether the world is one that plainSearch goes through.
 func (s *Settings) plain() bool { return s.Stores+s.Elections > 0 }
 
-func newPlain(set *Settings, plant *Plant) plain {
+func newPlain(set *Settings, plant *plant) plain {
 	if set.Stores > 0 {
 		return &writtenMajority{newMajority(set, plant), newMajorityCodec()}
 	}
@@ -39,7 +39,7 @@ func newPlain(set *Settings, plant *Plant) plain {
 
 // searchPlain is Search for such a world.
 func searchPlain(set *Settings, o Options) (*Report, error) {
-	s := &plainSearch{set: set, o: o, w: newPlain(set, o.Plant), index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
+	s := &plainSearch{set: set, o: o, w: newPlain(set, o.plant), index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
 	s.visit()
 	s.level, s.next = s.next, nil
 	s.run()
@@ -101,7 +101,7 @@ func (s *plainSearch) expand(state []byte, p phase, depth int) {
 		s.report.see(news.sights, depth)
 		if news.broken != "" {
 			s.report.Broken = news.broken
-			s.report.Path = &Path{Settings: s.set, Broken: news.broken, plant: s.o.Plant, way: s.index.way(s.at)}
+			s.report.Path = &Path{Settings: s.set, Broken: news.broken, plant: s.o.plant, way: s.index.way(s.at)}
 			return
 		}
 		s.visit()

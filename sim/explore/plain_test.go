@@ -40,7 +40,7 @@ func TestFoldedPlainWorldsGoOnAlike(t *testing.T) {
 // each of its states with those of the folded one. Which store or election is which is
 // lost in the fold, so the successors are compared as a set.
 func comparePlainWalk(t *testing.T, set *Settings, chance *rand.Rand) (compared int) {
-	concrete, folded := newPlain(set, &Plant{}), newPlain(set, &Plant{})
+	concrete, folded := newPlain(set, &plant{}), newPlain(set, &plant{})
 	var trail []Action
 	for range 60 {
 		folded.load(copied(concrete).append(nil))

@@ -10,7 +10,7 @@ import (
 type Options struct {
 	Depth    int                     // actions from the beginning; 0: no bound
 	States   int                     // that are visited; 0: as many as an index holds
-	Plant    *Plant                  // a bug around the machine; nil: none
+	plant    *plant                  // a bug around the machine; nil: none
 	Stop     func() bool             // asked now and then; true ends the search; nil: never
 	Progress func(states, depth int) // told after each depth; nil: nobody
 }
@@ -75,8 +75,8 @@ func Search(set *Settings, o Options) (*Report, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Plant == nil {
-		o.Plant = &Plant{}
+	if o.plant == nil {
+		o.plant = &plant{}
 	}
 	if o.States <= 0 || o.States > most {
 		o.States = most
@@ -85,7 +85,7 @@ func Search(set *Settings, o Options) (*Report, error) {
 		return searchPlain(set, o)
 	}
 	s := &search{set: set, o: o, index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
-	s.w = newWorld(set, o.Plant)
+	s.w = newWorld(set, o.plant)
 	if set.Leads {
 		s.calm = &reach{}
 	}
@@ -212,7 +212,7 @@ func (s *search) visit() {
 func (s *search) fail(what string) {
 	s.broken = true
 	s.report.Broken = what
-	s.report.Path = &Path{Settings: s.set, Broken: what, plant: s.o.Plant, way: s.index.way(s.at)}
+	s.report.Path = &Path{Settings: s.set, Broken: what, plant: s.o.plant, way: s.index.way(s.at)}
 }
 
 // conclude finds the path to what was broken, and asks whether a leader stays
@@ -229,7 +229,7 @@ func (s *search) conclude() error {
 	if place, stuck := s.calm.stuck(); stuck {
 		way := s.index.way(place)
 		s.report.Broken = brokenStuck
-		s.report.Path = &Path{Settings: s.set, Broken: s.report.Broken, plant: s.o.Plant, way: way, ends: true}
+		s.report.Path = &Path{Settings: s.set, Broken: s.report.Broken, plant: s.o.plant, way: way, ends: true}
 		return s.report.Path.find()
 	}
 	return nil

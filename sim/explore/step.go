@@ -11,7 +11,7 @@ import (
 func (w *world) step(n *node, in machine.Input, call machine.Call) {
 	var out machine.Output
 	if w.plant.bends() {
-		out = w.plant.step(&Situation{Machine: n.m, Set: w.set, Now: n.now, In: in, Call: call})
+		out = w.plant.step(&situation{machine: n.m, set: w.set, now: n.now, in: in, call: call})
 	} else {
 		out = n.m.Step(n.now, in)
 	}

@@ -76,7 +76,7 @@ func (w *world) execute(r *message) {
 		if w.store.is(w.now, r.nonce, r.token) {
 			r.result = machine.Done
 			w.store.until = w.now + w.lease() - rounding
-			if w.plant.Sure {
+			if w.plant.sure {
 				w.store.behind = false
 			}
 			w.doubt()

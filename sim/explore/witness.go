@@ -18,7 +18,7 @@ import (
 // ticks as that lasts from the last call on: a little longer than the elector believes.
 type witnessed struct {
 	set     *Settings
-	plant   *Plant
+	plant   *plant
 	calls   calls
 	lua     *redismodel.Interpreter
 	server  *redismodel.Server
@@ -62,7 +62,7 @@ var keyNames = [keys]string{"lease", "counter", "guard", "candidates", "terms", 
 // calls are the scripts that candidates and administrators call.
 type calls struct{ acquire, renew, release, create *redismodel.Script }
 
-func newCalls(p *Plant) calls {
+func newCalls(p *plant) calls {
 	return calls{
 		acquire: p.script(redismodel.Acquire, scripts.Acquire()),
 		renew:   p.script(redismodel.Renew, scripts.Renew()),
@@ -73,13 +73,13 @@ func newCalls(p *Plant) calls {
 
 // script is the port of a text, if there is one, or else the text itself; with the bug,
 // if that is in the text.
-func (p *Plant) script(port *redismodel.Script, text string) *redismodel.Script {
-	planted := p.Old != "" && strings.Contains(text, p.Old)
+func (p *plant) script(port *redismodel.Script, text string) *redismodel.Script {
+	planted := p.old != "" && strings.Contains(text, p.old)
 	if port.Run != nil && !planted {
 		return port
 	}
 	if planted {
-		text = strings.ReplaceAll(text, p.Old, p.New)
+		text = strings.ReplaceAll(text, p.old, p.new)
 	}
 	script, err := redismodel.Compile(port.Name, text)
 	if err != nil {
@@ -88,11 +88,11 @@ func (p *Plant) script(port *redismodel.Script, text string) *redismodel.Script 
 	return script
 }
 
-func newWitnessed(set *Settings, plant *Plant) *witnessed {
+func newWitnessed(set *Settings, plant *plant) *witnessed {
 	return beginWitnessed(set, plant, newCalls(plant), &redismodel.Interpreter{})
 }
 
-func beginWitnessed(set *Settings, plant *Plant, c calls, lua *redismodel.Interpreter) *witnessed {
+func beginWitnessed(set *Settings, plant *plant, c calls, lua *redismodel.Interpreter) *witnessed {
 	w := &witnessed{set: set, plant: plant, calls: c, lua: lua, now: epoch}
 	w.server = redismodel.New(redismodel.Options{Name: "one", Interpreter: lua})
 	for l, n := range set.Limits {

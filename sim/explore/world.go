@@ -15,7 +15,7 @@ const epoch = 1000 * machine.Tick
 // world is one state of a world. It is changed by actions; see apply.
 type world struct {
 	set    *Settings
-	plant  *Plant
+	plant  *plant
 	now    time.Duration
 	store  store
 	nodes  []node
@@ -106,7 +106,7 @@ var (
 )
 
 // newWorld is the world before anything has begun: no candidate has been started.
-func newWorld(set *Settings, plant *Plant) *world {
+func newWorld(set *Settings, plant *plant) *world {
 	w := &world{set: set, plant: plant, now: epoch}
 	for l, n := range set.Limits {
 		w.left[l] = uint8(n)
@@ -121,8 +121,8 @@ func (w *world) newMachine(id string) *machine.Machine {
 	w.begun++
 	cfg := w.set.config(id)
 	cfg.Seed = w.begun
-	if w.plant.Config != nil {
-		w.plant.Config(&cfg)
+	if w.plant.config != nil {
+		w.plant.config(&cfg)
 	}
 	m := machine.New(cfg)
 	m.Choose(w.random.roll)

@@ -34,7 +34,6 @@ type call struct {
 	inHand   bool // the answer has arrived, at a process that stands still
 	closed   bool // its connection was closed after that
 	breaking bool // its connection was closed, which the candidate is about to learn
-	repeats  int  // that the client has made of it by itself
 	command  command
 	outcome  outcome
 	op       history.Event // the invocation; Op 0 if it is not recorded
@@ -112,7 +111,6 @@ func (c *client) ask(owner caller, cmd command, timeout time.Duration) {
 	k.deadline = c.run.now + timeout
 	k.command.epoch = c.epoch
 	k.command.protect = c.protection(&k.command)
-	k.repeats = 0
 	k.op = history.Event{}
 	if !cmd.quiet {
 		k.invoke()
@@ -244,9 +242,6 @@ func (k *call) act(arg uint64) {
 
 // settle takes in the answer.
 func (k *call) settle() {
-	if read := k.client.run.subject.Client.Read; read != nil {
-		read(k.command.call, &k.outcome.input)
-	}
 	if errors.Is(k.outcome.input.Err, errNoScript) {
 		k.whole = true
 		k.goOn()
@@ -277,9 +272,6 @@ func (k *call) goOn() {
 // fail ends a call whose outcome the candidate does not learn. Its connection
 // is of no more use.
 func (k *call) fail(err error) {
-	if errors.Is(err, errBroken) && k.repeat() {
-		return
-	}
 	k.client.epoch++
 	k.outcome = outcome{input: machine.Input{Result: machine.Unknown, Err: err}}
 	k.finish()

@@ -29,7 +29,7 @@ type majority struct {
 func newMajority(n *node) *majority {
 	return &majority{
 		node: n, life: n.life, calls: make(map[uint64]*call), rings: quorum.Never,
-		machine:   quorum.New(quorum.Config{Nodes: len(n.clients), Rules: n.run.subject.Majority}),
+		machine:   quorum.New(quorum.Config{Nodes: len(n.clients)}),
 		announced: quorum.NewAnnounced(len(n.clients)),
 	}
 }

@@ -33,7 +33,6 @@ type node struct {
 	leaving       bool    // it was asked to resign
 	inbox         []event // what has come while the process stood still
 	hold          *hold   // on its next write
-	unconfirmed   bool    // the replicas did not confirm what its process was granted last
 	exited        signal
 }
 
@@ -52,7 +51,7 @@ type process interface {
 // launch starts a process. It takes so long until its elector begins.
 func (n *node) launch(took time.Duration) {
 	n.life++
-	n.paused, n.unconfirmed = false, false
+	n.paused = false
 	n.connect()
 	n.run.add(history.Event{Kind: history.Start, Node: n.name})
 	if took == 0 {
@@ -67,7 +66,6 @@ func (n *node) launch(took time.Duration) {
 func (n *node) connect() {
 	n.clients, n.subscriptions, n.majority, n.rows = nil, nil, nil, nil
 	for _, store := range n.run.stores {
-		n.run.subject.Client.load(store)
 		n.clients = append(n.clients, &client{run: n.run, store: store, node: n, life: n.life})
 		n.subscriptions = append(n.subscriptions, &subscription{node: n, store: store, life: n.life})
 	}
@@ -227,3 +225,7 @@ func (n *node) closeConnectionsTo(store int) {
 		g.breaks()
 	}
 }
+
+// shows is what the clock that the production elector reads shows: boot time, which
+// goes on while the machine is suspended.
+func (n *node) shows() time.Duration { return n.clock.show(n.run.now) }

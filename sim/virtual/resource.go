@@ -8,16 +8,12 @@ import (
 type resource struct {
 	run    *run
 	random *random
-	fence  Fence
+	fence  fencing
 	last   string // whose write was accepted last
 }
 
 func newResource(r *run) *resource {
-	s := &resource{run: r, random: newRandom(r.spec.Seed, drawResource), fence: new(Fencing)}
-	if fence := r.subject.Fence; fence != nil {
-		s.fence = fence()
-	}
-	return s
+	return &resource{run: r, random: newRandom(r.spec.Seed, drawResource)}
 }
 
 // hold keeps one write on its way: between the candidate that sent it and the
@@ -90,7 +86,7 @@ func (r *resource) arrive(w *write) {
 // decide accepts or refuses a write and records the decision.
 func (r *resource) decide(w *write) {
 	e := w.op
-	w.accepted, w.fence = r.fence.Write(e.Node, e.Token, e.Value)
+	w.accepted, w.fence = r.fence.write(e.Token, e.Value)
 	if w.accepted {
 		e.Kind, r.last = history.Ok, e.Node
 	} else {
@@ -106,6 +102,6 @@ func (r *resource) read(n *node) {
 	e := history.Event{Kind: history.Invoke, Node: n.name, Call: history.Read, Op: r.run.nextOp()}
 	r.run.add(e)
 	e.Kind = history.Ok
-	e.Value, e.Token = r.fence.Read()
+	e.Value, e.Token = r.fence.read()
 	r.run.add(e)
 }

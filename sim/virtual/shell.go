@@ -54,10 +54,7 @@ type term struct {
 	value    string        // of the lease
 	deadline time.Duration // on the node's own clock
 	believes bool
-	began    time.Duration // in true time
-	last     uint64        // the token of the term before
-	draining bool          // the work's context is done
-	drained  time.Duration // draining: in true time, when the work ends at the latest
+	draining bool // the work's context is done
 	working  bool
 	writing  bool // a write is under way
 	writes   int
@@ -141,7 +138,7 @@ const exitMark = 1 << 63
 func (e *shell) planWake() {
 	e.wake = machine.Never
 	if e.due != machine.Never {
-		e.wake = e.node.when(e.due)
+		e.wake = e.node.clock.when(e.due)
 	}
 	if e.wake < e.planned {
 		e.planned = e.wake
@@ -183,7 +180,6 @@ func (e *shell) send(r *machine.Request) {
 			c.beacon = e.node.subscriptions[0].bids()
 			e.stands(r)
 		}
-		e.hurries(r.Number)
 	case machine.Renew:
 		c.call, c.value = history.Renew, e.valueOf(r)
 	case machine.Withdraw:
@@ -282,8 +278,7 @@ func (e *shell) elected(t *machine.Transition) {
 	if e.term.writing {
 		e.term.before = e.term.token
 	}
-	e.term.last, e.term.token, e.term.deadline = e.term.token, t.Token, t.Until
-	e.term.began = e.node.run.now
+	e.term.token, e.term.deadline = t.Token, t.Until
 	e.term.believes, e.term.draining, e.term.working = true, false, true
 	e.term.writes = 0
 	e.believe(history.Elected)
@@ -295,20 +290,20 @@ func (e *shell) elected(t *machine.Transition) {
 func (e *shell) believe(kind history.Kind) {
 	r := e.node.run
 	r.add(history.Event{
-		Kind: kind, Node: e.node.name, Token: e.term.token, Until: r.at(e.node.when(e.term.deadline)),
+		Kind: kind, Node: e.node.name, Token: e.term.token, Until: r.at(e.node.clock.when(e.term.deadline)),
 	})
 }
 
-// endWork ends the work's context, and the work as soon as it does not go on and
-// no write is under way.
-func (e *shell) endWork() { e.endWorkIn(e.drain()) }
+// goesOn tells whether the work may make another write.
+func (e *shell) goesOn() bool {
+	return !e.term.draining && e.term.believes && e.node.shows() < e.term.deadline
+}
 
-func (e *shell) endWorkIn(d time.Duration) {
+// endWork ends the work's context, and the work as soon as no write is under way.
+func (e *shell) endWork() {
 	t := &e.term
-	if by := e.node.run.now + d; !t.draining || by < t.drained {
-		t.draining, t.drained = true, by
-	}
-	if t.working && !t.writing && !e.goesOn() {
+	t.draining = true
+	if t.working && !t.writing {
 		t.working = false
 		t.beat.stop()
 		e.step(machine.Input{Kind: machine.WorkEnded, Token: t.token})
@@ -325,14 +320,10 @@ func (e *shell) workOn() {
 		e.endWork()
 		return
 	}
-	if e.rests() {
-		t.beat.startAt(t.beat.next + n.run.spec.Writes)
-		return
-	}
 	t.writing = true
 	t.writes++
 	t.beat.align(n.run.spec.Writes)
-	n.run.resource.send(&t.write, n, e, e.names(), n.name+"/"+decimal(t.token)+"/"+strconv.Itoa(t.writes))
+	n.run.resource.send(&t.write, n, e, t.token, n.name+"/"+decimal(t.token)+"/"+strconv.Itoa(t.writes))
 }
 
 // wrote implements writer.
@@ -348,7 +339,7 @@ func (e *shell) wrote(accepted bool, fence uint64) {
 	if !accepted {
 		e.step(machine.Input{Kind: machine.Fenced, Token: fence})
 		e.node.run.resource.read(e.node) // who is refused looks what is there
-		e.endWorkIn(0)
+		e.endWork()
 		return
 	}
 	if t.draining {

@@ -68,9 +68,6 @@ func (s *stage) PromoteReplica(ctx context.Context) (string, error) {
 		return "", faults.NoEffect("the primary serves already")
 	}
 	s.store.down = false
-	if s.subject.ReadOnly > 0 {
-		s.Sleep(ctx, s.subject.ReadOnly)
-	}
 	s.store.model.Promote()
 	return "a replica is the primary", nil
 }

@@ -260,13 +260,7 @@ func (s *serverStore) confirm(k *call) {
 		return
 	}
 	n := k.client.node
-	now, before := !s.lags && s.of(n) != s.old, !n.unconfirmed
-	n.unconfirmed = !now
-	told := now
-	if confirmed := s.run.subject.Confirmed; confirmed != nil {
-		told = confirmed(k.command.call, now, before)
-	}
-	if !told {
+	if s.lags || s.of(n) == s.old {
 		k.outcome.input = machine.Input{Err: errUnconfirmed}
 	}
 }

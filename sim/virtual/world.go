@@ -60,8 +60,6 @@ type Subject struct {
 	// Tapped says that an elector in blocking style does not tell what it does:
 	// the operations on the lease are read off its commands.
 	Tapped bool
-
-	Variant // what else is different about it and its surroundings
 }
 
 // Names are those of the subjects, the world's own first.

@@ -57,7 +57,7 @@ judged: ## the checkers against 100,000 generated histories and against real one
 	$(GO) test -count=1 -timeout 3h -v ./checker/crosscheck -histories 100000 -places 20 -runs 5
 
 calibrate: ## the live, the virtual and the bubble's world compared, in a few scenarios; takes five minutes
-	RECOUNT_LIVE_RUNS=5 $(GO) test -count=1 -timeout 30m -v -run '^TestCalibration$$' ./scenarios
+	RECOUNT_CASES=5 $(GO) test -count=1 -timeout 30m -v -run '^TestCalibration$$' ./scenarios
 
 tuned: ## the settings for three networks, into docs/operations.md; takes ten minutes
 	$(GO) build -o bin/ ./cmd/chaos
@@ -66,7 +66,7 @@ tuned: ## the settings for three networks, into docs/operations.md; takes ten mi
 	bin/chaos tune --rtt 40ms --rtt-p99 80ms --loss 1% --update docs/operations.md
 
 explore: ## every schedule of the large worlds, or ten minutes of each; takes up to 5 GB
-	RECOUNT_EXPLORE=1 $(GO) test -count=1 -v -run '^TestRedundantChecksOfBids$$' ./sim/explore
+	RECOUNT_CASES=1 $(GO) test -count=1 -v -run '^TestRedundantChecksOfBids$$' ./sim/explore
 	$(GO) run ./cmd/chaos explore --large --time 10m
 
 mutants: ## bugs planted in the source that ships, hunted in every world; some hours
@@ -85,16 +85,16 @@ calls: ## 20,000 generated cases of the elector's calls, in fake time; takes an 
 	bin/chaos fuzz --in calls --cases 20000 --failures 9
 
 walks: ## 1,000 generated cases of several Redis servers, on real ones, in real time; takes half an hour
-	RECOUNT_WALKS=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/topologies
+	RECOUNT_CASES=1000 $(GO) test -count=1 -timeout 3h -parallel 20 -v -run Real ./sim/bubble/topologies
 
 rolling: ## options, rights and leases changed candidate by candidate on real servers, 20 times each; ten minutes
-	RECOUNT_ROLLING=20 $(GO) test -count=1 -timeout 3h -parallel 7 -v -run '^TestRollingChanges$$' ./elector/redisstore
+	RECOUNT_CASES=20 $(GO) test -count=1 -timeout 3h -parallel 7 -v -run '^TestRollingChanges$$' ./elector/redisstore
 
 soak: ## 1,000 elections on real servers under drawn faults, judged as they go, and what it takes, for an hour
 	$(GO) run ./cmd/chaos soak
 
 staging: ## a server that plays a team's: 200 runs killed, and another client beside 20 runs; takes half an hour
-	RECOUNT_STAGING=1 $(GO) test -count=1 -timeout 3h -v -run '^TestStaging' ./cmd/chaos
+	RECOUNT_CASES=1 $(GO) test -count=1 -timeout 3h -v -run '^TestStaging' ./cmd/chaos
 
 candidates: ## well-known libraries as candidates, tested, into examples/candidates/go/bin: for chaos trial --exec-dir
 	cd examples/candidates/go && $(GO) build -o bin/ ./... && $(GO) test -count=1 ./...

@@ -81,7 +81,7 @@ func TestFeaturesAreSeen(t *testing.T) {
 		"a/p/testdata/x_test.go":  {Data: []byte("func TestGone(t *testing.T) {}\n")},
 		"scenarios/s.go":          {Data: []byte("var x = []S{{Name: \"calm\"}, {Name:   \"storm\"}}\n")},
 		"scenarios/s_test.go":     {Data: []byte("var x = S{Name: \"gone\"}\n")},
-		"docs/mutants.md":          {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
+		"docs/mutants.md":         {Data: []byte("| bug | where |\n| --- | --- |\n| `lazy` | here |\n")},
 		"elsewhere/scenario.go":   {Data: []byte("var x = S{Name: \"gone\"}\n")},
 		"a/p/not_a_test_file.txt": {Data: []byte("func TestGone() {}\n")},
 	}
@@ -125,7 +125,7 @@ type evidence struct {
 var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 	scenarioName = regexp.MustCompile(`\bName:\s*"([^"]+)"`)
-	mutantRow   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|")
+	mutantRow    = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|")
 )
 
 func findEvidence(root fs.FS) (evidence, error) {

@@ -2,20 +2,19 @@ package scenarios_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/recount-io/recount/calibration"
 	"github.com/recount-io/recount/checker"
+	cases "github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios"
 )
 
 // TestCalibration shows that the bubble and the virtual world agree in a few
-// scenarios, and says how far apart they lie. RECOUNT_LIVE_RUNS compares both with so
+// scenarios, and says how far apart they lie. RECOUNT_CASES compares both with so
 // many runs in the live world, too, which must break the same promises, and takes
 // many more of the others: docs/calibration.md has what was found then.
 func TestCalibration(t *testing.T) {
@@ -24,8 +23,12 @@ func TestCalibration(t *testing.T) {
 	}
 	runs := map[string]int{"bubble": 12, "virtual": 80}
 	pairs := [][2]string{{"bubble", "virtual"}}
-	if n, err := strconv.Atoi(os.Getenv("RECOUNT_LIVE_RUNS")); err == nil {
-		runs = map[string]int{"live": n, "bubble": 100, "virtual": 300}
+	if cases.Asked() {
+		_, n, err := cases.Cases(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = map[string]int{"live": int(n), "bubble": 100, "virtual": 300}
 		pairs = append(pairs, [2]string{"live", "virtual"}, [2]string{"live", "bubble"})
 	}
 	worlds := map[string]func(*testing.T, scenarios.Scenario, scenarios.Settings) scenarios.Outcome{"live": run, "bubble": bubbled, "virtual": imagine}

@@ -16,11 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/sim/live"
 )
-
-// stagingLong asks for the long form: make staging.
-const stagingLong = "RECOUNT_STAGING"
 
 // TestStagingUntouched shows that a run on a Redis that others use touches nothing but
 // the keys and channels under its prefix: by all commands that the server executed for
@@ -87,7 +85,7 @@ func TestStagingKilled(t *testing.T) {
 	t.Parallel()
 	s := startStaging(t)
 	kills := 3
-	long := os.Getenv(stagingLong) != ""
+	long := drawn.Asked()
 	if long {
 		kills = 200
 	}
@@ -159,7 +157,7 @@ func (s *staging) kill(t *testing.T, mark, scenario string, after time.Duration)
 // fails only if the median of the 99th percentiles lies outside of what there is
 // without runs.
 func TestStagingNeighbour(t *testing.T) {
-	if os.Getenv(stagingLong) == "" {
+	if !drawn.Asked() {
 		t.Skip("it takes minutes: make staging")
 	}
 	s := startStaging(t)

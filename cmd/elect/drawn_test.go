@@ -22,10 +22,10 @@ import (
 // are alive at one time, tokens do not fall, a guard that was held up ends no
 // healthy job, and when all is well again a job runs and all end as they should.
 //
-// RECOUNT_COMMANDS=1+NUMBER repeats a case.
+// RECOUNT_CASES=1+NUMBER repeats a case.
 func TestDrawnCommands(t *testing.T) {
 	t.Parallel()
-	first, n, err := drawn.Cases("RECOUNT_COMMANDS", 4, 2)
+	first, n, err := drawn.Cases(4, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

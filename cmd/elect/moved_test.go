@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/internal/loopback"
 	"github.com/recount-io/recount/internal/topology"
 )
@@ -100,15 +99,12 @@ func (l *locked) Write(p []byte) (int, error) {
 // new one within three leases, all candidates are listed there, who watches is told who
 // leads, and the leader can hand over.
 //
-// RECOUNT_MOVES says how often each answer is tried. Then the times are asked for, which
+// RECOUNT_CASES says how often each answer is tried. Then the times are asked for, which
 // takes a machine that has the time.
 func TestAddressMoves(t *testing.T) {
-	tries := 1
-	if text := os.Getenv("RECOUNT_MOVES"); text != "" {
-		var err error
-		if tries, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("RECOUNT_MOVES is %q: say how often, as in 5", text)
-		}
+	_, tries, err := drawn.Cases(1, 1)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, words := range []string{
 		"NOREPLICAS Not enough good replicas to write.",
@@ -182,8 +178,8 @@ func addressMoves(t *testing.T, words string) {
 	handed := time.Since(moved)
 	t.Logf("%s: a leader and all candidates after %v, who watches was told after %v, and the leader has handed over after %v, with a lease of %v",
 		words, served.Round(time.Millisecond), told.Round(time.Millisecond), handed.Round(time.Millisecond), lease)
-	right := max(2*lease, served+lease/4)                                                         // a leader is told when there is one
-	if (served > 3*lease || told > right || handed > right) && os.Getenv("RECOUNT_MOVES") != "" { // else the machine may be busy
+	right := max(2*lease, served+lease/4)                                      // a leader is told when there is one
+	if (served > 3*lease || told > right || handed > right) && drawn.Asked() { // else the machine may be busy
 		t.Errorf("that is too late")
 	}
 	if strings.Contains(watch.out.String(), "gave no answer") {

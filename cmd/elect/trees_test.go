@@ -332,10 +332,10 @@ type forest struct {
 // is alive then, who heeds SIGTERM is given the time to, and a signal that is repeated
 // changes nothing.
 //
-// RECOUNT_TREES=1+NUMBER repeats a case.
+// RECOUNT_CASES=1+NUMBER repeats a case.
 func TestDrawnTrees(t *testing.T) {
 	t.Parallel()
-	first, n, err := drawn.Cases("RECOUNT_TREES", 24, 8)
+	first, n, err := drawn.Cases(24, 8)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (x *sqliteTx) Waits() (bool, error) { return false, nil }
 // token is admitted or refused as what was committed says. A failure names the number
 // of its walk.
 func TestDrawnSQLite(t *testing.T) {
-	first, n, err := cases.Cases("RECOUNT_CASES", 4, 2)
+	first, n, err := cases.Cases(4, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

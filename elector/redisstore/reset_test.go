@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/internal/loopback"
 )
 
@@ -228,19 +227,22 @@ func stalls(t *testing.T) (most func() time.Duration) {
 }
 
 // One reset of all connections ends no term, however far the server is, if the lease leaves
-// room. RECOUNT_RESETS=20 makes 20 runs of each distance: half an hour.
+// room. RECOUNT_CASES=20 makes 20 runs of each distance: half an hour.
 func TestResetFarAway(t *testing.T) {
-	runs, err := strconv.Atoi(os.Getenv("RECOUNT_RESETS"))
-	all := distances
+	_, runs, err := drawn.Cases(1, 1)
 	if err != nil {
-		all, runs = distances[:1], 1
+		t.Fatal(err)
+	}
+	all := distances
+	if !drawn.Asked() {
+		all = distances[:1]
 	}
 	for _, d := range all {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			r := d.server(t)
 			for i := range runs {
-				t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Run(fmt.Sprint(i), func(t *testing.T) {
 					if lost := d.survive(t, r, i%2 == 1); lost > 0 {
 						t.Errorf("%d of 10 leaders lost their term", lost)
 					}
@@ -252,8 +254,8 @@ func TestResetFarAway(t *testing.T) {
 
 // Resets that come again and again leave somebody in the lead for 95 % of the time.
 func TestResetsFarAway(t *testing.T) {
-	if os.Getenv("RECOUNT_RESETS") == "" {
-		t.Skip("a campaign of 40 seconds: RECOUNT_RESETS=20")
+	if !drawn.Asked() {
+		t.Skip("a campaign of 40 seconds: RECOUNT_CASES=20")
 	}
 	t.Parallel()
 	d := distances[0]

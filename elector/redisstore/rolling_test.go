@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/elector/store"
+	"github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -223,19 +222,19 @@ func (c rolling) roll(s *stage, server *topology.Server, lease, slack time.Durat
 
 // Candidates of one election may differ in their options and rights, and change them one
 // by one. Whatever is deleted meanwhile, and whoever is killed, two never lead at one time,
-// and somebody leads within three leases. RECOUNT_ROLLING says how often each change is
+// and somebody leads within three leases. RECOUNT_CASES says how often each change is
 // made, as in 20. Without it the first four are made once, in short leases, and a busy
 // machine gets some seconds more.
 func TestRollingChanges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each change takes some leases")
 	}
-	changes, runs, lease, slack := rollings[:4], 1, 400*time.Millisecond, 3*time.Second
-	if text := os.Getenv("RECOUNT_ROLLING"); text != "" {
-		var err error
-		if runs, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("RECOUNT_ROLLING is %q: say how often, as in 20", text)
-		}
+	_, runs, err := drawn.Cases(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, lease, slack := rollings[:4], 400*time.Millisecond, 3*time.Second
+	if drawn.Asked() {
 		changes, lease, slack = rollings, time.Second, 100*time.Millisecond
 	}
 	for _, c := range changes {
@@ -252,7 +251,7 @@ func TestRollingChanges(t *testing.T) {
 				}
 				store := direct(t, r.Primary, "", redisstore.Options{})
 				prime(ctx, t, store, billing)
-				c.roll(newStage(t, ctx), r.Primary, lease, slack, append(store.Keys(billing), store.Witness()), n)
+				c.roll(newStage(t, ctx), r.Primary, lease, slack, append(store.Keys(billing), store.Witness()), int(n))
 			})
 		}
 	}

@@ -10,12 +10,18 @@ import (
 	"github.com/recount-io/recount/internal/raced"
 )
 
-// Cases is which cases a test of drawn ones takes: so many, from a number on. The
-// environment variable says it, as in "300", or "1+4711" for the one that a failure
+// variable is the one environment variable for all tests: go test -run chooses among them.
+const variable = "RECOUNT_CASES"
+
+// Asked reports whether RECOUNT_CASES is set: somebody wants a campaign, and has the time.
+func Asked() bool { return os.Getenv(variable) != "" }
+
+// Cases is which cases a test takes that can take any number of them: so many, from a
+// number on. RECOUNT_CASES says it, as in "300", or "1+4711" for the one that a failure
 // named. Without it they are full many, from 0 on, or few with the race detector,
 // which shows little where one goroutine runs at a time. Anything else that the
 // variable says is an error.
-func Cases(variable string, full, few uint64) (first, n uint64, err error) {
+func Cases(full, few uint64) (first, n uint64, err error) {
 	first, n, ok := parse(os.Getenv(variable))
 	switch {
 	case !ok:

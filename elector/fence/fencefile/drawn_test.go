@@ -309,7 +309,7 @@ func (c *course) end(ctx context.Context) {
 // whatever was not synchronised keeps every line and content that was acknowledged, and
 // admits no token smaller than one before. A failure names the number of its case.
 func TestDrawnDisks(t *testing.T) {
-	first, n, err := cases.Cases("RECOUNT_CASES", 300, 15)
+	first, n, err := cases.Cases(300, 15)
 	if err != nil {
 		t.Fatal(err)
 	}

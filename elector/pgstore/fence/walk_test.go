@@ -223,7 +223,7 @@ func (d *done) Check(token uint64, resource string) error {
 // and SQL.Do, each token is admitted or refused as what was committed says. A failure
 // names the number of its walk.
 func TestDrawnPostgres(t *testing.T) {
-	first, n, err := drawn.Cases("RECOUNT_CASES", 3, 1)
+	first, n, err := drawn.Cases(3, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 
 // Cases is which cases a test of drawn ones takes, as drawn.Cases says; what the
 // variable says wrongly fails the test.
-func Cases(t *testing.T, variable string, full, few uint64) (first, n uint64) {
+func Cases(t *testing.T, full, few uint64) (first, n uint64) {
 	t.Helper()
-	first, n, err := drawn.Cases(variable, full, few)
+	first, n, err := drawn.Cases(full, few)
 	if err != nil {
 		t.Fatal(err)
 	}

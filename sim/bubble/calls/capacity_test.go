@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"os"
 	"runtime"
 	"strconv"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/bubbletest"
@@ -112,18 +112,15 @@ func (c capacity) carry(t *testing.T) (out carried) {
 }
 
 // A thousand elections of one process, with a lease of three seconds and a round trip of
-// forty milliseconds, are all led, and no term is lost. RECOUNT_CAPACITY says for how
-// long, ten seconds by default.
+// forty milliseconds, are all led, and no term is lost. Where RECOUNT_CASES
+// asks for a campaign that goes on for ten minutes, and else for ten seconds.
 func TestThousandElectionsFarAway(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	lasts := 10 * time.Second
-	if text := os.Getenv("RECOUNT_CAPACITY"); text != "" {
-		var err error
-		if lasts, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
+	if drawn.Asked() {
+		lasts = 10 * time.Minute
 	}
 	const elections = 1000
 	got := capacity{elections: elections, lease: 3 * time.Second, roundTrip: 40 * time.Millisecond, lasts: lasts}.carry(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/internal/drawn"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim/bubble"
@@ -272,13 +273,13 @@ func carryOutReal(t *testing.T, c topologies.Case) []checker.Finding {
 }
 
 // Walks that are drawn are made on real servers, too, in real time: the elector keeps
-// the same promises there. RECOUNT_WALKS says how many walks, and from which seed on,
+// the same promises there. RECOUNT_CASES says how many walks, and from which seed on,
 // and -parallel how many at a time: they mostly wait.
 func TestReal(t *testing.T) {
 	if testing.Short() || raced.Enabled {
 		t.Skip("walks in real time take seconds each")
 	}
-	first, n := bubbletest.Cases(t, "RECOUNT_WALKS", 2, 0)
+	first, n := bubbletest.Cases(t, 2, 0)
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -297,7 +298,7 @@ func TestReal(t *testing.T) {
 // What was made for a model in TestMended is mended on real servers, too. It takes
 // ten seconds of waiting, so it is done only where walks are asked for.
 func TestMendedAsReal(t *testing.T) {
-	if os.Getenv("RECOUNT_WALKS") == "" {
+	if !drawn.Asked() {
 		t.Skip("a campaign of half an hour: make walks")
 	}
 	for _, f := range carryOutReal(t, asReal(movingReplica())) {

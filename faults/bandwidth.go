@@ -36,6 +36,9 @@ func (Bandwidth) Heal(ctx context.Context, w World, targets []string) (string, e
 }
 
 // Effect implements Fault.
-func (Bandwidth) Effect() Effect {
-	return Effect{Summary: "the way to the store carries only so many kilobytes a second", Undone: unshaped, Immediate: true}
+func (b Bandwidth) Effect() Effect {
+	return Effect{
+		Summary: "the way to the store carries only so many kilobytes a second", Undone: unshaped,
+		Immediate: true, Fair: true, Carries: 1000 * max(b.Kilobytes, 1),
+	}
 }

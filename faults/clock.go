@@ -44,8 +44,8 @@ func (ClockRate) Heal(ctx context.Context, w World, targets []string) (string, e
 }
 
 // Effect implements Fault.
-func (ClockRate) Effect() Effect {
-	return Effect{Summary: "a candidate's clocks run too fast or too slow", Undone: "the candidate is told to let its clocks run right again", Skews: true}
+func (c ClockRate) Effect() Effect {
+	return Effect{Summary: "a candidate's clocks run too fast or too slow", Undone: "the candidate is told to let its clocks run right again", Skews: true, Rate: c.Rate}
 }
 
 // ClockJump moves its targets' wall clocks by Offset, and back on healing.
@@ -75,5 +75,5 @@ func (c ClockJump) Heal(ctx context.Context, w World, targets []string) (string,
 
 // Effect implements Fault.
 func (ClockJump) Effect() Effect {
-	return Effect{Summary: "a candidate's wall clock jumps by an offset", Undone: "the candidate is told to put it back", Skews: true}
+	return Effect{Summary: "a candidate's wall clock jumps by an offset", Undone: "the candidate is told to put it back", Skews: true, Simple: true, Harmless: true}
 }

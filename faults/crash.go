@@ -27,7 +27,7 @@ func (Crash) Heal(ctx context.Context, w World, targets []string) (string, error
 
 // Effect implements Fault.
 func (Crash) Effect() Effect {
-	return Effect{Summary: "a candidate's process is killed, and started again later", Undone: restarted}
+	return Effect{Summary: "a candidate's process is killed, and started again later", Undone: restarted, Simple: true, Fair: true, Gone: true}
 }
 
 // Resign asks its targets to resign and exit, as a deployment does; healing
@@ -52,5 +52,5 @@ func (Resign) Heal(ctx context.Context, w World, targets []string) (string, erro
 
 // Effect implements Fault.
 func (Resign) Effect() Effect {
-	return Effect{Summary: "a candidate is asked to resign and exit, and is started again later", Undone: restarted}
+	return Effect{Summary: "a candidate is asked to resign and exit, and is started again later", Undone: restarted, Simple: true, Fair: true, Gone: true}
 }

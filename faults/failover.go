@@ -29,12 +29,17 @@ func (StoreFailover) Heal(ctx context.Context, w World, _ []string) (string, err
 }
 
 // Effect implements Fault.
-func (StoreFailover) Effect() Effect {
+func (f StoreFailover) Effect() Effect {
 	return Effect{
 		Summary: "the store's primary is lost, and a replica is promoted that lacks its last writes",
 		Undone:  "not at all: the replica is the primary from then on",
-		Store:   true, Older: true, Void: true,
+		Store:   true, Older: true, Void: true, Onset: f.Lag,
 	}
+}
+
+// Scale implements Timed.
+func (f StoreFailover) Scale(scale func(time.Duration) time.Duration) Fault {
+	return StoreFailover{Lag: scale(f.Lag).Round(time.Millisecond)}
 }
 
 // StoreSplit promotes a replica, which lacks what the primary confirmed in its
@@ -63,10 +68,15 @@ func (StoreSplit) Heal(ctx context.Context, w World, _ []string) (string, error)
 }
 
 // Effect implements Fault.
-func (StoreSplit) Effect() Effect {
+func (s StoreSplit) Effect() Effect {
 	return Effect{
 		Summary: "an isolated old primary goes on serving some candidates, and a promoted replica the others",
 		Undone:  "the old primary is ended, and all are served by the new one",
-		Store:   true, Older: true, Divides: true, Void: true,
+		Store:   true, Older: true, Divides: true, Void: true, Onset: s.Lag,
 	}
+}
+
+// Scale implements Timed.
+func (s StoreSplit) Scale(scale func(time.Duration) time.Duration) Fault {
+	return StoreSplit{Lag: scale(s.Lag).Round(time.Millisecond)}
 }

@@ -53,10 +53,39 @@ type Effect struct {
 	Holds bool // they stand still, or one of their writes does
 	Skews bool // their clocks run wrong, or stand still
 
+	// What electors are owed in spite of it: bounds and waivers are made of these.
+	Simple    bool          // it leaves no lease behind that nobody knows of, and no clock that is wrong by much
+	Harmless  bool          // it costs a leader nothing
+	Bearable  bool          // a leader keeps its lease through it if it is short
+	Fair      bool          // every elector survives it, also one without any protection of its own
+	Gone      bool          // its targets are not there meanwhile: a lease that is handed over to one is lost
+	Withholds bool          // a lease may be kept, or withheld, for as long as one lasts
+	Alien     bool          // what stands in the lease's place is no elector's
+	Delay     time.Duration // how much later a message on its targets' way arrives
+	Carries   int           // how many bytes a second their way carries; 0: as many as there are
+	Rate      float64       // at which their clocks run; 0: as they should
+	Onset     time.Duration // how long it takes to put it on
+
 	// Immediate says that healing acts at once: from its beginning on the
 	// fault may not be in force any more. Others (a crash) last until they are
 	// healed.
 	Immediate bool
+}
+
+// Late returns how much later a message of so many bytes arrives on the targets' way.
+func (e *Effect) Late(bytes int) time.Duration {
+	late := e.Delay
+	if e.Carries > 0 {
+		late += time.Duration(bytes) * time.Second / time.Duration(e.Carries)
+	}
+	return late
+}
+
+// Timed is a fault with times among its parameters.
+type Timed interface {
+	Fault
+	// Scale returns the fault with each of these times changed by scale.
+	Scale(scale func(time.Duration) time.Duration) Fault
 }
 
 // ErrNoEffect is wrapped by an Apply or Heal that put its fault on without

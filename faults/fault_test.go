@@ -145,6 +145,22 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// A slow way delays a message whatever its length, a narrow one by its length.
+func TestLate(t *testing.T) {
+	for _, test := range []struct {
+		fault faults.Fault
+		want  time.Duration
+	}{
+		{faults.Latency{Base: 40 * time.Millisecond, Jitter: 10 * time.Millisecond}, 50 * time.Millisecond},
+		{faults.Bandwidth{Kilobytes: 8}, 25 * time.Millisecond},
+		{faults.Pause{}, 0},
+	} {
+		if effect := test.fault.Effect(); effect.Late(200) != test.want {
+			t.Errorf("%s: 200 bytes are %v late, want %v", test.fault.Name(), effect.Late(200), test.want)
+		}
+	}
+}
+
 // What a fault says that it does to its targets is what it asks the world for, and
 // what the history says of it, also where an older history has its name alone.
 func TestEffectOnTargets(t *testing.T) {

@@ -60,7 +60,7 @@ func (KeyOverwritten) Effect() Effect {
 	return Effect{
 		Summary: "the lease's key is overwritten with a stranger's value that has no time to live",
 		Undone:  unneeded,
-		Store:   true, Client: true, Own: true, Void: true, Shorten: -endless, Instant: true,
+		Store:   true, Client: true, Own: true, Void: true, Shorten: -endless, Alien: true, Instant: true,
 	}
 }
 
@@ -84,7 +84,7 @@ func (TTLRemoved) Heal(context.Context, World, []string) (string, error) { retur
 
 // Effect implements Fault.
 func (TTLRemoved) Effect() Effect {
-	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Undone: unneeded, Store: true, Client: true, Own: true, Shorten: -endless, Instant: true}
+	return Effect{Summary: "the lease loses its time to live: it does not end by itself any more", Undone: unneeded, Store: true, Client: true, Own: true, Shorten: -endless, Harmless: true, Withholds: true, Instant: true}
 }
 
 // CounterDeleted deletes the counters of tokens, as eviction does: they are
@@ -107,5 +107,5 @@ func (CounterDeleted) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (CounterDeleted) Effect() Effect {
-	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Undone: unneeded, Store: true, Client: true, Own: true, Instant: true}
+	return Effect{Summary: "the counter of tokens is deleted from the store; the lease stays", Undone: unneeded, Store: true, Client: true, Own: true, Harmless: true, Instant: true}
 }

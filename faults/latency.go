@@ -37,6 +37,14 @@ func (Latency) Heal(ctx context.Context, w World, targets []string) (string, err
 }
 
 // Effect implements Fault.
-func (Latency) Effect() Effect {
-	return Effect{Summary: "the way to the store is slow by a constant, with jitter, in each direction", Undone: unshaped, Immediate: true}
+func (l Latency) Effect() Effect {
+	return Effect{
+		Summary: "the way to the store is slow by a constant, with jitter, in each direction", Undone: unshaped,
+		Immediate: true, Fair: true, Delay: l.Base + l.Jitter,
+	}
+}
+
+// Scale implements Timed.
+func (l Latency) Scale(scale func(time.Duration) time.Duration) Fault {
+	return Latency{Base: scale(l.Base).Round(time.Millisecond), Jitter: scale(l.Jitter).Round(time.Millisecond)}
 }

@@ -83,5 +83,5 @@ func (p Partition) Effect() Effect {
 		CutRefused:  "connections to the store are refused",
 		CutReset:    "connections to the store are reset",
 	}
-	return Effect{Summary: summaries[p.How], Undone: unshaped, Immediate: true, Cuts: true}
+	return Effect{Summary: summaries[p.How], Undone: unshaped, Immediate: true, Cuts: true, Simple: p.How != CutReplies, Bearable: true, Fair: true}
 }

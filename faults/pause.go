@@ -27,7 +27,7 @@ func (Pause) Heal(ctx context.Context, w World, targets []string) (string, error
 
 // Effect implements Fault.
 func (Pause) Effect() Effect {
-	return Effect{Summary: "a candidate's process is suspended", Undone: continued, Immediate: true, Cuts: true, Holds: true}
+	return Effect{Summary: "a candidate's process is suspended", Undone: continued, Immediate: true, Cuts: true, Holds: true, Simple: true, Bearable: true, Fair: true, Gone: true}
 }
 
 // PauseBeforeWrite suspends its target between the check of its leadership and

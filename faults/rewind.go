@@ -32,6 +32,11 @@ func (StoreRewind) Heal(ctx context.Context, w World, _ []string) (string, error
 }
 
 // Effect implements Fault.
-func (StoreRewind) Effect() Effect {
-	return Effect{Summary: "the store is killed and comes back with older data", Undone: relaunched, Store: true, Older: true, Void: true}
+func (r StoreRewind) Effect() Effect {
+	return Effect{Summary: "the store is killed and comes back with older data", Undone: relaunched, Store: true, Older: true, Void: true, Onset: r.By}
+}
+
+// Scale implements Timed.
+func (r StoreRewind) Scale(scale func(time.Duration) time.Duration) Fault {
+	return StoreRewind{By: scale(r.By).Round(time.Millisecond)}
 }

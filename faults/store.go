@@ -29,7 +29,7 @@ func (StorePause) Heal(ctx context.Context, w World, targets []string) (string, 
 // Effect implements Fault. It does not cut: its targets are servers, which request
 // nothing, and a majority of several may go on.
 func (StorePause) Effect() Effect {
-	return Effect{Summary: "the store's process is frozen", Undone: "the server is let go on", Store: true, Servers: true, Immediate: true, Holds: true}
+	return Effect{Summary: "the store's process is frozen", Undone: "the server is let go on", Store: true, Servers: true, Immediate: true, Holds: true, Bearable: true, Fair: true}
 }
 
 // relaunched is how the end of a server is undone.
@@ -68,7 +68,7 @@ func (c StoreCrash) Heal(ctx context.Context, w World, targets []string) (string
 // Effect implements Fault.
 func (c StoreCrash) Effect() Effect {
 	if c.KeepData {
-		return Effect{Summary: "the store is killed and comes back with its data", Undone: relaunched, Store: true, Servers: true}
+		return Effect{Summary: "the store is killed and comes back with its data", Undone: relaunched, Store: true, Servers: true, Bearable: true, Fair: true, Withholds: true}
 	}
 	return Effect{Summary: "the store is killed and comes back without its data", Undone: relaunched, Store: true, Servers: true, Void: true}
 }
@@ -103,8 +103,13 @@ func (j StoreClockJump) Effect() Effect {
 	return Effect{
 		Summary: "the store's clock jumps: every lease loses so much of its time to live at once, or gains it if the jump is back",
 		Undone:  "not at all: the next renewal sets it right",
-		Store:   true, Client: true, Own: true, Shorten: j.By, Instant: true, Skews: true,
+		Store:   true, Client: true, Own: true, Shorten: j.By, Instant: true, Skews: true, Harmless: j.By <= 0,
 	}
+}
+
+// Scale implements Timed.
+func (j StoreClockJump) Scale(scale func(time.Duration) time.Duration) Fault {
+	return StoreClockJump{By: scale(j.By).Round(time.Millisecond)}
 }
 
 // ScriptsFlushed makes the store forget its cached scripts.
@@ -126,5 +131,5 @@ func (ScriptsFlushed) Heal(context.Context, World, []string) (string, error) { r
 
 // Effect implements Fault.
 func (ScriptsFlushed) Effect() Effect {
-	return Effect{Summary: "the store forgets its cached scripts", Undone: "not at all: clients send their scripts again", Store: true, Client: true, Instant: true}
+	return Effect{Summary: "the store forgets its cached scripts", Undone: "not at all: clients send their scripts again", Store: true, Client: true, Instant: true, Simple: true, Harmless: true, Fair: true}
 }

@@ -28,6 +28,6 @@ func (Suspend) Effect() Effect {
 	return Effect{
 		Summary:   "a candidate's machine is suspended: its process stands still, and its monotonic clock too",
 		Undone:    continued + ", and its clock with it",
-		Immediate: true, Cuts: true, Holds: true, Skews: true,
+		Immediate: true, Cuts: true, Holds: true, Skews: true, Simple: true, Bearable: true, Gone: true,
 	}
 }

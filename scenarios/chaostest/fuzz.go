@@ -64,22 +64,9 @@ func (r *runner) fuzz(t *testing.T, world World, test string) {
 func (r *runner) draw(number uint64) fuzz.Case {
 	c := fuzz.Draw(fuzz.Pins{Subject: subject, Nodes: r.set.Nodes, Timings: sim.Timings{Lease: r.set.Timings().Lease}, Plain: true}, number)
 	c.Network = sim.DefaultNetwork()
-	c.Schedule = slices.DeleteFunc(c.Schedule, func(step faults.Step) bool { return !r.fair(step.Fault) })
+	c.Schedule = slices.DeleteFunc(c.Schedule, func(step faults.Step) bool { return !step.Fault.Effect().Fair })
 	c.Judge()
 	return c
-}
-
-// fair tells whether a fault is none that only an elector with some protection of its
-// own, or one that is known, can survive.
-func (r *runner) fair(f faults.Fault) bool {
-	switch f := f.(type) {
-	case faults.Partition, faults.Latency, faults.Bandwidth, faults.Pause, faults.Crash, faults.Resign, faults.StorePause, faults.ScriptsFlushed:
-		return true
-	case faults.StoreCrash:
-		return f.KeepData
-	default:
-		return false
-	}
 }
 
 // textBytes is about the size of the longest script that an elector may send.
@@ -93,12 +80,11 @@ func drawnPlan(c *fuzz.Case) sim.Plan {
 	plan.Subject, plan.Stranger, plan.OwesWrites, plan.Margin, plan.Steadfast = subject, true, false, 0, false
 	var late time.Duration
 	for _, step := range plan.Schedule {
-		if step.Fault.Effect().Cuts {
+		effect := step.Fault.Effect()
+		if effect.Cuts {
 			late = max(late, step.For)
 		}
-		if f, narrow := step.Fault.(faults.Bandwidth); narrow {
-			late = max(late, textBytes*time.Second/time.Duration(1000*max(f.Kilobytes, 1)))
-		}
+		late = max(late, effect.Late(textBytes)-effect.Delay)
 	}
 	plan.ReturnBound = max(plan.ReturnBound, plan.Timings.Lease+plan.Timings.Lease/2) + late
 	plan.Quiet = max(plan.Quiet, plan.ReturnBound+plan.Timings.Lease)

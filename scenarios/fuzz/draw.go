@@ -237,7 +237,7 @@ func drawSchedule(t *rapid.T, w *Weights, c *Case) {
 		c.Schedule = append(c.Schedule, e.step)
 		d.last = e.step
 		if e.step.Fault.Effect().Store {
-			d.storeFree = e.step.End() + onset(e.step.Fault)
+			d.storeFree = e.step.End() + e.step.Fault.Effect().Onset
 		}
 		switch {
 		case s.temper == apart:
@@ -293,20 +293,6 @@ func (d *drawer) entry(t *rapid.T) entry {
 		step.At = max(step.At, d.clear)
 	}
 	return entry{true, step}
-}
-
-// onset is how long it takes to put the fault on.
-func onset(f faults.Fault) time.Duration {
-	switch f := f.(type) {
-	case faults.StoreRewind:
-		return f.By
-	case faults.StoreFailover:
-		return f.Lag
-	case faults.StoreSplit:
-		return f.Lag
-	default:
-		return 0
-	}
 }
 
 // fit keeps a step to what can be carried out beside the others.

@@ -45,18 +45,16 @@ func (c *Case) Judge() {
 // excuse waives what a step takes away from the promises.
 func (c *Case) excuse(step *faults.Step) {
 	effect := step.Fault.Effect()
-	switch f := step.Fault.(type) {
-	case faults.ClockRate:
-		if f.Rate < 1-c.Drift {
-			c.Waived[checker.AtMostOneLeader] = slowed
-		}
-	case faults.StoreSplit:
+	switch {
+	case effect.Rate != 0 && effect.Rate < 1-c.Drift:
+		c.Waived[checker.AtMostOneLeader] = slowed
+	case effect.Divides:
 		c.Waived[checker.AtMostOneLeader] = voided
 		c.Waived[checker.TokensIncrease] = uncounted
 		c.Waived[checker.LeaseLinearizable] = divided
-	case faults.StoreRewind, faults.StoreFailover:
+	case effect.Older:
 		c.Waived[checker.LeaseLinearizable] = divided
-	case faults.KeyOverwritten:
+	case effect.Alien:
 		c.Waived[checker.LeaseLinearizable] = estranged
 	}
 	if effect.Shorten > 0 && !c.Steadfast {
@@ -91,17 +89,11 @@ func (c *Case) returnBound() time.Duration {
 func (c *Case) prolonged() time.Duration {
 	var sum time.Duration
 	for _, step := range c.Schedule {
-		switch f := step.Fault.(type) {
-		case faults.StoreClockJump:
-			sum += max(-f.By, 0)
-		case faults.TTLRemoved, faults.KeyOverwritten:
-			sum += c.longest() // it is given an end when somebody asks for it
-		case faults.StoreCrash:
-			sum += c.longest() // a server that was restarted grants nobody the lease that it may have lost
-		default:
-			if step.Fault.Effect().Void {
-				sum += c.longest() // the same
-			}
+		effect := step.Fault.Effect()
+		if effect.Void || effect.Withholds {
+			sum += c.longest() // it is given an end when somebody asks for it, or granted to nobody while it may have been lost
+		} else {
+			sum += max(-effect.Shorten, 0)
 		}
 	}
 	return sum
@@ -132,23 +124,14 @@ func (c *Case) another() time.Duration {
 func (c *Case) underWay() time.Duration {
 	var longest time.Duration
 	for _, step := range c.Schedule {
-		longest = max(longest, delays(step.Fault))
+		effect := step.Fault.Effect()
+		longest = max(longest, effect.Late(messageBytes))
 	}
 	return longest
 }
 
-// delays is how much longer a message takes because of the fault.
-func delays(f faults.Fault) time.Duration {
-	switch f := f.(type) {
-	case faults.Latency:
-		return f.Base + f.Jitter
-	case faults.Bandwidth:
-		const bytes = 350 // of the longest message
-		return bytes * time.Second / time.Duration(1000*max(f.Kilobytes, 1))
-	default:
-		return 0
-	}
-}
+// messageBytes is how long the longest message is.
+const messageBytes = 350
 
 // legs is how many messages follow each other in a request at the most: a
 // greeting, its answer, the request, "no such script", the script, the answer.
@@ -178,7 +161,7 @@ func (c *Case) separate() bool {
 	for _, step := range c.Schedule.Sorted() {
 		// Who resigns leaves the lease to somebody: with all, to nobody.
 		deserted := step.Fault == (faults.Resign{}) && step.Target == faults.All
-		if !simple(step.Fault) || deserted || step.At < clear {
+		if !step.Fault.Effect().Simple || deserted || step.At < clear {
 			return false
 		}
 		clear = step.End() + c.settled()
@@ -190,19 +173,6 @@ func (c *Case) separate() bool {
 // lease that it left behind is over, somebody leads, and has renewed.
 func (c *Case) settled() time.Duration {
 	return 2*c.longest() + c.failoverBound()
-}
-
-// simple tells whether a fault of this kind leaves no lease behind that nobody
-// knows of, and no clocks that are wrong by much.
-func simple(f faults.Fault) bool {
-	switch f := f.(type) {
-	case faults.Crash, faults.Pause, faults.Suspend, faults.Resign, faults.ClockJump, faults.ScriptsFlushed:
-		return true
-	case faults.Partition:
-		return f.How != faults.CutReplies
-	default:
-		return false
-	}
 }
 
 // gentle tells whether the leader can keep its lease through the schedule: each
@@ -238,37 +208,27 @@ func disturbs(step *faults.Step) bool {
 
 // harmless tells whether the fault costs the leader nothing.
 func (c *Case) harmless(step *faults.Step) bool {
-	switch f := step.Fault.(type) {
-	case faults.ClockRate:
-		return f.Rate >= 1-c.Drift && f.Rate <= 1+c.Drift
-	case faults.StoreClockJump:
-		return f.By <= 0
-	case faults.ClockJump, faults.ScriptsFlushed, faults.TTLRemoved, faults.CounterDeleted:
+	switch effect := step.Fault.Effect(); {
+	case effect.Rate != 0:
+		return effect.Rate >= 1-c.Drift && effect.Rate <= 1+c.Drift
+	case effect.Harmless:
 		return true
-	case faults.StoreSplit:
+	case effect.Divides:
 		return false
-	case faults.Latency, faults.Bandwidth:
-		if legs*(worst(c.Network)+delays(f)+c.slowdown()) <= requestTimeout(c.Timings) {
-			return true
-		}
+	case effect.Shorten > 0:
+		return false
+	default:
+		late := effect.Late(messageBytes)
+		return step.Target == faults.Follower || late > 0 && legs*(worst(c.Network)+late+c.slowdown()) <= requestTimeout(c.Timings)
 	}
-	return step.Target == faults.Follower
 }
 
 // bearable tells whether the leader keeps its lease through the fault if it is
 // the only one: its last renewal was sent just before, and the next one that
 // can succeed comes in time.
 func (c *Case) bearable(step *faults.Step) bool {
-	switch f := step.Fault.(type) {
-	case faults.Pause, faults.Suspend, faults.Partition, faults.StorePause:
-		return step.For <= c.spare()
-	case faults.StoreCrash:
-		return f.KeepData && step.For <= c.spare()
-	case faults.StoreClockJump:
-		return f.By <= c.spare()
-	default:
-		return false
-	}
+	effect := step.Fault.Effect()
+	return effect.Bearable && step.For <= c.spare() || effect.Shorten > 0 && effect.Shorten <= c.spare()
 }
 
 // spare is how long the leader can be without the store and keep its lease.
@@ -286,12 +246,9 @@ func (c *Case) slowdown() time.Duration {
 		if step.Target == faults.Follower {
 			continue
 		}
-		switch step.Fault.(type) {
-		case faults.Latency:
-			latency = max(latency, delays(step.Fault))
-		case faults.Bandwidth:
-			bandwidth = max(bandwidth, delays(step.Fault))
-		}
+		effect := step.Fault.Effect()
+		latency = max(latency, effect.Delay)
+		bandwidth = max(bandwidth, effect.Late(messageBytes)-effect.Delay)
 	}
 	return latency + bandwidth
 }
@@ -301,11 +258,13 @@ func (c *Case) tamed(step faults.Step, clear time.Duration) faults.Step {
 	if c.harmless(&step) {
 		return step
 	}
-	switch f := step.Fault.(type) {
-	case faults.Pause, faults.Suspend, faults.Partition, faults.StorePause, faults.StoreCrash:
+	effect := step.Fault.Effect()
+	jump, timed := step.Fault.(faults.Timed)
+	switch {
+	case effect.Bearable:
 		step.For = min(step.For, c.spare())
-	case faults.StoreClockJump:
-		step.Fault = faults.StoreClockJump{By: min(f.By, c.spare()).Truncate(time.Millisecond)}
+	case effect.Shorten > 0 && timed:
+		step.Fault = jump.Scale(func(by time.Duration) time.Duration { return min(by, c.spare()).Truncate(time.Millisecond) })
 	default:
 		step.Target = faults.Follower
 		return step

@@ -25,7 +25,7 @@ func (k *kind) in(temper int) bool {
 	case temper == beyond:
 		return true
 	case temper == apart:
-		return simple(k.example)
+		return k.example.Effect().Simple
 	case temper == gentle && k.name == faults.StoreClockJump{}.Name():
 		return true // by less than the leader can bear
 	default:

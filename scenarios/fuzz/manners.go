@@ -52,21 +52,13 @@ func (c *Case) reserved(gone bool) time.Duration {
 // heirGone reports whether a lease may be handed over to a process that is gone: one that
 // is down, or was within the two leases for which it is remembered.
 func (c *Case) heirGone() bool {
-	down := func(s faults.Step) bool {
-		switch s.Fault.(type) {
-		case faults.Crash, faults.Pause, faults.Suspend, faults.Resign:
-			return true
-		default:
-			return false
-		}
-	}
 	for i, r := range c.Schedule {
 		if (r.Fault != faults.Resign{}) {
 			continue
 		}
 		for k, s := range c.Schedule {
 			several := r.Target == faults.All || r.Target == faults.Minority // the heir may leave with the leader
-			if down(s) && (k != i || several) && s.At <= r.End()+c.longest() && s.End() >= r.At-2*c.longest() {
+			if s.Fault.Effect().Gone && (k != i || several) && s.At <= r.End()+c.longest() && s.End() >= r.At-2*c.longest() {
 				return true
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/elector/redisstore/scripts"
-	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble"
@@ -94,14 +93,13 @@ func patient(plan sim.Plan) sim.Plan {
 // long as the cut at the most. On a narrow way the whole text of a script takes its
 // time, which a server that does not know the script is sent.
 func heldUp(plan sim.Plan) (late time.Duration) {
-	text := time.Duration(len(scripts.Acquire()))
+	text := len(scripts.Acquire())
 	for _, step := range plan.Schedule {
-		if step.Fault.Effect().Cuts {
+		effect := step.Fault.Effect()
+		if effect.Cuts {
 			late = max(late, step.For)
 		}
-		if f, narrow := step.Fault.(faults.Bandwidth); narrow {
-			late = max(late, text*time.Second/time.Duration(1000*max(f.Kilobytes, 1)))
-		}
+		late = max(late, effect.Late(text)-effect.Delay)
 	}
 	return late
 }

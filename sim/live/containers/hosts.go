@@ -230,13 +230,11 @@ func Lacks(plan sim.Plan) string {
 	}
 	for _, step := range Adapt(plan).Schedule {
 		effect := step.Fault.Effect()
-		switch fault := step.Fault.(type) {
-		case faults.Partition:
-			if fault.How != faults.CutBoth {
-				return "has the fault " + fault.Name() + ": a container is in a network, or out of it"
-			}
-		case faults.Latency, faults.Bandwidth:
-			return "has the fault " + fault.Name() + ": Docker's networks cannot be made slow"
+		if cut, ok := step.Fault.(faults.Partition); ok && cut.How != faults.CutBoth {
+			return "has the fault " + cut.Name() + ": a container is in a network, or out of it"
+		}
+		if effect.Late(1) > 0 {
+			return "has the fault " + step.Fault.Name() + ": Docker's networks cannot be made slow"
 		}
 		if effect.Attended {
 			return "moves connections, users or passwords of the store: the fault " + step.Fault.Name()

@@ -69,7 +69,7 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 		obligation, bound := slowFailover, r.Lease+r.Lease/10+6*r.RoundTrip
 		if a.Kind != Kill {
 			drains, ends := c.drains(a.Kind)
-			if !ends {
+			if !ends || !c.opens() { // the release may go beside a renewal, on a connection of its own
 				continue
 			}
 			obligation, bound = slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip+drains

@@ -62,6 +62,12 @@ func (r *run) disturbs(other, a Act, w int) bool {
 // expectSuccessor expects somebody to be elected where a process led that has died,
 // resigned or stopped.
 func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led []*candidate, since time.Duration) {
+	for _, c := range led {
+		lasts := c.config.Lease + c.config.Lease/4 // longer than without a renewal, and shorter than DrainTimeout
+		if a.Kind != Kill && c.holdsOn() && r.keeps(i, c.hit(a, since), p, lasts) {
+			go r.expectKept(ctx, c, since, since+lasts, a.Kind)
+		}
+	}
 	if !r.others(p) || !r.timely(p.world()) {
 		return
 	}
@@ -74,13 +80,61 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 			}
 			obligation, bound = slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip+drains
 		}
-		one := a
-		one.At, one.Election = since, c.index
-		anew := r.anew(one, p.world())
+		act := c.hit(a, since)
+		anew := r.anew(act, p.world())
 		bound += anew + r.believed(c, since)
-		if (anew == 0 || c.repeats()) && r.still(i, one, p.world(), r.Lease/2, bound) {
+		if (anew == 0 || c.repeats()) && r.still(i, act, p.world(), r.Lease/2, bound) {
 			go r.expectElection(ctx, obligation, c, since, bound, a.Kind)
 		}
+	}
+}
+
+// hit is the act as it hits the candidate alone, from then on.
+func (c *candidate) hit(a Act, since time.Duration) Act {
+	a.At, a.Election = since, c.index
+	return a
+}
+
+// holdsOn reports whether the candidate's work goes on for as long as a leader that
+// resigns or stops waits for it.
+func (c *candidate) holdsOn() bool {
+	return c.callsWork() && (c.manners.Works == Late || c.manners.Works == Never)
+}
+
+// keeps reports whether no other act takes the lease away from who holds on to it, nor the
+// way to the store, from a lease before the act to so long after it.
+func (r *run) keeps(i int, a Act, p *process, lasts time.Duration) bool {
+	if r.halfOpen(p.world()) || r.far() {
+		return false
+	}
+	for j, other := range r.Acts {
+		if j == i || other.forgotten(r.Lease) < a.At-r.Lease || other.At > a.At+lasts {
+			continue
+		}
+		t := table[other.Kind]
+		here := t.reach == all || r.world(other.Process) == p.world()
+		process := other.Leader || r.processes[other.Process] == p
+		switch {
+		case !here || t.data && t.reach == one && other.Election != a.Election:
+		case t.data, t.server, t.way, other.Kind >= NoWrites:
+			return false
+		case t.reach == world && (!t.ordinary || process): // a connection, or a process that is killed
+			return false
+		}
+	}
+	return true
+}
+
+// expectKept expects nobody to be elected as long as a leader that resigned or stopped
+// waits for its work.
+func (r *run) expectKept(ctx context.Context, c *candidate, since, until time.Duration, why Kind) {
+	sleep(ctx, until-r.recorder.Now())
+	switch {
+	case r.ending() || c.life != c.life.process.current():
+	case r.electedBetween(c.name, since, until, ""):
+		c.find(keptForWork, "somebody was elected within %v of %v, when the leader left and waited for its work: %s", until-since, since, why)
+	default:
+		r.bite("kept for its work:" + why.String())
 	}
 }
 
@@ -143,7 +197,7 @@ func (c *candidate) drains(why Kind) (most time.Duration, known bool) {
 	switch {
 	case c.callsWork() && m.Works == Slowly:
 		return c.config.Lease / 2, true
-	case c.callsWork() && (m.Works == Late || m.Works == Never):
+	case c.holdsOn():
 		return c.config.DrainTimeout, true
 	default:
 		return 0, m.Works == AtOnce || c.callsWork() || why == Resign

@@ -66,6 +66,7 @@ var Obligations = space.Obligations{
 	fencedWrites:     "a service behind fence.Handler lets pass no smaller token than before; fence.Transport sends nothing when its term is over, and does not say so of what it has sent",
 	renewsInTime:     "as many elections as a round trip allows are renewed within RequestTimeout",
 	logsRarely:       "what goes wrong again and again is logged at once, after ten seconds, and then at a rising interval",
+	keptForWork:      "a leader that resigns or stops keeps its lease until its work has returned, or until DrainTimeout",
 	slowResignation:  "who resigned or stopped is replaced within milliseconds",
 }
 
@@ -119,6 +120,7 @@ const (
 	valueIsLatest    = "value is latest"
 	valueComesBack   = "value comes back"
 	publishReturns   = "publish returns"
+	keptForWork      = "kept for its work"
 	slowResignation  = "slow resignation"
 	renewsInTime     = "renews in time"
 	logsRarely       = "logs rarely"

@@ -74,7 +74,7 @@ func (h *Hunt) Find(ctx context.Context, m Mutant) (Result, error) {
 	}
 	of := slices.DeleteFunc(worlds(), func(w world) bool { return !slices.Contains(w.kinds, m.Kind) })
 	if m.First != "" {
-		of = slices.Insert(of, 0, first(m.First))
+		of = slices.Insert(of, 0, first(&m))
 	}
 	if r.Sightings, err = h.through(ctx, folder, overlay, of); err != nil {
 		return r, fmt.Errorf("mutants: %s: %w", m.Name, err)

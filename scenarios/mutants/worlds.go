@@ -76,7 +76,7 @@ func worlds() []world {
 				args = []string{"run", "--world", "virtual", "--json", "--seed", strconv.Itoa(n + 1)}
 				return append(args, virtualScenarios...), nil, true
 			},
-			read: readRun, cases: len(virtualScenarios),
+			read: anyRun, cases: len(virtualScenarios),
 		}, {
 			name: "explored", from: "cmd/chaos", kinds: []Kind{Quorum},
 			call: func(n int) (args, env []string, more bool) {
@@ -95,7 +95,7 @@ func worlds() []world {
 			call: func(n int) (args, env []string, more bool) {
 				return []string{"run", "--world", "bubble", "--json", "--parallel", "1", "--seed", strconv.Itoa(n + 1)}, nil, true
 			},
-			read: readRun, cases: 45,
+			read: anyRun, cases: 45,
 		}, {
 			name: "PostgreSQL", from: "elector/pgstore", kinds: []Kind{Postgres},
 			call: func(n int) (args, env []string, more bool) {
@@ -109,7 +109,7 @@ func worlds() []world {
 				args = []string{"run", "--world", "live", "--json", "--parallel", "2", "--seed", strconv.Itoa(n + 1)}
 				return append(args, liveScenarios...), nil, true
 			},
-			waits: true, read: readRun, cases: len(liveScenarios),
+			waits: true, read: anyRun, cases: len(liveScenarios),
 		},
 	})
 }
@@ -149,7 +149,7 @@ func scheduled(name string, kinds ...Kind) world {
 		args = append(args, "--texts")
 	}
 	return world{
-		name: name, from: "cmd/chaos", kinds: kinds, read: readFuzz, cases: 2000,
+		name: name, from: "cmd/chaos", kinds: kinds, read: anyFuzz, cases: 2000,
 		call: func(n int) ([]string, []string, bool) {
 			return append(slices.Clip(args), "--seed", strconv.Itoa(1+2000*n)), nil, true
 		},
@@ -158,13 +158,20 @@ func scheduled(name string, kinds ...Kind) world {
 
 // first are the arguments of chaos by which a mutant is hunted first: those of run, for
 // a scenario in virtual time unless they name another world, of fuzz, or of explore.
-func first(text string) world {
-	args := append(strings.Fields(text), "--json")
-	w := world{name: "chaos " + text, from: "cmd/chaos", cases: 1}
+//
+// A subject that the sound source has is no sound elector: there only that counts as a
+// find which the mutant is about.
+func first(m *Mutant) world {
+	args := append(strings.Fields(m.First), "--json")
+	w := world{name: "chaos " + m.First, from: "cmd/chaos", cases: 1}
+	var about []string
+	if slices.Contains(args, "--subject") {
+		about = m.Breaks
+	}
 	times := firstRuns
 	switch args[0] {
 	case "run":
-		w.read = readRun
+		w.read = func(line string) (find, bool) { return readRun(line, about) }
 		if !slices.Contains(args, "--world") {
 			args = append(args, "--world", "virtual")
 		}
@@ -173,8 +180,9 @@ func first(text string) world {
 		w.call = func(n int) ([]string, []string, bool) { return args, nil, n == 0 }
 		return w
 	default:
-		w.read, w.cases, times = readFuzz, 2000, 1000
-		args = append(args, "--workers", "1", "--schedules", "2000")
+		w.read = func(line string) (find, bool) { return readFuzz(line, about) }
+		w.cases, times = 2000, 1000
+		args = append(args, "--workers", "1", "--schedules", "2000", "--failures", "20")
 	}
 	w.call = func(n int) ([]string, []string, bool) {
 		return append(slices.Clip(args), "--seed", strconv.Itoa(1+w.cases*n)), nil, n < times
@@ -222,23 +230,32 @@ func drawn(name string, cases int, env ...string) func(n int) (args, env []strin
 	}
 }
 
-// readFuzz reads what chaos fuzz --json prints.
-func readFuzz(line string) (find, bool) {
+func anyFuzz(line string) (find, bool) { return readFuzz(line, nil) }
+
+func anyRun(line string) (find, bool) { return readRun(line, nil) }
+
+// readFuzz reads what chaos fuzz --json prints: the first failure that is about one of
+// these promises, or any.
+func readFuzz(line string, about []string) (find, bool) {
 	var said struct {
 		Failures []struct {
 			Promise, Reason string
 			Schedules       int
 		}
 	}
-	if json.Unmarshal([]byte(line), &said) == nil && len(said.Failures) > 0 {
-		f := said.Failures[0]
-		return find{promise: f.Promise, words: f.Reason, cases: f.Schedules}, true
+	if json.Unmarshal([]byte(line), &said) != nil {
+		return parted(line)
 	}
-	return parted(line)
+	for _, f := range said.Failures {
+		if about == nil || slices.Contains(about, f.Promise) {
+			return find{promise: f.Promise, words: f.Reason, cases: f.Schedules}, true
+		}
+	}
+	return find{}, false
 }
 
-// readRun reads what chaos run --json prints.
-func readRun(line string) (find, bool) {
+// readRun reads what chaos run --json prints, as readFuzz does.
+func readRun(line string, about []string) (find, bool) {
 	var said struct {
 		Runs []struct {
 			Scenario string
@@ -250,7 +267,7 @@ func readRun(line string) (find, bool) {
 	}
 	for i, run := range said.Runs {
 		for _, p := range run.Promises {
-			if p.Verdict == "fail" {
+			if p.Verdict == "fail" && (about == nil || slices.Contains(about, p.Name)) {
 				return find{promise: p.Name, words: run.Scenario + ": " + p.Reason, cases: i + 1}, true
 			}
 		}

@@ -12,15 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/internal/raced"
 	"github.com/recount-io/recount/scenarios/campaign"
-	"github.com/recount-io/recount/sim/virtual"
 )
 
 // podContainer is what the tests read of a container.
@@ -150,17 +147,6 @@ func (f *fleet) start(t *testing.T, index int) (shard *exec.Cmd, running func())
 			t.Errorf("shard %d says %q: %v", index, line, err)
 		}
 	}
-}
-
-// seldom is an elector with a planted bug that shows now and then: it believes for longer
-// than a long lease lasts.
-const seldom = "believes-too-long-now-and-then"
-
-func decideSeldom(cfg machine.Config) virtual.Decider {
-	if cfg.Lease > 8*time.Second {
-		cfg.Drift = -0.1
-	}
-	return machine.New(cfg)
 }
 
 // merged is what chaos merge says of a campaign as an object, and the exit status.

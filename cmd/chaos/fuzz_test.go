@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/internal/machine"
 	"github.com/recount-io/recount/scenarios/fuzz"
@@ -18,6 +19,17 @@ import (
 // believer is an elector with a planted bug: it believes for longer than its
 // lease lasts.
 const believer = "believes-too-long"
+
+// seldom is an elector with a planted bug that shows now and then: it believes for longer
+// than a long lease lasts.
+const seldom = "believes-too-long-now-and-then"
+
+func decideSeldom(cfg machine.Config) virtual.Decider {
+	if cfg.Lease > 8*time.Second {
+		cfg.Drift = -0.1
+	}
+	return machine.New(cfg)
+}
 
 // chaosWithBug runs the command in this process, with the elector that has a
 // bug.

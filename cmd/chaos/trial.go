@@ -83,7 +83,7 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
   chaos trial --world virtual --virtual-runs 100
   chaos trial --exec-dir my-electors --runs 3
   chaos trial mine recount --exec-dir my-electors --scenario steady
-  chaos trial --update README.md
+  chaos trial --update docs/findings.md
   chaos trial --world virtual --seed 7 --shard 3/8 --out campaign`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.given = cmd.Flags().Changed

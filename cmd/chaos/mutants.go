@@ -35,10 +35,10 @@ func (m Main) mutantsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Plant bugs in the source, one at a time, and hunt them",
-		Long: `Mutants are bugs planted in the source of Recount: a few words changed in the
-elector, its scripts, a store or a guard. "hunt" compiles the source with one of them
-at a time, in a folder of its own, and runs it in the worlds in which its code runs,
-until one finds it. It needs a clone of the source and the go command.`,
+		Long: `A mutant is a bug planted in the source of Recount: a few words changed in the
+elector, its scripts, a store or a guard. "hunt" compiles the source with one
+mutant at a time and runs it in the worlds that use the changed code, until one
+world finds it. It needs a clone of the source and the go command.`,
 		Args: misuse.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -53,7 +53,7 @@ func mutantsList(f *mutantFlags) *cobra.Command {
 		Short:   "List mutants: all, or those of the given names and kinds",
 		Example: "  chaos mutants list machine fence",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := f.chosen(args)
+			_, list, err := f.chosen(args)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func mutantsList(f *mutantFlags) *cobra.Command {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"mutants": list})
 			}
 			for _, one := range list {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-28s %-9s %s\n", one.Name, one.Kind, one.What)
+				printEntry(cmd.OutOrStdout(), one.Name, string(one.Kind)+": "+one.What)
 			}
 			return nil
 		},
@@ -77,7 +77,7 @@ func mutantsShow(f *mutantFlags) *cobra.Command {
 		Example: "  chaos mutants show reserved-from-the-heir",
 		Args:    someArguments("the name of a mutant, or a kind"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := f.chosen(args)
+			_, list, err := f.chosen(args)
 			if err != nil {
 				return err
 			}
@@ -93,12 +93,12 @@ func (m Main) mutantsHunt(f *mutantFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hunt [NAME|KIND]…",
 		Short: "Hunt mutants: all, or those of the given names and kinds",
-		Long: `Hunt compiles the source with each mutant and runs it in the worlds for its kind, one
-after the other, until one has found it. An alarm counts if the sound source raises
-none in the same run. All of them take hours.
+		Long: `Hunt compiles the source with each mutant and runs it in the worlds for its
+kind, one after the other, until one has found it. An alarm counts if the sound
+source raises none in the same run. All mutants take hours.
 
-Exit status: 0 each mutant was found, or is known not to be; 1 one was not; 3 stopped
-early; 64 wrong use or bad input; 70 the tool itself failed.`,
+Exit status: 0 each mutant was found, or is known not to be; 1 one was not;
+3 stopped early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos mutants hunt tokens-as-text
   chaos mutants hunt machine --budget 30s
   chaos mutants hunt --update docs/mutants.md
@@ -118,16 +118,15 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 	return cmd
 }
 
-// chosen are the mutants of these names and kinds, or all, in the shard.
-func (f *mutantFlags) chosen(wanted []string) ([]mutants.Mutant, error) {
+// chosen returns all mutants, and those of these names and kinds, or all, in the shard.
+func (f *mutantFlags) chosen(wanted []string) (all, some []mutants.Mutant, err error) {
 	root, err := mutants.Root(f.source)
 	if err != nil {
-		return nil, misuse.Of(fmt.Errorf("--source %s: %w", f.source, err))
+		return nil, nil, misuse.Of(fmt.Errorf("--source %s: %w: give a folder of one", f.source, err))
 	}
 	f.hunt.Root = root
-	all, err := mutants.Catalogue(root)
-	if err != nil {
-		return nil, err
+	if all, err = mutants.Catalogue(root); err != nil {
+		return nil, nil, err
 	}
 	is := func(m *mutants.Mutant, name string) bool { return name == m.Name || name == string(m.Kind) }
 	for _, name := range wanted {
@@ -136,10 +135,9 @@ func (f *mutantFlags) chosen(wanted []string) ([]mutants.Mutant, error) {
 			for i := range all {
 				names = append(names, all[i].Name)
 			}
-			return nil, misuse.Of(fmt.Errorf("no mutant is called %q, and no kind of them%s: see \"chaos mutants list\"", name, spelling.Hint(name, names)))
+			return nil, nil, misuse.Of(fmt.Errorf("no mutant, and no kind of mutants, is called %q%s: see \"chaos mutants list\"", name, spelling.Hint(name, names)))
 		}
 	}
-	var some []mutants.Mutant
 	n := 0
 	for i := range all {
 		if len(wanted) > 0 && !slices.ContainsFunc(wanted, func(name string) bool { return is(&all[i], name) }) {
@@ -150,27 +148,25 @@ func (f *mutantFlags) chosen(wanted []string) ([]mutants.Mutant, error) {
 		}
 		n++
 	}
-	return some, nil
+	return all, some, nil
 }
 
 // hunt is chaos mutants hunt.
 func (m Main) hunt(ctx context.Context, f *mutantFlags, wanted []string) error {
-	list, err := f.chosen(wanted)
-	if err != nil {
+	catalogue, list, err := f.chosen(wanted)
+	switch {
+	case err != nil:
 		return err
-	}
-	if f.hunt.Budget < time.Second {
+	case f.hunt.Budget < time.Second:
 		return misuse.Of(fmt.Errorf("--budget %v: give a second or more", f.hunt.Budget))
+	case f.out != "" && !f.shard.Given():
+		return misuse.Of(errors.New("--out is the folder for the file of a shard: give --shard, or leave it out"))
 	}
 	s := newFuzzScreen(m, f.asJSON)
 	f.hunt.Tell = s.say
 	defer f.hunt.Close()
 	if f.sound {
 		return f.huntSound(ctx, s, len(wanted) > 0)
-	}
-	catalogue, err := mutants.Catalogue(f.hunt.Root)
-	if err != nil {
-		return err
 	}
 	rewrite := func(done []mutants.Result) error {
 		return f.rewrite(func(page string) (string, error) { return mutants.Rewrite(page, catalogue, done) })

@@ -1,6 +1,6 @@
 // Package campaign divides what takes long among machines that know nothing of
 // each other. A campaign is a list of units (blocks of schedules, cells of a
-// table, planted bugs) that follows from its seed and its settings alone. A
+// table, mutants) that follows from its seed and its settings alone. A
 // shard takes every n-th of them, and writes one file. Files are merged in any
 // order and any grouping; a shard may be lost, repeated or run twice.
 //

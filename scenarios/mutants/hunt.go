@@ -82,25 +82,6 @@ func (h *Hunt) Find(ctx context.Context, m Mutant) (Result, error) {
 	return r, nil
 }
 
-// Compile tells whether the package of a mutant compiles with it.
-func (h *Hunt) Compile(ctx context.Context, m Mutant) error {
-	folder, err := os.MkdirTemp("", "recount-mutant-")
-	if err != nil {
-		return fmt.Errorf("mutants: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }() // in the system's own folder for such
-	overlay, err := m.Overlay(h.Root, folder)
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./"+m.folder())
-	cmd.Dir = h.Root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("mutants: %s: %w\n%s", m.Name, err, out)
-	}
-	return nil
-}
-
 // Clean puts the source without a mutation through every world, for as long.
 func (h *Hunt) Clean(ctx context.Context) ([]Sighting, error) {
 	folder, err := os.MkdirTemp("", "recount-mutant-")

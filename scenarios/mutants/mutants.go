@@ -93,7 +93,7 @@ const (
 )
 
 // ErrNoSource is returned where there is no source of this project.
-var ErrNoSource = errors.New("the folder is not in a clone of Recount, whose source is what mutants change")
+var ErrNoSource = errors.New("no clone of Recount is here, and mutants change its source")
 
 // Root is the module's folder that the folder is in. It returns ErrNoSource if there
 // is none.

@@ -128,7 +128,7 @@ func (w *world) request(n *node, r *machine.Request) {
 		w.fail("a lease was given back before its work had ended")
 	}
 	stage := going
-	if r.Call == machine.None { // a planted bug has kept it back
+	if r.Call == machine.None { // a test's bug has kept it back
 		stage = lost
 	}
 	n.messages = append(n.messages, message{

@@ -83,7 +83,7 @@ func (p *plant) script(port *redismodel.Script, text string) *redismodel.Script 
 	}
 	script, err := redismodel.Compile(port.Name, text)
 	if err != nil {
-		panic(err) // a planted bug is wrong
+		panic(err) // a test plants a text that does not compile
 	}
 	return script
 }

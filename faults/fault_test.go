@@ -145,6 +145,65 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// Bounds and waivers are made of what faults say that electors are owed in spite of them.
+func TestOwed(t *testing.T) {
+	facts := map[string]func(e faults.Effect) bool{
+		"simple":    func(e faults.Effect) bool { return e.Simple },
+		"harmless":  func(e faults.Effect) bool { return e.Harmless },
+		"bearable":  func(e faults.Effect) bool { return e.Bearable },
+		"fair":      func(e faults.Effect) bool { return e.Fair },
+		"gone":      func(e faults.Effect) bool { return e.Gone },
+		"withholds": func(e faults.Effect) bool { return e.Withholds },
+		"alien":     func(e faults.Effect) bool { return e.Alien },
+		"rate":      func(e faults.Effect) bool { return e.Rate != 0 },
+		"onset":     func(e faults.Effect) bool { return e.Onset != 0 },
+		"late":      func(e faults.Effect) bool { return e.Late(1000) != 0 },
+	}
+	want := map[string][]string{
+		"simple":    {"partition", "requests-lost", "connection-refused", "connection-reset", "pause", "suspend", "crash", "resign", "clock-jump", "scripts-flushed"},
+		"harmless":  {"clock-jump", "ttl-removed", "counter-deleted", "scripts-flushed"},
+		"bearable":  {"partition", "requests-lost", "replies-lost", "connection-refused", "connection-reset", "pause", "suspend", "store-pause", "store-crash"},
+		"fair":      {"partition", "requests-lost", "replies-lost", "connection-refused", "connection-reset", "latency", "bandwidth", "pause", "crash", "resign", "store-pause", "store-crash", "scripts-flushed"},
+		"gone":      {"pause", "suspend", "crash", "resign"},
+		"withholds": {"store-crash", "ttl-removed"},
+		"alien":     {"key-overwritten"},
+		"rate":      {"clock-rate"},
+		"onset":     {"store-rewind", "store-failover", "store-split"},
+		"late":      {"latency", "bandwidth"},
+	}
+	for fact, is := range facts {
+		var have []string
+		for _, f := range faults.Catalogue() {
+			if is(f.Effect()) {
+				have = append(have, f.Name())
+			}
+		}
+		if !slices.Equal(have, want[fact]) {
+			t.Errorf("%s: %q, want %q", fact, have, want[fact])
+		}
+	}
+	if back := (faults.StoreClockJump{By: -time.Second}).Effect(); !back.Harmless {
+		t.Error("a jump back of the store's clock makes leases longer, and costs a leader nothing")
+	}
+}
+
+// Each time of a fault is scaled, and nothing else.
+func TestScale(t *testing.T) {
+	half := func(d time.Duration) time.Duration { return d / 2 }
+	for _, test := range []struct{ fault, want faults.Fault }{
+		{faults.Latency{Base: 40 * time.Millisecond, Jitter: 10 * time.Millisecond}, faults.Latency{Base: 20 * time.Millisecond, Jitter: 5 * time.Millisecond}},
+		{faults.StoreClockJump{By: -time.Second}, faults.StoreClockJump{By: -500 * time.Millisecond}},
+		{faults.StoreRewind{By: time.Second}, faults.StoreRewind{By: 500 * time.Millisecond}},
+		{faults.StoreFailover{Lag: time.Second}, faults.StoreFailover{Lag: 500 * time.Millisecond}},
+		{faults.StoreSplit{Lag: time.Second}, faults.StoreSplit{Lag: 500 * time.Millisecond}},
+	} {
+		timed, ok := test.fault.(faults.Timed)
+		if !ok || timed.Scale(half) != test.want {
+			t.Errorf("%v is no Timed, or half of it is not %v", test.fault, test.want)
+		}
+	}
+}
+
 // A slow way delays a message whatever its length, a narrow one by its length.
 func TestLate(t *testing.T) {
 	for _, test := range []struct {

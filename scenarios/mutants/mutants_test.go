@@ -94,6 +94,25 @@ func TestMutantOfTheDay(t *testing.T) {
 	}
 }
 
+// A text that its file does not have, or has twice, is refused: it would change nothing,
+// or who knows which. Several changes of one file add up.
+func TestApply(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a.go"), []byte("one two two three\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for old, want := range map[string]string{"four": "is 0 times", "two": "is 2 times"} {
+		m := mutants.Mutant{Name: "m", Edits: []mutants.Edit{{File: "a.go", Old: old, New: "x"}}}
+		if _, err := m.Apply(folder); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", old, err, want)
+		}
+	}
+	m := mutants.Mutant{Name: "m", Edits: []mutants.Edit{{File: "a.go", Old: "one", New: "1"}, {File: "a.go", Old: "three", New: "3"}}}
+	if changed, err := m.Apply(folder); err != nil || changed["a.go"] != "1 two two 3\n" {
+		t.Errorf("%q, %v", changed, err)
+	}
+}
+
 // What a mutant's file lacks or has too much is refused with a word on it.
 func TestRefused(t *testing.T) {
 	const whole = "What: it is wrong\nBreaks: calls\n-- a.go --\nx\n-- becomes --\ny\n"

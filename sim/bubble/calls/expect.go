@@ -129,13 +129,15 @@ func (r *run) keeps(i int, a Act, p *process, lasts time.Duration) bool {
 // waits for its work.
 func (r *run) expectKept(ctx context.Context, c *candidate, since, until time.Duration, why Kind) {
 	sleep(ctx, until-r.recorder.Now())
-	switch {
-	case r.ending() || c.life != c.life.process.current():
-	case r.electedBetween(c.name, since, until, ""):
-		c.find(keptForWork, "somebody was elected within %v of %v, when the leader left and waited for its work: %s", until-since, since, why)
-	default:
-		r.bite("kept for its work:" + why.String())
+	if r.ending() || c.life != c.life.process.current() {
+		return
 	}
+	if next := r.nextIn(c.name, since, until); next != "" {
+		c.find(keptForWork, "%s was elected within %v after the leader %s was told to %s, although the leader's work had not returned and its DrainTimeout is %v",
+			next, until-since, c.life.process.name, why, c.config.DrainTimeout)
+		return
+	}
+	r.bite("kept for its work:" + why.String())
 }
 
 // anew is how long whoever listens needs to do so again, and to ask, if the server closed

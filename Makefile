@@ -21,7 +21,7 @@ APART   := bench elector/kubelock examples/candidates/go examples/clients exampl
 ELECTOR := github.com/recount-io/recount/elector/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build quick test race modules lint bench judged calibrate tuned explore mutants campaign calls walks rolling soak staging candidates cross scenarios image release clean help
+.PHONY: all build quick test race modules lint bench judged calibrate tuned explore mutants campaign calls walks rolling soak staging candidates cross scenarios image release count clean help
 
 all: build quick ## build, and the tests that take no Redis of their own (the default)
 
@@ -77,7 +77,7 @@ mutants: ## bugs planted in the source that ships, hunted in every world; some h
 campaign: ## a campaign of eight shards on this machine, merged: make campaign SEED=7 SCHEDULES=1000000
 	$(GO) build -o bin/ ./cmd/chaos
 	rm -rf recount-runs/campaign
-	seq 8 | xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I SHARD bin/chaos fuzz --seed $(SEED) --schedules $(SCHEDULES) --workers 1 --shard SHARD/8 --out recount-runs/campaign
+	seq 8 | xargs -P "$$(getconf _NPROCESSORS_ONLN)" -I SHARD bin/chaos fuzz --seed $(SEED) --cases $(SCHEDULES) --workers 1 --shard SHARD/8 --out recount-runs/campaign
 	bin/chaos merge recount-runs/campaign --out recount-runs/campaign/whole
 
 calls: ## 20,000 generated cases of the elector's calls, in fake time; takes an hour
@@ -111,6 +111,17 @@ image: ## a Docker image of this machine's Redis, for REDIS=docker
 
 release: ## what a release has, into dist/: make release VERSION=v0.2.0; PUBLISH=1 also commits and tags it here
 	cd .ci/release && $(GO) run . -version "$(VERSION)" -out "$(CURDIR)/dist" -check "$(CHECK)" $(if $(PUBLISH),-publish)
+
+# A word has a letter or a digit in it. What a command has written between two marks, or stands
+# in a block of code, is no text.
+words = awk '/^ *```/ { code = !code; next } /^<!-- [a-z]/ { made = !/^<!-- end/ } \
+  code || made { next } { for (i = 1; i <= NF; i++) if ($$i ~ /[[:alnum:]]/) n++ } END { print n + 0 }'
+pages = git ls-files '*.md' | grep -v /testdata/
+count: ## pages and words of the documents, and lines of Go: production, tests
+	@echo "pages of docs: $$(git ls-files 'docs/*.md' | wc -l)"
+	@echo "words: $$($(pages) | xargs cat | $(words))"
+	@echo "lines of Go, production: $$(git ls-files '*.go' | grep -v -e _test.go -e /testdata/ | xargs cat | wc -l)"
+	@echo "lines of Go, tests: $$(git ls-files '*.go' | grep -e _test.go -e /testdata/ | xargs cat | wc -l)"
 
 clean: ## what was built, and the reports of runs
 	rm -rf bin dist examples/candidates/go/bin recount-runs runs

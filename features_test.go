@@ -130,24 +130,11 @@ var (
 
 func findEvidence(root fs.FS) (evidence, error) {
 	all := evidence{map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir():
-			if slices.Contains([]string{".git", "testdata", "bin", "runs", "recount-runs"}, entry.Name()) {
-				return fs.SkipDir
-			}
-			return nil
-		}
+	wanted := func(name string) bool {
+		return strings.HasSuffix(name, "_test.go") || path.Dir(name) == "scenarios" && path.Ext(name) == ".go" || name == "docs/mutants.md"
+	}
+	err := eachFile(root, wanted, func(name string, content []byte) error {
 		test, folder := strings.HasSuffix(name, "_test.go"), path.Dir(name)
-		if !test && (folder != "scenarios" || path.Ext(name) != ".go") && name != "docs/mutants.md" {
-			return nil
-		}
-		content, err := fs.ReadFile(root, name)
-		if err != nil {
-			return err
-		}
 		pattern, found, of := scenarioName, all.scenarios, ""
 		switch {
 		case test && folder == ".":
@@ -304,39 +291,6 @@ func (e evidence) judgeNames(cell string) []string {
 		complaints = append(complaints, "nothing is named that shows it")
 	}
 	return complaints
-}
-
-// The code of docs/migration.md is that of an example, which is compiled and
-// run; what is to be replaced says "before".
-func TestMigrationIsCompiled(t *testing.T) {
-	page, err := os.ReadFile("docs/migration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var examples []byte
-	files := []string{"elector/example_migration_test.go", "examples/controller/controller.go", "examples/schedulers/gocron.go"}
-	for _, name := range files {
-		example, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		examples = append(examples, example...)
-	}
-	before, after := 0, 0
-	for _, match := range regexp.MustCompile("(?ms)^```go\n(.*?)^```").FindAllSubmatch(page, -1) {
-		code := string(match[1])
-		switch {
-		case strings.HasPrefix(code, "// before\n"):
-			before++
-		case strings.Contains(string(examples), "\n"+code):
-			after++
-		default:
-			t.Errorf("this code is in none of %v, word by word:\n%s", files, code)
-		}
-	}
-	if before < 3 || after < 6 {
-		t.Errorf("%d pieces of code of before and %d of after were found; there are more", before, after)
-	}
 }
 
 // The elector's documentation opens with what it guarantees, what it does not,

@@ -103,13 +103,13 @@ var table = []row{
 		why: "whether two samples differ is arithmetic, and drawing by a seed of its own: worlds, runs and electors are compared alike",
 	},
 	{
-		folders: []string{"internal/raced"},
+		folders: []string{"internal/race"},
 		never:   []string{"..."},
 		why:     "one constant, for the tests of everybody",
 	},
 	{
 		folders: []string{"internal/drawn"},
-		ours:    []string{"internal/raced"},
+		ours:    []string{"internal/race"},
 		never:   []string{"net/..."}, timeless: true,
 		why: "which cases are drawn is said in one way, for the tests of the elector and of the harness",
 	},
@@ -136,13 +136,19 @@ var table = []row{
 	},
 	{
 		folders: []string{"sim/bubble/bubbletest"},
-		ours:    []string{"internal/drawn", "internal/endless", "internal/garbage", "internal/raced"},
+		ours:    []string{"internal/drawn", "internal/endless", "internal/garbage", "internal/race"},
 		// A bubble belongs to a test. A program that wants one runs a test in a process of its own.
 		but: []string{"testing", "testing/synctest"},
 		why: "how a bubble begins and ends, for the tests of everybody, and for the search",
 	},
 	{
-		folders: []string{"cmd/internal/misuse"},
+		folders: []string{"cmd/internal/documents"},
+		others:  []string{"github.com/spf13/cobra"},
+		never:   []string{"net/...", "os/..."}, timeless: true,
+		why: "the pages that show commands are read in one way, for the tests of both programs",
+	},
+	{
+		folders: []string{"cmd/internal/usage"},
 		others:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 		never:   []string{"os/...", "net/..."},
 		why:     "both commands answer a wrong call alike, whatever it is that they do",
@@ -253,8 +259,8 @@ var table = []row{
 	{
 		folders: []string{"sim/space"},
 		ours:    []string{"history"},
-		never:   []string{"..."},
-		why:     "three types that all spaces of cases, and the search in them, have in common",
+		never:   []string{"net/...", "os/...", "context"}, timeless: true,
+		why: "what all spaces of cases, and the search in them, have in common",
 	},
 	{
 		folders: []string{"sim/bubble/network", "sim/bubble/redisserver"},
@@ -333,7 +339,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/search"},
-		ours:    []string{"sim", "sim/space", "sim/bubble/...", "elector/redisstore/scripts", "faults", "history", "checker", "scenarios/fuzz", "internal/garbage"},
+		ours:    []string{"sim", "sim/space", "sim/bubble/...", "elector/redisstore/scripts", "faults", "history", "checker", "scenarios/fuzz", "internal/garbage", "scenarios/campaign"},
 		never:   []string{"net/..."},
 		// Bubbles need a test: a worker is a process with one test, which this package makes.
 		but: []string{"testing"},
@@ -341,7 +347,7 @@ var table = []row{
 	},
 	{
 		folders: []string{"scenarios/fuzz", "scenarios/fuzz/fuzzreport"},
-		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz", "scenarios/search", "internal/endless"},
+		ours:    []string{"sim", "sim/virtual", "faults", "checker", "history", "scenarios", "scenarios/campaign", "scenarios/fuzz", "scenarios/search", "internal/endless", "reports/document"},
 		others:  []string{"pgregory.net/rapid"},
 		never:   []string{"net/...", "os/exec"},
 		// rapid shrinks only in what it takes for a test, and asks testing's
@@ -394,10 +400,16 @@ var table = []row{
 	},
 	{
 		folders: []string{"reports"},
-		ours:    []string{"history", "checker/quantile", "checker/contrast", "checker", "calibration"},
+		ours:    []string{"history", "checker/quantile", "checker/contrast", "checker", "calibration", "reports/document"},
 		others:  []string{"gonum.org/v1/plot"},
 		never:   []string{"net/...", "os/...", "math/rand/..."}, but: []string{"net/url"}, timeless: true,
 		why: "the same history gives the same bytes, and a report reaches out to nothing",
+	},
+	{
+		folders: []string{"reports/document"},
+		ours:    []string{"checker"},
+		never:   []string{"net/...", "os/...", "math/rand/..."}, timeless: true,
+		why: "a document is printed in one way, whatever it is about: what a report is about, its builder knows",
 	},
 	{
 		folders: []string{"cmd/..."},
@@ -487,7 +499,7 @@ var importCases = []struct {
 	{"elector/internal/guardtest", ours("elector/fence"), "", "elector/fence"},
 	{"elector/redisstore", ours("internal/topology"), "", "internal/topology"},
 	{"sim/live", ours("internal/topology"), "", ""},
-	{"internal/raced", `"os"`, "", "os"},
+	{"internal/race", `"os"`, "", "os"},
 	{"checker/quantile", ours("checker"), "", "checker"},
 	{"internal/processor", `"net"`, "", "net"},
 	{"internal/processor", `"syscall"`, "", ""},
@@ -498,8 +510,9 @@ var importCases = []struct {
 	{"sim/live/inspection", ours("sim/live/redisserver"), "", ""},
 	{"sim/live/inspection", ours("checker"), "", "checker"},
 	{"sim/bubble/bubbletest", ours("sim/bubble/gate"), "", "sim/bubble/gate"},
-	{"cmd/internal/misuse", ours("elector"), "", "elector"},
-	{"cmd/chaos", ours("cmd/internal/misuse"), "", ""},
+	{"cmd/internal/documents", `"os"`, "", "os"},
+	{"cmd/internal/usage", ours("elector"), "", "elector"},
+	{"cmd/chaos", ours("cmd/internal/usage"), "", ""},
 	{"cmd/chaos", ours("cmd/elect"), "", "cmd/elect"},
 	{"elector/health", ours("internal/machine"), "", "internal/machine"},
 	{"elector/health", `"net/http"`, "", ""},
@@ -606,6 +619,7 @@ var importCases = []struct {
 	{"calibration", ours("sim/virtual"), "", "sim/virtual"},
 	{"calibration", `"math/rand/v2"`, "", ""},
 	{"reports", ours("scenarios"), "", "scenarios"},
+	{"reports/document", ours("reports"), "", "reports"},
 	{"reports", `"net/http"`, "", "net/http"},
 	{"reports", `"net/url"`, "", ""},
 	{"reports", `"time"`, "var t = time.Now()", "time.Now"},
@@ -694,7 +708,7 @@ func goFiles(root fs.FS) ([]goFile, error) {
 	return files, err
 }
 
-// notBuilt tells whether the go command overlooks a folder of that name.
+// notBuilt reports whether the go command overlooks a folder of that name.
 func notBuilt(folder string) bool {
 	return folder == "testdata" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
 }

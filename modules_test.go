@@ -16,7 +16,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // oldest is the Go that who elects needs at least, and newest the one of whoever
@@ -121,7 +121,7 @@ var (
 	}
 )
 
-// apart tells whether a folder is a module apart.
+// apart reports whether a folder is a module apart.
 func apart(folder string) bool {
 	return slices.ContainsFunc(modules, func(m moduleRow) bool { return m.apart && m.folder == folder })
 }
@@ -384,7 +384,7 @@ func inspectRequirements(root fs.FS, found map[string]modFile) (complaints []str
 	return complaints, read, err
 }
 
-// provided tells whether a file of a module may import a package, by the
+// provided reports whether a file of a module may import a package, by the
 // module's go.mod.
 func provided(found map[string]modFile, f modFile, imported string) bool {
 	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
@@ -409,7 +409,7 @@ const heaviest = 15
 // modules that the oldest Go compiles; and a project that has others already
 // keeps all their versions.
 func TestImportingChangesNothingElse(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("it runs the go command, and does so without the race detector")
 	}
 	fresh := newConsumer(t, "elector", "elector/redisstore")

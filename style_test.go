@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 const (
@@ -33,13 +34,13 @@ var exceptions = map[string]int{}
 
 // rootFiles are what the root holds besides one folder per package.
 var rootFiles = []string{
-	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "go.mod", "go.sum", "go.work", "go.work.sum", "Makefile", "imports_test.go", "modules_test.go", "published_test.go", "style_test.go", "features_test.go",
+	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "go.mod", "go.sum", "go.work", "go.work.sum", "Makefile", "imports_test.go", "modules_test.go", "published_test.go", "style_test.go", "features_test.go", "documents_test.go",
 	".golangci.yml", ".gitignore", ".gitattributes", ".git", ".github", ".ci", "docs",
 }
 
 // The house rules that a machine can check hold for every file.
 func TestStyle(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("it reads files, and does so without the race detector")
 	}
 	h := house{root: os.DirFS("."), exceptions: exceptions, machine: machinePaths(t)}
@@ -116,6 +117,11 @@ func TestStyleIsSeen(t *testing.T) {
 		{"docs/a.md", "[b]: b.md\n", `"b.md"`},
 		{"docs/a.md", "[up](../) [me](a.md) [above](#a-b)\n# A `b`!\n", ""},
 		{"docs/a.md", "[above](#a-c)\n# A b\n", `"#a-c"`},
+		{"docs/a.md", "The Warden ends it.\n", `write "supervisor"`},
+		{"p/p.go", doc + "func f() { startWarden() }\n", `write "supervisor"`},
+		{"p/p.go", doc + "var lossHeeded int\n", `write "StepsDownOnLoss"`},
+		{"reports/report_test.go", "package reports\nvar old = \"LossHeeded\"\n", ""},
+		{"p/p.go", doc + "// f tells whether it is so.\nfunc f() {}\n", `write "reports whether"`},
 		{"notes.txt", "", "notes.txt"},
 		{"runs/notes.txt", "TO" + "DO", ""},
 	}
@@ -191,6 +197,9 @@ func (h *house) inspect() ([]string, error) {
 			h.inspectLinks(name)
 		}
 		h.inspectPaths(name, content)
+		if named := name == "CHANGELOG.md" || name == "style_test.go"; !named && (path.Ext(name) == ".go" || path.Ext(name) == ".md") {
+			h.inspectWords(name, content)
+		}
 	}
 	for folder, comment := range h.packages {
 		if comment == "" {
@@ -210,6 +219,46 @@ func (h *house) inspect() ([]string, error) {
 	h.inspectRoot()
 	slices.Sort(h.complaints)
 	return h.complaints, nil
+}
+
+// plain are words that only this project had, or that Go's documents do not use, and what to
+// write in their place.
+var plain = map[string]string{
+	"warden": "supervisor", "misuse": "usage error", "raced": "with the race detector", "league": "mutants", "planted bug": "mutant",
+	"foreign elector": "external elector", "tells whether": "reports whether", "curtain": "end of the run",
+	"loss heeded": "StepsDownOnLoss", "heir": "successor", "manners": "behavior", "stranger": "foreign", "sights": "observations",
+	"guest": "program or limited", "crowd": "calls, processes or watches", "unheld": "inconclusive or free", "shy": "limited",
+	"roster": "candidates", "chronicle": "past terms", "inspector": "preflighter",
+}
+
+// readable are the files that may hold a word of plain: they read or describe what earlier
+// versions wrote.
+var readable = map[string][]string{
+	"loss heeded": {
+		"checker/internal/finding/finding.go", "checker/promises_test.go", "cmd/chaos/old_files_test.go", "reports/report_test.go",
+		"scenarios/fuzz/format_test.go", "scenarios/search/search_test.go",
+	},
+	"roster": {"docs/migration.md", "elector/redisstore/scripts/scripts.go"}, "chronicle": {"docs/migration.md"}, "inspector": {"docs/migration.md"},
+	"stranger": {"docs/history-format.md", "history/event.go"},
+	"heir":     {"scenarios/search/file.go", "scenarios/search/search_test.go"},
+}
+
+// plainWords matches the words of plain, one or several of each.
+var plainWords = regexp.MustCompile(`\b(` + strings.Join(slices.Collect(maps.Keys(plain)), "|") + `)s?\b`)
+
+// partsOfNames are the places at which a name in camel case goes on with its next word.
+var partsOfNames = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// inspectWords finds words that have a plain one, in names too.
+func (h *house) inspectWords(name string, content []byte) {
+	text := strings.ToLower(partsOfNames.ReplaceAllString(string(content), "$1 $2"))
+	found := map[string]bool{}
+	for _, match := range plainWords.FindAllStringSubmatch(text, -1) {
+		if word := match[1]; !found[word] && !slices.Contains(readable[word], name) {
+			h.complain("%s says %q: write %q", name, word, plain[word])
+			found[word] = true
+		}
+	}
 }
 
 func (h *house) read() error {

@@ -3,17 +3,17 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/recount-io/recount/internal/topology"
 )
 
 // server is a redis-server of our own.
@@ -27,7 +27,7 @@ type server struct {
 	known map[string]bool
 }
 
-// isNew says whether the election is mentioned for the first time.
+// isNew reports whether the election is mentioned for the first time.
 func (s *server) isNew(election string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,39 +37,26 @@ func (s *server) isNew(election string) bool {
 }
 
 // startServer starts a redis-server that keeps nothing, on a free port of
-// loopback.
+// loopback. The caller calls its stop.
 func startServer() (*server, error) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		return nil, errors.New("redis-server is not on PATH: install Redis 7 or newer, which all of these libraries can use")
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "recount-bench-")
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir, "--save", "", "--appendonly", "no")
-	dieWithUs(cmd)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		_ = os.RemoveAll(dir) // empty
-		return nil, err
-	}
-	s := connect(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	s.stop = func() {
-		_ = s.admin.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed: its status says nothing
+	launcher := topology.NewLauncher(dir, nil)
+	stop := func() {
+		_ = launcher.Close() // what it has started dies with this process, too
 		_ = os.RemoveAll(dir)
 	}
-	if err := awaitReady(bufio.NewScanner(out)); err != nil {
-		s.stop()
+	started, err := launcher.Server(context.Background(), topology.Config{})
+	if err != nil {
+		stop()
 		return nil, err
+	}
+	s := connect(started.Addr)
+	s.stop = func() {
+		_ = s.admin.Close()
+		stop()
 	}
 	info, err := s.admin.InfoMap(context.Background(), "server").Result()
 	if err != nil {
@@ -83,32 +70,6 @@ func startServer() (*server, error) {
 // connect is a server that somebody else has started.
 func connect(addr string) *server {
 	return &server{addr: addr, known: map[string]bool{}, admin: redis.NewClient(&redis.Options{Addr: addr})}
-}
-
-// awaitReady reads until the server accepts connections, and goes on reading:
-// a full pipe would stop the server.
-func awaitReady(lines *bufio.Scanner) error {
-	var said []string
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
-			go func() {
-				for lines.Scan() {
-				}
-			}()
-			return nil
-		}
-		said = append(said, lines.Text())
-	}
-	return fmt.Errorf("redis-server ended: %s", strings.Join(said, "\n"))
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // expiry is when the lease ends, on the wall clock, which server and bench

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 const lease = time.Second
@@ -44,7 +44,7 @@ func compare(scenario string, live, virtual []Run) Comparison {
 // where that takes long for nothing: nothing here runs beside anything.
 func patient(t *testing.T) {
 	t.Helper()
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the race detector has nothing to see in it")
 	}
 }

@@ -85,7 +85,7 @@ type span struct{ from, to time.Duration }
 
 type spans []span
 
-// touch tells whether one of the spans has a moment in common with another.
+// touch reports whether one of the spans has a moment in common with another.
 func (list spans) touch(other span) bool {
 	return slices.ContainsFunc(list, func(s span) bool { return s.from <= other.to && other.from <= s.to })
 }
@@ -120,7 +120,7 @@ func stalls(h *history.History) spans {
 	open := map[string]int{}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.Kind != history.Fault || e.Fault != history.StallFault {
+		if e.Kind != history.Fault || !history.Uninjected(e.Fault) {
 			continue
 		}
 		if e.Phase == history.On {
@@ -181,7 +181,7 @@ func step(e *history.Event) string {
 	case history.Deposed, history.Exit:
 		return strings.TrimSpace(string(e.Kind) + " " + string(e.Why))
 	case history.Fault:
-		if e.Fault != history.StallFault {
+		if !history.Uninjected(e.Fault) {
 			return e.Fault + " " + string(e.Phase)
 		}
 	}

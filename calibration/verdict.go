@@ -129,7 +129,7 @@ func Verdict(all []Comparison) checker.Verdict {
 	return verdict
 }
 
-// Failed tells whether a promise was broken in either world.
+// Failed reports whether a promise was broken in either world.
 func Failed(all []Comparison) bool {
 	return slices.ContainsFunc(all, func(c Comparison) bool { return c.One.Failed+c.Other.Failed > 0 })
 }

@@ -118,7 +118,7 @@ func stretches(x *index.Index, e *index.Election) []*stretch {
 	return all
 }
 
-// goesOn tells whether the node certainly went on believing with the piece: the
+// goesOn reports whether the node certainly went on believing with the piece: the
 // deadline that it had told, too, may have been told late.
 func (s *stretch) goesOn(p piece, patience time.Duration) bool {
 	switch {

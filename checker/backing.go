@@ -77,7 +77,7 @@ func learnt(e *index.Election) map[*index.Op]time.Duration {
 		if mine && n.unsure != nil && (n.good < o.From || another) {
 			out[n.unsure], n.unsure = o.To, nil
 		}
-		over := o.Call == history.Release && o.Kind == history.Ok || o.Call == history.Renew && o.Kind == history.Fail && !o.Unheld()
+		over := o.Call == history.Release && o.Kind == history.Ok || o.Call == history.Renew && o.Kind == history.Fail && !o.Inconclusive()
 		switch {
 		case o.Call == history.Acquire && o.Kind == history.Info && !o.Wire:
 			n.unsure = o
@@ -90,7 +90,7 @@ func learnt(e *index.Election) map[*index.Op]time.Duration {
 	return out
 }
 
-// answered tells whether the caller may have been told that the operation took
+// answered reports whether the caller may have been told that the operation took
 // effect. What was read off the wire and not understood may have been a yes.
 func (k *backing) answered(o *index.Op) bool {
 	_, late := k.learnt[o]
@@ -109,13 +109,13 @@ func (k *backing) grant(b *index.Belief) *index.Op {
 	return nil
 }
 
-// fits tells whether the operation may be one on the term's lease.
+// fits reports whether the operation may be one on the term's lease.
 func fits(o *index.Op, b *index.Belief) bool {
 	token := max(o.Token, o.Got)
 	return token == b.Token || token == 0 || b.Token == 0
 }
 
-// toldBy tells whether the operation's answer was there when the claim was made.
+// toldBy reports whether the operation's answer was there when the claim was made.
 // Both are the node's own; what is read off the wire, or arrives, is stamped by
 // somebody else.
 func (k *backing) toldBy(o *index.Op, c index.Claim) bool {
@@ -144,7 +144,7 @@ func (k *backing) toldBy(o *index.Op, c index.Claim) bool {
 // either line may be stamped first.
 const noted = 2 * time.Millisecond
 
-// unfounded tells whether the record shows for certain that the node was never
+// unfounded reports whether the record shows for certain that the node was never
 // granted the lease of this term. It takes a record that is complete, which a
 // candidate's own need not be: the store's, or one that shows the grants of most
 // other terms, or one in which the node's last attempt before it came to
@@ -160,10 +160,10 @@ func (k *backing) unfounded(b *index.Belief) bool {
 		return true
 	}
 	last := k.lastAttempt(b)
-	return last != nil && (last.Kind == history.Fail && !last.Unheld() || last.Kind == history.Ok)
+	return last != nil && (last.Kind == history.Fail && !last.Inconclusive() || last.Kind == history.Ok)
 }
 
-// grantedTo tells whether the term's token was granted to its node at some time.
+// grantedTo reports whether the term's token was granted to its node at some time.
 func (k *backing) grantedTo(b *index.Belief) bool {
 	found := false
 	k.e.Changes(b, func(o *index.Op) {
@@ -172,7 +172,7 @@ func (k *backing) grantedTo(b *index.Belief) bool {
 	return found || k.lateEntry(b)
 }
 
-// lateEntry tells whether the store's record has a grant to the node of which
+// lateEntry reports whether the store's record has a grant to the node of which
 // the caller's own record has nothing more than that it was asked for.
 func (k *backing) lateEntry(b *index.Belief) bool {
 	return slices.ContainsFunc(k.e.Ops, func(o *index.Op) bool {
@@ -240,7 +240,7 @@ func (k *backing) leases(b *index.Belief, end time.Duration) []index.Window {
 	return index.Merge(all)
 }
 
-// tellsRenewals tells whether the record would show renewals: it was read off the wire,
+// tellsRenewals reports whether the record would show renewals: it was read off the wire,
 // and understood, or the store's own, or it has some.
 func (k *backing) tellsRenewals(by *index.Op) bool {
 	if by.Wire {

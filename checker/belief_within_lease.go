@@ -170,9 +170,9 @@ func (k *backing) outlasted(b *index.Belief, i int) (f *Finding, judged bool) {
 	if by == nil || !k.tellsRenewals(by) {
 		return nil, false
 	}
-	at, end := c.At, min(b.Stands(i), k.x.Curtain)
+	at, end := c.At, min(b.Stands(i), k.x.RunEnd)
 	for _, w := range append(k.leases(b, end), index.Window{From: end, To: end}) {
-		if k.x.Unheld(b.By.Name, at, w.From) > k.x.Patience() {
+		if k.x.LongestFree(b.By.Name, at, w.From) > k.x.Patience() {
 			good, by := k.bound(b, index.Claim{At: at, Seq: math.MaxInt64})
 			if !k.x.Skewed(b.By.Name, by.From, w.From) {
 				f := finding.Failed(fmt.Sprintf("%s believed%s until further notice that it leads, and gave none by %s, although its lease was good until %s only: it had asked for it at %s",
@@ -216,7 +216,7 @@ func (l *chance) add(d deadline, extended bool, x *facts) *Finding {
 	switch {
 	case d.excess <= 0:
 		return nil
-	case d.proven || !x.Header.Stranger || d.excess > x.Patience():
+	case d.proven || !x.Header.Foreign || d.excess > x.Patience():
 		return d.finding()
 	}
 	kind.late++

@@ -123,9 +123,8 @@ func BenchmarkCheck1M(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
 }
 
-// A history that is wrong at its far end costs the exact pass as well.
-func BenchmarkCheck100kWrong(b *testing.B) {
-	h := long(100_000, func(*simulation) {})
+// wrong adds an answer to the end of a history that tells the token of its first lease.
+func wrong(h *history.History) *history.History {
 	last := h.Events[len(h.Events)-1]
 	for i, e := range []history.Event{
 		{Kind: history.Invoke, Call: history.Observe, Node: "n1"}, {Kind: history.Ok, Token: 1, Holder: "n1"},
@@ -133,6 +132,12 @@ func BenchmarkCheck100kWrong(b *testing.B) {
 		e.At, e.Op, e.Seq = last.At+ms, 1_000_000, last.Seq+int64(i)+1
 		h.Events = append(h.Events, e)
 	}
+	return h
+}
+
+// A history that is wrong at its far end costs the exact pass as well.
+func BenchmarkCheck100kWrong(b *testing.B) {
+	h := wrong(long(100_000, func(*simulation) {}))
 	for b.Loop() {
 		if r := Check(h, Options{}); of(r, LeaseLinearizable).Verdict != Fail {
 			b.Fatalf("%+v", r.Lease)
@@ -147,21 +152,6 @@ func BenchmarkVisualize1k(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// What a virtual world's history costs, as short as a fuzzer's and longer.
-func BenchmarkCheckWatch1k(b *testing.B)  { benchmarkWatch(b, 1000) }
-func BenchmarkCheckWatch20k(b *testing.B) { benchmarkWatch(b, 20_000) }
-
-func benchmarkWatch(b *testing.B, events int64) {
-	h := watched(3, events, func(*watch) {})
-	b.ReportAllocs()
-	for b.Loop() {
-		if r := Check(h, Options{}); r.Verdict == Fail {
-			b.Fatalf("%+v", r.Asked)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h.Events)), "ns/event")
 }
 
 // heapKB is what lives on the heap.

@@ -67,7 +67,7 @@ func Check(h *history.History, o Options) *Result {
 	return v
 }
 
-// progress tells whether the promise is broken by that nobody is seen to lead.
+// progress reports whether the promise is broken by that nobody is seen to lead.
 func (r *Row) progress() bool {
 	switch r.Name {
 	case LeaderReturns, FailoverBound, Stable:
@@ -98,29 +98,47 @@ func unjudgeable(x *index.Index, form Finding) string {
 
 // sort distributes the findings over Asked and Measured.
 func (v *Result) sort(header *history.Header, find func(*Row) Finding) {
+	var asked []Promise
+	for _, name := range header.Promises {
+		asked = append(asked, Named(name))
+	}
 	for i := range table {
 		r := &table[i]
 		f := find(r)
 		f.Promise = r.Name
-		why, waived := header.Waived[string(r.Name)]
+		why, waived := Waived(header, r.Name)
 		switch {
 		case waived:
 			f.Reason = "waived: " + why + " (measured all the same: " + f.Reason + ")"
 			v.Measured = append(v.Measured, f)
-		case len(header.Promises) == 0 || slices.Contains(header.Promises, string(r.Name)):
+		case len(asked) == 0 || slices.Contains(asked, r.Name):
 			v.Asked = append(v.Asked, f)
 		default:
 			v.Measured = append(v.Measured, f)
 		}
 	}
-	for _, name := range header.Promises {
-		if !slices.Contains(Promises, Promise(name)) {
-			f := finding.Undecided("there is no promise of this name; the promises are " + promiseNames())
-			f.Promise = Promise(name)
+	for _, name := range asked {
+		if !slices.Contains(Promises, name) {
+			f := finding.Undecided("there is no promise of this name; the promises are " + Names())
+			f.Promise = name
 			v.Asked = append(v.Asked, f)
 		}
 	}
 	v.Verdict = Overall(v.Asked)
+}
+
+// Waived reports whether the header waives the promise, and why. The name of an
+// earlier version counts as the promise's own.
+func Waived(header *history.Header, p Promise) (why string, waived bool) {
+	if why, waived = header.Waived[string(p)]; waived {
+		return why, true
+	}
+	for name, why := range header.Waived {
+		if Named(name) == p {
+			return why, true
+		}
+	}
+	return "", false
 }
 
 // Overall is the verdict that the findings come to together; see Fold.
@@ -134,7 +152,8 @@ func Overall(all []Finding) Verdict {
 	})
 }
 
-func promiseNames() string {
+// Names lists the names of all promises, separated by commas.
+func Names() string {
 	names := make([]string, len(Promises))
 	for i, p := range Promises {
 		names[i] = string(p)

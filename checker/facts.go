@@ -55,7 +55,7 @@ func (f *facts) report(v *Result) {
 	v.Availability = share(leaderless, whole)
 }
 
-// guessed tells whether nothing is known of who leads but what was inferred from
+// guessed reports whether nothing is known of who leads but what was inferred from
 // requests that mostly are not understood: all of them, or those of one term. Followers
 // may ask more often than a leader renews, and be understood. Where nobody was ever seen to
 // lead, or not within a lease of an acquire of which nobody knows what it did, a term may
@@ -77,7 +77,7 @@ func (f *facts) guessed() bool {
 	})
 }
 
-// obscure tells whether most of what the node sent since its term was seen to begin,
+// obscure reports whether most of what the node sent since its term was seen to begin,
 // and for a lease after it was seen to end, has an answer of which nobody knows what it
 // says.
 func (f *facts) obscure(e *index.Election, b *index.Belief) bool {
@@ -109,11 +109,11 @@ func (f *facts) availability() (leaderless, whole time.Duration) {
 		if len(e.Beliefs) == 0 {
 			continue
 		}
-		begin := min(max(e.Beliefs[0].From, f.Since), f.Curtain)
-		whole += f.Curtain - begin
-		leaderless += f.Curtain - begin
+		begin := min(max(e.Beliefs[0].From, f.Since), f.RunEnd)
+		whole += f.RunEnd - begin
+		leaderless += f.RunEnd - begin
 		for _, w := range f.led(e) {
-			leaderless -= max(0, min(w.To, f.Curtain)-max(w.From, begin))
+			leaderless -= max(0, min(w.To, f.RunEnd)-max(w.From, begin))
 		}
 	}
 	return leaderless, whole

@@ -19,15 +19,16 @@ const transferCause = "transfer"
 
 // failoverBound decides whether every failover's excess (what is left
 // after the part that no elector may skip) is within the bound: that of the
-// header, or the derived one. A failover during which the machine, or the store,
-// was not up to the run is not judged: nobody knows how long it would have taken.
+// header, or the derived one. A failover during which the machine, or the store, was
+// not up to the run may take longer, by what that costs at the most: see
+// [index.Index.DisturbedFor].
 func failoverBound(x *facts) Finding {
 	bound := x.FailoverBound()
 	judged := 0
 	var worst *Failover
 	for i := range x.failovers {
 		f := &x.failovers[i]
-		if f.Excess > bound && x.Disturbed(f.At, f.At+f.Total) {
+		if f.Excess > bound && f.Excess <= bound+x.DisturbedFor(f.At, f.At+f.Total) {
 			continue
 		}
 		judged++
@@ -204,7 +205,7 @@ func gaveUp(x *index.Index, old *index.Belief) string {
 }
 
 // lastRenewal is the call of the last renewal of the term that succeeded, or,
-// where only its beliefs were recorded, its last extension.
+// where none is known to have, its last extension.
 func lastRenewal(e *index.Election, b *index.Belief) time.Duration {
 	last := -index.Forever
 	e.Changes(b, func(o *index.Op) {
@@ -212,7 +213,7 @@ func lastRenewal(e *index.Election, b *index.Belief) time.Duration {
 			last = max(last, o.Told)
 		}
 	})
-	if len(e.Ops) == 0 {
+	if last == -index.Forever {
 		last = b.Extended
 	}
 	return last
@@ -238,7 +239,7 @@ func grantOf(e *index.Election, b *index.Belief) *index.Op {
 const lateReport = 100 * time.Millisecond
 
 // possibleRenewal is when the term's last renewal of unknown outcome was sent,
-// where no audit tells whether it took effect: nobody may be blamed for waiting
+// where no audit reports whether it took effect: nobody may be blamed for waiting
 // for the end of a lease that may have gone on.
 func possibleRenewal(e *index.Election, b *index.Belief) time.Duration {
 	last := -index.Forever
@@ -354,7 +355,7 @@ func barred(x *index.Index, f *index.Fault, node, old string, t time.Duration) t
 	}
 	until := f.Off
 	for _, o := range x.Calls {
-		if o.Call.OnLease() && o.Kind != history.Info && !o.Unheld() && o.Node != old && o.From >= f.On && o.To <= f.Off {
+		if o.Call.OnLease() && o.Kind != history.Info && !o.Inconclusive() && o.Node != old && o.From >= f.On && o.To <= f.Off {
 			until = min(until, max(t, o.From))
 		}
 	}

@@ -135,7 +135,7 @@ func wrongRefusal(e *index.Election, _ []*index.Op) *Finding {
 	return nil
 }
 
-// waited tells whether the fence that a write was refused by can be the token of
+// waited reports whether the fence that a write was refused by can be the token of
 // another one that was refused itself in the end: a guard that keeps a larger token
 // waiting until the writes under way have ended refuses smaller ones meanwhile, and
 // the waiting one when a still larger one comes.
@@ -200,7 +200,7 @@ func sourceOf(o *index.Op, writes []*index.Op, top *index.Op) (source *index.Op)
 	return source
 }
 
-// outdone tells whether the write has a smaller token than top.
+// outdone reports whether the write has a smaller token than top.
 func outdone(w, top *index.Op) bool { return top != nil && w.Token != 0 && w.Token < top.Token }
 
 // forgotten finds an operation that shows a smaller fence of the resource than one which

@@ -39,7 +39,7 @@ var handmadeBeliefs = []handmade{
 	{"extended after a renewal that was refused", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).
 			renew("n1", 2500*ms, 2502*ms, history.Fail, 1).extended("n1", 2502*ms, 1, 4490*ms)
-	}, []Promise{BeliefWithinLease, LossHeeded}, nil},
+	}, []Promise{BeliefWithinLease, StepsDownOnLoss}, nil},
 	{"extended after a renewal that had no answer", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms)
 		s.op("n1", history.Renew, 700*ms, 0, "", token(1), history.Event{})

@@ -8,7 +8,7 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// handmade is a small history that a stranger might write, with all that is
+// handmade is a small history that somebody else might write, with all that is
 // broken in it: what is not listed must not be.
 type handmade struct {
 	name   string
@@ -20,7 +20,7 @@ type handmade struct {
 // safety are the promises that no history of these excuses. A leader that changes
 // without a fault, or for long, is judged where a story is about that.
 var safety = []Promise{
-	WellFormed, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, LossHeeded, WriteWithinTerm, TokensIncrease, FencedWrites,
+	WellFormed, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, StepsDownOnLoss, WriteWithinTerm, TokensIncrease, FencedWrites,
 }
 
 func testHandmade(t *testing.T, stories []handmade, judged []Promise) {

@@ -123,18 +123,18 @@ func TestHandmadeTokens(t *testing.T) { testHandmade(t, handmadeTokens, safety) 
 var handmadeLosses = []handmade{
 	{"believed on for a second", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"heeded at once", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			deposed("n1", 703*ms, 1, history.Superseded)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"heeded within an eighth of a lease", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			deposed("n1", 950*ms, 1, history.Superseded)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"with the words of another library: not owned", func(s *story) {
 		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "Cannot extend a lock that's no longer owned").note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"no rights, which says nothing of the lease", func(s *story) {
 		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "NOPERM this user has no permissions to run the 'evalsha' command").note(3000 * ms)
 	}, nil, nil},
@@ -152,50 +152,50 @@ var handmadeLosses = []handmade{
 	}, nil, nil},
 	{"the beliefs tell tokens, the requests none", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 3, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 0).note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"the requests tell tokens, the beliefs none", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 3).elected("n1", 2*ms, 0, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 3).note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"a late refusal of an older term", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).renew("n1", 1900*ms, 3100*ms, history.Fail, 1).deposed("n1", 2000*ms, 1, history.Expired).
 			acquire("n1", "b", 3000*ms, 3002*ms, 2).elected("n1", 3002*ms, 2, 5000*ms).note(9000 * ms)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"a late refusal of an older term, where beliefs tell no tokens", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 0, 2000*ms).renew("n1", 1900*ms, 3100*ms, history.Fail, 1).deposed("n1", 2000*ms, 0, history.Expired).
 			acquire("n1", "b", 3000*ms, 3002*ms, 2).elected("n1", 3002*ms, 0, 5000*ms).note(9000 * ms)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"heeded, and believed again on a store that had lost its data", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			deposed("n1", 703*ms, 1, history.Superseded).extended("n1", 900*ms, 1, 1990*ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"granted the same token anew by a store that had forgotten it", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			deposed("n1", 703*ms, 1, history.Superseded).acquire("n1", "b", 800*ms, 802*ms, 1).extended("n1", 803*ms, 1, 2790*ms)
-	}, []Promise{TokensIncrease}, []Promise{LossHeeded}},
+	}, []Promise{TokensIncrease}, []Promise{StepsDownOnLoss}},
 	{"believed on, and the machine held up another one for a moment", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			stall(800, 810, "n3").note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"paused when it was told, and believed on when it went on", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			fault("pause", 710*ms, 1200*ms, nil, "n1").deposed("n1", 1801*ms, 1, history.Superseded)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"paused when it was told, and the history ends with that", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).renew("n1", 500*ms, 502*ms, history.Ok, 1).extended("n1", 502*ms, 1, 2490*ms).
 			void(600*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).fault("pause", 710*ms, 1800*ms, nil, "n1")
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"paused when it was told", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			fault("pause", 710*ms, 1800*ms, nil, "n1").deposed("n1", 1801*ms, 1, history.Superseded)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"refused in another election", func(s *story) {
 		s.in("east", func(s *story) { s.elected("n1", 2*ms, 1, 2000*ms) })
 		s.in("west", func(s *story) { s.elected("n1", 2*ms, 1, 500*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1) })
 		s.note(3000 * ms)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"refused to another node", func(s *story) {
 		s.elected("n1", 2*ms, 0, 2000*ms).renew("n2", 700*ms, 702*ms, history.Fail, 0).note(3000 * ms)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 }
 
 // void adds a fault that deletes leases.

@@ -109,10 +109,10 @@ var handmadeTold = []handmade{
 	}, belief, nil},
 	{"a belief that goes on when its lease was given back", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).release("n1", 600*ms, 602*ms, history.Ok, 1).note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"a belief that ends just after its lease was given back", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).release("n1", 600*ms, 602*ms, history.Ok, 1).deposed("n1", 610*ms, 1, history.Resigned).note(3000 * ms)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"a deadline that lies before it is told", func(s *story) {
 		s.acquire("n1", "a", 0, 2300*ms, 1).elected("n1", 2300*ms, 1, 2000*ms).acquire("n2", "b", 4400*ms, 4401*ms, 2).elected("n2", 4401*ms, 2, 6000*ms)
 	}, nil, []Promise{AtMostOneLeader, BeliefWithinLease}},
@@ -121,16 +121,16 @@ var handmadeTold = []handmade{
 	}, nil, []Promise{AtMostOneLeader, BeliefWithinLease}},
 	{"not held, in the words of a class", func(s *story) {
 		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "LockNotOwnedError").note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"not held, in the words of a Go library", func(s *story) {
 		s.elected("n1", 2*ms, 1, 2000*ms).failed("n1", 700*ms, 702*ms, 1, "redislock: lock not held").note(3000 * ms)
-	}, []Promise{LossHeeded}, nil},
+	}, []Promise{StepsDownOnLoss}, nil},
 	{"a renewal of its older attempt is refused, without tokens", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 0, 2000*ms).deposed("n1", 2000*ms, 0, history.Expired).
 			acquire("n1", "b", 3000*ms, 3002*ms, 0).elected("n1", 3002*ms, 0, 5000*ms)
 		s.op("n1", history.Renew, 3400*ms, 3402*ms, history.Fail, nonce("a"), history.Event{})
 		s.note(9000 * ms)
-	}, nil, []Promise{LossHeeded}},
+	}, nil, []Promise{StepsDownOnLoss}},
 	{"a new process of the node begins, and the old one's belief is over", func(s *story) {
 		s.start("n1", 0).elected("n1", 10*ms, 1, 2000*ms).start("n1", 500*ms).elected("n2", 600*ms, 2, 2500*ms)
 	}, nil, []Promise{AtMostOneLeader}},

@@ -19,7 +19,7 @@ import (
 // Unknown if the history was never declared healed, has no election, or ended
 // before the bound had passed while nobody led; and if the machine or the store
 // was not up to the run while nobody led, so often that it never left the
-// candidates a whole bound of time. Nor can anybody tell whether a candidate leads
+// candidates a whole bound of time. Nor can anybody report whether a candidate leads
 // that was granted the lease, where none ever says that it does.
 func leaderReturns(x *facts) Finding {
 	switch {
@@ -54,7 +54,7 @@ func leaderReturns(x *facts) Finding {
 		finding.Span(wait), finding.Span(x.ReturnBound())))
 }
 
-// silent tells whether somebody was granted the lease, and nobody ever said when it
+// silent reports whether somebody was granted the lease, and nobody ever said when it
 // believes to lead: then the record is of requests alone.
 func (x *facts) silent() bool {
 	granted := false
@@ -71,7 +71,7 @@ func (x *facts) silent() bool {
 
 // returns decides it for one election and returns how long it took.
 func (x *facts) returns(e *index.Election) (*Finding, time.Duration) {
-	bound, from, end := x.ReturnBound(), x.Healed.At, x.Curtain
+	bound, from, end := x.ReturnBound(), x.Healed.At, x.RunEnd
 	if end <= from {
 		f := finding.Undecided(fmt.Sprintf("nothing is known of who led%s after healing at %s: the history ends there, before the bound of %s has passed",
 			x.In(e), finding.Moment(from), finding.Span(bound)), x.Healed.Seq)

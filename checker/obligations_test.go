@@ -278,13 +278,13 @@ var obligations = []struct {
 	}, AtMostOneLeader, Fail},
 	{"a refusal whose error says that it is not held", func() *story {
 		return newStory().elected("n1", 0, 1, 1980*ms).failed("n1", 698*ms, 700*ms, 1, "lock is not held").note(3000 * ms)
-	}, LossHeeded, Fail},
+	}, StepsDownOnLoss, Fail},
 	{"a refusal that is heeded by nobody, without tokens", func() *story {
 		return newStory().elected("n1", 0, 0, 1980*ms).renew("n1", 698*ms, 700*ms, history.Fail, 0).note(3000 * ms)
-	}, LossHeeded, Fail},
+	}, StepsDownOnLoss, Fail},
 	{"a refusal, and the lease taken anew at once, without tokens", func() *story {
 		return newStory().elected("n1", 0, 0, 1980*ms).renew("n1", 698*ms, 700*ms, history.Fail, 0).acquire("n1", "b", 702*ms, 704*ms, 0).note(3000 * ms)
-	}, LossHeeded, Pass},
+	}, StepsDownOnLoss, Pass},
 
 	// A clock error near a lease leaves nothing to be told.
 	{"a clock error near a lease", func() *story {
@@ -440,7 +440,7 @@ func TestSilentLeaderWorks(t *testing.T) {
 // first of which are late by the excess.
 func strange(n, late int, excess time.Duration) *story {
 	s := ledStory().elected("n1", 2*ms, 1, 1979*ms)
-	s.header.Margin, s.header.Stranger = 0, true
+	s.header.Margin, s.header.Foreign = 0, true
 	for i := range n {
 		at := time.Duration(i+1) * 500 * ms
 		until := at + 1980*ms
@@ -454,7 +454,7 @@ func strange(n, late int, excess time.Duration) *story {
 
 // A program that stamps its lines itself may stand still between two readings of
 // its clock. What is computed wrong is wrong again and again.
-func TestChanceIsNotHeldAgainstAStranger(t *testing.T) {
+func TestChanceIsNotHeldAgainstAForeignProgram(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		story *story

@@ -33,6 +33,10 @@ type Finding = finding.Finding
 // Promise names a property that a check decides.
 type Promise = finding.Promise
 
+// Named is the promise that is meant by a name in a file: a name of an earlier
+// version is replaced by the one of this version, any other is taken as it is.
+func Named(name string) Promise { return finding.Named(name) }
+
 // The promises, in the order in which they are reported.
 const (
 	WellFormed        Promise = "WellFormed"
@@ -40,7 +44,7 @@ const (
 	LeaseLinearizable Promise = "LeaseLinearizable"
 	AtMostOneLeader   Promise = "AtMostOneLeader"
 	BeliefWithinLease Promise = "BeliefWithinLease"
-	LossHeeded        Promise = "LossHeeded"
+	StepsDownOnLoss   Promise = "StepsDownOnLoss"
 	WriteWithinTerm   Promise = "WriteWithinTerm"
 	TokensIncrease    Promise = "TokensIncrease"
 	FencedWrites      Promise = "FencedWrites"
@@ -82,8 +86,8 @@ var table = []Row{
 		"a belief outlasted its lease, or had none", beliefWithinLease, true,
 	},
 	{
-		LossHeeded, "loss", "whoever is told that its lease is over, or has given it back, believes no longer",
-		"a lost lease was not heeded", lossHeeded, true,
+		StepsDownOnLoss, "loss", "whoever is told that its lease is over, or has given it back, believes no longer",
+		"somebody went on after the lease was lost", stepsDownOnLoss, true,
 	},
 	{
 		WriteWithinTerm, "write", "whoever does not believe to lead begins no write to the protected resource",
@@ -124,7 +128,7 @@ func Table() []Row {
 // Promises are the names of all promises, in the order in which they are
 // reported.
 var Promises = []Promise{
-	WellFormed, NoPanic, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, LossHeeded, WriteWithinTerm, TokensIncrease,
+	WellFormed, NoPanic, LeaseLinearizable, AtMostOneLeader, BeliefWithinLease, StepsDownOnLoss, WriteWithinTerm, TokensIncrease,
 	FencedWrites, LeaderReturns, FailoverBound, Stable,
 }
 

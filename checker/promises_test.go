@@ -1,7 +1,10 @@
 package checker
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -279,6 +282,9 @@ var promiseStories = []struct {
 		s.header.ReturnBound = 3000 * ms
 		s.healed(0).fault(history.StallFault, 2000*ms, 2500*ms, nil, "n1").elected("n1", 5600*ms, 1, 20000*ms).note(20000 * ms)
 	}, Fail, nil},
+	{"came too late while a candidate waited for a processor", LeaderReturns, func(s *story) {
+		s.healed(0).fault(history.StarvedFault, 0, 8500*ms, nil, "n1").elected("n1", 9000*ms, 1, 20000*ms).note(20000 * ms)
+	}, Unknown, []int64{1}},
 	{"too early to tell", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 10*ms).healed(20 * ms).note(1000 * ms) }, Unknown, nil},
 	{"healed with the last event", LeaderReturns, func(s *story) { s.elected("n1", 0, 1, 30_000*ms).healed(20 * ms) }, Unknown, []int64{2}},
 	{"healed after the end of the run", LeaderReturns, func(s *story) {
@@ -350,6 +356,15 @@ var promiseStories = []struct {
 		s.events = goodStory().events
 		s.fault(history.StallFault, 0, 90000*ms, nil, history.StoreTarget)
 	}, Unknown, nil},
+	{"a failover that took far longer than a short stall explains", FailoverBound, func(s *story) {
+		s.acquire("n1", "a", 10*ms, 12*ms, 1).elected("n1", 12*ms, 1, 1979*ms).fault("crash", 1950*ms, 4000*ms, nil, "n1").exit("n1", 1951*ms).
+			fault(history.StallFault, 2500*ms, 2800*ms, nil, "n2").acquire("n2", "b", 60_000*ms, 60_001*ms, 2).elected("n2", 60_001*ms, 2, 61_900*ms)
+	}, Fail, nil},
+	{"a failover that took longer where a candidate waited for a processor", FailoverBound, func(s *story) {
+		s.header.FailoverBound = 10 * ms
+		s.events = goodStory().events
+		s.fault(history.StarvedFault, 0, 90000*ms, nil, "n1")
+	}, Unknown, nil},
 	{"a last renewal of unknown outcome, which may have kept the lease", FailoverBound, func(s *story) {
 		s.header.FailoverBound = 50 * ms
 		s.acquire("n1", "a", 10*ms, 12*ms, 1).elected("n1", 12*ms, 1, 1979*ms).
@@ -368,6 +383,21 @@ var promiseStories = []struct {
 			renew("n1", 1900*ms, 1951*ms, history.Info, 1).fault("crash", 1950*ms, 5000*ms, nil, "n1").exit("n1", 1951*ms).
 			acquire("n2", "b", 4102*ms, 4103*ms, 2).elected("n2", 4103*ms, 2, 6079*ms)
 	}, Fail, nil},
+	{"the leader changed while only a follower was slow", Stable, func(s *story) {
+		s.fault("latency", 2000*ms, 9000*ms, nil, "n3").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Superseded).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
+	}, Fail, nil},
+	{"the leader changed while it was slow", Stable, func(s *story) {
+		s.fault("latency", 2000*ms, 9000*ms, nil, "n1").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Expired).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
+	}, Pass, nil},
+	{"a follower that was restarted took over", Stable, func(s *story) {
+		s.fault("crash", 2000*ms, 3000*ms, nil, "n3").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Superseded).elected("n3", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
+	}, Pass, nil},
+	{"nothing changed, though a candidate waited for a processor all the time", Stable, func(s *story) {
+		s.fault(history.StarvedFault, 0, 20_000*ms, nil, "n1").elected("n1", 10*ms, 1, 20_000*ms).note(20_000 * ms)
+	}, Pass, nil},
+	{"the leader changed while a candidate waited for a processor", Stable, func(s *story) {
+		s.fault(history.StarvedFault, 2000*ms, 9000*ms, nil, "n1").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Expired).elected("n2", 5000*ms, 2, 30_000*ms).note(30_000 * ms)
+	}, Pass, nil},
 	{"no failover", FailoverBound, func(s *story) { s.elected("n1", 0, 1, 10000*ms) }, Unknown, nil},
 }
 
@@ -430,7 +460,7 @@ func TestPromiseStories(t *testing.T) {
 	}
 }
 
-// The reason is a sentence that a stranger understands.
+// The reason is a sentence that an outsider understands.
 func TestReasonIsASentence(t *testing.T) {
 	s := newStory()
 	s.elected("n1", 5000*ms, 3, 5932*ms).elected("n2", 5120*ms, 4, 9000*ms)
@@ -491,6 +521,37 @@ func TestAskedPromises(t *testing.T) {
 	})
 	if r.Verdict != Unknown {
 		t.Error("nothing was asked, but the verdict is", r.Verdict)
+	}
+}
+
+// A history that names a promise as an earlier version did is judged as one that has the
+// present name: the promise is asked for, or waived.
+func TestOldNamesAreRead(t *testing.T) {
+	const old = "LossHeeded"
+	judge := func(promises []string, waived map[string]string) *Result {
+		s := newStory()
+		s.acquire("n1", "a", 0, ms, 1).elected("n1", ms, 1, 1980*ms).renew("n1", 698*ms, 700*ms, history.Fail, 1)
+		s.header.Promises, s.header.Waived = promises, waived
+		return Check(s.build(), Options{})
+	}
+	now := string(StepsDownOnLoss)
+	asked := judge([]string{now, "Stable"}, nil)
+	if of(asked, StepsDownOnLoss).Verdict != Fail || asked.Verdict != Fail {
+		t.Fatalf("with the present name the verdict is %v: %+v", asked.Verdict, asked.Asked)
+	}
+	if got := judge([]string{old, "Stable"}, nil); !reflect.DeepEqual(got, asked) {
+		t.Errorf("asked for as %s:\n%+v\nwant\n%+v", old, got, asked)
+	}
+	waived := judge(nil, map[string]string{now: "it cannot"})
+	if f := of(waived, StepsDownOnLoss); !strings.HasPrefix(f.Reason, "waived: it cannot") {
+		t.Fatalf("with the present name: %+v", f)
+	}
+	if got := judge(nil, map[string]string{old: "it cannot"}); !reflect.DeepEqual(got, waived) {
+		t.Errorf("waived as %s:\n%+v\nwant\n%+v", old, got, waived)
+	}
+	var read map[Promise]Promise
+	if err := json.Unmarshal([]byte(`{"LossHeeded":"LossHeeded","Stable":"Stable"}`), &read); err != nil || !reflect.DeepEqual(read, map[Promise]Promise{StepsDownOnLoss: StepsDownOnLoss, Stable: Stable}) {
+		t.Errorf("read from JSON: %v, %v", read, err)
 	}
 }
 

@@ -10,30 +10,13 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// bug is something that a simulated store does wrong.
-type bug string
-
-const (
-	sound        bug = ""
-	expiresEarly bug = "expires leases at 70 % of their TTL"
-	renewsAny    bug = "renews without asking who the owner is"
-	repeatsToken bug = "grants the same token twice"
-	grantsHeld   bug = "grants a lease that is held"
-	renewsLate   bug = "renews a lease that is over"
-	releasesAny  bug = "lets anybody release"
-)
-
-var bugs = []bug{expiresEarly, renewsAny, repeatsToken, grantsHeld, renewsLate, releasesAny}
-
 // simulation draws a history: clients with random delays before and after the
 // store's moment of execution, some of them longer than a lease, and lost
 // requests and replies. The store executes one call at a time, at real-valued
 // times.
 type simulation struct {
 	rand    *rand.Rand
-	bug     bug
 	audit   bool
-	faults  bool
 	infos   float64 // share of the operations whose caller never learns
 	slow    float64 // share of the delays that are as long as a lease
 	ops     int
@@ -44,9 +27,9 @@ type simulation struct {
 	todo   []action
 	lastOp int64
 
-	holder, nonce    string
-	token, last      uint64
-	written, expires time.Duration
+	holder, nonce string
+	token, last   uint64
+	expires       time.Duration
 }
 
 // action is something to come.
@@ -77,9 +60,6 @@ func simulate(seed uint64, change func(*simulation)) *history.History {
 			}
 		}
 		s.at(s.think(), loop)
-	}
-	if s.faults {
-		s.at(s.ttl*3, func(now time.Duration) { s.disturb(now, 0) })
 	}
 	for len(s.todo) > 0 {
 		i := 0
@@ -178,9 +158,6 @@ func (s *simulation) learn(c *client, in, out history.Event) {
 func (s *simulation) execute(in history.Event, x time.Duration) history.Event {
 	out := history.Event{Node: in.Node, Op: in.Op, Call: in.Call, Kind: history.Fail}
 	alive := s.holder != "" && x < s.expires
-	if s.bug == expiresEarly && s.holder != "" {
-		alive = x < s.written+(s.expires-s.written)*7/10
-	}
 	mine := alive && s.token == in.Token && s.nonce == in.Nonce
 	recorded := in.Token
 	switch in.Call {
@@ -192,30 +169,23 @@ func (s *simulation) execute(in history.Event, x time.Duration) history.Event {
 		return out
 	case history.Acquire:
 		again := alive && s.nonce == in.Nonce
-		if alive && !again && !(s.bug == grantsHeld && s.rand.IntN(4) == 0) {
+		if alive && !again {
 			out.Holder, out.Token, recorded = s.holder, s.token, s.token
 			break
 		}
-		if !again && !(s.bug == repeatsToken && s.last > 0 && s.rand.IntN(4) == 0) {
-			s.last++
-		}
 		if !again {
+			s.last++
 			s.holder, s.nonce, s.token = in.Node, in.Nonce, s.last
 		}
-		s.written, s.expires = x, x+in.TTL
+		s.expires = x + in.TTL
 		out.Kind, out.Token, recorded = history.Ok, s.token, s.token
 	case history.Renew:
-		if mine || alive && s.bug == renewsAny || s.bug == renewsLate && s.token == in.Token {
-			if s.bug == renewsLate {
-				s.holder, s.nonce = in.Node, in.Nonce
-			}
-			s.written, s.expires = x, x+in.TTL
-			out.Kind = history.Ok
+		if mine {
+			out.Kind, s.expires = history.Ok, x+in.TTL
 		}
 	case history.Release:
-		if mine || alive && s.bug == releasesAny {
-			s.holder = ""
-			out.Kind = history.Ok
+		if mine {
+			out.Kind, s.holder = history.Ok, ""
 		}
 	}
 	if s.audit {
@@ -225,35 +195,4 @@ func (s *simulation) execute(in history.Event, x time.Duration) history.Event {
 		})
 	}
 	return out
-}
-
-// disturb shortens, lengthens or deletes the lease now and then.
-func (s *simulation) disturb(now time.Duration, n int) {
-	if n == 4 {
-		return
-	}
-	e := history.Event{Kind: history.Fault, ID: fmt.Sprint(n), Fault: "store-clock-jump", Targets: []string{"store"}, Phase: history.On, At: now}
-	if s.rand.IntN(2) == 0 {
-		e.Fault, e.Void = "key-deleted", true
-	} else {
-		e.Shorten = s.upTo(s.ttl)
-		if s.rand.IntN(3) == 0 {
-			e.Shorten = -e.Shorten
-		}
-	}
-	s.events = append(s.events, e)
-	s.at(now+s.delay(), func(x time.Duration) {
-		if e.Void {
-			s.holder = ""
-		}
-		if e.Shorten > 0 || x < s.expires { // what is over does not come back
-			s.expires -= e.Shorten
-			s.written -= e.Shorten
-		}
-		s.at(x+s.delay(), func(off time.Duration) {
-			e.Phase, e.At, e.Effective = history.Off, off, history.Bool(true)
-			s.events = append(s.events, e)
-			s.at(off+s.upTo(4*s.ttl), func(now time.Duration) { s.disturb(now, n+1) })
-		})
-	})
 }

@@ -38,7 +38,7 @@ func (x *facts) countWrites() WriteCounts {
 	return n
 }
 
-// heldByOther tells whether another node led during the whole operation: by
+// heldByOther reports whether another node led during the whole operation: by
 // the store, or, where the store was not watched, by its own belief alone.
 func heldByOther(e *index.Election, o *index.Op, held []Holding) bool {
 	if len(held) > 0 {
@@ -84,7 +84,7 @@ func newGiven(terms []tokenTerm) *given {
 	return g
 }
 
-// surpassed tells whether another node had a larger token before the write
+// surpassed reports whether another node had a larger token before the write
 // arrived.
 func (g *given) surpassed(o *index.Op) bool {
 	i := sort.Search(len(g.terms), func(i int) bool { return g.terms[i].to >= o.From })

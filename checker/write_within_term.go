@@ -147,7 +147,7 @@ func overSince(b *index.Belief, t time.Duration) time.Duration {
 	return over
 }
 
-// believes tells whether the node believed in any term when it began a write that
+// believes reports whether the node believed in any term when it began a write that
 // names none.
 func (o *own) believes(w *index.Op, patience time.Duration) bool {
 	return slices.ContainsFunc(o.byNode[w.By], func(b *index.Belief) bool { return b.At(w.From, patience) })
@@ -199,7 +199,7 @@ func (o *own) unelected(x *facts, w *index.Op) *Finding {
 	return &f
 }
 
-// understood tells whether every request of the node up to the write, and since
+// understood reports whether every request of the node up to the write, and since
 // its term began, is one of which is known what it did.
 func (o *own) understood(w *index.Op, since *index.Belief) bool {
 	for _, a := range o.e.Ops {

@@ -18,7 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // action is all that action.yml may have: what GitHub would not know is none of these.
@@ -255,7 +255,7 @@ func realWorkflow(t *testing.T) *workflow {
 	if testing.Short() {
 		t.Skip("it runs candidates in real time, and -short is given")
 	}
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the chaos that the action builds is not built for the race detector")
 	}
 	maps.Copy(w.inputs, map[string]string{"exec": "'" + filepath.Join(w.temp, "candidate") + "'", "seed": "1", "redis": "embedded", "report": filepath.Join(w.temp, "report")})

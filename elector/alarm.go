@@ -101,7 +101,7 @@ func alarmOf(store Store, clock Clock) *alarm {
 	return a
 }
 
-// tells says whether the store can be told from another one: from one without any
+// tells reports whether the store can be told from another one: from one without any
 // content it cannot, be it in another bubble of fake time, whose timers are apart.
 func tells(store Store) bool {
 	v := reflect.ValueOf(store)

@@ -14,7 +14,7 @@ type Clock interface {
 
 // Timer is a pending AfterFunc.
 type Timer interface {
-	// Stop prevents the call if it has not begun, and says whether it did.
+	// Stop prevents the call if it has not begun, and reports whether it did.
 	Stop() bool
 }
 

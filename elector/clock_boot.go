@@ -39,7 +39,7 @@ type anchor struct {
 	useless  bool  // the readings are not the kernel's: only the kernel is believed
 }
 
-// trusts says whether boot time is the monotonic clock's r.mono and the offset,
+// trusts reports whether boot time is the monotonic clock's r.mono and the offset,
 // or has to be asked for. asked is when, on the monotonic clock, it last was.
 //
 // Why the distance is enough: Linux moves boot time by one and the same call by

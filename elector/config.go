@@ -66,7 +66,7 @@ type Config struct {
 
 	// Failback makes a leader look so often, at least a Lease apart, whether a
 	// candidate of a higher priority competes, and hand over to it (as with
-	// Term.Transfer). Never if it is 0. The store must be a store.Roster, or New refuses it.
+	// Term.Transfer). Never if it is 0. The store must be a store.CandidateLister, or New refuses it.
 	Failback time.Duration
 
 	// Value is what the leader publishes from the beginning of each of its terms on,

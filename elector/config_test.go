@@ -105,17 +105,17 @@ func TestNoContext(t *testing.T) {
 	}
 }
 
-// noRoster is a store that does not know who competes.
-type noRoster struct{ elector.Store }
+// noLister is a store that does not know who competes.
+type noLister struct{ elector.Store }
 
 // Failback on a store that does not know who competes would do nothing, and is refused.
-func TestFailbackWantsARoster(t *testing.T) {
+func TestFailbackWantsACandidateLister(t *testing.T) {
 	cfg := elector.Config{Election: "billing", Failback: time.Minute}
 	if _, err := elector.New(newMemStore(), cfg); err != nil {
 		t.Errorf("a store that knows: %v", err)
 	}
 	bad := new(elector.ConfigError)
-	if _, err := elector.New(noRoster{newMemStore()}, cfg); !errors.As(err, &bad) || bad.Field != "Failback" {
+	if _, err := elector.New(noLister{newMemStore()}, cfg); !errors.As(err, &bad) || bad.Field != "Failback" {
 		t.Errorf("a store that does not: got %v, want a ConfigError of Failback", err)
 	}
 }

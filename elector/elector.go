@@ -1,6 +1,7 @@
 package elector
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -71,8 +72,8 @@ func New(s Store, cfg Config) (*Elector, error) {
 	if err := cfg.validate(given); err != nil {
 		return nil, err
 	}
-	if _, ok := s.(store.Roster); cfg.Failback > 0 && !ok {
-		return nil, &ConfigError{"Failback", fmt.Sprintf("is %v and the store does not know who competes (it is no Roster), so no better candidate would ever be found: leave Failback out, or use a store that is one", cfg.Failback)}
+	if _, ok := s.(store.CandidateLister); cfg.Failback > 0 && !ok {
+		return nil, &ConfigError{"Failback", fmt.Sprintf("is %v and the store does not know who competes (it is no store.CandidateLister), so no better candidate would ever be found: leave Failback out, or use a store that is one", cfg.Failback)}
 	}
 	if err := store.Suits(s, store.Times{Lease: cfg.Lease, LongestLease: cfg.LongestLease, RequestTimeout: cfg.RequestTimeout}); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (e *Elector) State() State { return *e.state.Load() }
 
 func (e *Elector) setState(s State) { e.state.Store(&s) }
 
-// IsLeader says whether this candidate leads at this moment, by the clock: it
+// IsLeader reports whether this candidate leads at this moment, by the clock: it
 // turns false at the deadline even if everything else in the process hangs.
 // It is true for a moment only; what must not happen twice needs the token at
 // the resource. It costs one reading of the clock.
@@ -290,7 +291,7 @@ func (e *Elector) Terms(ctx context.Context) iter.Seq2[*Term, error] {
 	}
 }
 
-// yieldTerms says whether the consumer wants more.
+// yieldTerms reports whether the consumer wants more.
 func (s *session) yieldTerms(yield func(*Term, error) bool) (more bool) {
 	defer func() { // also when the body panics
 		s.stop()
@@ -404,14 +405,15 @@ func (e *Elector) ended(ctx context.Context, s *session) {
 	}
 }
 
-// refused notes a token that a protected resource has seen, for terms of later sessions:
-// who tells of it may do so when the session of its term has ended.
-func (e *Elector) refused(token uint64) {
+// refused notes a token that a protected resource has seen, for terms of later sessions, and
+// returns the session to tell of it: that of the term, or the one that competes by now.
+func (e *Elector) refused(token uint64, of *session) *session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if machine.Credible(token, e.floor) {
 		e.floor = max(e.floor, token)
 	}
+	return cmp.Or(e.active, of)
 }
 
 // leave ends the session's hold on the elector.

@@ -122,7 +122,7 @@ func (e *Elector) log(ev Event, times int) {
 	e.write(level, text, attrs...)
 }
 
-// overdue says whether a renewal was sent so late that it is worth a warning.
+// overdue reports whether a renewal was sent so late that it is worth a warning.
 func (e *Elector) overdue(ev Event) bool { return ev.Late > e.cfg.RequestTimeout }
 
 // write writes to the log. A logger that panics has lost what it was told; there is

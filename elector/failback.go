@@ -10,7 +10,7 @@ import (
 // failback looks for a better candidate, if it is time to, and hands over to it.
 func (s *session) failback(t machine.Transition) {
 	every := s.e.cfg.Failback
-	roster, ok := s.e.store.(store.Roster)
+	lister, ok := s.e.store.(store.CandidateLister)
 	if every == 0 || !ok || t.At < s.look {
 		return
 	}
@@ -18,12 +18,12 @@ func (s *session) failback(t machine.Transition) {
 	go func() {
 		ctx, cancel := context.WithTimeout(s.calls, overtime*s.e.cfg.RequestTimeout)
 		defer cancel()
-		all, err := roster.Candidates(ctx, s.e.cfg.Election)
+		all, err := lister.Candidates(ctx, s.e.cfg.Election)
 		if err != nil {
 			return // the next time will tell
 		}
-		if heir := s.better(all); heir != "" {
-			s.put(machine.Input{Kind: machine.Resign, Token: t.Token, Holder: heir})
+		if successor := s.better(all); successor != "" {
+			s.put(machine.Input{Kind: machine.Resign, Token: t.Token, Holder: successor})
 		}
 	}()
 }

@@ -28,7 +28,7 @@ type inbox struct {
 	shut     bool           // nothing is taken in any more
 }
 
-// add puts something in, and tells whether its caller has to work it off.
+// add puts something in, and reports whether its caller has to work it off.
 func (i *inbox) add(put func()) (work bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -73,7 +73,7 @@ func (i *inbox) take() (msg message, hint *store.Hint, ok bool) {
 	return msg, hint, ok
 }
 
-// leave tells whether nothing has come meanwhile. Then nobody works any more.
+// leave reports whether nothing has come meanwhile. Then nobody works any more.
 func (i *inbox) leave() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -108,7 +108,7 @@ func (c *lean) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { return c.forget(one) }
 }
 
-// forget tells whether the function was still to be called.
+// forget reports whether the function was still to be called.
 func (c *lean) forget(one *func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

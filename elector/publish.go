@@ -35,7 +35,7 @@ func (p *published) acknowledge(version uint64) {
 	}
 }
 
-// wait tells whether the store has a version; if it has not, the channel is closed
+// wait reports whether the store has a version; if it has not, the channel is closed
 // when that may have changed.
 func (p *published) wait(version uint64) (shown bool, more <-chan struct{}) {
 	p.mu.Lock()

@@ -192,14 +192,14 @@ func (s *session) end() {
 	close(s.closed)
 }
 
-// leaving says whether the session ends by itself soon. A campaign does when its term
+// leaving reports whether the session ends by itself soon. A campaign does when its term
 // is over: its caller may know that by the clock, before the loop does.
 func (s *session) leaving() bool {
 	t := s.e.current.Load()
 	return s.ending.Load() || s.once && s.work == noWork && t != nil && t.session == s && !t.leads()
 }
 
-// over says whether the session has ended.
+// over reports whether the session has ended.
 func (s *session) over() bool {
 	select {
 	case <-s.closed:
@@ -359,7 +359,7 @@ func (s *session) tell() {
 	s.news = nil // there is none between most steps
 }
 
-// toLog says whether the log is told of an event. A renewal's line takes a goroutine, and
+// toLog reports whether the log is told of an event. A renewal's line takes a goroutine, and
 // most loggers do not want it: one that did not want the last such line is told of every
 // tenth, lest it does by now.
 func (s *session) toLog(ev Event) bool {

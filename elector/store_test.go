@@ -169,7 +169,7 @@ func TestForgedNewsOfAGrant(t *testing.T) {
 	})
 }
 
-// foreseen tells whether a nonce is one of the next numbers of SplitMix64, which shows
+// foreseen reports whether a nonce is one of the next numbers of SplitMix64, which shows
 // its whole state in each.
 func foreseen(t *testing.T, nonce, next string) bool {
 	t.Helper()

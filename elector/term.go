@@ -147,8 +147,7 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 // For a fence that is not larger than the token Refused does nothing.
 func (t *Term) Refused(fence uint64) {
 	if fence > t.token {
-		t.session.e.refused(fence)
-		t.session.put(machine.Input{Kind: machine.Fenced, Token: fence})
+		t.session.e.refused(fence, t.session).put(machine.Input{Kind: machine.Fenced, Token: fence})
 		t.giveUp(event.ReasonSuperseded)
 	}
 }

@@ -229,3 +229,24 @@ func TestRefusedTokenEndsTheTerm(t *testing.T) {
 		}
 	})
 }
+
+// A fence that is named to a term of the last Campaign, while the next one waits for the
+// lease, holds for that one's term.
+func TestRefusedReachesTheCampaignUnderWay(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		e, other := b.elector("a"), b.elector("b")
+		first := b.campaign(e)
+		b.resign(first)
+		between := b.campaign(other)
+		next := make(chan *elector.Term, 1)
+		go func() { next <- b.campaign(e) }()
+		synctest.Wait() // it waits for the lease
+		first.Refused(57)
+		b.resign(between)
+		if term := <-next; term.Token() <= 57 {
+			t.Errorf("the next token is %d, and a resource has seen 57", term.Token())
+		} else {
+			b.resign(term)
+		}
+	})
+}

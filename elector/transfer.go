@@ -45,11 +45,11 @@ func (e *Elector) Transfer(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	heir := e.successor(all, to)
-	if heir == "" {
+	successor := e.successor(all, to)
+	if successor == "" {
 		return fmt.Errorf("%w %q: the store has heard of %d", ErrNoCandidate, to, len(all))
 	}
-	if err := t.Transfer(ctx, heir); err != nil {
+	if err := t.Transfer(ctx, successor); err != nil {
 		return err
 	}
 	select {
@@ -160,7 +160,7 @@ func nameOf(id string) string {
 	return id[:max(0, strings.LastIndexByte(id, '/'))]
 }
 
-// gone says whether a candidate was not heard of for so long that it may be gone: who
+// gone reports whether a candidate was not heard of for so long that it may be gone: who
 // waits asks at least once in its own lease, and none is longer than that, as this one
 // counts on.
 func (e *Elector) gone(c store.Candidate) bool {

@@ -160,11 +160,11 @@ func (m mute) Watch(ctx context.Context, _ string, _ func(store.Hint), ended fun
 }
 
 func (m mute) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
-	return m.Store.(store.Roster).Candidates(ctx, election)
+	return m.Store.(store.CandidateLister).Candidates(ctx, election)
 }
 
 func (m mute) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
-	return m.Store.(store.Chronicle).History(ctx, election, n)
+	return m.Store.(store.TermLister).History(ctx, election, n)
 }
 
 // A successor that hears no announcements gets the lease all the same, whenever in its

@@ -2,7 +2,7 @@
 // one file each. A fault knows its name, its parameters and how to ask a World
 // for its effect; it knows nothing of processes, proxies or virtual time.
 //
-// docs/adding-a-fault.md walks through adding one.
+// CONTRIBUTING.md walks through adding one.
 package faults
 
 import (
@@ -179,7 +179,7 @@ type World interface {
 	ShortenLeases(ctx context.Context, by time.Duration) (evidence string, err error)
 	// PersistLeases takes the time to live off every lease of the run.
 	PersistLeases(ctx context.Context) (evidence string, err error)
-	// DeleteLeases deletes the keys of the leases; OverwriteLeases puts Stranger
+	// DeleteLeases deletes the keys of the leases; OverwriteLeases puts ForeignValue
 	// there, without a time to live.
 	DeleteLeases(ctx context.Context) (evidence string, err error)
 	OverwriteLeases(ctx context.Context) (evidence string, err error)

@@ -34,10 +34,10 @@ func (KeyDeleted) Effect() Effect {
 	return Effect{Summary: "the lease's key is deleted from the store", Undone: unneeded, Store: true, Client: true, Own: true, Void: true, Instant: true}
 }
 
-// Stranger is what KeyOverwritten writes: a value that no elector made.
-const Stranger = "stranger"
+// ForeignValue is what KeyOverwritten writes: a value that no elector made.
+const ForeignValue = "foreign"
 
-// KeyOverwritten puts a stranger's value, without a time to live, into the place
+// KeyOverwritten puts a foreign value, without a time to live, into the place
 // of every lease, as an operator might who means to stop the election.
 type KeyOverwritten struct{}
 
@@ -58,7 +58,7 @@ func (KeyOverwritten) Heal(context.Context, World, []string) (string, error) { r
 // Effect implements Fault.
 func (KeyOverwritten) Effect() Effect {
 	return Effect{
-		Summary: "the lease's key is overwritten with a stranger's value that has no time to live",
+		Summary: "the lease's key is overwritten with a foreign value that has no time to live",
 		Undone:  unneeded,
 		Store:   true, Client: true, Own: true, Void: true, Shorten: -endless, Alien: true, Instant: true,
 	}

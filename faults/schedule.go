@@ -49,19 +49,19 @@ func (s Schedule) End() time.Duration {
 	return end
 }
 
-// NeedsPrivateStore tells whether a fault of the schedule hits the store
+// NeedsPrivateStore reports whether a fault of the schedule hits the store
 // itself.
 func (s Schedule) NeedsPrivateStore() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Store })
 }
 
-// NeedsServerProcess tells whether a fault of the schedule hits the store in a way that
+// NeedsServerProcess reports whether a fault of the schedule hits the store in a way that
 // no client of it can.
 func (s Schedule) NeedsServerProcess() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Store && !step.Fault.Effect().Client })
 }
 
-// NeedsForgetfulStore tells whether a fault of the schedule makes the store
+// NeedsForgetfulStore reports whether a fault of the schedule makes the store
 // older than it was, which not every one can be.
 func (s Schedule) NeedsForgetfulStore() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Fault.Effect().Older })

@@ -50,10 +50,10 @@ const storeNode = history.StoreTarget + "-"
 // and starts the store can hit one of them alone.
 func StoreNode(n int) Target { return Target{node: storeNode + strconv.Itoa(n)} }
 
-// IsStoreNode tells whether a target is called as one of the servers is.
+// IsStoreNode reports whether a target is called as one of the servers is.
 func IsStoreNode(target string) bool { return strings.HasPrefix(target, storeNode) }
 
-// Meets tells whether the two targets are called the same, or both are of the store.
+// Meets reports whether the two targets are called the same, or both are of the store.
 func (t Target) Meets(other Target) bool {
 	ofStore := func(t Target) bool { return t.role == roleStore || t.role == roleNode && IsStoreNode(t.node) }
 	return t == other || ofStore(t) && ofStore(other)
@@ -150,7 +150,7 @@ func (t *Target) UnmarshalText(text []byte) error {
 	return err
 }
 
-// NeedsLeader tells whether the target can be told only while somebody leads.
+// NeedsLeader reports whether the target can be told only while somebody leads.
 func (t Target) NeedsLeader() bool {
 	return t.role == roleLeader || t.role == roleWhoever || t.role == roleFollower || t.role == roleMinority
 }
@@ -164,7 +164,7 @@ func (t Target) leader(v View) string {
 	return v.Leader
 }
 
-// Known tells whether there is no need to wait for a leader, to tell who the
+// Known reports whether there is no need to wait for a leader, to tell who the
 // target is.
 func (t Target) Known(v View) bool { return !t.NeedsLeader() || t.leader(v) != "" }
 

@@ -42,7 +42,7 @@ const (
 	Read    Call = "read"
 )
 
-// OnLease tells whether the call is one on the lease (and not on the
+// OnLease reports whether the call is one on the lease (and not on the
 // protected resource).
 func (c Call) OnLease() bool {
 	switch c {
@@ -53,7 +53,7 @@ func (c Call) OnLease() bool {
 	}
 }
 
-// Phase says whether a fault event begins or ends the fault.
+// Phase reports whether a fault event begins or ends the fault.
 type Phase string
 
 // The phases. A fault that happens in one moment (a deleted key) has both: On
@@ -94,6 +94,18 @@ const StallFault = "stall"
 // connections, or was so busy that it answered nobody in time. How long a
 // failover took says nothing about the elector then.
 const OverloadFault = "overload"
+
+// StarvedFault is the name of a fault that nobody injected: by the kernel's counters a
+// candidate, or the harness, waited for a processor for half of the time or longer. How
+// long the candidate takes to act says nothing about the elector then. It does not
+// excuse a candidate that says for too long that it leads.
+const StarvedFault = "starved"
+
+// Uninjected reports whether a fault of that name was injected by nobody: the machine or
+// the store was not up to the run.
+func Uninjected(fault string) bool {
+	return fault == StallFault || fault == OverloadFault || fault == StarvedFault
+}
 
 // FromWire is the Evidence of what nobody reported. A belief with it was inferred
 // from what the program asked of its store: it says when the program may have
@@ -197,7 +209,7 @@ func (e *Event) Sent() time.Duration {
 }
 
 // Ambiguous is the error of an operation that was read off the wire with its answer, and
-// of which that does not tell whether it took effect.
+// of which that does not report whether it took effect.
 const Ambiguous = "the reply has several explanations"
 
 // Effect says what a fault does to its targets while it is in force, as far as a
@@ -277,9 +289,10 @@ type Header struct {
 	// drift, as for a store that counts whole milliseconds.
 	Margin time.Duration `json:"margin_ns,omitempty"`
 
-	// Stranger says that the candidates are a program of which nothing is known
+	// Foreign says that the candidates are a program of which nothing is known
 	// but what it does. It stamps its lines itself, each after what the line tells.
-	Stranger bool `json:"stranger,omitempty"`
+	// Files call the field stranger, as they did in earlier versions.
+	Foreign bool `json:"stranger,omitempty"`
 
 	// Write is how often a leader has to write to the protected resource; zero
 	// where nobody asks it to.

@@ -23,7 +23,7 @@ func full() *history.History {
 			Version: history.Version, Scenario: "crash-leader", Subject: "recount", World: "live", Seed: 1<<64 - 1,
 			Nodes: []string{"n1", "n2"}, Lease: 2 * time.Second, ClockError: 100 * time.Microsecond, DriftPPM: 10000,
 			Promises: []string{"Stable"}, Waived: map[string]string{"FailoverBound": "a < b & c"},
-			Renew: time.Second, Retry: 1, FailoverBound: 2, ReturnBound: 3, Margin: time.Millisecond, Write: time.Second, Steadfast: true, Stranger: true, Redis: "process 7.0.15", Repro: "chaos run",
+			Renew: time.Second, Retry: 1, FailoverBound: 2, ReturnBound: 3, Margin: time.Millisecond, Write: time.Second, Steadfast: true, Foreign: true, Redis: "process 7.0.15", Repro: "chaos run",
 		},
 		Events: []history.Event{
 			{Seq: 1, At: 0, Kind: history.Start, Node: "n1"},

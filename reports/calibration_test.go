@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/recount-io/recount/calibration"
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // runsIn fabricates the runs of one world: three failovers each, whose excess
@@ -38,7 +37,7 @@ func runsIn(runs int, excess time.Duration, broken ...checker.Promise) []calibra
 // one the virtual failovers are too quick, in one the worlds disagree about a
 // promise.
 func calibrated() *Calibration {
-	c := &Calibration{Subject: "recount", Redis: "process 7.0.15", Seed: 42, LeaseMS: 1000, Repro: "chaos run --world both --redis redis://user:s3cret@host/0 --seed 42"}
+	c := &Calibration{Subject: "recount", Redis: "process 7.0.15", Seed: 42, LeaseMS: 1000, Repro: "chaos calibrate --redis redis://user:s3cret@host/0 --seed 42"}
 	for _, s := range []struct {
 		name          string
 		live, virtual []calibration.Run
@@ -56,13 +55,11 @@ func calibrated() *Calibration {
 
 // Every format of a comparison of the worlds.
 func TestGoldenCalibration(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	c := calibrated()
-	golden(t, "calibration.md", CalibrationMarkdown(c))
-	golden(t, "calibration.html.txt", outline(must(CalibrationHTML(c))(t)))
-	golden(t, "calibration.txt", calibrationSummary(t, c, Terminal{Where: "out/calibration.html", Again: c.Repro}))
+	goldenDocument(t, "calibration", built(c.Document())(t), Screen{Where: "out/calibration.html"})
 	small := *c
 	small.Scenarios = nil
 	small.Add(c.compared[1])
@@ -72,24 +69,15 @@ func TestGoldenCalibration(t *testing.T) {
 	golden(t, "calibration.json", must(CalibrationJSON(&small))(t))
 }
 
-func calibrationSummary(t *testing.T, c *Calibration, terminal Terminal) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	if err := CalibrationSummary(&out, c, terminal); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // The picture holds both curves, told apart without colours; the page needs
 // nothing else, and the password of the store is in none of the formats.
 func TestCalibrationPage(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	c := calibrated()
-	c.Repro = Redact(c.Repro)
-	page := string(must(CalibrationHTML(c))(t))
+	d := built(c.Document())(t)
+	page := string(must(d.HTML())(t))
 	if n := strings.Count(page, `class="plot"`); n != 2*3 {
 		t.Errorf("%d pictures, want two for each scenario with failovers", n)
 	}
@@ -102,8 +90,8 @@ func TestCalibrationPage(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"html": page, "md": string(CalibrationMarkdown(c)), "json": string(must(CalibrationJSON(c))(t)),
-		"summary": string(calibrationSummary(t, c, Terminal{Again: c.Repro})),
+		"html": page, "md": string(d.Markdown()),
+		"terminal": string(printed(t, d, Screen{})),
 	} {
 		if strings.Contains(text, "s3cret") {
 			t.Errorf("%s shows the password", name)
@@ -119,22 +107,16 @@ func TestCalibrationPage(t *testing.T) {
 
 // What stands on the terminal fits into it.
 func TestCalibrationSummaryFits(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
-	for _, columns := range []int{40, 80, 120} {
-		for line := range strings.Lines(string(calibrationSummary(t, calibrated(), Terminal{Width: columns, Color: true}))) {
-			if n := width(strings.TrimSuffix(line, "\n")); n > columns {
-				t.Errorf("%d columns in %d: %s", n, columns, line)
-			}
-		}
-	}
+	fits(t, built(calibrated().Document())(t))
 }
 
 // calibration.json can be read by programs: the verdict is a word, and where
 // there was nothing to compare it says so.
 func TestCalibrationJSON(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	var object struct {

@@ -2,11 +2,10 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/recount-io/recount/checker/contrast"
+	"github.com/recount-io/recount/reports/document"
 )
 
 // Suite is a set of runs under a name: a folder that chaos run wrote, say.
@@ -15,53 +14,51 @@ type Suite struct {
 	Runs []*Report
 }
 
-// comparison is a scenario with its runs in each suite.
-type comparison struct {
-	title string
-	runs  [][]*Report
+// Compare says of the runs of several suites, scenario by scenario: verdicts, failovers, and
+// by how much the median failover differs from that of the first suite that has any. Runs are
+// matched by scenario, subject and world; runs that a suite repeats count together. Runs with
+// other settings are not compared, since the settings would be.
+func Compare(suites []Suite) *document.Document {
+	d := &document.Document{Title: "Comparison"}
+	var titles []string
+	for _, s := range suites {
+		for _, r := range s.Runs {
+			if title := titleOf(r); !slices.Contains(titles, title) {
+				titles = append(titles, title)
+			}
+		}
+	}
+	for _, title := range titles {
+		d.Add(title, 0, sideBySide(suites, title))
+	}
+	return d
 }
 
-// Compare writes the runs of several suites side by side, scenario by scenario: verdicts,
-// failovers, and by how much the median failover differs from that of the first suite that has
-// any. Runs are matched by scenario, subject and world; runs that a suite repeats count
-// together. Runs with other settings are not compared, since the settings would be.
-func Compare(w io.Writer, suites []Suite) error {
-	var out strings.Builder
-	name := len("run")
+func titleOf(r *Report) string { return fmt.Sprintf("%s (%s)", r.Scenario, subject(r)) }
+
+// sideBySide has a row for the runs of each suite with that title.
+func sideBySide(suites []Suite, title string) document.Table {
+	t := document.Table{Columns: slices.Concat(document.Left("run", "verdict"), document.Right("failovers"), document.Left("p50 ms", "beside the first"))}
+	var base []*Report
 	for _, s := range suites {
-		name = max(name, width(plain(s.Name)))
-	}
-	for i, c := range compare(suites) {
-		if i > 0 {
-			out.WriteByte('\n')
+		runs := slices.DeleteFunc(slices.Clone(s.Runs), func(r *Report) bool { return titleOf(r) != title })
+		if len(runs) == 0 {
+			t.Rows = append(t.Rows, document.Cells(s.Name, "not run"))
+			continue
 		}
-		fmt.Fprintf(&out, "%s\n", c.title)
-		fmt.Fprintf(&out, "  %-*s  %-7s  %9s  %-24s  %s\n", name, "run", "verdict", "failovers", "p50 ms", "beside the first")
-		var base []*Report
-		for k, runs := range c.runs {
-			label := pad(plain(suites[k].Name), name)
-			if len(runs) == 0 {
-				fmt.Fprintf(&out, "  %s  not run\n", label)
-				continue
+		totals := slices.Concat(totalsOf(runs)...)
+		row := document.Cells(s.Name, document.Of(Overall(runs)), thousands(len(totals)))
+		if len(totals) > 0 {
+			row.Cells = append(row.Cells, document.Words(medianOf(totals)))
+			if base == nil {
+				base = runs
+			} else {
+				row.Cells = append(row.Cells, document.Words(besideOf(base, runs)))
 			}
-			totals := totalsOf(runs)
-			all := slices.Concat(totals...)
-			line := fmt.Sprintf("  %s  %-7s  %9d", label, Overall(runs), len(all))
-			if len(all) > 0 {
-				line += fmt.Sprintf("  %-24s", medianOf(all))
-				if base == nil {
-					base = runs
-				} else {
-					line += "  " + besideOf(base, runs)
-				}
-			}
-			fmt.Fprintf(&out, "%s\n", strings.TrimRight(line, " "))
 		}
+		t.Rows = append(t.Rows, row)
 	}
-	if _, err := io.WriteString(w, out.String()); err != nil {
-		return fmt.Errorf("reports: comparison: %w", err)
-	}
-	return nil
+	return t
 }
 
 // totalsOf are the total times of the failovers of each run.
@@ -98,23 +95,4 @@ func besideOf(base, runs []*Report) string {
 func unlikeSettings(one, other *Report) string {
 	return (&Failovers{LeaseMS: one.LeaseMS, RenewMS: one.RenewMS, RetryMS: one.RetryMS, Nodes: one.Nodes}).Unlike(
 		&Failovers{LeaseMS: other.LeaseMS, RenewMS: other.RenewMS, RetryMS: other.RetryMS, Nodes: other.Nodes})
-}
-
-// compare matches the runs, in the order in which they first appear.
-func compare(suites []Suite) []comparison {
-	var out []comparison
-	place := map[string]int{}
-	for k, s := range suites {
-		for _, r := range s.Runs {
-			title := fmt.Sprintf("%s (%s)", plain(r.Scenario), plain(subject(r)))
-			at, found := place[title]
-			if !found {
-				at = len(out)
-				place[title] = at
-				out = append(out, comparison{title, make([][]*Report, len(suites))})
-			}
-			out[at].runs[k] = append(out[at].runs[k], r)
-		}
-	}
-	return out
 }

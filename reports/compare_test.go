@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"testing"
 )
@@ -23,13 +22,9 @@ func TestGoldenComparison(t *testing.T) {
 	longer.LeaseMS *= 2
 	few := New(goodRun())
 	few.Scenario = "few"
-	var out bytes.Buffer
-	err := Compare(&out, []Suite{
+	d := Compare([]Suite{
 		{"before", []*Report{many("slower", 0), many("same", 0), many("other lease", 0), few, New(quietRun())}},
 		{"after\x1b[2J", []*Report{New(quietRun()), many("slower", 100), many("same", 0), longer, few, New(goodRun()), New(goodRun())}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "compare.txt", out.Bytes())
+	golden(t, "compare.txt", printed(t, d, Screen{}))
 }

@@ -122,7 +122,7 @@ func sheet(values []float64, bound float64, drawBound bool) *plot.Plot {
 	return p
 }
 
-// inSight says whether a bound is close enough to the values to be drawn with
+// inSight reports whether a bound is close enough to the values to be drawn with
 // them: a far one would squeeze them into a corner.
 func inSight(bound float64, values []float64) bool {
 	return bound > 0 && bound < 3*slices.Max(values)

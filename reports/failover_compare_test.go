@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // A condition is read as it is written: whose figure it is about, and the limit as a duration
-// in milliseconds, as a factor, or as so much more. It says whether it compares.
+// in milliseconds, as a factor, or as so much more. It reports whether it compares.
 func TestParseCondition(t *testing.T) {
 	for text, want := range map[string]string{
 		"crash.total.p50 > 2s":                      "|crash|total|0.5|true|2000|false|false",
@@ -236,11 +236,11 @@ func drawn(r *rand.Rand, times float64) *Failovers {
 // Of 60 pairs of measurements of one build at most 4 fail a gate for being slower at all, and
 // a build that is twice as slow always fails one for being 1.2 times as slow.
 func TestGatesFailSlowBuildsAlone(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
 	}
 	pairs := 60
-	if raced.Enabled {
+	if race.Enabled {
 		pairs = 6
 	}
 	r := rand.New(rand.NewPCG(11, 12))

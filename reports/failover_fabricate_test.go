@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -93,23 +92,4 @@ func compared(delay time.Duration) *Failovers {
 	r.Baseline.Finish()
 	r.Finish()
 	return r
-}
-
-// failoversSummaryOf is what a person sees of a measurement.
-func failoversSummaryOf(t *testing.T, r *Failovers, terminal Terminal) []byte {
-	t.Helper()
-	var out appended
-	if err := FailoversSummary(&out, r, terminal); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// appended is a text that grows with each write.
-type appended []byte
-
-// Write implements io.Writer.
-func (a *appended) Write(text []byte) (int, error) {
-	*a = append(*a, text...)
-	return len(text), nil
 }

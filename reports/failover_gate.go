@@ -81,7 +81,7 @@ func ParseCondition(text string) (*Condition, error) {
 // String is the condition as it was given.
 func (c *Condition) String() string { return c.text }
 
-// Relative tells whether the condition needs a baseline.
+// Relative reports whether the condition needs a baseline.
 func (c *Condition) Relative() bool { return c.factor || c.more }
 
 // Needs is how many failovers a sample has to have, at the least, to decide the condition

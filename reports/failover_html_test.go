@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // many is a measurement of 10,000 failovers; with the race detector of 1,600.
 func many() *Failovers {
 	r, runs := measured(), 250
-	if raced.Enabled {
+	if race.Enabled {
 		runs = 40
 	}
 	r.Cells = nil
@@ -86,7 +86,7 @@ func writtenOf(t *testing.T, r *Failovers) (f written) {
 // The page of 10,000 failovers stays small, asks nothing of a network, and admits its own
 // script by its hash and nothing else.
 func TestFailoversPageStaysSmallAndNeedsNoNetwork(t *testing.T) {
-	page := must(FailoversHTML(many()))(t)
+	page := failoversPage(t, many())
 	if most := 2_000_000; len(page) > most {
 		t.Errorf("the page has %d bytes, want at most %d", len(page), most)
 	}
@@ -108,7 +108,7 @@ func TestFailoversPageStaysSmallAndNeedsNoNetwork(t *testing.T) {
 // folders of their runs.
 func TestFailoversPageListsWhatTheJSONHas(t *testing.T) {
 	for name, r := range map[string]*Failovers{"small": measured(), "10,000": many()} {
-		page := must(FailoversHTML(r))(t)
+		page := failoversPage(t, r)
 		m := regexp.MustCompile(`(?s)<script type="application/json" id="rows">(.*?)</script>`).FindSubmatch(page)
 		if m == nil {
 			t.Fatalf("%s: the page has no rows", name)
@@ -169,7 +169,7 @@ func TestFailoversScriptWritesFiguresAsTheReport(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no node on PATH")
 	}
-	script := string(must(FailoversHTML(measured()))(t))
+	script := string(failoversPage(t, measured()))
 	script = script[strings.Index(script, "const fixed ="):strings.Index(script, "const valueOf =")]
 	values := []float64{0, .005, .015, .125, 1.005, 9.995, 10.05, 10.25, 10.35, 99.95, 100.5, 101.5, 1234.5}
 	for _, c := range many().Cells {
@@ -203,7 +203,7 @@ func TestFailoversScriptWritesFiguresAsTheReport(t *testing.T) {
 // The table of comparisons sorts by the difference, not by the letters of its sentence.
 func TestFailoversPageSortsComparisonsByTheirSize(t *testing.T) {
 	r := measured()
-	page := string(must(FailoversHTML(r))(t))
+	page := string(failoversPage(t, r))
 	for _, c := range r.contrasts() {
 		if want := fmt.Sprintf(`<td data-value="%v">`, c.By); !strings.Contains(page, want) {
 			t.Errorf("the page has no %s for %s", want, c.Sentence)
@@ -215,7 +215,7 @@ func TestFailoversPageSortsComparisonsByTheirSize(t *testing.T) {
 // intervals, the longest, and the number of failovers, without those that the machine held up.
 func TestFailoversPageBeginsWithTheFiguresOfTheJSON(t *testing.T) {
 	r := many()
-	page := string(must(FailoversHTML(r))(t))
+	page := string(failoversPage(t, r))
 	table := page[strings.Index(page, "<table"):strings.Index(page, "</table>")]
 	var got []string
 	for _, row := range regexp.MustCompile(`(?s)<tr><th scope="row">.*?</tr>`).FindAllString(table, -1) {
@@ -238,9 +238,10 @@ func TestFailoversPageBeginsWithTheFiguresOfTheJSON(t *testing.T) {
 			t.Errorf("cell %d of the JSON: %+v, %d held up, which does not follow from its failovers", i, c.Total, c.Stalled)
 		}
 		of := func(value float64, from [2]float64) string {
-			return fmt.Sprintf("%s %s to %s", ms(value), ms(from[0]), ms(from[1]))
+			return fmt.Sprintf("%s (%s to %s)", ms(value), ms(from[0]), ms(from[1]))
 		}
-		line := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%s|", c.Cause, c.Elector, of(c.Total.P50, c.Total.From50), of(c.Total.P90, c.Total.From90), of(c.Total.P99, c.Total.From99), ms(c.Total.Max), thousands(len(totals)))
+		line := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%s|", c.Cause, c.Elector, thousands(len(totals)), of(c.Total.P50, c.Total.From50), of(c.Total.P90, c.Total.From90), of(c.Total.P99, c.Total.From99), ms(c.Total.Max))
+		line += r.Cells[i].ExcessMS.P50.orLeast() + "|"
 		want = append(want, line+html.EscapeString(r.beside(&r.Cells[i]))+"|")
 	}
 	if !slices.Equal(got, want) {
@@ -294,7 +295,7 @@ func TestFailoversPageListsTheLongestItself(t *testing.T) {
 		r.Cells[0].Failovers[i].TotalMS, r.Cells[0].Failovers[i].AtMS = total, 1e6*(total-1000)
 	}
 	r.Finish()
-	page := string(must(FailoversHTML(r))(t))
+	page := string(failoversPage(t, r))
 	table := page[strings.Index(page, `<table id="all">`):]
 	var got []string
 	for _, m := range regexp.MustCompile(`<td class="n">([0-9.]+) s</td>`).FindAllStringSubmatch(table, -1) {
@@ -323,7 +324,7 @@ func TestFailoverNamesAreEscaped(t *testing.T) {
 	r.Finish()
 	page := failoversPageWithoutLinks(t, r)
 	checkPage(t, "names", page)
-	markdown := regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAll(FailoversMarkdown(r), nil)
+	markdown := regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAll(bytes.ReplaceAll(built(r.Document())(t).Markdown(), []byte("\\`"), nil), nil)
 	for name, text := range map[string][]byte{"html": page, "md": markdown} {
 		if i := bytes.Index(text, []byte("<script>alert")); i >= 0 {
 			t.Errorf("%s: a name became markup: …%s…", name, text[max(0, i-60):i+30])
@@ -334,5 +335,11 @@ func TestFailoverNamesAreEscaped(t *testing.T) {
 // failoversPageWithoutLinks is the page without its links to files, which are not ids of it.
 func failoversPageWithoutLinks(t *testing.T, r *Failovers) []byte {
 	t.Helper()
-	return regexp.MustCompile(`href="\./[^"]*"`).ReplaceAll(must(FailoversHTML(r))(t), nil)
+	return regexp.MustCompile(`href="\./[^"]*"`).ReplaceAll(failoversPage(t, r), nil)
+}
+
+// failoversPage is the page of a measurement.
+func failoversPage(t *testing.T, r *Failovers) []byte {
+	t.Helper()
+	return must(built(r.Document())(t).HTML())(t)
 }

@@ -19,19 +19,18 @@ import (
 func TestGoldenFailovers(t *testing.T) {
 	r := measured()
 	golden(t, "failovers.json", must(FailoversJSON(r))(t))
-	golden(t, "failovers.md", FailoversMarkdown(r))
 	golden(t, "failovers.csv", must(FailoversCSV(r))(t))
 	golden(t, "failovers.bench.txt", FailoversBenchmark(r))
 	golden(t, "failovers.xml", must(FailoversJUnit(r))(t))
-	golden(t, "failovers.html.txt", outline(must(FailoversHTML(r))(t)))
-	golden(t, "failovers.txt", failoversSummaryOf(t, r, Terminal{Where: "out/index.html", Again: r.Repro}))
+	goldenDocument(t, "failovers", built(r.Document())(t), Screen{Where: "out/index.html"})
 	beside := compared(60 * time.Millisecond)
 	for _, text := range []string{"crash.excess.p90 > 1.2x", "crash.total.p50 > +80ms"} {
 		beside.Judge(parsed(text))
 	}
 	beside.Finish()
-	golden(t, "failovers-beside.md", FailoversMarkdown(beside))
-	golden(t, "failovers-beside.txt", failoversSummaryOf(t, beside, Terminal{Color: true}))
+	d := built(beside.Document())(t)
+	golden(t, "failovers-beside.md", d.Markdown())
+	golden(t, "failovers-beside.txt", printed(t, d, Screen{Color: true}))
 }
 
 // A measurement that was written and read again is the same measurement. What it was compared
@@ -177,39 +176,6 @@ func TestUnlike(t *testing.T) {
 	}
 }
 
-// The columns of the summary's table begin where their heads do, however long names are. Names
-// are cut only where the terminal is too narrow, and two of them never become the same.
-func TestSummaryTableIsAligned(t *testing.T) {
-	names := [][]string{
-		{"recount", "honua"},
-		{"./electors/first/bin/elector --renew 100ms", "./electors/other/bin/elector --renew 100ms"},
-		{"a-name-of-many-letters-and-a-number-1-at-the-end", "a-name-of-many-letters-and-a-number-2-at-the-end"},
-		{"1-at-the-beginning-of-a-name-of-many-letters-and-so-on", "2-at-the-beginning-of-a-name-of-many-letters-and-so-on"},
-		{strings.Repeat("x", 30) + "1" + strings.Repeat("x", 30), strings.Repeat("x", 30) + "2" + strings.Repeat("x", 30)},
-	}
-	for _, columns := range []int{40, 80, 200} {
-		for _, pair := range names {
-			r := measured()
-			r.Cells[0].Elector, r.Cells[1].Elector, r.Cells[2].Cause = pair[0], pair[1], "sentinel-failover"
-			lines := strings.Split(string(failoversSummaryOf(t, r, Terminal{Width: columns})), "\n")[1:5]
-			var shown []string
-			begin := strings.Index(lines[0], "elector")
-			for _, line := range lines[1:] {
-				runes := []rune(line)
-				upToCount := string(runes[begin : strings.Index(lines[0], "n  p50")+1])
-				shown = append(shown, strings.TrimSpace(strings.TrimRight(upToCount, "0123456789")))
-				at := len([]rune(lines[0][:strings.Index(lines[0], "p90")]))
-				if runes[at-1] != ' ' || runes[at] == ' ' {
-					t.Errorf("%d columns, %q: p90 does not begin below its head:\n%s", columns, pair, strings.Join(lines, "\n"))
-				}
-			}
-			if shown[0] == shown[1] || columns == 200 && shown[0] != pair[0] {
-				t.Errorf("%d columns, %q are shown as %q:\n%s", columns, pair, shown, strings.Join(lines, "\n"))
-			}
-		}
-	}
-}
-
 // No two cases of junit.xml have the same class and name, also where one condition is about
 // several electors.
 func TestJUnitNamesEachCase(t *testing.T) {
@@ -252,19 +218,16 @@ func TestBenchmarksHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// No line of the summary's table is wider than a terminal of 80 columns. None of the formats
+// No line is wider than the terminal. None of the formats
 // holds a number that is none, or a verb without its value.
 func TestFailoversFit(t *testing.T) {
 	r := measured()
 	r.Cells[0].Elector = "an elector with a long name, and a command line of its own"
-	for line := range strings.Lines(string(failoversSummaryOf(t, r, Terminal{Width: 80}))) {
-		if n := width(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	d := built(r.Document())(t)
+	fits(t, d)
 	for name, text := range map[string][]byte{
-		"html": must(FailoversHTML(r))(t), "md": FailoversMarkdown(r), "json": must(FailoversJSON(r))(t), "csv": must(FailoversCSV(r))(t),
-		"benchmark": FailoversBenchmark(r), "junit": must(FailoversJUnit(r))(t), "summary": failoversSummaryOf(t, r, Terminal{}),
+		"html": must(d.HTML())(t), "md": d.Markdown(), "json": must(FailoversJSON(r))(t), "csv": must(FailoversCSV(r))(t),
+		"benchmark": FailoversBenchmark(r), "junit": must(FailoversJUnit(r))(t), "terminal": printed(t, d, Screen{}),
 	} {
 		text = regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAll(text, nil)
 		if bad := regexp.MustCompile(`NaN|[+-]?Inf\b|%!|http://|https://`).Find(text); bad != nil {

@@ -35,13 +35,17 @@ func Files(rep *Report, h *history.History, r *checker.Result) (map[string][]byt
 	if files["report.json"], err = JSON(&own); err != nil {
 		return nil, err
 	}
-	if files["report.html"], err = HTML(&own, h, r); err != nil {
+	d, err := own.Document(h, r)
+	if err != nil {
+		return nil, err
+	}
+	files["report.md"] = d.Markdown()
+	if files["report.html"], err = d.HTML(); err != nil {
 		return nil, err
 	}
 	if files["junit.xml"], err = JUnit([]*Report{&own}); err != nil {
 		return nil, err
 	}
-	files["report.md"] = Markdown(&own)
 	return files, nil
 }
 

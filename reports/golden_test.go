@@ -14,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports/document"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -57,19 +58,19 @@ func TestGoldenReports(t *testing.T) {
 			rep := New(h, r)
 			all = append(all, rep)
 			golden(t, s.name+".json", must(JSON(rep))(t))
-			golden(t, s.name+".md", Markdown(rep))
+			golden(t, s.name+".md", reportMarkdown(t, rep))
 			golden(t, s.name+".xml", must(JUnit([]*Report{rep}))(t))
-			golden(t, s.name+".html.txt", outline(must(HTML(rep, h, r))(t)))
-			golden(t, s.name+".txt", summaryOf(t, []*Report{rep}, Terminal{}))
+			golden(t, s.name+".html.txt", outline(reportPage(t, rep, h, r)))
+			golden(t, s.name+".txt", printed(t, SuiteDocument([]*Report{rep}, ""), Screen{}))
 		})
 	}
-	golden(t, "suite.md", MarkdownSuite(all))
+	golden(t, "suite.md", SuiteDocument(all, "").Markdown())
 	golden(t, "suite.xml", must(JUnit(all))(t))
-	golden(t, "suite.html.txt", outline(must(HTMLIndex(all))(t)))
-	terminal := Terminal{Where: "recount-runs/42/index.html", Again: "chaos run --seed 42"}
-	golden(t, "suite.txt", summaryOf(t, all, terminal))
-	terminal.Color = true
-	golden(t, "suite-color.txt", summaryOf(t, all, terminal))
+	golden(t, "suite.html.txt", outline(must(SuiteDocument(all, "").HTML())(t)))
+	screen := Screen{Where: "recount-runs/42/index.html"}
+	golden(t, "suite.txt", printed(t, SuiteDocument(all, "chaos run --seed 42"), screen))
+	screen.Color = true
+	golden(t, "suite-color.txt", printed(t, SuiteDocument(all, "chaos run --seed 42"), screen))
 }
 
 func must(text []byte, err error) func(*testing.T) []byte {
@@ -82,13 +83,16 @@ func must(text []byte, err error) func(*testing.T) []byte {
 	}
 }
 
-func summaryOf(t *testing.T, runs []*Report, terminal Terminal) []byte {
+// reportPage is the page of a run.
+func reportPage(t *testing.T, rep *Report, h *history.History, r *checker.Result) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	if err := Summary(&out, runs, terminal); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	return must(built(rep.Document(h, r))(t).HTML())(t)
+}
+
+// reportMarkdown is the Markdown of a run.
+func reportMarkdown(t *testing.T, rep *Report) []byte {
+	t.Helper()
+	return built(rep.Document(nil, nil))(t).Markdown()
 }
 
 // outline is what a page says, without how it looks: title, headings, tables,
@@ -116,4 +120,46 @@ func outline(page []byte) []byte {
 		fmt.Fprintf(&out, "%d × %s\n", strings.Count(text, kind), kind)
 	}
 	return out.Bytes()
+}
+
+// built is a document, which nothing went wrong with.
+func built(d *document.Document, err error) func(*testing.T) *document.Document {
+	return func(t *testing.T) *document.Document {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+}
+
+// goldenDocument compares what the media show of a document with the files of that name.
+func goldenDocument(t *testing.T, name string, d *document.Document, screen Screen) {
+	t.Helper()
+	golden(t, name+".md", d.Markdown())
+	golden(t, name+".html.txt", outline(must(d.HTML())(t)))
+	golden(t, name+".txt", printed(t, d, screen))
+}
+
+// printed is what a terminal shows.
+func printed(t *testing.T, d *document.Document, screen Screen) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := d.Print(&out, screen); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// fits fails the test if a line of the document is wider than its terminal.
+func fits(t *testing.T, d *document.Document) {
+	t.Helper()
+	for _, columns := range []int{40, 80, 132} {
+		for line := range strings.Lines(string(printed(t, d, Screen{Width: columns, Color: true}))) {
+			line = regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.TrimSuffix(line, "\n"), "")
+			if n := len([]rune(line)); n > columns && !strings.HasPrefix(line, "Repeat: ") {
+				t.Errorf("%d columns in %d: %s", n, columns, line)
+			}
+		}
+	}
 }

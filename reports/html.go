@@ -2,17 +2,15 @@ package reports
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports/document"
 )
 
 //go:embed assets
@@ -21,148 +19,114 @@ var assets embed.FS
 //go:embed report.schema.json
 var schema []byte
 
-// maxFailoverRows and maxEventRows bound the tables of the page.
-const (
-	maxFailoverRows = 200
-	maxEventRows    = 300
-)
+// maxEventRows bounds the list of events on the page.
+const maxEventRows = 300
 
-// page is what report.html is made from.
-type page struct {
-	Report    *Report
-	Style     template.CSS
-	Script    template.JS
-	ScriptSum string
+// shown is what a page shows of a history.
+type shown struct {
+	closeUp, run, plots, usage, probe, waived, events []document.Block
 
-	Headline  string
-	Broken    []Promise
-	Undecided []Promise
-	CloseUp   *drawing
-	Run       *drawing
-	Key       []keyFigure
-	Quantiles []quantileRow
-	Plots     []plotView
-	Usage     []plotView
-	Probe     []plotView
-	Failovers []Failover
-	MoreFails int
-	Events    []EventRef
-	AllEvents int
-	Waived    []figure
-	Shown     map[int64]bool // events that have a row to link to
-	Guilty    map[int64]bool
-	Logs      []string // files beside the standard ones
-	Idle      int      // faults without effect
+	listed map[int64]bool // events that have a row to link to
+	all    int            // events of the history
 }
 
-// keyFigure is one of the few numbers at the top of the page.
-type keyFigure struct {
-	Name, Value, Unit, Note string
-	Bad                     bool
-}
-
-type plotView struct {
-	Name string
-	Note string
-	SVG  template.HTML
-}
-
-// HTML returns report.html: one file that needs no network, no fonts and no
-// scripts from elsewhere, and that can be read with scripts switched off. Its
-// size is bounded whatever the length of the history; what is left out is said.
-func HTML(rep *Report, h *history.History, r *checker.Result) ([]byte, error) {
-	p := page{Report: rep, Headline: headline(rep), AllEvents: len(h.Events), Key: keyFigures(rep)}
-	p.Broken, p.Undecided = rep.withVerdict(checker.Fail), rep.withVerdict(checker.Unknown)
-	guilty := guiltyEvents(p.Broken)
-	p.Guilty = map[int64]bool{}
-	for _, g := range guilty {
-		p.Guilty[g.Seq] = true
+// show draws and lists what a page shows of a history.
+func show(rep *Report, h *history.History, r *checker.Result) (*shown, error) {
+	s := &shown{all: len(h.Events)}
+	guilty := guiltyEvents(rep.withVerdict(checker.Fail))
+	run, err := laidOut(layOut("run", h, r, guilty, 0, r.End, false), "What the store held, who believed to lead, and which faults were on", len(guilty) > 0)
+	if err != nil {
+		return nil, err
 	}
-	p.Run = layOut("run", h, r, guilty, 0, r.End, false)
+	s.run = []document.Block{run}
 	if from, to, ok := closeUp(h, r, guilty); ok {
-		p.CloseUp = layOut("close", h, r, guilty, from, to, true)
+		near, err := laidOut(layOut("close", h, r, guilty, from, to, true), "Around the guilty events", false)
+		if err != nil {
+			return nil, err
+		}
+		s.closeUp = []document.Block{document.For(document.Page, near)}
 	}
-	p.Quantiles = quantileRows(rep)
-	p.Failovers = rep.Failovers[:min(len(rep.Failovers), maxFailoverRows)]
-	p.MoreFails = len(rep.Failovers) - len(p.Failovers)
-	p.Events, p.Shown = notable(h, rep, guilty)
+	if s.plots, err = plots(rep); err != nil {
+		return nil, err
+	}
+	if s.usage, err = usagePlots(rep, h); err != nil {
+		return nil, err
+	}
+	if s.probe, err = probePlots(h); err != nil {
+		return nil, err
+	}
+	var events []EventRef
+	events, s.listed = notable(h, rep, guilty)
+	s.events = []document.Block{eventList(events, guilty, len(h.Events))}
+	s.waived = waived(rep, h)
+	return s, nil
+}
+
+// pictures are figures beside each other, if there are any.
+func pictures(all []document.Figure) []document.Block {
+	if len(all) == 0 {
+		return nil
+	}
+	return []document.Block{document.Figures{Wide: true, Figures: all}}
+}
+
+// waived are the promises that do not apply in the scenario, and why.
+func waived(rep *Report, h *history.History) []document.Block {
+	var all document.List
 	for _, name := range checker.Promises {
 		named := func(f Promise) bool { return f.Promise == name }
 		if slices.ContainsFunc(rep.Measured, named) {
 			continue // says so itself
 		}
 		if why := h.Header.Waived[string(name)]; why != "" {
-			p.Waived = append(p.Waived, figure{string(name), Redact(why)})
+			all = append(all, document.Text{{Words: string(name), Mark: document.Strong}, {Words: ": " + Redact(why)}})
 		}
 	}
-	p.Logs = slices.DeleteFunc(slices.Clone(rep.Files), func(name string) bool { return slices.Contains(standardFiles(), name) })
-	for _, f := range rep.Faults {
-		p.Idle += f.Injected - f.Effective
+	if len(all) == 0 {
+		return nil
 	}
-	var err error
-	if p.Plots, err = plots(rep); err != nil {
-		return nil, err
-	}
-	if p.Usage, err = usagePlots(rep, h); err != nil {
-		return nil, err
-	}
-	if p.Probe, err = probePlots(h); err != nil {
-		return nil, err
-	}
-	return render("report.html", "lanes.js", &p, &p.Style, &p.Script, &p.ScriptSum)
+	return []document.Block{all}
 }
 
-// render executes a page's template with the style and a script of the assets put in. The
-// page's own security policy admits this one script, by its hash.
-func render(name, scriptFile string, data any, style *template.CSS, script *template.JS, sum *string) ([]byte, error) {
-	css, err := assets.ReadFile("assets/style.css")
-	if err != nil {
-		return nil, fmt.Errorf("reports: %s: %w", name, err)
+// eventList lists events of a history that has so many. Their times lead to the drawing.
+func eventList(events, guilty []EventRef, all int) document.Details {
+	t := eventTable(events, false)
+	t.Look = "events long"
+	for i, e := range events {
+		row := &t.Rows[i]
+		row.ID = fmt.Sprintf("e%d", e.Seq)
+		row.Cells[1] = document.Text{{Words: atSeconds(e.AtMS), Link: "#run", Data: e.AtMS}}
+		if slices.ContainsFunc(guilty, func(g EventRef) bool { return g.Seq == e.Seq }) {
+			row.Class = "guilty"
+		}
 	}
-	js, err := assets.ReadFile("assets/" + scriptFile)
-	if err != nil {
-		return nil, fmt.Errorf("reports: %s: %w", name, err)
+	title := fmt.Sprintf("The %s that tell the story, of %s", thousands(len(events)), thousands(all))
+	if len(events) == all {
+		title = "All " + plural(all, "event")
 	}
-	hash := sha256.Sum256(js)
-	*style, *script, *sum = template.CSS(css), template.JS(js), base64.StdEncoding.EncodeToString(hash[:])
-	t, err := template.New(name).Funcs(functions()).ParseFS(assets, "assets/*.tmpl")
+	return document.Details{Title: title, ID: "event-list", Blocks: []document.Block{t}}
+}
+
+// laidOut is a drawing as a part of a page; whole ones have a legend.
+func laidOut(d *drawing, caption string, guilty bool) (document.Raw, error) {
+	t, err := template.ParseFS(assets, "assets/drawing.tmpl")
 	if err != nil {
-		return nil, fmt.Errorf("reports: %s: %w", name, err)
+		return "", fmt.Errorf("reports: drawing: %w", err)
 	}
 	var out bytes.Buffer
-	if err := t.ExecuteTemplate(&out, name, data); err != nil {
-		return nil, fmt.Errorf("reports: %s: %w", name, err)
+	if err := t.ExecuteTemplate(&out, "drawing", map[string]any{"D": d, "Caption": caption, "Legend": d.ID == "run", "Guilty": guilty}); err != nil {
+		return "", fmt.Errorf("reports: drawing: %w", err)
 	}
-	return out.Bytes(), nil
+	return document.Raw(out.String()), nil
 }
 
-func functions() template.FuncMap {
-	return template.FuncMap{
-		"ms": ms, "rare": rare, "duration": duration, "at": atSeconds, "percent": percent, "thousands": thousands, "plural": plural,
-		"word": verdictWord, "meaning": meaning, "circumstances": circumstances, "headline": headline, "quantileNote": quantileNote, "uninjected": uninjected, "sentence": sentence,
-		"has":     func(r *Report, file string) bool { return slices.Contains(r.Files, file) },
-		"path":    relative,
-		"orLeast": Quantile.orLeast,
-		"drawing": func(d *drawing, caption string) map[string]any {
-			return map[string]any{"D": d, "Caption": caption}
-		},
+// asset is a script of the pages.
+func asset(name string) template.JS {
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // it is embedded
 	}
-}
-
-// relative is a link to a file beside the page, whatever its name holds. The
-// leading "./" keeps a name with a colon from being read as a scheme.
-func relative(path string) string {
-	var out strings.Builder
-	out.WriteString("./")
-	for _, b := range []byte(path) {
-		switch {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-_.~/", b) >= 0:
-			out.WriteByte(b)
-		default:
-			fmt.Fprintf(&out, "%%%02X", b)
-		}
-	}
-	return out.String()
+	return template.JS(text)
 }
 
 // guiltyEvents are the events that broken promises name, each once.
@@ -212,26 +176,8 @@ func guiltyOverlap(h *history.History, r *checker.Result, guilty []EventRef) (fr
 	return 0, 0, false
 }
 
-func keyFigures(r *Report) []keyFigure {
-	out := []keyFigure{{Name: "Failover", Value: "–", Note: "none in this run"}, {Name: "Longest failover", Value: "–", Note: "none in this run"}}
-	if q := r.FailoverMS; q.Count > 0 {
-		out[1] = keyFigure{Name: "Longest failover", Value: ms(q.Max), Unit: "ms", Note: fmt.Sprintf("of %d; excess at most %s ms", q.Count, ms(r.ExcessMS.Max))}
-		out[0] = keyFigure{Name: "Shortest failover", Value: ms(q.Min), Unit: "ms", Note: fmt.Sprintf("of %d: too few for a median", q.Count)}
-		if q.P50.Bounded {
-			out[0] = keyFigure{Name: "Failover p50", Value: ms(q.P50.Value), Unit: "ms", Note: fmt.Sprintf("of %d; %s to %s", q.Count, ms(q.P50.Low), ms(q.P50.High))}
-		}
-		if q.P99.Bounded {
-			out[1] = keyFigure{Name: "Failover p99", Value: ms(q.P99.Value), Unit: "ms", Note: fmt.Sprintf("of %d; %s to %s", q.Count, ms(q.P99.Low), ms(q.P99.High))}
-		}
-	}
-	return append(out,
-		keyFigure{Name: "Two leaders", Value: ms(r.DualBeliefMS), Unit: "ms", Note: "time of dual belief", Bad: r.DualBeliefMS > r.ClockErrorMS},
-		keyFigure{Name: "Availability", Value: percent(r.Availability), Note: joined("no leader for "+ms(r.LeaderlessMS)+" ms", meant(r))},
-		keyFigure{Name: "Stale writes", Value: thousands(r.Writes.StaleAccepted), Note: fmt.Sprintf("%s accepted, %s refused", thousands(r.Writes.Accepted), thousands(r.Writes.Refused)), Bad: r.Writes.StaleAccepted > 0},
-	)
-}
-
-func plots(r *Report) ([]plotView, error) {
+// plots are the distributions of the failovers.
+func plots(r *Report) ([]document.Block, error) {
 	var total, excess []float64
 	for _, f := range r.Failovers {
 		total, excess = append(total, f.TotalMS), append(excess, f.ExcessMS)
@@ -254,7 +200,7 @@ func plots(r *Report) ([]plotView, error) {
 	case bound > 0:
 		note = "the bound, " + ms(bound) + " ms, lies further to the right"
 	}
-	return []plotView{{"Total", "share of failovers that took at most so long", whole}, {"Excess", note, rest}}, nil
+	return pictures([]document.Figure{{Name: "Total", Note: "share of failovers that took at most so long", SVG: whole}, {Name: "Excess", Note: note, SVG: rest}}), nil
 }
 
 // notable are the events that the page lists: the guilty ones, then faults,

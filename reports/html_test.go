@@ -24,9 +24,9 @@ func TestPagesAreWellFormed(t *testing.T) {
 		h, r := s.run()
 		rep := New(h, r)
 		all = append(all, rep)
-		checkPage(t, s.name, must(HTML(rep, h, r))(t))
+		checkPage(t, s.name, reportPage(t, rep, h, r))
 	}
-	checkPage(t, "index", must(HTMLIndex(all))(t))
+	checkPage(t, "index", must(SuiteDocument(all, "").HTML())(t))
 }
 
 func checkPage(t *testing.T, name string, page []byte) {
@@ -70,7 +70,7 @@ func checkPage(t *testing.T, name string, page []byte) {
 // script is admitted by the hash of its text.
 func TestPageNeedsNoNetwork(t *testing.T) {
 	h, r := badRun()
-	page := string(must(HTML(New(h, r), h, r))(t))
+	page := string(reportPage(t, New(h, r), h, r))
 	for _, m := range regexp.MustCompile(`(?i)(src|href|action|data|xlink:href)="?(https?:)?//[^"]*|@import|url\(["']?(https?:)?//|<link|<iframe|<img`).FindAllString(page, -1) {
 		t.Errorf("reaches out: %s", m)
 	}
@@ -111,8 +111,8 @@ func TestNamesAreEscaped(t *testing.T) {
 	rep := New(h, r)
 	rep.Files = append(rep.Files, "javascript:alert(1)", `logs/"n 1".txt`)
 	pages := map[string][]byte{
-		"report.html": must(HTML(rep, h, r))(t), "index.html": must(HTMLIndex([]*Report{rep}))(t),
-		"report.md": Markdown(rep), "suite.md": MarkdownSuite([]*Report{rep}),
+		"report.html": reportPage(t, rep, h, r), "index.html": must(SuiteDocument([]*Report{rep}, "").HTML())(t),
+		"report.md": reportMarkdown(t, rep), "suite.md": SuiteDocument([]*Report{rep}, "").Markdown(),
 	}
 	for name, page := range pages {
 		page = regexp.MustCompile(`(?s)`+"```.*?```").ReplaceAll(page, nil)
@@ -156,7 +156,7 @@ func TestPageStaysSmall(t *testing.T) {
 	}
 	r.Verdict = checker.Fail
 	r.Asked = []checker.Finding{{Promise: checker.AtMostOneLeader, Verdict: checker.Fail, Evidence: []int64{60001, 60007}}}
-	page := must(HTML(New(h, r), h, r))(t)
+	page := reportPage(t, New(h, r), h, r)
 	if limit := 3 << 20; len(page) > limit {
 		t.Errorf("%d bytes", len(page))
 	}
@@ -284,19 +284,6 @@ func TestAxisTicks(t *testing.T) {
 	}
 }
 
-// A link to a file is relative and stays one, whatever the file is called.
-func TestRelativeLinks(t *testing.T) {
-	for in, want := range map[string]string{
-		"pause-leader/report.html": "./pause-leader/report.html",
-		"a b?c#d":                  "./a%20b%3Fc%23d",
-		"javascript:alert(1)":      "./javascript%3Aalert%281%29",
-	} {
-		if got := relative(in); got != want {
-			t.Errorf("relative(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 // What nobody injected is said to be so: in a lane of its own below the injected
 // faults, in its tooltips, and in the tables. Only what was injected is said to have
 // been meant to take the leader away.
@@ -305,12 +292,12 @@ func TestStallIsNotInjected(t *testing.T) {
 	s.fault("s1", history.StallFault, sec(1), sec(2), "n1")
 	s.result.Leaderless = sec(1)
 	h, r := s.done(sec(10))
-	page := string(must(HTML(New(h, r), h, r))(t))
+	page := string(reportPage(t, New(h, r), h, r))
 	if n := strings.Count(page, "ot injected: the machine stalled"); n != 4 {
 		t.Errorf("the lane, its bar, the mark on the node and the table say it %d times, want 4", n)
 	}
 	const note = "the faults were meant to take it away"
-	if text := string(Markdown(New(h, r))); !strings.Contains(text, "| stall; not injected: the machine stalled | 1 | 1 |") || strings.Contains(text+page, note) {
+	if text := string(reportMarkdown(t, New(h, r))); !strings.Contains(text, "| stall; not injected: the machine stalled | 1 | 1 |") || strings.Contains(text+page, note) {
 		t.Errorf("the machine's own faults are called meant, or not what they are:\n%s", text)
 	}
 
@@ -319,11 +306,11 @@ func TestStallIsNotInjected(t *testing.T) {
 	s.fault("f1", "crash", sec(3), sec(4), "n1")
 	s.result.Leaderless = sec(1)
 	h, r = s.done(sec(10))
-	page = string(must(HTML(New(h, r), h, r))(t))
+	page = string(reportPage(t, New(h, r), h, r))
 	if crash, stall := strings.Index(page, "<title>crash</title>"), strings.Index(page, "Not injected: the machine stalled"); crash < 0 || stall < crash {
 		t.Errorf("the lane of stalls is at %d, that of crashes at %d", stall, crash)
 	}
-	for name, text := range map[string]string{"page": page, "Markdown": string(Markdown(New(h, r))), "suite": string(MarkdownSuite([]*Report{New(h, r)})), "index": string(must(HTMLIndex([]*Report{New(h, r)}))(t))} {
+	for name, text := range map[string]string{"page": page, "Markdown": string(reportMarkdown(t, New(h, r))), "suite": string(SuiteDocument([]*Report{New(h, r)}, "").Markdown()), "index": string(must(SuiteDocument([]*Report{New(h, r)}, "").HTML())(t))} {
 		if !strings.Contains(text, note) {
 			t.Errorf("%s does not say that %s", name, note)
 		}

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"html/template"
 	"image/color"
@@ -13,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports/document"
 )
 
 // maxProbed is how many answers a plot of the probe draws: of more, those that took
@@ -72,14 +72,8 @@ func (p *Probe) Sentence() string {
 	return text
 }
 
-func markdownProbe(b *bytes.Buffer, p *Probe) {
-	if p != nil {
-		fmt.Fprintf(b, "\n## The Redis that others use\n\n%s\n", cell(p.Sentence()))
-	}
-}
-
 // probePlots draw the probe's answers over the run, beside the faults.
-func probePlots(h *history.History) ([]plotView, error) {
+func probePlots(h *history.History) ([]document.Block, error) {
 	var answers, errors plotter.XYs
 	var limit, end time.Duration
 	for i := range h.Events {
@@ -106,7 +100,7 @@ func probePlots(h *history.History) ([]plotView, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []plotView{{"Its answers", note, svg}}, nil
+	return pictures([]document.Figure{{Name: "Its answers", Note: note, SVG: svg}}), nil
 }
 
 // thinned are the largest of each stretch of points, so that there are not too many.
@@ -129,7 +123,7 @@ func faultTimes(h *history.History, end time.Duration) (out [][2]float64) {
 	began := map[string]time.Duration{}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.Kind != history.Fault || e.Fault == history.StallFault || e.Fault == history.OverloadFault || len(out) == maxFaults {
+		if e.Kind != history.Fault || history.Uninjected(e.Fault) || len(out) == maxFaults {
 			continue
 		}
 		if e.Phase == history.On {

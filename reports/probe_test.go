@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports/document"
 )
 
 // probedRun is a run on a Redis that others use, which was stopped to spare it.
@@ -35,9 +36,9 @@ func TestGoldenProbe(t *testing.T) {
 	_, r := goodRun()
 	rep := New(h, r)
 	golden(t, "probed.json", must(JSON(rep))(t))
-	golden(t, "probed.md", Markdown(rep))
-	golden(t, "probed.html.txt", outline(must(HTML(rep, h, r))(t)))
-	golden(t, "probed.txt", summaryOf(t, []*Report{rep}, Terminal{}))
+	golden(t, "probed.md", reportMarkdown(t, rep))
+	golden(t, "probed.html.txt", outline(reportPage(t, rep, h, r)))
+	golden(t, "probed.txt", printed(t, SuiteDocument([]*Report{rep}, ""), Screen{}))
 }
 
 // What the probe says about itself is no event worth a row, but for why it stopped
@@ -65,7 +66,7 @@ func TestProbeIsNoNews(t *testing.T) {
 	if err != nil || len(views) != 1 {
 		t.Fatal(views, err)
 	}
-	if n := len(views[0].SVG); n > 200_000 {
+	if n := len(views[0].(document.Figures).Figures[0].SVG); n > 200_000 {
 		t.Errorf("the plot of a long run has %d bytes", n)
 	}
 }

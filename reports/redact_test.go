@@ -67,7 +67,7 @@ func TestNoFileHasAPassword(t *testing.T) {
 	if h.Header.Redis != address {
 		t.Error("the caller's history was changed")
 	}
-	summary := summaryOf(t, []*Report{New(h, r)}, Terminal{Again: "chaos run --redis " + address})
+	summary := printed(t, SuiteDocument([]*Report{New(h, r)}, "chaos run --redis "+address), Screen{})
 	if strings.Contains(string(summary), secret) {
 		t.Error("the summary has the password")
 	}

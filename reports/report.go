@@ -15,7 +15,11 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports/document"
 )
+
+// Screen says for what terminal a document is printed, and where the report lies.
+type Screen = document.Screen
 
 // Version is the version of report.json that this package writes.
 const Version = 1
@@ -190,8 +194,8 @@ func promises(h *history.History, findings []checker.Finding, measured bool) []P
 		p := Promise{Finding: redactFinding(f), Events: []EventRef{}}
 		if measured {
 			p.Why = "not asked for by this scenario"
-			if why := Redact(h.Header.Waived[string(f.Promise)]); why != "" {
-				p.Why = why
+			if why, _ := checker.Waived(&h.Header, f.Promise); why != "" {
+				p.Why = Redact(why)
 			}
 			if strings.Contains(p.Reason, p.Why) {
 				p.Why = "" // said already

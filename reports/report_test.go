@@ -81,6 +81,14 @@ func TestParseReadsWhatJSONWrote(t *testing.T) {
 	}
 }
 
+// A report that names a promise as an earlier version did is read as one with the present name.
+func TestOldNameOfAPromiseIsRead(t *testing.T) {
+	r, err := Parse([]byte(`{"recount_report":1,"promises":[{"name":"LossHeeded","verdict":"fail","reason":"because"}]}`))
+	if err != nil || len(r.Promises) != 1 || r.Promises[0].Promise != checker.StepsDownOnLoss || r.Promises[0].Verdict != checker.Fail {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // Quantiles are nearest-rank: always a value of the sample.
 func TestQuantilesAreNearestRank(t *testing.T) {
 	for n, want := range map[int][3]float64{5: {}, 10: {5}, 100: {50, 90}, 101: {51, 91}, 1000: {500, 900, 990}} {
@@ -112,7 +120,7 @@ func TestReportOfAnEmptyRun(t *testing.T) {
 			t.Errorf("report.json lacks %s:\n%s", want, text)
 		}
 	}
-	must(HTML(rep, h, r))(t)
+	reportPage(t, rep, h, r)
 }
 
 // Nothing but a run that passed makes a suite pass.
@@ -191,7 +199,7 @@ func TestSummaryKeepsToTheTerminal(t *testing.T) {
 	runs[1].Scenario += "\x1b[2J-with-a-name-that-is-much-too-long-for-any-terminal"
 	runs[1].Promises[0].Reason += strings.Repeat(" and so on", 20)
 	for _, columns := range []int{40, 80, 200} {
-		for line := range strings.Lines(string(summaryOf(t, runs, Terminal{Width: columns}))) {
+		for line := range strings.Lines(string(printed(t, SuiteDocument(runs, ""), Screen{Width: columns}))) {
 			line = strings.TrimSuffix(line, "\n")
 			if len(line) > columns && !strings.Contains(line, "repeat: ") && strings.Contains(strings.TrimSpace(line), " ") {
 				t.Errorf("%d columns at width %d: %q", len(line), columns, line)
@@ -201,7 +209,7 @@ func TestSummaryKeepsToTheTerminal(t *testing.T) {
 			}
 		}
 	}
-	lines := strings.Split(strings.TrimSpace(string(summaryOf(t, runs, Terminal{Color: true}))), "\n")
+	lines := strings.Split(strings.TrimSpace(string(printed(t, SuiteDocument(runs, ""), Screen{Color: true}))), "\n")
 	if last := lines[len(lines)-1]; !strings.Contains(last, "FAIL") {
 		t.Errorf("the last line is not the overall verdict: %q", last)
 	}

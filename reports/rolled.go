@@ -37,5 +37,9 @@ func RolledFiles(rep *Report) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"report.json": object, "report.md": Markdown(rep), "junit.xml": cases}, nil
+	d, err := rep.Document(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"report.json": object, "report.md": d.Markdown(), "junit.xml": cases}, nil
 }

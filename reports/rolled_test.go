@@ -92,7 +92,7 @@ func TestRolledIsReadable(t *testing.T) {
 		t.Errorf("%d failures, %v", suites.Failures, err)
 	}
 	var out strings.Builder
-	if err := Summary(&out, []*Report{rep}, Terminal{}); err != nil {
+	if err := SuiteDocument([]*Report{rep}, "").Print(&out, Screen{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"4,320 failovers", "n3 and n5 both led"} {
@@ -110,7 +110,7 @@ func TestRolledEdges(t *testing.T) {
 	s.Guilty, _ = badRun()
 	s.Asked[1].Evidence = []int64{s.Guilty.Events[2].Seq, s.Guilty.Events[3].Seq}
 	rep := Rolled(head, s)
-	if page := string(Markdown(rep)); !strings.Contains(page, "None: no leader was lost") {
+	if page := string(reportMarkdown(t, rep)); !strings.Contains(page, "None: no leader was lost") {
 		t.Error(page)
 	}
 	if rep.FailoverMS != (Quantiles{}) || len(rep.Promises[1].Events) != 2 || rep.Events != 45_000_000 {

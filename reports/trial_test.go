@@ -78,21 +78,13 @@ func cellFor(subject, scenario string, world TrialWorld, i int) TrialCell {
 // Every format of a trial, and what the command writes into Markdown files.
 func TestGoldenTrial(t *testing.T) {
 	trial := tried()
-	golden(t, "trial.md.txt", TrialMarkdown(trial))
-	golden(t, "trial.html.txt", outline(must(TrialHTML(trial))(t)))
-	golden(t, "trial.txt", trialSummaryOf(t, trial, Terminal{Where: "out/index.html", Again: trial.Repro}))
+	d := trial.Document()
+	golden(t, "trial.md.txt", d.Markdown())
+	golden(t, "trial.html.txt", outline(must(d.HTML())(t)))
+	golden(t, "trial.txt", printed(t, d, Screen{Where: "out/index.html"}))
 	small := *trial
 	small.Cells = small.Cells[4:6]
 	golden(t, "trial.json", must(TrialJSON(&small))(t))
-}
-
-func trialSummaryOf(t *testing.T, trial *Trial, terminal Terminal) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	if err := TrialSummary(&out, trial, terminal); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
 }
 
 // No line of the tables is wider than the terminal, however many subjects there
@@ -102,15 +94,9 @@ func TestTrialFits(t *testing.T) {
 	for i := range 9 {
 		trial.Subjects = append(trial.Subjects, TrialSubject{Name: fmt.Sprintf("another-elector-%d", i)})
 	}
-	for _, columns := range []int{40, 80, 132} {
-		for line := range strings.Lines(string(trialSummaryOf(t, trial, Terminal{Width: columns, Color: true}))) {
-			if n := width(strings.TrimSuffix(line, "\n")); n > columns {
-				t.Errorf("%d columns in %d: %s", n, columns, line)
-			}
-		}
-	}
-	page := must(TrialHTML(trial))(t)
-	for name, text := range map[string][]byte{"html": page, "md": TrialMarkdown(trial), "json": must(TrialJSON(trial))(t), "txt": trialSummaryOf(t, trial, Terminal{Again: trial.Repro})} {
+	d := trial.Document()
+	fits(t, d)
+	for name, text := range map[string][]byte{"html": must(d.HTML())(t), "md": d.Markdown(), "json": must(TrialJSON(trial))(t), "txt": printed(t, d, Screen{})} {
 		for _, bad := range []string{"s3cret", "http://", "https://", "NaN", "%!"} {
 			if bytes.Contains(text, []byte(bad)) {
 				t.Errorf("%s holds %q", name, bad)
@@ -122,10 +108,10 @@ func TestTrialFits(t *testing.T) {
 // What a cell says does not rest on colour: the verdict is a word in it, on the
 // page as in the terminal, and each broken one has its link to the evidence.
 func TestTrialCellsSpeak(t *testing.T) {
-	page := string(must(TrialHTML(tried()))(t))
+	page := string(must(tried().Document().HTML())(t))
 	for _, want := range []string{
-		`>kept</span>`, `>broken</span> <span class="first">AtMostOneLeader</span>`, `>undecided</span>`, `>does not apply</span>`, "≠ the worlds differ", "two led for 812 ms",
-		`<a href="./titan/pause-leader/live-1/report.html">broken 2 of 3</a>`, `<a href="./titan/pause-leader/virtual-1/report.html">broken 19 of 20</a>, 48 events of 1,637`,
+		`>kept</span>`, `>broken</span> <strong>AtMostOneLeader</strong>`, `>undecided</span>`, `>does not apply</span>`, "≠ the worlds differ", "two led for 812 ms",
+		`<a href="./titan/pause-leader/live-1/report.html"><span class="quiet">broken 2 of 3</span></a>`, `<a href="./titan/pause-leader/virtual-1/report.html"><span class="quiet">broken 19 of 20</span></a><span class="quiet">, 48 events of 1,637`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
@@ -134,7 +120,7 @@ func TestTrialCellsSpeak(t *testing.T) {
 	if n := len(regexp.MustCompile(`<td>\s*</td>`).FindAllString(page, -1)); n > 0 {
 		t.Errorf("%d empty cells", n)
 	}
-	text := string(trialSummaryOf(t, tried(), Terminal{}))
+	text := string(printed(t, tried().Document(), Screen{}))
 	for _, want := range []string{"two 21/23", "slow!7/23", "? 2/23"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the terminal lacks %q:\n%s", want, text)

@@ -42,7 +42,7 @@ func (t *Trial) joint(subject, scenario string) joint {
 	return j
 }
 
-// applies tells whether the scenario applies in any world.
+// applies reports whether the scenario applies in any world.
 func (j *joint) applies() bool { return len(j.cells) > 0 }
 
 // verdict is that of all worlds together.
@@ -62,7 +62,7 @@ func (j *joint) verdict() checker.Verdict {
 	return verdict
 }
 
-// broken tells whether a promise is broken in any world.
+// broken reports whether a promise is broken in any world.
 func (j *joint) broken(p checker.Promise) bool {
 	return slices.ContainsFunc(j.cells, func(c *TrialCell) bool { return slices.Contains(c.Promises, p) })
 }
@@ -116,7 +116,6 @@ func (j *joint) brief() string {
 
 // trialSummary is a row of the small table.
 type trialSummary struct {
-	Subject string
 	Two     string // two leaders at once
 	Stale   string // stale writes accepted
 	Returns string // the leader returns
@@ -129,15 +128,7 @@ type trialSummary struct {
 // crashScenario is whose failovers are those after a crash.
 const crashScenario = "crash-leader"
 
-// summaries are the rows of the small table.
-func (t *Trial) summaries() []trialSummary {
-	var rows []trialSummary
-	for _, s := range t.Subjects {
-		rows = append(rows, t.summary(s.Name))
-	}
-	return rows
-}
-
+// summary is the row of a subject.
 func (t *Trial) summary(subject string) trialSummary {
 	var applied, broken, undecided, decided, two, stale, lost, differ int
 	longest, crash, worst, where := 0.0, 0.0, 0.0, ""
@@ -169,7 +160,7 @@ func (t *Trial) summary(subject string) trialSummary {
 			worst = max(worst, c.FailoverMax)
 		}
 	}
-	row := trialSummary{Subject: subject, Two: "no", Stale: "no", Returns: "always", Crash: t.leases(crash), Worst: t.leases(worst), Broken: fmt.Sprintf("%d of %d", broken, applied), Differs: fmt.Sprint(differ)}
+	row := trialSummary{Two: "no", Stale: "no", Returns: "always", Crash: t.leases(crash), Worst: t.leases(worst), Broken: fmt.Sprintf("%d of %d", broken, applied), Differs: fmt.Sprint(differ)}
 	if undecided > 0 {
 		row.Broken += fmt.Sprintf(" (%d undecided)", undecided)
 	}

@@ -37,13 +37,7 @@ func tunedSettings() *Tuning {
 func TestGoldenTuning(t *testing.T) {
 	r := tunedSettings()
 	golden(t, "tuned.json", must(TuningJSON(r))(t))
-	golden(t, "tuned.md", TuningMarkdown(r))
-	golden(t, "tuned.html.txt", outline(must(TuningHTML(r))(t)))
-	var out bytes.Buffer
-	if err := TuningSummary(&out, r, Terminal{Where: "recount-runs/42/index.html", Again: r.Repro}); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "tuned.txt", out.Bytes())
+	goldenDocument(t, "tuned", built(r.Document())(t), Screen{Where: "recount-runs/42/index.html"})
 }
 
 // A neighbour is worse in what it misses, in more time without a leader or in more requests; what
@@ -81,7 +75,8 @@ func TestTuningPage(t *testing.T) {
 	r.Stopped, r.Network, r.Repro, r.Wants[0], r.Points[1].Misses[0] = evil, evil, evil, evil, evil
 	r.Confirmed = &Confirmation{PredictedMS: QuantilesOf(make([]time.Duration, 300)), LiveMS: QuantilesOf(make([]time.Duration, 300))}
 	r.Finish()
-	page := regexp.MustCompile(`href="\./[^"]*"`).ReplaceAll(must(TuningHTML(r))(t), nil)
+	d := built(r.Document())(t)
+	page := regexp.MustCompile(`href="\./[^"]*"`).ReplaceAll(must(d.HTML())(t), nil)
 	checkPage(t, "tuning", page)
 	if bytes.Contains(page, []byte("<script>alert")) {
 		t.Error("a text became markup")
@@ -92,17 +87,13 @@ func TestTuningPage(t *testing.T) {
 	if regexp.MustCompile(`(?i)(src|href)="?\s*(https?:)?//|@import|<link|<img|fetch\(`).Match(page) {
 		t.Error("the page reaches out")
 	}
-	var out bytes.Buffer
-	if err := TuningSummary(&out, r, Terminal{}); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{"html": page, "md": TuningMarkdown(r), "txt": out.Bytes()} {
+	for name, text := range map[string][]byte{"html": page, "md": d.Markdown(), "txt": printed(t, d, Screen{})} {
 		if !bytes.Contains(text, []byte("It ended early")) {
 			t.Errorf("%s does not say that it ended early", name)
 		}
 	}
 	for _, r := range []*Tuning{{}, {Points: tunedSettings().Points[:1]}} { // nothing was measured
-		if page := must(TuningHTML(r))(t); !bytes.Contains(page, []byte("Nothing could be measured")) {
+		if page := must(built(r.Document())(t).HTML())(t); !bytes.Contains(page, []byte("Nothing could be measured")) {
 			t.Error("a page without points does not say so")
 		}
 	}

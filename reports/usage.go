@@ -56,7 +56,7 @@ type Level struct {
 	End     float64 `json:"end"`   // and of the last
 	Max     float64 `json:"max"`
 	Samples int     `json:"samples"`
-	Judged  int     `json:"judged"`   // processes that lived long enough to tell whether they grow
+	Judged  int     `json:"judged"`   // processes that lived long enough to report whether they grow
 	PerHour float64 `json:"per_hour"` // by how much those grow, by their age: the median of the slopes from the first third of a life to its last
 	Grows   bool    `json:"grows"`
 
@@ -233,7 +233,7 @@ func (g *growth) add(points []reading) {
 	}
 }
 
-// grows tells whether the lives rose by more than chance: chance adds up with
+// grows reports whether the lives rose by more than chance: chance adds up with
 // the square root of their number, growth with the number.
 func (g *growth) grows(q quantity) bool {
 	chance := max(q.least, slack*median(g.levels)) * math.Sqrt(float64(g.lives))

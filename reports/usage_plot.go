@@ -13,19 +13,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/recount-io/recount/history"
+	"github.com/recount-io/recount/reports/document"
 )
 
 // maxMoments is how many times of a run a plot of its processes tells apart.
 const maxMoments = 120
 
 // usagePlots draw what the candidates' processes consumed over the run.
-func usagePlots(r *Report, h *history.History) ([]plotView, error) {
+func usagePlots(r *Report, h *history.History) ([]document.Block, error) {
 	if r.Usage == nil {
 		return nil, nil
 	}
 	lives := livesIn(h)
 	end := lives[""][0].to
-	var out []plotView
+	var out []document.Figure
 	for _, q := range quantities() {
 		middle, most := momentsOf(q, h.Header.Nodes, lives, end)
 		if len(most) == 0 || q.name == "threads" { // which tell nothing that the others do not
@@ -39,9 +40,9 @@ func usagePlots(r *Report, h *history.History) ([]plotView, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, plotView{upper(q.words) + unit, "the candidate in the middle; dashed, the one with most", svg})
+		out = append(out, document.Figure{Name: upper(q.words) + unit, Note: "the candidate in the middle; dashed, the one with most", SVG: svg})
 	}
-	return out, nil
+	return pictures(out), nil
 }
 
 // momentsOf are the median and the largest value of all candidates' samples,

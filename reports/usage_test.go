@@ -8,7 +8,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // appetite is what a process consumes at a time of the run, at its age.
@@ -102,7 +102,7 @@ func TestLeaksAreNamed(t *testing.T) {
 		},
 		"killed too soon": {time.Hour, 20 * time.Second, frugal, "the longest of them lived for 20 s, too short to tell whether one grows.", "candidates' growth"},
 	} {
-		if raced.Enabled && test.length == time.Hour {
+		if race.Enabled && test.length == time.Hour {
 			continue // it only computes: without the race detector it takes a second
 		}
 		u := usageIn(fed(test.length, test.life, test.eats))
@@ -175,9 +175,9 @@ func TestGoldenUsage(t *testing.T) {
 	r := &checker.Result{Verdict: checker.Pass, End: 10 * time.Minute, Asked: []checker.Finding{{Promise: checker.Stable, Verdict: checker.Pass, Reason: "nothing happened"}}}
 	rep := New(h, r)
 	golden(t, "leak.json", must(JSON(rep))(t))
-	golden(t, "leak.md", Markdown(rep))
-	golden(t, "leak.html.txt", outline(must(HTML(rep, h, r))(t)))
-	golden(t, "leak.txt", summaryOf(t, []*Report{rep}, Terminal{}))
+	golden(t, "leak.md", reportMarkdown(t, rep))
+	golden(t, "leak.html.txt", outline(reportPage(t, rep, h, r)))
+	golden(t, "leak.txt", printed(t, SuiteDocument([]*Report{rep}, ""), Screen{}))
 	read, err := Parse(must(JSON(rep))(t))
 	if err != nil || strings.Join(read.Usage.Sentences(), " ") != strings.Join(rep.Usage.Sentences(), " ") {
 		t.Errorf("read again: %v, %+v", err, read.Usage)

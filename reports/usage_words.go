@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -36,7 +35,7 @@ func (u *Usage) Sentences() []string {
 }
 
 // typical are the figures of the candidate in the middle, and how many
-// processes they rest on that lived long enough to tell whether they grow.
+// processes they rest on that lived long enough to report whether they grow.
 func (u *Usage) typical() (out []Level, judged int) {
 	for _, q := range quantities() {
 		var start, end []float64
@@ -80,7 +79,7 @@ func (u *Usage) grown() []string {
 	var out []string
 	for _, c := range u.Candidates {
 		if by := c.grown(false); len(by) > 0 {
-			out = append(out, plain(c.Node)+" grows by "+strings.Join(by, ", "))
+			out = append(out, c.Node+" grows by "+strings.Join(by, ", "))
 		}
 	}
 	return out
@@ -118,7 +117,7 @@ func (l Level) quantity() quantity {
 	all := quantities()
 	i := slices.IndexFunc(all, func(q quantity) bool { return q.name == l.Name })
 	if i < 0 {
-		return quantity{name: l.Name, words: plain(l.Name)}
+		return quantity{name: l.Name, words: l.Name}
 	}
 	return all[i]
 }
@@ -164,34 +163,4 @@ func span(ms float64) string {
 	default:
 		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
 	}
-}
-
-// Rows are all processes, the harness's last.
-func (u *Usage) Rows() []ProcessUsage {
-	own := u.Harness
-	own.Node = "harness"
-	return append(slices.Clone(u.Candidates), own)
-}
-
-func markdownUsage(b *bytes.Buffer, u *Usage) {
-	if u == nil {
-		return
-	}
-	b.WriteString("\n## What the processes consumed\n\n")
-	for _, s := range u.Sentences() {
-		fmt.Fprintf(b, "%s\n\n", cell(s))
-	}
-	b.WriteString("| process | figure | start | end | most | growth an hour | grows |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n")
-	for _, p := range u.Rows() {
-		for _, l := range p.Figures {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", cell(p.Node), cell(l.Words()), l.At(l.Start), l.At(l.End), l.At(l.Max), l.Growth(), yes(l.Grows))
-		}
-	}
-}
-
-func yes(is bool) string {
-	if is {
-		return "**yes**"
-	}
-	return ""
 }

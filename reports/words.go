@@ -18,7 +18,7 @@ func meaning(p checker.Promise) string {
 	if kept == "" {
 		return ""
 	}
-	return strings.ToUpper(kept[:1]) + kept[1:] + "."
+	return upper(kept) + "."
 }
 
 // verdictWord is how a verdict reads in a sentence about a promise.
@@ -82,6 +82,8 @@ func uninjected(fault string) string {
 	switch fault {
 	case history.StallFault:
 		return "not injected: the machine stalled"
+	case history.StarvedFault:
+		return "not injected: a process waited for a processor"
 	case history.OverloadFault:
 		return "not injected: the store was overloaded"
 	default:
@@ -97,16 +99,6 @@ func meant(r *Report) string {
 		return ""
 	}
 	return "the faults were meant to take it away"
-}
-
-// availabilityNote says so below a table of several runs.
-func availabilityNote(runs []*Report) string {
-	for _, r := range runs {
-		if why := meant(r); why != "" {
-			return "Availability: " + why + "."
-		}
-	}
-	return ""
 }
 
 // joined are clauses, as far as there are any.
@@ -284,3 +276,6 @@ func percent(x float64) string {
 		return strconv.FormatFloat(100*x, 'f', 1, 64) + " %"
 	}
 }
+
+// upper begins a sentence.
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -39,7 +39,7 @@ func TestAttended(t *testing.T) {
 				if e.Kind == history.Exit && e.Why != history.EndOfRun && e.Why != history.Killed {
 					t.Errorf("%s ended: %s (%s)", e.Node, e.Why, e.Text)
 				}
-				if e.Kind == history.Fault && e.Phase == history.Off && e.Fault != history.StallFault {
+				if e.Kind == history.Fault && e.Phase == history.Off && !history.Uninjected(e.Fault) {
 					t.Logf("%s: %s", e.Fault, e.Evidence)
 				}
 			}

@@ -61,7 +61,7 @@ func TestBubbleScenarios(t *testing.T) {
 	}
 }
 
-// agrees tells whether a scenario's servers promote one of themselves.
+// agrees reports whether a scenario's servers promote one of themselves.
 func agrees(s scenarios.Scenario) bool {
 	return s.Topology == sim.Sentinel || s.Topology == sim.Cluster
 }
@@ -69,6 +69,6 @@ func agrees(s scenarios.Scenario) bool {
 // TestBubbleSchedules shows that the code that ships keeps every promise in the schedules
 // that the fuzzer draws.
 func TestBubbleSchedules(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/bubble.md
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/architecture.md#the-worlds
 	search.Test(t, "schedules", seeds(40))
 }

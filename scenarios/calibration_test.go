@@ -9,16 +9,16 @@ import (
 	"github.com/recount-io/recount/calibration"
 	"github.com/recount-io/recount/checker"
 	cases "github.com/recount-io/recount/internal/drawn"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 )
 
 // TestCalibration shows that the bubble and the virtual world agree in a few
 // scenarios, and says how far apart they lie. RECOUNT_CASES compares both with so
 // many runs in the live world, too, which must break the same promises, and takes
-// many more of the others: docs/calibration.md has what was found then.
+// many more of the others: docs/architecture.md#the-worlds has what was found then.
 func TestCalibration(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the race detector would see nothing new in it")
 	}
 	runs := map[string]int{"bubble": 12, "virtual": 80}

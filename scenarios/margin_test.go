@@ -27,8 +27,8 @@ func TestMargin(t *testing.T) {
 		if h := c.Plan().Header("virtual", "", 0); h.Margin != margin {
 			t.Errorf("%s: a case's margin is %v, want %v", subject, h.Margin, margin)
 		}
-		if plan := planOf(t, steady, scenarios.Settings{Subject: subject, Stranger: true}); plan.Margin != 0 {
-			t.Errorf("a stranger called %s is held to %v", subject, plan.Margin)
+		if plan := planOf(t, steady, scenarios.Settings{Subject: subject, Foreign: true}); plan.Margin != 0 {
+			t.Errorf("a foreign program called %s is held to %v", subject, plan.Margin)
 		}
 	}
 }

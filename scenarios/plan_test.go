@@ -111,7 +111,7 @@ func track(f faults.Fault) string {
 // whichever takes any two steps for such as may hit the same.
 func whichever(faults.Step, faults.Step) bool { return true }
 
-// same tells whether a step may hit what an earlier one hits that is still on. A
+// same reports whether a step may hit what an earlier one hits that is still on. A
 // fault for the leader or for a follower is for one that no other fault hits, but
 // for those that hit all.
 func same(a, b faults.Step) bool {
@@ -406,14 +406,14 @@ func TestFind(t *testing.T) {
 // The deletion of its key is not held against a lock of which nothing else is
 // known, where the scenario is about another fault. It stays where the scenario
 // is about lost keys.
-func TestDeletionIsNotHeldAgainstAStranger(t *testing.T) {
-	for name, want := range map[string]struct{ ours, strangers bool }{"late-release": {true, false}, "key-deleted": {true, true}} {
+func TestDeletionIsNotHeldAgainstAForeignProgram(t *testing.T) {
+	for name, want := range map[string]struct{ ours, foreign bool }{"late-release": {true, false}, "key-deleted": {true, true}} {
 		list, err := scenarios.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for stranger, deletes := range map[bool]bool{false: want.ours, true: want.strangers} {
-			plan, err := list[0].Plan(scenarios.Settings{Stranger: stranger})
+		for foreign, deletes := range map[bool]bool{false: want.ours, true: want.foreign} {
+			plan, err := list[0].Plan(scenarios.Settings{Foreign: foreign})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -421,10 +421,10 @@ func TestDeletionIsNotHeldAgainstAStranger(t *testing.T) {
 				return slices.ContainsFunc(plan.Schedule, func(s faults.Step) bool { return s.Fault.Name() == f.Name() })
 			}
 			if got := has(faults.KeyDeleted{}); got != deletes {
-				t.Errorf("%s, stranger %v: the key is deleted: %v", name, stranger, got)
+				t.Errorf("%s, foreign %v: the key is deleted: %v", name, foreign, got)
 			}
 			if name == "late-release" && (!has(faults.Resign{}) || !has(faults.Latency{})) {
-				t.Errorf("stranger %v: no release is late", stranger)
+				t.Errorf("foreign %v: no release is late", foreign)
 			}
 		}
 	}

@@ -47,12 +47,33 @@ func (o Outcome) Verdict() checker.Verdict {
 	}
 }
 
-// Run runs the scenarios and returns their outcomes in the same order. After
-// ctx is done no further one is begun; those that never began are left out.
+// Run plans and runs the scenarios: see RunPlanned. The outcome of a scenario that has no
+// plan under these settings is the error that says why.
 func (r Runner) Run(ctx context.Context, list []Scenario, set Settings) []Outcome {
+	return r.run(ctx, list, func(ctx context.Context, i int) Outcome {
+		planned, err := list[i].With(set)
+		if err != nil {
+			return Outcome{Scenario: list[i], Err: err}
+		}
+		return r.one(ctx, planned)
+	})
+}
+
+// RunPlanned runs the scenarios and returns their outcomes in the same order. After
+// ctx is done no further one is begun; those that never began are left out.
+func (r Runner) RunPlanned(ctx context.Context, list []Planned) []Outcome {
+	var scenarios []Scenario
+	for i := range list {
+		scenarios = append(scenarios, list[i].Scenario)
+	}
+	return r.run(ctx, scenarios, func(ctx context.Context, i int) Outcome { return r.one(ctx, list[i]) })
+}
+
+// run calls one for each scenario: for those that run alone first, one by one.
+func (r Runner) run(ctx context.Context, list []Scenario, one func(ctx context.Context, i int) Outcome) []Outcome {
 	outcomes := make([]*Outcome, len(list))
-	r.some(ctx, list, set, outcomes, 1, func(s Scenario) bool { return s.Alone })
-	r.some(ctx, list, set, outcomes, max(r.Parallel, 1), func(s Scenario) bool { return !s.Alone })
+	r.some(ctx, list, one, outcomes, 1, func(s Scenario) bool { return s.Alone })
+	r.some(ctx, list, one, outcomes, max(r.Parallel, 1), func(s Scenario) bool { return !s.Alone })
 	var done []Outcome
 	for _, o := range outcomes {
 		if o != nil {
@@ -63,7 +84,7 @@ func (r Runner) Run(ctx context.Context, list []Scenario, set Settings) []Outcom
 }
 
 // some runs those of the list that are chosen, so many at once.
-func (r Runner) some(ctx context.Context, list []Scenario, set Settings, outcomes []*Outcome, atOnce int, chosen func(Scenario) bool) {
+func (r Runner) some(ctx context.Context, list []Scenario, one func(context.Context, int) Outcome, outcomes []*Outcome, atOnce int, chosen func(Scenario) bool) {
 	slots := make(chan struct{}, atOnce)
 	var running sync.WaitGroup
 	var reporting sync.Mutex
@@ -77,7 +98,7 @@ func (r Runner) some(ctx context.Context, list []Scenario, set Settings, outcome
 		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			outcome := r.one(ctx, s, set)
+			outcome := one(ctx, i)
 			outcomes[i] = &outcome
 			if r.Done != nil {
 				reporting.Lock()
@@ -90,19 +111,16 @@ func (r Runner) some(ctx context.Context, list []Scenario, set Settings, outcome
 }
 
 // one runs one scenario and checks it.
-func (r Runner) one(ctx context.Context, s Scenario, set Settings) Outcome {
-	o := Outcome{Scenario: s}
-	var logs string
-	o.Plan, o.Err = s.Plan(set)
-	if o.Err == nil {
-		logs, o.Err = r.Logs(s.Name)
-	}
-	if o.Err != nil {
+func (r Runner) one(ctx context.Context, p Planned) Outcome {
+	o := Outcome{Scenario: p.Scenario, Plan: p.Plan}
+	logs, err := r.Logs(p.Name)
+	if err != nil {
+		o.Err = err
 		return o
 	}
 	o.History, o.Err = r.World.Run(ctx, o.Plan, logs)
 	if o.History != nil {
-		if set.Stranger {
+		if o.Plan.Foreign {
 			ExcuseTokenless(o.History)
 		}
 		o.Result = checker.Check(o.History, r.Check)

@@ -31,7 +31,7 @@ func TestSavedFailures(t *testing.T) {
 
 // TestSavedInBubble does so with what only a bubble has shown.
 func TestSavedInBubble(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/bubble.md
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine at a time: see docs/architecture.md#the-worlds
 	eachSaved(t, filepath.Join("testdata", "bubble"), func(t *testing.T, _ string, c fuzz.Case) {
 		for _, f := range search.Try(t, search.OfPlan(c.Plan())).Findings {
 			t.Errorf("%s is broken again: %s", f.Obligation, f.Details)

@@ -1,7 +1,7 @@
 // Package scenarios holds the scenarios, as data, and the one runner that
 // carries them out, checks what was recorded and says what it amounts to.
 //
-// docs/adding-a-scenario.md walks through adding one.
+// CONTRIBUTING.md walks through adding one.
 package scenarios
 
 import (
@@ -103,10 +103,10 @@ type Settings struct {
 	Flags    string      // of the command that repeats the run, for its report
 	Repro    string      // the whole of it; "": chaos run, with the scenario and the flags
 
-	// Stranger says that nothing is known of the elector but what it does: one
+	// Foreign says that nothing is known of the elector but what it does: one
 	// that leads and never names a token is taken to have none (see Tokenless), and
 	// none is documented to keep a margin.
-	Stranger bool
+	Foreign bool
 
 	// FixedClocks says that candidates cannot be told their clocks.
 	FixedClocks bool
@@ -162,9 +162,9 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 		Waived:        map[string]string{},
 		Steadfast:     s.Steadfast,
 		NeedsLeader:   s.NeedsLeader,
-		Stranger:      set.Stranger,
+		Foreign:       set.Foreign,
 	}
-	if !set.Stranger {
+	if !set.Foreign {
 		plan.Margin, plan.OwesWrites = MarginOf(set.Subject), true
 	}
 	for _, promise := range checker.Promises {
@@ -177,7 +177,7 @@ func (s Scenario) Plan(set Settings) (sim.Plan, error) {
 	if s.Schedule != nil {
 		plan.Schedule = s.schedule(Shape{
 			Lease: timings.Lease, Renew: timings.Renew, Drift: plan.Drift, Nodes: plan.NodeNames(), Duration: set.Duration,
-			Random: rand.New(rand.NewPCG(set.Seed, 0)), OneKey: set.Stranger, FixedClocks: set.FixedClocks,
+			Random: rand.New(rand.NewPCG(set.Seed, 0)), OneKey: set.Foreign, FixedClocks: set.FixedClocks,
 		})
 	} else {
 		plan.Quiet = max(plan.Quiet, set.Duration)
@@ -220,21 +220,21 @@ func first[T comparable](values ...T) T {
 	return zero
 }
 
-// NeedsPrivateStore tells whether the scenario hits the store itself, which it
+// NeedsPrivateStore reports whether the scenario hits the store itself, which it
 // may only do where the store is the run's own.
 func (s Scenario) NeedsPrivateStore() bool {
 	plan, err := s.Plan(Settings{})
 	return err != nil || plan.Schedule.NeedsPrivateStore()
 }
 
-// NeedsServerProcess tells whether the scenario hits the store in a way that no client of
+// NeedsServerProcess reports whether the scenario hits the store in a way that no client of
 // it can: it freezes it, for instance.
 func (s Scenario) NeedsServerProcess() bool {
 	plan, err := s.Plan(Settings{})
 	return err != nil || plan.Schedule.NeedsServerProcess()
 }
 
-// NeedsClocks tells whether the scenario sets candidates' clocks even where it could do
+// NeedsClocks reports whether the scenario sets candidates' clocks even where it could do
 // without.
 func (s Scenario) NeedsClocks() bool {
 	plan, err := s.Plan(Settings{FixedClocks: true})
@@ -244,7 +244,7 @@ func (s Scenario) NeedsClocks() bool {
 	})
 }
 
-// NeedsForgetfulStore tells whether the scenario makes the store older than it
+// NeedsForgetfulStore reports whether the scenario makes the store older than it
 // was: the virtual world's can be, and a redis-server of the harness's own.
 func (s Scenario) NeedsForgetfulStore() bool {
 	plan, err := s.Plan(Settings{})

@@ -8,7 +8,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/internal/machine"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/virtual"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
@@ -49,7 +49,7 @@ func alter(request func(*machine.Request), answer func(machine.Call, *machine.In
 var (
 	withoutFloor = alter(func(r *machine.Request) { r.Floor = 0 }, nil)
 
-	withoutHeed = alter(nil, func(call machine.Call, in *machine.Input) {
+	staysOnLoss = alter(nil, func(call machine.Call, in *machine.Input) {
 		if call == machine.Renew && in.Result == machine.NotHeld {
 			in.Result, in.Err = machine.Unknown, errors.New("taken for a passing failure")
 		}
@@ -78,7 +78,7 @@ var (
 // Every fault on what the store keeps is one that an elector without the
 // handling of it does not survive.
 func TestStoreFaultsBite(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("runs of one goroutine, which are run without the race detector")
 	}
 	for _, test := range []struct {
@@ -89,8 +89,8 @@ func TestStoreFaultsBite(t *testing.T) {
 		{"counter-deleted", withoutFloor, checker.TokensIncrease},
 		{"store-rewind", withoutFloor, checker.TokensIncrease},
 		{"store-failover", withoutFloor, checker.TokensIncrease},
-		{"store-split", withoutHeed, checker.LossHeeded},
-		{"key-overwritten", withoutHeed, checker.LossHeeded},
+		{"store-split", staysOnLoss, checker.StepsDownOnLoss},
+		{"key-overwritten", staysOnLoss, checker.StepsDownOnLoss},
 		{"key-overwritten", withoutRepair, checker.LeaderReturns},
 		{"ttl-removed", withoutRepair, checker.LeaderReturns},
 		{"store-clock-back", takesStale, checker.AtMostOneLeader},

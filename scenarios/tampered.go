@@ -52,14 +52,14 @@ func tampered() []Scenario {
 			Name:    "key-overwritten",
 			Summary: "an operator overwrites the lease's key with something that has no time to live, twice",
 			Breaks:  "a leader that goes on after its renewal was refused, or followers that wait for ever for a lease that does not end",
-			Beyond:  "a stranger's lease is respected for as long as one of ours would be: nobody leads meanwhile",
+			Beyond:  "a foreign lease is respected for as long as one of ours would be: nobody leads meanwhile",
 			Schedule: func(s Shape) faults.Schedule {
 				return repeat(2, 4, s.at(1, 0, faults.KeyOverwritten{}, faults.Store), s)
 			},
 			Excess: 1.5,
 			Return: 2.5,
 			Waived: map[checker.Promise]string{
-				checker.LeaseLinearizable: "the lease is a stranger's for a while, whom nobody granted it: the model has no such lease",
+				checker.LeaseLinearizable: "a foreign value, which nobody was granted, is the lease for a while: the model has no such lease",
 			},
 		},
 	}

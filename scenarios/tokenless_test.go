@@ -7,7 +7,7 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// Promises about tokens are waived for a stranger that led without any, and for
+// Promises about tokens are waived for a foreign program that led without any, and for
 // no other one.
 func TestTokenless(t *testing.T) {
 	tests := []struct {

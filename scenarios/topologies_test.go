@@ -22,6 +22,7 @@ func TestTopologies(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			needServers(t, s)
 			o := run(t, s, scenarios.Settings{Subject: "recount", Seed: 1})
+			heldUp(t, o)
 			// Servers on a busy machine lose sight of each other, and fail over
 			// once more than they were made to: that is not in the history.
 			for tries := 1; o.Verdict() != checker.Pass && (tries < 2 || stalled(o) && tries < 3); tries++ {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
@@ -32,7 +32,7 @@ func imagine(t *testing.T, s scenarios.Scenario, set scenarios.Settings) scenari
 // seeds is how many a test of virtual runs takes: all, or a few where the race
 // detector watches, which sees no more in all of them.
 func seeds(all int) int {
-	if raced.Enabled {
+	if race.Enabled {
 		return max(2, all/10)
 	}
 	return all

@@ -34,7 +34,7 @@ type Host interface {
 	Wall() time.Duration
 	// Sleep waits for d, and returns at once when the candidate is to stop.
 	Sleep(d time.Duration)
-	// Stopping tells whether the candidate is to resign and return.
+	// Stopping reports whether the candidate is to resign and return.
 	Stopping() bool
 
 	// Random is a number from 0 to n-1; 0 if n is not positive.

@@ -123,7 +123,7 @@ type Plan struct {
 	NeedsLeader   bool // if nobody leads at the beginning, the live world ends the run instead of waiting with each fault
 	FailoverBound time.Duration
 	ReturnBound   time.Duration
-	Stranger      bool          // nothing is known of the elector but what it does
+	Foreign       bool          // nothing is known of the elector but what it does
 	OwesWrites    bool          // a leader is known to write when it is asked to: one that does not leads to no effect
 	Margin        time.Duration // what the elector is documented to take off a deadline besides the drift
 	Repro         string
@@ -159,7 +159,7 @@ func (p Plan) Header(world, store string, clockError time.Duration) history.Head
 		Lease: p.Timings.Lease, Renew: p.Timings.Renew, Retry: p.Timings.Retry,
 		ClockError: clockError, DriftPPM: int64(math.Floor(p.Drift*1e6 + 1e-6)),
 		Promises: p.Promises, Waived: p.Waived,
-		Steadfast: p.Steadfast, FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound, Margin: p.Margin, Stranger: p.Stranger,
+		Steadfast: p.Steadfast, FailoverBound: p.FailoverBound, ReturnBound: p.ReturnBound, Margin: p.Margin, Foreign: p.Foreign,
 		Redis: store, Repro: p.Repro,
 	}
 	if p.OwesWrites {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // The probability that is drawn is that of all choices: of three units out of
@@ -73,7 +73,7 @@ func sample(r *rand.Rand, draw func(*rand.Rand) float64, runs int, common, shift
 // Two samples of the same are called different in at most 6 of 100 comparisons, whatever
 // the distribution is and whatever the values of a run have in common.
 func TestTellsNoDifference(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
 	}
 	const times = 200
@@ -99,7 +99,7 @@ func TestTellsNoDifference(t *testing.T) {
 // are spread by about as much as failovers are; and one that is as large as is said to be
 // detectable nearly as often.
 func TestSeesADelay(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
 	}
 	const times = 100

@@ -1,4 +1,4 @@
-// Package contrast tells whether two sides of a comparison differ by more than chance alone
+// Package contrast reports whether two sides of a comparison differ by more than chance alone
 // makes them differ, and by how much.
 package contrast
 

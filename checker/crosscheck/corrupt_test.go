@@ -20,14 +20,14 @@ type change struct {
 }
 
 const (
-	linear   = "LeaseLinearizable"
-	oneLed   = "AtMostOneLeader"
-	heeded   = "LossHeeded"
-	increase = "TokensIncrease"
-	fenced   = "FencedWrites"
-	within   = "BeliefWithinLease"
-	inTerm   = "WriteWithinTerm"
-	form     = "WellFormed"
+	linear    = "LeaseLinearizable"
+	oneLed    = "AtMostOneLeader"
+	stepsDown = "StepsDownOnLoss"
+	increase  = "TokensIncrease"
+	fenced    = "FencedWrites"
+	within    = "BeliefWithinLease"
+	inTerm    = "WriteWithinTerm"
+	form      = "WellFormed"
 )
 
 // corruptions must be convicted.
@@ -242,7 +242,7 @@ var ofBeliefs = []change{
 		}
 		return out
 	}},
-	{"refuse a renewal, and let the belief go on", []string{heeded, linear}, func(x *index) (out []func(e *edit)) {
+	{"refuse a renewal, and let the belief go on", []string{stepsDown, linear}, func(x *index) (out []func(e *edit)) {
 		for _, w := range x.heldWindows() {
 			for _, t := range x.terms {
 				if t.node == w.node && t.token == w.token && t.election == w.election && t.to > w.from+x.h.Header.Lease/3 && t.from < w.from && !x.held(t.node, w.from, t.to) {
@@ -276,7 +276,7 @@ func extended(t *term, at, until time.Duration) history.Event {
 	return history.Event{Kind: history.Extended, Node: t.node, Election: t.election, Token: t.token, At: at, Until: history.At(until)}
 }
 
-// backed tells whether the belief's deadline at the event follows from the
+// backed reports whether the belief's deadline at the event follows from the
 // answer before it: nothing of unknown outcome may stand behind it.
 func (x *index) backed(t *term, i int) bool {
 	e := &x.h.Events[i]
@@ -292,7 +292,7 @@ func (x *index) backed(t *term, i int) bool {
 	return last != nil && *e.Until > last.from+last.in.TTL-last.in.TTL*time.Duration(x.h.Header.DriftPPM)/1_000_000-x.h.Header.Margin-2*ms
 }
 
-// skewed tells whether a fault was on in the window that may have set the
+// skewed reports whether a fault was on in the window that may have set the
 // node's clock wrong.
 func (x *index) skewed(node string, from, to time.Duration) bool {
 	return x.fault(from, to, func(e *history.Event) bool {
@@ -300,14 +300,14 @@ func (x *index) skewed(node string, from, to time.Duration) bool {
 	})
 }
 
-// held tells whether anybody was held up in the window.
+// held reports whether anybody was held up in the window.
 func (x *index) held(_ string, from, to time.Duration) bool {
 	return x.fault(from, to, func(e *history.Event) bool {
 		return e.Fault == history.StallFault || e.Effect != nil && (e.Effect.Holds || e.Effect.Skews)
 	})
 }
 
-// fault tells whether a fault of that kind is on at some time in the window.
+// fault reports whether a fault of that kind is on at some time in the window.
 func (x *index) fault(from, to time.Duration, which func(e *history.Event) bool) bool {
 	for i := range x.h.Events {
 		on := &x.h.Events[i]
@@ -328,7 +328,7 @@ func (x *index) fault(from, to time.Duration, which func(e *history.Event) bool)
 	return false
 }
 
-// gone tells whether the node's process ended, began, or took up another term,
+// gone reports whether the node's process ended, began, or took up another term,
 // between the belief's begin and then.
 func (x *index) gone(t *term, then time.Duration) bool {
 	return slices.ContainsFunc(x.h.Events, func(e history.Event) bool {

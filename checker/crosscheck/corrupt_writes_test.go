@@ -29,11 +29,11 @@ func (x *index) handovers() (out [][2]*call) {
 	return out
 }
 
-// calm tells whether nobody was held up around that time.
+// calm reports whether nobody was held up around that time.
 func (x *index) calm(from, to time.Duration) bool { return !x.held("", from, to) }
 
 var ofWrites = []change{
-	{"move a write behind one of a later term", []string{fenced, heeded + "|" + inTerm}, func(x *index) (out []func(e *edit)) {
+	{"move a write behind one of a later term", []string{fenced, stepsDown + "|" + inTerm}, func(x *index) (out []func(e *edit)) {
 		for _, p := range x.handovers() {
 			at := p[1].to + x.error + x.h.Header.Lease/4
 			if at < x.ends && x.calm(p[0].from, at) && !x.believes(p[0].in.Node, p[0].in.Election, at) {
@@ -116,7 +116,7 @@ var ofWrites = []change{
 	}},
 }
 
-// believes tells whether the node believes to lead at that time.
+// believes reports whether the node believes to lead at that time.
 func (x *index) believes(node, election string, at time.Duration) bool {
 	return slices.ContainsFunc(x.terms, func(t *term) bool {
 		return t.node == node && t.election == election && t.from <= at+10*ms && at <= t.to+x.h.Header.Lease/4
@@ -220,7 +220,7 @@ var ofRuns = []change{
 	}},
 }
 
-// cuts tells whether the fault lets no request through.
+// cuts reports whether the fault lets no request through.
 func (x *index) cuts(id string) bool {
 	return slices.ContainsFunc(x.h.Events, func(e history.Event) bool {
 		return e.Kind == history.Fault && e.ID == id && e.Effect != nil && e.Effect.Cuts

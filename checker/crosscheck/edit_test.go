@@ -208,7 +208,7 @@ func tokened(c *call) bool { return c.token() != 0 }
 // grants are the grants of which the token is known, by their returns.
 func (x *index) grants() []*call { return x.having(of(history.Acquire), as(history.Ok), tokened) }
 
-// fresh tells whether no other call has the nonce of this one's attempt.
+// fresh reports whether no other call has the nonce of this one's attempt.
 func (x *index) fresh(c *call) bool {
 	return c.in.Nonce != "" && !slices.ContainsFunc(x.calls, func(d *call) bool {
 		return d != c && d.in.Call == history.Acquire && d.in.Nonce == c.in.Nonce
@@ -284,7 +284,7 @@ func (x *index) entryOf(c *call) int {
 	return -1
 }
 
-// mayHave tells whether the call may be one that changed the lease, or did not.
+// mayHave reports whether the call may be one that changed the lease, or did not.
 func (c *call) mayHave(applied bool) bool {
 	return c.out.Kind == history.Info || applied == (c.out.Kind == history.Ok)
 }

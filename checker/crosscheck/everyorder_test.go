@@ -8,14 +8,14 @@ import (
 	"github.com/recount-io/recount/checker/internal/everyorder"
 	ordered "github.com/recount-io/recount/checker/internal/index"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // Whatever operation one asks about, the method that settles disagreements
 // convicts no answers that have an order, and finds none for those that have not.
 func TestEveryOrder(t *testing.T) {
 	n := uint64(1000)
-	if raced.Enabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		n /= 10
 	}
 	var right, wrong, told int

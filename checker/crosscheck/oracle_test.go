@@ -170,7 +170,7 @@ func (s *search) isOptional(x *item) bool {
 	return x.kind == history.Info && (!s.how.record || x.entry < 0)
 }
 
-// from tells whether the rest can follow.
+// from reports whether the rest can follow.
 func (s *search) from(p place) bool {
 	if _, ok := s.seen[p]; ok {
 		return false
@@ -212,7 +212,7 @@ func (s *search) from(p place) bool {
 	return false
 }
 
-// outOfRecord tells whether the store's own record has the item elsewhere. The
+// outOfRecord reports whether the store's own record has the item elsewhere. The
 // record may end early: what is not in it came after all that is.
 func (s *search) outOfRecord(x *item, entry int) bool {
 	switch {
@@ -416,7 +416,7 @@ func (s *search) grantable(x *item, last uint64) []uint64 {
 	return append(out, unnamed)
 }
 
-// mine tells whether a renewal or release is about the lease.
+// mine reports whether a renewal or release is about the lease.
 func (l *lease) mine(x *item) bool {
 	return l.live && l.holder == x.node && (x.token == 0 || x.token == l.token) && (x.nonce == "" || l.nonce == "" || x.nonce == l.nonce)
 }
@@ -488,7 +488,7 @@ func (s *search) disturbed(p *place, x *item) []place {
 	return append(out, q)
 }
 
-// elections collects the items of each election, and tells whether the store's
+// elections collects the items of each election, and reports whether the store's
 // own record, if it counts, can be about them.
 func elections(h *history.History, record bool) (all [][]item, fits bool) {
 	fits = true
@@ -560,7 +560,7 @@ func elections(h *history.History, record bool) (all [][]item, fits bool) {
 }
 
 // enter gives an entry of the store's own record to the operation that it is
-// about, and tells whether it fits. The operation took effect before the history
+// about, and reports whether it fits. The operation took effect before the history
 // ended at last, or it would not be in it.
 func enter(items []item, e *history.Event, n int, last int64) bool {
 	i := slices.IndexFunc(items, func(x item) bool {

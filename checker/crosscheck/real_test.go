@@ -14,7 +14,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -56,21 +56,45 @@ func reals(t *testing.T) (all []real) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := &virtual.World{}
 	for _, s := range list {
 		for seed := range uint64(max(1, *runs)) {
-			plan, err := s.Plan(scenarios.Settings{Subject: "recount", Seed: seed + 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			h, err := world.Run(t.Context(), plan, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, real{fmt.Sprintf("virtual %s, seed %d", s.Name, seed+1), h})
+			all = append(all, real{fmt.Sprintf("virtual %s, seed %d", s.Name, seed+1), virtually(t, s, seed+1)})
 		}
 	}
 	return all
+}
+
+// virtually is the history of a scenario in virtual time.
+func virtually(t testing.TB, s scenarios.Scenario, seed uint64) *history.History {
+	plan, err := s.Plan(scenarios.Settings{Subject: "recount", Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := (&virtual.World{}).Run(t.Context(), plan, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// BenchmarkCheckVirtual is what a virtual run's history costs, as the fuzzer checks them.
+func BenchmarkCheckVirtual(b *testing.B) {
+	list, err := scenarios.Find("steady", "flapping-network")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range list {
+		b.Run(s.Name, func(b *testing.B) {
+			h := virtually(b, s, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := checker.Check(h, checker.Options{}); r.Verdict == checker.Fail {
+					b.Fatalf("%+v", r.Asked)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h.Events)), "ns/event")
+		})
+	}
 }
 
 func load(t *testing.T, name string) *history.History {
@@ -108,7 +132,7 @@ func (c *change) apply(x *index, r *rand.Rand, look func(h *history.History, res
 	return n
 }
 
-// convicts tells whether the result has the verdict that is demanded: of one of
+// convicts reports whether the result has the verdict that is demanded: of one of
 // several promises, or of a verdict that is not fail.
 func convicts(r *checker.Result, demand string) bool {
 	names, verdict, special := strings.Cut(demand, ":")
@@ -129,7 +153,7 @@ func convicts(r *checker.Result, demand string) bool {
 // promise, and are not when they are changed in other ways.
 func TestChanged(t *testing.T) {
 	all := reals(t)
-	if raced.Enabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		all = slices.Concat(all[:1], all[5:7])
 	}
 	misjudged := map[string][]string{}
@@ -167,7 +191,7 @@ func TestChanged(t *testing.T) {
 	}
 	for _, c := range slices.Concat(corruptions, harmless) {
 		t.Logf("%5d times: %s", applied[c.name], c.name)
-		if applied[c.name] == 0 && !raced.Enabled && !testing.Short() {
+		if applied[c.name] == 0 && !race.Enabled && !testing.Short() {
 			t.Errorf("%q applies nowhere in all histories", c.name)
 		}
 	}

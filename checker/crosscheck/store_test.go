@@ -55,7 +55,7 @@ var mistakes = []mistake{
 	losesLease, recordTurns, recordLoses, recordInvents, recordLies,
 }
 
-// ofRecord tells whether only the store's own record is wrong.
+// ofRecord reports whether only the store's own record is wrong.
 func (m mistake) ofRecord() bool {
 	return m == recordTurns || m == recordLoses || m == recordInvents || m == recordLies
 }
@@ -86,7 +86,7 @@ type grant struct {
 	token  uint64
 }
 
-// errs tells whether the store makes its mistake now.
+// errs reports whether the store makes its mistake now.
 func (s *store) errs(m mistake) bool {
 	return s.mistake == m && s.rand.Float64() < s.rate
 }

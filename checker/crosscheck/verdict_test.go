@@ -94,9 +94,16 @@ func judgeLease(r *checker.Result, t truth) *wrong {
 	disagree := strings.Contains(f.Reason, "disagree")
 	// The store's own record alone may be wrong: nobody says who is.
 	byRecord := strings.HasPrefix(f.Reason, "the store's own record cannot be: ")
+	parts := []checker.Finding{r.Lease.Intervals, r.Lease.StoreOrder, r.Lease.Porcupine}
 	switch {
 	case f.Verdict == checker.Fail && t.isLegal():
 		return w("false alarm")
+	case f.Verdict == checker.Fail && len(f.Evidence) == 0:
+		return w("an alarm without evidence")
+	case t.isLegal() && slices.ContainsFunc(parts, func(f checker.Finding) bool { return f.Verdict == checker.Fail }):
+		return w("false alarm of one of the three")
+	case t == illegal && r.Lease.Porcupine.Verdict == checker.Pass:
+		return w("false pass of the search")
 	case f.Verdict == checker.Pass && t == illegal:
 		return w("false pass")
 	case f.Verdict == checker.Pass && t == badRecord:
@@ -145,7 +152,7 @@ func judgeRest(h *history.History, r *checker.Result, sound bool) *wrong {
 	return nil
 }
 
-// twoLead tells whether beliefs of two nodes overlap by more than the clocks
+// twoLead reports whether beliefs of two nodes overlap by more than the clocks
 // may differ. What a node says while it believes lets it believe on.
 func twoLead(h *history.History) bool {
 	type span struct {
@@ -200,7 +207,7 @@ func twoLead(h *history.History) bool {
 	return false
 }
 
-// tokensFall tells whether a grant that was asked for after another one had
+// tokensFall reports whether a grant that was asked for after another one had
 // been told has no larger token, although it is not of the same attempt.
 func tokensFall(h *history.History) bool {
 	all, _ := elections(h, false)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/sim/live/inspection"
 )
 
@@ -31,7 +31,7 @@ A command under --exec may send others: add them.`,
 		Example: `  chaos acl
   chaos acl --user chaos --prefix staging-tests:
   redis-cli -h staging $(chaos acl | sed s/PASSWORD/$(cat password)/)`,
-		Args: misuse.NoArguments,
+		Args: usage.NoArguments,
 		RunE: func(*cobra.Command, []string) error { return m.acl(f) },
 	}
 	flags := cmd.Flags()
@@ -45,7 +45,7 @@ A command under --exec may send others: add them.`,
 func (m Main) acl(f aclFlags) error {
 	for _, word := range []struct{ flag, value string }{{"user", f.user}, {"prefix", f.prefix}} {
 		if word.value == "" || strings.ContainsAny(word.value, " \t\r\n\"'") {
-			return misuse.Of(fmt.Errorf("--%s is %q: a rule has no room for blanks and quotes in it, and none may be empty", word.flag, word.value))
+			return usage.Of(fmt.Errorf("--%s is %q: a rule has no room for blanks and quotes in it, and none may be empty", word.flag, word.value))
 		}
 	}
 	_, err := fmt.Fprintln(m.Stdout, inspection.Rule(f.user, f.prefix, f.own))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/inspection"
@@ -60,24 +60,24 @@ func (s *sparing) repro(shared bool, prefix string, add func(when bool, format s
 	add(s.limits.After != usual.After, "--stop-after %v", s.limits.After)
 }
 
-// shared tells whether the run is on a Redis that others use.
+// shared reports whether the run is on a Redis that others use.
 func (f *runFlags) shared() bool { return redisserver.IsURL(f.redis) }
 
 // checkSparing refuses limits that make no sense, and limits for nobody.
 func (f *runFlags) checkSparing(given func(flag string) bool) error {
 	for _, flag := range sparingFlags {
 		if given(flag) && !f.shared() {
-			return misuse.Of(fmt.Errorf("--%s means nothing without --redis URL: only a Redis that others use has to be spared", flag))
+			return usage.Of(fmt.Errorf("--%s means nothing without --redis URL: only a Redis that others use has to be spared", flag))
 		}
 	}
 	switch {
 	case given("max-connections") && f.sparing.connections < 1:
-		return misuse.Of(fmt.Errorf("--max-connections %d: give at least 1", f.sparing.connections))
+		return usage.Of(fmt.Errorf("--max-connections %d: give at least 1", f.sparing.connections))
 	case given("max-ops") && f.sparing.ops < 1:
-		return misuse.Of(fmt.Errorf("--max-ops %d: give at least 1", f.sparing.ops))
+		return usage.Of(fmt.Errorf("--max-ops %d: give at least 1", f.sparing.ops))
 	}
 	if err := f.sparing.limits.Validate(); err != nil && f.shared() {
-		return misuse.Of(fmt.Errorf("--stop-%w", err))
+		return usage.Of(fmt.Errorf("--stop-%w", err))
 	}
 	return nil
 }
@@ -101,20 +101,16 @@ type item struct {
 	live.Demand
 }
 
-func billOf(list []scenarios.Scenario, set scenarios.Settings) (b bill, err error) {
-	for _, s := range list {
-		plan, err := s.Plan(set)
-		if err != nil {
-			return b, misuse.Of(err)
-		}
-		one := item{s.Name, live.DemandOf(plan)}
-		if s.Alone {
+func billOf(list []scenarios.Planned) (b bill) {
+	for i := range list {
+		one := item{list[i].Name, live.DemandOf(list[i].Plan)}
+		if list[i].Alone {
 			b.alone = append(b.alone, one)
 		} else {
 			b.beside = append(b.beside, one)
 		}
 	}
-	return b, nil
+	return b
 }
 
 // at is what is asked for at the most, and for how long, if so many of those scenarios
@@ -131,12 +127,12 @@ func (b bill) at(parallel int) live.Demand {
 		first := slices.Index(slots, slices.Min(slots))
 		slots[first] += startUp + one.Lasts
 	}
-	crowd := live.Demand{
+	together := live.Demand{
 		Connections: sumOf(b.beside, parallel, func(d live.Demand) int { return d.Connections }),
 		Ops:         sumOf(b.beside, parallel, func(d live.Demand) float64 { return d.Ops }),
 		Keys:        sumOf(b.beside, parallel, func(d live.Demand) int { return d.Keys }),
 	}
-	most = larger(most, crowd).Probed()
+	most = larger(most, together).Probed()
 	most.Lasts = lasts + slices.Max(slots)
 	return most
 }
@@ -160,15 +156,8 @@ func larger(a, b live.Demand) live.Demand {
 
 // afford lowers how many scenarios run at once to what the run may ask for, and says
 // what it will ask for then. What is too much even one by one is refused.
-func (f *runFlags) afford(list []scenarios.Scenario) (live.Demand, error) {
-	b, err := billOf(list, f.settings)
-	if err != nil {
-		return live.Demand{}, err
-	}
-	if f.world == bothWorlds {
-		f.parallel = 1 // as it is there anyway
-	}
-	d, err := f.settle(b)
+func (f *runFlags) afford(list []scenarios.Planned) (live.Demand, error) {
+	d, err := f.settle(billOf(list))
 	d.Lasts *= time.Duration(max(f.runs, 1)) // a trial and others count their own
 	return d, err
 }
@@ -181,10 +170,10 @@ func (f *runFlags) settle(b bill) (live.Demand, error) {
 		d := one.Probed()
 		switch {
 		case connections > 0 && d.Connections > connections:
-			return d, misuse.Of(fmt.Errorf("%s has up to %d connections at once, and %d are allowed: give --max-connections %d, or fewer --nodes, or leave it out",
+			return d, usage.Of(fmt.Errorf("%s has up to %d connections at once, and %d are allowed: give --max-connections %d, or fewer --nodes, or leave it out",
 				one.scenario, d.Connections, connections, d.Connections))
 		case ops > 0 && d.Ops > float64(ops):
-			return d, misuse.Of(fmt.Errorf("%s sends up to %.0f commands a second, and %d are allowed: give --max-ops %.0f, or fewer --nodes, a longer --lease, or leave it out",
+			return d, usage.Of(fmt.Errorf("%s sends up to %.0f commands a second, and %d are allowed: give --max-ops %.0f, or fewer --nodes, a longer --lease, or leave it out",
 				one.scenario, d.Ops, ops, d.Ops))
 		}
 	}
@@ -205,7 +194,7 @@ func (f *runFlags) announced(d live.Demand, wanted int) []string {
 		connections, ops := f.allowed()
 		lines = append(lines, fmt.Sprintf("Up to %d at once, and not %d: --max-connections is %d, --max-ops %d", f.parallel, wanted, connections, ops))
 	}
-	if f.settings.Stranger {
+	if f.settings.Foreign {
 		lines = append(lines, "That is what this project's elector would ask for: what --exec asks for nobody knows")
 	}
 	return lines

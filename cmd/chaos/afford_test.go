@@ -32,7 +32,6 @@ func TestAfford(t *testing.T) {
 		"none near":         {[]string{"steady", "--redis", near, "--nodes", "40"}, "", "207 connections"},
 		"a name for here":   {[]string{"steady", "--redis", "redis://localhost/0", "--nodes", "40"}, "", "207 connections"},
 		"the suite":         {[]string{"--redis", far}, "", "Left out: what hits the store itself"},
-		"in both worlds":    {[]string{"steady", "--redis", near, "--world", "both"}, "", "Asks of that Redis at the most: 32 connections"},
 		"for nobody":        {[]string{"steady", "--redis", "embedded", "--max-ops", "100"}, "--max-ops means nothing without --redis URL", ""},
 		"no connection":     {[]string{"steady", "--redis", near, "--max-connections", "0"}, "give at least 1", ""},
 		"no command":        {[]string{"steady", "--redis", near, "--max-ops", "-1"}, "give at least 1", ""},
@@ -104,7 +103,7 @@ func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, where := range [][]string{
 		{"--redis", "redis://:" + secret + "@" + addr}, {"--redis", "embedded"}, {"--redis", "docker"}, {"--redis", "process"},
-		{"--world", "virtual"}, {"--world", "both"}, {"--world", "virtual", "--rolling", "--duration", "10m"},
+		{"--world", "virtual"}, {"--world", "virtual", "--rolling", "--duration", "10m"},
 	} {
 		r := chaos(t, t.Context(), nil, append([]string{"run", "mixed", "crash-leader", "--dry-run", "--json", "--seed", "3"}, where...)...)
 		var d dryRun

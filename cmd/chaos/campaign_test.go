@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios/campaign"
 )
 
@@ -183,7 +183,7 @@ func same(object map[string]any) string {
 // What they leave is merged to what one run of the same seed gives, less what was
 // lost, and says so; and once the lost shard was run, to all of it.
 func TestCampaign(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
 	const shards, lost, repeated = 8, 3, 5

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/reports"
 )
@@ -64,7 +64,7 @@ func (m Main) load(path string) (*history.History, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, misuse.Of(fmt.Errorf("no history can be read: %w", err))
+			return nil, usage.Of(fmt.Errorf("no history can be read: %w", err))
 		}
 		defer func() { _ = file.Close() }() // it was only read
 		r = file

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/inspection"
 )
@@ -52,7 +52,7 @@ the register (of an older version, or killed more than a day ago) is found with
 a time. Keys of runs that go on are left alone.`,
 		Example: `  chaos clean --redis redis://staging:6379/0
   RECOUNT_REDIS=rediss://user:password@staging:6380/0 chaos clean --yes`,
-		Args: misuse.NoArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.clean(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
@@ -70,7 +70,7 @@ func (m Main) clean(ctx context.Context, f cleanFlags) error {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
 	if f.prefix == "" {
-		return misuse.Of(errors.New(noPrefix))
+		return usage.Of(errors.New(noPrefix))
 	}
 	all, err := live.FindRemains(ctx, f.redis, f.prefix, f.scan)
 	if err != nil {

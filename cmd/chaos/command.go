@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 )
 
 // Run runs the command with these arguments and returns its exit status.
@@ -46,6 +46,7 @@ and reports how long failovers took.`,
   chaos fuzz                              random schedules in virtual time
   chaos worst failover                    the longest failover that a search finds
   chaos explore                           every schedule of small worlds
+  chaos calibrate                         the virtual world compared with the live one
   chaos trial                             every subject against every scenario
   chaos failover                          how long failovers take, and whether longer than before
   chaos tune --rtt 2ms                     the lease that fits a network
@@ -56,11 +57,11 @@ and reports how long failovers took.`,
   chaos check recount-runs/*/history.jsonl   judge recorded histories again`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          misuse.UnknownCommand(""),
+		Args:          usage.UnknownCommand(""),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(misuse.Flag)
-	root.AddCommand(m.runCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand(), m.worstCommand(), m.mutantsCommand())
+	root.SetFlagErrorFunc(usage.Flag)
+	root.AddCommand(m.runCommand(), m.calibrateCommand(), m.listCommand(), m.checkCommand(), m.reportCommand(), m.fuzzCommand(), m.replayCommand(), m.exploreCommand(), m.trialCommand(), m.failoverCommand(), m.tuneCommand(), m.mergeCommand(), m.aclCommand(), m.cleanCommand(), m.schemaCommand(), m.soakCommand(), m.worstCommand(), m.mutantsCommand())
 	return root
 }
 
@@ -70,6 +71,6 @@ func someArguments(what string) cobra.PositionalArgs {
 		if len(args) > 0 {
 			return nil
 		}
-		return misuse.Of(fmt.Errorf("%s needs %s: see \"%s --help\"", cmd.CommandPath(), what, cmd.CommandPath()))
+		return usage.Of(fmt.Errorf("%s needs %s: see \"%s --help\"", cmd.CommandPath(), what, cmd.CommandPath()))
 	}
 }

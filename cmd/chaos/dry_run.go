@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -78,7 +77,7 @@ func (f *runFlags) foreseen(m Main) *place {
 }
 
 // budget is what the run asks for, if others use the Redis. It is nothing otherwise.
-func (f *runFlags) budget(m Main, list []scenarios.Scenario, named bool) (live.Demand, error) {
+func (f *runFlags) budget(m Main, list []scenarios.Planned, named bool) (live.Demand, error) {
 	if !f.shared() {
 		return live.Demand{}, nil
 	}
@@ -90,7 +89,7 @@ func (f *runFlags) budget(m Main, list []scenarios.Scenario, named bool) (live.D
 }
 
 // rehearse is chaos run --dry-run: it says what would be done to whom, and does nothing.
-func (m Main) rehearse(f runFlags, list []scenarios.Scenario, named bool) error {
+func (m Main) rehearse(f *runFlags, list []scenarios.Planned, named bool) error {
 	wanted := f.parallel
 	there := f.foreseen(m)
 	list, left, err := there.split(list, named)
@@ -106,25 +105,13 @@ func (m Main) rehearse(f runFlags, list []scenarios.Scenario, named bool) error 
 		d.Asks = &asked{demand.Connections, demand.Ops, demand.Keys, demand.Lasts.Milliseconds()}
 	}
 	for _, s := range list {
-		plan, err := f.plan(s)
-		if err != nil {
-			return misuse.Of(err)
-		}
-		d.Scenarios = append(d.Scenarios, rehearsal(plan, there.private))
+		d.Scenarios = append(d.Scenarios, rehearsal(s.Plan, there.private))
 	}
 	if f.asJSON {
 		return json.NewEncoder(m.Stdout).Encode(d)
 	}
 	m.tellRehearsal(d, demand, f, wanted)
 	return nil
-}
-
-// plan is what would be carried out of a scenario.
-func (f *runFlags) plan(s scenarios.Scenario) (sim.Plan, error) {
-	if f.rolling {
-		return rollingPlan(s, f.settings)
-	}
-	return s.Plan(f.settings)
 }
 
 // rehearsal is the schedule of a plan in words.
@@ -162,7 +149,7 @@ func hurts(step faults.Step, private bool) string {
 }
 
 // tellRehearsal says it to a person.
-func (m Main) tellRehearsal(d dryRun, demand live.Demand, f runFlags, wanted int) {
+func (m Main) tellRehearsal(d dryRun, demand live.Demand, f *runFlags, wanted int) {
 	tell := func(format string, args ...any) { fmt.Fprintf(m.Stdout, format+"\n", args...) }
 	tell("Nothing is run: this is what would be done, with seed %d.", f.settings.Seed)
 	tell("%s", d.Where)

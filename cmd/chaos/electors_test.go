@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,19 +13,22 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/reports"
 )
 
 const electorsFolder = "testdata/electors"
 
-// foreign is one line of the table of foreign electors.
+// foreign is one line of the table of external electors.
 type foreign struct {
 	name, command, scenario string
 	verdict                 string
 	status                  int
 	linearizable, oneLeader string
 	strange                 string // what the history must say was not understood
+	flags                   []string
 }
 
 // foreigners reads the table.
@@ -36,7 +41,7 @@ func foreigners(t *testing.T) []foreign {
 	var list []foreign
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 11 {
+		if len(cells) != 12 {
 			continue
 		}
 		for i := range cells {
@@ -48,7 +53,7 @@ func foreigners(t *testing.T) []foreign {
 		}
 		list = append(list, foreign{
 			name: cells[0], command: cells[1], scenario: cells[2], verdict: cells[6], status: status,
-			linearizable: cells[8], oneLeader: cells[9], strange: cells[10],
+			linearizable: cells[8], oneLeader: cells[9], strange: cells[10], flags: strings.Fields(cells[11]),
 		})
 	}
 	return list
@@ -91,20 +96,25 @@ func (f foreign) exec(t *testing.T, build func() string) string {
 	return filepath.Join(build(), filepath.Base(path))
 }
 
-// Foreign electors of many kinds get the verdicts that were written down before
-// they were run for the first time.
-func TestForeignElectors(t *testing.T) {
+var everyElector = flag.Bool("every-elector", false, "run all external electors, and not a third of them, another one each day")
+
+// External electors of many kinds get the verdicts that were written down before
+// they were run for the first time: a third of them, another one each day.
+func TestExternalElectors(t *testing.T) {
 	withoutRace(t)
 	if testing.Short() {
 		t.Skip("each runs for a quarter of a minute")
 	}
 	list := foreigners(t)
-	if len(list) < 12 {
+	if len(list) < 26 {
 		t.Fatalf("the table has %d electors", len(list))
 	}
 	build := buildElectors(t)
-	for _, f := range list {
+	for i, f := range list {
 		t.Run(f.name, func(t *testing.T) {
+			if !*everyElector && i%3 != time.Now().YearDay()%3 {
+				t.Skip("it is run on another day, and by go test ./cmd/chaos -run TestExternalElectors -every-elector")
+			}
 			t.Parallel()
 			command := f.exec(t, build)
 			const tries = 3 // a busy machine may spoil a run
@@ -129,8 +139,15 @@ func TestForeignElectors(t *testing.T) {
 func (f foreign) differs(t *testing.T, command string, seed int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	r := chaos(t, t.Context(), nil, "run", f.scenario, "--exec", command, "--redis", "process", "--lease", strconv.Itoa(seed)+"s", "--nodes", "5", // the next try has a longer one
-		"--seed", strconv.Itoa(seed), "--json", "--out", dir)
+	args := []string{
+		"run", f.scenario, "--exec", command, "--redis", "process", "--lease", strconv.Itoa(seed) + "s", "--nodes", "5", // the next try has a longer one
+		"--seed", strconv.Itoa(seed), "--json", "--out", dir,
+	}
+	args = append(args, f.flags...)
+	if strings.HasPrefix(f.scenario, "clock-") {
+		args = append(args, "--clocks")
+	}
+	r := chaos(t, t.Context(), nil, args...)
 	var object struct {
 		Runs []struct {
 			Verdict  string
@@ -144,6 +161,7 @@ func (f foreign) differs(t *testing.T, command string, seed int) string {
 	without := "pass" // the verdict without FailoverBound
 	late := false
 	want := map[string]string{string(checker.LeaseLinearizable): f.linearizable, string(checker.AtMostOneLeader): f.oneLeader}
+	maps.DeleteFunc(want, func(_, verdict string) bool { return verdict == "" }) // not asked
 	for _, p := range object.Runs[0].Promises {
 		all = append(all, fmt.Sprintf("%s %s: %s", p.Name, p.Verdict, p.Reason))
 		switch {
@@ -199,6 +217,34 @@ func understood(t *testing.T, path string) string {
 		}
 	}
 	return "nothing was read"
+}
+
+// Promises that the user does not ask for are measured, with the reason, and do not decide
+// the verdict. The header of the history and the command that repeats the run name them.
+func TestNotAsked(t *testing.T) {
+	withoutRace(t)
+	t.Parallel()
+	const promises = "AtMostOneLeader,BeliefWithinLease,StepsDownOnLoss" // undecided, because this elector tells nothing
+	command := foreign{name: "function", command: "python/function.py"}.exec(t, nil)
+	r, dir := decided(t, nil, "run", "steady", "--exec", command, "--redis", "process", "--json", "--not-asked", promises)
+	var object struct{ Runs []reports.Report }
+	if err := json.Unmarshal([]byte(r.out), &object); err != nil || len(object.Runs) != 1 || r.status != 0 {
+		t.Fatalf("%v: status %d\n%s%s", err, r.status, r.out, r.errors)
+	}
+	const reason = "waived: not asked for by --not-asked (measured all the same: "
+	measured := 0
+	for _, p := range object.Runs[0].Measured {
+		if strings.Contains(promises, string(p.Promise)) && p.Verdict == checker.Unknown && strings.HasPrefix(p.Reason, reason) {
+			measured++
+		}
+	}
+	if measured != 3 {
+		t.Errorf("measured: %+v", object.Runs[0].Measured)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "steady", "history.jsonl"))
+	if header, _, _ := strings.Cut(string(text), "\n"); err != nil || !strings.Contains(header, `"StepsDownOnLoss":"not asked for by --not-asked"`) || !strings.Contains(header, "--not-asked "+promises) {
+		t.Errorf("%v: the header is %s", err, header)
+	}
 }
 
 // If no lock is found, one line says what was seen and what to do; the run ends

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/sim/explore"
 )
@@ -119,24 +119,18 @@ func (m Main) explore(ctx context.Context, f exploreFlags, names []string) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return judged(checker.Fold(func(yield func(checker.Verdict) bool) {
-		for i := range all {
-			if !yield(all[i].Verdict) {
-				return
-			}
-		}
-	}))
+	return judged(fold(all, func(e *explored) checker.Verdict { return e.Verdict }))
 }
 
 // resolve checks all that can be checked before anything is searched.
 func (f *exploreFlags) resolve(names []string) ([]explore.Settings, error) {
 	switch {
 	case f.depth < 0:
-		return nil, misuse.Of(fmt.Errorf("--depth %d is negative", f.depth))
+		return nil, usage.Of(fmt.Errorf("--depth %d is negative", f.depth))
 	case f.limit < 1:
-		return nil, misuse.Of(fmt.Errorf("--limit %d: give a number above 0", f.limit))
+		return nil, usage.Of(fmt.Errorf("--limit %d: give a number above 0", f.limit))
 	case f.time < 0:
-		return nil, misuse.Of(fmt.Errorf("--time %v is negative", f.time))
+		return nil, usage.Of(fmt.Errorf("--time %v is negative", f.time))
 	}
 	all := explore.Worlds()
 	if len(names) == 0 {
@@ -146,7 +140,7 @@ func (f *exploreFlags) resolve(names []string) ([]explore.Settings, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(s explore.Settings) bool { return s.Name == name })
 		if i < 0 {
-			return nil, misuse.Of(fmt.Errorf("no world is called %q: see \"chaos explore --list\"", name))
+			return nil, usage.Of(fmt.Errorf("no world is called %q: see \"chaos explore --list\"", name))
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -171,8 +165,8 @@ func (f *exploreFlags) search(ctx context.Context, s *fuzzScreen, set *explore.S
 		World: set.Name, Broken: r.Broken, Missing: r.Missing(), States: r.States, Edges: r.Edges, Depth: r.Depth, Finished: r.Finished,
 		Waiting: r.Waiting, Seconds: time.Since(began).Seconds(), Seen: map[string]int{}, Taken: map[string]int{}, report: r,
 	}
-	for sight, depth := range r.Seen {
-		one.Seen[strings.Join(sight.Names(), "")] = depth
+	for observation, depth := range r.Seen {
+		one.Seen[strings.Join(observation.Names(), "")] = depth
 	}
 	for kind, times := range r.Taken {
 		if times > 0 {
@@ -218,7 +212,7 @@ func (e *explored) print(w io.Writer) {
 	set := e.report.Settings
 	printEntry(w, set.Name, set.What)
 	var seen, taken []string
-	for _, name := range explore.AllSights().Names() {
+	for _, name := range explore.AllObservations().Names() {
 		if depth := e.Seen[name]; depth > 0 {
 			seen = append(seen, fmt.Sprintf("%s %d", name, depth))
 		}

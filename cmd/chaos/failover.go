@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker/quantile"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/failover"
@@ -38,7 +38,8 @@ type failoverFlags struct {
 
 	// What they amount to.
 	wanted     []failover.Cause
-	narrow     float64 // half an interval as a share of its quantile; 0: not asked for
+	planned    []scenarios.Planned // a run of each cause
+	narrow     float64             // half an interval as a share of its quantile; 0: not asked for
 	p          float64
 	conditions []*reports.Condition
 	before     *reports.Failovers
@@ -89,7 +90,7 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
   chaos failover --world virtual --cause cut --count 10000
   chaos failover --world bubble --precision 5%
   chaos failover --baseline before/failovers.json --fail-if 'crash.excess.p90 > 1.2x'`,
-		Args: misuse.NoArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.failover(cmd.Context(), &f, cmd.Flags().Changed) },
 	}
 	flags := cmd.Flags()
@@ -105,19 +106,13 @@ reported; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags.DurationVar(&f.most, "for", 0, "begin no run after so long (default: without end; 30m with --precision)")
 	flags.StringVar(&f.baseline, "baseline", "", "failovers.json of an earlier measurement, or its folder, to compare with")
 	flags.StringArrayVar(&f.failIf, "fail-if", nil, "condition under which the exit status is 1; may be repeated")
-	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
-	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
-	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
 	flags.IntVar(&f.settings.Nodes, "nodes", 0, fmt.Sprintf("number of candidates (default: %d)", failover.DefaultNodes))
-	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
-	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
-	flags.DurationVar(&f.settings.Retry, "retry", 0, "how soon a failed request is tried again (default: a twentieth of the lease)")
+	f.pace(flags)
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
 	flags.IntVar(&f.parallel, "parallel", defaultParallel, "how many groups of candidates run at once at the most, each on a server of its own; fewer where they disturb each other")
 	flags.StringVar(&f.out, "out", "", "folder for the report (default: recount-runs/TIME)")
 	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between "+failoversMark+" and "+endMark+"; may be repeated")
-	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
-	f.sparing.add(flags)
+	f.live(flags)
 	return cmd
 }
 
@@ -131,10 +126,10 @@ func causeNames() (names []string) {
 // failover is chaos failover.
 func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string) bool) error {
 	if err := f.resolve(m, given); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	if err := updatable(f.update, into(failoverParts(&reports.Failovers{}))); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
@@ -163,7 +158,7 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 	cells, err := (&failover.Measurement{
 		Causes: f.wanted, Electors: electors, Settings: f.settings, Parallel: f.parallel, Groups: measuring.groups.number,
 		Count: f.goal(), Precise: f.precise, Most: f.most,
-		Logs: func(folder string) (string, error) { return measuring.places[0].logs(measuring.out)(folder) },
+		Logs: func(folder string) (string, error) { return measuring.places[0].logs(measuring.out, folder) },
 		Done: measuring.done,
 	}).Run(watched)
 	report := measuring.report(cells, control())
@@ -181,7 +176,7 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 			err = errors.Join(err, update(path, failoverParts(report)))
 		}
 	}
-	if writing := measuring.write(report); writing != nil || err != nil {
+	if writing := writeFailovers(measuring.out.dir, report, s); writing != nil || err != nil {
 		return errors.Join(err, writing)
 	}
 	return judged(report.Verdict)
@@ -225,9 +220,11 @@ func (f *failoverFlags) resolve(m Main, given func(string) bool) (err error) {
 		return err
 	}
 	for _, c := range f.wanted {
-		if _, err := c.Scenario().Plan(f.settings); err != nil {
+		p, err := c.Scenario().With(f.settings)
+		if err != nil {
 			return err
 		}
+		f.planned = append(f.planned, p)
 	}
 	if !f.simulated() {
 		if err := checkPlatform(); err != nil {
@@ -367,7 +364,7 @@ func readFailovers(path string) (*reports.Failovers, error) {
 	}
 	r, err := reports.ReadFailovers(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w; give the failovers.json of this version, or measure again", path, err)
 	}
 	return r, nil
 }
@@ -380,7 +377,7 @@ func (f *failoverFlags) goal() int {
 	return f.count
 }
 
-// precise tells whether the quantile is known as precisely as was asked for.
+// precise reports whether the quantile is known as precisely as was asked for.
 func (f *failoverFlags) precise(c *failover.Cell) bool {
 	var sample []float64
 	for _, run := range c.Sample(func(f failover.Failover) time.Duration { return f.Total }) {
@@ -438,12 +435,8 @@ func (f *failoverFlags) question() string {
 
 // repro is the command that repeats a measurement, or one run of it.
 func (f *failoverFlags) repro(causes, subjects, execs []string, seed uint64, count int) string {
-	words := []string{"chaos failover"}
-	add := func(when bool, format string, args ...any) {
-		if when {
-			words = append(words, fmt.Sprintf(format, args...))
-		}
-	}
+	words := line{"chaos failover"}
+	add := words.add
 	for _, c := range causes {
 		add(true, "--cause %s", c)
 	}
@@ -465,5 +458,5 @@ func (f *failoverFlags) repro(causes, subjects, execs []string, seed uint64, cou
 	add(f.settings.Renew > 0, "--renew %v", f.settings.Renew)
 	add(f.settings.Retry > 0, "--retry %v", f.settings.Retry)
 	add(f.settings.Nodes > 0, "--nodes %d", f.settings.Nodes)
-	return strings.Join(words, " ")
+	return words.String()
 }

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/failover"
@@ -43,11 +42,7 @@ func (m *measuring) keeps() uint64 {
 // open opens the worlds of all electors: one for those inside this program, and one for each
 // command.
 func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err error) {
-	var list []scenarios.Scenario
-	for _, c := range m.wanted {
-		list = append(list, c.Scenario())
-	}
-	connections := connections(list, m.settings, m.parallel)
+	connections := connections(m.planned, m.parallel)
 	enter := func(open func() (*place, error)) *place {
 		if err != nil {
 			return nil
@@ -84,7 +79,7 @@ func (m *measuring) open(ctx context.Context) (electors []failover.Elector, err 
 		session.exec = command
 		there := enter(func() (*place, error) { return session.inLive(ctx, m.screen, connections) })
 		of := subject{name: named(command), fixedClocks: true, keeps: !m.transfers}
-		electors = append(electors, failover.Elector{Name: of.name, World: there, Stranger: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
+		electors = append(electors, failover.Elector{Name: of.name, World: there, Foreign: true, FixedClocks: true, Applies: applicable(there, of), Repro: m.single("", command)})
 	}
 	if err == nil {
 		err = m.possible(electors)
@@ -101,12 +96,12 @@ func (m *measuring) possible(electors []failover.Elector) error {
 			return applies
 		})
 		if !applies {
-			return misuse.Of(fmt.Errorf("--cause %s: the scenario %s", c.Name, why))
+			return usage.Of(fmt.Errorf("--cause %s: the scenario %s", c.Name, why))
 		}
 		for _, gate := range m.conditions {
 			for _, e := range electors {
 				if applies, why := e.Applies(c.Scenario()); !applies && gate.Cause() == c.Name && (gate.Elector() == "" || gate.Elector() == e.Name) {
-					return misuse.Of(fmt.Errorf("--fail-if %q: %s after %s is not measured, as the scenario %s: name another elector, as in ELECTOR/%s", gate, e.Name, c.Name, why, gate))
+					return usage.Of(fmt.Errorf("--fail-if %q: %s after %s is not measured, as the scenario %s: name another elector, as in ELECTOR/%s", gate, e.Name, c.Name, why, gate))
 				}
 			}
 		}
@@ -114,7 +109,7 @@ func (m *measuring) possible(electors []failover.Elector) error {
 	return nil
 }
 
-// applicable tells whether a cause can be brought about where an elector runs.
+// applicable reports whether a cause can be brought about where an elector runs.
 func applicable(there *place, of subject) func(scenarios.Scenario) (bool, string) {
 	return func(s scenarios.Scenario) (bool, string) {
 		own := *there
@@ -142,12 +137,8 @@ func (m *measuring) spare(ctx context.Context) (context.Context, error) {
 	if !m.shared() || len(m.places) == 0 {
 		return ctx, nil
 	}
-	var list []scenarios.Scenario
-	for _, c := range m.wanted {
-		list = append(list, c.Scenario())
-	}
 	wanted := m.parallel
-	demand, err := m.budget(m.Main, list, true)
+	demand, err := m.budget(m.Main, m.planned, true)
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +251,7 @@ func failoverCell(c *failover.Cell) reports.FailoverCell {
 	cell := reports.FailoverCell{Cause: c.Cause.Name, Summary: c.Cause.Summary, Elector: c.Elector, Why: c.Why}
 	var lasted, watched, processor time.Duration
 	requests := 0
-	cell.Verdict = checker.Fold(func(yield func(checker.Verdict) bool) {
-		for _, r := range c.Runs {
-			if !yield(r.Verdict) {
-				return
-			}
-		}
-	})
+	cell.Verdict = fold(c.Runs, func(r **failover.Run) checker.Verdict { return (*r).Verdict })
 	for i, r := range c.Runs {
 		cell.Runs = append(cell.Runs, reports.FailoverRun{Seed: r.Seed, Verdict: r.Verdict, Folder: r.Folder, Repro: r.Repro, Trouble: cmp.Or(r.Trouble, r.Undecided)})
 		cell.Faults += r.Faults
@@ -295,32 +280,16 @@ func failoverCell(c *failover.Cell) reports.FailoverCell {
 	return cell
 }
 
-// write writes the report, and shows it.
-func (m *measuring) write(r *reports.Failovers) error {
-	m.screen.close()
-	return writeFailovers(m.out.dir, r, m.screen)
-}
-
 // writeFailovers writes the report of a measurement into its folder, and shows it.
 func writeFailovers(dir string, r *reports.Failovers, s *screen) error {
-	files := map[string][]byte{"failovers.md": reports.FailoversMarkdown(r), "failovers.txt": reports.FailoversBenchmark(r)}
-	for name, make := range map[string]func(*reports.Failovers) ([]byte, error){
-		failoversFile: reports.FailoversJSON, "failovers.csv": reports.FailoversCSV, "junit.xml": reports.FailoversJUnit, "index.html": reports.FailoversHTML,
-	} {
-		text, err := make(r)
-		if err != nil {
-			return err
-		}
-		files[name] = text
-	}
-	if err := writeFiles(dir, files); err != nil {
+	doc, err := r.Document()
+	if err != nil {
 		return err
 	}
-	if s.asJSON {
-		_, err := s.out.Write(files[failoversFile])
-		return err
-	}
-	return reports.FailoversSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(dir, "index.html"), Again: r.Repro})
+	return publish(s, dir, r, doc, "index.html", "failovers.md", map[string]format[*reports.Failovers]{
+		failoversFile: reports.FailoversJSON, "failovers.csv": reports.FailoversCSV, "junit.xml": reports.FailoversJUnit,
+		"failovers.txt": func(r *reports.Failovers) ([]byte, error) { return reports.FailoversBenchmark(r), nil },
+	}, failoversFile)
 }
 
 // failoversMark begins the table of failovers in a Markdown file.

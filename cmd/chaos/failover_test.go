@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios/failover"
 )
@@ -23,7 +23,7 @@ import (
 // Runs that work beside each other are tested with the race detector in scenarios/failover.
 func virtually(t *testing.T, dir string, flags ...string) result {
 	t.Helper()
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("it computes, ten times as long with the race detector")
 	}
 	return chaos(t, t.Context(), nil, append([]string{"failover", "--world", "virtual", "--out", dir}, flags...)...)
@@ -468,7 +468,7 @@ func TestFailoverReportAgain(t *testing.T) {
 // TestFailoverOfManyCauses shows that every cause with one server is measured for the
 // production elector in virtual time, and that it keeps its promises.
 func TestFailoverOfManyCauses(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	dir := t.TempDir()

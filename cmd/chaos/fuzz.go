@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
@@ -41,20 +41,21 @@ func (m Main) fuzzCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fuzz",
 		Short: "Run generated cases, and shrink what fails",
-		Long: `Fuzz generates cases, runs each one, and checks every promise. It shrinks what
-breaks one, and saves it as a file that "chaos replay" repeats.
+		Long: `Fuzz generates cases, runs each one, and checks every promise. A case that breaks
+a promise is shrunk and saved as a file. "chaos replay" repeats that file.
 
---in says which cases:
+--in chooses the kind of cases:
   plans       timings and fault schedules, in virtual time; the default
 ` + spacesHelp() + `
-Plans run any elector of the virtual world. What their faults have met is drawn as
-a map, and steers what is drawn next. The other cases run the code that ships,
-in fake time, and hold it to what its documents say. They are tried by processes
-of their own: a case that hangs, spins, takes all memory or panics is a finding.
+Plans run any elector of the virtual world. A map shows at which moments their
+faults took effect. The map steers the next draws. All other cases run the code
+that ships, in fake time, and check what its documents promise. Each case runs in
+a worker process. A case that hangs, spins, takes all memory or panics is a
+finding.
 
---shard i/n runs the i-th of n parts of a campaign, to its end, and writes one
-file, which "chaos merge" puts together with those of the others. --shard 1/1 is
-the whole campaign. The exit status is 0 when that file is written, whatever was found.
+--shard i/n runs the i-th of n parts of a campaign, and writes one file. A shard
+does not stop at a failure. "chaos merge" combines the files. The exit status of
+a shard is 0 once its file is written, whatever the shard found.
 
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided, because no
 case was run, or less of the map was reached than --cover asks for; 3 stopped
@@ -62,24 +63,25 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos fuzz
   chaos fuzz --for 10m
   chaos fuzz --in calls --for 2m
-  chaos fuzz --schedules 100000 --seed 7 --nodes 3 --lease 2s
-  chaos fuzz --schedules 1000000 --seed 7 --shard 3/8 --out campaign`,
-		Args: misuse.NoArguments,
+  chaos fuzz --cases 100000 --seed 7 --nodes 3 --lease 2s
+  chaos fuzz --cases 1000000 --seed 7 --shard 3/8 --out campaign
+  chaos fuzz --in calls --cases 20000 --seed 7 --shard 3/8 --out calls`,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.seeded = cmd.Flags().Changed("seed")
 			if cmd.Flags().Changed("shrink") && f.options.Shrink <= 0 {
 				f.options.Shrink = -1 // to the options 0 is the default
 			}
-			if f.search.in != plans {
-				return m.searchIn(cmd, f)
-			}
-			if err := f.search.refuse(cmd.Flags().Changed); err != nil {
-				return err
+			if err := f.search.misplaced(cmd.Flags().Changed); err != nil {
+				return usage.Of(err)
 			}
 			if f.options.Shard.Given() {
 				if err := checkShard(cmd.Flags().Changed, notOfShards); err != nil {
 					return err
 				}
+			}
+			if f.search.in != plans {
+				return m.searchIn(cmd.Context(), f)
 			}
 			return m.fuzz(cmd.Context(), f)
 		},
@@ -87,29 +89,44 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 	flags, o := cmd.Flags(), &f.options
 	f.common(flags)
 	f.search.add(flags)
-	flags.DurationVar(&o.Shrink, "shrink", 0, fmt.Sprintf("how long a failure is shrunk, 0s for not at all (default: %v, with --in %v)", fuzz.DefaultShrink, search.DefaultShrink))
-	flags.IntVar(&o.Failures, "failures", 1, "go on until so many promises or obligations are broken")
-	flags.Float64Var(&f.cover, "cover", 0, "share of the map that must be reached for a pass, such as 0.5 (default: any)")
-	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in all schedules, and not in one of %d", virtual.SampleOf))
+	flags.DurationVar(&o.Shrink, "shrink", 0, fmt.Sprintf("longest time to shrink one failure; 0s: do not shrink (default: %v, with --in %v)", fuzz.DefaultShrink, search.DefaultShrink))
+	flags.IntVar(&o.Failures, "failures", 1, "stop after so many broken promises or obligations")
+	flags.Float64Var(&f.cover, "cover", 0, "share of the map that a pass must reach, such as 0.5 (default: any)")
+	flags.BoolVar(&o.Texts, "texts", false, fmt.Sprintf("run the scripts' Lua text in every case, not in one of %d", virtual.SampleOf))
 	shardFlag(flags, &o.Shard)
+	flags.Lookup("cases").Usage = fmt.Sprintf("number of cases (default: %d plans, or %d other cases; no limit with --for)", defaultSchedules, defaultCases)
+	for prefix, names := range map[string][]string{"plans only: ": ofPlans, "not for plans: ": ofSpaces} {
+		for _, name := range names {
+			flags.Lookup(name).Usage = prefix + flags.Lookup(name).Usage
+		}
+	}
 	return cmd
 }
 
 // common adds what every search in virtual time can be told.
 func (f *fuzzFlags) common(flags *pflag.FlagSet) {
 	o := &f.options
-	flags.IntVar(&o.Schedules, "schedules", 0, fmt.Sprintf("how many schedules to run (default: %d, or as many as --for allows)", defaultSchedules))
-	flags.DurationVar(&o.For, "for", 0, "how long to run (default: until all are done)")
-	flags.Uint64Var(&o.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
+	flags.SetNormalizeFunc(oldNames)
+	flags.IntVar(&o.Schedules, "cases", 0, fmt.Sprintf("number of cases (default: %d; no limit with --for)", defaultSchedules))
+	flags.DurationVar(&o.For, "for", 0, "start no case after this time (default: no limit)")
+	flags.Uint64Var(&o.Seed, "seed", 0, "seed of all random choices (default: drawn, and printed)")
 	flags.StringVar(&o.Pins.Subject, "subject", "recount", "the elector under test")
 	flags.IntVar(&o.Pins.Nodes, "nodes", 0, "number of candidates (default: drawn)")
-	flags.DurationVar(&o.Pins.Timings.Lease, "lease", 0, "how long a lease lasts (default: drawn)")
-	flags.DurationVar(&o.Pins.Timings.Renew, "renew", 0, "how often the leader renews it (default: drawn)")
-	flags.DurationVar(&o.Pins.Timings.Retry, "retry", 0, "how soon a failed request is tried again (default: drawn)")
+	flags.DurationVar(&o.Pins.Timings.Lease, "lease", 0, "duration of a lease (default: drawn)")
+	flags.DurationVar(&o.Pins.Timings.Renew, "renew", 0, "interval between the leader's renewals (default: drawn)")
+	flags.DurationVar(&o.Pins.Timings.Retry, "retry", 0, "pause before a failed request is repeated (default: drawn)")
 	flags.Float64Var(&o.Pins.Drift, "drift", 0, "tolerated difference of clock rates, as a share (default: drawn)")
-	flags.IntVar(&o.Workers, "workers", 0, "how many cases run at once (default: one for each processor)")
+	flags.IntVar(&o.Workers, "workers", 0, "number of cases that run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "folder for the report and the failures (default: recount-runs/TIME)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+}
+
+// oldNames lets --schedules stand for --cases, as in earlier versions.
+func oldNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "schedules" {
+		name = "cases"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // fuzz is chaos fuzz.
@@ -141,7 +158,7 @@ func (m Main) fuzz(ctx context.Context, f fuzzFlags) error {
 	if f.asJSON {
 		err = f.print(s, &r)
 	} else {
-		fuzzreport.Text(s.out, &r, f.traces, f.sentence(&r))
+		err = fuzzreport.Print(s.out, fuzzreport.Document(&r, f.traces, f.again()), f.sentence(&r))
 	}
 	if err != nil {
 		return err
@@ -159,28 +176,43 @@ func (f *fuzzFlags) resolve(m Main) error {
 	if err := m.checkVirtualSubject(o.Pins.Subject); err != nil {
 		return err
 	}
-	switch {
-	case o.Schedules < 0:
-		return misuse.Of(fmt.Errorf("--schedules %d: give a number above 0", o.Schedules))
-	case o.For < 0:
-		return misuse.Of(fmt.Errorf("--for %v is negative", o.For))
-	case o.Failures < 1:
-		return misuse.Of(fmt.Errorf("--failures %d: give a number above 0", o.Failures))
-	case o.Workers < 0:
-		return misuse.Of(fmt.Errorf("--workers %d: at least one schedule must run at a time", o.Workers))
-	case !(f.cover >= 0 && f.cover <= 1):
-		return misuse.Of(fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover))
+	if err := f.limits(); err != nil {
+		return usage.Of(err)
 	}
 	if err := o.Pins.Validate(); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
+	f.defaults(defaultSchedules)
+	return nil
+}
+
+// limits refuses numbers that make no sense, in whatever kind of cases.
+func (f *fuzzFlags) limits() error {
+	o := &f.options
+	switch {
+	case o.Schedules < 0:
+		return fmt.Errorf("--cases %d: give a number above 0", o.Schedules)
+	case o.For < 0:
+		return fmt.Errorf("--for %v is negative", o.For)
+	case o.Failures < 1:
+		return fmt.Errorf("--failures %d: give a number above 0", o.Failures)
+	case o.Workers < 0:
+		return fmt.Errorf("--workers %d: at least one case must run at a time", o.Workers)
+	case !(f.cover >= 0 && f.cover <= 1):
+		return fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover)
+	}
+	return nil
+}
+
+// defaults sets what was not given.
+func (f *fuzzFlags) defaults(cases int) {
+	o := &f.options
 	if o.Schedules == 0 && o.For == 0 {
-		o.Schedules = defaultSchedules
+		o.Schedules = cases
 	}
 	if !f.seeded {
 		o.Seed = rand.Uint64N(1 << 32)
 	}
-	return nil
 }
 
 // checkVirtualSubject refuses the name of an elector that does not live in the
@@ -190,7 +222,7 @@ func (m Main) checkVirtualSubject(name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return misuse.Of(fmt.Errorf("no subject is called %q in the virtual world: give one of %s", name, strings.Join(names, ", ")))
+	return usage.Of(fmt.Errorf("no subject is called %q in the virtual world: give one of %s", name, strings.Join(names, ", ")))
 }
 
 // save writes the report, and each failure into a file of its own.
@@ -206,7 +238,7 @@ func (f *fuzzFlags) save(out *output, r *fuzz.Result) error {
 		files[name] = text
 		f.traces = append(f.traces, fuzzreport.Trace{File: filepath.Join(out.dir, name), Command: f.draws(r.Failures[i].Seed)})
 	}
-	page, err := fuzzreport.HTML(r, f.traces, f.again())
+	page, err := fuzzreport.Document(r, f.traces, f.again()).HTML()
 	if err != nil {
 		return err
 	}
@@ -232,13 +264,10 @@ func hyphened(name string) string {
 // repro is the command that repeats the run; a campaign's without --shard.
 func (f *fuzzFlags) repro(command string) string {
 	o := &f.options
-	text := fmt.Sprintf("chaos "+command+" --subject %s --seed %d", o.Pins.Subject, o.Seed)
-	add := func(when bool, format string, args ...any) {
-		if when {
-			text += " " + fmt.Sprintf(format, args...)
-		}
-	}
-	add(o.Schedules > 0, "--schedules %d", o.Schedules)
+	words := line{"chaos", command}
+	add := words.add
+	add(true, "--subject %s --seed %d", o.Pins.Subject, o.Seed)
+	add(o.Schedules > 0, "--cases %d", o.Schedules)
 	add(o.For > 0, "--for %v", o.For)
 	add(o.Texts, "--texts")
 	add(o.Pins.Nodes > 0, "--nodes %d", o.Pins.Nodes)
@@ -246,7 +275,7 @@ func (f *fuzzFlags) repro(command string) string {
 	add(o.Pins.Timings.Renew > 0, "--renew %v", o.Pins.Timings.Renew)
 	add(o.Pins.Timings.Retry > 0, "--retry %v", o.Pins.Timings.Retry)
 	add(o.Pins.Drift > 0, "--drift %g", o.Pins.Drift)
-	return text
+	return words.String()
 }
 
 // again is the command that repeats the run, or the campaign as a whole.

@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/internal/spelling"
+	"github.com/recount-io/recount/reports/document"
 	"github.com/recount-io/recount/scenarios/fuzz/fuzzreport"
 	"github.com/recount-io/recount/scenarios/search"
 )
@@ -28,36 +27,44 @@ const plans = "plans"
 // searchFlags are the flags of chaos fuzz --in for everything but plans.
 type searchFlags struct {
 	in    string
-	cases int
 	only  string
 	limit time.Duration
 }
 
 func (f *searchFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.in, "in", plans, "what is generated: "+strings.Join(append([]string{plans}, spaceNames()...), ", "))
-	flags.IntVar(&f.cases, "cases", 0, fmt.Sprintf("with --in: how many cases to run (default: %d, or as many as --for allows)", defaultCases))
-	flags.StringVar(&f.only, "only", "", "with --in: a feature that each case must have, such as act:kill")
-	flags.DurationVar(&f.limit, "limit", 0, "with --in: how long a case may use the processor, or wait in real time, until it counts as endless (default: 45s and 1m)")
+	flags.StringVar(&f.in, "in", plans, "kind of cases: "+strings.Join(allSpaces(), ", "))
+	flags.StringVar(&f.only, "only", "", "a feature that each case must have, such as act:kill")
+	flags.DurationVar(&f.limit, "limit", 0, "a case is endless after so much time of the processor, or after so long in real time (default: 45s and 1m)")
 }
 
 // defaultCases is how many cases a search tries that is given no limit.
 const defaultCases = 200
 
-// Flags that go with plans alone, and with everything else.
+// Flags that say something of plans only, and of all other cases.
 var (
-	ofPlans  = []string{"schedules", "subject", "nodes", "lease", "renew", "retry", "drift", "cover", "texts", "shard"}
-	ofSpaces = []string{"cases", "only", "limit"}
+	ofPlans  = []string{"subject", "nodes", "lease", "renew", "retry", "drift", "cover", "texts"}
+	ofSpaces = []string{"only", "limit"}
 )
 
-// refuse refuses the flags that say nothing of plans.
-func (f *searchFlags) refuse(given func(string) bool) error {
-	for _, name := range ofSpaces {
+// misplaced refuses a flag that means nothing for this kind of cases.
+func (f *searchFlags) misplaced(given func(string) bool) error {
+	if !slices.Contains(allSpaces(), f.in) {
+		return fmt.Errorf("--in %s: use one of %s", f.in, strings.Join(allSpaces(), ", "))
+	}
+	names, only := ofSpaces, "is not for plans: add --in "+strings.Join(spaceNames(), ", or ")
+	if f.in != plans {
+		names, only = ofPlans, "is for plans: leave it out with --in "+f.in
+	}
+	for _, name := range names {
 		if given(name) {
-			return misuse.Of(fmt.Errorf("--%s says nothing of plans: add --in %s", name, strings.Join(spaceNames(), ", or ")))
+			return fmt.Errorf("--%s %s", name, only)
 		}
 	}
 	return nil
 }
+
+// allSpaces are the values of --in.
+func allSpaces() []string { return append([]string{plans}, spaceNames()...) }
 
 func spaceNames() (names []string) {
 	for _, s := range search.Spaces {
@@ -76,34 +83,42 @@ func spacesHelp() string {
 }
 
 // searchIn is chaos fuzz --in for everything but plans.
-func (m Main) searchIn(cmd *cobra.Command, f fuzzFlags) error {
-	o, err := f.searchOptions(cmd.Flags().Changed)
+func (m Main) searchIn(ctx context.Context, f fuzzFlags) error {
+	o, err := f.searchOptions()
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	out, err := openOutput(f.out)
 	if err != nil {
 		return err
 	}
 	s := newFuzzScreen(m, f.asJSON)
-	s.say("Searching %s, seed %d; report in %s", o.Space.Name, o.Seed, out.dir)
+	if o.Shard.Given() {
+		s.say("Searching %s, seed %d, shard %v; its file will be in %s", o.Space.Name, o.Seed, o.Shard, out.dir)
+	} else {
+		s.say("Searching %s, seed %d; report in %s", o.Space.Name, o.Seed, out.dir)
+	}
 	o.Progress = func(p search.Progress) { s.searchProgress(&p) }
-	r, stopped := search.Run(cmd.Context(), o)
+	seconds := clocked()
+	r, stopped := search.Run(ctx, o)
 	s.clear()
 	if stopped == nil {
-		stopped = cmd.Context().Err()
+		stopped = ctx.Err()
 	}
-	if stopped != nil && !errors.Is(stopped, context.Canceled) {
+	if stopped != nil && (o.Shard.Given() || !errors.Is(stopped, context.Canceled)) {
 		return stopped
 	}
 	done := searched{options: o, result: r, repeat: repeatSearch(&o)}
+	if o.Shard.Given() {
+		return done.concludeShard(s, out, f.asJSON, seconds())
+	}
 	if err := done.save(out); err != nil {
 		return err
 	}
 	if f.asJSON {
 		err = json.NewEncoder(s.out).Encode(done.object())
 	} else {
-		fuzzreport.SearchText(s.out, &done.result, done.traces, "Again: "+done.repeat)
+		err = done.print(s, "Again: "+done.repeat)
 	}
 	if err := errors.Join(err, stopped); err != nil {
 		return err
@@ -112,42 +127,27 @@ func (m Main) searchIn(cmd *cobra.Command, f fuzzFlags) error {
 }
 
 // searchOptions are what the flags ask for.
-func (f *fuzzFlags) searchOptions(given func(string) bool) (search.Options, error) {
-	space, err := search.Find(f.search.in)
-	if err != nil {
-		return search.Options{}, fmt.Errorf("--in %s: use one of %s", f.search.in, strings.Join(append([]string{plans}, spaceNames()...), ", "))
+func (f *fuzzFlags) searchOptions() (search.Options, error) {
+	if err := f.limits(); err != nil {
+		return search.Options{}, err
 	}
-	for _, name := range ofPlans {
-		if given(name) {
-			return search.Options{}, fmt.Errorf("--%s is for plans: leave it out with --in %s", name, space.Name)
-		}
-	}
-	o := search.Options{
-		Space: space, Seed: f.options.Seed, Cases: f.search.cases, For: f.options.For, Workers: f.options.Workers,
-		Failures: f.options.Failures, Shrink: f.options.Shrink, Only: f.search.only, Limit: f.search.limit,
-	}
-	switch {
-	case o.Cases < 0:
-		return o, fmt.Errorf("--cases %d: give a number above 0", o.Cases)
-	case o.For < 0:
-		return o, fmt.Errorf("--for %v is negative", o.For)
-	case o.Failures < 1:
-		return o, fmt.Errorf("--failures %d: give a number above 0", o.Failures)
-	case o.Workers < 0:
-		return o, fmt.Errorf("--workers %d: at least one case must run at a time", o.Workers)
-	case o.Limit < 0:
+	f.defaults(defaultCases)
+	o := f.search.options()
+	o.Seed, o.Cases, o.For, o.Workers = f.options.Seed, f.options.Schedules, f.options.For, f.options.Workers
+	o.Failures, o.Shrink, o.Shard = f.options.Failures, f.options.Shrink, f.options.Shard
+	if o.Limit < 0 {
 		return o, fmt.Errorf("--limit %v is negative", o.Limit)
 	}
-	if all := space.Features(); o.Only != "" && !slices.Contains(all, o.Only) {
-		return o, fmt.Errorf("--only %s: no case of %s has that feature%s: give one of %s", o.Only, space.Name, spelling.Hint(o.Only, all), strings.Join(all, ", "))
-	}
-	if o.Cases == 0 && o.For == 0 {
-		o.Cases = defaultCases
-	}
-	if !f.seeded {
-		o.Seed = rand.Uint64N(1 << 32)
+	if all := o.Space.Features(); o.Only != "" && !slices.Contains(all, o.Only) {
+		return o, fmt.Errorf("--only %s: no case of %s has that feature%s: give one of %s", o.Only, o.Space.Name, spelling.Hint(o.Only, all), strings.Join(all, ", "))
 	}
 	return o, nil
+}
+
+// options are the space, and what narrows its cases.
+func (f *searchFlags) options() search.Options {
+	space, _ := search.Find(f.in) // misplaced has refused what is none
+	return search.Options{Space: space, Only: f.only, Limit: f.limit}
 }
 
 // searched is what came of a search.
@@ -160,18 +160,15 @@ type searched struct {
 
 // repeatSearch is the command that repeats a search.
 func repeatSearch(o *search.Options) string {
-	text := fmt.Sprintf("chaos fuzz --in %s --seed %d", o.Space.Name, o.Seed)
-	add := func(when bool, format string, args ...any) {
-		if when {
-			text += " " + fmt.Sprintf(format, args...)
-		}
-	}
+	words := line{"chaos fuzz"}
+	add := words.add
+	add(true, "--in %s --seed %d", o.Space.Name, o.Seed)
 	add(o.Cases > 0, "--cases %d", o.Cases)
 	add(o.For > 0, "--for %v", o.For)
 	add(o.Only != "", "--only %q", o.Only)
 	add(o.Limit > 0, "--limit %v", o.Limit)
 	add(o.Failures > 1, "--failures %d", o.Failures)
-	return text
+	return words.String()
 }
 
 // save writes the page, each failure into a file of its own, and a report of its history
@@ -186,8 +183,7 @@ func (d *searched) save(out *output) error {
 			return err
 		}
 		files[name+".json"] = text
-		one := search.Options{Space: d.options.Space, Seed: f.Number, Cases: 1, Limit: f.Limit}
-		trace := fuzzreport.Trace{File: filepath.Join(out.dir, name+".json"), Command: repeatSearch(&one)}
+		trace := d.trace(f, filepath.Join(out.dir, name+".json"))
 		if trace.Page, err = saveHistory(out, name, f.History); err != nil {
 			return err
 		}
@@ -197,12 +193,27 @@ func (d *searched) save(out *output) error {
 		}
 		d.traces = append(d.traces, trace)
 	}
-	page, err := fuzzreport.SearchHTML(d.options.Space, &d.result, d.traces, d.repeat)
+	page, err := d.document().HTML()
 	if err != nil {
 		return err
 	}
 	files["fuzz.html"] = page
 	return writeFiles(out.dir, files)
+}
+
+// trace says where a failure is, and how its case is drawn again.
+func (d *searched) trace(f *search.Failure, file string) fuzzreport.Trace {
+	one := search.Options{Space: d.options.Space, Seed: f.Number, Cases: 1, Limit: f.Limit}
+	return fuzzreport.Trace{File: file, Command: repeatSearch(&one)}
+}
+
+func (d *searched) document() *document.Document {
+	return fuzzreport.SearchDocument(d.options.Space, &d.result, d.traces, d.repeat)
+}
+
+// print shows the search, and last below it.
+func (d *searched) print(s *fuzzScreen, last string) error {
+	return fuzzreport.Print(s.out, d.document(), last)
 }
 
 // logText is the log of a case as a file.

@@ -98,6 +98,7 @@ func TestFuzzInFindsAndReplays(t *testing.T) {
 // Every space that ships can be searched from the command line, and a search that is
 // stopped says so.
 func TestFuzzInEverySpace(t *testing.T) {
+	withGoAlone(t)
 	for _, s := range search.Spaces {
 		r := chaos(t, t.Context(), nil, "fuzz", "--in", s.Name, "--seed", "2", "--cases", "1", "--out", t.TempDir())
 		if r.status != statusKept || !strings.Contains(r.out, "1 case in ") {

@@ -8,21 +8,29 @@ import (
 	"github.com/recount-io/recount/scenarios/search"
 )
 
-// fuzzScreen is what a person sees of a fuzz run, or of a replay, while it
-// lasts: one line on a terminal, and nothing elsewhere.
+// fuzzScreen shows how far a fuzz run or a replay is: in a status line if standard error is
+// a terminal, and otherwise in a line of its own every half minute.
 type fuzzScreen struct {
 	*screen
 	shown time.Time
+	told  time.Time // when the last line of its own was printed
 	drawn bool
 }
 
+// toldSeldom is how often a line of its own is printed.
+const toldSeldom = 30 * time.Second
+
 func newFuzzScreen(m Main, asJSON bool) *fuzzScreen {
-	return &fuzzScreen{screen: newScreen(m, asJSON)}
+	return &fuzzScreen{screen: newScreen(m, asJSON), told: time.Now()}
 }
 
 // line replaces the status line.
 func (s *fuzzScreen) line(format string, args ...any) {
 	if !s.terminal {
+		if time.Since(s.told) >= toldSeldom {
+			s.told = time.Now()
+			fmt.Fprintf(s.err, format+"\n", args...)
+		}
 		return
 	}
 	s.drawn = true

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/recount-io/recount/checker"
@@ -15,8 +14,8 @@ import (
 
 // notOfShards are flags of chaos fuzz that mean nothing for a shard.
 var notOfShards = map[string]string{
-	"for":      "how far one gets in a time is the machine's matter; give --schedules, of the whole campaign",
-	"failures": "a shard goes on to its end",
+	"for":      "a time is another number of cases on each machine; give --cases, of the whole campaign",
+	"failures": "a shard does not stop at failures",
 	"cover":    "the map is the campaign's; give it to \"chaos merge\"",
 }
 
@@ -80,12 +79,8 @@ func (f *fuzzFlags) concludeShard(s *fuzzScreen, out *output, r *fuzz.Result, se
 		return err
 	}
 	shard := f.options.Shard
-	plan := campaign.Plan{Kind: campaign.Fuzz, Seed: f.options.Seed, Command: f.repro("fuzz"), Program: program(debug.ReadBuildInfo)}
-	file, err := campaign.New(plan, shard, f.campaign(), kept, nil, seconds)
-	if err != nil {
-		return err
-	}
-	path, err := saveCampaign(out.dir, shard.Name(), file)
+	plan := campaign.Plan{Kind: campaign.Fuzz, Seed: f.options.Seed, Command: f.repro("fuzz")}
+	path, err := saveShard(out, plan, shard, f.campaign(), kept, nil, seconds)
 	if err != nil {
 		return err
 	}
@@ -100,8 +95,7 @@ func (f *fuzzFlags) concludeShard(s *fuzzScreen, out *output, r *fuzz.Result, se
 	for i := range r.Failures {
 		f.traces = append(f.traces, fuzzreport.Trace{Command: f.draws(r.Failures[i].Seed)})
 	}
-	fuzzreport.Text(s.out, r, f.traces, fmt.Sprintf("Shard %v is in %s: \"chaos merge\" says what the campaign came to", shard, path))
-	return nil
+	return fuzzreport.Print(s.out, fuzzreport.Document(r, f.traces, f.again()), fmt.Sprintf("Shard %v is in %s: \"chaos merge\" says what the campaign came to", shard, path))
 }
 
 // fuzz shows what the shards of a campaign of schedules came to.
@@ -139,7 +133,7 @@ func (r *mergeRun) fuzz() error {
 			mergeObject
 		}{object, r.object()})
 	} else {
-		fuzzreport.Text(r.screen.out, &result, f.traces, r.sentences()+f.sentence(&result))
+		err = fuzzreport.Print(r.screen.out, fuzzreport.Document(&result, f.traces, f.again()), r.sentences()+f.sentence(&result))
 	}
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 	"github.com/recount-io/recount/sim/virtual"
 )
 
-// believer is an elector with a planted bug: it believes for longer than its
+// believer is a mutant: it believes for longer than its
 // lease lasts.
 const believer = "believes-too-long"
 
-// seldom is an elector with a planted bug that shows now and then: it believes for longer
+// seldom is a mutant that shows now and then: it believes for longer
 // than a long lease lasts.
 const seldom = "believes-too-long-now-and-then"
 
@@ -54,11 +54,11 @@ func chaosWithBug(t *testing.T, args ...string) result {
 // asks for more. The command that repeats the run asks for as much.
 func TestFuzz(t *testing.T) {
 	dir := t.TempDir()
-	r := chaos(t, t.Context(), nil, "fuzz", "--schedules", "300", "--seed", "3", "--out", dir)
+	r := chaos(t, t.Context(), nil, "fuzz", "--cases", "300", "--seed", "3", "--out", dir)
 	if r.status != statusKept || r.errors != "" {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
-	for _, want := range []string{"300 schedules", "pause-before-write", "1 in 100 ", "chaos fuzz --subject recount --seed 3 --schedules 300\n"} {
+	for _, want := range []string{"300 schedules", "pause-before-write", "1 in 100 ", "chaos fuzz --subject recount --seed 3 --cases 300\n"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s", want, r.out)
 		}
@@ -73,10 +73,10 @@ func TestFuzz(t *testing.T) {
 		t.Errorf("%v: %d bytes", err, len(page))
 	}
 	r = chaos(t, t.Context(), nil, "fuzz", "--schedules", "50", "--seed", "3", "--out", dir, "--cover", "0.001")
-	if r.status != statusKept || !strings.Contains(r.out, "--schedules 50 --cover 0.001\n") {
+	if r.status != statusKept || !strings.Contains(r.out, "--cases 50 --cover 0.001\n") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
-	r = chaos(t, t.Context(), nil, "fuzz", "--schedules", "50", "--seed", "3", "--out", dir, "--cover", "1")
+	r = chaos(t, t.Context(), nil, "fuzz", "--cases", "50", "--seed", "3", "--out", dir, "--cover", "1")
 	if r.status != statusUndecided || !strings.Contains(r.out, "run longer") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
@@ -85,13 +85,14 @@ func TestFuzz(t *testing.T) {
 // TestFuzzBudget shows that a time is a budget: a run that ends with it passes
 // and says what it is worth, however little of the map it reached.
 func TestFuzzBudget(t *testing.T) {
+	withGoAlone(t)
 	r := chaos(t, t.Context(), nil, "fuzz", "--for", "1ms", "--seed", "3", "--out", t.TempDir())
 	if r.status != statusKept || !strings.Contains(r.out, "With 95 % confidence") || strings.Contains(r.out, "ndecided") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 }
 
-// TestFuzzFindsAndReplays shows the whole road: a planted bug is found by the
+// TestFuzzFindsAndReplays shows the whole road: a mutant is found by the
 // command, shrunk and saved; the one object of --json names the file; replay
 // repeats the failure exactly, and says when it does not fail any more.
 func TestFuzzFindsAndReplays(t *testing.T) {
@@ -119,7 +120,7 @@ func TestFuzzFindsAndReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := chaosWithBug(t, "fuzz", "--subject", believer, "--seed", strconv.FormatUint(f.Seed, 10), "--schedules", "1", "--out", filepath.Join(dir, "one"))
+	one := chaosWithBug(t, "fuzz", "--subject", believer, "--seed", strconv.FormatUint(f.Seed, 10), "--cases", "1", "--out", filepath.Join(dir, "one"))
 	if again, err := os.ReadFile(filepath.Join(dir, "one", filepath.Base(f.File))); err != nil || !bytes.Equal(again, drawn) || one.status != statusBroken {
 		t.Errorf("its number gives another failure: status %d, %v\n%s\nnot\n%s", one.status, err, again, drawn)
 	}
@@ -179,8 +180,8 @@ func TestFuzzBadInput(t *testing.T) {
 		args []string
 		want string // a part of the line
 	}{
-		"schedules negative": {[]string{"fuzz", "--schedules", "-1"}, "--schedules"},
-		"schedules no count": {[]string{"fuzz", "--schedules", "many"}, "--help"},
+		"schedules negative": {[]string{"fuzz", "--cases", "-1"}, "--cases"},
+		"schedules no count": {[]string{"fuzz", "--cases", "many"}, "--help"},
 		"for negative":       {[]string{"fuzz", "--for", "-1s"}, "negative"},
 		"seed no number":     {[]string{"fuzz", "--seed", "abc"}, "--seed"},
 		"unknown subject":    {[]string{"fuzz", "--subject", "nobody"}, "give one of recount"},
@@ -194,9 +195,9 @@ func TestFuzzBadInput(t *testing.T) {
 		"failures":           {[]string{"fuzz", "--failures", "0"}, "--failures"},
 		"workers":            {[]string{"fuzz", "--workers", "-1"}, "--workers"},
 		"arguments":          {[]string{"fuzz", "hard"}, "no arguments"},
-		"in nothing":         {[]string{"fuzz", "--in", "crowds"}, "use one of plans, calls"},
+		"in nothing":         {[]string{"fuzz", "--in", "nothing"}, "use one of plans, calls"},
 		"in, of plans":       {[]string{"fuzz", "--in", "jobs", "--nodes", "3"}, "--nodes is for plans"},
-		"in, of spaces":      {[]string{"fuzz", "--cases", "3"}, "add --in calls"},
+		"in, of spaces":      {[]string{"fuzz", "--only", "act:kill"}, "add --in calls"},
 		"in, cases":          {[]string{"fuzz", "--in", "jobs", "--cases", "-3"}, "above 0"},
 		"in, limit":          {[]string{"fuzz", "--in", "jobs", "--limit", "-3s"}, "negative"},
 		"in, no feature":     {[]string{"fuzz", "--in", "jobs", "--only", "act:kil"}, "act:kill"},

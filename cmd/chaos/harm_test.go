@@ -105,7 +105,7 @@ func TestHarmStopsOtherRuns(t *testing.T) {
 			screen.unblock()
 			harming.Wait()
 			if said := errors.String(); status != statusStopped || !strings.HasPrefix(said, "chaos: stopped early to spare the Redis: ") || strings.Count(said, "\n") != 1 {
-				t.Errorf("status %d\n%s%s", status, &screen.text, said)
+				t.Errorf("status %d\n%s%q", status, &screen.text, said)
 			}
 			if keys := admin.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 				t.Errorf("keys left: %v", keys)

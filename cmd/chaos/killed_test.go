@@ -41,7 +41,7 @@ func TestKilledHarness(t *testing.T) {
 				<-time.After(10 * time.Millisecond)
 			}
 			next, _ := decided(t, nil, append([]string{"run", "steady", "--redis", redis}, quick()...)...)
-			if next.status != statusKept {
+			if !next.kept() {
 				t.Errorf("the next run: status %d\n%s%s", next.status, next.out, next.errors)
 			}
 		})
@@ -75,7 +75,7 @@ type member struct {
 }
 
 // descendants are the processes below pid. It waits until a full house is
-// there: the warden and three candidates at least.
+// there: the supervisor and three candidates at least.
 func descendants(t *testing.T, pid int) []member {
 	t.Helper()
 	for {

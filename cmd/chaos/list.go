@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/scenarios"
 )
@@ -45,7 +45,7 @@ func (m Main) listCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List scenarios, faults, subjects, promises and worlds",
 		Example: "  chaos list\n  chaos list --json | jq -r '.scenarios[].name'\n  chaos list --yaml crash-leader > my.yaml",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("yaml") {
 				return printYAML(cmd.OutOrStdout(), asYAML)

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	// This program is also its own warden, its own candidates and its own workers.
+	// This program is also its own supervisor, its own candidates and its own workers.
 	live.Main()
 	search.Main()
 	soak.Main()

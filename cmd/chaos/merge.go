@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/campaign"
 )
 
@@ -69,15 +69,15 @@ type mergeRun struct {
 // merge is chaos merge.
 func (m Main) merge(ctx context.Context, f *mergeFlags, paths []string) error {
 	if !(f.cover >= 0 && f.cover <= 1) {
-		return misuse.Of(fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover))
+		return usage.Of(fmt.Errorf("--cover %v: give a share from 0 to 1, such as 0.5", f.cover))
 	}
 	files, err := readCampaign(paths)
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	merged, err := campaign.Merge(files...)
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	out, err := openOutput(f.out)
 	if err != nil {
@@ -86,6 +86,7 @@ func (m Main) merge(ctx context.Context, f *mergeFlags, paths []string) error {
 	r := &mergeRun{Main: m, flags: f, out: out, screen: newFuzzScreen(m, f.asJSON), file: merged, repeated: campaign.Repeated(files...)}
 	kinds := map[campaign.Kind]func() error{
 		campaign.Fuzz:    r.fuzz,
+		campaign.Search:  r.search,
 		campaign.Trial:   func() error { return r.trial(ctx) },
 		campaign.Mutants: r.mutants,
 	}
@@ -93,8 +94,11 @@ func (m Main) merge(ctx context.Context, f *mergeFlags, paths []string) error {
 	if !known {
 		return r.wrong(fmt.Errorf("there is no kind %q of campaigns here", merged.Kind))
 	}
-	if len(f.update) > 0 && merged.Kind == campaign.Fuzz {
-		return misuse.Of(errors.New("--update means nothing for schedules: they fill no table"))
+	if cases := merged.Kind == campaign.Fuzz || merged.Kind == campaign.Search; cases && len(f.update) > 0 {
+		return usage.Of(errors.New("--update means nothing for cases: they fill no table"))
+	}
+	if f.cover > 0 && merged.Kind != campaign.Fuzz {
+		return usage.Of(errors.New("--cover is for a campaign of plans: leave it out"))
 	}
 	if _, err := saveCampaign(out.dir, campaignFile, merged); err != nil {
 		return err
@@ -143,7 +147,7 @@ func (r *mergeRun) read(text json.RawMessage, into any) error {
 
 // wrong refuses what the program that wrote it would not have written.
 func (r *mergeRun) wrong(err error) error {
-	return misuse.Of(fmt.Errorf("the campaign makes no sense: %w; use the program that wrote it (%s)", err, r.file.Program))
+	return usage.Of(fmt.Errorf("the campaign makes no sense: %w; use the program that wrote it (%s)", err, r.file.Program))
 }
 
 // undecided is the verdict, or unknown if that is pass and something is in doubt:

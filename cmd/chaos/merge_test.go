@@ -20,7 +20,7 @@ func campaignSummary(object map[string]any) string {
 // shardOf runs a shard of a small campaign into a folder and returns its file.
 func shardOf(t *testing.T, dir, shard string, args ...string) string {
 	t.Helper()
-	args = append([]string{"fuzz", "--seed", "3", "--schedules", "300", "--shard", shard, "--out", dir}, args...)
+	args = append([]string{"fuzz", "--seed", "3", "--cases", "300", "--shard", shard, "--out", dir}, args...)
 	r := chaos(t, t.Context(), nil, args...)
 	path := filepath.Join(dir, "shard-"+strings.Replace(shard, "/", "-of-", 1)+".json")
 	if r.status != statusKept || !strings.Contains(r.out, path) {
@@ -32,6 +32,7 @@ func shardOf(t *testing.T, dir, shard string, args ...string) string {
 // TestMerge shows a campaign of two shards, of which one is missing: the text names what is missing, the confidence is that of what came back, the page
 // is there, and what is merged is merged again to the same.
 func TestMerge(t *testing.T) {
+	withGoAlone(t)
 	dir := t.TempDir()
 	one := shardOf(t, dir, "1/2")
 	r := chaos(t, t.Context(), nil, "merge", one, one, "--out", filepath.Join(dir, "half"))
@@ -39,8 +40,8 @@ func TestMerge(t *testing.T) {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
 	}
 	for _, want := range []string{
-		"256 schedules in ", " s of a processor", "1 of 2 shards came back", "Missing: 2; each is run by: chaos fuzz --subject recount --seed 3 --schedules 300 --shard i/2",
-		"Repeated, and counted once: 1", "1 in 85 ", "--schedules 300 --shard 1/1\n", "pause-before-write",
+		"256 schedules in ", " s of a processor", "1 of 2 shards came back", "Missing: 2; each is run by: chaos fuzz --subject recount --seed 3 --cases 300 --shard i/2",
+		"Repeated, and counted once: 1", "1 in 85 ", "--cases 300 --shard 1/1\n", "pause-before-write",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s", want, r.out)
@@ -59,6 +60,7 @@ func TestMerge(t *testing.T) {
 // TestMergeDisputed shows that a shard that has come back with another result than
 // before is named, and leaves the campaign undecided.
 func TestMergeDisputed(t *testing.T) {
+	withGoAlone(t)
 	dir := t.TempDir()
 	path := shardOf(t, dir, "1/1")
 	text, err := os.ReadFile(path)
@@ -149,9 +151,10 @@ func TestMergeOfMutants(t *testing.T) {
 	}
 }
 
-// TestShardMisuse shows that every wrong use of --shard and of merge gets one line
+// TestShardUsageErrors shows that every wrong use of --shard and of merge gets one line
 // and the status for that.
-func TestShardMisuse(t *testing.T) {
+func TestShardUsageErrors(t *testing.T) {
+	withGoAlone(t)
 	dir := t.TempDir()
 	shard := shardOf(t, dir, "1/2", "--subject", "recount")
 	other := shardOf(t, filepath.Join(dir, "other"), "1/2", "--nodes", "3")

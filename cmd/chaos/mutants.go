@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/scenarios/mutants"
@@ -39,7 +38,7 @@ func (m Main) mutantsCommand() *cobra.Command {
 elector, its scripts, a store or a guard. "hunt" compiles the source with one
 mutant at a time and runs it in the worlds that use the changed code, until one
 world finds it. It needs a clone of the source and the go command.`,
-		Args: misuse.NoArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&f.source, "source", ".", "a folder in a clone of Recount")
@@ -74,7 +73,7 @@ func mutantsShow(f *mutantFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show NAME|KIND…",
 		Short:   "Show what mutants change",
-		Example: "  chaos mutants show reserved-from-the-heir",
+		Example: "  chaos mutants show reserved-from-the-successor",
 		Args:    someArguments("the name of a mutant, or a kind"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, list, err := f.chosen(args)
@@ -122,7 +121,7 @@ Exit status: 0 each mutant was found, or is known not to be; 1 one was not;
 func (f *mutantFlags) chosen(wanted []string) (all, some []mutants.Mutant, err error) {
 	root, err := mutants.Root(f.source)
 	if err != nil {
-		return nil, nil, misuse.Of(fmt.Errorf("--source %s: %w: give a folder of one", f.source, err))
+		return nil, nil, usage.Of(fmt.Errorf("--source %s: %w: give a folder of one", f.source, err))
 	}
 	f.hunt.Root = root
 	if all, err = mutants.Catalogue(root); err != nil {
@@ -135,7 +134,7 @@ func (f *mutantFlags) chosen(wanted []string) (all, some []mutants.Mutant, err e
 			for i := range all {
 				names = append(names, all[i].Name)
 			}
-			return nil, nil, misuse.Of(fmt.Errorf("no mutant, and no kind of mutants, is called %q%s: see \"chaos mutants list\"", name, spelling.Hint(name, names)))
+			return nil, nil, usage.Of(fmt.Errorf("no mutant, and no kind of mutants, is called %q%s: see \"chaos mutants list\"", name, spelling.Hint(name, names)))
 		}
 	}
 	n := 0
@@ -158,9 +157,9 @@ func (m Main) hunt(ctx context.Context, f *mutantFlags, wanted []string) error {
 	case err != nil:
 		return err
 	case f.hunt.Budget < time.Second:
-		return misuse.Of(fmt.Errorf("--budget %v: give a second or more", f.hunt.Budget))
+		return usage.Of(fmt.Errorf("--budget %v: give a second or more", f.hunt.Budget))
 	case f.out != "" && !f.shard.Given():
-		return misuse.Of(errors.New("--out is the folder for the file of a shard: give --shard, or leave it out"))
+		return usage.Of(errors.New("--out is the folder for the file of a shard: give --shard, or leave it out"))
 	}
 	s := newFuzzScreen(m, f.asJSON)
 	f.hunt.Tell = s.say
@@ -172,7 +171,7 @@ func (m Main) hunt(ctx context.Context, f *mutantFlags, wanted []string) error {
 		return f.rewrite(func(page string) (string, error) { return mutants.Rewrite(page, catalogue, done) })
 	}
 	if err := rewrite(nil); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	seconds := clocked()
 	var results []mutants.Result
@@ -196,7 +195,7 @@ func (m Main) hunt(ctx context.Context, f *mutantFlags, wanted []string) error {
 // huntSound hunts in the source without a mutant, where nothing may be found.
 func (f *mutantFlags) huntSound(ctx context.Context, s *fuzzScreen, some bool) error {
 	if some || f.shard.Given() {
-		return misuse.Of(errors.New("--sound is about the source without a mutant: leave out names and --shard"))
+		return usage.Of(errors.New("--sound is about the source without a mutant: leave out names and --shard"))
 	}
 	all, err := f.hunt.Clean(ctx)
 	if err != nil {
@@ -270,17 +269,12 @@ func (f *mutantFlags) concludeShard(s *fuzzScreen, wanted []string, results []mu
 		kept, measured[k.Name] = append(kept, k), m
 	}
 	command := strings.Join(append([]string{"chaos mutants hunt --budget", f.hunt.Budget.String()}, wanted...), " ")
-	plan := campaign.Plan{Kind: campaign.Mutants, Command: command, Program: program(debug.ReadBuildInfo)}
-	settings := mutantCampaign{wanted, f.hunt.Budget.String(), f.hunt.Every, f.hunt.In}
-	file, err := campaign.New(plan, f.shard, settings, kept, measured, seconds)
-	if err != nil {
-		return err
-	}
 	out, err := openOutput(f.out)
 	if err != nil {
 		return err
 	}
-	path, err := saveCampaign(out.dir, f.shard.Name(), file)
+	settings := mutantCampaign{wanted, f.hunt.Budget.String(), f.hunt.Every, f.hunt.In}
+	path, err := saveShard(out, campaign.Plan{Kind: campaign.Mutants, Command: command}, f.shard, settings, kept, measured, seconds)
 	if err != nil {
 		return err
 	}

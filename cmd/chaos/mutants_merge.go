@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/mutants"
 )
 
@@ -26,12 +26,14 @@ func (r *mergeRun) mutants() error {
 			continue
 		}
 		for _, k := range found {
-			all = append(all, k.Result(measured[k.Name]))
+			m := measured[k.Name]
+			m.Promise = string(checker.Named(m.Promise))
+			all = append(all, k.Result(m))
 		}
 	}
 	rewrite := func(page string) (string, error) { return mutants.Rewrite(page, nil, all) }
 	if err := rewritePages(r.flags.update, rewrite); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	for i := range all {
 		r.screen.say("%s", all[i].Line())

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -40,7 +40,7 @@ func openOutput(dir string) (*output, error) {
 		if made {
 			_ = os.Remove(dir) // empty; what is not there, or is in use, stays
 		}
-		return nil, misuse.Of(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
+		return nil, usage.Of(fmt.Errorf("the reports cannot be written: %w; choose another folder with --out", err))
 	}
 	return &output{dir: dir}, nil
 }
@@ -126,10 +126,10 @@ func logFiles(dir string) []string {
 }
 
 // order puts the reports into the order of the list, whichever was done first.
-func (o *output) order(list []scenarios.Scenario) {
+func (o *output) order(list []scenarios.Planned) {
 	place := map[string]int{}
-	for i, s := range list {
-		place[s.Name] = i
+	for i := range list {
+		place[list[i].Name] = i
 	}
 	slices.SortStableFunc(o.reports, func(a, b *reports.Report) int { return place[a.Scenario] - place[b.Scenario] })
 }
@@ -143,9 +143,10 @@ func (o *output) finish() error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"junit.xml": junit, "report.md": reports.MarkdownSuite(o.reports)}
+	suite := reports.SuiteDocument(o.reports, "")
+	files := map[string][]byte{"junit.xml": junit, "report.md": suite.Markdown()}
 	if !o.text {
-		if files["index.html"], err = reports.HTMLIndex(o.reports); err != nil {
+		if files["index.html"], err = suite.HTML(); err != nil {
 			return err
 		}
 	}
@@ -172,6 +173,17 @@ func writeFiles(dir string, files map[string][]byte) error {
 		return err
 	}
 	return nil
+}
+
+// fold is the verdict on several things together.
+func fold[T any](all []T, verdict func(*T) checker.Verdict) checker.Verdict {
+	return checker.Fold(func(yield func(checker.Verdict) bool) {
+		for i := range all {
+			if !yield(verdict(&all[i])) {
+				return
+			}
+		}
+	})
 }
 
 // judged turns a verdict into the error that carries it to the exit status.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/fuzz"
 	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/virtual"
@@ -22,14 +22,8 @@ import (
 
 // replayFlags are the flags of chaos replay.
 type replayFlags struct {
-	world    string
-	redis    string
+	runFlags // of the live world
 	lease    time.Duration
-	runs     int
-	parallel int
-	out      string
-	asJSON   bool
-	sparing  sparing
 	given    func(flag string) bool
 }
 
@@ -77,7 +71,9 @@ early; 64 wrong use or bad input; 70 the tool itself failed.`,
 
 // session are the flags of chaos run for the runs in the live world.
 func (f *replayFlags) session() *runFlags {
-	return &runFlags{world: liveWorld, redis: f.redis, prefix: inspection.DefaultPrefix, parallel: f.parallel, sparing: f.sparing}
+	one := f.runFlags
+	one.world, one.prefix = liveWorld, inspection.DefaultPrefix
+	return &one
 }
 
 // replayed is what became of one file, as chaos replay --json prints it.
@@ -131,18 +127,7 @@ func (m Main) replay(ctx context.Context, f replayFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return judged(together(all))
-}
-
-// together is the verdict on all files.
-func together(all []replayed) checker.Verdict {
-	return checker.Fold(func(yield func(checker.Verdict) bool) {
-		for _, r := range all {
-			if !yield(r.Verdict) {
-				return
-			}
-		}
-	})
+	return judged(fold(all, func(r *replayed) checker.Verdict { return r.Verdict }))
 }
 
 // loadCases reads all files before anything is run.
@@ -154,7 +139,7 @@ func (m Main) loadCases(f replayFlags, files []string) (cases []fuzz.Case, err e
 			err = c.Validate()
 		}
 		if err != nil {
-			return nil, misuse.Of(fmt.Errorf("%s: %w", path, err))
+			return nil, usage.Of(fmt.Errorf("%s: %w", path, err))
 		}
 		if err := m.checkCase(f, &c); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -169,14 +154,14 @@ func (m Main) checkCase(f replayFlags, c *fuzz.Case) error {
 	if f.world != liveReplay {
 		return m.checkVirtualSubject(c.Subject)
 	}
-	if c.Manners != (fuzz.Manners{}) {
-		return misuse.Of(errors.New(`"tokens", "long_lease" and "hands_over" are of the virtual world: leave them out of the file to try the rest on real Redis`))
+	if c.Behavior != (fuzz.Behavior{}) {
+		return usage.Of(errors.New(`"tokens", "long_lease" and "hands_over" are of the virtual world: leave them out of the file to try the rest on real Redis`))
 	}
 	if err := checkSubject(c.Subject); err != nil {
 		return err
 	}
 	if why := subjectOf(c.Subject).absent(f.redis)[liveWorld]; why != "" {
-		return misuse.Of(fmt.Errorf("%s cannot run in the live world: %s", c.Subject, why))
+		return usage.Of(fmt.Errorf("%s cannot run in the live world: %s", c.Subject, why))
 	}
 	return nil
 }

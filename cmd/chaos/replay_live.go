@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios/fuzz"
@@ -38,7 +38,7 @@ func (m Main) replayLive(ctx context.Context, f replayFlags, s *fuzzScreen, case
 	for i := range cases {
 		c := &cases[i]
 		if hitsStore(c.Schedule) && !session.Private() {
-			return all, misuse.Of(fmt.Errorf("%s: it hits the store itself, and only a private one may be hit: use --redis process, docker or embedded for it", files[i]))
+			return all, usage.Of(fmt.Errorf("%s: it hits the store itself, and only a private one may be hit: use --redis process, docker or embedded for it", files[i]))
 		}
 		tally, err := c.Repeat(ctx, session, run.parallel, f.runs, func(t fuzz.Tally) {
 			s.line("%s: fails %d of %d", files[i], t.Fails, t.Runs)

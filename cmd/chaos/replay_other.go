@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/explore"
 )
@@ -36,25 +36,25 @@ type found struct {
 func sortFiles(f replayFlags, paths []string) (plans []string, others []again, err error) {
 	switch {
 	case f.world != "virtual" && f.world != liveReplay:
-		return nil, nil, misuse.Of(fmt.Errorf("there is no world %q: use --world virtual or --world live", f.world))
+		return nil, nil, usage.Of(fmt.Errorf("there is no world %q: use --world virtual or --world live", f.world))
 	case f.runs < 1:
-		return nil, nil, misuse.Of(fmt.Errorf("--runs %d: it must run at least once", f.runs))
+		return nil, nil, usage.Of(fmt.Errorf("--runs %d: it must run at least once", f.runs))
 	case f.parallel < 1:
-		return nil, nil, misuse.Of(fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel))
+		return nil, nil, usage.Of(fmt.Errorf("--parallel %d: at least one run must be under way at a time", f.parallel))
 	}
 	files, err := replayFiles(paths)
 	if err != nil {
-		return nil, nil, misuse.Of(err)
+		return nil, nil, usage.Of(err)
 	}
 	for _, file := range files {
 		one, err := readOther(f, file)
 		switch {
 		case err != nil:
-			return nil, nil, misuse.Of(fmt.Errorf("%s: %w", file, err))
+			return nil, nil, usage.Of(fmt.Errorf("%s: %w", file, err))
 		case one == nil:
 			plans = append(plans, file) // whatever is wrong with it is told when it is read as a plan
 		case f.world == liveReplay:
-			return nil, nil, misuse.Of(fmt.Errorf("%s: it can be repeated in its own world only: leave --world out", file))
+			return nil, nil, usage.Of(fmt.Errorf("%s: it can be repeated in its own world only: leave --world out", file))
 		default:
 			others = append(others, one)
 		}
@@ -70,6 +70,9 @@ func readOther(f replayFlags, file string) (again, error) {
 		return nil, nil //nolint:nilnil,nilerr // it is told when the file is read as a plan
 	case explore.IsPath(text):
 		path, err := explore.ParsePath(text)
+		if err != nil {
+			err = fmt.Errorf("%w; explore again, or use the program that wrote the file", err)
+		}
 		return &walk{file, path}, err
 	case search.IsFile(text):
 		failure, err := search.Parse(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/reports"
 )
 
@@ -47,7 +47,7 @@ failover wrote, the first is the baseline of the others.`,
 					return err
 				}
 			case len(suites) > 1:
-				if err := reports.Compare(s.out, suites); err != nil {
+				if err := reports.Compare(suites).Print(s.out, reports.Screen{Width: s.width, Color: s.color}); err != nil {
 					return err
 				}
 			default:
@@ -77,13 +77,13 @@ func (m Main) compareFailovers(dirs []string, asJSON bool) error {
 	for _, dir := range dirs {
 		r, err := readFailovers(dir)
 		if err != nil {
-			return misuse.Of(err)
+			return usage.Of(err)
 		}
 		if first == nil {
 			first = r
 		} else {
 			if unlike := r.Unlike(first); unlike != "" {
-				return misuse.Of(fmt.Errorf("%s beside %s: %s: the comparison would show that, and not the change", dir, dirs[0], unlike))
+				return usage.Of(fmt.Errorf("%s beside %s: %s: the comparison would show that, and not the change", dir, dirs[0], unlike))
 			}
 			r.Baseline = first
 		}
@@ -127,11 +127,11 @@ func runFolders(dir string) ([]string, error) {
 		return []string{"."}, nil
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, misuse.Of(fmt.Errorf("%s is a file: give the folder that chaos run wrote", dir))
+		return nil, usage.Of(fmt.Errorf("%s is a file: give the folder that chaos run wrote", dir))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, misuse.Of(fmt.Errorf("no run can be read: %w", err))
+		return nil, usage.Of(fmt.Errorf("no run can be read: %w", err))
 	}
 	var runs []string
 	for _, e := range entries {
@@ -140,14 +140,14 @@ func runFolders(dir string) ([]string, error) {
 		}
 		_, err := os.Stat(filepath.Join(dir, e.Name(), "history.jsonl"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, misuse.Of(fmt.Errorf("no run can be read: %w", err))
+			return nil, usage.Of(fmt.Errorf("no run can be read: %w", err))
 		}
 		if err == nil {
 			runs = append(runs, e.Name())
 		}
 	}
 	if len(runs) == 0 {
-		return nil, misuse.Of(fmt.Errorf("%s holds no history.jsonl: give a folder that chaos run wrote", dir))
+		return nil, usage.Of(fmt.Errorf("%s holds no history.jsonl: give a folder that chaos run wrote", dir))
 	}
 	slices.Sort(runs)
 	return runs, nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/live"
@@ -25,7 +26,8 @@ type runFlags struct {
 	clocks    bool // the other elector obeys the command clock
 	transfers bool // and the command transfer
 
-	passwordFile bool // it reads the store's password from a file
+	passwordFile bool     // it reads the store's password from a file
+	notAsked     []string // promises that are not asked of it
 	prefix       string
 	out          string
 	parallel     int
@@ -36,16 +38,8 @@ type runFlags struct {
 	sparing      sparing
 	settings     scenarios.Settings
 
-	runs        int // of each scenario in the live world, where the worlds are compared
-	virtualRuns int // of each scenario in the virtual one
+	runs int // of each scenario
 }
-
-// How often a scenario runs in either world to compare them, unless a flag
-// says otherwise.
-const (
-	defaultRuns    = 3
-	defaultVirtual = 300
-)
 
 // aboutRun is what "chaos run --help" says.
 const aboutRun = `Run runs scenarios against a real Redis, checks what was recorded, and writes a
@@ -55,9 +49,8 @@ A file ending in .yaml or .yml is a scenario of your own, which runs with the le
 that it names; "chaos list --yaml crash-leader" prints one to start from.
 
 With --world virtual there is no Redis and no process: everything is simulated,
-in virtual time, and one seed gives one history. With --world both every
-scenario runs in either world, a few times live and often in virtual time, and
-the report says how far apart the two lie.
+in virtual time, and one seed gives one history. "chaos calibrate" compares it
+with the live world.
 
 With --world containers every candidate, every Redis and every Sentinel is a
 container of the Docker Engine on this machine, which disconnects, pauses, kills
@@ -80,9 +73,7 @@ In the live world Redis is one of
              want --own-this-redis, and a mark in the server that says so.
 
 Exit status: 0 every promise kept; 1 a promise broken; 2 undecided; 3 stopped
-early and healed; 64 wrong use or bad input; 70 the tool itself failed. For a
-comparison of the worlds: 0 they agree; 1 a promise broken; 2 they differ by
-more than chance and the limits allow, or there is too little to tell.`
+early and healed; 64 wrong use or bad input; 70 the tool itself failed.`
 
 func (m Main) runCommand() *cobra.Command {
 	var f runFlags
@@ -93,7 +84,6 @@ func (m Main) runCommand() *cobra.Command {
 		Example: `  chaos run
   chaos run --world virtual all
   chaos run crash-leader --runs 10
-  chaos run --world both crash-leader --runs 5
   chaos run --world virtual --rolling mixed --duration 8760h --lease 30s
   chaos run --world containers crash-leader pause-leader partition-leader
   chaos run partition-leader --lease 2s
@@ -101,39 +91,54 @@ func (m Main) runCommand() *cobra.Command {
   RECOUNT_REDIS=rediss://user:password@staging:6380/0 chaos run crash-leader
   chaos run steady --exec './my-elector --verbose'`,
 		ValidArgsFunction: completeScenarios,
-		RunE:              func(cmd *cobra.Command, names []string) error { return m.run(cmd, f, names) },
+		RunE:              func(cmd *cobra.Command, names []string) error { return m.run(cmd, &f, names) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers, virtual, bubble, or both to compare live and virtual")
-	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
-	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
-	flags.StringVar(&f.settings.Subject, "subject", "recount", "the elector under test")
+	f.common(flags)
+	flags.StringVar(&f.world, "world", liveWorld, "where candidates run: live, containers, virtual or bubble")
 	flags.StringVar(&f.exec, "exec", "", "command that runs one candidate of another elector")
 	flags.StringVar(&f.image, "image", "", "with --world containers: image of one candidate of another elector, which tells what it does (default: the electors inside this program)")
 	flags.StringVar(&f.lockKey, "lock-key", "", "with --exec: the end of the name of the key in Redis that is the lock, or a pattern with * and ? for the whole name (default: the key that is taken first if nobody has it)")
 	flags.BoolVar(&f.clocks, "clocks", false, "with --exec or --image: it obeys the command clock on its standard input, so that faults may set its clocks; without it, scenarios about these are left out")
 	flags.BoolVar(&f.transfers, "transfers", false, "with --exec or --image: it obeys the command transfer on its standard input, so that a leader may be told to hand its lease over")
 	flags.BoolVar(&f.passwordFile, "password-file", false, "with --exec: it reads the store's password from the file RECOUNT_REDIS_PASSWORD_FILE for each connection, so that the password may change")
-	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
-	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
-	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")
-	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
-	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
-	flags.DurationVar(&f.settings.Retry, "retry", 0, "how soon a failed request is tried again (default: a twentieth of the lease)")
-	flags.DurationVar(&f.settings.Duration, "duration", 0, "let the faults go on for so long (default: once through the scenario)")
-	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
-	flags.StringVar(&f.out, "out", "", "folder for the reports (default: recount-runs/TIME)")
+	flags.StringSliceVar(&f.notAsked, "not-asked", nil, "with --exec or --image: promises, separated by commas, that are not asked of this elector: they are measured, and do not decide the verdict")
 	flags.IntVar(&f.parallel, "parallel", 5, "how many scenarios run at once")
-	flags.IntVar(&f.runs, "runs", defaultRuns, "runs of each scenario, with one seed after the other (default: 1); with --world both: live ones (default: 3)")
-	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultVirtual, "with --world both: virtual runs of each scenario")
+	flags.IntVar(&f.runs, "runs", 1, "runs of each scenario, with one seed after the other")
 	flags.BoolVar(&f.rolling, "rolling", false, "with --world virtual: judge the run as a chain of histories and keep the first that breaks a promise at the most, for runs of any length; leaders write three times a lease, and candidates ask who leads once")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print each fault with when, on whom, whom it can hurt and how it is undone, and run nothing: nothing is opened, and the Redis of a URL not asked")
-	f.sparing.add(flags)
-	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	return cmd
 }
 
-// byName tells whether each scenario was asked for by its name: then none is left out.
+// live adds the flags of every command with live runs.
+func (f *runFlags) live(flags *pflag.FlagSet) {
+	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
+	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
+	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
+	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
+	f.sparing.add(flags)
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
+}
+
+// pace adds the durations that follow from the lease, unless they are given.
+func (f *runFlags) pace(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.settings.Renew, "renew", 0, "how often the leader renews it (default: a third of the lease)")
+	flags.DurationVar(&f.settings.Retry, "retry", 0, "how soon a failed request is tried again (default: a twentieth of the lease)")
+}
+
+// common adds the flags that chaos calibrate has, too.
+func (f *runFlags) common(flags *pflag.FlagSet) {
+	flags.StringVar(&f.settings.Subject, "subject", "recount", "the elector under test")
+	flags.BoolVar(&f.own, "own-this-redis", false, "let faults that a client can carry out hit a Redis given by URL: keys deleted and evicted, scripts flushed; it must be marked, and the message says how")
+	flags.IntVar(&f.settings.Nodes, "nodes", 0, "number of candidates (default: the scenario's, mostly 5)")
+	f.pace(flags)
+	flags.DurationVar(&f.settings.Duration, "duration", 0, "let the faults go on for so long (default: once through the scenario)")
+	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of every random choice (default: drawn, and printed)")
+	flags.StringVar(&f.out, "out", "", "folder for the reports (default: recount-runs/TIME)")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print each fault with when, on whom, whom it can hurt and how it is undone, and run nothing: nothing is opened, and the Redis of a URL not asked")
+	f.live(flags)
+}
+
+// byName reports whether each scenario was asked for by its name: then none is left out.
 func byName(names []string) bool { return len(names) > 0 && !slices.Equal(names, []string{"all"}) }
 
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -145,11 +150,23 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 }
 
 // run is chaos run.
-func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
-	list, err := f.resolve(m, cmd, names)
+func (m Main) run(cmd *cobra.Command, f *runFlags, names []string) error {
+	list, err := f.resolve(m, cmd.Flags().Changed, names)
 	if err != nil {
 		return err
 	}
+	then := f.runIn
+	if f.rolling {
+		then = func(ctx context.Context, _ *place, list []scenarios.Planned, names []string, out *output, screen *screen) error {
+			return f.roll(ctx, &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
+		}
+	}
+	return m.enter(cmd.Context(), f, list, names, then)
+}
+
+// enter opens the world of a run, and calls then with what can be carried out there. With
+// --dry-run it says what would be done instead.
+func (m Main) enter(ctx context.Context, f *runFlags, list []scenarios.Planned, names []string, then func(context.Context, *place, []scenarios.Planned, []string, *output, *screen) error) error {
 	if f.dryRun {
 		return m.rehearse(f, list, byName(names))
 	}
@@ -171,9 +188,9 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	case bubbleWorld:
 		world = f.inBubble()
 	case containersWorld:
-		world, err = f.inContainers(cmd.Context(), screen)
+		world, err = f.inContainers(ctx, screen)
 	default:
-		world, err = f.inLive(cmd.Context(), screen, demand.Connections)
+		world, err = f.inLive(ctx, screen, demand.Connections)
 	}
 	if err != nil {
 		return err
@@ -182,55 +199,50 @@ func (m Main) run(cmd *cobra.Command, f runFlags, names []string) error {
 	if list, err = world.admissible(list, byName(names), screen); err != nil {
 		return err
 	}
-	ctx, err := f.spare(cmd.Context(), world, demand, wanted, screen)
-	if err != nil {
+	if ctx, err = f.spare(ctx, world, demand, wanted, screen); err != nil {
 		return err
 	}
 	out, err := openOutput(f.out) // last: what is refused leaves no folder
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case f.rolling:
-		return f.roll(ctx, &virtual.World{Subjects: m.virtualSubjects()}, list, names, out, screen)
-	case f.world == bothWorlds:
-		return f.compare(ctx, world, list, names, out, screen)
-	default:
-		return f.runIn(ctx, world, list, names, out, screen)
 	}
+	return then(ctx, world, list, names, out, screen)
 }
 
 // runIn runs the scenarios in one world, and reports. A report that cannot be written
 // ends without a summary: what is not kept must not look as if it passed.
-func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Scenario, names []string, out *output, screen *screen) error {
+func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Planned, names []string, out *output, screen *screen) error {
 	screen.begin(world, f.settings, list, f.parallel, out.dir)
 	var writing error
 	var outcomes []scenarios.Outcome
 	for i := range f.runs {
 		folder := func(scenario string) string { return scenario }
-		set := f.settings
+		of := list
 		if f.runs > 1 {
 			folder = func(scenario string) string { return filepath.Join(scenario, strconv.Itoa(i+1)) }
-			set.Seed += uint64(i)
-			set.Flags = f.single(f.world, set.Seed)
+			var err error
+			if of, err = f.again(list, f.settings.Seed+uint64(i)); err != nil {
+				return err
+			}
 		}
 		outcomes = append(outcomes, scenarios.Runner{
-			World: world, Parallel: f.parallel, Logs: func(scenario string) (string, error) { return world.logs(out)(folder(scenario)) },
+			World: world, Parallel: f.parallel, Logs: func(scenario string) (string, error) { return world.logs(out, folder(scenario)) },
 			Done: func(o scenarios.Outcome) {
 				rep, err := out.write(folder(o.Scenario.Name), o)
 				writing = errors.Join(writing, err)
 				screen.done(o, rep, err)
 			},
-		}.Run(ctx, list, set)...)
+		}.RunPlanned(ctx, of)...)
 	}
 	out.order(list)
 	closing := world.close()
 	writing = errors.Join(writing, out.finish())
-	screen.missed(list, func(s scenarios.Scenario) bool {
-		return slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return o.Scenario.Name == s.Name })
+	screen.missed(list, func(name string) bool {
+		return slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return o.Scenario.Name == name })
 	})
 	err := errors.Join(live.Harmed(ctx), ctx.Err(), scenarios.Err(outcomes), writing, closing)
 	if writing == nil && (len(out.reports) > 0 || err == nil) {
-		if err := screen.end(out, *f, names); err != nil {
+		if err := screen.end(out, f, names); err != nil {
 			return err
 		}
 	}
@@ -238,4 +250,15 @@ func (f *runFlags) runIn(ctx context.Context, world *place, list []scenarios.Sce
 		return err
 	}
 	return judged(scenarios.Verdict(outcomes))
+}
+
+// again plans one more run of each scenario, with that seed.
+func (f *runFlags) again(list []scenarios.Planned, seed uint64) (all []scenarios.Planned, err error) {
+	for _, p := range list {
+		if p, err = p.Again(seed, f.single(f.world, seed)); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }

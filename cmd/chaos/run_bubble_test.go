@@ -11,6 +11,7 @@ import (
 // TestRunBubble shows that scenarios run on the code that ships in fake time, with reports
 // and logs, and that the run is repeated by the command that it names.
 func TestRunBubble(t *testing.T) {
+	withGoAlone(t)
 	dir := t.TempDir()
 	r := chaos(t, t.Context(), nil, "run", "mixed", "store-failover", "crash-leader", "--world", "bubble", "--seed", "3", "--out", dir)
 	if r.status != statusKept || !strings.Contains(r.out, "World: bubble") || !strings.Contains(r.out, "Repeat: chaos run mixed store-failover crash-leader --world bubble") {
@@ -47,6 +48,7 @@ func TestRunBubbleRefuses(t *testing.T) {
 // TestFailoverBubble shows that failovers of the code that ships are measured in fake time:
 // enough of them for a quantile, within seconds.
 func TestFailoverBubble(t *testing.T) {
+	withGoAlone(t)
 	r := chaos(t, t.Context(), nil, "failover", "--world", "bubble", "--count", "20", "--seed", "3", "--out", t.TempDir())
 	if r.status != statusKept || !strings.Contains(r.out, "World: bubble") || !strings.Contains(r.out, "PASS  ") {
 		t.Errorf("status %d\n%s%s", r.status, r.out, r.errors)

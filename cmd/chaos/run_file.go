@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/written"
 )
@@ -30,14 +30,14 @@ func (f *runFlags) find(given func(flag string) bool, names []string) ([]scenari
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, misuse.Of(fmt.Errorf("no scenario can be read: %w: give a file that \"chaos list --yaml crash-leader\" printed", err))
+			return nil, usage.Of(fmt.Errorf("no scenario can be read: %w: give a file that \"chaos list --yaml crash-leader\" printed", err))
 		}
 		file, err := written.Parse(name, text)
 		if err != nil {
-			return nil, misuse.Of(err)
+			return nil, usage.Of(err)
 		}
 		if lease != 0 && lease != file.Lease || given("lease") && f.settings.Lease != file.Lease {
-			return nil, misuse.Of(fmt.Errorf("%s is for a lease of %v, and others or --lease ask for another: change lease and times in the file, or run it alone", name, file.Lease))
+			return nil, usage.Of(fmt.Errorf("%s is for a lease of %v, and others or --lease ask for another: change lease and times in the file, or run it alone", name, file.Lease))
 		}
 		lease = file.Lease
 		file.Scenario.File = quoted(name)
@@ -46,10 +46,10 @@ func (f *runFlags) find(given func(flag string) bool, names []string) ([]scenari
 	}
 	if len(list) == 0 {
 		list, err := scenarios.Find(names...)
-		return list, misuse.Of(err)
+		return list, usage.Of(err)
 	}
 	if len(list) != len(names) || len(from) != len(names) {
-		return nil, misuse.Of(errors.New("files and names of scenarios, or two files of one name, cannot run together: run them one after the other"))
+		return nil, usage.Of(errors.New("files and names of scenarios, or two files of one name, cannot run together: run them one after the other"))
 	}
 	f.settings.Lease = lease
 	return list, nil
@@ -59,14 +59,14 @@ func (f *runFlags) find(given func(flag string) bool, names []string) ([]scenari
 func printYAML(w io.Writer, name string) error {
 	found, err := scenarios.Find(name)
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	if len(found) != 1 {
-		return misuse.Of(fmt.Errorf("--yaml %s: give the name of one scenario", name))
+		return usage.Of(fmt.Errorf("--yaml %s: give the name of one scenario", name))
 	}
 	text, err := written.Marshal(found[0])
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	_, err = w.Write(text)
 	return err

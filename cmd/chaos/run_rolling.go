@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -41,29 +41,23 @@ const (
 	newsEvery = 10 * time.Second
 )
 
-// rollingPlan is a scenario's plan for a run that may be of any length: the
+// rolled is a scenario planned for a run that may be of any length: the
 // scenario again and again, each time drawn anew, with calm in between. It is
-// about the election, so few writes and questions come besides.
-func rollingPlan(s scenarios.Scenario, set scenarios.Settings) (sim.Plan, error) {
-	length := set.Duration
-	if s.Schedule != nil {
-		set.Duration = 0
-	}
-	plan, err := s.Plan(set)
-	if err != nil {
-		return plan, err
-	}
+// about the election, so few writes and questions come besides. What has a schedule
+// must be planned for once through it.
+func rolled(p scenarios.Planned, length time.Duration) scenarios.Planned {
+	plan := &p.Plan
 	lease := plan.Timings.Lease
 	plan.Writes, plan.Observes = lease/3, lease
-	if s.Schedule == nil {
-		return plan, nil
+	if p.Schedule == nil {
+		return p
 	}
 	shape := scenarios.Shape{
-		Lease: lease, Drift: plan.Drift, Nodes: plan.NodeNames(), Random: rand.New(rand.NewPCG(set.Seed, 0)),
+		Lease: lease, Drift: plan.Drift, Nodes: plan.NodeNames(), Random: rand.New(rand.NewPCG(plan.Seed, 0)),
 	}
-	plan.Schedule = s.Schedule(shape)
+	plan.Schedule = p.Schedule(shape)
 	for begin := roundOf(plan); begin < length; {
-		round := s.Schedule(shape)
+		round := p.Schedule(shape)
 		end := begin + round.End() + calmLeases*lease
 		if end > length {
 			break
@@ -74,43 +68,38 @@ func rollingPlan(s scenarios.Scenario, set scenarios.Settings) (sim.Plan, error)
 		}
 		begin = end
 	}
-	return plan, nil
+	return p
 }
 
 // roundOf is how long a rolling run takes for one round of a plan.
-func roundOf(plan sim.Plan) time.Duration {
+func roundOf(plan *sim.Plan) time.Duration {
 	return plan.Schedule.End() + calmLeases*plan.Timings.Lease
 }
 
 // checkSize refuses a run in virtual time that would take too much memory, and
-// says what to do about it.
-func (f *runFlags) checkSize(list []scenarios.Scenario) error {
+// says what to do about it. The plans are for once through the scenarios.
+func (f *runFlags) checkSize(list []scenarios.Planned) error {
 	if f.world != virtualWorld {
 		return nil
 	}
-	once := f.settings
-	once.Duration = 0
 	var events, steps float64
-	for _, s := range list {
-		plan, err := s.Plan(once)
-		if err != nil {
-			return misuse.Of(err)
-		}
+	for i := range list {
+		plan := &list[i].Plan
 		events += float64(max(f.runs, 1)) * estimate(plan, f.settings.Duration)
 		steps += float64(len(plan.Schedule)) * max(1, float64(f.settings.Duration)/float64(roundOf(plan)))
 	}
 	switch {
 	case !f.rolling && events > mostEvents:
-		return misuse.Of(fmt.Errorf("about %.0f million events would be kept: give --rolling, which keeps none, or a shorter --duration", events/1e6))
+		return usage.Of(fmt.Errorf("about %.0f million events would be kept: give --rolling, which keeps none, or a shorter --duration", events/1e6))
 	case f.rolling && steps > mostSteps:
-		return misuse.Of(fmt.Errorf("about %.0f million faults would have to be planned: give a longer --lease, fewer scenarios or a shorter --duration", steps/1e6))
+		return usage.Of(fmt.Errorf("about %.0f million faults would have to be planned: give a longer --lease, fewer scenarios or a shorter --duration", steps/1e6))
 	}
 	return nil
 }
 
 // estimate is roughly how many events a run records that takes so long, or
 // once through its plan if that takes longer.
-func estimate(plan sim.Plan, length time.Duration) float64 {
+func estimate(plan *sim.Plan, length time.Duration) float64 {
 	length = max(length, plan.Schedule.End()+plan.Quiet)
 	times := func(every time.Duration) float64 { return float64(length) / float64(every) }
 	return 2*times(plan.Writes) + 4*times(plan.Timings.Renew) + 3*float64(plan.Nodes)*times(plan.Asks())
@@ -118,22 +107,22 @@ func estimate(plan sim.Plan, length time.Duration) float64 {
 
 // roll runs the scenarios in virtual time, judges their histories as they grow,
 // and reports.
-func (f *runFlags) roll(ctx context.Context, world *virtual.World, list []scenarios.Scenario, names []string, out *output, screen *screen) error {
+func (f *runFlags) roll(ctx context.Context, world *virtual.World, list []scenarios.Planned, names []string, out *output, screen *screen) error {
 	out.text = true
 	screen.announce(inVirtual(nil), f.settings, len(list), f.parallel, out.dir)
 	slots := make(chan struct{}, min(f.parallel, runtime.GOMAXPROCS(0)))
 	var running sync.WaitGroup
 	var reporting sync.Mutex
 	var failed error
-	for _, s := range list {
+	for i := range list {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			r := roller{world: world, settings: f.settings, screen: screen}
-			rep, guilty, err := r.run(ctx, s)
+			r := roller{world: world, screen: screen}
+			rep, guilty, err := r.run(ctx, &list[i])
 			reporting.Lock()
 			defer reporting.Unlock()
 			failed = errors.Join(failed, err)
@@ -147,7 +136,7 @@ func (f *runFlags) roll(ctx context.Context, world *virtual.World, list []scenar
 	out.order(list)
 	err := errors.Join(ctx.Err(), failed, out.finish())
 	if len(out.reports) > 0 || err == nil {
-		if err := screen.end(out, *f, names); err != nil {
+		if err := screen.end(out, f, names); err != nil {
 			return err
 		}
 	}
@@ -179,26 +168,22 @@ func (o *output) writeRolled(rep *reports.Report, guilty *history.History) error
 
 // roller carries out one scenario and judges it as it goes.
 type roller struct {
-	world    *virtual.World
-	settings scenarios.Settings
-	screen   *screen
+	world  *virtual.World
+	screen *screen
 }
 
 // run carries out the scenario, and returns the first history that broke a
 // promise besides its report. What is stopped early is reported as far as it
 // came; then, and where the run is not whole for another reason, there is an
 // error besides.
-func (r *roller) run(ctx context.Context, s scenarios.Scenario) (*reports.Report, *history.History, error) {
-	plan, err := rollingPlan(s, r.settings)
-	if err != nil {
-		return nil, nil, err
-	}
+func (r *roller) run(ctx context.Context, s *scenarios.Planned) (*reports.Report, *history.History, error) {
+	plan := s.Plan
 	header := r.world.Header(plan)
 	var judge checker.Chain
 	length := plan.Schedule.End() + plan.Quiet
 	begun := time.Now()
 	next, count := begun.Add(newsEvery), 0
-	err = r.world.Chain(ctx, plan, leastLink, func(h *history.History) error {
+	err := r.world.Chain(ctx, plan, leastLink, func(h *history.History) error {
 		judge.Add(h)
 		count += len(h.Events)
 		if now := time.Now(); r.screen.terminal && now.After(next) && len(h.Events) > 0 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
@@ -27,7 +27,7 @@ func rollingFlags(dir, duration string) []string {
 // many short pieces, with reports that need no history, and with one line that
 // says what it was.
 func TestRollingDay(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("a day on one goroutine; shorter ones below show the race detector the same")
 	}
 	dir := t.TempDir()
@@ -70,6 +70,7 @@ func TestRollingDay(t *testing.T) {
 // TestRollingBug shows that an elector with a bug is caught in a long run: with
 // the status for it, a sentence with its two events, and the history that shows it.
 func TestRollingBug(t *testing.T) {
+	withGoAlone(t)
 	dir := t.TempDir()
 	r := chaosWithBug(t, append([]string{"run", "partition-leader", "--subject", believer}, rollingFlags(dir, "12h")...)...)
 	if r.status != statusBroken || !strings.Contains(r.out, "AtMostOneLeader is broken: ") || !strings.Contains(r.out, "BeliefWithinLease is broken: ") {
@@ -93,7 +94,6 @@ func TestRollingBug(t *testing.T) {
 func TestRollingRefused(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"steady --rolling", "--rolling means nothing with --world live: "},
-		{"steady --world both --rolling", "--rolling means nothing with --world both: "},
 		{"mixed --world virtual --duration 8760h --lease 30s", "about 254 million events would be kept: give --rolling"},
 		{"steady --world virtual --duration 8760h", "give --rolling"},
 		{"mixed --world virtual --rolling --duration 2000000h --lease 100ms", "faults would have to be planned"},
@@ -113,6 +113,7 @@ func TestRollingRefused(t *testing.T) {
 // TestRollingEstimate shows that the estimate which the refusal rests on is no
 // more than twice, and no less than half of what a run records.
 func TestRollingEstimate(t *testing.T) {
+	withGoAlone(t)
 	for _, set := range []scenarios.Settings{
 		{Subject: "recount", Lease: 10 * time.Second, Duration: 20 * time.Minute},
 		{Subject: "recount", Lease: time.Second, Nodes: 40, Duration: time.Minute},
@@ -131,7 +132,7 @@ func TestRollingEstimate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if guess := estimate(plan, set.Duration) / float64(len(h.Events)); guess < 0.5 || guess > 2 {
+			if guess := estimate(&plan, set.Duration) / float64(len(h.Events)); guess < 0.5 || guess > 2 {
 				t.Errorf("%s with %+v: %.2f of %d events", name, set, guess, len(h.Events))
 			}
 		}
@@ -141,6 +142,7 @@ func TestRollingEstimate(t *testing.T) {
 // TestRollingStopped shows that a run which is stopped reports what was judged
 // so far, and passes nothing.
 func TestRollingStopped(t *testing.T) {
+	withGoAlone(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var out bytes.Buffer
@@ -150,7 +152,11 @@ func TestRollingStopped(t *testing.T) {
 	f := runFlags{world: virtualWorld, rolling: true, parallel: 1, settings: scenarios.Settings{
 		Subject: "recount", Lease: 30 * time.Second, Duration: 24 * time.Hour, Seed: 1,
 	}}
-	list, err := scenarios.Find("steady", "mixed")
+	found, err := scenarios.Find("steady", "mixed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.plan(found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,15 +183,17 @@ func TestRollingStopped(t *testing.T) {
 // TestRollingFindsWhatRunFinds shows that a rolling run is the run that a check
 // of the whole history would judge alike.
 func TestRollingFindsWhatRunFinds(t *testing.T) {
-	list, err := scenarios.Find("mixed")
+	withGoAlone(t)
+	found, err := scenarios.Find("mixed")
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := scenarios.Settings{Subject: "recount", Lease: 30 * time.Second, Duration: 12 * time.Hour, Seed: 5}
-	plan, err := rollingPlan(list[0], set)
+	list, err := (&runFlags{world: virtualWorld, rolling: true, settings: set}).plan(found)
 	if err != nil {
 		t.Fatal(err)
 	}
+	plan := list[0].Plan
 	if plan.Writes != 10*time.Second || plan.Observes != 30*time.Second || plan.Schedule.End() > set.Duration {
 		t.Errorf("writes %v, observes %v, ends %v", plan.Writes, plan.Observes, plan.Schedule.End())
 	}

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -33,32 +32,34 @@ func worlds() []entry {
 		{containersWorld, "candidates, Redis and Sentinels that are containers of Docker's, and networks between them (for run)"},
 		{virtualWorld, "all of it simulated in one thread and virtual time: one seed, one history"},
 		{bubbleWorld, "the code that ships in fake time, on a network and a Redis in memory (for run)"},
-		{bothWorlds, "one scenario in either world, and how far apart the two lie (for run)"},
+		{bothWorlds, "the live world and the virtual one (for trial; chaos calibrate compares the two)"},
 	}
 }
 
 // misplaced refuses a flag that means nothing in the world that was asked for.
 // What has no effect must not look as if it had one.
 func (f *runFlags) misplaced(given func(flag string) bool) error {
+	if f.world == bothWorlds {
+		return usage.Of(errors.New("--world both is a command of its own now: use chaos calibrate"))
+	}
 	if !slices.ContainsFunc(worlds(), func(w entry) bool { return w.Name == f.world }) {
-		return noWorld(f.world, liveWorld, containersWorld, virtualWorld, bubbleWorld, bothWorlds)
+		return noWorld(f.world, liveWorld, containersWorld, virtualWorld, bubbleWorld)
 	}
 	for _, flag := range []struct {
 		name   string
 		worlds []string
 		why    string
 	}{
-		{"redis", []string{liveWorld, bothWorlds}, "the other worlds have a store of their own; that of containers is the image RECOUNT_REDIS_IMAGE"},
-		{"toxiproxy", []string{liveWorld, bothWorlds}, "the other worlds have a network of their own"},
-		{"prefix", []string{liveWorld, bothWorlds, containersWorld}, "the store of a simulated world is the run's own"},
+		{"redis", []string{liveWorld}, "the other worlds have a store of their own; that of containers is the image RECOUNT_REDIS_IMAGE"},
+		{"toxiproxy", []string{liveWorld}, "the other worlds have a network of their own"},
+		{"prefix", []string{liveWorld, containersWorld}, "the store of a simulated world is the run's own"},
 		{"exec", []string{liveWorld}, "a command runs in real time; for containers give the image of one candidate with --image"},
-		{"lock-key", []string{liveWorld, virtualWorld, bubbleWorld, bothWorlds}, "nothing is read off the wire there"},
+		{"lock-key", []string{liveWorld, virtualWorld, bubbleWorld}, "nothing is read off the wire there"},
 		{"image", []string{containersWorld}, "a container runs nowhere else; for a process give the command that runs one candidate with --exec"},
-		{"virtual-runs", []string{bothWorlds}, "only a comparison of the live world with the virtual one has them: use --world both"},
 		{"rolling", []string{virtualWorld}, "only virtual time is long enough, and nothing of the run is kept to be compared: use --world virtual"},
 	} {
 		if given(flag.name) && !slices.Contains(flag.worlds, f.world) {
-			return misuse.Of(fmt.Errorf("--%s means nothing with --world %s: %s", flag.name, f.world, flag.why))
+			return usage.Of(fmt.Errorf("--%s means nothing with --world %s: %s", flag.name, f.world, flag.why))
 		}
 	}
 	return nil
@@ -70,49 +71,33 @@ func (f *runFlags) simulated() bool { return f.world == virtualWorld || f.world 
 // noWorld is the error about a world that is none of those that there are.
 func noWorld(name string, are ...string) error {
 	last := len(are) - 1
-	return misuse.Of(fmt.Errorf("there is no world %q%s: use --world %s or %s", name, spelling.Hint(name, are), strings.Join(are[:last], ", "), are[last]))
+	return usage.Of(fmt.Errorf("there is no world %q%s: use --world %s or %s", name, spelling.Hint(name, are), strings.Join(are[:last], ", "), are[last]))
 }
 
-// fewestVirtual is how many virtual runs it takes at least. What chance does to
-// a few live runs is told by drawing as few from all: the probability that
-// comes out is no smaller than one in so many.
-func (f *runFlags) fewestVirtual() int { return max(200, 20*f.runs) }
-
 // resolve checks all that can be checked before anything is started.
-func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenarios.Scenario, error) {
-	if err := f.misplaced(cmd.Flags().Changed); err != nil {
+func (f *runFlags) resolve(m Main, given func(flag string) bool, names []string) ([]scenarios.Planned, error) {
+	if err := f.misplaced(given); err != nil {
 		return nil, err
 	}
-	if f.world != bothWorlds && !cmd.Flags().Changed("runs") {
-		f.runs = 1
-	}
-	if !cmd.Flags().Changed("virtual-runs") {
-		f.virtualRuns = max(f.virtualRuns, f.fewestVirtual())
-	}
-	list, err := f.find(cmd.Flags().Changed, names)
+	list, err := f.find(given, names)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case f.settings.Nodes < 0, f.settings.Nodes == 0 && cmd.Flags().Changed("nodes"):
-		return nil, misuse.Of(fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes))
+	case f.settings.Nodes < 0, f.settings.Nodes == 0 && given("nodes"):
+		return nil, usage.Of(fmt.Errorf("--nodes %d: an election needs at least one candidate", f.settings.Nodes))
 	case f.settings.Duration < 0:
-		return nil, misuse.Of(fmt.Errorf("--duration %v is negative", f.settings.Duration))
+		return nil, usage.Of(fmt.Errorf("--duration %v is negative", f.settings.Duration))
 	case f.prefix == "":
-		return nil, misuse.Of(errors.New(noPrefix))
-	case f.exec != "" && cmd.Flags().Changed("subject"):
-		return nil, misuse.Of(errors.New("--exec and --subject exclude each other: the command is the elector under test"))
+		return nil, usage.Of(errors.New(noPrefix))
+	case f.exec != "" && given("subject"):
+		return nil, usage.Of(errors.New("--exec and --subject exclude each other: the command is the elector under test"))
 	case f.parallel < 1:
-		return nil, misuse.Of(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
-	case f.runs < 1 && f.world == bothWorlds:
-		return nil, misuse.Of(fmt.Errorf("--runs %d: there is nothing to compare without a live run", f.runs))
+		return nil, usage.Of(fmt.Errorf("--parallel %d: at least one scenario must run at a time", f.parallel))
 	case f.runs < 1:
-		return nil, misuse.Of(fmt.Errorf("--runs %d: each scenario must run at least once", f.runs))
-	case f.rolling && cmd.Flags().Changed("runs"):
-		return nil, misuse.Of(errors.New("--runs means nothing with --rolling: one run may be of any length, so give a longer --duration"))
-	case f.virtualRuns < f.fewestVirtual():
-		return nil, misuse.Of(fmt.Errorf("--virtual-runs %d: what chance does to %d live runs cannot be told from so few; give at least %d",
-			f.virtualRuns, f.runs, f.fewestVirtual()))
+		return nil, usage.Of(fmt.Errorf("--runs %d: each scenario must run at least once", f.runs))
+	case f.rolling && given("runs"):
+		return nil, usage.Of(errors.New("--runs means nothing with --rolling: one run may be of any length, so give a longer --duration"))
 	}
 	if f.redis == "" && !f.simulated() && f.world != containersWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
@@ -120,32 +105,57 @@ func (f *runFlags) resolve(m Main, cmd *cobra.Command, names []string) ([]scenar
 	if f.exec != "" {
 		words := strings.Fields(f.exec)
 		if len(words) == 0 {
-			return nil, misuse.Of(errors.New("--exec is blank: give the command that runs one candidate"))
+			return nil, usage.Of(errors.New("--exec is blank: give the command that runs one candidate"))
 		}
-		f.settings.Subject, f.settings.Stranger = strings.Join(words, " "), true
+		f.settings.Subject, f.settings.Foreign = strings.Join(words, " "), true
 	} else if f.image != "" {
-		f.settings.Subject, f.settings.Stranger = f.image, true
-	} else if cmd.Flags().Changed("lock-key") {
-		return nil, misuse.Of(errors.New("--lock-key means nothing without --exec: the keys of the electors inside this program are known"))
-	} else if cmd.Flags().Changed("clocks") {
-		return nil, misuse.Of(errors.New("--clocks means nothing without --exec or --image: the electors inside this program can be told their clocks"))
-	} else if cmd.Flags().Changed("transfers") {
-		return nil, misuse.Of(errors.New("--transfers means nothing without --exec or --image: which electors inside this program can hand their leases over is known"))
-	} else if cmd.Flags().Changed("password-file") {
-		return nil, misuse.Of(errors.New("--password-file means nothing without --exec: which electors inside this program read the store's password from a file is known"))
+		f.settings.Subject, f.settings.Foreign = f.image, true
+	} else if err := ofOthers(given); err != nil {
+		return nil, err
 	} else if err := f.checkSubject(m); err != nil {
 		return nil, err
 	}
-	f.settings.FixedClocks = f.settings.Stranger && !f.clocks
-	if err := f.checkSparing(cmd.Flags().Changed); err != nil {
+	if err := f.checkNotAsked(); err != nil {
 		return nil, err
 	}
-	if !cmd.Flags().Changed("seed") {
+	f.settings.FixedClocks = f.settings.Foreign && !f.clocks
+	if err := f.checkSparing(given); err != nil {
+		return nil, err
+	}
+	if !given("seed") {
 		f.settings.Seed = rand.Uint64N(1 << 32)
 	}
 	f.settings.Flags = f.repro()
-	list = f.subject().fair(list)
-	return list, f.checkPlans(list)
+	return f.plan(f.subject().fair(list))
+}
+
+// ofOthers refuses the flags that say what another elector can do.
+func ofOthers(given func(flag string) bool) error {
+	for _, flag := range [][3]string{
+		{"lock-key", "--exec", "the keys of the electors inside this program are known"},
+		{"clocks", "--exec or --image", "the electors inside this program can be told their clocks"},
+		{"transfers", "--exec or --image", "which electors inside this program can hand their leases over is known"},
+		{"password-file", "--exec", "which electors inside this program read the store's password from a file is known"},
+		{"not-asked", "--exec or --image", "what the electors inside this program promise is known"},
+	} {
+		if given(flag[0]) {
+			return usage.Of(fmt.Errorf("--%s means nothing without %s: %s", flag[0], flag[1], flag[2]))
+		}
+	}
+	return nil
+}
+
+// checkNotAsked refuses what cannot be left out of the verdict.
+func (f *runFlags) checkNotAsked() error {
+	for _, name := range f.notAsked {
+		switch {
+		case !slices.Contains(checker.Promises, checker.Named(name)):
+			return usage.Of(fmt.Errorf("--not-asked: there is no promise %q; the promises are %s", name, checker.Names()))
+		case name == string(checker.WellFormed):
+			return usage.Of(fmt.Errorf("--not-asked %s: without it no other promise can be judged; name another promise", name))
+		}
+	}
+	return nil
 }
 
 // noPrefix refuses a prefix that would make keys of runs look like anybody's.
@@ -160,28 +170,41 @@ func (f *runFlags) checkSubject(m Main) error {
 		return err
 	}
 	if names := (&bubble.World{}).Names(); f.world == bubbleWorld && !slices.Contains(names, f.settings.Subject) {
-		return misuse.Of(fmt.Errorf("%s cannot run in the bubble: give one of %s", f.settings.Subject, strings.Join(names, ", ")))
+		return usage.Of(fmt.Errorf("%s cannot run in the bubble: give one of %s", f.settings.Subject, strings.Join(names, ", ")))
 	}
 	if f.world == containersWorld && (tapped(f.settings.Subject) || onPostgres(f.settings.Subject)) {
-		return misuse.Of(fmt.Errorf("%s cannot run in containers: it does not tell what it asks of the store, and nothing is read off the wire there; use --world live", f.settings.Subject))
+		return usage.Of(fmt.Errorf("%s cannot run in containers: it does not tell what it asks of the store, and nothing is read off the wire there; use --world live", f.settings.Subject))
 	}
 	if why := f.subject().absent(f.redis)[liveWorld]; why != "" {
-		return misuse.Of(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
+		return usage.Of(fmt.Errorf("%s cannot run in the live world: %s; use --world virtual", f.settings.Subject, why))
 	}
 	return nil
 }
 
-// checkPlans refuses what no plan can be made of, and what takes too much
-// memory.
-func (f *runFlags) checkPlans(list []scenarios.Scenario) error {
+// plan plans a run of each scenario. It refuses what no plan can be made of, and what takes
+// too much memory.
+func (f *runFlags) plan(list []scenarios.Scenario) ([]scenarios.Planned, error) {
 	once := f.settings
 	once.Duration = 0 // a plan for years is large
-	for _, s := range list {
-		if _, err := s.Plan(once); err != nil {
-			return misuse.Of(err)
-		}
+	all, err := scenarios.PlanAll(list, once)
+	if err != nil {
+		return nil, usage.Of(err)
 	}
-	return f.checkSize(list)
+	if err := f.checkSize(all); err != nil {
+		return nil, err
+	}
+	for i, p := range all {
+		if f.settings.Duration > 0 && (!f.rolling || p.Schedule == nil) {
+			if p, err = p.With(f.settings); err != nil {
+				return nil, usage.Of(err)
+			}
+		}
+		if f.rolling {
+			p = rolled(p, f.settings.Duration)
+		}
+		all[i] = p
+	}
+	return all, nil
 }
 
 // command is the candidates' command, nil for the elector inside this program.
@@ -194,12 +217,8 @@ func (f *runFlags) command() []string {
 
 // repro are the flags that repeat a run of one scenario.
 func (f *runFlags) repro() string {
-	var flags []string
-	add := func(when bool, format string, args ...any) {
-		if when {
-			flags = append(flags, fmt.Sprintf(format, args...))
-		}
-	}
+	var flags line
+	add := flags.add
 	add(f.world != liveWorld, "--world %s", f.world)
 	add(f.exec == "" && f.image == "", "--subject %s", f.settings.Subject)
 	add(f.image != "", "--image %s", quoted(f.image))
@@ -208,6 +227,7 @@ func (f *runFlags) repro() string {
 	add(f.clocks, "--clocks")
 	add(f.transfers, "--transfers")
 	add(f.passwordFile, "--password-file")
+	add(len(f.notAsked) > 0, "--not-asked %s", strings.Join(f.notAsked, ","))
 	add(f.redis != "", "--redis %s", quoted(reports.Redact(f.redis)))
 	add(f.own, "--own-this-redis")
 	f.sparing.repro(f.shared(), f.prefix, add)
@@ -219,9 +239,8 @@ func (f *runFlags) repro() string {
 	add(f.settings.Nodes > 0, "--nodes %d", f.settings.Nodes)
 	add(f.settings.Duration > 0, "--duration %v", f.settings.Duration)
 	add(f.rolling, "--rolling")
-	add(f.world == bothWorlds, "--runs %d --virtual-runs %d", f.runs, f.virtualRuns)
-	add(f.world != bothWorlds && f.runs > 1, "--runs %d", f.runs)
-	return strings.Join(flags, " ")
+	add(f.runs > 1, "--runs %d", f.runs)
+	return flags.String()
 }
 
 // single are the flags that repeat one run of several.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 )
 
@@ -18,7 +18,7 @@ import (
 // reports of the live world, which name the world; and that nothing is opened
 // for it, whatever RECOUNT_REDIS says.
 func TestRunVirtual(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestRunVirtual(t *testing.T) {
 // files, to the byte, and the summary fits the terminal with the world in it.
 func TestVirtualRepeats(t *testing.T) {
 	duration := "20m0s"
-	if raced.Enabled {
+	if race.Enabled {
 		duration = "4m0s"
 	}
 	var files [2]map[string]string

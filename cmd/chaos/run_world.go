@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/search"
@@ -37,7 +38,8 @@ type place struct {
 
 	// watch has the run end before it hurts others who use the store; nil: nobody does.
 	watch func(context.Context) (context.Context, live.Steady, error)
-	logs  func(*output) func(scenario string) (string, error)
+
+	silent bool // nobody logs there
 }
 
 // inLive opens the live world for runs that open so many connections to the store.
@@ -54,17 +56,20 @@ func (f *runFlags) inLive(ctx context.Context, screen *screen, connections int) 
 	return &place{
 		World: session, name: liveWorld, subject: f.subject(), private: session.Private(), owned: session.Owned(), forgetful: forgetful, attended: forgetful, several: session.Private(), close: session.Close, watch: session.Watch,
 		says: strings.Join(append([]string{fmt.Sprintf("Redis: %s (%s)", reports.Redact(what), reports.Redact(why))}, session.Notes()...), "\n"),
-		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
 }
 
-// connections is how many connections runs of the list open to one server at the most.
-func connections(list []scenarios.Scenario, set scenarios.Settings, parallel int) int {
-	b, err := billOf(list, set)
-	if err != nil {
-		return 0 // they do not run
+// logs makes the folder for the logs of a run. It returns "" if nobody logs there.
+func (p *place) logs(out *output, run string) (string, error) {
+	if p.silent {
+		return "", nil
 	}
-	return b.at(parallel).Connections
+	return out.logs(run)
+}
+
+// connections is how many connections runs of the list open to one server at the most.
+func connections(list []scenarios.Planned, parallel int) int {
+	return billOf(list).at(parallel).Connections
 }
 
 // inContainers opens the world of containers.
@@ -77,7 +82,6 @@ func (f *runFlags) inContainers(ctx context.Context, screen *screen) (*place, er
 	return &place{
 		World: session, name: containersWorld, subject: f.subject(), private: true, forgetful: true, several: true, cannot: containers.Lacks, close: session.Close,
 		says: "World: containers; Redis: " + what + "; every cut of the network is a host that is disconnected",
-		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}, nil
 }
 
@@ -87,7 +91,6 @@ func (f *runFlags) inBubble() *place {
 	return &place{
 		World: world, name: bubbleWorld, subject: f.subject(), private: true, forgetful: true, attended: true, several: true, cannot: bubble.Refuses, close: world.Close,
 		says: "World: bubble; the code that ships runs in fake time, on a network and a Redis in memory",
-		logs: func(o *output) func(string) (string, error) { return o.logs },
 	}
 }
 
@@ -96,10 +99,8 @@ func (f *runFlags) inBubble() *place {
 func inVirtual(subjects map[string]virtual.Subject) *place {
 	return &place{
 		World: &virtual.World{Subjects: subjects, Scripts: virtual.Sampled}, name: virtualWorld, private: true, forgetful: true, close: func() error { return nil },
-		says: "World: virtual; everything is simulated, and there is no Redis",
-		logs: func(*output) func(string) (string, error) {
-			return func(string) (string, error) { return "", nil }
-		},
+		says:   "World: virtual; everything is simulated, and there is no Redis",
+		silent: true,
 	}
 }
 
@@ -110,10 +111,14 @@ func (f *runFlags) inVirtual(m Main) *place {
 	return world
 }
 
-// subject is the elector under test: a stranger if it is a command.
+// subject is the elector under test: a foreign program if it is a command.
 func (f *runFlags) subject() subject {
 	if f.exec != "" || f.image != "" {
-		return subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks, keeps: !f.transfers, fixedPassword: !f.passwordFile}
+		s := subject{name: f.settings.Subject, fixedClocks: f.settings.FixedClocks, keeps: !f.transfers, fixedPassword: !f.passwordFile, waived: map[checker.Promise]string{}}
+		for _, name := range f.notAsked {
+			s.waived[checker.Named(name)] = "not asked for by --not-asked"
+		}
+		return s
 	}
 	return subjectOf(f.settings.Subject)
 }
@@ -123,7 +128,7 @@ func checkPlatform() error {
 	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
 		return nil
 	}
-	return misuse.Of(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
+	return usage.Of(fmt.Errorf("the live world runs on Linux and macOS, not on %s: use --world virtual", runtime.GOOS))
 }
 
 // leftOut are scenarios that are not run, and why.
@@ -138,7 +143,7 @@ func (l leftOut) String() string {
 
 // admissible leaves out the scenarios that the place cannot carry out, and says
 // so. Asked for by name, they are refused.
-func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen) ([]scenarios.Scenario, error) {
+func (p *place) admissible(list []scenarios.Planned, named bool, screen *screen) ([]scenarios.Planned, error) {
 	admitted, left, err := p.split(list, named)
 	for _, l := range left {
 		screen.say("%v", l)
@@ -148,16 +153,16 @@ func (p *place) admissible(list []scenarios.Scenario, named bool, screen *screen
 
 // split divides the scenarios into those that the place can carry out and those
 // that it cannot. Asked for by name, these are refused.
-func (p *place) split(list []scenarios.Scenario, named bool) (admitted []scenarios.Scenario, left []leftOut, err error) {
+func (p *place) split(list []scenarios.Planned, named bool) (admitted []scenarios.Planned, left []leftOut, err error) {
 	for _, s := range list {
-		why, mend := p.lacks(s)
+		why, mend := p.lacks(s.Scenario)
 		if why == "" {
 			s.Alone = s.Alone || p.owned && s.NeedsPrivateStore() // the others would feel it
 			admitted = append(admitted, s)
 			continue
 		}
 		if named {
-			return nil, nil, misuse.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
+			return nil, nil, usage.Of(fmt.Errorf("%s %s: %s", s.Name, why, mend))
 		}
 		i := slices.IndexFunc(left, func(l leftOut) bool { return l.Why == why })
 		if i < 0 {

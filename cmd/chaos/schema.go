@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios/written"
 )
@@ -28,7 +28,7 @@ own, for an editor: chaos run checks more, and says what to do.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			schema, known := schemas[names[0]]
 			if !known || len(names) > 1 {
-				return misuse.Of(fmt.Errorf("no schema is called %q: give one of %s", strings.Join(names, " "), strings.Join(slices.Sorted(maps.Keys(schemas)), ", ")))
+				return usage.Of(fmt.Errorf("no schema is called %q: give one of %s", strings.Join(names, " "), strings.Join(slices.Sorted(maps.Keys(schemas)), ", ")))
 			}
 			_, err := cmd.OutOrStdout().Write(schema())
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/recount-io/recount/reports"
+	"github.com/recount-io/recount/reports/document"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim/live"
 )
@@ -91,15 +93,14 @@ func (s *screen) announce(world *place, set scenarios.Settings, scenarios, paral
 }
 
 // begin says what is about to happen, and begins the status line.
-func (s *screen) begin(world *place, set scenarios.Settings, list []scenarios.Scenario, parallel int, dir string) {
+func (s *screen) begin(world *place, set scenarios.Settings, list []scenarios.Planned, parallel int, dir string) {
 	s.announce(world, set, len(list), parallel, dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, scenario := range list {
-		if plan, err := scenario.Plan(set); err == nil {
-			s.lengths[scenario.Name] = startUp + plan.Schedule.End() + plan.Quiet
-			s.total += s.lengths[scenario.Name]
-		}
+	for i := range list {
+		plan := &list[i].Plan
+		s.lengths[plan.Scenario] = startUp + plan.Schedule.End() + plan.Quiet
+		s.total += s.lengths[plan.Scenario]
 	}
 	if s.terminal {
 		s.bar = progressbar.NewOptions64(int64(s.total),
@@ -173,8 +174,13 @@ func (s *screen) progress(p live.Progress) {
 
 // missed names the scenarios that did not run: a suite that was stopped has not shown
 // what they would have.
-func (s *screen) missed(list []scenarios.Scenario, ran func(scenarios.Scenario) bool) {
-	left := scenarios.Names(slices.DeleteFunc(slices.Clone(list), ran))
+func (s *screen) missed(list []scenarios.Planned, ran func(name string) bool) {
+	var left []string
+	for i := range list {
+		if name := list[i].Name; !ran(name) {
+			left = append(left, name)
+		}
+	}
 	if len(left) > 0 {
 		s.say("Not run: %s", strings.Join(left, ", "))
 	}
@@ -214,7 +220,7 @@ func (s *screen) close() {
 }
 
 // end prints the summary, or the object.
-func (s *screen) end(out *output, f runFlags, names []string) error {
+func (s *screen) end(out *output, f *runFlags, names []string) error {
 	s.close()
 	if s.asJSON {
 		return printRuns(s.out, out.reports)
@@ -229,4 +235,32 @@ func printRuns(w io.Writer, runs []*reports.Report) error {
 		runs = []*reports.Report{}
 	}
 	return json.NewEncoder(w).Encode(map[string]any{"runs": runs})
+}
+
+// format makes one of the files of a report.
+type format[R any] func(report R) ([]byte, error)
+
+// publish writes the files of a report into a folder: those of formats, the document as a
+// page and as Markdown. Then it shows the report: with --json the
+// file called object, and otherwise the document.
+func publish[R any](s *screen, dir string, report R, doc *document.Document, page, markdown string, formats map[string]format[R], object string) error {
+	s.close()
+	html, err := doc.HTML()
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{page: html, markdown: doc.Markdown()}
+	for name, text := range formats {
+		if texts[name], err = text(report); err != nil {
+			return err
+		}
+	}
+	if err := writeFiles(dir, texts); err != nil {
+		return err
+	}
+	if s.asJSON {
+		_, err := s.out.Write(texts[object])
+		return err
+	}
+	return doc.Print(s.out, reports.Screen{Width: s.width, Color: s.color, Where: filepath.Join(dir, page)})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/loopback"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // startRedis starts a redis-server with these lines of settings, which ends with the
@@ -39,7 +39,7 @@ func startServer(t *testing.T, program, setting string, lines ...string) string 
 	if err := os.WriteFile(settings, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	guard, err := warden.Start() // a test that panics leaves no server
+	guard, err := supervisor.Start() // a test that panics leaves no server
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/internal/processor"
 	"github.com/recount-io/recount/scenarios/campaign"
 )
@@ -25,11 +25,11 @@ func shardFlag(flags *pflag.FlagSet, shard *campaign.Shard) { flags.Var(shard, "
 // what means nothing for a part of one.
 func checkShard(given func(flag string) bool, senseless map[string]string) error {
 	if !given("seed") {
-		return misuse.Of(fmt.Errorf("--shard needs --seed: all shards of a campaign have the same one"))
+		return usage.Of(fmt.Errorf("--shard needs --seed: all shards of a campaign have the same one"))
 	}
 	for flag, why := range senseless {
 		if given(flag) {
-			return misuse.Of(fmt.Errorf("--%s means nothing with --shard: %s", flag, why))
+			return usage.Of(fmt.Errorf("--%s means nothing with --shard: %s", flag, why))
 		}
 	}
 	return nil
@@ -54,10 +54,21 @@ func program(read func() (*debug.BuildInfo, bool)) string {
 	return "unknown"
 }
 
-// clocked tells what of the processor is used from now on.
+// clocked tells what of the processor is used from now on, by worker processes that have
+// ended, too.
 func clocked() (seconds func() float64) {
-	begun := processor.Time()
-	return func() float64 { return (processor.Time() - begun).Round(time.Millisecond).Seconds() }
+	begun := processor.WithChildren()
+	return func() float64 { return (processor.WithChildren() - begun).Round(time.Millisecond).Seconds() }
+}
+
+// saveShard writes the file of a shard. The plan needs no version of the program.
+func saveShard(out *output, plan campaign.Plan, shard campaign.Shard, settings, result, measured any, seconds float64) (path string, err error) {
+	plan.Program = program(debug.ReadBuildInfo)
+	file, err := campaign.New(plan, shard, settings, result, measured, seconds)
+	if err != nil {
+		return "", err
+	}
+	return saveCampaign(out.dir, shard.Name(), file)
 }
 
 // saveCampaign writes the file of a campaign into a folder. It is there as a

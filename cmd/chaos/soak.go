@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/soak"
 )
 
@@ -34,7 +34,7 @@ use or bad input; 70 the tool itself failed.`,
 		Example: `  chaos soak
   chaos soak --for 3m --elections 200
   chaos soak --leak goroutine --for 10m      see that a leak is found`,
-		Args: misuse.NoArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("seed") {
 				o.Seed = rand.Uint64N(1 << 32)
@@ -57,19 +57,19 @@ use or bad input; 70 the tool itself failed.`,
 func (m Main) soak(ctx context.Context, o soak.Options) error {
 	switch {
 	case o.Duration <= 0:
-		return misuse.Of(fmt.Errorf("--for %v: give a time above 0", o.Duration))
+		return usage.Of(fmt.Errorf("--for %v: give a time above 0", o.Duration))
 	case o.Lease < 100*time.Millisecond:
-		return misuse.Of(fmt.Errorf("--lease %v: give at least 100ms: processes of one machine share its processors", o.Lease))
+		return usage.Of(fmt.Errorf("--lease %v: give at least 100ms: processes of one machine share its processors", o.Lease))
 	case o.Groups < 1 || o.Elections < o.Groups:
-		return misuse.Of(fmt.Errorf("--elections %d --groups %d: give at least one group, and an election for each", o.Elections, o.Groups))
+		return usage.Of(fmt.Errorf("--elections %d --groups %d: give at least one group, and an election for each", o.Elections, o.Groups))
 	case o.Leak != "" && o.Leak != "goroutine" && o.Leak != "descriptor":
-		return misuse.Of(fmt.Errorf("--leak %s: give goroutine or descriptor", o.Leak))
+		return usage.Of(fmt.Errorf("--leak %s: give goroutine or descriptor", o.Leak))
 	}
 	if err := checkPlatform(); err != nil {
 		return err
 	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		return misuse.Of(errors.New("soak starts servers of its own, and redis-server is not on PATH: install it"))
+		return usage.Of(errors.New("soak starts servers of its own, and redis-server is not on PATH: install it"))
 	}
 	out, err := openOutput(o.Folder)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // TestSoak shows that a short soak runs, judges and reports, and names its seed.
 func TestSoak(t *testing.T) {
-	withoutRace(t) // its candidates are programs, and scenarios/soak is raced
+	withoutRace(t) // its candidates are programs, and scenarios/soak has the race detector
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("there is no redis-server on PATH")
 	}

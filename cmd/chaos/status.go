@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"regexp"
 	"syscall"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/sim/live"
@@ -34,7 +36,7 @@ func (e *verdictError) Error() string { return "the verdict is " + e.verdict.Str
 // status is the exit status for an error.
 func status(err error) int {
 	var (
-		wrong     *misuse.Error
+		wrong     *usage.Error
 		decided   *verdictError
 		redis     *redisserver.Error
 		candidate *live.CandidateError
@@ -68,7 +70,7 @@ func explain(err error) string {
 		return ""
 	}
 	if text, is := harmed(err); is {
-		return reports.Redact(misuse.FirstLine(text))
+		return reports.Redact(usage.FirstLine(text))
 	}
 	if errors.Is(err, context.Canceled) {
 		return "stopped early; everything was healed"
@@ -77,5 +79,17 @@ func explain(err error) string {
 	if errors.Is(err, syscall.ENOSPC) {
 		text += "; free some space, or choose another place with --out"
 	}
-	return reports.Redact(misuse.FirstLine(text))
+	return reports.Redact(usage.FirstLine(wrongType.ReplaceAllStringFunc(text, unlikeJSON)))
+}
+
+// wrongType is how encoding/json says that a value has another type than was expected.
+var wrongType = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field \w+\.(\S+)|value) of type [^ ;)]+`)
+
+// unlikeJSON says the same without Go's names.
+func unlikeJSON(text string) string {
+	words := wrongType.FindStringSubmatch(text)
+	if words[2] == "" {
+		return fmt.Sprintf("the JSON is of another kind: %s", words[1])
+	}
+	return fmt.Sprintf("%q has a value of another kind: %s", words[2], words[1])
 }

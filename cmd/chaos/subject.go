@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/internal/topology"
@@ -59,7 +59,7 @@ func waivers(e documented.Elector) map[checker.Promise]string {
 	return scenarios.Tokenless()
 }
 
-// subjectOf is the subject of that name: a stranger, which does all that a
+// subjectOf is the subject of that name: a foreign program, which does all that a
 // subject can, if there is none.
 func subjectOf(name string) subject {
 	for _, s := range subjects() {
@@ -70,14 +70,14 @@ func subjectOf(name string) subject {
 	return subject{name: name}
 }
 
-// tapped tells whether the commands of a subject tell what it does, and not it
+// tapped reports whether the commands of a subject tell what it does, and not it
 // itself.
 func tapped(name string) bool {
 	s := subjectOf(name).virtual
 	return s != nil && s.Tapped
 }
 
-// applies tells whether a scenario can be run with the subject, and if not,
+// applies reports whether a scenario can be run with the subject, and if not,
 // why.
 func (s subject) applies(of scenarios.Scenario) (applies bool, why string) {
 	switch {
@@ -161,6 +161,6 @@ func checkSubject(name string) error {
 	if all[name] != nil {
 		return nil
 	}
-	return misuse.Of(fmt.Errorf("no subject is called %q%s: give one of %s, or any command with --exec",
+	return usage.Of(fmt.Errorf("no subject is called %q%s: give one of %s, or any command with --exec",
 		name, spelling.Hint(name, slices.Sorted(maps.Keys(all))), strings.Join(slices.Sorted(maps.Keys(all)), ", ")))
 }

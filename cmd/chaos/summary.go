@@ -22,5 +22,5 @@ func summarise(w io.Writer, out *output, again string, width int, color bool) er
 	default:
 		where = filepath.Join(out.dir, all)
 	}
-	return reports.Summary(w, out.reports, reports.Terminal{Width: width, Color: color, Where: where, Again: again})
+	return reports.SuiteDocument(out.reports, again).Print(w, reports.Screen{Width: width, Color: color, Where: where})
 }

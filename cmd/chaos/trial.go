@@ -7,13 +7,12 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/internal/garbage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
@@ -24,22 +23,13 @@ import (
 
 // trialFlags are the flags of chaos trial.
 type trialFlags struct {
-	world       string
-	redis       string
-	toxiproxy   string
-	prefix      string
+	runFlags    // of a session
 	scenarios   []string
 	execDir     string
-	out         string
 	update      []string
-	parallel    int
-	runs        int
 	virtualRuns int
 	shrink      time.Duration
-	asJSON      bool
 	shard       campaign.Shard
-	sparing     sparing
-	settings    scenarios.Settings
 
 	given func(flag string) bool
 }
@@ -96,17 +86,12 @@ what there is is reported; 64 wrong use or bad input; 70 the tool itself failed.
 	flags.StringVar(&f.execDir, "exec-dir", "", "folder of commands that are subjects too, live only")
 	flags.IntVar(&f.runs, "runs", defaultTrialRuns, "live runs of each subject in each scenario")
 	flags.IntVar(&f.virtualRuns, "virtual-runs", defaultTrialVirtual, "virtual runs of each subject in each scenario")
-	flags.StringVar(&f.redis, "redis", "", "auto, embedded, process, docker, or a URL (default: $RECOUNT_REDIS, else auto)")
-	flags.StringVar(&f.toxiproxy, "toxiproxy", "", "address of an outside toxiproxy's API (default: one inside this program)")
-	flags.StringVar(&f.prefix, "prefix", "recount:", "prefix of every key in Redis")
-	flags.DurationVar(&f.settings.Lease, "lease", scenarios.DefaultLease, "how long a lease lasts unless it is renewed")
 	flags.Uint64Var(&f.settings.Seed, "seed", 0, "of the first run of each; the next has the next one (default: drawn, and printed)")
 	flags.IntVar(&f.parallel, "parallel", 5, "how many live runs at once")
-	f.sparing.add(flags)
+	f.live(flags)
 	flags.DurationVar(&f.shrink, "shrink", 2*time.Second, "how long the history of one broken cell is made smaller, at the most; 0: not at all")
 	flags.StringVar(&f.out, "out", "", "folder for the table and what shows it (default: recount-runs/TIME)")
 	flags.StringArrayVar(&f.update, "update", nil, "Markdown file in which the table is written anew, between <!-- trial --> and <!-- end -->; may be repeated")
-	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object and nothing else on standard output")
 	shardFlag(flags, &f.shard)
 	return cmd
 }
@@ -129,7 +114,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
-	run := &trialRun{Main: m, flags: f, screen: s, connections: connections(list, f.settings, f.parallel)}
+	run := &trialRun{Main: m, flags: f, screen: s, connections: connections(list, f.parallel)}
 	defer func() { _ = run.close() }() // again, in case of a panic
 	if err := run.open(ctx); err != nil {
 		return err
@@ -148,7 +133,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	s.say("Reports: %s", out.dir)
 	defer garbage.Seldom()()
 	t := trial.Trial{
-		Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings, Shard: f.shard,
+		Subjects: subjects, Scenarios: unplanned(list), Places: run.places, Settings: f.settings, Shard: f.shard,
 		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.told, Show: run.show,
 	}
 	seconds := clocked()
@@ -174,7 +159,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	return judged(table.Verdict)
 }
 
-// anyRun tells whether there is anything to report.
+// anyRun reports whether there is anything to report.
 func anyRun(cells []*trial.Cell) bool {
 	for _, c := range cells {
 		if len(c.Runs) > 0 {
@@ -185,33 +170,40 @@ func anyRun(cells []*trial.Cell) bool {
 }
 
 // resolve checks all that can be checked before anything is started.
-func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenarios.Scenario, error) {
+func (f *trialFlags) resolve(m Main, names []string) ([]trial.Subject, []scenarios.Planned, error) {
 	list := scenarios.Every()
 	var err error
 	if len(f.scenarios) > 0 {
 		if list, err = scenarios.Find(f.scenarios...); err != nil {
-			return nil, nil, misuse.Of(err)
+			return nil, nil, usage.Of(err)
 		}
 	}
 	if f.redis == "" && f.world != virtualWorld {
 		f.redis = m.Getenv("RECOUNT_REDIS")
 	}
 	if err := f.check(); err != nil {
-		return nil, nil, misuse.Of(err)
+		return nil, nil, usage.Of(err)
 	}
 	if err := updatable(f.update, into(trialParts(&reports.Trial{}))); err != nil {
-		return nil, nil, misuse.Of(err)
+		return nil, nil, usage.Of(err)
 	}
 	if !f.given("seed") {
 		f.settings.Seed = rand.Uint64N(1 << 32)
 	}
-	for _, s := range list {
-		if _, err := s.Plan(f.settings); err != nil {
-			return nil, nil, misuse.Of(err)
-		}
+	planned, err := scenarios.PlanAll(list, f.settings)
+	if err != nil {
+		return nil, nil, usage.Of(err)
 	}
 	subjects, err := f.subjects(m, names)
-	return subjects, list, misuse.Of(err)
+	return subjects, planned, usage.Of(err)
+}
+
+// unplanned are the scenarios, to be planned for each subject.
+func unplanned(list []scenarios.Planned) (all []scenarios.Scenario) {
+	for i := range list {
+		all = append(all, list[i].Scenario)
+	}
+	return all
 }
 
 // check refuses flags that mean nothing, or nothing together.
@@ -242,7 +234,7 @@ func (f *trialFlags) check() error {
 			return fmt.Errorf("--%s means nothing with --world live: no run is virtual", flag)
 		}
 	}
-	if err := f.session("").checkSparing(f.given); err != nil {
+	if err := f.checkSparing(f.given); err != nil {
 		return err
 	}
 	if f.world != virtualWorld {
@@ -252,7 +244,7 @@ func (f *trialFlags) check() error {
 }
 
 // afford is what the live runs ask of a Redis that others use: see runFlags.afford.
-func (f *trialFlags) afford(m Main, list []scenarios.Scenario, subjects int) (live.Demand, error) {
+func (f *trialFlags) afford(m Main, list []scenarios.Planned, subjects int) (live.Demand, error) {
 	if f.world == virtualWorld {
 		return live.Demand{}, nil
 	}
@@ -265,24 +257,20 @@ func (f *trialFlags) afford(m Main, list []scenarios.Scenario, subjects int) (li
 
 // repro is the command that repeats the trial.
 func (f *trialFlags) repro(names []string) string {
-	words := append([]string{"chaos trial"}, names...)
-	add := func(when bool, format string, args ...any) {
-		if when {
-			words = append(words, fmt.Sprintf(format, args...))
-		}
-	}
+	words := append(line{"chaos trial"}, names...)
+	add := words.add
 	add(f.world != bothWorlds, "--world %s", f.world)
 	for _, s := range f.scenarios {
 		add(true, "--scenario %s", s)
 	}
 	add(f.execDir != "", "--exec-dir %s", quoted(f.execDir))
 	add(f.redis != "", "--redis %s", quoted(reports.Redact(f.redis)))
-	f.sparing.repro(f.session("").shared(), f.prefix, add)
+	f.sparing.repro(f.shared(), f.prefix, add)
 	add(f.toxiproxy != "", "--toxiproxy %s", f.toxiproxy)
 	add(f.world != virtualWorld, "--runs %d", f.runs)
 	add(f.world != liveWorld, "--virtual-runs %d", f.virtualRuns)
 	add(true, "--seed %d --lease %v", f.settings.Seed, f.settings.Timings().Lease)
-	return strings.Join(words, " ")
+	return words.String()
 }
 
 // trialRun is a trial under way.
@@ -347,10 +335,9 @@ func (r *trialRun) close() error {
 // session are the flags of chaos run for a session of the live world: with a
 // command, or for the subjects inside this program.
 func (f *trialFlags) session(command string) *runFlags {
-	return &runFlags{
-		world: liveWorld, redis: f.redis, toxiproxy: f.toxiproxy, prefix: f.prefix, exec: command, settings: f.settings,
-		runs: f.runs, virtualRuns: f.virtualRuns, parallel: f.parallel, sparing: f.sparing,
-	}
+	one := f.runFlags
+	one.world, one.exec = liveWorld, command
+	return &one
 }
 
 // openLive is the session of all subjects inside this program, or one of its
@@ -422,16 +409,7 @@ const caseFile = "case.json"
 
 // report writes the table, and shows it.
 func (r *trialRun) report(table *reports.Trial) error {
-	r.screen.close()
-	object, err := reports.TrialJSON(table)
-	if err != nil {
-		return err
-	}
-	page, err := reports.TrialHTML(table)
-	if err != nil {
-		return err
-	}
-	err = writeFiles(r.out.dir, map[string][]byte{"index.html": page, "trial.md": reports.TrialMarkdown(table), "trial.json": object})
+	var err error
 	for _, path := range r.flags.update {
 		if table.Stopped {
 			r.screen.say("%s stays as it is: the trial was stopped", path)
@@ -439,14 +417,6 @@ func (r *trialRun) report(table *reports.Trial) error {
 		}
 		err = errors.Join(err, update(path, trialParts(table)))
 	}
-	if err != nil {
-		return err
-	}
-	if r.flags.asJSON {
-		_, err = r.screen.out.Write(object)
-		return err
-	}
-	return reports.TrialSummary(r.screen.out, table, reports.Terminal{
-		Width: r.screen.width, Color: r.screen.color, Where: filepath.Join(r.out.dir, "index.html"), Again: table.Repro,
-	})
+	return errors.Join(err, publish(r.screen, r.out.dir, table, table.Document(), "index.html", "trial.md",
+		map[string]format[*reports.Trial]{"trial.json": reports.TrialJSON}, "trial.json"))
 }

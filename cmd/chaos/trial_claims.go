@@ -12,14 +12,14 @@ var (
 	crashes    = []string{"crash-leader"}
 	shutdowns  = []string{"resign-leader"}
 	calm       = []string{"steady"}
-	crowds     = []string{"steady", "start-together"}
+	contention = []string{"steady", "start-together"}
 	slow       = []string{"slow-renewals", "latency-spike", "pause-leader-short"}
 	pauses     = []string{"pause-leader", "pause-before-write", "suspend-leader"}
 	partitions = []string{"partition-leader", "partition-minority", "partition-all", "requests-lost", "replies-lost", "flapping-network"}
 	outages    = []string{"partition-all", "store-pause", "store-restart"}
 	// ordinary is what happens to processes and networks. What happens to the
 	// store, or to clocks beyond all reason, no document speaks of.
-	ordinary = slices.Concat(crowds, crashes, shutdowns, []string{"rolling-restart"}, slow, pauses, partitions, []string{"mixed"})
+	ordinary = slices.Concat(contention, crashes, shutdowns, []string{"rolling-restart"}, slow, pauses, partitions, []string{"mixed"})
 )
 
 // third is how often the documents' electors look, mostly: every 10 s of a
@@ -58,8 +58,8 @@ func titanClaims() []trial.Claim {
 
 func podClaims() []trial.Claim {
 	return []trial.Claim{
-		{Text: "The Redis lease prevents race conditions", Fact: trial.TwoLeaders, Scenarios: crowds},
-		{Text: "Another pod cannot take over before the lease expires", Fact: trial.Changes, Scenarios: slices.Concat(crowds, slow)},
+		{Text: "The Redis lease prevents race conditions", Fact: trial.TwoLeaders, Scenarios: contention},
+		{Text: "Another pod cannot take over before the lease expires", Fact: trial.Changes, Scenarios: slices.Concat(contention, slow)},
 		{Text: "Pods can take over seamlessly when the leader fails (read as: within the lease, 5 s, and a look each second)", Fact: trial.Failover, Scenarios: crashes, Limit: 1.2, Slack: about},
 	}
 }
@@ -69,7 +69,7 @@ func podLuaClaims() []trial.Claim {
 		{Text: "No accidental double leaders", Fact: trial.TwoLeaders, Scenarios: ordinary},
 		{Text: "The system prevents split-brain scenarios", Fact: trial.TwoLeaders, Scenarios: partitions},
 		{Text: "If another pod becomes leader, it stops writing immediately", Fact: trial.StaleWrites, Scenarios: ordinary},
-		{Text: "Renewal at 80 % of the lease prevents unnecessary leader changes", Fact: trial.Changes, Scenarios: slices.Concat(crowds, slow)},
+		{Text: "Renewal at 80 % of the lease prevents unnecessary leader changes", Fact: trial.Changes, Scenarios: slices.Concat(contention, slow)},
 		{Text: "If the leader crashes, another pod takes over (read as: within the lease, 5 s, and a look each second)", Fact: trial.Failover, Scenarios: crashes, Limit: 1.2, Slack: about},
 	}
 }
@@ -85,7 +85,7 @@ func arcoClaims() []trial.Claim {
 
 func sovereignClaims() []trial.Claim {
 	return []trial.Claim{
-		{Text: "Race condition prevention via double verification", Fact: trial.TwoLeaders, Scenarios: crowds},
+		{Text: "Race condition prevention via double verification", Fact: trial.TwoLeaders, Scenarios: contention},
 		{Text: "Split-brain prevention: a partitioned leader cannot renew its TTL", Fact: trial.TwoLeaders, Scenarios: partitions},
 		{Text: "Leader crash: recovered in about TTL + election interval (45 s)", Fact: trial.Failover, Scenarios: crashes, Limit: 1.5, Slack: about},
 		{Text: "Network partition: recovered in about TTL + election interval (45 s)", Fact: trial.Failover, Scenarios: []string{"partition-leader"}, Limit: 1.5, Slack: about},

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/scenarios/trial"
 )
@@ -36,7 +35,7 @@ func (f *trialFlags) checkShard() error {
 		"shrink": "what shows a broken promise is made smaller by so many runs, and not for a time",
 	}
 	if f.world != virtualWorld {
-		return misuse.Of(errors.New("--shard needs --world virtual: what is run live is not the same twice"))
+		return usage.Of(errors.New("--shard needs --world virtual: what is run live is not the same twice"))
 	}
 	return checkShard(f.given, senseless)
 }
@@ -62,12 +61,8 @@ func (r *trialRun) concludeShard(names []string, cells []*trial.Cell, seconds fl
 		result.Cells = append(result.Cells, kept)
 	}
 	settings := trialSettings{Subjects: names, Scenarios: f.scenarios, VirtualRuns: f.virtualRuns, Lease: f.settings.Timings().Lease.String()}
-	plan := campaign.Plan{Kind: campaign.Trial, Seed: f.settings.Seed, Command: f.repro(names), Program: program(debug.ReadBuildInfo)}
-	file, err := campaign.New(plan, f.shard, settings, result, nil, seconds)
-	if err != nil {
-		return err
-	}
-	path, err := saveCampaign(r.out.dir, f.shard.Name(), file)
+	plan := campaign.Plan{Kind: campaign.Trial, Seed: f.settings.Seed, Command: f.repro(names)}
+	path, err := saveShard(r.out, plan, f.shard, settings, result, nil, seconds)
 	if err != nil {
 		return err
 	}
@@ -82,8 +77,8 @@ func (r *mergeRun) trial(ctx context.Context) error {
 		return err
 	}
 	f := &trialFlags{
-		world: virtualWorld, scenarios: settings.Scenarios, virtualRuns: settings.VirtualRuns, runs: 1, parallel: 1, update: r.flags.update,
-		asJSON: r.flags.asJSON, given: func(flag string) bool { return flag == "seed" },
+		runFlags:  runFlags{world: virtualWorld, runs: 1, parallel: 1, asJSON: r.flags.asJSON},
+		scenarios: settings.Scenarios, virtualRuns: settings.VirtualRuns, update: r.flags.update, given: func(flag string) bool { return flag == "seed" },
 	}
 	var err error
 	if f.settings.Lease, err = time.ParseDuration(settings.Lease); err != nil {
@@ -98,7 +93,7 @@ func (r *mergeRun) trial(ctx context.Context) error {
 	if err := run.open(ctx); err != nil {
 		return err
 	}
-	t := trial.Trial{Subjects: subjects, Scenarios: list, Places: run.places, Settings: f.settings}
+	t := trial.Trial{Subjects: subjects, Scenarios: unplanned(list), Places: run.places, Settings: f.settings}
 	cells, err := r.fill(ctx, run, t.Cells())
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (f *trialFlags) subjects(m Main, names []string) ([]trial.Subject, error) {
 			return nil, fmt.Errorf("--exec-dir: there is a subject called %q already: give the file another name", name)
 		}
 		all = append(all, trial.Subject{
-			Name: name, Summary: "the command " + filepath.Base(commands[name]) + " of " + f.execDir, Applies: command, Stranger: true, FixedClocks: true,
+			Name: name, Summary: "the command " + filepath.Base(commands[name]) + " of " + f.execDir, Applies: command, Foreign: true, FixedClocks: true,
 			Absent: map[string]string{virtualWorld: "a command cannot run in virtual time"},
 		})
 	}
@@ -138,7 +138,7 @@ func (f *trialFlags) commands() (map[string]string, error) {
 	return found, nil
 }
 
-// executable tells whether path is a file that somebody may run.
+// executable reports whether path is a file that somebody may run.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&fs.FileMode(0o111) != 0

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/reports"
 )
 
@@ -254,6 +254,7 @@ func TestTrialBadInput(t *testing.T) {
 // and of one that is a command: its cells stand in the same table, and it does
 // not apply in the virtual world.
 func TestTrialLive(t *testing.T) {
+	withoutRace(t)
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
@@ -264,17 +265,17 @@ func TestTrialLive(t *testing.T) {
 	// others: this one is told to go by a pipe that stays open.
 	script := fmt.Sprintf("#!/bin/sh\nset -e\npipe=%s/$RECOUNT_NODE-$$\nmkfifo \"$pipe\"\nexec 3<>\"$pipe\"\n"+
 		"echo '{\"command\":\"go\"}' >&3\nRECOUNT_SUBJECT=recount exec %s <&3 3>&-\n", quoted(t.TempDir()), quoted(self))
-	if err := os.MkdirAll(filepath.Join(commands, "stranger"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(commands, "foreign"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(commands, "stranger", candidateFile), []byte(script), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(commands, "foreign", candidateFile), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	lease := "2s"
-	if raced.Enabled {
+	if race.Enabled {
 		lease = "5s" // nothing in the command notices that the machine holds it up
 	}
-	r, dir := decided(t, nil, "trial", "recount", "stranger", "--exec-dir", commands, "--redis", "embedded", "--scenario", "steady",
+	r, dir := decided(t, nil, "trial", "recount", "foreign", "--exec-dir", commands, "--redis", "embedded", "--scenario", "steady",
 		"--virtual-runs", "2", "--lease", lease, "--seed", "1", "--json")
 	if r.status != statusKept {
 		t.Fatalf("status %d\n%s%s", r.status, r.out, r.errors)
@@ -284,11 +285,11 @@ func TestTrialLive(t *testing.T) {
 	for _, c := range object.Cells {
 		got = append(got, fmt.Sprint(c.Subject, " ", c.World, " ", c.Verdict, " ", c.Runs, " ", c.Agreement, " ", c.NotApplicable != ""))
 	}
-	want := []string{"recount live pass 1 agree false", "stranger live pass 1 one world false", "recount virtual pass 2 agree false", "stranger virtual unknown 0 one world true"}
+	want := []string{"recount live pass 1 agree false", "foreign live pass 1 one world false", "recount virtual pass 2 agree false", "foreign virtual unknown 0 one world true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "stranger", "steady", "live-1", "logs", "n1.log")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "foreign", "steady", "live-1", "logs", "n1.log")); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(object.Cells[1].Repro, "--exec '") {

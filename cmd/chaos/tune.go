@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/reports"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/scenarios/failover"
@@ -83,7 +83,7 @@ is named; or --confirm measured something else than was predicted; 3 stopped ear
   chaos tune --rtt 40ms --rtt-p99 400ms --loss 1% --want 'crash.p99 < 10s' --want 'needless < 1/year'
   chaos tune --measure redis://staging:6379
   chaos tune --network network.json --confirm`,
-		Args: misuse.NoArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.tune(cmd.Context(), &f, cmd.Flags().Changed) },
 	}
 	flags := cmd.Flags()
@@ -110,7 +110,7 @@ is named; or --confirm measured something else than was predicted; 3 stopped ear
 func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) error {
 	q, err := f.question(given)
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	if f.confirm {
 		if err := checkPlatform(); err != nil {
@@ -118,7 +118,7 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 		}
 	}
 	if err := updatable(f.update, into(tuneParts(&reports.Tuning{}))); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
@@ -136,7 +136,7 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 		}
 	}
 	if err := q.Network.Validate(); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	s.say("Network: %v", q.Network)
 	s.say("Reports: %s", out.dir)
@@ -222,10 +222,10 @@ func (f *tuneFlags) question(given func(string) bool) (*tune.Question, error) {
 			return nil, err
 		}
 		if err := json.Unmarshal(text, &q.Network); err != nil {
-			return nil, fmt.Errorf("--network %s: not the network.json of \"chaos tune --measure\": %w", f.network, err)
+			return nil, fmt.Errorf("--network %s: not the network.json of \"chaos tune --measure\": %w; measure again", f.network, err)
 		}
 		if err := q.Network.Validate(); err != nil {
-			return nil, fmt.Errorf("--network %s: %w", f.network, err)
+			return nil, fmt.Errorf("--network %s: %w; give the network.json of \"chaos tune --measure\"", f.network, err)
 		}
 	}
 	for _, lease := range f.leases {
@@ -321,7 +321,7 @@ func measureNetwork(ctx context.Context, url string) (tune.Network, error) {
 		}
 	}
 	n, err := tune.Fit(trips, failed)
-	return n, misuse.Of(err)
+	return n, usage.Of(err)
 }
 
 // report is the answer as it is reported.
@@ -369,39 +369,27 @@ func (f *tuneFlags) report(q *tune.Question, a *tune.Answer) *reports.Tuning {
 
 // repro is the command that repeats it; what was measured is given.
 func (f *tuneFlags) repro(q *tune.Question) string {
-	words := []string{"chaos tune", fmt.Sprintf("--rtt %v --rtt-p99 %v --loss %v%%", q.Network.RTT, q.Network.P99, 100*q.Network.Loss)}
+	words := line{"chaos tune"}
+	add := words.add
+	add(true, "--rtt %v --rtt-p99 %v --loss %v%%", q.Network.RTT, q.Network.P99, 100*q.Network.Loss)
 	for _, w := range f.wants {
-		words = append(words, "--want "+quoted(w))
+		add(true, "--want %s", quoted(w))
 	}
 	for _, lease := range f.leases {
-		words = append(words, fmt.Sprintf("--lease %v", lease))
+		add(true, "--lease %v", lease)
 	}
-	if f.drift != defaultDrift {
-		words = append(words, "--drift "+f.drift)
-	}
-	words = append(words, "--pauses "+quoted(f.pauses), "--outages "+quoted(f.outages), fmt.Sprintf("--nodes %d --seed %d", f.nodes, f.seed))
-	return strings.Join(words, " ")
+	add(f.drift != defaultDrift, "--drift %s", f.drift)
+	add(true, "--pauses %s --outages %s --nodes %d --seed %d", quoted(f.pauses), quoted(f.outages), f.nodes, f.seed)
+	return words.String()
 }
 
 // write writes the report, and shows it.
 func (f *tuneFlags) write(out *output, r *reports.Tuning, s *screen) error {
-	s.close()
-	object, err := reports.TuningJSON(r)
+	doc, err := r.Document()
 	if err != nil {
 		return err
 	}
-	page, err := reports.TuningHTML(r)
-	if err != nil {
-		return err
-	}
-	if err := writeFiles(out.dir, map[string][]byte{"tune.json": object, "tune.md": reports.TuningMarkdown(r), "index.html": page}); err != nil {
-		return err
-	}
-	if f.asJSON {
-		_, err := s.out.Write(object)
-		return err
-	}
-	return reports.TuningSummary(s.out, r, reports.Terminal{Width: s.width, Color: s.color, Where: filepath.Join(out.dir, "index.html"), Again: r.Repro})
+	return publish(s, out.dir, r, doc, "index.html", "tune.md", map[string]format[*reports.Tuning]{"tune.json": reports.TuningJSON}, "tune.json")
 }
 
 // confirm measures the point live, and in virtual time under the same conditions: round trips

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/elector"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/reports"
 )
 
@@ -74,7 +74,7 @@ func TestTuneBadInput(t *testing.T) {
 // TestTuneAnswers shows that settings are recommended that keep what is wanted, with every file
 // of the report, and that they are written into the table of a document.
 func TestTuneAnswers(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("it computes for a minute: it runs without the race detector")
 	}
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestTuneAnswers(t *testing.T) {
 // TestTuneNamesTheNearest shows that where nothing keeps what is wanted the nearest point is
 // named, with status 2.
 func TestTuneNamesTheNearest(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("it computes for a minute: it runs without the race detector")
 	}
 	none := tuned(t, t.TempDir(), statusUndecided, "--rtt", "2ms", "--lease", "1s", "--pauses", "0", "--outages", "0", "--want", "crash.p99 < 10ms")
@@ -127,6 +127,7 @@ func (u *upon) Write(text []byte) (int, error) {
 // TestTuneIsStopped shows that a search that is stopped reports the points that are done, with
 // status 3, and changes no document.
 func TestTuneIsStopped(t *testing.T) {
+	withGoAlone(t)
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
 	before := tuneMark + "\nold\n" + endMark + "\n"

@@ -42,7 +42,7 @@ func with(lines ...string) func(t *testing.T) string {
 // as is the URL of a user of a server on which only users with rights can do anything.
 func as(rights string) func(t *testing.T) string {
 	return func(t *testing.T) string {
-		return "redis://guest:" + secret + "@" + startRedis(t, "user guest on >"+secret+" "+rights) + "/1"
+		return "redis://limited:" + secret + "@" + startRedis(t, "user limited on >"+secret+" "+rights) + "/1"
 	}
 }
 
@@ -57,10 +57,10 @@ func unsuitables() map[string]unsuitable {
 		"a cluster's database":       {url: at(func(t *testing.T) string { return clustered(t) + "/1" }), want: "node of a cluster, which has no database 1"},
 		"a cluster that hides":       {url: at(func(t *testing.T) string { return player(t, pretender("SET", "-MOVED 1 127.0.0.1:2")) }), want: "is a node of a cluster"},
 		"an old version":             {url: at(func(t *testing.T) string { return player(t, pretender("INFO", bulk("redis_version:4.0.14"))) }), want: "is of version 4.0.14"},
-		"no scripts":                 {url: as("~* &* +@all -eval -evalsha"), want: "does not allow this user to execute EVAL, EVALSHA; give it the rights that this command prints: chaos acl --user guest"},
+		"no scripts":                 {url: as("~* &* +@all -eval -evalsha"), want: "does not allow this user to execute EVAL, EVALSHA; give it the rights that this command prints: chaos acl --user limited"},
 		"no writes":                  {url: as("~* &* +@all -@write"), want: "does not allow this user to execute SET"},
 		"no keys of the prefix":      {url: as("~theirs:* &* +@all"), want: "does not allow this user keys that begin with recount:run-"},
-		"another prefix":             {url: as("~recount:run-* &* +@all"), args: []string{"--prefix", "x:"}, want: "chaos acl --prefix x: --user guest"},
+		"another prefix":             {url: as("~recount:run-* &* +@all"), args: []string{"--prefix", "x:"}, want: "chaos acl --prefix x: --user limited"},
 		"no channels":                {url: as("~* resetchannels &theirs:* +@all"), want: "does not allow this user channels that begin with recount:run-"},
 		"no subscriptions":           {url: as("~* &* +@all -subscribe"), want: "to execute SUBSCRIBE;"},
 		"no INFO":                    {url: as("~* &* +@all -info"), want: "to execute INFO;"},
@@ -79,14 +79,14 @@ func unsuitables() map[string]unsuitable {
 		}), want: "is still loading its data"},
 		"protected mode": {url: at(protected), want: "is in protected mode"},
 	}
-	for name, u := range strangers() {
+	for name, u := range closedServers() {
 		all[name] = u
 	}
 	return all
 }
 
-// strangers are those that do not even let anybody in.
-func strangers() map[string]unsuitable {
+// closedServers are those that do not even let anybody in.
+func closedServers() map[string]unsuitable {
 	web := func(start func(http.Handler) *httptest.Server) func(t *testing.T) string {
 		return at(func(t *testing.T) string {
 			server := start(http.NotFoundHandler())
@@ -150,7 +150,7 @@ func TestUnsuitableServersEverywhere(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for _, args := range [][]string{
 		{"run", "steady", "--out", out},
-		{"run", "steady", "--world", "both", "--out", out},
+		{"calibrate", "steady", "--out", out},
 		{"trial", "titan", "--scenario", "steady", "--out", out},
 		{"clean"}, {"clean", "--scan", "--yes"},
 	} {

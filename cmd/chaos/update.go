@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 )
 
 // part makes what stands between a mark of a Markdown file and the next endMark, from what
@@ -24,11 +24,11 @@ const endMark = "<!-- end -->"
 func update(path string, parts map[string]part) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return misuse.Of(fmt.Errorf("--update: %w", err))
+		return usage.Of(fmt.Errorf("--update: %w", err))
 	}
 	updated, err := withParts(text, parts)
 	if err != nil {
-		return misuse.Of(fmt.Errorf("--update: %s: %w", path, err))
+		return usage.Of(fmt.Errorf("--update: %s: %w", path, err))
 	}
 	if bytes.Equal(updated, text) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
@@ -43,7 +43,7 @@ failed.`,
 // oneArgument refuses more than one argument.
 func oneArgument(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return misuse.Of(fmt.Errorf("%s: give one thing to search for", strings.Join(args, " ")))
+		return usage.Of(fmt.Errorf("%s: give one thing to search for", strings.Join(args, " ")))
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func oneArgument(_ *cobra.Command, args []string) error {
 func (m Main) worst(ctx context.Context, name string, f *fuzzFlags) error {
 	goal, err := fuzz.ParseGoal(name)
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	f.options.Failures = 1
 	if err := f.resolve(m); err != nil {
@@ -63,7 +63,7 @@ func (m Main) worst(ctx context.Context, name string, f *fuzzFlags) error {
 		Pins: f.options.Pins, Subjects: f.options.Subjects,
 	}
 	if err := o.Validate(); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	out, err := openOutput(f.out)
 	if err != nil {

@@ -25,13 +25,14 @@ func searchFor(t *testing.T, subjects map[string]virtual.Subject, args ...string
 // A search prints the worst case with the terms of its bound, and leaves a file
 // that is read as a case.
 func TestWorst(t *testing.T) {
+	withGoAlone(t)
 	for goal, want := range map[string]string{
 		"failover": "longest failover found: 15.", "dual-belief": "no two beliefs overlap: the smallest gap found",
 	} {
 		dir := t.TempDir()
-		status, out, errs := searchFor(t, nil, goal, "--schedules", "200", "--seed", "1", "--out", dir)
+		status, out, errs := searchFor(t, nil, goal, "--cases", "200", "--seed", "1", "--out", dir)
 		file := filepath.Join(dir, "worst-"+goal+".json")
-		if status != statusKept || !strings.Contains(out, want) || !strings.Contains(out, file) || !strings.Contains(out, "chaos worst "+goal+" --subject recount --seed 1 --schedules 200") {
+		if status != statusKept || !strings.Contains(out, want) || !strings.Contains(out, file) || !strings.Contains(out, "chaos worst "+goal+" --subject recount --seed 1 --cases 200") {
 			t.Errorf("status %d\n%s%s", status, out, errs)
 		}
 		text, err := os.ReadFile(file)
@@ -56,10 +57,11 @@ func (l lingering) Step(now time.Duration, in machine.Input) machine.Output {
 
 // A worst case beyond the bound is a failure, with its reason.
 func TestWorstFails(t *testing.T) {
+	withGoAlone(t)
 	subjects := map[string]virtual.Subject{"lingering": {Decide: func(cfg machine.Config) virtual.Decider {
 		return lingering{machine.New(cfg)}
 	}}}
-	status, out, errs := searchFor(t, subjects, "failover", "--subject", "lingering", "--schedules", "2000", "--seed", "1", "--nodes", "3", "--json", "--out", t.TempDir())
+	status, out, errs := searchFor(t, subjects, "failover", "--subject", "lingering", "--cases", "2000", "--seed", "1", "--nodes", "3", "--json", "--out", t.TempDir())
 	var object worstCase
 	if err := json.Unmarshal([]byte(out), &object); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, errs)
@@ -80,7 +82,7 @@ func TestWorstRefuses(t *testing.T) {
 		{[]string{"failover", "dual-belief"}, "give one thing"},
 		{nil, "failover or dual-belief"},
 		{[]string{"failover", "--nodes", "1"}, "at least 2"},
-		{[]string{"failover", "--schedules", "-1"}, "--schedules -1"},
+		{[]string{"failover", "--cases", "-1"}, "--cases -1"},
 		{[]string{"dual-belief", "--subject", "nobody"}, `no subject is called "nobody"`},
 		{[]string{"dual-belief", "--seed", "x"}, "seed"},
 	} {

@@ -8,7 +8,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/health"
@@ -48,10 +48,10 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 		return nil, err
 	}
 	if f.hand && f.http == "" {
-		return nil, misuse.Of(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
+		return nil, usage.Of(errors.New("--allow-transfer opens a path of --http; give --http 127.0.0.1:8080, or another address"))
 	}
 	if f.public && f.http == "" {
-		return nil, misuse.Of(errors.New("--public is about the address of --http; give --http :8080, or another address"))
+		return nil, usage.Of(errors.New("--public is about the address of --http; give --http :8080, or another address"))
 	}
 	log, err := m.logger(f.log, f.json)
 	if err != nil {
@@ -59,7 +59,7 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	}
 	store, closer, err := p.settings.Open(context.Background())
 	if err != nil {
-		return nil, misuse.Of(err)
+		return nil, usage.Of(err)
 	}
 	c := &candidacy{prepared: p, log: log, closer: closer, notify: notifierOf(m.Environ), hand: f.hand, public: f.public}
 	if c.monitor, err = health.New(health.Options{}); err != nil {
@@ -79,12 +79,12 @@ func (m Main) candidacy(f *runFlags) (*candidacy, error) {
 	cfg.OnLeader = c.seen
 	cfg.OnEvent = c.tell
 	if c.elector, err = instrument.New(store, cfg, c.monitor, c.metrics); err != nil {
-		return nil, errors.Join(misuse.Of(p.settings.Explain(err)), closer.Close())
+		return nil, errors.Join(usage.Of(p.settings.Explain(err)), closer.Close())
 	}
 	if f.http != "" {
 		c.host, _, _ = net.SplitHostPort(f.http) // listen says what is wrong with it
 		if c.http, err = listen(f.http, f.public); err != nil {
-			return nil, errors.Join(misuse.Of(err), closer.Close())
+			return nil, errors.Join(usage.Of(err), closer.Close())
 		}
 	}
 	return c, nil

@@ -119,7 +119,7 @@ func (c cgroup) each(visit func(pid int)) {
 	})
 }
 
-// alive says whether somebody is left in the group, or in one below it.
+// alive reports whether somebody is left in the group, or in one below it.
 func (c cgroup) alive() bool {
 	if c == "" {
 		return false

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 )
 
 // Run runs the command with these arguments until ctx is done, and returns its exit
@@ -43,8 +43,8 @@ before the lease can be given to anybody else.`,
 	}
 	root.AddCommand(m.runCommand(), m.serveCommand(), m.statusCommand(), m.watchCommand(), m.historyCommand(), m.transferCommand(), m.evictCommand(),
 		m.preflightCommand(), m.createCommand(), m.migrateCommand())
-	root.Args = misuse.UnknownCommand("; a command to run on the leader stands behind \"elect run … --\"")
-	root.SetFlagErrorFunc(misuse.Flag)
+	root.Args = usage.UnknownCommand("; a command to run on the leader stands behind \"elect run … --\"")
+	root.SetFlagErrorFunc(usage.Flag)
 	return root
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 )
@@ -26,7 +26,7 @@ or has run for as long as a lease lasts (in a cluster: of this election). Give i
 hand, on a Redis that is new. If it is not true, two candidates may lead at one time;
 so never give it in a hook or where candidates start.`,
 		Example: "  elect create --name billing --store redis://redis:6379",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd)
 	vouch := cmd.Flags().Bool("vouch", false, "say that no candidate runs, so that the first leader need not wait")
@@ -37,7 +37,7 @@ so never give it in a hook or where candidates start.`,
 				Vouch(ctx context.Context, election string) error
 			})
 			if !ok {
-				return misuse.Of(fmt.Errorf("the store %s has no elections to create: only a single Redis, or one behind Sentinel or in a cluster, needs this", settings.Redact(s.Store...)))
+				return usage.Of(fmt.Errorf("the store %s has no elections to create: only a single Redis, or one behind Sentinel or in a cluster, needs this", settings.Redact(s.Store...)))
 			}
 			created, err := redis.Create(ctx, s.Election)
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 	"github.com/recount-io/recount/elector/store"
@@ -33,7 +33,7 @@ Where the candidate can be reached, elect transfer, or SIGTERM to its elect, let
 job end in peace. With several stores, give evict once for each of them. It ends with 1
 if nobody leads.`,
 		Example: "  elect evict --store redis://db --name billing --token 41",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	token := cmd.Flags().Uint64("token", 0, "of the term that is to end, as elect status tells it (default: whichever there is)")
@@ -43,7 +43,7 @@ if nobody leads.`,
 				Evict(ctx context.Context, election string, token uint64) (elector.Leader, error)
 			})
 			if !ok {
-				return misuse.Of(fmt.Errorf("the store %s cannot evict; with several stores, give elect evict once for each of them", settings.Redact(s.Store...)))
+				return usage.Of(fmt.Errorf("the store %s cannot evict; with several stores, give elect evict once for each of them", settings.Redact(s.Store...)))
 			}
 			l, err := keeper.Evict(ctx, s.Election, *token)
 			held := new(elector.HeldError)
@@ -51,7 +51,7 @@ if nobody leads.`,
 			case errors.Is(err, store.ErrNotHeld):
 				l = elector.Leader{}
 			case errors.As(err, &held):
-				return misuse.Of(fmt.Errorf("nobody was evicted: the lease is that of %q, with token %d, and not with --token %d; elect status tells who leads", held.Holder, held.Token, *token))
+				return usage.Of(fmt.Errorf("nobody was evicted: the lease is that of %q, with token %d, and not with --token %d; elect status tells who leads", held.Holder, held.Token, *token))
 			case err != nil:
 				return unanswered(s, err)
 			}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 )
@@ -36,7 +36,7 @@ func exit(status int) error {
 // status is the exit status for an error.
 func status(err error) int {
 	var (
-		wrong    *misuse.Error
+		wrong    *usage.Error
 		setting  *settings.Error
 		relation *elector.ConfigError
 		fatal    *elector.FatalError
@@ -61,5 +61,5 @@ func explain(err error) string {
 	if err == nil || errors.As(err, &plain) || errors.Is(err, context.Canceled) {
 		return ""
 	}
-	return misuse.FirstLine(err.Error())
+	return usage.FirstLine(err.Error())
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 	"github.com/recount-io/recount/elector/store"
@@ -31,20 +31,20 @@ func (m Main) historyCommand() *cobra.Command {
 times by the store's clock. A term without an end goes on, or was never
 released: its candidate crashed or was cut off.`,
 		Example: "  elect history --store redis://db --name billing --terms 5",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.Flags().IntVarP(&n, "terms", "n", 10, "how many terms at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if n < 1 {
-			return misuse.Of(fmt.Errorf("--terms is %d; it must be 1 or more", n))
+			return usage.Of(fmt.Errorf("--terms is %d; it must be 1 or more", n))
 		}
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, st elector.Store) error {
-			chronicle, ok := st.(store.Chronicle)
+			terms, ok := st.(store.TermLister)
 			if !ok {
-				return misuse.Of(fmt.Errorf("the store %s does not keep past terms", settings.Redact(s.Store...)))
+				return usage.Of(fmt.Errorf("the store %s does not keep past terms", settings.Redact(s.Store...)))
 			}
-			list, err := chronicle.History(ctx, s.Election, n)
+			list, err := terms.History(ctx, s.Election, n)
 			if err != nil {
 				return unanswered(s, err)
 			}

@@ -203,7 +203,7 @@ func bury(pid int) bool {
 	}
 }
 
-// alive says whether somebody of the group is left, as far as signals tell: a zombie
+// alive reports whether somebody of the group is left, as far as signals tell: a zombie
 // is. Those who became children of this process because their parents died are buried
 // first.
 func alive(group int) bool {

@@ -58,7 +58,7 @@ func leaderless(t *testing.T, before, after *process) time.Duration {
 	return logged(after, "elected").Sub(logged(before, "deposed"))
 }
 
-// gone says whether a process has ended; a zombie has.
+// gone reports whether a process has ended; a zombie has.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
 	return err != nil || strings.HasPrefix(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " Z")

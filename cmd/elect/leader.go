@@ -197,7 +197,7 @@ func (s *supervision) run() outcome {
 	}
 }
 
-// guarded says whether the guard has ended the job in elect's place: while elect
+// guarded reports whether the guard has ended the job in elect's place: while elect
 // was suspended, say. The job did not end by itself then.
 func (s *supervision) guarded() bool {
 	return s.job.state.status == statusSignal+int(syscall.SIGKILL) && s.left() <= s.margin

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 )
@@ -18,7 +18,7 @@ func (m Main) migrateCommand() *cobra.Command {
 		Long: `migrate creates the tables that the elections of PostgreSQL need, where they are
 missing, as a role that may do so. Redis needs nothing of the kind.`,
 		Example: "  elect migrate --store 'postgres://admin:${PASSWORD}@db/app'",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd, append([]string{"name", "prefix"}, writing...)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -27,7 +27,7 @@ missing, as a role that may do so. Redis needs nothing of the kind.`,
 				Migrate(ctx context.Context) error
 			})
 			if !ok {
-				return misuse.Of(fmt.Errorf("the store %s has no tables: only PostgreSQL needs this", settings.Redact(s.Store...)))
+				return usage.Of(fmt.Errorf("the store %s has no tables: only PostgreSQL needs this", settings.Redact(s.Store...)))
 			}
 			if err := tables.Migrate(ctx); err != nil {
 				return unanswered(s, err)

@@ -171,9 +171,9 @@ func addressMoves(t *testing.T, words string) {
 	id, _, _ := strings.Cut(status.Leader.ID, "/")
 	_, log, _ := strings.Cut(candidates[id].out.String(), "address=")
 	place, _, _ := strings.Cut(log, "\n")
-	heir := map[string]string{"a": "b", "b": "c", "c": "a"}[id]
+	successor := map[string]string{"a": "b", "b": "c", "c": "a"}[id]
 	eventually(t, "the leader hands over", func() bool {
-		return call(t, ctx, nil, "transfer", "--at", "http://"+place, "--to", heir).status == statusDone
+		return call(t, ctx, nil, "transfer", "--at", "http://"+place, "--to", successor).status == statusDone
 	})
 	handed := time.Since(moved)
 	t.Logf("%s: a leader and all candidates after %v, who watches was told after %v, and the leader has handed over after %v, with a lease of %v",

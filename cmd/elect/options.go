@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 )
@@ -95,7 +95,7 @@ func (m Main) load(o *options) (settings.Settings, error) {
 	if err == nil && s.HoldsPassword() && s.Source("store") == "--store" {
 		fmt.Fprintln(m.Stderr, openPassword)
 	}
-	return s, misuse.Of(err)
+	return s, usage.Of(err)
 }
 
 // ask loads the settings, opens the store and asks it within the time-out.
@@ -105,7 +105,7 @@ func (m Main) ask(cmd *cobra.Command, o *options, question func(ctx context.Cont
 		return err
 	}
 	if o.timeout <= 0 {
-		return misuse.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
+		return usage.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
 	}
 	if o.flags.Lookup("name") != nil {
 		if err := s.Validate(); err != nil {
@@ -114,7 +114,7 @@ func (m Main) ask(cmd *cobra.Command, o *options, question func(ctx context.Cont
 	}
 	store, closer, err := s.Open(cmd.Context())
 	if err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
@@ -152,7 +152,7 @@ func unanswered(s settings.Settings, err error) error {
 func (m Main) logger(level string, asJSON bool) (*slog.Logger, error) {
 	var at slog.Level
 	if err := at.UnmarshalText([]byte(level)); err != nil {
-		return nil, misuse.Of(fmt.Errorf("--log is %q; it must be debug, info, warn or error", level))
+		return nil, usage.Of(fmt.Errorf("--log is %q; it must be debug, info, warn or error", level))
 	}
 	o := &slog.HandlerOptions{Level: at}
 	return m.journal.logTo(func(to io.Writer) slog.Handler {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 	"github.com/recount-io/recount/elector/store"
@@ -37,16 +37,16 @@ weakens that, and what to do about it. It leaves nothing behind. Give it the set
 --fsynced and --unprotected too: the answer depends on them. It ends with 1 if
 elections would fail or not be safe.`,
 		Example: "  elect preflight --store redis://db",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd, "name")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.ask(cmd, o, func(ctx context.Context, s settings.Settings, st elector.Store) error {
-			inspector, ok := st.(store.Inspector)
+			preflighter, ok := st.(store.Preflighter)
 			if !ok {
-				return misuse.Of(fmt.Errorf("the store %s cannot be inspected", settings.Redact(s.Store...)))
+				return usage.Of(fmt.Errorf("the store %s cannot be inspected", settings.Redact(s.Store...)))
 			}
-			found, err := inspector.Preflight(ctx)
+			found, err := preflighter.Preflight(ctx)
 			if err != nil {
 				return unanswered(s, err)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 )
@@ -100,10 +100,10 @@ with status 70, when it is not known for so long whether somebody runs the comma
 	f.addJob()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return misuse.Of(fmt.Errorf("no command is given: write it behind two dashes, as in elect run --name billing -- ./bill --forever"))
+			return usage.Of(fmt.Errorf("no command is given: write it behind two dashes, as in elect run --name billing -- ./bill --forever"))
 		}
 		if at := cmd.ArgsLenAtDash(); at > 0 {
-			return misuse.Of(fmt.Errorf("%q stands before the two dashes, where only flags may stand", args[:at]))
+			return usage.Of(fmt.Errorf("%q stands before the two dashes, where only flags may stand", args[:at]))
 		}
 		return m.run(cmd.Context(), f, args)
 	}
@@ -120,14 +120,14 @@ func (m Main) run(ctx context.Context, f *runFlags, args []string) error {
 	restart, err := policyOf(f.restart)
 	ends, err2 := stopSignal(f.stop)
 	if err := cmp.Or(err, err2, f.hooks.validate()); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	if err := f.judgeOnce(c, restart); err != nil {
-		return misuse.Of(err)
+		return usage.Of(err)
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return misuse.Of(fmt.Errorf("the command %q cannot be run: %w", args[0], err))
+		return usage.Of(fmt.Errorf("the command %q cannot be run: %w", args[0], err))
 	}
 	asked := ctx
 	ctx, stop := context.WithCancel(ctx)
@@ -256,5 +256,5 @@ func (m Main) prepare(f *runFlags) (prepared, error) {
 		return prepared{}, err
 	}
 	t, err := timingOf(s, f.grace, f.flags.Changed("grace"))
-	return prepared{s, t}, misuse.Of(err)
+	return prepared{s, t}, usage.Of(err)
 }

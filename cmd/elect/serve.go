@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 )
 
@@ -30,7 +30,7 @@ every write.
 When serve is asked to stop it answers 503 at once, and keeps the lease for
 --grace, so that the program beside it has the time to notice.`,
 		Example: "  elect serve --store redis://db --name billing --http 127.0.0.1:8080",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	f := &runFlags{options: addOptions(cmd, "once")}
 	f.add(cmd, "how long who asks may take to ask again and to stop (default: a fifth of the lease)")
@@ -40,7 +40,7 @@ When serve is asked to stop it answers 503 at once, and keeps the lease for
 
 func (m Main) serve(ctx context.Context, f *runFlags) error {
 	if f.http == "" {
-		return misuse.Of(fmt.Errorf("no address is given: add --http 127.0.0.1:8080, or another one"))
+		return usage.Of(fmt.Errorf("no address is given: add --http 127.0.0.1:8080, or another one"))
 	}
 	outliveReaders()
 	defer catch(func(syscall.Signal) {})() // the program beside it has its own

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/settings"
 	"github.com/recount-io/recount/elector/store"
@@ -58,7 +58,7 @@ func (m Main) statusCommand() *cobra.Command {
 it is renewed, what the leader publishes (--value), and who competes, as far as the store keeps that. It ends with 0
 if somebody leads, and with 1 if nobody does.`,
 		Example: "  elect status --store redis://db --name billing\n  elect status --name billing --json | jq -r .leader.id",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -87,11 +87,11 @@ func lookUp(ctx context.Context, s settings.Settings, st elector.Store) (statusA
 		return statusAnswer{}, err
 	}
 	answer := statusAnswer{Election: s.Election, Leader: entryOf(l)}
-	roster, ok := st.(store.Roster)
+	lister, ok := st.(store.CandidateLister)
 	if !ok {
 		return answer, nil
 	}
-	list, err := roster.Candidates(ctx, s.Election)
+	list, err := lister.Candidates(ctx, s.Election)
 	if err != nil {
 		return statusAnswer{}, err
 	}
@@ -135,7 +135,7 @@ func (m Main) watchCommand() *cobra.Command {
 whenever it changes, until it is interrupted. It does not compete. Very short terms may be missed; elect history
 has them all.`,
 		Example: "  elect watch --store redis://db --name billing --json",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	o := addQuestion(cmd, writing...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -147,11 +147,11 @@ has them all.`,
 			return err
 		}
 		if o.timeout <= 0 {
-			return misuse.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
+			return usage.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 5s", o.timeout))
 		}
 		store, closer, err := s.Open(cmd.Context())
 		if err != nil {
-			return misuse.Of(err)
+			return usage.Of(err)
 		}
 		defer func() { _ = closer.Close() }() // all that was to be said was said
 		return m.watch(cmd.Context(), o, s, store)

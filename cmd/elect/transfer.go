@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/recount-io/recount/cmd/internal/misuse"
+	"github.com/recount-io/recount/cmd/internal/usage"
 	"github.com/recount-io/recount/elector"
 )
 
@@ -97,7 +97,7 @@ lists them. The lease is kept until the job has ended, and then reserved for tha
 candidate for a moment. Only the leader can hand over, and it does so only if it
 was started with --allow-transfer.`,
 		Example: "  elect transfer --at http://127.0.0.1:8080 --to host-b",
-		Args:    misuse.NoArguments,
+		Args:    usage.NoArguments,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "ID of the candidate, or the part of it before its last slash")
 	cmd.Flags().StringVar(&at, "at", "", "address of the leader's elect, such as http://127.0.0.1:8080")
@@ -107,11 +107,11 @@ was started with --allow-transfer.`,
 		u, err := url.Parse(at)
 		switch {
 		case to == "":
-			return misuse.Of(errors.New("no candidate is named: give --to ID; elect status lists them"))
+			return usage.Of(errors.New("no candidate is named: give --to ID; elect status lists them"))
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			return misuse.Of(errors.New("--at does not say where the leader's elect serves; write --at http://HOST:PORT, with the address of its --http"))
+			return usage.Of(errors.New("--at does not say where the leader's elect serves; write --at http://HOST:PORT, with the address of its --http"))
 		case timeout <= 0:
-			return misuse.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 1m", timeout))
+			return usage.Of(fmt.Errorf("--timeout is %v; it must be above zero, such as 1m", timeout))
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
@@ -135,7 +135,7 @@ func post(ctx context.Context, address string, to wish) (wish, error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return wish{}, misuse.Of(err)
+		return wish{}, usage.Of(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -152,9 +152,9 @@ func post(ctx context.Context, address string, to wish) (wish, error) {
 	err = json.Unmarshal(content, &answer)
 	switch {
 	case reply.StatusCode == http.StatusNotFound || reply.StatusCode == http.StatusMethodNotAllowed:
-		return wish{}, misuse.Of(errors.New("the elect there does not let others hand over: start it with --allow-transfer"))
+		return wish{}, usage.Of(errors.New("the elect there does not let others hand over: start it with --allow-transfer"))
 	case reply.StatusCode == http.StatusConflict:
-		return wish{}, misuse.Of(fmt.Errorf("%s; elect status tells who leads and who competes", answer.Error))
+		return wish{}, usage.Of(fmt.Errorf("%s; elect status tells who leads and who competes", answer.Error))
 	case err == nil && answer.Error != "":
 		return wish{}, errors.New(answer.Error)
 	case err != nil || reply.StatusCode != http.StatusOK:

@@ -23,7 +23,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/internal/drawn"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -38,17 +38,17 @@ const (
 // node is one process of a drawn job. No node waits for its children: one whose
 // children end keeps zombies.
 type node struct {
-	Name     string
-	Leaves   leaving
-	Ends     ending
-	Stopped  bool // by SIGSTOP, as soon as it is ready
-	Headless bool // its main thread ends, and its others live on: it looks like a zombie
-	Bare     bool // it has no environment
-	Busy     bool // it starts processes all the time, which end at once
-	Space    bool // it is the first process of a namespace of its own
-	Traced   bool // by a process outside that never looks
-	Stranger bool // it runs as another user: nobody, or root if elect runs as nobody
-	Below    []*node
+	Name      string
+	Leaves    leaving
+	Ends      ending
+	Stopped   bool // by SIGSTOP, as soon as it is ready
+	Headless  bool // its main thread ends, and its others live on: it looks like a zombie
+	Bare      bool // it has no environment
+	Busy      bool // it starts processes all the time, which end at once
+	Space     bool // it is the first process of a namespace of its own
+	Traced    bool // by a process outside that never looks
+	OtherUser bool // it runs as another user: nobody, or root if elect runs as nobody
+	Below     []*node
 }
 
 // leaving says which process group and session a node is in.
@@ -203,9 +203,9 @@ func (n *node) start(dir string) error {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
 	}
 	switch {
-	case n.Stranger && os.Getuid() == 0:
+	case n.OtherUser && os.Getuid() == 0:
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-	case n.Stranger:
+	case n.OtherUser:
 		cmd.Path += asRoot
 	}
 	return cmd.Start()
@@ -249,7 +249,7 @@ func (n *node) all() (list []*node) {
 func (n *node) String() string {
 	what := n.Name + []string{"", " in a group of its own", " in a session of its own", " in a session of its own when its children have begun"}[n.Leaves] +
 		[]string{"", ", late", ", stubborn", ", ends at once"}[n.Ends]
-	for text, so := range map[string]bool{"stopped": n.Stopped, "headless": n.Headless, "bare": n.Bare, "busy": n.Busy, "first of a namespace": n.Space, "traced": n.Traced, "another user's": n.Stranger} {
+	for text, so := range map[string]bool{"stopped": n.Stopped, "headless": n.Headless, "bare": n.Bare, "busy": n.Busy, "first of a namespace": n.Space, "traced": n.Traced, "another user's": n.OtherUser} {
 		if so {
 			what += ", " + text
 		}
@@ -362,7 +362,7 @@ func TestMendedTrees(t *testing.T) {
 		"the same where elect cannot see it":                       {place: blind, root: &node{Below: unburied()}},
 		"children have left the group":                             {place: asUser, root: &node{Below: []*node{{Leaves: ownSession, Ends: late}, {Leaves: ownGroup}}}},
 		"a daemon has forked twice, and elect is held up":          {place: asUser, end: byHold, root: &node{Below: []*node{{Leaves: ownSession, Ends: atOnce, Below: []*node{{Ends: unheeding}}}}}},
-		"elect may send a process no signal":                       {place: asUser, root: &node{Below: []*node{{Stranger: true, Leaves: ownSession}}}},
+		"elect may send a process no signal":                       {place: asUser, root: &node{Below: []*node{{OtherUser: true, Leaves: ownSession}}}},
 		"processes are stopped":                                    {root: &node{Stopped: true, Below: []*node{{Leaves: ownSession, Stopped: true}}}},
 		"a first thread ends before the process":                   {place: asUser, root: &node{Headless: true, Ends: late, Below: []*node{{Leaves: ownSession, Headless: true}}}},
 		"a first thread has ended when elect is killed":            {end: byKill, root: &node{Below: []*node{{Leaves: ownSession, Headless: true}}}},
@@ -464,7 +464,7 @@ func draw(t *testing.T, number uint64) *forest {
 		n.Busy = f.odds(12)
 		n.Traced = f.odds(10) && f.place < container && n.Ends != atOnce && !n.Headless
 		if n != f.root {
-			n.Stranger = f.odds(8) && root && (f.place != asUser || mayBecomeRoot(f.dir))
+			n.OtherUser = f.odds(8) && root && (f.place != asUser || mayBecomeRoot(f.dir))
 			n.Space = f.odds(8) && spaces && f.place != asUser
 		}
 	}
@@ -491,7 +491,7 @@ func draw(t *testing.T, number uint64) *forest {
 // time sets how long the case may take.
 func (f *forest) time() {
 	f.lease = long // who is late has a twentieth of the lease
-	if raced.Enabled && (f.end == byCut || f.end == byHold) {
+	if race.Enabled && (f.end == byCut || f.end == byHold) {
 		f.lease = 3 * long // the guard must be in time, and each process is slow
 	}
 	f.drain = f.lease / 2
@@ -517,19 +517,19 @@ func (f *forest) odds(n int) bool { return f.rand.IntN(n) == 0 }
 
 // inherit makes what is below another user's process the other user's, who can make no
 // namespace; what is below a namespace cannot be traced from here.
-func (f *forest) inherit(n *node, stranger, space bool) {
-	n.Space = n.Space && !stranger
-	n.Stranger = n.Stranger && !stranger
-	stranger, space = stranger || n.Stranger, space || n.Space
+func (f *forest) inherit(n *node, otherUser, space bool) {
+	n.Space = n.Space && !otherUser
+	n.OtherUser = n.OtherUser && !otherUser
+	otherUser, space = otherUser || n.OtherUser, space || n.Space
 	n.Traced = n.Traced && !space
 	switch {
 	case space:
 		n.Ends = min(n.Ends, late) // its end is that of all below it
-	case n.Stranger && f.foreign():
+	case n.OtherUser && f.foreign():
 		n.Ends = asked // and does not get it
 	}
 	for _, b := range n.Below {
-		f.inherit(b, stranger, space)
+		f.inherit(b, otherUser, space)
 	}
 }
 
@@ -541,7 +541,7 @@ func (f *forest) peaceful() bool {
 
 // foreign reports whether somebody is another user's whom elect may send no signal.
 func (f *forest) foreign() bool {
-	return f.place == asUser && f.has(func(n *node) bool { return n.Stranger })
+	return f.place == asUser && f.has(func(n *node) bool { return n.OtherUser })
 }
 
 func (f *forest) has(what func(n *node) bool) bool { return slices.ContainsFunc(f.nodes, what) }
@@ -729,7 +729,7 @@ func (f *forest) soon(ended time.Duration) {
 		}
 	}
 	limit := f.lease / 2
-	if raced.Enabled {
+	if race.Enabled {
 		limit = 2 * f.lease // many slow processes share the machine
 	}
 	if took := ended - last; took > limit {

@@ -37,9 +37,9 @@ type Store struct {
 }
 
 var (
-	_ elector.Store   = (*Store)(nil)
-	_ store.Roster    = (*Store)(nil)
-	_ store.Chronicle = (*Store)(nil)
+	_ elector.Store         = (*Store)(nil)
+	_ store.CandidateLister = (*Store)(nil)
+	_ store.TermLister      = (*Store)(nil)
 )
 
 // NewStore returns an empty store. If it is made in a bubble of testing/synctest, its
@@ -148,12 +148,12 @@ func (s *Store) Leader(ctx context.Context, election string) (elector.Leader, er
 	return do(ctx, s, func() (elector.Leader, error) { return s.Store.Leader(ctx, election) })
 }
 
-// Candidates implements store.Roster.
+// Candidates implements store.CandidateLister.
 func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	return do(ctx, s, func() ([]store.Candidate, error) { return s.Store.Candidates(ctx, election) })
 }
 
-// History implements store.Chronicle.
+// History implements store.TermLister.
 func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	return do(ctx, s, func() ([]store.PastTerm, error) { return s.Store.History(ctx, election, n) })
 }

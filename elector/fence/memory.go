@@ -32,7 +32,7 @@ type Holder interface {
 //
 // It forgets all tokens when the process ends, and none before: it keeps some
 // hundred bytes for each resource that was ever named, so names must not be
-// made up by strangers.
+// made up by outsiders.
 type Memory struct {
 	mu        sync.Mutex
 	resources map[string]*held

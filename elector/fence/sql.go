@@ -178,7 +178,7 @@ func (s SQL) prepare(tx SQLTx, token uint64, resource string) (rowReader, error)
 	return readerOf(tx)
 }
 
-// rowReader reads one row, in whatever manner the transaction has.
+// rowReader reads one row, in whatever way the transaction has.
 type rowReader func(ctx context.Context, query string, args ...any) row
 
 // row is *sql.Row, or pgx.Row.

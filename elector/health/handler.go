@@ -10,7 +10,7 @@ import (
 // the answer is 404 (Not Found).
 //
 // The answer is no secret to whoever may ask, and holds names, tokens and the
-// text of errors: serve it where probes reach it and strangers do not.
+// text of errors: serve it where probes reach it and outsiders do not.
 func (m *Monitor) Handler() http.Handler {
 	return readOnly(func(w http.ResponseWriter, r *http.Request) {
 		election := r.URL.Query().Get("election")
@@ -55,7 +55,7 @@ func (m *Monitor) LiveHandler() http.Handler { return plain(m.Live) }
 // with the error's text else.
 func (m *Monitor) ReadyHandler() http.Handler { return plain(m.Ready) }
 
-// ofOne says whether all that is reported is of one election. A process may
+// ofOne reports whether all that is reported is of one election. A process may
 // have several candidates in one.
 func (r Report) ofOne() bool {
 	for _, e := range r.Elections {
@@ -66,7 +66,7 @@ func (r Report) ofOne() bool {
 	return len(r.Elections) > 0
 }
 
-// led says whether one of the candidates leads. The body and the status code
+// led reports whether one of the candidates leads. The body and the status code
 // come from one look, so they never contradict each other.
 func (r Report) led() bool {
 	for _, e := range r.Elections {

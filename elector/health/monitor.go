@@ -122,7 +122,7 @@ func (m *Monitor) report(election string) Report {
 	return r
 }
 
-// IsLeader says whether this process leads the election at this moment, by the
+// IsLeader reports whether this process leads the election at this moment, by the
 // clock.
 func (m *Monitor) IsLeader(election string) bool {
 	return slices.ContainsFunc(m.watched(election), func(p *probe) bool { return p.election == election && p.elector.IsLeader() })

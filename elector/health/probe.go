@@ -142,7 +142,7 @@ func (p *probe) live() error {
 	}
 }
 
-// stuck says whether the elector's goroutine has not ended a term for long
+// stuck reports whether the elector's goroutine has not ended a term for long
 // after its lease did. One that runs ends it at the deadline, which comes
 // earlier, also while it drains.
 func (p *probe) stuck(state elector.State, leads bool, now time.Duration) bool {

@@ -19,7 +19,7 @@ import (
 // store alone keeps it, whatever becomes of the process. A release before that
 // time leaves the lease to end by itself, once Begin was called.
 //
-// Of what a store may be besides (store.Roster and the like) a Lock is only store.Bounded, and
+// Of what a store may be besides (store.CandidateLister and the like) a Lock is only store.Bounded, and
 // no attempt stands as a bid.
 type Lock struct {
 	elector.Store

@@ -34,10 +34,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Roster    = (*Store)(nil)
-	_ store.Chronicle = (*Store)(nil)
-	_ store.Bounded   = (*Store)(nil)
+	_ store.Store           = (*Store)(nil)
+	_ store.CandidateLister = (*Store)(nil)
+	_ store.TermLister      = (*Store)(nil)
+	_ store.Bounded         = (*Store)(nil)
 )
 
 // record is what is known of one election.
@@ -200,7 +200,7 @@ func (s *Store) Leader(ctx context.Context, election string) (store.Leader, erro
 	return store.Leader{ID: r.lease.ID, Token: r.lease.Token, Remaining: r.until - now, Value: r.value, Version: r.version}, nil
 }
 
-// Candidates implements store.Roster.
+// Candidates implements store.CandidateLister.
 func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (r *record) forget(now time.Duration) {
 	maps.DeleteFunc(r.seen, func(_ string, x sign) bool { return now-x.at > 2*x.ttl })
 }
 
-// History implements store.Chronicle. The times are those of the store's
+// History implements store.TermLister. The times are those of the store's
 // clock, since the Unix epoch.
 func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if err := ctx.Err(); err != nil {

@@ -231,10 +231,10 @@ func TestStore(t *testing.T) {
 			t.Errorf("%+v", asked)
 		}
 		b.want(1, "store.request.duration", "recount.operation", "leader", "recount.outcome", "done")
-		_, wasRoster := elector.Store(b.Store).(store.Roster)
-		_, isRoster := s.(store.Roster)
-		if wasRoster != isRoster {
-			t.Errorf("the store is a Roster: %t, traced: %t", wasRoster, isRoster)
+		_, wasLister := elector.Store(b.Store).(store.CandidateLister)
+		_, isLister := s.(store.CandidateLister)
+		if wasLister != isLister {
+			t.Errorf("the store is a CandidateLister: %t, traced: %t", wasLister, isLister)
 		}
 	})
 }

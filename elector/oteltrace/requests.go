@@ -36,7 +36,7 @@ func (r requests) begin(ctx context.Context, c instrument.Call, links ...trace.L
 	}
 }
 
-// failed says whether something is wrong. That the lease is somebody else's is
+// failed reports whether something is wrong. That the lease is somebody else's is
 // what most answers say, and a release that comes too late has lost nothing.
 func failed(c instrument.Call, a instrument.Answer) bool {
 	switch a.Outcome {

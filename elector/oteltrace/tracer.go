@@ -107,8 +107,8 @@ func (t *Tracer) Remove(e *elector.Elector) {
 // Store returns a store that does what inner does, with a span and a duration
 // for each request. It is for stores that are used without an elector of one's
 // own, by elector.Observe for instance: a Tracer traces the stores of its
-// electors itself. It has exactly those of store.Roster, store.Chronicle and
-// store.Inspector that inner has. Its error is one of the meter provider.
+// electors itself. It has exactly those of store.CandidateLister, store.TermLister and
+// store.Preflighter that inner has. Its error is one of the meter provider.
 func Store(inner elector.Store, o Options) (elector.Store, error) {
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()

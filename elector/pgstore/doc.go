@@ -47,5 +47,5 @@
 // release, and NewSession refuses to.
 //
 // The role needs SELECT, INSERT, UPDATE and DELETE on the three tables, and
-// USAGE on their schema; docs/postgres.md has the statements.
+// USAGE on their schema; docs/stores.md has the statements.
 package pgstore

@@ -63,7 +63,7 @@ func (h *holding) do(ctx context.Context, limit time.Duration, f func(context.Co
 	}
 }
 
-// ended tells whether the session has ended before the server did what it was
+// ended reports whether the session has ended before the server did what it was
 // asked for: the server said so, or the question was never sent.
 func (h *holding) ended(err error) bool {
 	var answer *pgconn.PgError

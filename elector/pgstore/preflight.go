@@ -11,13 +11,13 @@ import (
 	"github.com/recount-io/recount/elector/store"
 )
 
-// Preflight is [store.Inspector.Preflight]: the settings of the server, the
+// Preflight is [store.Preflighter.Preflight]: the settings of the server, the
 // tables, and what stands between us and them.
 func (s *Store) Preflight(ctx context.Context) (store.Preflight, error) {
 	return s.preflight(ctx, false, false)
 }
 
-// Preflight is [store.Inspector.Preflight], like Store's. Poolers are an
+// Preflight is [store.Preflighter.Preflight], like Store's. Poolers are an
 // error here.
 func (s *SessionStore) Preflight(ctx context.Context) (store.Preflight, error) {
 	return s.rows.preflight(ctx, true, s.orphans)
@@ -175,7 +175,7 @@ func (st *state) forgotten() string {
 	return "It grants nothing for one lease then, so nobody leads for up to that much longer"
 }
 
-// synchronous tells whether a confirmed lease is on the disk of a standby.
+// synchronous reports whether a confirmed lease is on the disk of a standby.
 func (st *state) synchronous() bool {
 	commit := st.values["synchronous_commit"]
 	return st.values["synchronous_standby_names"] != "" && commit != "local" && commit != "remote_write"

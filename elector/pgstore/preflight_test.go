@@ -18,7 +18,7 @@ func found(p store.Preflight, subject string) store.Finding {
 	return store.Finding{}
 }
 
-func (d *database) preflight(t *testing.T, i store.Inspector) store.Preflight {
+func (d *database) preflight(t *testing.T, i store.Preflighter) store.Preflight {
 	t.Helper()
 	p, err := i.Preflight(d.ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/recount-io/recount/elector/store"
 )
 
-// Candidates is [store.Roster.Candidates]: who tried to acquire within its
+// Candidates is [store.CandidateLister.Candidates]: who tried to acquire within its
 // last two leases, or holds the lease.
 func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	if err := s.ready(ctx, "list the candidates of", election); err != nil {
@@ -29,7 +29,7 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candid
 	return list, judge("list the candidates of", election, err)
 }
 
-// History is [store.Chronicle.History]. Options.History terms are remembered.
+// History is [store.TermLister.History]. Options.History terms are remembered.
 func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if err := s.ready(ctx, "read the history of", election); err != nil {
 		return nil, err

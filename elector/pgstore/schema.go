@@ -15,7 +15,7 @@ import (
 // be run at any time, by any number of processes at once; where everything is
 // there it changes nothing and needs no right to create anything. The role
 // that runs it owns the tables: electors of another one need the rights that
-// docs/postgres.md lists.
+// docs/stores.md lists.
 func (s *Store) Migrate(ctx context.Context) error {
 	err := s.migrate(ctx, s.sql.schema)
 	if unnameable(err) {
@@ -127,7 +127,7 @@ func (s *Store) place(ctx context.Context) (known bool, err error) {
 	return true, nil
 }
 
-// unnameable tells whether the server did not name itself because the role may not
+// unnameable reports whether the server did not name itself because the role may not
 // ask, or because it is a server that does not know what it was asked.
 func unnameable(err error) bool {
 	code := codeOf(err)

@@ -170,10 +170,10 @@ func TestTablesWithoutValues(t *testing.T) {
 // A server that cannot be used at all is a fatal error at the first call.
 func TestRefusedConnections(t *testing.T) {
 	d := open(t)
-	d.do(t, "drop role if exists guest")
-	d.do(t, "create role guest login password 'right'")
+	d.do(t, "drop role if exists limited")
+	d.do(t, "create role limited login password 'right'")
 	for _, c := range []struct{ url, word string }{
-		{strings.Replace(d.server.url("guest", d.name), "guest@", "guest:wrong@", 1), "password"},
+		{strings.Replace(d.server.url("limited", d.name), "limited@", "limited:wrong@", 1), "password"},
 		{d.server.url("nobody_here", d.name), "user"},
 		{d.server.url("postgres", "no_such_database"), "database"},
 		{strings.Replace(d.url, "disable", "require", 1), "TLS"},

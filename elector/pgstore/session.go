@@ -43,11 +43,11 @@ type attempt struct{ election, id, nonce string }
 
 // The ways of pgstore to be asked.
 var (
-	_ store.Store     = (*SessionStore)(nil)
-	_ store.Roster    = (*SessionStore)(nil)
-	_ store.Chronicle = (*SessionStore)(nil)
-	_ store.Inspector = (*SessionStore)(nil)
-	_ store.Bounded   = (*SessionStore)(nil)
+	_ store.Store           = (*SessionStore)(nil)
+	_ store.CandidateLister = (*SessionStore)(nil)
+	_ store.TermLister      = (*SessionStore)(nil)
+	_ store.Preflighter     = (*SessionStore)(nil)
+	_ store.Bounded         = (*SessionStore)(nil)
 )
 
 // Suits implements [store.Bounded], like Store's.
@@ -344,7 +344,7 @@ func (s *SessionStore) Watch(ctx context.Context, election string, hint func(sto
 	go func() { ended(s.rows.watch(ctx, election, orphanEvery, look, hint)) }()
 }
 
-// EndsWithSession tells whether a lease ends as soon as its session does, so that no
+// EndsWithSession reports whether a lease ends as soon as its session does, so that no
 // time for which it was granted outlives the process.
 func (s *SessionStore) EndsWithSession() bool { return s.orphans }
 
@@ -356,12 +356,12 @@ func (s *SessionStore) Leader(ctx context.Context, election string) (store.Leade
 	return s.rows.Leader(ctx, election)
 }
 
-// Candidates is [store.Roster.Candidates].
+// Candidates is [store.CandidateLister.Candidates].
 func (s *SessionStore) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	return s.rows.Candidates(ctx, election)
 }
 
-// History is [store.Chronicle.History].
+// History is [store.TermLister.History].
 func (s *SessionStore) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	return s.rows.History(ctx, election, n)
 }

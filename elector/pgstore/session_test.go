@@ -255,10 +255,10 @@ func TestBothStoresTogether(t *testing.T) {
 		if l, err := s.Leader(d.ctx, "billing"); err != nil || l.ID != "n2" || l.Token != two.Token {
 			t.Errorf("%+v leads, error %v", l, err)
 		}
-		if list, err := s.(store.Roster).Candidates(d.ctx, "billing"); err != nil || len(list) != 2 || list[1].ID != "n2" {
+		if list, err := s.(store.CandidateLister).Candidates(d.ctx, "billing"); err != nil || len(list) != 2 || list[1].ID != "n2" {
 			t.Errorf("candidates %+v, error %v", list, err)
 		}
-		if list, err := s.(store.Chronicle).History(d.ctx, "billing", 9); err != nil || len(list) != 2 || list[0].ID != "n2" {
+		if list, err := s.(store.TermLister).History(d.ctx, "billing", 9); err != nil || len(list) != 2 || list[0].ID != "n2" {
 			t.Errorf("terms %+v, error %v", list, err)
 		}
 	}

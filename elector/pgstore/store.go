@@ -59,11 +59,11 @@ type Store struct {
 
 // The ways of pgstore to be asked.
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Roster    = (*Store)(nil)
-	_ store.Chronicle = (*Store)(nil)
-	_ store.Inspector = (*Store)(nil)
-	_ store.Bounded   = (*Store)(nil)
+	_ store.Store           = (*Store)(nil)
+	_ store.CandidateLister = (*Store)(nil)
+	_ store.TermLister      = (*Store)(nil)
+	_ store.Preflighter     = (*Store)(nil)
+	_ store.Bounded         = (*Store)(nil)
 )
 
 // Suits implements [store.Bounded]: a Store that New has not made suits nobody.
@@ -253,7 +253,7 @@ const (
 	own      = "own"
 )
 
-// refused tells whether the row forbids a grant.
+// refused reports whether the row forbids a grant.
 func (r *answer) refused() bool { return r.state == held || r.state == unsure || r.state == reserved }
 
 // outcome is the answer in the words of elector.Store.

@@ -162,7 +162,7 @@ func TestEndlessLeaseIsRepaired(t *testing.T) {
 	}
 }
 
-// A lease that is handed over is withheld from everybody but the heir, for the
+// A lease that is handed over is withheld from everybody but the successor, for the
 // time of the reservation.
 func TestHandOver(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
@@ -187,7 +187,7 @@ func TestHandOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.do(t, "update recount_lease set reserved = clock_timestamp() - interval '1 second'")
-		d.acquire(t, s, attemptOf("n3", "5")) // the heir did not come
+		d.acquire(t, s, attemptOf("n3", "5")) // the successor did not come
 	})
 }
 

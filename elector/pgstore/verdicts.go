@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	migrateFix = "run \"elect migrate\" or Store.Migrate once, as a role that may create tables, or the statements of docs/postgres.md"
-	rightsFix  = "grant the role what docs/postgres.md lists: USAGE on the schema; SELECT, INSERT, UPDATE and DELETE on the three tables"
+	migrateFix = "run \"elect migrate\" or Store.Migrate once, as a role that may create tables, or the statements of docs/stores.md"
+	rightsFix  = "grant the role what docs/stores.md lists: USAGE on the schema; SELECT, INSERT, UPDATE and DELETE on the three tables"
 )
 
 // remedy says what to do about an error that no repetition will change.

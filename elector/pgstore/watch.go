@@ -132,7 +132,7 @@ func (s *Store) subscribe(ctx context.Context, conn *pgx.Conn, election string) 
 }
 
 // parseHint reads what the statements announce: "granted TOKEN MILLISECONDS
-// WAITERS ELECTION", "released TOKEN MILLISECONDS WAITERS ELECTION HEIR" or "published
+// WAITERS ELECTION", "released TOKEN MILLISECONDS WAITERS ELECTION SUCCESSOR" or "published
 // TOKEN 0 0 ELECTION". Anything else is somebody else's, or of an election with the same hash.
 func parseHint(text, election string) (store.Hint, bool) {
 	fields := strings.SplitN(text, " ", 5)

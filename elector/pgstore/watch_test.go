@@ -158,7 +158,7 @@ func TestWatchConnectsAsThePoolDoes(t *testing.T) {
 	}
 }
 
-// Whatever a stranger announces, tokens stay as small as they were, and after one hand-over
+// Whatever somebody else announces, tokens stay as small as they were, and after one hand-over
 // the others take no longer than usual.
 func TestForgedAnnouncements(t *testing.T) {
 	d := open(t)

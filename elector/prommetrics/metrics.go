@@ -129,7 +129,7 @@ func (m *metrics) group(values []string) *group {
 	return g
 }
 
-// possible says whether an operation can come to that outcome.
+// possible reports whether an operation can come to that outcome.
 func possible(of instrument.Operation, o instrument.Outcome) bool {
 	switch o {
 	case instrument.Held:

@@ -544,13 +544,13 @@ func TestForgets(t *testing.T) {
 	})
 }
 
-// heir is a node that notes to whom a lease is handed over.
-type heir struct {
+// successor is a node that notes to whom a lease is handed over.
+type successor struct {
 	store.Store
 	leases chan store.Lease
 }
 
-func (h heir) Release(ctx context.Context, l store.Lease) error {
+func (h successor) Release(ctx context.Context, l store.Lease) error {
 	h.leases <- l
 	return h.Store.Release(ctx, l)
 }
@@ -562,7 +562,7 @@ func TestHandOverReachesNodes(t *testing.T) {
 		leases := make(chan store.Lease, 10)
 		var nodes []store.Store
 		for _, n := range b.nodes {
-			nodes = append(nodes, heir{n, leases})
+			nodes = append(nodes, successor{n, leases})
 		}
 		s, err := quorumstore.New(nodes, quorumstore.Options{Now: b.now})
 		if err != nil {

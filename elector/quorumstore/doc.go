@@ -9,7 +9,7 @@
 // later term has a larger token, while any minority of the nodes is down, hangs
 // or is cut off. A node that loses its data does no harm as long as it then
 // grants nothing for one lease and starts its tokens at its clock (redisstore
-// does both). docs/quorum.md has the proof, its assumptions, and what happens
+// does both). docs/stores.md has the proof, its assumptions, and what happens
 // when one of them breaks.
 //
 // The algorithm is the majority lock of Redis's documentation ("Distributed

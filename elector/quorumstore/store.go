@@ -59,15 +59,15 @@ type Store struct {
 
 	mu        sync.Mutex // guards the rest, and what is reached through it
 	elections map[string]*election
-	crowd     int // how many of them are worth a look: see forget
+	forgetAt  int // forget looks at them when there are so many
 }
 
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Roster    = (*Store)(nil)
-	_ store.Chronicle = (*Store)(nil)
-	_ store.Inspector = (*Store)(nil)
-	_ store.Bounded   = (*Store)(nil)
+	_ store.Store           = (*Store)(nil)
+	_ store.CandidateLister = (*Store)(nil)
+	_ store.TermLister      = (*Store)(nil)
+	_ store.Preflighter     = (*Store)(nil)
+	_ store.Bounded         = (*Store)(nil)
 )
 
 // New returns a Store on the nodes. An odd number of them is best: three work
@@ -186,7 +186,7 @@ func (s *Store) Suits(t store.Times) error {
 	return nil
 }
 
-// EndsWithSession tells whether a lease ends as soon as the session of its process does,
+// EndsWithSession reports whether a lease ends as soon as the session of its process does,
 // on some of the nodes.
 func (s *Store) EndsWithSession() bool {
 	return slices.ContainsFunc(s.nodes, func(n *node) bool {
@@ -200,7 +200,7 @@ func (s *Store) EndsWithSession() bool {
 // looks only when there are twice as many elections as it left the last time, so
 // that many cost no more each than a few. The caller holds mu.
 func (s *Store) forget() {
-	if len(s.elections) < s.crowd {
+	if len(s.elections) < s.forgetAt {
 		return
 	}
 	now := s.now()
@@ -209,5 +209,5 @@ func (s *Store) forget() {
 			delete(s.elections, name)
 		}
 	}
-	s.crowd = 2*len(s.elections) + 64
+	s.forgetAt = 2*len(s.elections) + 64
 }

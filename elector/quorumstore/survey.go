@@ -12,10 +12,10 @@ import (
 	"github.com/recount-io/recount/internal/quorum"
 )
 
-// Candidates is [store.Roster]: whom any node heard of, since each candidate
-// speaks to all of them. A majority of the nodes that keep a roster must answer.
+// Candidates is [store.CandidateLister]: whom any node heard of, since each candidate
+// speaks to all of them. A majority of the nodes that list candidates must answer.
 func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
-	answers, _, err := survey(ctx, s, "list the candidates of", election, func(ctx context.Context, r store.Roster) ([]store.Candidate, error) {
+	answers, _, err := survey(ctx, s, "list the candidates of", election, func(ctx context.Context, r store.CandidateLister) ([]store.Candidate, error) {
 		return r.Candidates(ctx, election)
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candid
 	return all, nil
 }
 
-// History is [store.Chronicle]: the terms that a majority of the nodes has
+// History is [store.TermLister]: the terms that a majority of the nodes has
 // granted with one token. Where nodes do not answer they get the benefit of the
 // doubt, so an attempt that failed may be among the terms then.
 func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
@@ -45,7 +45,7 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]store.Pa
 		return nil, nil
 	}
 	// Attempts that failed and leases that were mended take up room as well.
-	answers, _, err := survey(ctx, s, "read the history of", election, func(ctx context.Context, c store.Chronicle) ([]store.PastTerm, error) {
+	answers, _, err := survey(ctx, s, "read the history of", election, func(ctx context.Context, c store.TermLister) ([]store.PastTerm, error) {
 		return c.History(ctx, election, 4*min(n, math.MaxInt/4))
 	})
 	if err != nil {
@@ -87,10 +87,10 @@ func (s *Store) History(ctx context.Context, election string, n int) ([]store.Pa
 	return all[:min(n, len(all))], nil
 }
 
-// Preflight is [store.Inspector]: what the nodes' settings mean for the whole.
+// Preflight is [store.Preflighter]: what the nodes' settings mean for the whole.
 // What is wrong with a minority of them is a warning at most.
 func (s *Store) Preflight(ctx context.Context) (store.Preflight, error) {
-	answers, silentOnes, err := survey(ctx, s, "inspect", "nodes", func(ctx context.Context, i store.Inspector) (store.Preflight, error) {
+	answers, silentOnes, err := survey(ctx, s, "inspect", "nodes", func(ctx context.Context, i store.Preflighter) (store.Preflight, error) {
 		return i.Preflight(ctx)
 	})
 	if err != nil {

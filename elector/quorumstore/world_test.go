@@ -14,7 +14,7 @@ import (
 
 	"github.com/recount-io/recount/elector/quorumstore"
 	"github.com/recount-io/recount/elector/store"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // worldLease is the lease of the candidates in a world, and usable what they
@@ -91,7 +91,7 @@ type world struct {
 // the nodes works, although others stay down, hang or refuse.
 func TestWorld(t *testing.T) {
 	times := 3 // what a plan leaves to chance is often what matters
-	if raced.Enabled {
+	if race.Enabled {
 		times = 1
 	}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -232,7 +232,7 @@ func (c *candidate) restart() {
 	c.store, c.floor = store, 0
 }
 
-// pause waits, and says whether the world goes on.
+// pause waits, and reports whether the world goes on.
 func (c *candidate) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -258,7 +258,7 @@ func (c *candidate) run() {
 	}
 }
 
-// attempt makes one request, and what follows if it is granted. It says whether
+// attempt makes one request, and what follows if it is granted. It reports whether
 // the outcome is open.
 func (c *candidate) attempt(nonce string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), worldLease/3)

@@ -131,7 +131,7 @@ func (b *batcher) add(c *call) error {
 	return nil
 }
 
-// leave takes a call back that was not sent yet, and tells whether it was not.
+// leave takes a call back that was not sent yet, and reports whether it was not.
 func (b *batcher) leave(c *call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

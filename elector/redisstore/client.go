@@ -126,7 +126,7 @@ func setNewer(options any) {
 	}
 }
 
-// clustered tells whether the client is one of a cluster.
+// clustered reports whether the client is one of a cluster.
 func (s *Store) clustered() bool {
 	return s.opts.MasterName == "" && (len(s.opts.Addrs) > 1 || s.opts.IsClusterMode)
 }

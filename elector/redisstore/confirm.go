@@ -52,7 +52,7 @@ func confirmingOf(o Options) (confirming, error) {
 	return c, nil
 }
 
-// any tells whether anybody has to confirm; fsync, whether on disk.
+// any reports whether anybody has to confirm; fsync, whether on disk.
 func (c confirming) any() bool   { return c.replicas > 0 || c.fsync() }
 func (c confirming) fsync() bool { return c.own || c.disks > 0 }
 
@@ -190,7 +190,7 @@ func (q *question) answer(s *Store, o *order, reply any) (confirmation, error) {
 	return got, nil
 }
 
-// took tells whether the script wrote a lease, by its reply.
+// took reports whether the script wrote a lease, by its reply.
 func took(reply any) bool {
 	if fields, ok := reply.([]any); ok && len(fields) > 0 {
 		reply = fields[0]

@@ -57,15 +57,15 @@ func TestEvict(t *testing.T) {
 }
 
 // What no elector wrote is left as it is.
-func TestEvictLeavesStrangers(t *testing.T) {
+func TestEvictLeavesForeignValues(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
-		r.do(t, "SET", leaseKey, "stranger")
+		r.do(t, "SET", leaseKey, "foreign")
 		var held *store.HeldError
-		if _, err := s.Evict(r.ctx, "billing", 0); !errors.As(err, &held) || held.Holder != "stranger" || held.Token != 0 {
+		if _, err := s.Evict(r.ctx, "billing", 0); !errors.As(err, &held) || held.Holder != "foreign" || held.Token != 0 {
 			t.Errorf("%v", err)
 		}
-		if got := r.do(t, "GET", leaseKey); got != "stranger" {
+		if got := r.do(t, "GET", leaseKey); got != "foreign" {
 			t.Errorf("%v", got)
 		}
 	})

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 	"sync/atomic"
 
@@ -23,6 +24,33 @@ func (h counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		h.pipelines.Add(1)
 		return next(ctx, commands)
 	}
+}
+
+// Example competes for the lease of the election "billing", until ctx is done.
+func Example() {
+	ctx := context.Background()
+
+	store, err := redisstore.New(&redis.UniversalOptions{Addrs: []string{"localhost:6379"}}, redisstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	e, err := elector.New(store, elector.Config{
+		Election:  "billing",
+		OnStarted: func(ctx context.Context, t *elector.Term) { bill(ctx, t.Token()) }, // until ctx is done; a return ends the term
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = e.Run(ctx) // until ctx is done: then the work ends, and after it the lease
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// bill is the work of the leader, which passes its token on to what it writes to.
+func bill(ctx context.Context, token uint64) {
+	_ = token
+	<-ctx.Done()
 }
 
 // A store uses the client that the program has already, and its hooks see what is sent.

@@ -118,7 +118,7 @@ func foreignPatience(read time.Duration) time.Duration {
 	return read
 }
 
-// saysOnce tells whether go-redis can be told of a command not to repeat it.
+// saysOnce reports whether go-redis can be told of a command not to repeat it.
 var saysOnce = func() bool {
 	_, can := reflect.TypeFor[redis.Cmder]().MethodByName("NoRetry")
 	return can

@@ -37,7 +37,7 @@ func (b *batcher) join(client *client, calls []*call) *batch {
 	return &batch{calls: calls, ctx: &joint{Context: ctx, values: calls[0].ctx, client: client, begun: now}, cancel: cancel}
 }
 
-// admit is asked when a request is written, and tells whether it is to be sent: its
+// admit is asked when a request is written, and reports whether it is to be sent: its
 // caller still waits. The goroutine that sends asks.
 func (j *joint) admit(caller context.Context) bool {
 	if caller.Err() != nil {

@@ -125,7 +125,7 @@ func (s *Store) witnessOf(guard string) string {
 	return s.witness
 }
 
-// parted tells whether the request is to be sent again without the witness, which it
+// parted reports whether the request is to be sent again without the witness, which it
 // had: a cluster's node has refused keys of several slots, and executed nothing.
 func (s *Store) parted(err error, witnessed bool) bool {
 	if !witnessed || !crossSlot(err) {
@@ -150,7 +150,7 @@ type names struct {
 // began is when the process did, about.
 var began = time.Now()
 
-// looked tells whether a renewal has looked for another server in this epoch, and
+// looked reports whether a renewal has looked for another server in this epoch, and
 // within a lease.
 func (n *names) looked(epoch uint64, lease time.Duration) bool {
 	return n.epoch.Load() == epoch+1 && time.Since(began)-time.Duration(n.at.Load()) < lease

@@ -118,7 +118,7 @@ func (l *listener) shines(channel string) string {
 	return l.beacon
 }
 
-// remove tells whether the watch was there.
+// remove reports whether the watch was there.
 func (l *listener) remove(w *watch) bool {
 	all := l.watches[w.channel]
 	i := slices.Index(all, w)

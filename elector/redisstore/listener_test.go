@@ -16,17 +16,17 @@ import (
 	"github.com/recount-io/recount/elector/store"
 )
 
-// crowd is many watches of one store, two of each election.
-type crowd struct {
+// watches is many watches of one store, two of each election.
+type watches struct {
 	r     *server
 	names []string
 	hints []chan store.Hint // two for each name
 	ended chan error
 }
 
-func newCrowd(t *testing.T, ctx context.Context, r *server, s *Store, elections int) *crowd {
+func newWatches(t *testing.T, ctx context.Context, r *server, s *Store, elections int) *watches {
 	t.Helper()
-	c := &crowd{r: r, ended: make(chan error, 2*elections)}
+	c := &watches{r: r, ended: make(chan error, 2*elections)}
 	for i := range elections {
 		name := fmt.Sprint("election-", i)
 		c.names = append(c.names, name)
@@ -39,11 +39,11 @@ func newCrowd(t *testing.T, ctx context.Context, r *server, s *Store, elections 
 	return c
 }
 
-func (c *crowd) channel(i int) string { return "recount:{" + c.names[i] + "}:wake" }
+func (c *watches) channel(i int) string { return "recount:{" + c.names[i] + "}:wake" }
 
 // awaitSubscribed waits until the server counts one connection for each name,
 // or none.
-func (c *crowd) awaitSubscribed(t *testing.T, want int64) {
+func (c *watches) awaitSubscribed(t *testing.T, want int64) {
 	t.Helper()
 	channels := make([]string, len(c.names))
 	for i := range channels {
@@ -80,7 +80,7 @@ func TestWatchesShareAConnection(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	c := newCrowd(t, ctx, r, s, 100)
+	c := newWatches(t, ctx, r, s, 100)
 	c.awaitSubscribed(t, 1)
 	if n := r.listening(t); n != 1 {
 		t.Errorf("%d connections listen", n)
@@ -122,7 +122,7 @@ func TestKilledConnectionEndsAllWatches(t *testing.T) {
 	s := r.open(t, Options{})
 	for range 3 {
 		ctx, cancel := context.WithCancel(r.ctx)
-		c := newCrowd(t, ctx, r, s, 50)
+		c := newWatches(t, ctx, r, s, 50)
 		c.awaitSubscribed(t, 1)
 		if n := r.listening(t); n != 1 {
 			t.Errorf("%d connections listen", n)
@@ -184,7 +184,7 @@ func TestWatchesComeAndGo(t *testing.T) {
 		s := r.open(t, Options{})
 		numSub := func(name string, want int64) {
 			t.Helper()
-			c := crowd{r: r, names: []string{name}}
+			c := watches{r: r, names: []string{name}}
 			c.awaitSubscribed(t, want)
 		}
 		begin := func(name string) (chan store.Hint, func()) {

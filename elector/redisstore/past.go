@@ -13,11 +13,11 @@ import (
 )
 
 var (
-	_ store.Roster    = (*Store)(nil)
-	_ store.Chronicle = (*Store)(nil)
+	_ store.CandidateLister = (*Store)(nil)
+	_ store.TermLister      = (*Store)(nil)
 )
 
-// Candidates is [store.Roster.Candidates]: who was heard of within two of its
+// Candidates is [store.CandidateLister.Candidates]: who was heard of within two of its
 // leases.
 func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
@@ -50,7 +50,7 @@ func (s *Store) Candidates(ctx context.Context, election string) ([]store.Candid
 	return all, nil
 }
 
-// History is [store.Chronicle.History]. About the last hundred terms are
+// History is [store.TermLister.History]. About the last hundred terms are
 // kept.
 func (s *Store) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
 	if err := checkNames(election, "-", "-"); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/recount-io/recount/elector/store"
 )
 
-var _ store.Inspector = (*Store)(nil)
+var _ store.Preflighter = (*Store)(nil)
 
-// Preflight is [store.Inspector.Preflight]: it reads settings and state of
+// Preflight is [store.Preflighter.Preflight]: it reads settings and state of
 // the server, of every primary of a cluster, and of the Sentinels, tries each
 // command that the store needs, runs its scripts, and looks at the keys that are there.
 // What the user may not read is a note. Nothing is left behind: what it writes are keys

@@ -37,7 +37,7 @@ var nodeSettings = []string{
 const pings = 20
 
 // readNode asks one server. Its error says that there is no answer at all, or
-// none to strangers.
+// none to outsiders.
 func readNode(ctx context.Context, r *redis.Client) (*node, error) {
 	n := &node{addr: r.Options().Addr, client: r, info: map[string]string{}, config: map[string]string{}}
 	if err := r.Ping(ctx).Err(); err != nil && (!isReply(err) || fixOf(err) != "" && !denied(err)) {
@@ -120,7 +120,7 @@ func (n *node) number(field string) int64 {
 	return value
 }
 
-// olderThan tells whether the server says that it is older than this version.
+// olderThan reports whether the server says that it is older than this version.
 func (n *node) olderThan(major, minor int) bool {
 	var has [2]int
 	if _, err := fmt.Sscanf(n.info["redis_version"], "%d.%d", &has[0], &has[1]); err != nil {
@@ -148,7 +148,7 @@ func (n *node) replicas() int {
 	return online
 }
 
-// effects says whether scripts that ask for the time may write.
+// effects reports whether scripts that ask for the time may write.
 func (n *node) effects(add addFunc) {
 	if n.olderThan(5, 0) {
 		add(store.SeverityError, "redis_version", "is "+n.info["redis_version"]+": before version 5 scripts that ask for the time may not write, so nobody is granted a lease",

@@ -56,7 +56,7 @@ var remedies = [...]remedy{
 	{"ACL failure in script", "give the Redis user the rights that package redisstore lists", true},
 	{"WRONGTYPE ", "delete the key, or use another prefix: something else keeps its data under the election's keys", false},
 	{"NOAUTH ", "give the password", true},
-	{"unauthenticated multibulk length", "give the password", true}, // more arguments than a stranger may send
+	{"unauthenticated multibulk length", "give the password", true}, // more arguments than a client without a password may send
 	{"unauthenticated bulk length", "give the password", true},
 	{"WRONGPASS ", "correct the user name and password", true},
 	{"invalid password", "correct the password", true},
@@ -105,7 +105,7 @@ func crossSlot(err error) bool {
 	return isReply(err) && slices.ContainsFunc(slotWords[:], func(words string) bool { return hasCode(err.Error(), words) })
 }
 
-// isReply tells whether the error came from the server, as opposed to from the
+// isReply reports whether the error came from the server, as opposed to from the
 // way to it.
 func isReply(err error) bool {
 	var reply redis.Error
@@ -189,7 +189,7 @@ func replyRemedy(text string) remedy {
 	return remedy{}
 }
 
-// hasCode tells whether the text contains the code as words of their own.
+// hasCode reports whether the text contains the code as words of their own.
 func hasCode(text, code string) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], code)
@@ -234,7 +234,7 @@ var refusals = [...]string{
 	"certificate", "handshake failure", "access denied", "protocol version", "insufficient security", "unrecognized name",
 }
 
-// refused tells whether the peer ended the handshake with such an alert. The
+// refused reports whether the peer ended the handshake with such an alert. The
 // alert's type is not exported where TLS runs over a connection.
 func refused(err error) bool {
 	var op *net.OpError

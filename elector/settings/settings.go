@@ -174,7 +174,7 @@ func (s *Settings) from(name, source string) {
 // nowhere is a store for validation: no elector that has it ever runs.
 type nowhere struct {
 	elector.Store
-	store.Roster
+	store.CandidateLister
 }
 
 // names are the settings' names, sorted.

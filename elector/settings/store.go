@@ -245,7 +245,7 @@ func (l *lookup) value(name string) string {
 	return text
 }
 
-// holdsPassword says whether a password stands in the URL itself. It does not
+// holdsPassword reports whether a password stands in the URL itself. It does not
 // rely on the URL's being well-formed.
 func holdsPassword(text string) bool {
 	_, rest, _ := strings.Cut(reference.ReplaceAllString(text, ""), "://")
@@ -270,7 +270,7 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// HoldsPassword says whether a password stands in a store's URL as it was given
+// HoldsPassword reports whether a password stands in a store's URL as it was given
 // to Load, rather than a reference to one.
 func (s Settings) HoldsPassword() bool { return s.bare }
 

@@ -14,8 +14,8 @@ import (
 // answer.
 var ErrUnsupported = errors.New("elector: the store does not keep this")
 
-// Roster is a Store that knows who competes.
-type Roster interface {
+// CandidateLister is a Store that can list who competes.
+type CandidateLister interface {
 	// Candidates lists the candidates that the store heard of within the last
 	// leases, in the order of their IDs. Each one is heard of at least once a
 	// lease, when it tries to acquire or renews. One that is gone is listed on for
@@ -30,8 +30,8 @@ type Candidate struct {
 	Seen     time.Duration // how long ago the store heard of it
 }
 
-// Chronicle is a Store that remembers past terms.
-type Chronicle interface {
+// TermLister is a Store that can list past terms.
+type TermLister interface {
 	// History returns the last n terms of the election, the latest first.
 	History(ctx context.Context, election string, n int) ([]PastTerm, error)
 }
@@ -44,8 +44,8 @@ type PastTerm struct {
 	Ended time.Time // of its release; zero if it goes on, or was never released
 }
 
-// Inspector is a Store that can say what its guarantee is worth where it runs.
-type Inspector interface {
+// Preflighter is a Store that can check what its guarantee is worth on its servers.
+type Preflighter interface {
 	// Preflight reads the settings of the store's servers. Its error is not
 	// nil only if they could not be reached.
 	Preflight(ctx context.Context) (Preflight, error)

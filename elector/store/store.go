@@ -89,7 +89,7 @@ type Attempt struct {
 	Floor      uint64 // the highest token the candidate knows of, in case the store lost count
 	Stands     bool   // if it is refused it may be kept as a bid
 	Several    bool   // it is made to several stores, which must grant the same token: each counts on from its last one and from Floor, which may be another store's
-	Priority   int    // Config.Priority, for Roster
+	Priority   int    // Config.Priority, for CandidateLister
 	Value      string // what the leader publishes from the grant on
 	Version    uint64 // of Value
 }
@@ -101,10 +101,10 @@ type Lease struct {
 	Nonce      string
 	Token      uint64
 	Request    uint64
-	TTL        time.Duration // for Renew; whole milliseconds; for Release, as the next two: for Roster, 0 if the candidate stops
-	Longest    time.Duration // for Renew: as Attempt.Longest; for Release, as the next one: for Roster
+	TTL        time.Duration // for Renew; whole milliseconds; for Release, as the next two: for CandidateLister, 0 if the candidate stops
+	Longest    time.Duration // for Renew: as Attempt.Longest; for Release, as the next one: for CandidateLister
 	Configured time.Duration // as Attempt.Configured
-	Priority   int           // for Renew: Config.Priority, for Roster
+	Priority   int           // for Renew: Config.Priority, for CandidateLister
 	Value      string        // for Renew: what the leader publishes
 	Version    uint64        // for Renew: of Value
 	Shown      bool          // for Renew: this Version was sent before and acknowledged, so it need not be sent again, unless the store may have lost it

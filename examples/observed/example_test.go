@@ -25,7 +25,8 @@ func Example() {
 		return
 	}
 	collector := prommetrics.New(prommetrics.Options{})
-	prometheus.NewRegistry().MustRegister(collector)
+	registry := prometheus.NewRegistry() // prometheus.DefaultRegisterer in production
+	registry.MustRegister(collector)
 	tracer, err := oteltrace.New(oteltrace.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -36,7 +37,7 @@ func Example() {
 	store := memstore.New(memstore.Options{})
 	for _, election := range []string{"billing", "reports"} {
 		cfg := elector.Config{Election: election, Logger: slog.New(slog.DiscardHandler)}
-		e, err := instrument.New(store, cfg, monitor, collector, tracer)
+		e, err := instrument.New(store, cfg, monitor, collector, tracer) // in place of elector.New(store, cfg)
 		if err != nil {
 			fmt.Println(err)
 			return

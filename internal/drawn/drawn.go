@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // variable is the one environment variable for all tests: go test -run chooses among them.
@@ -26,7 +26,7 @@ func Cases(full, few uint64) (first, n uint64, err error) {
 	switch {
 	case !ok:
 		return 0, 0, fmt.Errorf("%s is %q: say how many cases, as in 300, or 300+1000 for 300 from number 1000 on", variable, os.Getenv(variable))
-	case n == 0 && raced.Enabled:
+	case n == 0 && race.Enabled:
 		n = few
 	case n == 0:
 		n = full

@@ -21,14 +21,14 @@ type term struct {
 	tick    time.Duration // the next renewal by schedule
 	renewAt time.Duration // the next renewal, retries included
 
-	ending  Why           // Draining: why
-	heir    string        // to whom the lease is given back; anybody if empty
-	drainBy time.Duration // Draining: until when the work is waited for
+	ending    Why           // Draining: why
+	successor string        // to whom the lease is given back; anybody if empty
+	drainBy   time.Duration // Draining: until when the work is waited for
 }
 
 func (t *term) is(nonce string, token uint64) bool { return t.nonce == nonce && t.token == token }
 
-// goesOn says whether the work of the term, or a callback of it, has not returned.
+// goesOn reports whether the work of the term, or a callback of it, has not returned.
 func (t *term) goesOn() bool { return t.working || t.calling }
 
 // elect begins a term. The lease counts from the moment in which it was asked
@@ -154,7 +154,7 @@ func (m *Machine) depose(why Why, err error) {
 	m.attempt.rejoins = m.cfg.Bids
 	if why == Resigned {
 		m.stepBack()
-		if m.term.heir != "" {
+		if m.term.successor != "" {
 			m.attempt.notBefore += m.reserve()
 			m.attempt.next = m.now + m.cfg.Lease // the lease may be handed back, unheard
 		}
@@ -188,12 +188,12 @@ func (m *Machine) releaseTerm() {
 		return
 	}
 	m.giveBack(m.term.nonce, m.term.token, until)
-	m.releases[m.findRelease(m.term.nonce, m.term.token)].to = m.term.heir
+	m.releases[m.findRelease(m.term.nonce, m.term.token)].to = m.term.successor
 }
 
 func (m *Machine) resign(in Input) {
 	if m.role == Leader && (in.Token == 0 || in.Token == m.term.token) {
-		m.term.heir = in.Holder
+		m.term.successor = in.Holder
 		m.drain(Resigned)
 	}
 }

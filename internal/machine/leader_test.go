@@ -332,3 +332,17 @@ func TestRepetitionIsOfTheSchedule(t *testing.T) {
 		t.Errorf("woken at %v, want 10s", r.out.Wake-begun)
 	}
 }
+
+// A renewal that failed is repeated after a pause, however short that is beside Renew. A
+// store that refuses connections would else be asked without end.
+func TestRepetitionWaitsForRetry(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Retry = 20 * ms })
+	r.elect(1)
+	r.now = r.out.Wake
+	r.step(Input{})
+	failed := r.now
+	r.answer(r.next(Renew), Unknown, 0)
+	if n := r.sees(Renew); n != 0 || r.out.Early < failed+10*ms {
+		t.Errorf("%d renewals at once, and the next one from %v on: Retry is 20ms", n, r.out.Early-failed)
+	}
+}

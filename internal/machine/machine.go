@@ -42,7 +42,7 @@ type Config struct {
 	RequestTimeout time.Duration // after which a request is given up
 	DrainTimeout   time.Duration // for the work to end after a resignation or a stop
 	Drift          float64       // tolerated difference of clock rates, as a share
-	Early          time.Duration // by how much a renewal may be early; a fiftieth of Renew, in whole milliseconds, if it is 0; below 0: by nothing
+	Early          time.Duration // by how much a renewal, or its repetition, may be early; if it is 0: a fiftieth of Renew or half of Retry, whichever is less, in whole milliseconds; below 0: by nothing
 
 	MaxInFlight int  // requests without an answer, those given up included; 0 means 8
 	Once        bool // stop after one term
@@ -63,7 +63,7 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Retry, c.Renew/5)
 	setDefault(&c.RequestTimeout, c.Renew/2)
 	setDefault(&c.DrainTimeout, 2*c.Lease)
-	setDefault(&c.Early, (c.Renew / 50).Truncate(time.Millisecond))
+	setDefault(&c.Early, min(c.Renew/50, c.Retry/2).Truncate(time.Millisecond))
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = 8
 	}
@@ -258,7 +258,7 @@ func (m *Machine) act() {
 	}
 }
 
-// competes says whether a follower may try: never while something of its last
+// competes reports whether a follower may try: never while something of its last
 // term still runs.
 func (m *Machine) competes() bool { return m.started && !m.term.goesOn() }
 
@@ -314,7 +314,7 @@ func (m *Machine) fixed() time.Duration {
 	return min(at, m.hangsAt)
 }
 
-// done says whether nothing is left to do or to wait for. Answers that are
+// done reports whether nothing is left to do or to wait for. Answers that are
 // still missing one request time-out after the end are not waited for.
 func (m *Machine) done() bool {
 	if m.role != Stopped || m.term.goesOn() {

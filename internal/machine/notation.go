@@ -79,7 +79,7 @@ func (n *Notation) name(t uint64) byte {
 	return n.names[t] - 1
 }
 
-// Keeps names all tokens, and tells whether they are their own names.
+// Keeps names all tokens, and reports whether they are their own names.
 func (n *Notation) Keeps() bool {
 	n.names[0] = 1
 	name, last, keeps := uint64(1), 0, true

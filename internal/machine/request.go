@@ -28,7 +28,7 @@ type release struct {
 	sent  bool          // a try is under way
 }
 
-// room says whether one more request may be sent. Requests that hang in a
+// room reports whether one more request may be sent. Requests that hang in a
 // library count until they return: there is a bound to what they can hold.
 func (m *Machine) room(call Call) bool {
 	if len(m.flights) < m.cfg.MaxInFlight {
@@ -52,7 +52,7 @@ func (m *Machine) send(r Request, late time.Duration) {
 	}
 }
 
-// inFlight says whether such a request is under way and not given up.
+// inFlight reports whether such a request is under way and not given up.
 func (m *Machine) inFlight(call Call, nonce string) bool {
 	for i := range m.flights {
 		f := &m.flights[i]

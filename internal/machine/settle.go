@@ -122,7 +122,7 @@ func (m *Machine) settleTerm(now time.Duration) {
 		*t = over
 	}
 	if t.given || !t.live && !t.working {
-		t.lastSent, t.heir = now, ""
+		t.lastSent, t.successor = now, ""
 	}
 	t.lastSent = max(t.lastSent, now-m.claim())
 	if m.role != Draining {

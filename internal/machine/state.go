@@ -99,7 +99,7 @@ func (m *Machine) AppendNames(b []byte, n *Notation) []byte {
 		b = append(b, n.Nonce(m.attempt.nonce))
 	}
 	if m.term.live || m.term.working {
-		b = append(b, n.Nonce(m.term.nonce), n.ID(m.term.heir))
+		b = append(b, n.Nonce(m.term.nonce), n.ID(m.term.successor))
 	} else if m.term.nonce != "" {
 		b = append(b, n.Nonce(m.term.nonce))
 	}
@@ -226,7 +226,7 @@ func (m *Machine) LoadNames(b []byte, ids []string) (rest []byte) {
 		m.attempt.nonce = NonceOf(r.byte())
 	}
 	if m.term.live || m.term.working {
-		m.term.nonce, m.term.heir = NonceOf(r.byte()), IDOf(r.byte(), ids)
+		m.term.nonce, m.term.successor = NonceOf(r.byte()), IDOf(r.byte(), ids)
 	} else if m.term.nonce != "" {
 		m.term.nonce = NonceOf(r.byte())
 	}

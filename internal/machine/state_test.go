@@ -11,7 +11,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // unwritten are the fields of a machine that AppendState and AppendNames leave
@@ -53,7 +53,7 @@ var unwritten = map[string]string{
 // walks is how many random walks there are: the race detector would see one
 // goroutine.
 func walks() uint64 {
-	if raced.Enabled {
+	if race.Enabled {
 		return 40
 	}
 	return 400
@@ -299,7 +299,7 @@ func collect(typ reflect.Type, prefix string, list *[]string) {
 	}
 }
 
-// shows says whether the state is written otherwise if a field has another value.
+// shows reports whether the state is written otherwise if a field has another value.
 func shows(s sample, name string) (does bool) {
 	before := sample{s.m.Clone(), s.now}.written()
 	c := s.m.Clone()

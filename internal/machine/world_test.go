@@ -336,7 +336,7 @@ func TestHerdAfterRelease(t *testing.T) {
 			if len(soon) > 12 || len(commands) > 49 { // who has not asked for a lease does within a Retry
 				t.Errorf("crash %t, seed %d: %d commands of 49 waiters, %d at once", crash, seed, len(commands), len(soon))
 			}
-			if at := crowd(commands, 100*time.Microsecond); at > 7 {
+			if at := mostWithin(commands, 100*time.Microsecond); at > 7 {
 				t.Errorf("crash %t, seed %d: %d commands within 100µs", crash, seed, at)
 			}
 			if d := commands[0] - free; d > 5*ms {
@@ -346,8 +346,8 @@ func TestHerdAfterRelease(t *testing.T) {
 	}
 }
 
-// crowd is the largest number of times within a span.
-func crowd(times []time.Duration, span time.Duration) int {
+// mostWithin is the largest number of times within a span.
+func mostWithin(times []time.Duration, span time.Duration) int {
 	most := 0
 	for i := range times {
 		n := 0

@@ -48,7 +48,7 @@ func (a *Announced) Listening(n int) (news bool) {
 // time between them than those for one key.
 func (a *Announced) Waiters(of int) int { return of * len(a.nodes) }
 
-// Granted notes that node n announced a grant with that token. It says whether
+// Granted notes that node n announced a grant with that token. It reports whether
 // that is news of the whole: a majority has announced it now.
 func (a *Announced) Granted(n int, token uint64) bool {
 	if !a.heard(n, grant, token) {

@@ -89,7 +89,7 @@ func (a *Attempt) highest() (token uint64) {
 	return token
 }
 
-// Behind says whether node n granted less than the highest token.
+// Behind reports whether node n granted less than the highest token.
 func (a *Attempt) Behind(n int, highest uint64) bool {
 	return a.Verdicts[n] == Yes && a.Tokens[n] < highest
 }

@@ -47,13 +47,13 @@ func (c *Claim) Highest() (token uint64) {
 	return token
 }
 
-// fresh says whether the majority that confirmed the lease last still holds it:
+// fresh reports whether the majority that confirmed the lease last still holds it:
 // its nodes keep it for TTL at least, and no clock runs that wrong.
 func (c *Claim) fresh(now time.Duration) bool {
 	return c.Token != 0 && now-c.Sent <= c.TTL*3/4
 }
 
-// mendable says whether node n may be made to hold the lease that it does not,
+// mendable reports whether node n may be made to hold the lease that it does not,
 // and count: if a majority holds it all the while. A node that has lost it is
 // no witness of that: then a majority must have confirmed it since.
 func (c *Claim) mendable(n int, now time.Duration) bool {
@@ -87,7 +87,7 @@ func (c *Claim) Lost(n int, token uint64, asked time.Duration) {
 	}
 }
 
-// Counts says whether node n holds the lease with that token, and counts.
+// Counts reports whether node n holds the lease with that token, and counts.
 func (c *Claim) Counts(n int, token uint64) bool {
 	return c.Nodes[n].Counted && c.Nodes[n].Token == token
 }

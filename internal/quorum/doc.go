@@ -1,5 +1,5 @@
 // Package quorum decides what is done about a lease that a majority of several
-// independent stores ("nodes") keeps. docs/quorum.md has the algorithm, and the
+// independent stores ("nodes") keeps. docs/stores.md has the algorithm, and the
 // proof that rests on these decisions.
 //
 // A Machine carries out the calls of one process in one election: it acquires

@@ -130,12 +130,12 @@ type Machine struct {
 	cfg    Config
 	choose func(most time.Duration) time.Duration // in place of the pauses between splits; see Choose
 
-	now     time.Duration
-	claims  map[name]*claim
-	crowd   int // how many claims are worth a look: see forget
-	calls   []*call
-	flights []flight
-	last    uint64 // number of the last request
+	now      time.Duration
+	claims   map[name]*claim
+	forgetAt int // forget looks at claims when there are so many
+	calls    []*call
+	flights  []flight
+	last     uint64 // number of the last request
 
 	high    uint64 // highest token that a node named
 	told    uint64 // highest token that a caller was told
@@ -277,12 +277,12 @@ func (m *Machine) term(in *Input) *claim {
 // It looks only when there are twice as many as it left the last time, so that
 // many cost no more each than a few.
 func (m *Machine) forget() {
-	if len(m.claims) >= m.crowd {
+	if len(m.claims) >= m.forgetAt {
 		m.Forget(m.now)
 	}
 }
 
-// Forget does the same now, and says whether nothing is left: no call, and no
+// Forget does the same now, and reports whether nothing is left: no call, and no
 // claim.
 func (m *Machine) Forget(now time.Duration) (idle bool) {
 	for at, c := range m.claims {
@@ -290,7 +290,7 @@ func (m *Machine) Forget(now time.Duration) (idle bool) {
 			delete(m.claims, at)
 		}
 	}
-	m.crowd = 2*len(m.claims) + 64
+	m.forgetAt = 2*len(m.claims) + 64
 	return len(m.calls)+len(m.claims) == 0
 }
 

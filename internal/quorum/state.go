@@ -82,7 +82,7 @@ func (c *claim) settle(now time.Duration) {
 	}
 }
 
-// concerns says whether the answer changes anything of the claim.
+// concerns reports whether the answer changes anything of the claim.
 func (f *flight) concerns() bool { return !f.call.over || f.ask <= AskRenew || f.next != noNext }
 
 // MentionTokens tells every token of a settled state.

@@ -11,7 +11,7 @@ import (
 // a world ("setting"); what only callers and reports are told ("told"); what can be
 // made again from the rest ("made").
 var fields = map[string]string{
-	"Machine": "cfg:setting choose:setting now:made claims:written crowd:made calls:written flights:written last:made high:written told:told " +
+	"Machine": "cfg:setting choose:setting now:made claims:written forgetAt:made calls:written flights:written last:made high:written told:told " +
 		"rivalry:told sorted:made spare:made requests:made endings:made",
 	"claim":       "Claim:written name:written touched:made latest:written open:written concerned:made",
 	"name":        "id:setting nonce:written",

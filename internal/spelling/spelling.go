@@ -33,7 +33,7 @@ func Near(given string, names []string) []string {
 	return near
 }
 
-// resembles tells whether one name may have been meant by the other: a slip of
+// resembles reports whether one name may have been meant by the other: a slip of
 // some letters, or a part of it.
 func resembles(given, name string) bool {
 	const slips, part = 2, 4

@@ -71,7 +71,7 @@ func SinglePostgres(t T) *Postgres {
 	return p
 }
 
-// HasPostgres tells whether StartPostgres finds something to start.
+// HasPostgres reports whether StartPostgres finds something to start.
 func HasPostgres() bool {
 	_, err := findInitdb()
 	return err == nil

@@ -21,7 +21,7 @@ const (
 	MasterName = "primary"
 	// ClientPassword is what clients give to servers behind Sentinels, unless
 	// the settings have another one. Without any, a Sentinel that is barred
-	// would do its work as a stranger.
+	// would do its work without a password.
 	ClientPassword = "client"
 )
 

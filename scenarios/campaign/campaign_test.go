@@ -174,14 +174,14 @@ func TestParseRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, text := range map[string]string{
-		"unexpected end":    good[:len(good)/2],
-		"is missing":        `{"recount_replay":1}`,
-		"version 9":         strings.Replace(good, `"recount_campaign":1`, `"recount_campaign":9`, 1),
-		"unknown field":     strings.Replace(good, `"seed"`, `"sead"`, 1),
-		"after top-level":   good + "{}",
-		"shard 9 of 8":      strings.Replace(good, `"shard":1`, `"shard":9`, 1),
-		"plan makes no":     strings.Replace(good, `"of":8`, `"of":0`, 1),
-		"cannot unmarshal ": "[]",
+		"unexpected end":  good[:len(good)/2],
+		"is missing":      `{"recount_replay":1}`,
+		"version 9":       strings.Replace(good, `"recount_campaign":1`, `"recount_campaign":9`, 1),
+		"unknown field":   strings.Replace(good, `"seed"`, `"sead"`, 1),
+		"after top-level": good + "{}",
+		"shard 9 of 8":    strings.Replace(good, `"shard":1`, `"shard":9`, 1),
+		"plan makes no":   strings.Replace(good, `"of":8`, `"of":0`, 1),
+		"no JSON object":  "[]",
 	} {
 		_, err := Parse("bad.json", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "bad.json is no file of a campaign: ") || strings.Contains(err.Error(), "\n") {

@@ -17,6 +17,7 @@ type Kind string
 // The kinds.
 const (
 	Fuzz    Kind = "fuzz"    // chaos fuzz: a unit is a block of schedules
+	Search  Kind = "search"  // chaos fuzz --in: a unit is a case, and a shard a range of places
 	Trial   Kind = "trial"   // chaos trial: a unit is a subject in a scenario
 	Mutants Kind = "mutants" // chaos mutants hunt: a unit is a mutant
 )
@@ -117,6 +118,9 @@ func Parse(name string, data []byte) (*File, error) {
 	var w written
 	refuse := func(format string, args ...any) (*File, error) {
 		return nil, fmt.Errorf("%s is no file of a campaign: "+format, append([]any{name}, args...)...)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return refuse("it is no JSON object; give files that a command with --shard wrote, or \"chaos merge\"")
 	}
 	if err := json.Unmarshal(data, &struct {
 		Version **int `json:"recount_campaign"`

@@ -94,7 +94,7 @@ func (f *File) Disputed() []int {
 	return slices.Compact(all)
 }
 
-// First tells whether the i-th part is the one of its shard that counts: only
+// First reports whether the i-th part is the one of its shard that counts: only
 // where a shard is disputed there are others. The file is one that Merge made.
 func (f *File) First(i int) bool { return i == 0 || f.Shards[i-1].Shard != f.Shards[i].Shard }
 

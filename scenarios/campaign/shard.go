@@ -1,10 +1,11 @@
 // Package campaign divides what takes long among machines that know nothing of
 // each other. A campaign is a list of units (blocks of schedules, cells of a
 // table, mutants) that follows from its seed and its settings alone. A
-// shard takes every n-th of them, and writes one file. Files are merged in any
-// order and any grouping; a shard may be lost, repeated or run twice.
+// shard takes every n-th of them, and writes one file. The cases of a search are
+// no such list: each shard draws its share of them from its own number. Files are
+// merged in any order and any grouping; a shard may be lost, repeated or run twice.
 //
-// docs/campaigns.md tells how to use it, and has the format of the file.
+// docs/checking.md says how to use it.
 package campaign
 
 import (
@@ -40,12 +41,15 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{i, n}, nil
 }
 
-// Given tells whether it is a part of a campaign.
+// Given reports whether it is a part of a campaign.
 func (s Shard) Given() bool { return s.Of > 0 }
 
-// Takes tells whether the shard has a unit of the campaign; units are counted
+// Takes reports whether the shard has a unit of the campaign; units are counted
 // from 0. The zero Shard takes all.
 func (s Shard) Takes(unit int) bool { return !s.Given() || unit%s.Of == s.Index-1 }
+
+// Share is how many of so many units the shard has.
+func (s Shard) Share(units int) int { return (units + s.Of - s.Index) / s.Of }
 
 // String is what ParseShard reads.
 func (s Shard) String() string {

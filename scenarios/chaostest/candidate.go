@@ -140,7 +140,7 @@ func (c *Candidate) Extended(until time.Time) {
 	}
 }
 
-// lapsed tells whether the deadline of a term has passed. The candidate's mutex is held.
+// lapsed reports whether the deadline of a term has passed. The candidate's mutex is held.
 func (t *term) lapsed(now time.Time) bool { return !t.until.IsZero() && !now.Before(t.until) }
 
 // Deposed reports that the candidate does not lead any more, for whatever reason. It may

@@ -95,7 +95,7 @@ func (c *cellConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// ended tells whether the connection was ended from outside.
+// ended reports whether the connection was ended from outside.
 func (c *cellConn) ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,11 +43,11 @@ func Run(t *testing.T, elector New, options ...Option) {
 	}
 }
 
-// Child tells whether this process is one that Run has started: a candidate, or what
+// Child reports whether this process is one that Run has started: a candidate, or what
 // looks after candidates. What a TestMain starts for other tests need not be started
 // there.
 func Child() bool {
-	for _, variable := range []string{envWarden, envSubject, envJob, envCell} {
+	for _, variable := range []string{envSupervisor, envSubject, envJob, envCell} {
 		if os.Getenv(variable) != "" {
 			return true
 		}

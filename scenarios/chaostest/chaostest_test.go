@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios/chaostest"
 )
 
@@ -123,7 +123,7 @@ func TestElectors(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if raced.Enabled && strings.HasSuffix(name, "V") {
+			if race.Enabled && strings.HasSuffix(name, "V") {
 				t.Skip("without the race detector")
 			}
 			folder := t.TempDir()
@@ -189,7 +189,7 @@ func TestFuzzSaves(t *testing.T) {
 // In virtual time one seed gives one history, to the byte, whatever the elector draws by
 // crypto/rand.
 func TestVirtualRepeats(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("without the race detector")
 	}
 	var texts []string

@@ -77,7 +77,7 @@ const textBytes = 4096
 // those of the scenarios.
 func drawnPlan(c *fuzz.Case) sim.Plan {
 	plan := c.Plan()
-	plan.Subject, plan.Stranger, plan.OwesWrites, plan.Margin, plan.Steadfast = subject, true, false, 0, false
+	plan.Subject, plan.Foreign, plan.OwesWrites, plan.Margin, plan.Steadfast = subject, true, false, 0, false
 	var late time.Duration
 	for _, step := range plan.Schedule {
 		effect := step.Fault.Effect()

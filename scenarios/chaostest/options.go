@@ -52,7 +52,7 @@ func settle(elector New, options []Option, short bool, getenv func(string) strin
 	if elector == nil {
 		return nil, errors.New("chaostest: New is nil: give a function that makes a candidate and competes until its context is done")
 	}
-	s.set = scenarios.Settings{Subject: subject, Seed: 1, Stranger: true}
+	s.set = scenarios.Settings{Subject: subject, Seed: 1, Foreign: true}
 	for _, o := range options {
 		if o == nil {
 			return nil, errors.New("chaostest: an option is nil: leave it out")
@@ -247,8 +247,8 @@ func (s *settings) refuses(of scenarios.Scenario, in place) string {
 
 // The variables by which a process that Run started knows what it is.
 const (
-	envWarden  = "RECOUNT_WARDEN"
-	envSubject = protocol.EnvSubject
-	envJob     = "RECOUNT_CHAOSTEST_JOB"
-	envCell    = "RECOUNT_CHAOSTEST_CELL"
+	envSupervisor = "RECOUNT_SUPERVISOR"
+	envSubject    = protocol.EnvSubject
+	envJob        = "RECOUNT_CHAOSTEST_JOB"
+	envCell       = "RECOUNT_CHAOSTEST_CELL"
 )

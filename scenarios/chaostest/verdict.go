@@ -191,9 +191,9 @@ func sentence(err error) string {
 	}
 }
 
-// stalled tells whether the machine did not let the run go on for a while.
+// stalled reports whether the machine did not let the run go on for a while.
 func stalled(result *checker.Result) bool {
 	return slices.ContainsFunc(result.Faults, func(f checker.FaultCount) bool {
-		return f.Name == history.StallFault || f.Name == history.OverloadFault
+		return history.Uninjected(f.Name)
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
@@ -158,7 +158,7 @@ func TestEveryCauseBringsItsFailovers(t *testing.T) {
 			{4, scenarios.Settings{Seed: 4, Nodes: 5}},
 			{4, scenarios.Settings{Seed: 5, Nodes: 2, Renew: time.Second / 7}},
 		} {
-			if raced.Enabled {
+			if race.Enabled {
 				test.runs = 1
 			}
 			least := c.Times()
@@ -186,7 +186,7 @@ func TestEveryCauseBringsItsFailovers(t *testing.T) {
 // Later crashes of a run would be spread anyway, as far as elections are.
 func TestCrashesMeetRenewalsAtEveryPhase(t *testing.T) {
 	runs := 300
-	if raced.Enabled {
+	if race.Enabled {
 		runs = 30
 	}
 	const lease = time.Second

@@ -28,7 +28,7 @@ type Elector struct {
 	// What has to be known of it to judge it fairly: see trial.Subject.
 	Waived      map[checker.Promise]string
 	Applies     func(scenarios.Scenario) (applies bool, why string)
-	Stranger    bool
+	Foreign     bool
 	FixedClocks bool
 
 	// Repro is the command that repeats one run.
@@ -290,7 +290,7 @@ func (w *work) take(r result) {
 // one makes the run of this number of a cell.
 func (w *work) one(c *Cell, number int) result {
 	e, set := c.elector, w.Settings
-	set.Subject, set.Stranger, set.FixedClocks = e.Name, e.Stranger, e.FixedClocks
+	set.Subject, set.Foreign, set.FixedClocks = e.Name, e.Foreign, e.FixedClocks
 	set.Seed += uint64(number)
 	scenario := c.Cause.Scenario()
 	for promise, why := range e.Waived {

@@ -328,12 +328,12 @@ func TestPlanIsFairToItsElector(t *testing.T) {
 	m := measurement(t, w, "a", "b")
 	m.Count = 10
 	m.Settings.Nodes, m.Settings.Lease = 4, 2*time.Second
-	m.Electors[0].Waived, m.Electors[0].Stranger = map[checker.Promise]string{checker.TokensIncrease: "it has no tokens"}, true
+	m.Electors[0].Waived, m.Electors[0].Foreign = map[checker.Promise]string{checker.TokensIncrease: "it has no tokens"}, true
 	run(t, m)
 	for i, plan := range w.begun {
 		own := i == 0
-		if plan.Nodes != 4 || plan.Timings.Lease != 2*time.Second || plan.Stranger != own || plan.Subject != m.Electors[i].Name {
-			t.Errorf("the plan of %s: %d candidates, lease %v, stranger %v", plan.Subject, plan.Nodes, plan.Timings.Lease, plan.Stranger)
+		if plan.Nodes != 4 || plan.Timings.Lease != 2*time.Second || plan.Foreign != own || plan.Subject != m.Electors[i].Name {
+			t.Errorf("the plan of %s: %d candidates, lease %v, foreign %v", plan.Subject, plan.Nodes, plan.Timings.Lease, plan.Foreign)
 		}
 		if plan.Waived[string(checker.FailoverBound)] == "" || plan.Waived[string(checker.LeaderReturns)] == "" || (plan.Waived[string(checker.TokensIncrease)] != "") != own {
 			t.Errorf("the plan of %s waives %v", plan.Subject, plan.Waived)

@@ -81,7 +81,7 @@ var ErrNoBound = errors.New("fuzz: there is no bound of a failover")
 
 // FailoverLimit is the longest failover of the production elector: from the
 // moment in which the old leader can no longer act to the new one's first
-// accepted write. docs/bounds.md derives it term by term and says for which
+// accepted write. docs/failover.md derives it term by term and says for which
 // schedules it holds.
 //
 // It is an error wrapping ErrNoBound if requests may time out although no
@@ -150,7 +150,7 @@ func share(d time.Duration, s float64) time.Duration {
 // GapLimit is the least time from the end of one leader's belief to the
 // beginning of another's, if released says that the old one gave its lease back
 // and else. It is above zero for every schedule that docs/guarantees.md does not
-// exclude: beliefs never overlap. docs/bounds.md derives it.
+// exclude: beliefs never overlap. docs/failover.md derives it.
 func (l Limits) GapLimit(released bool) time.Duration {
 	least := 2 * l.Least // the release, and the news that the lease was passed on, which leaves with it
 	if !released {

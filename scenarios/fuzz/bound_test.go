@@ -19,7 +19,7 @@ var roundNumbers = Limits{
 	Service: 100 * time.Microsecond, Write: 2 * time.Millisecond,
 }
 
-// The bound of a failover is the sum that docs/bounds.md tells of.
+// The bound of a failover is the sum that docs/failover.md tells of.
 func TestFailoverLimit(t *testing.T) {
 	b, err := roundNumbers.FailoverLimit()
 	if err != nil {

@@ -2,7 +2,7 @@
 // timings and fault schedules, runs each one, checks what was recorded, shrinks
 // what fails, and keeps count of what the faults have met.
 //
-// docs/fuzzing.md tells how to use it.
+// docs/checking.md tells how to use it.
 package fuzz
 
 import (
@@ -28,7 +28,7 @@ type Case struct {
 	Network  sim.Network
 	Writes   time.Duration // how often the leader writes to the protected resource
 	Observes time.Duration // how often a candidate asks who leads
-	Manners
+	Behavior
 	Schedule faults.Schedule
 	Quiet    time.Duration // how long the run is watched after all is healed
 
@@ -77,14 +77,14 @@ func FromPlan(plan sim.Plan) Case {
 	c := Case{
 		Subject: plan.Subject, Seed: plan.Seed, Nodes: plan.Nodes, Timings: plan.Timings, Drift: plan.Drift,
 		Network: plan.Network, Writes: plan.Writes, Observes: plan.Observes, Schedule: plan.Schedule, Quiet: plan.Quiet,
-		Manners:   Manners{Tokens: plan.Tokens, LongLease: plan.LongLease, HandsOver: plan.HandsOver},
+		Behavior:  Behavior{Tokens: plan.Tokens, LongLease: plan.LongLease, HandsOver: plan.HandsOver},
 		Steadfast: plan.Steadfast, FailoverBound: plan.FailoverBound, ReturnBound: plan.ReturnBound,
 	}
 	for promise, why := range plan.Waived {
 		if c.Waived == nil {
 			c.Waived = map[checker.Promise]string{}
 		}
-		c.Waived[checker.Promise(promise)] = why
+		c.Waived[checker.Named(promise)] = why
 	}
 	return c
 }
@@ -130,7 +130,7 @@ func verdictOn(r *checker.Result, p checker.Promise) (Failed, bool) {
 	return Failed{}, false
 }
 
-// disagree tells whether one checker of the promise passes what another one
+// disagree reports whether one checker of the promise passes what another one
 // fails.
 func disagree(r *checker.Result, p checker.Promise) bool {
 	if p != checker.LeaseLinearizable {

@@ -103,7 +103,7 @@ func pointOf(m *virtual.Moment) int {
 	}
 }
 
-// reachable tells whether a fault can meet such a moment at all. It is
+// reachable reports whether a fault can meet such a moment at all. It is
 // reasoned, not measured: a cell that is reachable and was never reached is
 // what the map is there to show.
 func (c cell) reachable(p Pins) bool {
@@ -130,7 +130,7 @@ func (c cell) reachable(p Pins) bool {
 	}
 }
 
-// takesLease tells whether the fault does something to a lease, and nothing
+// takesLease reports whether the fault does something to a lease, and nothing
 // where there is none.
 func takesLease(f faults.Fault) bool {
 	switch f.(type) {
@@ -158,7 +158,7 @@ func leaderReaches(point, call int) bool {
 	}
 }
 
-// hitsProcess tells whether the fault acts on the candidate's process, and not
+// hitsProcess reports whether the fault acts on the candidate's process, and not
 // on what is around it.
 func hitsProcess(f faults.Fault) bool {
 	switch f.(type) {

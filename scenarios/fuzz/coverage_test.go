@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -89,7 +89,7 @@ func TestReachable(t *testing.T) {
 // What a run meets is on the map, with hardly an exception: else the reasons
 // for what is not reachable are wrong.
 func TestUnreachableIsNotReached(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("a thousand schedules, which are run without the race detector")
 	}
 	r := Run(t.Context(), production(3, 1024))
@@ -108,7 +108,7 @@ func TestUnreachableIsNotReached(t *testing.T) {
 // Steering reaches more of the map with the same number of schedules, over some seeds
 // together.
 func TestSteeringHelps(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("eight thousand schedules, which are run without the race detector")
 	}
 	var steered, even float64

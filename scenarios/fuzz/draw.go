@@ -16,7 +16,7 @@ type Pins struct {
 	Nodes   int
 	Timings sim.Timings
 	Drift   float64
-	Plain   bool // the zero Manners
+	Plain   bool // the zero Behavior
 }
 
 // thousandths are the numbers from 0 to 999, drawn evenly and shrunk to 0:
@@ -73,7 +73,7 @@ func Cases(p Pins, w *Weights) *rapid.Generator[Case] {
 		c.Observes = c.Timings.Lease / 2 * watches.Draw(t, "observes")
 		drawSchedule(t, w, &c)
 		if !p.Plain {
-			drawManners(t, &c)
+			drawBehavior(t, &c)
 		}
 		c.Judge()
 		return c

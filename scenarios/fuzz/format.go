@@ -293,7 +293,7 @@ func (f *file) Case() Case {
 		Timings: sim.Timings{Lease: lease, Renew: time.Duration(*f.Renew), Retry: time.Duration(*f.Retry)},
 		Network: sim.DefaultNetwork(),
 		Writes:  or(f.Writes, lease/10), Observes: or(f.Observes, lease/2),
-		Manners: Manners{Tokens: f.Tokens, LongLease: or(f.Longer, 0), HandsOver: f.Hands},
+		Behavior: Behavior{Tokens: f.Tokens, LongLease: or(f.Longer, 0), HandsOver: f.Hands},
 	}
 	if n := f.Network; n != nil {
 		c.Network = sim.Network{

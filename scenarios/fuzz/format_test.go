@@ -52,6 +52,22 @@ func TestFileIsReadable(t *testing.T) {
 	}
 }
 
+// A file that names a promise as an earlier version did is read as one with the present name.
+func TestOldNameOfAPromiseIsRead(t *testing.T) {
+	renamed := func(broke, waived string) string {
+		return strings.NewReplacer(`"AtMostOneLeader"`, `"`+broke+`"`, `"FailoverBound"`, `"`+waived+`"`).Replace(example)
+	}
+	for _, names := range [][4]string{{"LossHeeded", "Stable", "StepsDownOnLoss", "Stable"}, {"Stable", "LossHeeded", "Stable", "StepsDownOnLoss"}} {
+		old, err := Parse([]byte(renamed(names[0], names[1])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now, err := Parse([]byte(renamed(names[2], names[3]))); err != nil || !reflect.DeepEqual(old, now) {
+			t.Errorf("%q: %+v, want %+v, %v", names, old, now, err)
+		}
+	}
+}
+
 // Every case that can be drawn is written, and read back as what it is; a plan
 // says the same as its case; and nothing is drawn that elector.Config or a
 // reader would refuse.

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios/campaign"
 )
 
@@ -59,7 +59,7 @@ func joined(t *testing.T, o Options, parts ...*Kept) *Kept {
 // map and failures, which are shrunk to the same.
 func TestShardsAreTheWhole(t *testing.T) {
 	const blocks, block = 3, 2 * batch // the second batch is steered
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
 	o := production(11, blocks*block-100)

@@ -16,7 +16,7 @@ const (
 	slowed    = "a candidate's clock runs slower than the configured drift allows for: the fence is what protects"
 	uncounted = "the store loses its count of tokens before every candidate has heard of the last one"
 	divided   = "the store is two stores for a while, or goes back to what it was: an order of its answers that one lease could have given is not owed"
-	estranged = "a stranger's value stands where the lease was"
+	foreign   = "a foreign value stands where the lease was"
 	unowed    = "faults overlap or follow each other too soon: how long a failover has to take is not known"
 	stays     = "the leader does not change in this case"
 )
@@ -55,7 +55,7 @@ func (c *Case) excuse(step *faults.Step) {
 	case effect.Older:
 		c.Waived[checker.LeaseLinearizable] = divided
 	case effect.Alien:
-		c.Waived[checker.LeaseLinearizable] = estranged
+		c.Waived[checker.LeaseLinearizable] = foreign
 	}
 	if effect.Shorten > 0 && !c.Steadfast {
 		c.Waived[checker.AtMostOneLeader] = shortened
@@ -79,7 +79,7 @@ const slack = 10 * time.Millisecond
 //	                             those who wait
 //	a request                    on a new connection
 //	what faults added            to the lease's time to live
-//	a reservation                for an heir that is gone
+//	a reservation                for a successor that is gone
 func (c *Case) returnBound() time.Duration {
 	return roundUp(c.underWay()+c.longest()+c.another()+c.prolonged()+c.reserved(true), time.Millisecond)
 }
@@ -106,7 +106,7 @@ func (c *Case) prolonged() time.Duration {
 // to wait for as long, while the announcement of the release has nobody yet
 // who listens.
 func (c *Case) failoverBound() time.Duration {
-	bound := time.Duration(2*c.Drift*float64(c.longest())) + c.another() + c.reserved(c.heirGone())
+	bound := time.Duration(2*c.Drift*float64(c.longest())) + c.another() + c.reserved(c.successorGone())
 	if slices.ContainsFunc(c.Schedule, func(s faults.Step) bool { _, cuts := s.Fault.(faults.Partition); return cuts }) {
 		bound += c.longest()
 	}
@@ -151,7 +151,7 @@ func worst(n sim.Network) time.Duration {
 
 func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
-// separate tells whether each fault is one that an elector gets over in a known
+// separate reports whether each fault is one that an elector gets over in a known
 // time, and long over when the next one begins.
 func (c *Case) separate() bool {
 	if len(c.Schedule) == 0 || c.Nodes == 1 {
@@ -175,7 +175,7 @@ func (c *Case) settled() time.Duration {
 	return 2*c.longest() + c.failoverBound()
 }
 
-// gentle tells whether the leader can keep its lease through the schedule: each
+// gentle reports whether the leader can keep its lease through the schedule: each
 // fault misses it, or is shorter than what its renewals can bear, and apart
 // from the next one that is not. A fault that is meant for the leader waits
 // while another one hits it: one that is to be borne must not be moved so.
@@ -200,13 +200,13 @@ func (c *Case) gentle() bool {
 	return true
 }
 
-// disturbs tells whether others that look for the leader may have to wait for
+// disturbs reports whether others that look for the leader may have to wait for
 // the end of the step.
 func disturbs(step *faults.Step) bool {
 	return step.Target != faults.Follower && step.Target != faults.All && step.Target != faults.Store
 }
 
-// harmless tells whether the fault costs the leader nothing.
+// harmless reports whether the fault costs the leader nothing.
 func (c *Case) harmless(step *faults.Step) bool {
 	switch effect := step.Fault.Effect(); {
 	case effect.Rate != 0:
@@ -223,7 +223,7 @@ func (c *Case) harmless(step *faults.Step) bool {
 	}
 }
 
-// bearable tells whether the leader keeps its lease through the fault if it is
+// bearable reports whether the leader keeps its lease through the fault if it is
 // the only one: its last renewal was sent just before, and the next one that
 // can succeed comes in time.
 func (c *Case) bearable(step *faults.Step) bool {

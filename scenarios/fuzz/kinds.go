@@ -19,7 +19,7 @@ type kind struct {
 	draw    func(t *rapid.T, c *Case) faults.Fault
 }
 
-// in tells whether schedules of that temper have such faults.
+// in reports whether schedules of that temper have such faults.
 func (k *kind) in(temper int) bool {
 	switch {
 	case temper == beyond:

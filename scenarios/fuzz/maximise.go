@@ -90,7 +90,7 @@ func (w *Worst) Share() float64 {
 
 // Maximise searches for the legal schedule with the worst case of what the goal
 // names, by hill climbing from many beginnings, and compares it with the bound
-// that follows from the configuration: see docs/bounds.md. A failover beyond the
+// that follows from the configuration: see docs/failover.md. A failover beyond the
 // bound ends the search, as does an overlap, and is Broken.
 //
 // The same seed finds the same case, however many workers there are; only where

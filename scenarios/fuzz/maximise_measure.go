@@ -163,7 +163,7 @@ func (m *measured) disturb(e *history.Event) {
 	}
 }
 
-// calm tells whether no fault is on the node at any time from from to to.
+// calm reports whether no fault is on the node at any time from from to to.
 func (m *measured) calm(node string, from, to time.Duration) bool {
 	return !slices.ContainsFunc(m.disturbances, func(d disturbance) bool {
 		return d.from <= to && d.to >= from && slices.Contains(d.nodes, node)

@@ -10,7 +10,7 @@ import (
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/internal/machine"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/virtual"
 )
@@ -18,7 +18,7 @@ import (
 // Whatever the configuration, the production elector keeps within the bounds,
 // and the worst case comes close to them: they are not far more than is needed.
 func TestWorstCaseIsWithinTheBound(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("five thousand schedules, which are run without the race detector")
 	}
 	for _, test := range []struct {
@@ -174,7 +174,7 @@ func (p patient) Step(now time.Duration, in machine.Input) machine.Output {
 // Electors that are a little too slow, or a little too sure of themselves, go
 // beyond the bounds, and the case that shows it breaks its promise again.
 func TestPlantedElectorsExceedTheBound(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
 	subjects := map[string]virtual.Subject{

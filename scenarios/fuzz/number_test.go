@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/sim/virtual"
 )
 
@@ -42,7 +42,7 @@ func TestNeighboursShareNoCase(t *testing.T) {
 // The number that a failure names repeats it: a run with that seed tries the
 // very case first. So it is deep in a run, too, where the map steers.
 func TestNumberRepeatsTheCase(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
 	o := production(13, 20_000)

@@ -21,7 +21,7 @@ import (
 var driving sync.Mutex
 
 // shrinkDraws lets rapid find the failure that generator.Example(seed) draws
-// and shrink it, until late says that it is enough. fails says whether a case is
+// and shrink it, until late says that it is enough. fails reports whether a case is
 // a failure; the last one for which it did is the smallest.
 //
 // rapid.Check draws its first case from rapid.seed exactly as Example does

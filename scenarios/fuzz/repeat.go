@@ -35,7 +35,7 @@ func (t *Tally) Interval() (low, high float64) {
 	return max(middle-half, 0), min(middle+half, 1)
 }
 
-// Decided tells whether the interval is narrow.
+// Decided reports whether the interval is narrow.
 func (t *Tally) Decided() bool {
 	low, high := t.Interval()
 	return high-low <= enough
@@ -83,7 +83,7 @@ func (t *Tally) count(r *checker.Result, promise checker.Promise) {
 	}
 }
 
-// breaks tells whether the run broke the promise, or any if promise is "".
+// breaks reports whether the run broke the promise, or any if promise is "".
 func breaks(r *checker.Result, promise checker.Promise) (Failed, bool) {
 	for _, f := range r.Asked {
 		if f.Verdict == checker.Fail && (promise == "" || f.Promise == promise) {
@@ -93,7 +93,7 @@ func breaks(r *checker.Result, promise checker.Promise) (Failed, bool) {
 	return Failed{}, false
 }
 
-// undecided tells whether it is unknown whether the run broke the promise: a
+// undecided reports whether it is unknown whether the run broke the promise: a
 // fault that did not take effect decides nothing.
 func undecided(r *checker.Result, promise checker.Promise) bool {
 	for _, f := range r.Asked {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // production are the options of a short run with the production elector.
@@ -18,7 +18,7 @@ func production(seed uint64, schedules int) Options {
 // schedules is how many a test takes: all, or few where the race detector
 // watches. What it watches are the workers, and each schedule shows it the same.
 func schedules(all, few int) int {
-	if raced.Enabled {
+	if race.Enabled {
 		return few
 	}
 	return all
@@ -27,7 +27,7 @@ func schedules(all, few int) int {
 // The production elector breaks no promise in schedules that are drawn, and
 // nearly all faults take effect.
 func TestProduction(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("some thousand schedules, which are run without the race detector")
 	}
 	r := Run(t.Context(), production(1, 1500))
@@ -60,7 +60,7 @@ func TestWorkersDecideNothing(t *testing.T) {
 		return r
 	}
 	want, few := run(5, 1), []int{2, 7}
-	if raced.Enabled {
+	if race.Enabled {
 		few = few[1:]
 	}
 	for _, workers := range few {

@@ -56,7 +56,7 @@ type patience struct {
 // left with one fault mostly takes some ten; what is not, more than a third.
 const shrinkRuns = 6_000
 
-// over tells whether patience is exhausted after so many runs.
+// over reports whether patience is exhausted after so many runs.
 func (p patience) over(made int) bool {
 	if p.runs > 0 {
 		return made >= p.runs
@@ -83,7 +83,7 @@ func (s *shrinker) shrinkDraws(cases *rapid.Generator[Case], seed uint64) {
 	s.limit = whole
 }
 
-// keeps tells whether the case breaks the promise, and makes it the best one
+// keeps reports whether the case breaks the promise, and makes it the best one
 // if so.
 func (s *shrinker) keeps(c *Case) bool {
 	if s.late() {
@@ -99,7 +99,7 @@ func (s *shrinker) keeps(c *Case) bool {
 	return true
 }
 
-// tries tells whether the best case still breaks the promise when it is
+// tries reports whether the best case still breaks the promise when it is
 // changed so.
 func (s *shrinker) tries(change func(*Case)) bool {
 	c := s.best
@@ -191,7 +191,7 @@ var plainChanges = []func(*Case) bool{
 	func(c *Case) bool { return change(&c.Timings.Retry, c.Timings.Renew/5) },
 	func(c *Case) bool { return change(&c.Writes, c.Timings.Lease/10) },
 	func(c *Case) bool { return change(&c.Observes, c.Timings.Lease/2) },
-	func(c *Case) bool { return change(&c.Manners, Manners{}) },
+	func(c *Case) bool { return change(&c.Behavior, Behavior{}) },
 	func(c *Case) bool { return change(&c.Tokens, 0) },
 	func(c *Case) bool { return change(&c.LongLease, 0) },
 	func(c *Case) bool { return change(&c.HandsOver, false) },
@@ -219,7 +219,7 @@ func earlier(c *Case, by time.Duration) bool {
 	return true
 }
 
-// sensible tells whether the timings are such that elector.Config accepts
+// sensible reports whether the timings are such that elector.Config accepts
 // them.
 func sensible(c *Case) bool {
 	t := c.Timings

@@ -52,7 +52,7 @@ func (p *panicking) Step(now time.Duration, in machine.Input) machine.Output {
 	return p.Decider.Step(now, in)
 }
 
-// A planted bug is found, and shrunk to the one fault that it takes, with
+// A mutant is found, and shrunk to the one fault that it takes, with
 // everything else as plain as it can be; and the shrunk case still fails.
 func TestShrink(t *testing.T) {
 	o := production(1, 5000)
@@ -63,7 +63,7 @@ func TestShrink(t *testing.T) {
 	}
 	f := r.Failures[0]
 	c := &f.Case
-	if c.Failed.Promise != checker.LossHeeded || len(c.Schedule) != 1 || c.Nodes > 3 {
+	if c.Failed.Promise != checker.StepsDownOnLoss || len(c.Schedule) != 1 || c.Nodes > 3 {
 		t.Errorf("%v\nfrom %#v\nto   %#v", c.Failed, f.Drawn, *c)
 	}
 	_, result, err := c.Try(t.Context(), &virtual.World{Subjects: planted()})

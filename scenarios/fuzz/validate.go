@@ -49,7 +49,7 @@ func (c *Case) Validate() error {
 	if need, have := t.Renew+requestTimeout(t)+t.Retry, usable(t.Lease, c.Drift)+time.Millisecond; need > have {
 		return wrong("one failed renewal would end a term: 1.5 × renew + retry is %v and must fit into lease × (1 − drift) − 1ms = %v: give a smaller renew or retry", need, have)
 	}
-	if err := c.Manners.validate(t.Lease); err != nil {
+	if err := c.Behavior.validate(t.Lease); err != nil {
 		return err
 	}
 	if err := c.validateTimes(); err != nil {
@@ -118,7 +118,7 @@ func (c *Case) validateSchedule() error {
 	return nil
 }
 
-// isNode tells whether the target is a candidate by name.
+// isNode reports whether the target is a candidate by name.
 func isNode(t faults.Target) bool {
 	return t == faults.Node(t.String())
 }

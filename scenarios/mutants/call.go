@@ -62,10 +62,11 @@ func (c *call) run(ctx context.Context) (find, bool) {
 	return c.f, c.found
 }
 
-// command makes the call's process. A shell limits the processor's time.
+// command makes the call's process. A shell limits the processor's time. The limit is a
+// soft one, so that a process which reaches it can say so.
 func (c *call) command(ctx context.Context) *exec.Cmd {
 	seconds := strconv.Itoa(max(int(c.limit.Seconds()), 1))
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -t "$0" && exec "$@"`, seconds, c.binary}, c.args...)...)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -S -t "$0" && exec "$@"`, seconds, c.binary}, c.args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Dir, cmd.WaitDelay = c.folder, patience
 	if strings.HasPrefix(c.args[0], "-test.") {

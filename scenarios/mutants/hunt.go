@@ -116,7 +116,7 @@ func (h *Hunt) through(ctx context.Context, folder, overlay string, of []world) 
 	return all, ctx.Err()
 }
 
-// alarms tells whether the source without the mutation raises an alarm in the same call, or in
+// alarms reports whether the source without the mutation raises an alarm in the same call, or in
 // the same case where its number was told.
 func (h *Hunt) alarms(ctx context.Context, c call, number string) bool {
 	var err error
@@ -165,14 +165,14 @@ func (h *Hunt) build(ctx context.Context, from, overlay, folder string) (string,
 	return binary, nil
 }
 
-// crowdedness is how many times as long as its processors work a hunt may take, on a
+// loadFactor is how many times as long as its processors work a hunt may take, on a
 // machine that has other things to do.
-const crowdedness = 15
+const loadFactor = 15
 
 // in hunts in one world until something is found, or the time is over.
 func (h *Hunt) in(ctx context.Context, w *world, binary, folder string, overlaid bool) Sighting {
 	s := Sighting{World: w.name}
-	most := crowdedness * h.Budget
+	most := loadFactor * h.Budget
 	if w.waits {
 		most = h.Budget
 	}

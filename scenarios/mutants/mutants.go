@@ -1,4 +1,4 @@
-// Package mutants hunts planted bugs: changes of a few words of the source that
+// Package mutants makes and hunts mutants: changes of a few words of the source that
 // ships, each of which makes it wrong. A harness that does not find them finds
 // nothing of the kind. Nothing of a mutant is ever in the product: the go command
 // compiles the changed file in place of the real one (go build -overlay), and the

@@ -30,10 +30,8 @@ func (v *Coverage) Add(features []string, effects map[string]bool) {
 }
 
 func count(in map[pair]int, features []string) {
-	for i, one := range features {
-		for _, two := range features[i:] {
-			in[pair{one, two}]++
-		}
+	for _, p := range pairsOf(features) {
+		in[p]++
 	}
 }
 
@@ -45,11 +43,11 @@ const candidates = 12
 // both draws some, and the one is tried whose case has most of what was rare so far. A
 // case is drawn from its number and from nothing else, so one number
 // repeats any case of any run.
-func (v *Coverage) Number(s *Space, first uint64, i int) uint64 {
+func (v *Coverage) Number(s *Space, first, i uint64) uint64 {
 	if i == 0 {
 		return first
 	}
-	source := rand.New(rand.NewPCG(first, uint64(i))) // its numbers survive a program that reads them as floating point
+	source := rand.New(rand.NewPCG(first, i)) // its numbers survive a program that reads them as floating point
 	if i%2 == 0 {
 		return source.Uint64() >> 11
 	}
@@ -68,15 +66,11 @@ func (v *Coverage) Number(s *Space, first uint64, i int) uint64 {
 // worth is how rare it is on average what a case with such features would show. What
 // was drawn often and never had an effect is worth little, too.
 func (v *Coverage) worth(features []string) float64 {
-	sum, n := 0., 0
-	for i, one := range features {
-		for _, two := range features[i:] {
-			p := pair{one, two}
-			sum += 1 / math.Sqrt(float64(1+v.drawn[p])*float64(1+v.bitten[p]))
-			n++
-		}
+	sum, all := 0., pairsOf(features)
+	for _, p := range all {
+		sum += 1 / math.Sqrt(float64(1+v.drawn[p])*float64(1+v.bitten[p]))
 	}
-	return sum / float64(max(n, 1))
+	return sum / float64(max(len(all), 1))
 }
 
 // Share is how many features, and how many twos of them, were drawn, and how many of

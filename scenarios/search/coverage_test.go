@@ -3,13 +3,13 @@ package search
 import (
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // Steering meets more features together in the same number of cases, and the same
 // number draws the same case.
 func TestSteering(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	const cases = 150
@@ -21,7 +21,7 @@ func TestSteering(t *testing.T) {
 	for first := range uint64(4) {
 		steered, even := NewCoverage(), NewCoverage()
 		for i := range cases {
-			number := steered.Number(calls, first, i)
+			number := steered.Number(calls, first, uint64(i))
 			c := calls.Draw(number)
 			if again := calls.Draw(number); again.String() != c.String() {
 				t.Fatalf("case %d is %v, and %v", number, c, again)

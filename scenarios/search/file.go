@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/sim/space"
 )
 
@@ -46,17 +47,28 @@ func IsFile(text []byte) bool {
 func Parse(text []byte) (Failure, error) {
 	var f file
 	if err := strictly(text, &f); err != nil {
-		return Failure{}, fmt.Errorf("no case can be read: %w", err)
+		return Failure{}, fmt.Errorf("the file was written by another version (%w): search again", err)
 	}
 	s, err := Find(f.Space)
 	if err != nil {
-		return Failure{}, err
+		return Failure{}, fmt.Errorf("the file was written by another version (it is of the space %q): search again", f.Space)
 	}
 	c, err := s.parse(f.Case)
 	if err != nil {
 		return Failure{}, fmt.Errorf("the case was written by another version (%w): search again", err)
 	}
-	return Failure{Space: s, Number: f.Number, Limit: f.Limit, Finding: space.Finding{Obligation: f.Obligation, Details: f.Details}, Case: c}, nil
+	return Failure{Space: s, Number: f.Number, Limit: f.Limit, Finding: space.Finding{Obligation: named(f.Obligation), Details: f.Details}, Case: c}, nil
+}
+
+// renamed are names that obligations had in earlier versions.
+var renamed = map[string]string{"dead heir": "dead successor", "wrong heir": "wrong successor"}
+
+// named is the obligation, or the promise, that is meant by a name in a file.
+func named(obligation string) string {
+	if now, ok := renamed[obligation]; ok {
+		return now
+	}
+	return string(checker.Named(obligation))
 }
 
 // Replay is what came of running the case of a failure again.

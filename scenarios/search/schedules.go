@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -61,7 +60,7 @@ func (s Schedule) Features() []string {
 		set["fault:"+step.Fault.Name()] = true
 		set["target:"+step.Target.String()] = true
 	}
-	return slices.Sorted(maps.Keys(set))
+	return space.Features(set)
 }
 
 // Simpler are plans with a step less, or with fewer candidates.

@@ -3,11 +3,13 @@ package search
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/recount-io/recount/scenarios/campaign"
 	"github.com/recount-io/recount/sim/space"
 )
 
@@ -24,11 +26,23 @@ type Options struct {
 	Limit    time.Duration // of a case, in time of the processor, until it counts as endless; 0: 45 s
 	Progress func(Progress)
 
+	// Shard is the part of a campaign of Cases cases that is run, to its end, whatever is
+	// broken on the way. What it has drawn steers its later cases, so they follow from the
+	// seed and the shard. Failures are shrunk by a number of runs, and not for a time.
+	Shard campaign.Shard
+
 	_ struct{}
 }
 
 // DefaultShrink is how long a failure is shrunk.
 const DefaultShrink = 30 * time.Second
+
+// shrinkRuns is how many runs the failure of a shard is shrunk for.
+const shrinkRuns = 300
+
+// shardPlaces is how far apart the places are at which shards begin: farther than any shard
+// gets.
+const shardPlaces = 1 << 32
 
 // batch is how many cases are chosen with the same coverage. It is part of what a seed
 // means.
@@ -48,6 +62,7 @@ type Result struct {
 	Seconds  float64
 	Failures []Failure // the first of each obligation, in the order of their cases
 	Coverage *Coverage
+	Shards   int // that were joined: Seconds are those of a processor; 0: it is one search
 }
 
 // Failure is a broken obligation, with the simplest case that shows it.
@@ -89,6 +104,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if s.Shrink == 0 {
 		s.Shrink = DefaultShrink
 	}
+	if s.Shard.Given() {
+		s.Failures, s.Cases, s.next = math.MaxInt, s.Shard.Share(s.Cases), uint64(s.Shard.Index-1)*shardPlaces
+	}
 	for range s.Workers {
 		s.workers = append(s.workers, worker{limit: s.Limit})
 	}
@@ -107,7 +125,7 @@ type searcher struct {
 	begun    time.Time
 	workers  []worker
 	progress sync.Mutex
-	next     int // the place of the next case
+	next     uint64 // the place of the next case
 	result   Result
 }
 
@@ -228,7 +246,7 @@ func (s *searcher) keep(ctx context.Context, t *trial, f space.Finding) error {
 		}
 	}
 	if failure.Again > 0 && s.Shrink > 0 {
-		if err := failure.shrink(ctx, w, time.Now().Add(s.Shrink)); err != nil {
+		if err := failure.shrink(ctx, w, s.patience()); err != nil {
 			return err
 		}
 	}
@@ -236,10 +254,23 @@ func (s *searcher) keep(ctx context.Context, t *trial, f space.Finding) error {
 	return nil
 }
 
+// patience returns a function that reports whether shrinking may go on. It is called
+// before each run.
+func (s *searcher) patience() (more func() bool) {
+	until, runs := time.Now().Add(s.Shrink), 0
+	return func() bool {
+		runs++
+		if s.Shard.Given() {
+			return runs <= shrinkRuns
+		}
+		return time.Now().Before(until)
+	}
+}
+
 // shrink makes the case of a failure simpler as long as it breaks the same obligation.
-func (f *Failure) shrink(ctx context.Context, w *worker, until time.Time) error {
+func (f *Failure) shrink(ctx context.Context, w *worker, more func() bool) error {
 	for simpler := f.Case.Simpler(); len(simpler) > 0; simpler = simpler[1:] {
-		if time.Now().After(until) {
+		if !more() {
 			return nil
 		}
 		a, err := w.try(ctx, f.Space, simpler[0], true)

@@ -165,6 +165,21 @@ func TestFileRepeatsItsCase(t *testing.T) {
 	}
 }
 
+// A failure of an earlier version that has the old name of a promise, or of an obligation, is
+// one of the same promise or obligation.
+func TestOldNamesAreRead(t *testing.T) {
+	for old, now := range map[string]string{"LossHeeded": "StepsDownOnLoss", "wrong heir": "wrong successor"} {
+		f := Failure{Space: toys, Number: 1, Finding: space.Finding{Obligation: old, Details: "it is broken"}, Case: toys.Draw(1)}
+		text, err := f.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Parse(text); err != nil || again.Finding.Obligation != now {
+			t.Errorf("%s is read as %q, %v", old, again.Finding.Obligation, err)
+		}
+	}
+}
+
 // Every case of every space is the same after it was kept in a file.
 func TestCasesAreKeptWhole(t *testing.T) {
 	for _, s := range Spaces {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/recount-io/recount/checker"
@@ -87,7 +85,7 @@ func (s *Space) Features() []string {
 			set[f] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	return space.Features(set)
 }
 
 // Case is a case of a space.

@@ -18,7 +18,7 @@ func Test(t *testing.T, name string, n int) (effects map[string]int) {
 	effects = map[string]int{}
 	coverage := NewCoverage()
 	for i := range n {
-		c := s.Draw(coverage.Number(s, 0, i))
+		c := s.Draw(coverage.Number(s, 0, uint64(i)))
 		o := Try(t, c)
 		coverage.Add(c.Features(), o.Effects)
 		for feature, had := range o.Effects {

@@ -85,5 +85,5 @@ func (o Options) repro() string {
 // any, and no elector promises that none is late. The fence is asked for.
 var promises = []checker.Promise{
 	checker.WellFormed, checker.NoPanic, checker.LeaseLinearizable, checker.AtMostOneLeader, checker.BeliefWithinLease,
-	checker.LossHeeded, checker.TokensIncrease, checker.FencedWrites, checker.LeaderReturns,
+	checker.StepsDownOnLoss, checker.TokensIncrease, checker.FencedWrites, checker.LeaderReturns,
 }

@@ -74,7 +74,7 @@ func (s *soak) openGroup(ctx context.Context, place, elections int) (g *group, e
 		soak: s, name: fmt.Sprintf("g%d", place), place: place, elections: map[string]*election{}, windows: map[string][]span{}, held: map[string][]span{}, turns: map[string]*sync.Mutex{},
 	}
 	s.groups = append(s.groups, g)
-	if g.server, err = redisserver.Open(ctx, "process", redisserver.Options{Warden: s.warden, Timeout: time.Minute}); err != nil {
+	if g.server, err = redisserver.Open(ctx, "process", redisserver.Options{Supervisor: s.supervisor, Timeout: time.Minute}); err != nil {
 		return g, err
 	}
 	options := g.server.Options()
@@ -213,13 +213,9 @@ func (g *group) heldUntil(end time.Duration) (events []history.Event) {
 				continue
 			}
 			g.stalls++
-			on := history.Event{
-				Kind: history.Fault, ID: fmt.Sprintf("s%d", g.stalls), Fault: history.StallFault, Phase: history.On, At: s.from, Targets: []string{target},
-			}
-			off := on
-			on.Effect = &history.Effect{Holds: true}
-			off.Phase, off.At, off.Effective, off.Evidence = history.Off, min(s.to, end), history.Bool(true), "not injected: the machine did not let "+target+" go on"
-			events = append(events, on, off)
+			pair := stage.Uninjected(fmt.Sprintf("s%d", g.stalls), history.StallFault, []string{target}, s.from, min(s.to, end),
+				history.Effect{Holds: true}, "the machine did not let "+target+" go on")
+			events = append(events, pair[:]...)
 		}
 		g.held[target] = rest
 	}
@@ -395,7 +391,7 @@ func (g *group) cut(ctx context.Context, round int) error {
 	return nil
 }
 
-// told says whether every process told all until then.
+// told reports whether every process told all until then.
 func (g *group) told(until time.Duration) bool {
 	for _, m := range g.members {
 		r, err := m.present()

@@ -16,7 +16,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/live/network"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // member is one candidate of a group: a process, started again after it ended, with
@@ -35,7 +35,7 @@ type member struct {
 
 // running is one incarnation of a member.
 type running struct {
-	system *warden.Process
+	system *supervisor.Process
 	done   chan struct{} // closed when it has ended and all that it said is recorded
 	why    history.Why   // guarded by the member
 	beat   time.Duration // guarded by the group: what came before was told
@@ -120,7 +120,7 @@ func (m *member) start() error {
 		return fmt.Errorf("soak: %w", err)
 	}
 	roomy(stdout)
-	system, err := m.group.soak.warden.Start(cmd)
+	system, err := m.group.soak.supervisor.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("soak: start %s: %w", m.label(), err)
 	}

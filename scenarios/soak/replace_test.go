@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/sim/live/network"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
@@ -26,7 +26,7 @@ func TestHangingToxiproxyIsReplaced(t *testing.T) {
 	s.usage = &usages{now: s.now, every: time.Minute}
 	s.report.Unknown, s.stalls.all = map[string]int{}, map[string]*stalled{}
 	var err error
-	if s.warden, err = warden.Start(); err != nil {
+	if s.supervisor, err = supervisor.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -14,22 +14,22 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 	"github.com/recount-io/recount/sim/protocol"
 )
 
 // soak is a run.
 type soak struct {
 	Options
-	epoch   time.Duration
-	warden  *warden.Warden
-	groups  []*group
-	usage   *usages
-	stalls  counts
-	judging chan *history.History // has room for one of each election
-	waiting atomic.Int64          // how many events the histories have that wait for the judge
-	judged  chan struct{}         // closed when there is nothing more to judge; nil before there is a judge
-	stop    context.CancelCauseFunc
+	epoch      time.Duration
+	supervisor *supervisor.Supervisor
+	groups     []*group
+	usage      *usages
+	stalls     counts
+	judging    chan *history.History // has room for one of each election
+	waiting    atomic.Int64          // how many events the histories have that wait for the judge
+	judged     chan struct{}         // closed when there is nothing more to judge; nil before there is a judge
+	stop       context.CancelCauseFunc
 
 	mu     sync.Mutex
 	report Report
@@ -40,7 +40,7 @@ type soak struct {
 var errBroken = errors.New("soak: many promises are broken")
 
 // Run soaks until the time is over, ctx is done, or many promises are broken, and says
-// what came of it. The program must call warden.Main and Main first of all. Nothing
+// what came of it. The program must call supervisor.Main and Main first of all. Nothing
 // that it started is left when it returns, but what is in the folder. An error is
 // about the harness, not about the electors.
 func Run(ctx context.Context, o Options) (*Report, error) {
@@ -70,7 +70,7 @@ func (s *soak) say(format string, args ...any) { s.Say(format, args...) }
 func (s *soak) file(name string) string { return filepath.Join(s.Folder, name) }
 
 func (s *soak) open(ctx context.Context) (err error) {
-	if s.warden, err = warden.Start(); err != nil {
+	if s.supervisor, err = supervisor.Start(); err != nil {
 		return err
 	}
 	for i := range s.Groups {
@@ -251,8 +251,8 @@ func (s *soak) close() error {
 	for _, g := range s.groups {
 		errs = append(errs, g.close())
 	}
-	if s.warden != nil {
-		errs = append(errs, s.warden.Close())
+	if s.supervisor != nil {
+		errs = append(errs, s.supervisor.Close())
 	}
 	return errors.Join(errs...)
 }

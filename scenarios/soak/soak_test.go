@@ -12,11 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/scenarios/soak"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 func TestMain(m *testing.M) {
-	warden.Main()
+	supervisor.Main()
 	soak.Main()
 	redis.SetLogger(soak.Silent{})
 	os.Exit(m.Run())

@@ -66,7 +66,7 @@ func (s *recorded) awaitTold(ctx context.Context, t term) {
 	}
 }
 
-var _ store.Roster = (*recorded)(nil)
+var _ store.CandidateLister = (*recorded)(nil)
 
 // Acquire implements elector.Store.
 func (s *recorded) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {

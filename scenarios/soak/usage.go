@@ -1,12 +1,9 @@
 package soak
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -43,13 +40,8 @@ func (u *usages) told(m *member, pid int, own history.Usage, leads int) {
 }
 
 func (u *usages) take(process, folder string, own history.Usage, leads int) {
-	status, err := os.ReadFile(folder + "/status")
-	if err == nil {
-		own.Resident = 1024 * field(status, "VmRSS:")
-	}
-	if open, err := os.ReadDir(folder + "/fd"); err == nil {
-		own.Descriptors = int64(len(open))
-	}
+	seen, _ := protocol.UsageOf(folder)
+	own.Resident, own.Descriptors = seen.Resident, seen.Descriptors
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.all == nil {
@@ -69,19 +61,6 @@ func (u *usages) watch(ctx context.Context) {
 		u.stranded = stranded
 		u.mu.Unlock()
 	}
-}
-
-// field is the number behind a name in a process's status.
-func field(status []byte, name string) int64 {
-	for line := range bytes.Lines(status) {
-		if rest, found := bytes.CutPrefix(line, []byte(name)); found {
-			if words := bytes.Fields(rest); len(words) > 0 {
-				value, _ := strconv.ParseInt(string(words[0]), 10, 64) // 0: not known
-				return value
-			}
-		}
-	}
-	return 0
 }
 
 // Growth is how one thing that a process consumes went on in the second half of a

@@ -155,7 +155,7 @@ func (c *Cell) error() time.Duration {
 	return largest
 }
 
-// decides tells whether a promise was kept or broken in any run: it was asked
+// decides reports whether a promise was kept or broken in any run: it was asked
 // for there and came to a verdict.
 func (c *Cell) decides(p checker.Promise) bool {
 	return slices.ContainsFunc(c.Runs, func(r Run) bool {

@@ -3,7 +3,7 @@
 // were broken and how often, how long failovers took, whether the worlds agree,
 // and how what the subjects' documents claim compares with what was measured.
 //
-// docs/trials.md tells how to read what comes out.
+// docs/findings.md tells how to read what comes out.
 package trial
 
 import (
@@ -25,13 +25,13 @@ type Subject struct {
 	// Waived are promises that the subject does not make at all, and why: one
 	// without tokens cannot keep TokensIncrease, nor break it.
 	Waived map[checker.Promise]string
-	// Applies tells whether a scenario can be run with the subject, and if not,
+	// Applies reports whether a scenario can be run with the subject, and if not,
 	// why, in one clause: "there is no script that the store could forget". Nil:
 	// every scenario can.
 	Applies func(scenarios.Scenario) (applies bool, why string)
-	// Stranger says that it is a program of which nothing is known: see
+	// Foreign says that it is a program of which nothing is known: see
 	// scenarios.Settings.
-	Stranger bool
+	Foreign bool
 	// FixedClocks says that it cannot be told its clocks: see scenarios.Settings.
 	FixedClocks bool
 	// Absent are worlds that the subject does not live in, and why.
@@ -50,7 +50,7 @@ func (s Subject) Scenario(of scenarios.Scenario) scenarios.Scenario {
 	return of
 }
 
-// applies tells whether the scenario can be run with the subject in a world.
+// applies reports whether the scenario can be run with the subject in a world.
 func (s Subject) applies(world string, of scenarios.Scenario) (applies bool, why string) {
 	if why, absent := s.Absent[world]; absent {
 		return false, why

@@ -157,7 +157,7 @@ func (t *Trial) try(ctx context.Context, s Subject, p Place, share []scenarios.S
 	defer func() { err = errors.Join(err, end()) }()
 	for n := range p.Runs {
 		set := t.Settings
-		set.Subject, set.Stranger, set.FixedClocks, set.Seed = s.Name, s.Stranger, s.FixedClocks, t.Settings.Seed+uint64(n)
+		set.Subject, set.Foreign, set.FixedClocks, set.Seed = s.Name, s.Foreign, s.FixedClocks, t.Settings.Seed+uint64(n)
 		set.Flags = p.Flags(s, set.Seed)
 		pending := list
 		for tries := attempts; tries > 0 && len(pending) > 0 && ctx.Err() == nil; tries-- {
@@ -193,7 +193,7 @@ const attempts = 3
 // disturbed reports whether a run was not whole, or was held up by the machine.
 func disturbed(o scenarios.Outcome) bool {
 	return o.Err != nil || o.History == nil || slices.ContainsFunc(o.History.Events, func(e history.Event) bool {
-		return e.Fault == history.StallFault || e.Fault == history.OverloadFault
+		return history.Uninjected(e.Fault)
 	})
 }
 

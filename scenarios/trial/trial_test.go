@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 	trial := Trial{
 		Subjects: []Subject{
 			{Name: "recount"}, {Name: "believes-too-long"}, {Name: "panics"},
-			{Name: "shy", Applies: func(scenarios.Scenario) (bool, string) { return false, "it does not want to" }},
+			{Name: "limited", Applies: func(scenarios.Scenario) (bool, string) { return false, "it does not want to" }},
 			{Name: "away", Absent: map[string]string{"virtual": "it lives elsewhere"}},
 		},
 		Scenarios: find(t, "partition-leader", "steady"), Places: []Place{place(t, 3)}, Settings: scenarios.Settings{Seed: 5},
@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 		"recount partition-leader pass 3  ", "recount steady unknown 0  is too calm",
 		"believes-too-long partition-leader fail 3 BeliefWithinLease ", "believes-too-long steady unknown 0  is too calm",
 		"panics partition-leader fail 3 NoPanic ", "panics steady unknown 0  is too calm",
-		"shy partition-leader unknown 0  it does not want to", "shy steady unknown 0  it does not want to",
+		"limited partition-leader unknown 0  it does not want to", "limited steady unknown 0  it does not want to",
 		"away partition-leader unknown 0  it lives elsewhere", "away steady unknown 0  it lives elsewhere",
 	}
 	if !slices.Equal(got, want) {

@@ -2,7 +2,7 @@
 // again after a crash, how often a leader is lost that nobody needed to lose, and what both
 // cost in requests.
 //
-// docs/tune.md tells how to read what comes out.
+// docs/failover.md tells how to read what comes out.
 package tune
 
 import (

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/faults"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 )
@@ -17,7 +17,7 @@ import (
 // The short cut to rare ends of terms comes to what the long way comes to, where the long way
 // can be gone.
 func TestShortCutIsAsLongWay(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
 	}
 	for _, test := range []struct {
@@ -150,7 +150,7 @@ func TestNetwork(t *testing.T) {
 // A longer lease costs a longer failover and fewer requests, and a worse network loses more
 // leaders.
 func TestPointsFollowTheSettings(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
 	}
 	try := func(n Network, lease time.Duration) *Point {
@@ -240,7 +240,7 @@ func TestTimeoutReachesTheElector(t *testing.T) {
 // A drift is no setting to search: a larger one changes neither the failover after a crash nor
 // the requests, and never loses fewer leaders. So the smallest would win, whatever the clocks do.
 func TestDriftHasNoOptimum(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("one goroutine computes, so there is nothing to race: it runs without the race detector")
 	}
 	var points []*Point

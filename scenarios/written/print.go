@@ -18,7 +18,7 @@ func Marshal(s scenarios.Scenario) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range []scenarios.Settings{{Seed: 1}, {Stranger: true}} {
+	for _, set := range []scenarios.Settings{{Seed: 1}, {Foreign: true}} {
 		if other, err := s.Plan(set); err != nil || !reflect.DeepEqual(plan.Schedule, other.Schedule) {
 			return nil, fmt.Errorf("the schedule of %s is made by Go code for each run, so no file can hold it: run it by its name", s.Name)
 		}

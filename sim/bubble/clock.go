@@ -81,7 +81,7 @@ func (t *timer) fire() {
 	}
 }
 
-// due tells whether the timer's time has come. If the machine was suspended
+// due reports whether the timer's time has come. If the machine was suspended
 // meanwhile, it is set again.
 func (t *timer) due() bool {
 	slept := t.clock.process.slept()

@@ -17,7 +17,7 @@ func newClock() *clock {
 	return &clock{Clock: candidate.NewClock(now, 1), process: p}
 }
 
-// near tells whether something took so long, and no longer than a timer is late.
+// near reports whether something took so long, and no longer than a timer is late.
 func near(got, want time.Duration) bool { return got >= want && got <= want+lateness }
 
 // Who stands still reads its clock when it goes on, and its timers fire then; one

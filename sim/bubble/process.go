@@ -147,7 +147,7 @@ func (p *process) ask(why history.Why) {
 	p.why = cmp.Or(p.why, why)
 }
 
-// asked tells whether the process was asked to end.
+// asked reports whether the process was asked to end.
 func (p *process) asked() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

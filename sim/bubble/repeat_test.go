@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios"
 	"github.com/recount-io/recount/sim"
 )
@@ -16,7 +16,7 @@ import (
 // time: no two things happen at one moment whose order the scheduler would choose,
 // but for what a machine under load interrupts. So of several runs most agree.
 func TestSameSeedSameBytes(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the race detector makes the scheduler choose at random")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

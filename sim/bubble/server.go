@@ -22,12 +22,12 @@ type Server interface {
 	// can see to that.
 	With(f func(do Do))
 
-	// Answers tells whether the server is up and does not stand still. One that does
+	// Answers reports whether the server is up and does not stand still. One that does
 	// not answer cannot be told anything.
 	Answers() bool
 
 	// Freeze makes the server stand still until Thaw, Crash ends it until Restart.
-	// They tell whether the server was otherwise.
+	// They report whether the server was otherwise.
 	Freeze() bool
 	Thaw()
 	Crash() bool

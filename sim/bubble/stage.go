@@ -146,7 +146,7 @@ func (w *world) Launch(ctx context.Context, node string) error {
 	return nil
 }
 
-// ended waits for the end of a process, and tells whether it came.
+// ended waits for the end of a process, and reports whether it came.
 func (w *world) ended(ctx context.Context, p *process) bool {
 	ctx, cancel := context.WithTimeout(ctx, w.actTime())
 	defer cancel()

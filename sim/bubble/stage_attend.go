@@ -24,7 +24,7 @@ func unfit(answer faults.Answer) redisserver.Unfitness {
 // settles is by far longer than what a primary has written takes to a replica.
 const settles = 5 * time.Millisecond
 
-// MoveStore implements faults.World. The former primary stands still until its heir has
+// MoveStore implements faults.World. The former primary stands still until its successor has
 // all that it has. Then it answers what was sent meanwhile as one that was demoted.
 func (w *world) MoveStore(ctx context.Context, answer faults.Answer) (string, error) {
 	s := w.store
@@ -37,14 +37,14 @@ func (w *world) MoveStore(ctx context.Context, answer faults.Answer) (string, er
 		i = len(s.members)
 		s.enlist().Follow(former)
 	}
-	heir := s.members[i]
+	successor := s.members[i]
 	stage.Sleep(ctx, settles)
 	former.Freeze()
 	stage.Sleep(ctx, settles)
-	heir.Promote()
-	s.server = heir
+	successor.Promote()
+	s.server = successor
 	if answer == faults.ReadOnly {
-		former.Follow(heir)
+		former.Follow(successor)
 	}
 	former.Refuse(unfit(answer))
 	former.Thaw()

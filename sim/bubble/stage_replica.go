@@ -26,28 +26,28 @@ func (w *world) RewindStore(ctx context.Context, by time.Duration) (string, erro
 
 // LosePrimary implements faults.World.
 func (w *world) LosePrimary(ctx context.Context, lag time.Duration) (string, error) {
-	heir, lost, err := w.outlive(ctx, lag)
+	successor, lost, err := w.outlive(ctx, lag)
 	if err != nil {
 		return "", err
 	}
-	w.store.heir = heir
+	w.store.successor = successor
 	w.store.crash()
 	return forgotten(lost, "the primary is gone", lag)
 }
 
 // outlive lets time pass in which the store's replicas get nothing. It returns the
 // one that will take its place, and what that lacks.
-func (w *world) outlive(ctx context.Context, span time.Duration) (heir Server, lost string, err error) {
+func (w *world) outlive(ctx context.Context, span time.Duration) (successor Server, lost string, err error) {
 	s := w.store
 	if !s.server.Open() {
 		return nil, "", errDown
 	}
-	heir = s.replica()
+	successor = s.replica()
 	stage.Sleep(ctx, span)
 	if !s.server.Open() {
 		return nil, "", errDown
 	}
-	return heir, s.content(s.server).Lacks(s.content(heir)), nil
+	return successor, s.content(s.server).Lacks(s.content(successor)), nil
 }
 
 func forgotten(lost, what string, span time.Duration) (string, error) {
@@ -60,17 +60,17 @@ func forgotten(lost, what string, span time.Duration) (string, error) {
 // PromoteReplica implements faults.World.
 func (w *world) PromoteReplica(context.Context) (string, error) {
 	s := w.store
-	heir, gone := s.heir, s.server
-	if heir == nil {
+	successor, gone := s.successor, s.server
+	if successor == nil {
 		return "", faults.NoEffect("the primary serves already")
 	}
-	s.heir = nil
-	s.succeed(heir)
+	s.successor = nil
+	s.succeed(successor)
 	s.lead()
 	if !s.keeps {
 		s.dismiss(gone)
 	} else if gone.Restart(false) {
-		gone.Follow(heir)
+		gone.Follow(successor)
 	}
 	return "a replica is the primary", nil
 }
@@ -78,7 +78,7 @@ func (w *world) PromoteReplica(context.Context) (string, error) {
 // SplitStore implements faults.World.
 func (w *world) SplitStore(ctx context.Context, nodes []string, lag time.Duration) (string, error) {
 	s := w.store
-	heir, lost, err := w.outlive(ctx, lag)
+	successor, lost, err := w.outlive(ctx, lag)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (w *world) SplitStore(ctx context.Context, nodes []string, lag time.Duratio
 	}
 	s.old = s.server
 	s.before = s.content(s.old)
-	s.succeed(heir)
+	s.succeed(successor)
 	for _, n := range w.nodes {
 		s.aside[n.name] = slices.Contains(nodes, n.name)
 	}

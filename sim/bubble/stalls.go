@@ -8,6 +8,7 @@ import (
 
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim/protocol"
+	"github.com/recount-io/recount/sim/stage"
 )
 
 // stalls are the times in which the machine held up a run in real time: what is late
@@ -33,15 +34,9 @@ func (r *run) watch() *stalls {
 func (s *stalls) add(lasted time.Duration) {
 	now := s.run.recorder.Now()
 	for _, target := range append(s.run.plan.NodeNames(), history.StoreTarget) {
-		on := history.Event{
-			Kind: history.Fault, ID: fmt.Sprintf("s%d", len(s.all)/2+1), Fault: history.StallFault, Phase: history.On,
-			At: max(now-lasted, 0), Targets: []string{target}, Params: map[string]any{"lasted_ms": lasted.Milliseconds()},
-		}
-		off := on
-		on.Effect = &history.Effect{Holds: true}
-		off.At, off.Phase, off.Effective = now, history.Off, history.Bool(true)
-		off.Evidence = "not injected: the machine did not let " + target + " go on"
-		s.all = append(s.all, on, off)
+		pair := stage.Uninjected(fmt.Sprintf("s%d", len(s.all)/2+1), history.StallFault, []string{target}, max(now-lasted, 0), now,
+			history.Effect{Holds: true}, "the machine did not let "+target+" go on")
+		s.all = append(s.all, pair[:]...)
 	}
 }
 

@@ -36,11 +36,11 @@ type store struct {
 	servers int      // that there have been
 	keeps   bool     // a replica is there at any time, not only for a fault
 
-	heir   Server          // that will be promoted; nil if none will
-	old    Server          // an isolated primary of before; nil if there is none
-	aside  map[string]bool // the nodes that it serves
-	before tamper.Content  // of the old one when it was isolated
-	lost   string          // the lease that it had when it was killed
+	successor Server          // that will be promoted; nil if none will
+	old       Server          // an isolated primary of before; nil if there is none
+	aside     map[string]bool // the nodes that it serves
+	before    tamper.Content  // of the old one when it was isolated
+	lost      string          // the lease that it had when it was killed
 }
 
 // addr is where candidates look for the store.
@@ -231,32 +231,32 @@ func (s *store) breakWays(of func(node string) bool) {
 
 // replica is one that gets nothing any more from now on.
 func (s *store) replica() Server {
-	var heir Server
+	var successor Server
 	for _, m := range s.members {
 		if m == s.server || m == s.old || !m.Open() {
 			continue
 		}
 		m.Sever()
-		if heir == nil {
-			heir = m
+		if successor == nil {
+			successor = m
 		}
 	}
-	if heir == nil {
-		heir = s.enlist()
-		heir.Follow(s.server)
-		heir.Sever()
+	if successor == nil {
+		successor = s.enlist()
+		successor.Follow(s.server)
+		successor.Sever()
 	}
-	return heir
+	return successor
 }
 
 // succeed makes a replica the primary, and the others follow it.
-func (s *store) succeed(heir Server) {
-	s.server = heir
-	heir.Mend()
-	heir.Promote()
+func (s *store) succeed(successor Server) {
+	s.server = successor
+	successor.Mend()
+	successor.Promote()
 	for _, m := range s.members {
-		if m != heir && m != s.old && m.Open() {
-			m.Follow(heir)
+		if m != successor && m != s.old && m.Open() {
+			m.Follow(successor)
 			m.Mend()
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // taps read along what the candidates of a run ask of the store, where nothing is
-// known of their elector but what it does (sim.Plan.Stranger).
+// known of their elector but what it does (sim.Plan.Foreign).
 type taps struct {
 	*wire.Reading
 	lock *wire.Lock
@@ -38,10 +38,10 @@ func (r *run) unknown(command, err string) {
 
 // newTaps returns the run's taps, nil if its candidates tell what they do.
 func (r *run) newTaps() *taps {
-	if !r.plan.Stranger {
+	if !r.plan.Foreign {
 		return nil
 	}
-	lock := wire.NewLock(wire.Options{Wall: time.Now, Prefix: prefix + election})
+	lock := wire.NewLock(wire.Options{Wall: time.Now, Prefix: prefix + election, Lease: r.plan.Timings.Lease, Drift: r.plan.Drift})
 	follow := func(belief history.Event) { r.leaders.See(belief) }
 	return &taps{Reading: wire.NewReading(lock, r.recorder, follow), lock: lock, strange: map[string]bool{}}
 }
@@ -49,7 +49,7 @@ func (r *run) newTaps() *taps {
 // along is a process's connection that is read along.
 func (t *taps) along(p *process, conn net.Conn) net.Conn {
 	note := func(text string) { t.Note(p.node.name, text) }
-	return &strangerConn{Conn: wire.Along(conn, t.Conn(p.node.name), note), process: p}
+	return &foreignConn{Conn: wire.Along(conn, t.Conn(p.node.name), note), process: p}
 }
 
 // record adds to the history what was read. Nothing is read any more.
@@ -67,17 +67,17 @@ func (s *store) leaseKey() string {
 	return s.keys.lease
 }
 
-// strangerConn is a connection of a process of which nothing is known, so that it
+// foreignConn is a connection of a process of which nothing is known, so that it
 // cannot be told to stand still: what it sends is sent, and read, when it goes on.
-type strangerConn struct {
+type foreignConn struct {
 	net.Conn
 	process *process
 }
 
-var _ syscall.Conn = (*strangerConn)(nil)
+var _ syscall.Conn = (*foreignConn)(nil)
 
 // Write implements net.Conn.
-func (c *strangerConn) Write(b []byte) (int, error) {
+func (c *foreignConn) Write(b []byte) (int, error) {
 	c.process.gate.Wait()
 	if c.process.gone() {
 		return 0, net.ErrClosed // and nobody reads what it would have sent
@@ -86,6 +86,6 @@ func (c *strangerConn) Write(b []byte) (int, error) {
 }
 
 // SyscallConn implements syscall.Conn.
-func (c *strangerConn) SyscallConn() (syscall.RawConn, error) {
+func (c *foreignConn) SyscallConn() (syscall.RawConn, error) {
 	return c.Conn.(syscall.Conn).SyscallConn() //nolint:forcetypeassert // wire.Along returns one
 }

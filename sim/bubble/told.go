@@ -72,7 +72,7 @@ func (p *process) holders(nonce string, e history.Event, left time.Duration) (n 
 	return n
 }
 
-// holds tells whether a server holds the candidate's lease: of the same grant, with the
+// holds reports whether a server holds the candidate's lease: of the same grant, with the
 // token or, where servers know nothing of each other, a larger one.
 func (p *process) holds(s *store, m Server, nonce string, e history.Event, left time.Duration) (holds bool) {
 	m.With(func(do Do) {

@@ -43,7 +43,7 @@ type Host struct {
 
 	began time.Duration // what the wall clock showed when Clock showed 0, without that offset
 
-	heirs atomic.Pointer[func(context.Context) (string, error)] // hands the lease over; nil: the elector cannot
+	successors atomic.Pointer[func(context.Context) (string, error)] // hands the lease over; nil: the elector cannot
 
 	mu     sync.Mutex // held while a belief is printed: they are printed in order
 	belief *belief    // nil when deposed

@@ -23,24 +23,24 @@ func (h *Host) handsOver(e *elector.Elector) {
 		if err != nil {
 			return "", err
 		}
-		var heir store.Candidate // the one that was heard of last
+		var successor store.Candidate // the one that was heard of last
 		for _, c := range all {
-			if c.ID != e.ID() && (heir.ID == "" || c.Seen < heir.Seen) {
-				heir = c
+			if c.ID != e.ID() && (successor.ID == "" || c.Seen < successor.Seen) {
+				successor = c
 			}
 		}
-		if heir.ID == "" {
+		if successor.ID == "" {
 			return "", errNobody
 		}
-		return sim.NodeOf(heir.ID), e.Transfer(ctx, heir.ID)
+		return sim.NodeOf(successor.ID), e.Transfer(ctx, successor.ID)
 	}
-	h.heirs.Store(&handOver)
+	h.successors.Store(&handOver)
 }
 
 // HandOver has the elector hand its lease over to another candidate, and returns
 // who leads then.
 func (h *Host) HandOver(ctx context.Context) (to string, err error) {
-	handOver := h.heirs.Load()
+	handOver := h.successors.Load()
 	if handOver == nil {
 		return "", errKeeps
 	}
@@ -58,23 +58,23 @@ func (h *Host) answerTransfer() {
 }
 
 var _ interface {
-	store.Roster
-	store.Chronicle
+	store.CandidateLister
+	store.TermLister
 } = (*recordedStore)(nil)
 
-// Candidates implements store.Roster where the store does. Histories have none of
+// Candidates implements store.CandidateLister where the store does. Histories have none of
 // it.
 func (s *recordedStore) Candidates(ctx context.Context, election string) ([]store.Candidate, error) {
-	r, is := s.Store.(store.Roster)
+	r, is := s.Store.(store.CandidateLister)
 	if !is {
 		return nil, store.ErrUnsupported
 	}
 	return r.Candidates(ctx, election)
 }
 
-// History implements store.Chronicle where the store does.
+// History implements store.TermLister where the store does.
 func (s *recordedStore) History(ctx context.Context, election string, n int) ([]store.PastTerm, error) {
-	c, is := s.Store.(store.Chronicle)
+	c, is := s.Store.(store.TermLister)
 	if !is {
 		return nil, store.ErrUnsupported
 	}

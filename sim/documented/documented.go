@@ -61,7 +61,7 @@ func timesOf(ttl time.Duration) times {
 	return times{"PX", "PEXPIRE", "PSETEX", strconv.FormatInt(ttl.Milliseconds(), 10)}
 }
 
-// done tells whether Redis answered OK to a SET, or 1 to what counts keys.
+// done reports whether Redis answered OK to a SET, or 1 to what counts keys.
 func done(reply any, err error) bool {
 	return err == nil && (reply == "OK" || reply == int64(1))
 }

@@ -76,7 +76,7 @@ func (e *sovereign) cycle() {
 	}
 }
 
-// stale tells whether the instance's heartbeat is older than its key lasts, as
+// stale reports whether the instance's heartbeat is older than its key lasts, as
 // this machine's wall clock sees it.
 func (e *sovereign) stale(instance string) bool {
 	reply, err := e.do("GET", e.heartbeats+instance)

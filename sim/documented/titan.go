@@ -56,7 +56,7 @@ func (e *titan) acquire() bool {
 	return done(e.do("SET", e.key, e.id, "NX", e.ttl.option, e.ttl.value))
 }
 
-// renew tells whether the lock is its own, which it was when it looked.
+// renew reports whether the lock is its own, which it was when it looked.
 func (e *titan) renew() (bool, error) {
 	current, err := e.do("GET", e.key)
 	if err != nil || current != e.id {

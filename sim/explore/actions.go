@@ -69,7 +69,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// calm says whether an action is one of a world in which nothing goes wrong.
+// calm reports whether an action is one of a world in which nothing goes wrong.
 func (k Kind) calm() bool {
 	switch k {
 	case Tick, Wake, Arrive, Answered, Hear, Finish:
@@ -140,7 +140,7 @@ func (w *world) ticks(list []Action) []Action {
 	return list
 }
 
-// overdue says whether something of a node must happen before time goes on.
+// overdue reports whether something of a node must happen before time goes on.
 func (w *world) overdue(n *node) bool {
 	if n.work.runs && n.work.told && !n.work.capped && w.set.Work != Endless && int(n.work.age) >= w.set.Work {
 		return true
@@ -235,7 +235,7 @@ func (w *world) nodeActions(list []Action, i uint8) []Action {
 	return list
 }
 
-// sends says whether a request is on its way to the store.
+// sends reports whether a request is on its way to the store.
 func (n *node) sends() bool {
 	for i := range n.messages {
 		if n.messages[i].stage == going {

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,10 +10,10 @@ import (
 // apply lets an action happen and checks what comes of it. The dice must have been
 // told how to fall.
 func (w *world) apply(a Action) {
-	w.broken, w.sights, w.events = "", 0, w.events[:0]
+	w.reset()
 	defer func() {
 		if p := recover(); p != nil {
-			w.fail(fmt.Sprintf("the machine panicked: %v", p))
+			w.fail("the machine panicked: %v", p)
 		}
 	}()
 	n := &w.nodes[a.Node]
@@ -108,7 +107,7 @@ func (w *world) begin(n *node) {
 func (w *world) crash(n *node, haunt bool) {
 	w.spend(Crashes)
 	if n.believes() {
-		w.lost(n)
+		w.lost(w.place(n))
 	}
 	for i := range n.messages {
 		if m := n.messages[i]; haunt && m.stage == going && w.left[Ghosts] > 0 {
@@ -155,7 +154,7 @@ func (w *world) deliver(n *node, index int, kind Kind) {
 		in.Stands = w.set.Bids && m.result == machine.Held && m.token != 0
 		if m.call == machine.Withdraw {
 			if m.result == machine.Held {
-				w.sights |= SawWithdrawn
+				w.observations |= SawWithdrawn
 			}
 			in.Remaining, in.Holder, in.Waiters = 0, "", 0
 		} else if m.call != machine.Acquire {

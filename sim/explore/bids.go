@@ -63,7 +63,7 @@ func (w *world) pass(r *message) bool {
 	return true
 }
 
-// withdraw takes a bid back, and tells whether the lease was passed on to it before.
+// withdraw takes a bid back, and reports whether the lease was passed on to it before.
 func (w *world) withdraw(r *message) {
 	s := &w.store
 	if s.bid.nonce == r.nonce {
@@ -103,7 +103,7 @@ func (w *world) jump(by time.Duration) {
 	s.bid.arrived -= by
 }
 
-// mayJump says whether nobody believes in the store's lease, or may do so yet. A
+// mayJump reports whether nobody believes in the store's lease, or may do so yet. A
 // clock that jumps ahead ends leases early, and no store is proof against that.
 func (w *world) mayJump() bool {
 	s := &w.store

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -20,9 +19,15 @@ type codec struct {
 	chosen   []int
 }
 
-// append brings the world into its plainest form and appends it.
-func (c *codec) append(b []byte, w *world) []byte {
+func (w *world) append(b []byte) []byte {
 	w.tidy()
+	return w.codec.append(b, w)
+}
+
+func (w *world) written() phase { return w.phase.among(w.codec.chosen) }
+
+// append appends a world that is in its plainest form.
+func (c *codec) append(b []byte, w *world) []byte {
 	c.notation.Reset()
 	if w.set.Limits[Forgettings]+w.set.Limits[Fencings]+w.set.Limits[Rewinds] > 0 {
 		c.notation.Gaps = 3 // more grants in a row from an old token are not seen as such
@@ -60,7 +65,7 @@ func (c *codec) append(b []byte, w *world) []byte {
 	return append(b, c.best...)
 }
 
-// sort puts the nodes into the order of their parts, and tells whether some are
+// sort puts the nodes into the order of their parts, and reports whether some are
 // alike.
 func (c *codec) sort() (alike bool) {
 	for i := 1; i < len(c.order); i++ {
@@ -93,11 +98,6 @@ func (c *codec) permute(w *world, k int) {
 	}
 }
 
-// phase is the world's, with its node named by where it was written.
-func (c *codec) phase(w *world) phase {
-	return w.phase.stage() | phase(max(slices.Index(c.chosen, w.phase.first()), 0))
-}
-
 func (c *codec) appendWorld(b []byte, w *world) []byte {
 	s := &w.store
 	b = append(b, machine.Span(s.until-w.now), c.notation.Token(s.token), c.notation.Token(w.top), machine.Span(s.reserved-w.now), machine.Span(s.withheld-w.now))
@@ -105,11 +105,7 @@ func (c *codec) appendWorld(b []byte, w *world) []byte {
 		b = append(b, flag(s.behind, storeBehind)|flag(s.seed, storeSeed)|flag(s.saved.kept, storeSaved),
 			c.notation.Token(s.handed), machine.Span(s.saved.until-w.now), c.notation.Token(s.saved.token))
 	}
-	for l, n := range w.set.Limits {
-		if n != 0 && n != Endless {
-			b = append(b, w.left[l])
-		}
-	}
+	b = w.appendLimits(b)
 	if w.set.Bids {
 		b = c.appendBid(b, w, &s.bid)
 		if w.set.Limits[Rewinds] > 0 {

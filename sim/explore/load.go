@@ -16,7 +16,7 @@ type origin struct {
 // names on.
 type place struct{ begin, end, names int }
 
-// untouched says whether a node is as it was read.
+// untouched reports whether a node is as it was read.
 func (o *origin) untouched(node int) bool { return o.state != nil && o.touched>>node&1 == 0 }
 
 func (o *origin) touch(node uint8) { o.touched |= 1 << node }
@@ -43,7 +43,7 @@ func (w *world) load(b []byte) {
 
 // again makes the world the one that was read last: it reads again what was
 // touched.
-func (w *world) again() {
+func (w *world) again(Action) {
 	b := w.origin.state
 	w.loadWorld(b)
 	for i := range w.nodes {
@@ -133,12 +133,7 @@ func (w *world) loadWorld(b []byte) (rest []byte) {
 		s.saved = backup{kept: b[0]&storeSaved != 0, until: epoch + machine.SpanOf(b[2]), token: uint64(b[3])}
 		b = b[4:]
 	}
-	for l, n := range w.set.Limits {
-		w.left[l] = uint8(n)
-		if n != 0 && n != Endless {
-			w.left[l], b = b[0], b[1:]
-		}
-	}
+	b = w.loadLimits(b)
 	if w.set.Bids {
 		b = loadBid(b, &w.store.bid)
 		if w.set.Limits[Rewinds] > 0 {

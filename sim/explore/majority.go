@@ -1,7 +1,7 @@
 package explore
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/recount-io/recount/internal/machine"
@@ -12,25 +12,15 @@ import (
 // machines of internal/quorum; what calls them is as small as can be: it tries, it
 // renews, it gives back what it believes in no more, at any time that it may.
 type majority struct {
-	set     *Settings
-	plant   *plant
-	now     time.Duration
+	common
 	stores  []keeper
 	members []member
 	ghosts  []parcel
-	left    [limits]uint8
 	top     uint64 // the highest token that was elected
 	begun   int    // attempts, whose nonces must differ
-
-	broken string // what the last action broke
-	sights Sight  // what it showed
-	phase  phase
-	events []event  // what it did, for those who read
-	tells  bool     // events are wanted
-	folded bool     // it was read
-	origin layout   // what it was read from
-	trail  []Action // that led here from the beginning
-	random dice     // which nobody throws
+	origin  layout // what it was read from
+	codec   *majorityCodec
+	trail   []Action // that led here from the beginning
 }
 
 // keeper is one of the stores: the model of one lease, as store is.
@@ -84,14 +74,34 @@ type parcel struct {
 const patience = machine.Tick
 
 func newMajority(set *Settings, plant *plant) *majority {
-	w := &majority{set: set, plant: plant, now: epoch, stores: make([]keeper, set.Stores)}
-	for l, n := range set.Limits {
-		w.left[l] = uint8(n)
-	}
+	w := &majority{common: newCommon(set, plant), stores: make([]keeper, set.Stores), codec: newMajorityCodec()}
 	for _, id := range names[:set.Candidates] {
 		w.members = append(w.members, member{id: id, m: w.newMachine()})
 	}
 	return w
+}
+
+// place is a member's place among the members.
+func (w *majority) place(n *member) int {
+	return slices.IndexFunc(w.members, func(o member) bool { return o.id == n.id })
+}
+
+// fork walks the way to the present state once more.
+func (w *majority) fork([]uint8) model {
+	c := newMajority(w.set, w.plant)
+	for _, a := range w.trail {
+		c.apply(a)
+	}
+	c.tells = w.tells
+	return c
+}
+
+// tidyMessages has nothing left to do: see tidyParcels.
+func (w *majority) tidyMessages() {}
+
+func (w *majority) leads() bool {
+	there := slices.ContainsFunc(w.members, func(n member) bool { return n.up })
+	return !there || slices.ContainsFunc(w.members, func(n member) bool { return w.believes(&n) })
 }
 
 func (w *majority) newMachine() *quorum.Machine {
@@ -111,19 +121,7 @@ func (w *majority) usable() time.Duration {
 
 func (w *majority) believes(n *member) bool { return n.up && n.token != 0 && n.until > w.now }
 
-func (w *majority) fail(what string) {
-	if w.broken == "" {
-		w.broken = what
-	}
-}
-
-func (w *majority) spend(l Limit) {
-	if w.left[l] != Endless {
-		w.left[l]--
-	}
-}
-
-// calm says whether nothing has gone wrong so far, in a world in which all that
+// calm reports whether nothing has gone wrong so far, in a world in which all that
 // can go wrong is limited.
 func (w *majority) calm() bool {
 	for l, n := range w.set.Limits {
@@ -143,11 +141,11 @@ func (w *majority) check() {
 			continue
 		}
 		if leader != "" {
-			w.fail(fmt.Sprintf("both %s and %s believe", leader, n.id))
+			w.fail("both %s and %s believe", leader, n.id)
 		}
 		leader = n.id
 		if w.backed(n, true) < quorum.Size(len(w.stores)) {
-			w.fail(n.id + " believes, but no majority of the stores holds its lease")
+			w.fail("%s believes, but no majority of the stores holds its lease", n.id)
 		}
 	}
 	if w.calm() && !w.set.Late {

@@ -34,7 +34,7 @@ func (w *majority) actions(list []Action) []Action {
 	return list
 }
 
-// overdue says whether something must happen before time goes on.
+// overdue reports whether something must happen before time goes on.
 func (w *majority) overdue() bool {
 	for i := range w.members {
 		n := &w.members[i]
@@ -58,10 +58,10 @@ func (w *majority) overdue() bool {
 	return false
 }
 
-// tired says whether a call has had its time.
+// tired reports whether a call has had its time.
 func (w *majority) tired(e *errand) bool { return w.now-e.began >= ticks(w.set.Timeout) }
 
-// awaited says whether a message must arrive before time goes on, or its machine be
+// awaited reports whether a message must arrive before time goes on, or its machine be
 // told that it has not.
 func (w *majority) awaited(p *parcel) bool {
 	return int(p.age) >= w.set.Delay || !p.silent && ticks(int(p.age)) >= patience
@@ -101,7 +101,7 @@ func (w *majority) memberActions(list []Action, i uint8) []Action {
 	return list
 }
 
-// has says whether such a call is under way.
+// has reports whether such a call is under way.
 func (n *member) has(kind quorum.InputKind) bool {
 	for k := range n.errands {
 		if n.errands[k].kind == kind {
@@ -139,7 +139,7 @@ func (w *majority) parcelActions(list []Action, i, k uint8) []Action {
 
 // apply lets one action happen.
 func (w *majority) apply(a Action) {
-	w.broken, w.sights, w.events = "", 0, w.events[:0]
+	w.reset()
 	if !w.folded {
 		w.trail = append(w.trail, a)
 	}
@@ -170,7 +170,7 @@ func (w *majority) apply(a Action) {
 	case Resign:
 		if w.believes(n) {
 			w.spend(Resignations)
-			w.sights |= SawResigned
+			w.observations |= SawResigned
 		}
 		w.giveBack(n)
 	case GiveUp:
@@ -192,7 +192,7 @@ func (w *majority) tick() {
 			p.age += min(1, 254-p.age)
 		}
 		if n.up && n.token != 0 && n.until == w.now {
-			w.sights |= SawExpired
+			w.observations |= SawExpired
 			w.lost(i)
 			if !w.set.Late {
 				w.giveBack(n)
@@ -204,7 +204,7 @@ func (w *majority) tick() {
 func (w *majority) crash(n *member) {
 	w.spend(Crashes)
 	if w.believes(n) {
-		w.lost(slices.IndexFunc(w.members, func(o member) bool { return o.id == n.id }))
+		w.lost(w.place(n))
 	}
 	*n = member{id: n.id, m: n.m}
 }
@@ -248,7 +248,7 @@ func (w *majority) deliver(n *member, index int, lost bool) {
 	case p.verdict == quorum.Yes && p.ask <= quorum.AskMend:
 		in.Token = p.token
 		if p.ask == quorum.AskMend {
-			w.sights |= SawMended
+			w.observations |= SawMended
 		}
 	}
 	w.step(n, in)

@@ -27,22 +27,6 @@ type majorityCodec struct {
 	trial    []byte
 }
 
-// writtenMajority is a world of several stores, and what it is written with.
-type writtenMajority struct {
-	*majority
-	codec *majorityCodec
-}
-
-func (w *writtenMajority) load(b []byte) { w.majority.load(b, w.codec) }
-
-func (w *writtenMajority) again(a Action) { w.majority.again(a, w.codec) }
-
-func (w *writtenMajority) append(b []byte) []byte { return w.codec.append(b, w.majority) }
-
-func (w *writtenMajority) follow(p phase) { w.phase = p }
-
-func (w *writtenMajority) followed() phase { return w.codec.phase(w.majority) }
-
 // tokens is how many there may be, 0 included.
 const tokens = 256
 
@@ -92,10 +76,11 @@ var nonceNames = func() (names [gone + 1]string) {
 
 func nonceName(i int) string { return fmt.Sprintf("%06d", i) }
 
-// append brings the world into its plainest form and appends it. Candidates are
-// alike, and stores are: of all orders of the candidates the smallest form is
-// taken, and stores are written in the order of what is theirs.
-func (c *majorityCodec) append(b []byte, w *majority) []byte {
+// append appends the world in its plainest form. Candidates are alike, and stores
+// are: of all orders of the candidates the smallest form is taken, and stores are
+// written in the order of what is theirs.
+func (w *majority) append(b []byte) []byte {
+	c := w.codec
 	w.tidy()
 	c.rank(w)
 	c.best, c.order = c.best[:0], c.order[:0]
@@ -130,19 +115,11 @@ func (c *majorityCodec) permute(w *majority, k int) {
 	}
 }
 
-// phase is the world's, with its member named by where it was written.
-func (c *majorityCodec) phase(w *majority) phase {
-	return w.phase.stage() | phase(max(slices.Index(c.chosen, w.phase.first()), 0))
-}
+func (w *majority) written() phase { return w.phase.among(w.codec.chosen) }
 
 func (c *majorityCodec) write(b []byte, w *majority, order []int) []byte {
 	c.name(w, order)
-	b = append(b, c.token(w.top))
-	for l, n := range w.set.Limits {
-		if n != 0 && n != Endless {
-			b = append(b, w.left[l])
-		}
-	}
+	b = w.appendLimits(append(b, c.token(w.top)))
 	for _, i := range order {
 		b = append(b, c.heads[i]...)
 		if n := &w.members[i]; n.up {

@@ -18,8 +18,8 @@ type layout struct {
 }
 
 // load makes the world the one that was written as b, which must stay as it is.
-func (w *majority) load(b []byte, c *majorityCodec) {
-	l := &w.origin
+func (w *majority) load(b []byte) {
+	l, c := &w.origin, w.codec
 	if l.members == nil {
 		*l = newLayout(len(w.members), len(w.stores))
 	}
@@ -57,8 +57,8 @@ func newLayout(members, stores int) layout {
 
 // again makes the world the one that was read last. Of the members it reads those
 // again that the action since may have touched.
-func (w *majority) again(a Action, c *majorityCodec) {
-	l := &w.origin
+func (w *majority) again(a Action) {
+	l, c := &w.origin, w.codec
 	w.loadHead(l.state)
 	for i := range w.members {
 		if n := &w.members[i]; w.touches(a, i) {
@@ -75,7 +75,7 @@ func (w *majority) again(a Action, c *majorityCodec) {
 	}
 }
 
-// touches says whether an action may have touched a member: it was the member's
+// touches reports whether an action may have touched a member: it was the member's
 // own, time went on, or one of the stores is not what it was to the member's
 // requests or floors.
 func (w *majority) touches(a Action, i int) bool {
@@ -93,14 +93,8 @@ func (w *majority) touches(a Action, i int) bool {
 
 func (w *majority) loadHead(b []byte) (rest []byte) {
 	w.now, w.begun, w.folded = epoch, gone, true
-	w.top, b = uint64(b[0]), b[1:]
-	for l, n := range w.set.Limits {
-		w.left[l] = uint8(n)
-		if n != 0 && n != Endless {
-			w.left[l], b = b[0], b[1:]
-		}
-	}
-	return b
+	w.top = uint64(b[0])
+	return w.loadLimits(b[1:])
 }
 
 func (n *member) load(b []byte, codes *quorum.Codes) (rest []byte) {

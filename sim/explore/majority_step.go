@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/recount-io/recount/internal/quorum"
@@ -48,12 +47,10 @@ func (w *majority) step(n *member, in quorum.Input) {
 func (w *majority) request(n *member, r *quorum.Request) {
 	p := parcel{ask: r.Ask, store: uint8(r.Node), number: r.Number, nonce: r.Nonce, token: r.Token, floor: r.Floor}
 	if r.Ask == quorum.AskBack {
-		w.sights |= SawGivenBack
+		w.observations |= SawGivenBack
 	}
 	n.parcels = append(n.parcels, p)
-	if w.tells {
-		w.say(n, "asks store %d for %s", r.Node+1, askNames[r.Ask])
-	}
+	w.say("%s asks store %d for %s", n.id, r.Node+1, askNames[r.Ask])
 }
 
 // ended takes in the outcome of a call.
@@ -61,9 +58,7 @@ func (w *majority) ended(n *member, end *quorum.Ending) {
 	i := slices.IndexFunc(n.errands, func(e errand) bool { return e.number == end.Call })
 	e := n.errands[i]
 	n.errands = slices.Delete(n.errands, i, i+1)
-	if w.tells {
-		w.say(n, "is told: %s", outcomeNames[end.Outcome])
-	}
+	w.say("%s is told: %s", n.id, outcomeNames[end.Outcome])
 	switch e.kind {
 	case quorum.BeginAcquire:
 		w.acquired(n, e, end)
@@ -79,26 +74,24 @@ func (w *majority) acquired(n *member, e errand, end *quorum.Ending) {
 	case quorum.Done:
 	case quorum.Denied:
 		n.nonce = ""
-		w.sights |= SawRefused
+		w.observations |= SawRefused
 		return
 	default:
 		return // the attempt may be repeated
 	}
 	n.token, n.until = end.Token, e.began+w.usable()
 	if n.until <= w.now {
-		w.sights |= SawTooLate
+		w.observations |= SawTooLate
 		w.giveBack(n)
 		return
 	}
 	if n.token <= w.top {
-		w.fail(fmt.Sprintf("token %d was elected after token %d", n.token, w.top))
+		w.fail("token %d was elected after token %d", n.token, w.top)
 	}
 	w.top = max(w.top, n.token)
-	w.sights |= SawElected
-	w.elected(slices.IndexFunc(w.members, func(o member) bool { return o.id == n.id }))
-	if w.tells {
-		w.say(n, "is elected with token %d and believes until t=%d", n.token, tickOf(n.until))
-	}
+	w.observations |= SawElected
+	w.elected(w.place(n))
+	w.say("%s is elected with token %d and believes until t=%d", n.id, n.token, tickOf(n.until))
 }
 
 // renewed takes in the outcome of a renewal. One of a term that is being given back
@@ -107,17 +100,17 @@ func (w *majority) renewed(n *member, e errand, outcome quorum.Outcome) {
 	switch {
 	case n.token != e.token || n.has(quorum.BeginRelease):
 	case outcome == quorum.Done && w.top > e.token:
-		w.fail(fmt.Sprintf("the term of token %d was renewed after one of token %d had begun", e.token, w.top))
+		w.fail("the term of token %d was renewed after one of token %d had begun", e.token, w.top)
 	case outcome == quorum.Done:
 		n.until = max(n.until, e.began+w.usable())
-		w.sights |= SawRenewed
+		w.observations |= SawRenewed
 	case outcome == quorum.Denied:
 		if w.backed(n, false) >= quorum.Size(len(w.stores)) {
 			w.fail("a renewal was refused though a majority of the stores holds the lease")
 		}
 		n.token, n.nonce = 0, ""
-		w.sights |= SawSuperseded
-		w.lost(slices.IndexFunc(w.members, func(o member) bool { return o.id == n.id }))
+		w.observations |= SawSuperseded
+		w.lost(w.place(n))
 	}
 }
 
@@ -126,14 +119,6 @@ func (w *majority) released(n *member, e errand, outcome quorum.Outcome) {
 		n.token, n.nonce = 0, ""
 	}
 	if outcome == quorum.Done {
-		w.sights |= SawReleased
+		w.observations |= SawReleased
 	}
 }
-
-func (w *majority) elected(i int) {
-	var saw Sight
-	w.phase, saw = w.phase.elected(i)
-	w.sights |= saw
-}
-
-func (w *majority) lost(i int) { w.phase = w.phase.lost(i) }

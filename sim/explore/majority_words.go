@@ -6,11 +6,6 @@ var askNames = [...]string{"the lease", "the lease, to mend it", "a renewal", "a
 
 var outcomeNames = [...]string{"", "done", "denied", "lost for good", "too few agreed", "repeated meanwhile", "given up"}
 
-// say notes what a member does.
-func (w *majority) say(n *member, format string, args ...any) {
-	w.events = append(w.events, event(n.id+" "+fmt.Sprintf(format, args...)))
-}
-
 // describe says in words what an action was.
 func (w *majority) describe(a Action) string {
 	id := w.members[a.Node].id

@@ -4,7 +4,7 @@ package explore
 func threeStores(name, what string, change func(s *Settings)) Settings {
 	s := two(name, what, func(s *Settings) {
 		s.Stores, s.Lease, s.Renew, s.Retry, s.Timeout, s.Drain, s.Delay = 3, 4, 1, 1, 2, 4, 0
-		s.Sights = []Sight{SawElected, SawRenewed, SawExpired, SawRefused, SawGivenBack}
+		s.Observations = []Observation{SawElected, SawRenewed, SawExpired, SawRefused, SawGivenBack}
 	})
 	change(&s)
 	return s
@@ -15,7 +15,7 @@ func majorities() []Settings {
 	list := []Settings{
 		threeStores("majority", "three stores, two candidates, one resignation; messages go there and back at once, in any order", func(s *Settings) {
 			s.Limits = [limits]int{Resignations: 1}
-			s.Sights = append(s.Sights, SawResigned, SawReleased, SawTakenOver, SawRegained)
+			s.Observations = append(s.Observations, SawResigned, SawReleased, SawTakenOver, SawRegained)
 		}),
 		threeStores("majority-loss", "three stores, a message or its answer lost, one crash", func(s *Settings) {
 			s.Limits = [limits]int{Losses: 1, Crashes: 1}

@@ -27,7 +27,7 @@ type plant struct {
 	old, new string
 }
 
-// bends says whether the bug is around the machine's steps.
+// bends reports whether the bug is around the machine's steps.
 func (p *plant) bends() bool { return p.before != nil || p.after != nil }
 
 func (p *plant) step(s *situation) machine.Output {

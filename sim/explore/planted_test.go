@@ -8,7 +8,7 @@ import (
 	"github.com/recount-io/recount/internal/machine"
 )
 
-// planted is the planted bug of that name.
+// planted is the mutant of that name.
 func planted(t *testing.T, name string) *plant {
 	t.Helper()
 	all := slices.Concat(plantedInBeliefs(), plantedInTurns(), plantedInBids(), plantedInScripts())

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/internal/drawn"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
-// Each planted bug is found in a small world, by a path of so many actions: there
+// Each mutant is found in a small world, by a path of so many actions: there
 // is no shorter one. The path as a file leads to the same once more, and to nothing
 // with the machine as it is.
-func TestPlantedBugsAreFoundByTheShortestPath(t *testing.T) {
+func TestMutantsAreFoundByTheShortestPath(t *testing.T) {
 	tests := []struct {
 		plant, world string
 		steps        int
@@ -45,7 +45,7 @@ func TestPlantedBugsAreFoundByTheShortestPath(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.plant, func(t *testing.T) {
-			if raced.Enabled && (test.world == "bids-twice" || slices.Contains([]string{"waits-for-hints", "bid-after-rewind"}, test.plant)) {
+			if race.Enabled && (test.world == "bids-twice" || slices.Contains([]string{"waits-for-hints", "bid-after-rewind"}, test.plant)) {
 				t.Skip("it takes most of a world, on one goroutine")
 			}
 			t.Parallel()

@@ -27,7 +27,7 @@ func (p *Path) Marshal() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// IsPath says whether a file looks like one that Marshal wrote.
+// IsPath reports whether a file looks like one that Marshal wrote.
 func IsPath(text []byte) bool {
 	var f replayFile
 	return json.Unmarshal(text, &f) == nil && f.Version != nil
@@ -46,7 +46,7 @@ func ParsePath(text []byte) (*Path, error) {
 	case set == nil:
 		return nil, fmt.Errorf("explore: no world is called %q", f.World)
 	case f.Mutant != "":
-		return nil, fmt.Errorf("explore: the path is that of a planted bug, %s, and this program has none: plant it in the source, see docs/mutants.md", f.Mutant)
+		return nil, fmt.Errorf("explore: the path is that of a mutant, %s, and this program has none: plant it in the source, see docs/mutants.md", f.Mutant)
 	}
 	return &Path{Settings: set, Broken: f.Broken, Steps: f.Steps, plant: &plant{}, ends: f.Ends}, nil
 }
@@ -63,7 +63,7 @@ func (p *Path) Walk() (broken string, err error) {
 		if !slices.Contains(w.actions(nil), s.Action) {
 			return "", fmt.Errorf("%w: at step %d, %v cannot be done", ErrElsewhere, i+1, s.Action.Kind)
 		}
-		d := w.dice()
+		d := &w.shared().random
 		*d = dice{}
 		for _, face := range s.Dice {
 			d.told = append(d.told, uint8(face))
@@ -72,12 +72,12 @@ func (p *Path) Walk() (broken string, err error) {
 		if !d.fit() {
 			return "", fmt.Errorf("%w: at step %d, %v draws other times", ErrElsewhere, i+1, s.Action.Kind)
 		}
-		if broken := w.news().broken; broken != "" {
+		if broken := w.shared().broken; broken != "" {
 			return broken, nil
 		}
 		w.tidyMessages()
 	}
-	if p.ends && w.stuck() {
+	if p.ends && stuck(w) {
 		return brokenStuck, nil
 	}
 	return "", nil
@@ -85,13 +85,13 @@ func (p *Path) Walk() (broken string, err error) {
 
 const brokenStuck = "nobody can lead any more, though nothing goes wrong from here on"
 
-// stuck says whether nothing leads from here to a state in which somebody leads,
+// stuck reports whether nothing leads from here to a state in which somebody leads,
 // while nothing goes wrong.
-func (w *world) stuck() bool {
-	var c codec
+func stuck(w model) bool {
 	seen := newIndex()
-	queue := [][]byte{c.append(nil, w.clone())}
-	at := newWorld(w.set, w.plant)
+	queue := [][]byte{w.fork(nil).append(nil)}
+	at := newModel(w.shared().set, w.shared().plant)
+	dice := &at.shared().random
 	for len(queue) > 0 {
 		state := queue[0]
 		queue = queue[1:]
@@ -100,11 +100,11 @@ func (w *world) stuck() bool {
 			return false
 		}
 		for _, a := range at.actions(nil) {
-			for more := a.Kind.calm(); more; more = at.random.next() {
+			for more := a.Kind.calm(); more; more = dice.next() {
 				at.load(state)
-				at.random.faces = at.random.faces[:0]
+				dice.faces = dice.faces[:0]
 				at.apply(a)
-				next := c.append(nil, at)
+				next := at.append(nil)
 				if _, added := seen.add(hash(next), 0); added {
 					queue = append(queue, next)
 				}
@@ -114,7 +114,6 @@ func (w *world) stuck() bool {
 	return true
 }
 
-// leads says whether somebody believes, or nobody is there.
 func (w *world) leads() bool {
 	there := false
 	for i := range w.nodes {

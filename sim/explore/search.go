@@ -24,16 +24,16 @@ type Report struct {
 	Finished bool // no state is left that was not visited
 	Waiting  int  // states that were found and not gone on from
 
-	Taken  [kinds]int    // how often each action was
-	Seen   map[Sight]int // the least depth at which each sight was
-	Broken string        // what was broken, "" if nothing
-	Path   *Path         // the shortest one to it; nil if nothing was broken
+	Taken  [kinds]int          // how often each action was
+	Seen   map[Observation]int // the least depth at which each observation was
+	Broken string              // what was broken, "" if nothing
+	Path   *Path               // the shortest one to it; nil if nothing was broken
 }
 
 // Missing is what had to be seen and was not.
 func (r *Report) Missing() []string {
 	var list []string
-	for _, s := range r.Settings.Sights {
+	for _, s := range r.Settings.Observations {
 		if _, seen := r.Seen[s]; !seen {
 			list = append(list, s.Names()...)
 		}
@@ -45,8 +45,7 @@ func (r *Report) Missing() []string {
 type search struct {
 	set     *Settings
 	o       Options
-	w       *world
-	codec   codec
+	w       model
 	index   *index
 	level   []byte // the states that are gone on from, each with its length and its phase
 	next    []byte
@@ -56,7 +55,7 @@ type search struct {
 	states  []byte  // theirs
 	fetched uint32
 	report  *Report
-	calm    *reach
+	calm    *reach // nil: nobody has to stay reachable
 	broken  bool
 }
 
@@ -81,11 +80,7 @@ func Search(set *Settings, o Options) (*Report, error) {
 	if o.States <= 0 || o.States > most {
 		o.States = most
 	}
-	if set.plain() {
-		return searchPlain(set, o)
-	}
-	s := &search{set: set, o: o, index: newIndex(), report: &Report{Settings: set, Seen: map[Sight]int{}}}
-	s.w = newWorld(set, o.plant)
+	s := &search{set: set, o: o, w: newModel(set, o.plant), index: newIndex(), report: &Report{Settings: set, Seen: map[Observation]int{}}}
 	if set.Leads {
 		s.calm = &reach{}
 	}
@@ -128,7 +123,7 @@ func (s *search) run() {
 }
 
 func (s *search) full() bool {
-	return len(s.index.hashes) >= s.o.States || s.at%4096 == 0 && s.o.Stop != nil && s.o.Stop()
+	return len(s.index.hashes) >= s.o.States || s.at%1024 == 0 && s.o.Stop != nil && s.o.Stop()
 }
 
 func (s *search) swap() { s.level, s.next = s.next, s.level[:0] }
@@ -136,23 +131,24 @@ func (s *search) swap() { s.level, s.next = s.next, s.level[:0] }
 // expand visits all that may come next after a state.
 func (s *search) expand(state []byte, p phase, depth int) {
 	s.w.load(state)
+	c := s.w.shared()
 	s.actions = s.w.actions(s.actions[:0])
 	leads := s.calm != nil && s.w.leads()
-	fresh := true
-	for _, a := range s.actions {
-		for more := true; more; {
-			if !fresh {
-				s.w.again()
+	var last *Action
+	for i := range s.actions {
+		a := &s.actions[i]
+		for more := true; more; more = c.random.next() {
+			if last != nil {
+				s.w.again(*last)
 			}
-			fresh = false
-			s.w.phase = p
-			s.w.random.faces = s.w.random.faces[:0]
-			s.w.apply(a)
-			if s.take(a, depth) {
+			last = a
+			c.phase = p
+			c.random.faces = c.random.faces[:0]
+			s.w.apply(*a)
+			if s.take(*a, depth) {
 				s.visit()
 				return
 			}
-			more = s.w.random.next()
 		}
 	}
 	s.visit()
@@ -163,16 +159,16 @@ func (s *search) expand(state []byte, p phase, depth int) {
 
 // take deals with the state after an action; true ends the search.
 func (s *search) take(a Action, depth int) bool {
-	w := s.w
+	c := s.w.shared()
 	s.report.Edges++
 	s.report.Taken[a.Kind]++
-	for sight := w.sights; sight != 0; sight &= sight - 1 {
-		if one := sight & -sight; s.report.Seen[one] == 0 {
+	for observation := c.observations; observation != 0; observation &= observation - 1 {
+		if one := observation & -observation; s.report.Seen[one] == 0 {
 			s.report.Seen[one] = depth
 		}
 	}
-	if w.broken != "" {
-		s.fail(w.broken)
+	if c.broken != "" {
+		s.fail(c.broken)
 		return true
 	}
 	s.find(a.Kind.calm())
@@ -182,8 +178,8 @@ func (s *search) take(a Action, depth int) bool {
 // find notes the state at hand, to be visited.
 func (s *search) find(calm bool) {
 	from := len(s.states)
-	s.states = s.codec.append(s.states, s.w)
-	s.found = append(s.found, found{hash(s.states[from:]), len(s.states), s.codec.phase(s.w), calm})
+	s.states = s.w.append(s.states)
+	s.found = append(s.found, found{hash(s.states[from:]), len(s.states), s.w.written(), calm})
 }
 
 // visit visits the states that were found, those that are new. They are looked up

@@ -82,8 +82,8 @@ type Settings struct {
 	Calm   bool        // no term may expire, and none be lost
 	Leads  bool        // a leader must stay reachable
 
-	Sights []Sight // must be seen
-	Large  bool    // takes minutes
+	Observations []Observation // must be seen
+	Large        bool          // takes minutes
 }
 
 // Validate says what is wrong with the settings.

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/recount-io/recount/internal/machine"
 )
@@ -31,7 +30,7 @@ func (w *world) step(n *node, in machine.Input, call machine.Call) {
 		w.fail("a machine wants to be woken in the past")
 	}
 	if out.Done {
-		w.sights |= SawStopped
+		w.observations |= SawStopped
 		w.end(n)
 	}
 }
@@ -40,29 +39,29 @@ func (w *world) transition(n *node, t *machine.Transition) {
 	switch t.Kind {
 	case machine.Elected:
 		if t.Token <= w.top {
-			w.fail(fmt.Sprintf("token %d was elected after token %d", t.Token, w.top))
+			w.fail("token %d was elected after token %d", t.Token, w.top)
 		}
 		w.top = max(w.top, t.Token)
 		n.belief = belief{true, t.Token, t.Until}
 		n.work = work{runs: true, token: t.Token}
-		w.sights |= SawElected
-		w.elected(n)
+		w.observations |= SawElected
+		w.elected(w.place(n))
 	case machine.Extended:
 		if !n.believes() || n.belief.token != t.Token {
 			w.fail("a belief that had ended was revived")
 		}
 		n.belief.until = t.Until
-		w.sights |= SawRenewed
+		w.observations |= SawRenewed
 	case machine.Deposed:
 		w.deposed(n, t)
 	case machine.RoleChanged:
 		if t.Role == machine.Draining {
 			n.tellWork()
-			w.sights |= SawDraining
+			w.observations |= SawDraining
 		}
 	case machine.Released:
 		if t.Err == nil {
-			w.sights |= SawReleased
+			w.observations |= SawReleased
 		}
 	case machine.Trouble:
 		w.trouble(n, t)
@@ -74,9 +73,9 @@ func (w *world) passed(out *machine.Output) {
 	for i := range out.Transitions {
 		switch out.Transitions[i].Kind {
 		case machine.Elected:
-			w.sights |= SawPassed
+			w.observations |= SawPassed
 		case machine.Trouble:
-			w.sights |= SawPassedBack
+			w.observations |= SawPassedBack
 		}
 	}
 }
@@ -86,16 +85,16 @@ func (w *world) deposed(n *node, t *machine.Transition) {
 	n.tellWork()
 	switch t.Why {
 	case machine.Expired:
-		w.sights |= SawExpired
-		w.lost(n)
+		w.observations |= SawExpired
+		w.lost(w.place(n))
 	case machine.Superseded:
-		w.sights |= SawSuperseded
-		w.lost(n)
+		w.observations |= SawSuperseded
+		w.lost(w.place(n))
 	case machine.Resigned:
-		w.sights |= SawResigned
+		w.observations |= SawResigned
 	}
 	if w.set.Calm && (t.Why == machine.Expired || t.Why == machine.Superseded) {
-		w.fail("a term was lost though nothing went wrong: " + t.Why.String())
+		w.fail("a term was lost though nothing went wrong: %v", t.Why)
 	}
 }
 
@@ -111,15 +110,15 @@ func (w *world) trouble(n *node, t *machine.Transition) {
 	case t.Err == errLost: //nolint:errorlint // it is told as it was given, and more often than all others
 	case errors.Is(t.Err, machine.ErrDrainCapped):
 		n.work.capped = true
-		w.sights |= SawCapped
+		w.observations |= SawCapped
 	case errors.Is(t.Err, machine.ErrStray):
-		w.sights |= SawStray
+		w.observations |= SawStray
 	case errors.Is(t.Err, machine.ErrTooLate):
-		w.sights |= SawTooLate
+		w.observations |= SawTooLate
 	case errors.Is(t.Err, machine.ErrTokenSeen):
-		w.sights |= SawTokenSeen
+		w.observations |= SawTokenSeen
 	case errors.Is(t.Err, machine.ErrTooMany):
-		w.sights |= SawTooMany
+		w.observations |= SawTooMany
 	}
 }
 
@@ -145,11 +144,11 @@ func (w *world) check() {
 			continue
 		}
 		if leader != "" {
-			w.fail(fmt.Sprintf("both %s and %s believe", leader, n.id))
+			w.fail("both %s and %s believe", leader, n.id)
 		}
 		leader = n.id
 		if s := &w.store; !s.behind && s.withheld <= w.now && (s.token != n.belief.token || !s.held(w.now) || s.holder != n.id) {
-			w.fail(n.id + " believes, but the store's lease is not its own")
+			w.fail("%s believes, but the store's lease is not its own", n.id)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (w *world) acquire(r *message) {
 		r.result, r.token, r.remaining = machine.Held, 0, s.reserved-w.now
 	default:
 		if s.reserved > w.now {
-			w.sights |= SawHandedOver
+			w.observations |= SawHandedOver
 		}
 		if s.seed {
 			s.token, s.seed = s.handed, false

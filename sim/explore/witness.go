@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,24 +18,14 @@ import (
 // A candidate asks once, and has never asked before. It believes in a lease for as many
 // ticks as that lasts from the last call on: a little longer than the elector believes.
 type witnessed struct {
-	set     *Settings
-	plant   *plant
+	common
 	calls   calls
 	lua     *redismodel.Interpreter
 	server  *redismodel.Server
-	now     time.Duration
 	offices []office
-	left    [limits]uint8
-	asked   int // attempts, which name candidates and nonces
-
-	broken string // what the last action broke
-	sights Sight  // what it showed
-	events []event
-	tells  bool     // events are wanted
-	folded bool     // it was read
-	state  []byte   // that it was read from
-	trail  []Action // that led here from the beginning
-	random dice     // which nobody throws
+	asked   int      // attempts, which name candidates and nonces
+	state   []byte   // that it was read from
+	trail   []Action // that led here from the beginning
 }
 
 // office is an election, and the lease of it that was granted last.
@@ -93,11 +84,8 @@ func newWitnessed(set *Settings, plant *plant) *witnessed {
 }
 
 func beginWitnessed(set *Settings, plant *plant, c calls, lua *redismodel.Interpreter) *witnessed {
-	w := &witnessed{set: set, plant: plant, calls: c, lua: lua, now: epoch}
+	w := &witnessed{common: newCommon(set, plant), calls: c, lua: lua}
 	w.server = redismodel.New(redismodel.Options{Name: "one", Interpreter: lua})
-	for l, n := range set.Limits {
-		w.left[l] = uint8(n)
-	}
 	for e := range set.Elections {
 		var o office
 		for k, name := range keyNames {
@@ -150,7 +138,7 @@ func (w *witnessed) actions(list []Action) []Action {
 
 // apply lets one action happen.
 func (w *witnessed) apply(a Action) {
-	w.broken, w.sights, w.events = "", 0, w.events[:0]
+	w.reset()
 	if !w.folded {
 		w.trail = append(w.trail, a)
 	}
@@ -160,7 +148,7 @@ func (w *witnessed) apply(a Action) {
 		w.now = w.tick() + machine.Tick
 		for e := range w.offices {
 			if w.offices[e].until == w.now {
-				w.sights |= SawExpired
+				w.observations |= SawExpired
 			}
 		}
 	case Try:
@@ -172,7 +160,7 @@ func (w *witnessed) apply(a Action) {
 			o.value(), "channel", o.nonce, "1", tokenText(o.token), "", "0", o.id, "0", "0", w.lease(), "1")
 		o.until = w.tick()
 		if r.Int == 1 {
-			w.sights |= SawReleased
+			w.observations |= SawReleased
 		}
 	case Create:
 		w.call(w.calls.create, []string{k[keyLease], k[keyCounter], k[keyGuard], k[keyWitness]})
@@ -203,12 +191,12 @@ func (w *witnessed) ask(o *office, election int) {
 		if holder := r.Items[2].Text; holder != "" {
 			w.say("candidate %s holds it", holder)
 		} else {
-			w.sights |= SawWithheld
+			w.observations |= SawWithheld
 			w.say("nobody is granted it yet")
 		}
 		return
 	}
-	w.sights |= SawElected
+	w.observations |= SawElected
 	token, err := strconv.ParseUint(r.Items[1].Text, 10, 64)
 	if err != nil || token <= o.token {
 		w.fail("candidate %s is granted election %d with token %s after token %d", id, election, r.Items[1].Text, o.token)
@@ -232,21 +220,9 @@ func (w *witnessed) renew(o *office, connects bool) {
 		w.say("the lease is gone: candidate %s believes no more", o.id)
 		return
 	}
-	w.sights |= SawRenewed
+	w.observations |= SawRenewed
 	o.until = w.tick() + ticks(w.set.Lease)
 	w.say("candidate %s believes until t=%d", o.id, tickOf(o.until))
-}
-
-func (w *witnessed) fail(format string, args ...any) {
-	if w.broken == "" {
-		w.broken = fmt.Sprintf(format, args...)
-	}
-}
-
-func (w *witnessed) say(format string, args ...any) {
-	if w.tells {
-		w.events = append(w.events, event(fmt.Sprintf(format, args...)))
-	}
 }
 
 // describe says in words what an action was.
@@ -272,12 +248,8 @@ func (w *witnessed) describe(a Action) string {
 	}
 }
 
-func (w *witnessed) news() news { return news{w.now, w.broken, w.sights, w.events} }
-
-func (w *witnessed) dice() *dice { return &w.random }
-
 // fork walks the way to the present state once more.
-func (w *witnessed) fork([]uint8) walked {
+func (w *witnessed) fork([]uint8) model {
 	c := beginWitnessed(w.set, w.plant, w.calls, w.lua)
 	for _, a := range w.trail {
 		c.apply(a)
@@ -286,10 +258,9 @@ func (w *witnessed) fork([]uint8) walked {
 	return c
 }
 
-func (w *witnessed) fold() uint64 { return hash(w.append(nil)) }
-
 // tidyMessages has nothing to do: there are none.
 func (w *witnessed) tidyMessages() {}
 
-// stuck is asked of worlds of one election only.
-func (w *witnessed) stuck() bool { return false }
+func (w *witnessed) leads() bool {
+	return slices.ContainsFunc(w.offices, func(o office) bool { return w.believes(&o) })
+}

@@ -32,7 +32,7 @@ const (
 // A lease's key and a guard have what the last grant wrote, and a counter has its token
 // or 0. What nobody decides by is left out: the candidates and the terms.
 func (w *witnessed) append(b []byte) []byte {
-	b = append(b, w.left[Vanishings], w.since())
+	b = append(w.appendLimits(b), w.since())
 	var list []writtenOffice
 	for e := range w.offices {
 		list = append(list, w.write(&w.offices[e]))
@@ -81,12 +81,12 @@ func (w *witnessed) load(b []byte) {
 	w.state, w.folded, w.asked = b, true, 0
 	w.now = epoch - time.Second // so that a key may end in the present, which is not over
 	w.do("FLUSHALL")
-	w.left[Vanishings] = b[0]
-	if b[1] > 0 {
+	b = w.loadLimits(b)
+	if b[0] > 0 {
 		known, _ := w.server.History()
-		w.note("history", known, "replicas", "", "since", momentText(1-int(b[1])))
+		w.note("history", known, "replicas", "", "since", momentText(1-int(b[0])))
 	}
-	b = b[2:]
+	b = b[1:]
 	for e := range w.offices {
 		w.read(&w.offices[e], writtenOffice(b))
 		b = b[len(writtenOffice{}):]
@@ -136,7 +136,5 @@ func momentText(after int) string {
 	return strconv.FormatInt(epoch.Milliseconds()+int64(after), 10)
 }
 
-// follow is asked of worlds in which candidates come back.
-func (w *witnessed) follow(phase) {}
-
-func (w *witnessed) followed() phase { return 0 }
+// written is the same in all: nobody comes back.
+func (w *witnessed) written() phase { return w.phase }

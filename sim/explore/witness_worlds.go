@@ -6,7 +6,7 @@ func elections() []Settings {
 		two("witness", "two elections on one Redis, run by its scripts; four keys are lost, one by one", func(s *Settings) {
 			s.Elections, s.Lease, s.Renew, s.Timeout = 2, 2, 1, 1
 			s.Limits = [limits]int{Vanishings: 4}
-			s.Sights = []Sight{SawElected, SawRenewed, SawExpired, SawReleased, SawWithheld}
+			s.Observations = []Observation{SawElected, SawRenewed, SawExpired, SawReleased, SawWithheld}
 		}),
 	}
 }

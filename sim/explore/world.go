@@ -12,26 +12,16 @@ import (
 // has a positive time.
 const epoch = 1000 * machine.Tick
 
-// world is one state of a world. It is changed by actions; see apply.
+// world is one state of a world of one store and one election.
 type world struct {
-	set    *Settings
-	plant  *plant
-	now    time.Duration
+	common
 	store  store
 	nodes  []node
 	ghosts []message // on their way to the store, and nobody waits for them
-	left   [limits]uint8
-	top    uint64 // the highest token that was elected
-	begun  uint64 // processes, whose nonces must differ
-
-	broken string // what the last action broke
-	sights Sight  // what it showed
-	phase  phase
-	events []event // what it did, for those who read; see telling
-	tells  bool    // events are wanted
-	folded bool    // the machines are settled
-	origin origin  // what it was read from
-	random dice
+	top    uint64    // the highest token that was elected
+	begun  uint64    // processes, whose nonces must differ
+	origin origin    // what it was read from
+	codec  *codec
 }
 
 // node is a candidate: a machine, and what of the shell around it matters.
@@ -107,14 +97,21 @@ var (
 
 // newWorld is the world before anything has begun: no candidate has been started.
 func newWorld(set *Settings, plant *plant) *world {
-	w := &world{set: set, plant: plant, now: epoch}
-	for l, n := range set.Limits {
-		w.left[l] = uint8(n)
-	}
+	w := &world{common: newCommon(set, plant), codec: &codec{}}
 	for _, id := range names[:set.Candidates] {
 		w.nodes = append(w.nodes, node{id: id, m: w.newMachine(id), now: epoch})
 	}
 	return w
+}
+
+// place is a node's place among the nodes.
+func (w *world) place(n *node) int {
+	for i := range w.nodes {
+		if &w.nodes[i] == n {
+			return i
+		}
+	}
+	panic("explore: a node that is none of the world's")
 }
 
 func (w *world) newMachine(id string) *machine.Machine {
@@ -133,7 +130,7 @@ func (w *world) newMachine(id string) *machine.Machine {
 func (w *world) clone() *world {
 	c := *w
 	c.nodes, c.ghosts, c.events = slices.Clone(w.nodes), slices.Clone(w.ghosts), nil
-	c.random = dice{}
+	c.random, c.codec = dice{}, &codec{}
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		n.m = n.m.Clone()
@@ -143,7 +140,13 @@ func (w *world) clone() *world {
 	return &c
 }
 
-// due says whether a machine has to be woken. In the concrete world that leaves
+func (w *world) fork(told []uint8) model {
+	c := w.clone()
+	c.random.told = told
+	return c
+}
+
+// due reports whether a machine has to be woken. In the concrete world that leaves
 // the alarm of a silent store out, which a folded state does not have.
 func (w *world) due(n *node) bool {
 	m := n.m
@@ -152,19 +155,6 @@ func (w *world) due(n *node) bool {
 		m.Settle(n.now)
 	}
 	return m.Wake() <= n.now
-}
-
-func (w *world) fail(what string) {
-	if w.broken == "" {
-		w.broken = what
-	}
-}
-
-// spend uses up one of a limit.
-func (w *world) spend(l Limit) {
-	if w.left[l] != Endless {
-		w.left[l]--
-	}
 }
 
 // dice are the random times of one action. They fall as told, and after that with
@@ -183,7 +173,7 @@ func (d *dice) roll(most time.Duration) time.Duration {
 	return time.Duration(d.told[i]) * machine.Tick
 }
 
-// fit says whether the dice could fall as they were told.
+// fit reports whether the dice could fall as they were told.
 func (d *dice) fit() bool {
 	for i, face := range d.told {
 		if i >= len(d.faces) || face > d.faces[i] {

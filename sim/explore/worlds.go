@@ -21,7 +21,7 @@ func Find(name string) *Settings {
 func two(name, what string, change func(s *Settings)) Settings {
 	s := Settings{
 		Name: name, What: what, Candidates: 2, Lease: 6, Renew: 2, Retry: 1, Timeout: 2, Drain: 12, InFlight: 1, Delay: Endless,
-		Sights: []Sight{SawElected, SawRenewed, SawExpired, SawTakenOver, SawRegained, SawReleased},
+		Observations: []Observation{SawElected, SawRenewed, SawExpired, SawTakenOver, SawRegained, SawReleased},
 	}
 	change(&s)
 	return s
@@ -34,12 +34,12 @@ func small() []Settings {
 	return []Settings{
 		two("delays", "two candidates, messages and work of any length", func(s *Settings) {
 			s.Work, s.Leads = Endless, true
-			s.Sights = append(s.Sights, SawTooLate, SawTooMany)
+			s.Observations = append(s.Observations, SawTooLate, SawTooMany)
 		}),
 		two("calm", "two candidates, nothing goes wrong: resignation, hand-over, end of work, stop", func(s *Settings) {
 			s.Delay, s.Work, s.Calm, s.Leads, s.Hints = 1, 6, true, true, 1
 			s.Limits = [limits]int{Resignations: 1, Handovers: 1, Endings: 1, Stops: 1}
-			s.Sights = []Sight{SawElected, SawRenewed, SawResigned, SawDraining, SawReleased, SawStopped, SawHandedOver}
+			s.Observations = []Observation{SawElected, SawRenewed, SawResigned, SawDraining, SawReleased, SawStopped, SawHandedOver}
 		}),
 		two("three", "three candidates, messages lost, one crash; time stands while messages travel", func(s *Settings) {
 			s.short()
@@ -50,13 +50,13 @@ func small() []Settings {
 			s.short()
 			s.Hints, s.Delay, s.Leads = 1, 0, true
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Handovers: 1}
-			s.Sights = append(s.Sights, SawResigned, SawHandedOver)
+			s.Observations = append(s.Observations, SawResigned, SawHandedOver)
 		}),
 		two("restart", "a store that loses its data, and notices", func(s *Settings) {
 			s.short()
 			s.Delay = 1
 			s.Limits = [limits]int{Losses: Endless, Restarts: 1}
-			s.Sights = append(s.Sights, SawSuperseded)
+			s.Observations = append(s.Observations, SawSuperseded)
 		}),
 		two("forgetful", "a store that loses its data once everybody knows the last token, and does not notice", func(s *Settings) {
 			s.short()
@@ -67,19 +67,19 @@ func small() []Settings {
 			s.short()
 			s.Delay, s.Work, s.Leads = 0, 1, true
 			s.Limits = [limits]int{Losses: Endless, Resignations: 1, Handovers: 1, Endings: 1, Fencings: 1}
-			s.Sights = append(s.Sights, SawSuperseded, SawResigned, SawDraining, SawHandedOver)
+			s.Observations = append(s.Observations, SawSuperseded, SawResigned, SawDraining, SawHandedOver)
 		}),
 		two("stops", "two candidates that are stopped, by order or by an answer; time stands while messages travel", func(s *Settings) {
 			s.short()
 			s.Delay, s.Work, s.Leads = 0, 1, true
 			s.Limits = [limits]int{Losses: Endless, Endings: 1, Stops: 1, Refusals: 1}
-			s.Sights = append(s.Sights, SawResigned, SawDraining, SawStopped)
+			s.Observations = append(s.Observations, SawResigned, SawDraining, SawStopped)
 		}),
 		two("once", "two candidates that stop after one term, and start again", func(s *Settings) {
 			s.short()
 			s.Delay, s.Leads, s.Once = 1, true, true
 			s.Limits = [limits]int{Losses: Endless, Endings: 1}
-			s.Sights = []Sight{SawElected, SawRenewed, SawExpired, SawTakenOver, SawReleased, SawStopped}
+			s.Observations = []Observation{SawElected, SawRenewed, SawExpired, SawTakenOver, SawReleased, SawStopped}
 		}),
 		two("drift", "a clock may stand still for one tick of each lease", func(s *Settings) {
 			s.Drift, s.Delay = 1, 2
@@ -93,7 +93,7 @@ func large() []Settings {
 			s.short()
 			s.Leads = true
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1}
-			s.Sights = append(s.Sights, SawTooLate)
+			s.Observations = append(s.Observations, SawTooLate)
 		}),
 		two("loss", "two candidates, messages lost", func(s *Settings) {
 			s.Limits = [limits]int{Losses: Endless}
@@ -105,14 +105,14 @@ func large() []Settings {
 			s.short()
 			s.InFlight = 2
 			s.Limits = [limits]int{Resignations: 1, Rewinds: 1}
-			s.Sights = append(s.Sights, SawSuperseded, SawResigned)
+			s.Observations = append(s.Observations, SawSuperseded, SawResigned)
 		}),
 		two("late", "two candidates, a short lease, messages lost, one crash, wake-ups any time late", func(s *Settings) {
 			s.short()
 			s.Late = true
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1}
 			// Not the way back: each state on it has a shorter way, along which it is none.
-			s.Sights = []Sight{SawElected, SawRenewed, SawExpired, SawTakenOver, SawReleased}
+			s.Observations = []Observation{SawElected, SawRenewed, SawExpired, SawTakenOver, SawReleased}
 		}),
 		two("two-under-way", "two candidates, two requests of each under way", func(s *Settings) {
 			s.InFlight = 2

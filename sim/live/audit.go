@@ -32,7 +32,7 @@ type recent struct {
 // back by so much.
 const remembered = 50_000
 
-// repeats tells whether the entry came before, and remembers it.
+// repeats reports whether the entry came before, and remembers it.
 func (r *recent) repeats(e redisstore.AuditEntry) bool {
 	if r.now[e] || r.before[e] {
 		return true

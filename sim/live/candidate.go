@@ -234,13 +234,14 @@ func (c *candidate) told(e *history.Event) history.Event {
 
 // deadline is the end of a belief that lasts so many milliseconds. One beyond
 // what a duration can hold lasts until further notice: it must not wrap around
-// to a belief that never was.
+// to a belief that never was. Of a process that stood still before it told, the
+// end may be past.
 func deadline(at time.Duration, ms float64) *time.Duration {
 	lasts := ms * float64(time.Millisecond)
 	if lasts >= float64(math.MaxInt64-at) {
 		return nil
 	}
-	return history.At(at + time.Duration(max(lasts, 0)))
+	return history.At(at + time.Duration(max(lasts, -float64(at))))
 }
 
 // number gives an operation's event its number in the history. It reports

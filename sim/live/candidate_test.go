@@ -20,7 +20,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/history"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 	"github.com/recount-io/recount/sim/protocol"
 	"github.com/recount-io/recount/sim/resource"
 )
@@ -91,7 +91,8 @@ func TestHear(t *testing.T) {
 		"stamped before the run":   {[]string{`{"event":"elected","at":-5,"until_ms":1500}`}, []string{"0s n1 elected until 1.5s"}},
 		"believes nearly for ever": {[]string{`{"event":"elected","until_ms":9007199254740991}`}, []string{"10s n1 elected as it arrived"}},
 		"believes for ever":        {[]string{`{"event":"elected","until_ms":1e300}`}, []string{"10s n1 elected as it arrived"}},
-		"never believed":           {[]string{`{"event":"elected","until_ms":-1e300}`}, []string{"10s n1 elected until 10s as it arrived"}},
+		"never believed":           {[]string{`{"event":"elected","until_ms":-1e300}`}, []string{"10s n1 elected until 0s as it arrived"}},
+		"stood still meanwhile":    {[]string{`{"event":"elected","at":9000000000,"until_ms":-926.5}`}, []string{"9s n1 elected until 8.0735s"}},
 		"speaks for another":       {[]string{`{"event":"elected","node":"n2","election":"x","seq":7,"token":1}`}, []string{"10s n1 elected t1 as it arrived"}},
 		"words": {
 			[]string{"Starting up…", "", "  \t", `{"event":"healed"}`, `{"level":"info"}`, `{"event":"note","text":"hello"}`},
@@ -232,7 +233,7 @@ func TestHearSteering(t *testing.T) {
 // shell starts a candidate that is a script.
 func shell(t *testing.T, script string) (*candidate, *incarnation) {
 	t.Helper()
-	guard, err := warden.Start()
+	guard, err := supervisor.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func shell(t *testing.T, script string) (*candidate, *incarnation) {
 	})
 	begin := protocol.Monotonic()
 	c := &candidate{
-		node: "n1", called: "the process of n1", host: &processHost{command: []string{"sh", "-c", script}, warden: guard}, logs: filepath.Join(t.TempDir(), "n1.log"),
+		node: "n1", called: "the process of n1", host: &processHost{command: []string{"sh", "-c", script}, supervisor: guard}, logs: filepath.Join(t.TempDir(), "n1.log"),
 		recorder: history.NewRecorder(func() time.Duration { return protocol.Monotonic() - begin }),
 		clocks:   clocks{rate: 0.5, offset: 7 * time.Millisecond},
 	}

@@ -120,16 +120,10 @@ func (o *overloads) record(injected []history.Event) {
 		joined = append(joined, next)
 	}
 	for i, one := range joined {
-		on := history.Event{
-			Kind: history.Fault, ID: fmt.Sprintf("o%d", i+1), Fault: history.OverloadFault, Phase: history.On,
-			At: one.from, Targets: []string{history.StoreTarget}, Params: map[string]any{"lasted_ms": (one.to - one.from).Milliseconds()},
+		for _, e := range stage.Uninjected(fmt.Sprintf("o%d", i+1), history.OverloadFault, []string{history.StoreTarget}, one.from, one.to,
+			history.Effect{}, "the store was overloaded: "+one.what) {
+			o.recorder.Record(e)
 		}
-		off := on
-		on.Effect = &history.Effect{}
-		off.At, off.Phase, off.Effective = one.to, history.Off, history.Bool(true)
-		off.Evidence = "not injected: the store was overloaded: " + one.what
-		o.recorder.Record(on)
-		o.recorder.Record(off)
 	}
 }
 

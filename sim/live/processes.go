@@ -16,25 +16,25 @@ import (
 
 	"github.com/recount-io/recount/sim/live/network"
 	"github.com/recount-io/recount/sim/live/redisserver"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // processes are the hosts of the live world: candidates are processes of this machine,
 // each with proxies of its own on its way to the store.
 type processes struct {
-	options Options
-	warden  *warden.Warden
+	options    Options
+	supervisor *supervisor.Supervisor
 
 	mu      sync.Mutex
 	network *network.Network // nil until there is a server
 }
 
 func openProcesses(o Options) (Hosts, error) {
-	w, err := warden.Start(o.Self...)
+	w, err := supervisor.Start(o.Self...)
 	if err != nil {
 		return nil, err
 	}
-	return &processes{options: o, warden: w}, nil
+	return &processes{options: o, supervisor: w}, nil
 }
 
 // World implements Hosts.
@@ -47,7 +47,7 @@ func (*processes) Describe(node string) (host, way string) {
 
 // Server implements Hosts.
 func (p *processes) Server(ctx context.Context) (redisserver.Server, error) {
-	server, err := redisserver.Open(ctx, p.options.Redis, redisserver.Options{Warden: p.warden})
+	server, err := redisserver.Open(ctx, p.options.Redis, redisserver.Options{Supervisor: p.supervisor})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (p *processes) Server(ctx context.Context) (redisserver.Server, error) {
 
 // Arrange implements Hosts.
 func (p *processes) Arrange(ctx context.Context, kind string) (redisserver.Arranged, error) {
-	return redisserver.Arrange(ctx, kind, redisserver.Options{Warden: p.warden})
+	return redisserver.Arrange(ctx, kind, redisserver.Options{Supervisor: p.supervisor})
 }
 
 // Listen implements Hosts.
@@ -74,7 +74,7 @@ func (*processes) Listen() (net.Listener, error) { return net.Listen("tcp", "127
 
 // Host implements Hosts.
 func (p *processes) Host(_ context.Context, name string) (Host, error) {
-	h := &processHost{name: name, warden: p.warden, network: p.network, command: p.options.Command}
+	h := &processHost{name: name, supervisor: p.supervisor, network: p.network, command: p.options.Command}
 	if len(h.command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
@@ -85,7 +85,7 @@ func (p *processes) Host(_ context.Context, name string) (Host, error) {
 	if !p.options.strange() {
 		return h, nil
 	}
-	marker, err := p.warden.Marker() // nobody knows what it starts
+	marker, err := p.supervisor.Marker() // nobody knows what it starts
 	h.marker = marker
 	return h, err
 }
@@ -96,17 +96,17 @@ func (p *processes) Close() error {
 	if p.network != nil {
 		err = p.network.Close()
 	}
-	return errors.Join(err, p.warden.Close())
+	return errors.Join(err, p.supervisor.Close())
 }
 
 // processHost is the host of one candidate.
 type processHost struct {
-	name    string
-	command []string
-	warden  *warden.Warden
-	network *network.Network
-	links   []*network.Link
-	marker  *warden.Marker // nil: the candidate starts nothing
+	name       string
+	command    []string
+	supervisor *supervisor.Supervisor
+	network    *network.Network
+	links      []*network.Link
+	marker     *supervisor.Marker // nil: the candidate starts nothing
 }
 
 // Link implements Host.
@@ -138,7 +138,7 @@ func (h *processHost) Start(env []string, log *os.File) (Process, error) {
 		return nil, err
 	}
 	cmd.Stdout = its
-	started, err := h.warden.Start(cmd)
+	started, err := h.supervisor.Start(cmd)
 	_ = its.Close() // it has one of its own
 	if err != nil {
 		_ = stdout.Close() // nobody writes
@@ -169,7 +169,7 @@ func (h *processHost) Close() error {
 
 // process is a candidate that is a process of this machine.
 type process struct {
-	*warden.Process
+	*supervisor.Process
 	cmd    *exec.Cmd
 	stdin  io.Writer
 	stdout *os.File

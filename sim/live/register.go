@@ -26,12 +26,12 @@ type entry struct {
 	Keep int64    `json:"keep_ms"` // for how long its keys may stay after that
 }
 
-// current tells whether the run goes on, or was killed a moment ago.
+// current reports whether the run goes on, or was killed a moment ago.
 func (e entry) current(now time.Time) bool {
 	return now.Sub(time.UnixMilli(e.Seen)) < 2*registerBeat
 }
 
-// over tells whether nothing of the run can be there any more.
+// over reports whether nothing of the run can be there any more.
 func (e entry) over(now time.Time) bool {
 	return now.Sub(time.UnixMilli(e.Seen)) > time.Duration(e.Keep)*time.Millisecond
 }

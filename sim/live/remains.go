@@ -98,7 +98,7 @@ func registered(ctx context.Context, client *redis.Client, prefix string, runs m
 	return err
 }
 
-// isRun tells whether that is what the keys of a run begin with.
+// isRun reports whether that is what the keys of a run begin with.
 func isRun(start, run string) bool {
 	name, is := strings.CutPrefix(run, start)
 	return is && len(name) == len(randomName())+1 && strings.Trim(name, "0123456789abcdef") == ":"

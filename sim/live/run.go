@@ -53,12 +53,14 @@ type run struct {
 	leaders  *stage.Leadership
 	stalls   *stalls
 	loads    *overloads
-	world    *world
-	taps     *taps                // nil: nothing is read from the wire
-	servers  []redisserver.Server // of the store: those that know nothing of each other
-	beside   []string             // in the environment of every candidate
-	rows     *topology.Postgres   // for electors that keep their leases there, else nil
-	close    []func() error       // undone in reverse order
+
+	starvation *starvation
+	world      *world
+	taps       *taps                // nil: nothing is read from the wire
+	servers    []redisserver.Server // of the store: those that know nothing of each other
+	beside     []string             // in the environment of every candidate
+	rows       *topology.Postgres   // for electors that keep their leases there, else nil
+	close      []func() error       // undone in reverse order
 }
 
 // Run carries out a plan and returns its history, or a *CandidateError and none
@@ -81,6 +83,7 @@ func (s *Session) Run(ctx context.Context, plan sim.Plan, logs string) (h *histo
 	}
 	r.stalls = &stalls{least: plan.Timings.Lease / protocol.StallShare, recorder: r.recorder}
 	r.loads = &overloads{least: r.stalls.least, recorder: r.recorder}
+	r.starvation = &starvation{proc: "/proc", nodes: plan.NodeNames(), forks: map[int]bool{}}
 	r.recorder.Observe(r.leaders.See)
 	defer func() {
 		err = errors.Join(err, r.undo())
@@ -271,6 +274,7 @@ func (r *run) watch(ctx context.Context) (stop func()) {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.world.audit.watch(ctx, r.plan.Timings.Lease/drainShare) })
 	watchers.Go(func() { r.stalls.watchSelf(ctx, r.plan.NodeNames()) })
+	watchers.Go(func() { r.starvation.watch(ctx, r.stalls.least, r.recorder, r.processes) })
 	watchers.Go(func() { measureSelf(ctx, r.recorder) })
 	var clients []*redis.Client
 	client := func(o *redis.Options) *redis.Client {
@@ -294,6 +298,17 @@ func (r *run) watch(ctx context.Context) (stop func()) {
 			_ = c.Close() // nothing is under way
 		}
 	}
+}
+
+// processes are the candidates' processes that run, by their numbers on this machine.
+func (r *run) processes() map[string]int {
+	all := map[string]int{}
+	for node, c := range r.world.candidates {
+		if p, err := c.running(); err == nil {
+			all[node] = p.system.PID()
+		}
+	}
+	return all
 }
 
 // firstLeader waits until somebody leads, and reports whether somebody does. That nobody does
@@ -374,6 +389,7 @@ func (r *run) end() {
 	r.stalls.overruns(injected, r.plan.Length)
 	r.stalls.record(injected)
 	r.loads.record(injected)
+	r.starvation.record(r.recorder)
 	r.tell("done")
 }
 

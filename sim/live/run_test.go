@@ -86,7 +86,7 @@ func TestRunOfShellCandidates(t *testing.T) {
 	var last string
 	seen := map[string]int{}
 	for _, e := range h.Events {
-		if e.Usage != nil || e.Fault == history.StallFault {
+		if e.Usage != nil || history.Uninjected(e.Fault) {
 			continue // where it takes longer than usual
 		}
 		text := string(e.Kind)
@@ -218,7 +218,7 @@ func TestRunThatNeedsALeaderEndsWithoutOne(t *testing.T) {
 	for i := range h.Events {
 		e := &h.Events[i]
 		early = early || strings.HasPrefix(e.Text, "the run ends early: nobody led within ")
-		if e.Kind == history.Fault && e.Fault != history.StallFault {
+		if e.Kind == history.Fault && !history.Uninjected(e.Fault) {
 			t.Errorf("there is a fault: %+v", e)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/live/inspection"
 	"github.com/recount-io/recount/sim/live/redisserver"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 	"github.com/recount-io/recount/sim/wire"
 )
 
@@ -59,7 +59,7 @@ type Options struct {
 	_ struct{}
 }
 
-// strange tells whether nothing is known of the electors but what they do.
+// strange reports whether nothing is known of the electors but what they do.
 func (o *Options) strange() bool { return len(o.Command) > 0 || len(o.Self) > 0 }
 
 // Session holds what the runs of one command share: the hosts, and the Redis
@@ -80,7 +80,7 @@ type Session struct {
 
 // Main does the work of those processes that the session makes of this
 // program. Call it first in main and in TestMain.
-func Main() { warden.Main() }
+func Main() { supervisor.Main() }
 
 // Open starts a session and its first Redis, so that what can be wrong with it
 // is known at once. Close ends it.
@@ -123,11 +123,11 @@ func (s *Session) Redis() (what, why string) {
 	return server.Describe(), server.Why()
 }
 
-// Private tells whether the Redis is the session's own: only then may faults
+// Private reports whether the Redis is the session's own: only then may faults
 // hit the store itself.
 func (s *Session) Private() bool { return s.first().Private() }
 
-// Forgetful tells whether the Redis can be made older than it was; if it
+// Forgetful reports whether the Redis can be made older than it was; if it
 // cannot, why says so and what to do.
 func (s *Session) Forgetful() (forgetful bool, why string) {
 	server, why := redisserver.Explain(s.first())

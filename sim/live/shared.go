@@ -34,6 +34,6 @@ func (s *Session) Notes() []string {
 	return s.inspected.Notes
 }
 
-// Owned tells whether the Redis is one that others use and whose owner allows faults on
+// Owned reports whether the Redis is one that others use and whose owner allows faults on
 // the server itself: those that a client can carry out.
 func (s *Session) Owned() bool { return s.options.Own }

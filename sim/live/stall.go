@@ -82,16 +82,10 @@ func (s *stalls) record(injected []history.Event) {
 		}
 	}
 	for i, st := range all {
-		on := history.Event{
-			Kind: history.Fault, ID: fmt.Sprintf("s%d", i+1), Fault: history.StallFault, Phase: history.On,
-			At: st.from, Targets: []string{st.target}, Params: map[string]any{"lasted_ms": (st.to - st.from).Milliseconds()},
+		for _, e := range stage.Uninjected(fmt.Sprintf("s%d", i+1), history.StallFault, []string{st.target}, st.from, st.to,
+			history.Effect{Holds: true}, "the machine did not let "+st.target+" go on") {
+			s.recorder.Record(e)
 		}
-		off := on
-		on.Effect = &history.Effect{Holds: true}
-		off.At, off.Phase, off.Effective = st.to, history.Off, history.Bool(true)
-		off.Evidence = "not injected: the machine did not let " + st.target + " go on"
-		s.recorder.Record(on)
-		s.recorder.Record(off)
 	}
 }
 
@@ -126,7 +120,7 @@ func windows(injected []history.Event) map[string][]window {
 	return all
 }
 
-// explained tells whether the stall began while the fault was on.
+// explained reports whether the stall began while the fault was on.
 func (st stall) explained(w window) bool { return st.from < w.to && w.from < st.to }
 
 // beside are the parts of the stall in which none of the faults was on, but for those

@@ -39,7 +39,7 @@ func (r *run) newTaps() *taps {
 	}
 	// The servers' wall clock is this machine's: the private ones run on it, and
 	// that of another machine is not known better.
-	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts, Prefix: r.election,
+	options := wire.Options{Wall: time.Now, Scripts: r.session.scripts, Prefix: r.election, Lease: r.plan.Timings.Lease, Drift: r.plan.Drift,
 		Written: func(_ int, key string) { r.world.leftovers.add(key) }}
 	switch {
 	case !command:
@@ -98,7 +98,7 @@ func whatToDo(lock string, named bool) string {
 	}
 }
 
-// unread tells whether nothing can be learned from going on: the candidates share
+// unread reports whether nothing can be learned from going on: the candidates share
 // a key, nothing is understood of what they do to it, and they tell nothing
 // themselves.
 func (t *taps) unread() bool {

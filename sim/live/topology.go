@@ -61,7 +61,7 @@ func eachOf(servers []redisserver.Server) []*redis.Options {
 }
 
 // steadyOf are the options of a client for a server that no fault hits where
-// there are several: it tells whether the machine holds servers up.
+// there are several: it reports whether the machine holds servers up.
 func steadyOf(servers []redisserver.Server) *redis.Options {
 	server := servers[len(servers)-1]
 	o := server.Options()

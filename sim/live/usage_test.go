@@ -47,7 +47,7 @@ func TestUsageIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, seen := usageOf(folder); got != test.want || seen != test.seen {
+		if got, seen := protocol.UsageOf(folder); got != test.want || seen != test.seen {
 			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, seen, test.want, test.seen)
 		}
 	}
@@ -104,7 +104,7 @@ func TestCandidateIsMeasured(t *testing.T) {
 
 func needsProc(t *testing.T) {
 	t.Helper()
-	if _, seen := usageOf("/proc/self"); !seen {
+	if _, seen := protocol.UsageOf("/proc/self"); !seen {
 		t.Skip("this system has no /proc that tells what processes consume")
 	}
 }

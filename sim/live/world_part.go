@@ -55,7 +55,7 @@ func expiry(server redisserver.Server) time.Duration {
 	return leftoverTime
 }
 
-// reachable tells whether the server itself answers.
+// reachable reports whether the server itself answers.
 func (p *part) reachable(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, sim.ProbeTime)
 	defer cancel()

@@ -65,7 +65,7 @@ func (w *world) DeleteLeases(ctx context.Context) (string, error) {
 
 // OverwriteLeases implements faults.World.
 func (w *world) OverwriteLeases(ctx context.Context) (string, error) {
-	command := []any{"SET", w.key("lease"), faults.Stranger, "XX"}
+	command := []any{"SET", w.key("lease"), faults.ForeignValue, "XX"}
 	if !w.server.Private() { // as above
 		command = append(command, "PX", overlong.Milliseconds())
 	}

@@ -8,23 +8,23 @@ import (
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
-// roster is the call that asks the store who competes. Histories have none of it.
-const roster history.Call = "candidates"
+// listCandidates is the call that asks the store who competes. Histories have none of it.
+const listCandidates history.Call = "candidates"
 
 // bequest is the hand-over of a leader that is asked to, or that is asked to stop: as
 // the production elector's Transfer it asks who competes, and resigns in favour of one
 // of those. It may be one that is gone.
 type bequest struct {
-	shell *shell
-	stays bool   // it goes on competing
-	heir  string // once it has resigned
-	vain  bool   // it has not
+	shell     *shell
+	stays     bool   // it goes on competing
+	successor string // once it has resigned
+	vain      bool   // it has not
 }
 
 // act implements actor: a leader that stands still hears of it when it goes on.
 func (b *bequest) act(life uint64) {
 	if n := b.shell.node; n.life == life && !n.defers(b, life) {
-		n.ask(b, command{call: roster, quiet: true}, b.shell.timeout)
+		n.ask(b, command{call: listCandidates, quiet: true}, b.shell.timeout)
 	}
 }
 
@@ -39,11 +39,11 @@ func listed(r redismodel.Reply) (any, machine.Input) {
 // called implements caller.
 func (b *bequest) called(k *call) {
 	e := b.shell
-	heirs := e.heirs(k)
-	b.vain = len(heirs) == 0 || !e.term.believes
+	successors := e.successors(k)
+	b.vain = len(successors) == 0 || !e.term.believes
 	if !b.vain {
-		b.heir = heirs[e.node.random.below(len(heirs))]
-		e.step(machine.Input{Kind: machine.Resign, Token: e.term.token, Holder: b.heir})
+		b.successor = successors[e.node.random.below(len(successors))]
+		e.step(machine.Input{Kind: machine.Resign, Token: e.term.token, Holder: b.successor})
 	}
 	if !b.stays {
 		e.step(machine.Input{Kind: machine.Stop})
@@ -52,8 +52,8 @@ func (b *bequest) called(k *call) {
 	}
 }
 
-// heirs are the others that the store has heard of, in the order of their names.
-func (e *shell) heirs(k *call) (all []string) {
+// successors are the others that the store has heard of, in the order of their names.
+func (e *shell) successors(k *call) (all []string) {
 	listed, _ := k.outcome.value.([]any) // an error: nobody
 	for i := 0; i+2 < len(listed); i += 3 {
 		if id, _ := listed[i].(string); id != e.id {

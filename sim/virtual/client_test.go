@@ -165,7 +165,7 @@ func (c *chaos) step(ctx context.Context) {
 
 func (a *asked) key() string { return "k" + strconv.FormatInt(a.number, 10) }
 
-// owner tells whether n's process waits for the answer.
+// owner reports whether n's process waits for the answer.
 func (a *asked) owner(n *node) bool {
 	return n.process != nil && slices.ContainsFunc(n.client().open, func(k *call) bool { return k.owner == a })
 }

@@ -23,7 +23,7 @@ func (f *effects) executed(s *serverStore, on *redismodel.Server, script *redism
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s at %v answers %v", script.Name, s.name, s.run.now, reply)
 	fmt.Fprintf(&b, ", lease %v for %v ms, count %v", look("GET", s.keys.lease), look("PTTL", s.keys.lease), look("GET", s.keys.counter))
-	for _, key := range []string{s.keys.guard, s.keys.roster} {
+	for _, key := range []string{s.keys.guard, s.keys.candidatesKey} {
 		fmt.Fprintf(&b, ", %s %q for %v ms", key, fields(look("HGETALL", key)), look("PTTL", key))
 	}
 	f.all = append(f.all, b.String())

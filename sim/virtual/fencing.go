@@ -9,7 +9,7 @@ type fencing struct {
 	token   uint64 // of that write
 }
 
-// write tells whether a write is taken, and the largest token that is known of.
+// write reports whether a write is taken, and the largest token that is known of.
 func (f *fencing) write(token uint64, value string) (taken bool, highest uint64) {
 	if token != 0 && token < f.highest {
 		return false, f.highest

@@ -33,7 +33,7 @@ type link struct {
 	told func(spiked, lost bool) sim.Network // hears what the network did to each message; may be nil
 }
 
-// passes tells whether messages of the direction arrive. Connections that are
+// passes reports whether messages of the direction arrive. Connections that are
 // refused or reset are another matter: see open.
 func (l *link) passes(d direction) bool {
 	switch l.cut {
@@ -48,7 +48,7 @@ func (l *link) passes(d direction) bool {
 	}
 }
 
-// open tells whether connections can be made and live.
+// open reports whether connections can be made and live.
 func (l *link) open() bool { return l.cut != faults.CutRefused && l.cut != faults.CutReset }
 
 // travel is how long a message of the direction takes.

@@ -179,7 +179,7 @@ func (m *majority) finish(k *call, end *quorum.Ending) {
 	k.owner.called(k)
 }
 
-// heard takes in what one store announced, and tells whether that is news of the
+// heard takes in what one store announced, and reports whether that is news of the
 // whole, which in then is.
 func (m *majority) heard(store int, in *machine.Input) (news bool) {
 	in.Waiters = m.announced.Waiters(in.Waiters)

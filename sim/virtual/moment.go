@@ -48,7 +48,7 @@ func (r *run) moment(fault string, n *node) Moment {
 	return m
 }
 
-// holder is whose lease the store has: the first node's if it is a stranger's.
+// holder is whose lease the store has: the first node's if its value is foreign.
 func (r *run) holder() *node {
 	value := r.store.model.Do(r.store.now(), "GET", r.store.leaseKey()).Text
 	if parts := strings.SplitN(value, " ", 4); len(parts) == 4 {
@@ -66,7 +66,7 @@ func (n *node) inFlight() history.Call {
 	}
 	var first *call
 	for _, k := range n.client().open {
-		if k.command.call != "" && k.command.call != roster && (first == nil || k.op.Op < first.op.Op) {
+		if k.command.call != "" && k.command.call != listCandidates && (first == nil || k.op.Op < first.op.Op) {
 			first = k
 		}
 	}

@@ -221,7 +221,7 @@ func (n *node) closeConnectionsTo(store int) {
 	}
 	n.clients[store].shut()
 	n.subscriptions[store].breaks()
-	if g, is := n.process.(*guest); is {
+	if g, is := n.process.(*programProcess); is {
 		g.breaks()
 	}
 }

@@ -12,7 +12,7 @@ import (
 // is lost or late as the link says; what was lost ends the connection when the link is
 // mended.
 type passage struct {
-	guest   *guest
+	owner   *programProcess
 	number  int
 	open    bool
 	at      *server
@@ -34,9 +34,9 @@ func (p passing) act(uint64) { p() }
 // after plans what a message does when it has travelled that way, after all that are
 // before it.
 func (p *passage) after(d direction, does func()) {
-	r := p.guest.node.run
+	r := p.owner.node.run
 	last := &p.up
-	at := r.now + p.guest.node.link.travel(d)
+	at := r.now + p.owner.node.link.travel(d)
 	if d == down {
 		last = &p.down
 		at += r.store.turn()
@@ -46,9 +46,9 @@ func (p *passage) after(d direction, does func()) {
 }
 
 // dial opens a connection, or is refused.
-func dial(g *guest, number int) *passage {
+func dial(g *programProcess, number int) *passage {
 	n := g.node
-	p := &passage{guest: g, number: number, asks: 1}
+	p := &passage{owner: g, number: number, asks: 1}
 	p.stream = wire.NewStream(n.run.lock.Conn(n.name, n.run.reads, n.run.nextOp), func(text string) {
 		n.run.add(history.Event{Kind: history.Note, Node: n.name, Text: text})
 	})
@@ -68,7 +68,7 @@ func dial(g *guest, number int) *passage {
 func (p *passage) arrives(c Came) {
 	c.Conn = p.number
 	p.inbox = append(p.inbox, c)
-	life := p.guest.node.life
+	life := p.owner.node.life
 	p.after(down, func() { (*landing)(p).act(life) })
 }
 
@@ -78,7 +78,7 @@ type landing passage
 // act implements actor.
 func (l *landing) act(life uint64) {
 	p := (*passage)(l)
-	n := p.guest.node
+	n := p.owner.node
 	if n.life != life || n.defers(l, life) {
 		return
 	}
@@ -90,14 +90,14 @@ func (l *landing) act(life uint64) {
 	case Broken:
 		p.stream.End()
 	}
-	p.guest.awaited = max(p.guest.awaited-p.asks, 0)
+	p.owner.awaited = max(p.owner.awaited-p.asks, 0)
 	p.asks = 0
-	p.guest.tell(c)
+	p.owner.tell(c)
 }
 
 // send sends what the program has written.
 func (p *passage) send(data []byte) {
-	n := p.guest.node
+	n := p.owner.node
 	n.run.used = true
 	p.asks++
 	p.stream.Sent(data)
@@ -109,9 +109,9 @@ func (p *passage) send(data []byte) {
 
 // reach takes in what has reached the store.
 func (p *passage) reach(data []byte) {
-	store := p.guest.node.run.store
+	store := p.owner.node.run.store
 	switch {
-	case !p.open || !p.guest.node.link.passes(up):
+	case !p.open || !p.owner.node.link.passes(up):
 	case store.paused:
 		store.frozen = append(store.frozen, func() { p.reach(data) })
 	default:
@@ -137,7 +137,7 @@ func (p *passage) serve(data []byte) {
 
 // answer sends something to the candidate. The bytes are the caller's.
 func (p *passage) answer(out []byte) {
-	if len(out) > 0 && p.open && p.guest.node.link.passes(down) {
+	if len(out) > 0 && p.open && p.owner.node.link.passes(down) {
 		p.arrives(Came{What: Received, Data: append([]byte(nil), out...)})
 	}
 }
@@ -145,7 +145,7 @@ func (p *passage) answer(out []byte) {
 // close is the program's end of the connection.
 func (p *passage) close() {
 	p.stream.End()
-	p.guest.awaited = max(p.guest.awaited-p.asks, 0)
+	p.owner.awaited = max(p.owner.awaited-p.asks, 0)
 	p.asks = 0
 	p.after(up, p.leave)
 }
@@ -173,7 +173,7 @@ func (p *passage) leave() {
 }
 
 // breaks ends the connections of a program that are open.
-func (g *guest) breaks() {
+func (g *programProcess) breaks() {
 	for i := range len(g.passages) {
 		if p := g.passages[i+1]; p != nil {
 			p.shut()

@@ -102,7 +102,7 @@ func (r *run) accompany() {
 	}
 	bound := min(r.heap[0].at, r.until)
 	for _, n := range r.nodes {
-		if g, is := n.process.(*guest); is {
+		if g, is := n.process.(*programProcess); is {
 			bound = min(bound, g.live(bound, min(far, r.until)))
 		}
 	}

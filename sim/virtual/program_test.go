@@ -68,7 +68,7 @@ func (r rig) live(at time.Duration) {
 // along, and what others send reaches it.
 func TestProgram(t *testing.T) {
 	r, s := play(
-		t, Did{What: Dials, Conn: 1}, Did{What: Sends, Conn: 1, Data: wiredCommand("SET", guestElection, "me", "NX", "PX", "5000")},
+		t, Did{What: Dials, Conn: 1}, Did{What: Sends, Conn: 1, Data: wiredCommand("SET", programElection, "me", "NX", "PX", "5000")},
 		Did{What: Tells, Event: history.Event{Kind: history.Elected, Token: 1, Until: history.At(7 * time.Second)}},
 		Did{What: Dials, Conn: 2}, Did{What: Sends, Conn: 2, Data: wiredCommand("SUBSCRIBE", "news")},
 		Did{What: Sends, Conn: 1, Data: wiredCommand("PUBLISH", "news", "old")}, Did{What: Writes, Token: 1, Value: "v"},

@@ -40,5 +40,5 @@ func (r *random) upTo(d time.Duration) time.Duration {
 	return time.Duration(r.source.Uint64() % uint64(d+1))
 }
 
-// one tells whether a chance of one in n came true; never if n is 0.
+// one reports whether a chance of one in n came true; never if n is 0.
 func (r *random) one(n int) bool { return n > 0 && r.below(n) == 0 }

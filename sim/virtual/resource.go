@@ -36,7 +36,7 @@ type write struct {
 
 // writer is told what became of a write.
 type writer interface {
-	// wrote tells whether the write was accepted, and the largest token that
+	// wrote reports whether the write was accepted, and the largest token that
 	// the resource has seen.
 	wrote(accepted bool, fence uint64)
 }

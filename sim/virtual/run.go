@@ -27,7 +27,7 @@ type run struct {
 	routines []*routine
 	rows     *serverStore // PostgreSQL, for those who want it
 	lock     *wire.Lock   // nil if candidates tell themselves what they do
-	strangers
+	foreignCandidates
 	chance *random // of how exactly the schedule is carried out
 	how
 	lua *redismodel.Interpreter

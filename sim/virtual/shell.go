@@ -226,7 +226,7 @@ func (e *shell) hint(in machine.Input) {
 func (e *shell) stop() {
 	e.stopping = true
 	e.observe.stop()
-	if e.node.run.spec.HandsOver && e.term.believes && e.node.majority == nil { // several stores know no heir
+	if e.node.run.spec.HandsOver && e.term.believes && e.node.majority == nil { // several stores know no successor
 		(&bequest{shell: e}).act(e.node.life)
 		return
 	}
@@ -294,7 +294,7 @@ func (e *shell) believe(kind history.Kind) {
 	})
 }
 
-// goesOn tells whether the work may make another write.
+// goesOn reports whether the work may make another write.
 func (e *shell) goesOn() bool {
 	return !e.term.draining && e.term.believes && e.node.shows() < e.term.deadline
 }

@@ -234,10 +234,10 @@ func (s *stage) HandOver(_ context.Context, node string) (string, error) {
 			return "", faults.NoEffect("%s ended meanwhile", node)
 		case b.vain:
 			return "", faults.NoEffect("%s knows of nobody to hand its lease over to", node)
-		case b.heir != "" && leader == sim.NodeOf(b.heir):
+		case b.successor != "" && leader == sim.NodeOf(b.successor):
 			return node + " handed its lease over to " + leader, nil
-		case b.heir != "" && leader != "" && leader != node:
-			return "", faults.NoEffect("%s handed its lease over to %s, and %s leads", node, sim.NodeOf(b.heir), leader)
+		case b.successor != "" && leader != "" && leader != node:
+			return "", faults.NoEffect("%s handed its lease over to %s, and %s leads", node, sim.NodeOf(b.successor), leader)
 		case !s.routine.await(&s.changed, end-s.now):
 			return "", faults.NoEffect("nobody whom %s handed its lease over to led within %v", node, s.actTime())
 		}

@@ -75,19 +75,19 @@ type serverStore struct {
 
 // keys are the keys that the scripts get.
 type keys struct {
-	lease, counter, guard, roster, witness                string
+	lease, counter, guard, candidatesKey, witness         string
 	acquire, renew, release, withdraw, leader, candidates []string
 }
 
 func electionKeys(prefix string) keys {
-	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard", roster: prefix + "candidates", witness: "recount:witness"}
+	k := keys{lease: prefix + "lease", counter: prefix + "token", guard: prefix + "guard", candidatesKey: prefix + "candidates", witness: "recount:witness"}
 	terms := prefix + "terms"
-	k.acquire = []string{k.lease, k.counter, k.guard, k.roster, terms, k.witness}
+	k.acquire = []string{k.lease, k.counter, k.guard, k.candidatesKey, terms, k.witness}
 	k.renew = []string{k.lease, k.guard, k.witness}
-	k.release = []string{k.lease, k.guard, k.roster, terms, k.counter, k.witness}
-	k.withdraw = []string{k.lease, k.roster}
+	k.release = []string{k.lease, k.guard, k.candidatesKey, terms, k.counter, k.witness}
+	k.withdraw = []string{k.lease, k.candidatesKey}
 	k.leader = []string{k.lease, k.guard}
-	k.candidates = []string{k.roster, k.guard, k.witness}
+	k.candidates = []string{k.candidatesKey, k.guard, k.witness}
 	return k
 }
 
@@ -240,7 +240,7 @@ func (s *serverStore) execute(k *call) {
 		k.outcome.input = withdrawn(s.call(k, s.scripts.Withdraw, s.keys.withdraw))
 	case history.Observe:
 		k.outcome.input = observed(s.call(k, s.scripts.Leader, s.keys.leader))
-	case roster:
+	case listCandidates:
 		k.outcome.value, k.outcome.input = listed(s.call(k, s.scripts.Candidates, s.keys.candidates))
 	default:
 		reply := s.of(k.client.node).model.Do(s.now(), c.args...)
@@ -295,7 +295,7 @@ func (s *serverStore) audit(k *call, token uint64) {
 	})
 }
 
-// audits tells whether the record of the server that executes the call is kept.
+// audits reports whether the record of the server that executes the call is kept.
 func (s *serverStore) audits(k *call) bool {
 	return s.alone && (s.run.spec.Replicas == 0 || s.of(k.client.node) != s.old)
 }

@@ -10,10 +10,12 @@ import (
 // newLock is what reads the commands of a run's candidates, nil if they tell
 // themselves what they do.
 func (r *run) newLock() *wire.Lock {
-	options := wire.Options{Wall: func() time.Time { return time.Unix(0, int64(r.store.now())) }}
+	options := wire.Options{
+		Wall: func() time.Time { return time.Unix(0, int64(r.store.now())) }, Lease: r.spec.Timings.Lease, Drift: r.spec.Drift,
+	}
 	switch {
 	case r.subject.Program != nil:
-		options.Prefix = guestElection
+		options.Prefix = programElection
 	case r.subject.Tapped:
 		options.Key = r.store.keys.lease
 	default:

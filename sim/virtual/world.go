@@ -25,7 +25,7 @@ import (
 )
 
 // How quick the world is: much like the live one on a busy machine of two
-// cores, as measured by comparing the two (docs/calibration.md).
+// cores, as measured by comparing the two (docs/architecture.md#how-far-the-worlds-agree).
 const (
 	// Lateness is by how much a candidate's timers are late, at the most.
 	Lateness = 500 * time.Microsecond
@@ -76,7 +76,7 @@ var electors = map[string]Subject{
 func (s Subject) start(n *node) process {
 	switch {
 	case s.Program != nil:
-		return startGuest(n, s.Program)
+		return startProgram(n, s.Program)
 	case s.Blocking != nil:
 		return startHost(n, s.Blocking)
 	}

@@ -12,7 +12,7 @@ import (
 // longer than until it sends a release, or what may be one, or its renewal is
 // refused. A grant begins a new term unless it may have prolonged the lease of the
 // last one. A renewal that took effect begins one as well, where it shows that the lease
-// is held that may have been lost to sight: what may have been a release was none, a grant
+// is held that may have been missed: what may have been a release was none, a grant
 // without a reply was one, or the process that was granted it ended, and another one of the
 // node goes on. One that does not ask whose lease it prolongs shows that only after a look
 // at the lock. It is not safe for concurrent use.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,7 +83,7 @@ func latest(value string, now time.Time) (at time.Time, tells bool) {
 	return at, tells
 }
 
-// alone tells whether a number in a text is no part of a word, such as a random
+// alone reports whether a number in a text is no part of a word, such as a random
 // one in hexadecimal digits.
 func alone(text string, from, to int) bool {
 	letter := func(i int) bool {
@@ -102,11 +101,15 @@ func (x *Exchange) doubt(views []view) []view {
 	for i := range views {
 		v := &views[i]
 		switch tells := v.timing(); {
+		case x.premature(v):
+			v.before = unsure
 		case v.unclear != "", v.before == absent && v.call == "": // nothing is in doubt where nothing was
 		case l.muddled > 0 && v.before != absent && looks:
 			v.known, v.other = false, false
 		case l.muddled > 0 && v.before != absent:
 			v.unclear = overwrites
+		case v.record, l.records && !v.wrote:
+			v.unclear = x.untimely(v)
 		case tells == expiring || l.timing == expiring:
 			v.unclear = valueCounts
 		case tells == stamped && !l.ends, l.timing == stamped && !(v.bounds() && v.call != ""):
@@ -118,12 +121,12 @@ func (x *Exchange) doubt(views []view) []view {
 	return views
 }
 
-// seizes tells whether the view shows that a lock without a time to live was taken away
+// seizes reports whether the view shows that a lock without a time to live was taken away
 // that is not the caller's.
 func (x *Exchange) seizes(v *view) bool {
 	own := len(x.held) > 0
 	if v.known {
-		own = slices.Contains(x.conn.lock.member(x.conn.node).values, v.held)
+		own = x.conn.lock.owns(x.conn.node, v.held)
 	}
 	return !own && (v.call == history.Release || v.call == history.Acquire && v.before == present && v.ttl == Endless)
 }
@@ -139,7 +142,7 @@ func (v *view) timing() timing {
 	return timed(v.value, v.ttl, v.sent)
 }
 
-// bounds tells whether the view shows that the key got a time to live.
+// bounds reports whether the view shows that the key got a time to live.
 func (v *view) bounds() bool { return v.ttl > 0 && v.ttl < Endless }
 
 // clocked notes what the views of a request that was answered show about how the
@@ -149,13 +152,15 @@ func (x *Exchange) clocked(views []view) {
 	l := x.conn.lock
 	for i := range views {
 		v := &views[i]
-		l.seized = l.seized || v.unclear == "" && !l.ends && !v.bounds() && x.seizes(v)
+		l.seized = l.seized || !l.records && !v.record && v.unclear == "" && !l.ends && !v.bounds() && x.seizes(v)
 		switch tells := v.timing(); {
 		case v.unclear != "":
+		case v.record:
+			x.stamp = v.stamp
 		case tells == expiring:
 			l.timing = expiring
 		case v.bounds() && l.timing != expiring:
-			l.timing, l.ends = timeless, true
+			l.plain()
 		case tells == stamped && !l.ends && l.timing == timeless:
 			l.timing = stamped
 		}

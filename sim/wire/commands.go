@@ -14,11 +14,15 @@ type call struct {
 	key  place
 	own  func(value string) bool // it is the caller's
 
-	sent       time.Time               // see command
+	sent       moment                  // see command
 	candidates []string                // values that the key may hold, as a script can tell them apart
 	owned      func(value string) bool // somebody sent it to take the lock with; nil: nobody knows
 	slots      map[string]bool         // fields whose value is the holder
 	mine       []string                // values that the node may have in the lock, if it is no script that asks
+
+	lock   *Lock // nil: what a record says does not matter
+	node   string
+	states []map[string]string // of a hash of a record, as a script may find it
 }
 
 // step notes what a command on the lock's key shows and does, by its reply,
@@ -73,8 +77,12 @@ func (c *call) strings(v *view, reply Value) bool {
 
 // write notes that the value was written.
 func (c *call) write(v *view, value string, ttl time.Duration) {
+	v.sent = c.sent.Time
+	if r, is := c.records(value, ttl); is {
+		c.enter(v, value, r)
+		return
+	}
 	v.set(value, ttl, c.own)
-	v.sent = c.sent
 }
 
 // former notes the value that the reply says the key held before.
@@ -88,12 +96,15 @@ func (c *call) former(v *view, reply Value) {
 
 // read notes the value that the key was found to hold.
 func (c *call) read(v *view, text string) {
-	if text == foreign {
+	switch {
+	case text == foreign:
 		v.find(present)
 		v.lacks(c.candidates...)
-		return
+	case c.vacant(text):
+		v.find(absent)
+	default:
+		v.read(text)
 	}
-	v.read(text)
 }
 
 // part notes what a part of the value tells about the whole: a value that a
@@ -136,7 +147,7 @@ func (c *call) cut(value string) string {
 	return value[from:to]
 }
 
-// alone tells whether the command is about one key.
+// alone reports whether the command is about one key.
 func (c *call) alone() bool {
 	switch c.name {
 	case "MSETNX":
@@ -178,11 +189,11 @@ func (c *call) set(v *view, reply Value) {
 		v.find(absent)
 		c.write(v, s.value, s.ttl)
 	case took && s.compares:
-		v.read(s.equals)
+		c.read(v, s.equals)
 		c.write(v, s.value, s.ttl)
-	case took && s.xx:
+	case took && s.xx && !c.sets(s):
 		v.rewrite(s.value, s.ttl)
-		v.sent = c.sent
+		v.sent = c.sent.Time
 	case took:
 		c.write(v, s.value, s.ttl)
 	case reply.Kind == Nil && s.nx, isText && s.get && s.nx:
@@ -257,8 +268,8 @@ func (c *call) conditional(v *view, reply Value) bool {
 	}
 	switch {
 	case reply.yes():
-		v.read(value)
-		v.remove()
+		c.read(v, value)
+		c.remove(v)
 	case reply.no():
 		v.lacks(value)
 	default:
@@ -297,7 +308,7 @@ func (c *call) expiries(v *view, reply Value) bool {
 	case ttl <= 0:
 		v.remove()
 	default:
-		v.prolong(ttl)
+		c.prolong(v, ttl)
 	}
 	return true
 }
@@ -317,13 +328,13 @@ func (c *call) getex(v *view, reply Value) bool {
 	}
 	v.told = true
 	if option := upper(c.args[2]); option == "PERSIST" {
-		v.prolong(Endless)
+		c.prolong(v, Endless)
 		return true
 	} else if ttl, fine := c.lasts(option, c.arg(3)); fine {
 		if ttl <= 0 {
 			v.remove()
 		} else {
-			v.prolong(ttl)
+			c.prolong(v, ttl)
 		}
 		return true
 	}
@@ -338,7 +349,7 @@ func (c *call) removals(v *view, reply Value) bool {
 		case reply.no():
 			v.find(absent)
 		case reply.Kind == Int && reply.Int == int64(len(c.args)-1):
-			v.remove()
+			c.remove(v)
 		case reply.Kind == Int:
 			v.call, v.unclear = history.Release, c.name+" of several keys"
 		default:
@@ -350,7 +361,7 @@ func (c *call) removals(v *view, reply Value) bool {
 			v.find(absent)
 		case fine:
 			c.read(v, text)
-			v.remove()
+			c.remove(v)
 		default:
 			return false
 		}
@@ -438,7 +449,7 @@ func (c *call) lasts(option, text string) (time.Duration, bool) {
 		if n > 1 && c.sent.Sub(at) > near { // 0 and 1 are ways to delete a key
 			return 0, false
 		}
-		return min(at.Sub(c.sent), Endless), true
+		return min(at.Sub(c.sent.Time), Endless), true
 	default:
 		return 0, false
 	}

@@ -29,8 +29,14 @@ type command struct {
 	db   int
 	name string
 	args []string
-	cut  bool      // not all of it is there
-	sent time.Time // by the server's wall clock; zero if that is not known
+	cut  bool // not all of it is there
+	sent moment
+}
+
+// moment is when a request was sent.
+type moment struct {
+	time.Time      // by the server's wall clock; zero if that is not known
+	leads     bool // its node certainly had the lease of a record then
 }
 
 // Exchange is a command and what became of it.
@@ -44,11 +50,12 @@ type Exchange struct {
 	sent     int
 	was      int // if it changes the database: the one before, else -1
 	ops      []*operation
-	writes   []string // values that it may have written
-	strange  string   // why it is not understood, if so
-	obscure  string   // why nothing of it is, whatever the reply
-	murky    bool     // it may have written what nobody knows
-	held     []string // values that the node had in the lock, or may have had, when it was sent
+	writes   []string  // values that it may have written
+	strange  string    // why it is not understood, if so
+	obscure  string    // why nothing of it is, whatever the reply
+	murky    bool      // it may have written what nobody knows
+	held     []string  // values that the node had in the lock, or may have had, when it was sent
+	stamp    time.Time // of the record that it wrote
 	around   around
 	over     bool
 }
@@ -75,7 +82,7 @@ func (c *Conn) send(args []string, cut bool) *Exchange {
 	if len(args) == 0 {
 		return x
 	}
-	cmd := command{db: c.db, name: upper(args[0]), args: args, cut: cut, sent: c.lock.now()}
+	cmd := command{db: c.db, name: upper(args[0]), args: args, cut: cut, sent: c.lock.moment(c.node)}
 	if c.queues {
 		cmd.db = c.later
 	}
@@ -224,7 +231,9 @@ func (x *Exchange) begin() {
 	x.held = x.conn.lock.member(x.conn.node).holds.names()
 	views := x.possible()
 	x.foresee(views)
-	for _, v := range views {
+	for i := range views {
+		v := views[i]
+		x.names(&v)
 		strange = cmp.Or(strange, v.unclear)
 		if v.wrote {
 			x.write(v.value)
@@ -270,7 +279,9 @@ func (x *Exchange) write(value string) {
 		return
 	}
 	l := x.conn.lock
-	l.own(x.conn.node, value)
+	if !l.records { // whose a record is it says itself
+		l.own(x.conn.node, value)
+	}
 	if !slices.Contains(x.writes, value) {
 		x.writes = append(x.writes, value)
 		m := l.member(x.conn.node)

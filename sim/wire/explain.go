@@ -123,7 +123,7 @@ type trace struct {
 	timed      bool   // the script asked what time it is
 }
 
-// fits tells whether the reply can be that of the execution.
+// fits reports whether the reply can be that of the execution.
 func (t *trace) fits(reply Value) bool {
 	return fits(t.result, reply) && !(t.reveals && slices.Contains(t.candidates, t.revealed))
 }
@@ -191,9 +191,9 @@ func (c *Conn) onKey(cmd command, at place, candidates []string) *call {
 	m := c.lock.member(c.node)
 	k := &call{
 		name: cmd.name, args: cmd.args, key: at, sent: cmd.sent, candidates: candidates,
-		own:   func(value string) bool { return slices.Contains(m.values, value) },
+		own:   func(value string) bool { return c.lock.owns(c.node, value) },
 		owned: func(value string) bool { return c.lock.owners[value] != nil },
-		slots: c.lock.slots,
+		slots: c.lock.slots, lock: c.lock, node: c.node,
 	}
 	if candidates == nil && k.tells() {
 		k.mine = m.holds.names()
@@ -202,7 +202,7 @@ func (c *Conn) onKey(cmd command, at place, candidates []string) *call {
 	return k
 }
 
-// takesFree tells whether a command takes a key only if nobody has it.
+// takesFree reports whether a command takes a key only if nobody has it.
 func takesFree(cmd command) bool {
 	switch cmd.name {
 	case "SETNX", "HSETNX":

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -28,7 +27,7 @@ type explorer struct {
 	function   string          // if proto is a library: the one to run
 	modes      map[string]bool // see script
 	keys, args []string
-	sent       time.Time
+	sent       moment
 
 	candidates []string
 	wide       bool // other keys may hold what the script was given
@@ -63,7 +62,7 @@ func (e *explorer) explore() []trace {
 		return traces
 	}
 	e.wide = true
-	e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node))
+	e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node, e.timed))
 	if traces = e.all(); e.reaches(traces) {
 		return traces
 	}
@@ -88,8 +87,8 @@ func (e *explorer) all() []trace {
 	for {
 		timed, decoded := e.timed, e.decoded
 		value, fine := e.run()
-		if e.decoded && !decoded {
-			e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node))
+		if e.decoded && (!decoded || e.timed != timed) {
+			e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node, e.timed))
 		}
 		if e.timed && !timed || e.decoded && !decoded { // what it was told before may have been a time, or nothing to look into
 			e.path, traces = nil, nil
@@ -272,7 +271,7 @@ func (e *explorer) call(cmd command) *call {
 		}
 		return &call{
 			name: cmd.name, args: cmd.args, key: place{cmd.db, key}, sent: cmd.sent, candidates: e.candidates,
-			own: func(string) bool { return false }, slots: lock.slots,
+			own: func(string) bool { return false }, slots: lock.slots, states: lock.states(),
 		}
 	}
 	return nil
@@ -289,7 +288,7 @@ func (e *explorer) guesses(cmd command) []Value {
 	}
 	if cmd.name == "TIME" {
 		e.timed = true
-		return shows(e.sent)
+		return shows(e.sent.Time)
 	}
 	list := guessOther(cmd)
 	if e.wide && (cmd.name == "GET" || cmd.name == "HGET") {

@@ -149,7 +149,7 @@ const (
 	far       = 4_000_000_000_000_000_000
 )
 
-// guessed tells whether a number is made of one that a script was given for what
+// guessed reports whether a number is made of one that a script was given for what
 // nobody knows.
 func guessed(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -31,7 +31,7 @@ func (c *call) role(field string) role {
 	}
 }
 
-// small tells whether a value is a number that counts something.
+// small reports whether a value is a number that counts something.
 func small(value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	return err == nil && n > -1e6 && n < 1e6
@@ -60,14 +60,14 @@ func (c *call) hashes(v *view, reply Value) bool {
 			return false
 		case there:
 			c.field(v, field, true, Value{})
-			v.remove()
+			c.remove(v)
 		default:
 			c.field(v, field, false, Value{})
 		}
 	case "HLEN":
 		v.find(map[bool]presence{true: present, false: absent}[reply.yes()])
 	case "HMGET", "HGETALL":
-		return c.candidates == nil && c.fields(v, reply) // what a script may find has too many forms
+		return c.fields(v, reply)
 	default:
 		return false
 	}
@@ -103,6 +103,8 @@ func (c *call) field(v *view, field string, there bool, value Value) {
 		v.read(field)
 	case of == holder:
 		v.lacks(field)
+	case there && told && (aside(field) || c.recorded() && !c.slots[field]):
+		v.find(present)
 	case there && told && (c.slots[field] || !number64(text)):
 		c.read(v, text)
 	case there:
@@ -123,13 +125,14 @@ func number64(text string) bool {
 // it says who holds the lock.
 func (c *call) puts(v *view, field, value string) (id string, says bool) {
 	switch {
+	case aside(field): // below
 	case !number64(value):
 		c.slots[field] = true
 		return value, true
 	case small(value) && c.role(field) != slot:
 		return field, true
 	}
-	if _, tells := latest(value, c.sent); tells {
+	if _, tells := latest(value, c.sent.Time); tells {
 		v.clocked = true
 	}
 	return "", false
@@ -159,6 +162,9 @@ func (c *call) hset(v *view, reply Value) bool {
 	if pairs < 1 || len(c.args)%2 != 0 {
 		return false
 	}
+	if c.hsetRecord(v, reply) {
+		return true
+	}
 	known := false // the first field that says it counts
 	for i := 2; i < len(c.args); i += 2 {
 		id, says := c.puts(v, c.args[i], c.args[i+1])
@@ -181,7 +187,7 @@ func (c *call) hincrby(v *view, reply Value) bool {
 	switch {
 	case err != nil || reply.Kind != Int:
 		return false
-	case c.role(field) == slot, by < 0: // one of several holds remains, or a DEL follows
+	case c.role(field) == slot, by < 0, v.record, c.recorded(): // one of several holds remains, or a DEL follows
 	case reply.Int == by:
 		c.write(v, field, Endless)
 	default:
@@ -218,7 +224,12 @@ func (c *call) hashGuesses(v *view, there func(yes, no []Value) []Value) []Value
 		if c.role(field) == holder {
 			return either(bulk(someNumber), nilReply)
 		}
+		if len(c.states) > 0 && (aside(field) || c.states[0] != nil && !c.slots[field]) {
+			return there(c.stated(v, field), []Value{nilReply})
+		}
 		return there(c.holds(v), []Value{nilReply})
+	case "HMGET", "HGETALL":
+		return c.wholes(there)
 	case "HSETNX":
 		return either(number(0), number(1))
 	case "HSET":

@@ -7,7 +7,7 @@ import "slices"
 // yes to whoever takes the free lock, is told apart.
 func (x *Exchange) plausible(views []view) []view {
 	list := slices.DeleteFunc(slices.Clone(views), func(v view) bool {
-		return v.unclear == "" && (v.known && x.never(v.held) || x.strangers(&v))
+		return v.unclear == "" && (v.known && x.never(v.held) || x.foreign(&v))
 	})
 	if len(list) == 0 {
 		return views
@@ -15,13 +15,15 @@ func (x *Exchange) plausible(views []view) []view {
 	return list
 }
 
-// never tells whether the lock cannot have held the value when the request was carried
+// never reports whether the lock cannot have held the value when the request was carried
 // out: only its node ever sent it, no request of the node that may have written it was under
 // way or is unsettled, and it is not from before the run.
 func (x *Exchange) never(value string) bool {
 	l := x.conn.lock
 	m := l.member(x.conn.node)
 	switch {
+	case l.records && m.entered[value] == 0: // a record that a script made with the server's time
+		return false
 	case l.holder(value) != x.conn.node, m.murky > 0, m.entered[value] > x.sent, slices.Contains(x.held, value):
 		return false
 	default:
@@ -44,9 +46,9 @@ func (x *Exchange) supersede(views []view) {
 	}
 }
 
-// sight notes what the lock was seen not to hold. What it did not hold at some time of the
+// notice notes what the lock was seen not to hold. What it did not hold at some time of the
 // run can only be there because somebody wrote it since, and not from before.
-func (x *Exchange) sight(views []view) {
+func (x *Exchange) notice(views []view) {
 	l := x.conn.lock
 	if l.cleared || len(views) == 0 || slices.ContainsFunc(views, func(v view) bool { return v.unclear != "" }) {
 		return

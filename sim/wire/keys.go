@@ -44,7 +44,7 @@ var keyless = map[string]bool{
 	"FCALL": true, "FCALL_RO": true,
 }
 
-// reads tells whether a command certainly changes nothing.
+// reads reports whether a command certainly changes nothing.
 func reads(cmd command) bool {
 	switch cmd.name {
 	case "GETEX":

@@ -31,6 +31,12 @@ type Options struct {
 	// time at which a key expires. Nil: how long those last is not known.
 	Wall func() time.Time
 
+	// Lease is how long a lease lasts whose record does not say it, and Drift by how
+	// much the clocks of candidates may be fast, as a share. Without a Lease or Wall
+	// no record is understood.
+	Lease time.Duration
+	Drift float64
+
 	// Scripts are those that are known from earlier runs. Nil: none.
 	Scripts *Scripts
 
@@ -68,6 +74,13 @@ type Lock struct {
 	serial  int                // of nonces
 	tick    int                // counts what is sent and what is answered
 	tally   tally
+
+	records   bool                         // it holds records
+	tenure    tenure                       // of the last one that was granted
+	names     map[string]string            // the nodes that wrote records, by the holders that these name
+	vacancies []string                     // records that name nobody
+	fields    map[string]map[string]string // of records that are hashes, by the holders that they name
+
 	timing  timing         // what the value says about when the lock ends
 	ends    bool           // its key got a time to live
 	seized  bool           // as long as it got none, another one than its holder took it away
@@ -111,7 +124,8 @@ func NewLock(o Options) *Lock {
 	if o.Scripts == nil {
 		o.Scripts = NewScripts()
 	}
-	return &Lock{options: o, absent: map[string]bool{}, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}, risks: map[string]int{}}
+	return &Lock{options: o, absent: map[string]bool{}, owners: map[string]*owner{}, members: map[string]*member{}, noted: map[string]bool{}, slots: map[string]bool{}, scripts: map[string]*script{}, risks: map[string]int{},
+		names: map[string]string{}, fields: map[string]map[string]string{}}
 }
 
 // Key is the key that is the lock, empty as long as that is not known.
@@ -140,7 +154,13 @@ func (l *Lock) now() time.Time {
 	return l.options.Wall()
 }
 
-// is tells whether the key is the lock. A command that takes a key if nobody
+// moment is now, for a request that the node sends.
+func (l *Lock) moment(node string) moment {
+	now := l.now()
+	return moment{now, l.lives(node, now)}
+}
+
+// is reports whether the key is the lock. A command that takes a key if nobody
 // has it makes it the lock, where none was named.
 func (l *Lock) is(at place, takes bool, c *Conn, how string) bool {
 	switch {
@@ -157,10 +177,10 @@ func (l *Lock) is(at place, takes bool, c *Conn, how string) bool {
 	return false
 }
 
-// hasName tells whether it was said which key is the lock.
+// hasName reports whether it was said which key is the lock.
 func (l *Lock) hasName() bool { return l.options.Key != "" || l.options.Match != nil }
 
-// named tells whether it was said that this key is the lock.
+// named reports whether it was said that this key is the lock.
 func (l *Lock) named(key string) bool {
 	if l.options.Key == "" && l.options.Match != nil {
 		return l.options.Match(key)
@@ -207,7 +227,10 @@ const maxHeld = 16
 
 // held are values that the lock may hold, as far as somebody sent them to take it: the
 // node's own last ones, and then those of others.
-func (l *Lock) held(node string) []string {
+func (l *Lock) held(node string, timed bool) []string {
+	if l.records {
+		return l.recent(node, timed)
+	}
 	list := slices.Clone(l.member(node).values)
 	list = list[max(0, len(list)-maxHeld/2):]
 	for _, value := range slices.Sorted(maps.Keys(l.owners)) {
@@ -220,6 +243,9 @@ func (l *Lock) held(node string) []string {
 
 // holder is the node whose value this is; empty if that is not certain.
 func (l *Lock) holder(value string) string {
+	if node := l.names[l.identity(value)]; node != "" {
+		return node
+	}
 	if o := l.owners[value]; o != nil && !o.shared {
 		return o.node
 	}

@@ -36,7 +36,7 @@ func (x *Exchange) end(v Value) {
 	x.recount(views)
 	x.written(views)
 	x.supersede(views)
-	x.sight(views)
+	x.notice(views)
 	l, m := x.conn.lock, x.conn.lock.member(x.conn.node)
 	for i := range views {
 		if views[i].unclear != "" {
@@ -49,7 +49,7 @@ func (x *Exchange) end(v Value) {
 			x.judge(x.what() + " with a reply that has several explanations")
 		}
 		if !l.touched {
-			kind, why = x.firstSight(op, kind, why, views)
+			kind, why = x.firstSeen(op, kind, why, views)
 		}
 		l.cleared = l.cleared || op.event.Call == history.Acquire && kind == history.Ok
 		x.complete(op, kind, holder, why)
@@ -111,9 +111,9 @@ func (x *Exchange) failAll(why, text string) {
 	}
 }
 
-// firstSight is the outcome where nobody has seen yet that the key was free:
+// firstSeen is the outcome where nobody has seen yet that the key was free:
 // it may have been there before the run, and nothing follows from that.
-func (x *Exchange) firstSight(op *operation, kind history.Kind, why string, views []view) (history.Kind, string) {
+func (x *Exchange) firstSeen(op *operation, kind history.Kind, why string, views []view) (history.Kind, string) {
 	free := len(views) > 0 && !slices.ContainsFunc(views, func(v view) bool { return v.before != absent })
 	switch {
 	case free, op.event.Call == history.Acquire && kind == history.Ok, op.event.Call == history.Observe && kind == history.Ok:
@@ -155,7 +155,7 @@ func (x *Exchange) outcome(op *operation, views []view, m *member) (kind history
 	}
 }
 
-// matches tells whether the view shows that the operation took effect.
+// matches reports whether the view shows that the operation took effect.
 func (op *operation) matches(v *view) bool {
 	call := v.call
 	if op.reentrant && call == history.Renew {
@@ -170,6 +170,9 @@ func (op *operation) matches(v *view) bool {
 // refused is the outcome of an operation that certainly did not happen: with a
 // reason, unless all views show that the lease was in its way.
 func (x *Exchange) refused(op *operation, views []view, m *member) (kind history.Kind, holder, why string) {
+	if x.conn.lock.records && op.event.Call == history.Acquire && x.holder(views) == "" {
+		return history.Fail, "", nothingDone // a record may be there of a lease that is over
+	}
 	may := m.holds.names()
 	for i := range views {
 		v := &views[i]
@@ -210,12 +213,13 @@ func (x *Exchange) observed(views []view) (kind history.Kind, holder, why string
 // no such node.
 func (x *Exchange) holder(views []view) string {
 	var name string
+	l := x.conn.lock
 	for i, v := range views {
-		if !v.known || v.unclear != "" || x.conn.lock.risks[v.held] > 0 {
+		if !v.known || v.unclear != "" || l.risks[v.held] > 0 {
 			return ""
 		}
-		node := x.conn.lock.holder(v.held)
-		if i > 0 && node != name {
+		node := l.holder(v.held)
+		if i > 0 && node != name || l.records && !l.lives(node, l.now()) {
 			return ""
 		}
 		name = node
@@ -237,4 +241,5 @@ func (x *Exchange) complete(op *operation, kind history.Kind, holder, why string
 	e := op.event
 	e.Kind, e.Holder, e.Error, e.Text = kind, holder, why, ""
 	x.conn.tell(e)
+	x.track(op, kind)
 }

@@ -61,7 +61,7 @@ func (p *pairing) request(r request) error {
 	return nil
 }
 
-// silent tells whether the command gets no reply.
+// silent reports whether the command gets no reply.
 func (p *pairing) silent(name string, args []string) bool {
 	if name == "CLIENT" && len(args) == 3 && upper(args[1]) == "REPLY" {
 		switch upper(args[2]) {
@@ -132,7 +132,7 @@ func (p *pairing) drop() {
 	}
 }
 
-// confirms tells whether the value confirms a subscription, or its end.
+// confirms reports whether the value confirms a subscription, or its end.
 func (p *pairing) confirms(v Value, first string) bool {
 	if v.Kind != Array && v.Kind != Push || len(v.Items) != 3 || !subscriptions[upper(first)] {
 		return false
@@ -172,7 +172,7 @@ func (p *pairing) subscribed() bool {
 	return false
 }
 
-// isMonitored tells whether the value is a line of MONITOR: a time, and a
+// isMonitored reports whether the value is a line of MONITOR: a time, and a
 // database and an address in brackets.
 func isMonitored(v Value) bool {
 	if v.Kind != Status {

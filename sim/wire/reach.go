@@ -17,7 +17,7 @@ var writing = map[string]bool{
 // maxModes is how often one of a script's texts is tried in the place of an argument.
 const maxModes = 100
 
-// reaches tells whether the executions carry out every command that writes and that the
+// reaches reports whether the executions carry out every command that writes and that the
 // script names, on whatever key; or calls of the script do that do something else. A
 // script that compares the lock with what nobody knows is told by it: with the value of
 // another key, say, it would seem to do nothing.
@@ -48,7 +48,7 @@ func (e *explorer) missed(traces []trace) []string {
 	return list
 }
 
-// otherwise tells whether other calls of the script carry out these commands, with one of
+// otherwise reports whether other calls of the script carry out these commands, with one of
 // its texts in the place of an argument: "renew" where there is "take". Where a script does
 // what an argument says one call does not do all that it names.
 func (e *explorer) otherwise(missed []string) bool {

@@ -52,7 +52,7 @@ func (r *Reading) Note(node, text string) {
 	r.tell(history.Event{Kind: history.Note, Node: node, Text: text})
 }
 
-// Told tells whether a candidate has told, by itself, anything of what it does.
+// Told reports whether a candidate has told, by itself, anything of what it does.
 func (r *Reading) Told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -139,7 +138,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 		if len(s.past) >= maxPast {
 			clear(s.past)
 		}
-		if !e.timed && !e.decoded && !e.wide {
+		if !e.timed && !e.decoded && !e.wide && len(c.lock.fields) == 0 {
 			s.past[name] = traces
 		}
 	}
@@ -167,7 +166,7 @@ func (c *Conn) scriptOf(cmd command) *script {
 	}
 }
 
-// mentions tells whether a call that names no keys may be about the lock all the same: its
+// mentions reports whether a call that names no keys may be about the lock all the same: its
 // key stands in the script's text, or is an argument.
 func (c *Conn) mentions(cmd command, s *script, args []string) bool {
 	key := c.lock.options.Key
@@ -180,7 +179,7 @@ func (c *Conn) mentions(cmd command, s *script, args []string) bool {
 
 // resent are the executions as those of a call that is sent now: a lease that
 // ends at a time by the clock lasts the shorter the later it is asked for.
-func resent(traces []trace, now time.Time) []trace {
+func resent(traces []trace, now moment) []trace {
 	traces = slices.Clone(traces)
 	for i := range traces {
 		traces[i].steps = slices.Clone(traces[i].steps)
@@ -191,7 +190,7 @@ func resent(traces []trace, now time.Time) []trace {
 	return traces
 }
 
-// touches tells whether a step of the trace is about the lock.
+// touches reports whether a step of the trace is about the lock.
 func (c *Conn) touches(t trace) bool {
 	return slices.ContainsFunc(t.steps, func(s stepped) bool { return c.call(s.cmd, nil) != nil })
 }
@@ -215,7 +214,7 @@ func (c *Conn) settle(traces []trace) bool {
 	return false
 }
 
-// takesIn tells whether the execution takes the key that nobody had.
+// takesIn reports whether the execution takes the key that nobody had.
 func (c *Conn) takesIn(t trace, at place) bool {
 	var v view
 	for _, s := range t.steps {
@@ -246,7 +245,7 @@ func scriptArguments(args []string) (keys, rest []string, fine bool) {
 // ones are taken to be in the script.
 const least = 5000
 
-// fits tells whether the reply can be the result.
+// fits reports whether the reply can be the result.
 func fits(result, reply Value) bool {
 	switch result.Kind {
 	case Nil:
@@ -309,7 +308,7 @@ func reveal(v Value, text string) Value {
 	return v
 }
 
-// fitsText tells whether a text can be one that was made of guesses.
+// fitsText reports whether a text can be one that was made of guesses.
 func fitsText(result, reply string) bool {
 	if strings.Contains(result, foreign) || strings.Contains(result, someNumber) {
 		return true

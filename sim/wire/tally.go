@@ -178,7 +178,7 @@ func (l *Lock) keys(cmd command) []string {
 	return keys
 }
 
-// Puzzled tells whether candidates share a lock of which nothing is understood,
+// Puzzled reports whether candidates share a lock of which nothing is understood,
 // or, while no lock is known, share a key of the election and write it: that key
 // may be the lock.
 func (l *Lock) Puzzled() bool {

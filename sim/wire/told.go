@@ -26,7 +26,7 @@ type around struct {
 	risks  []string // values that it may write over the lock of another node
 }
 
-// tells tells whether the command writes and tells what was there before.
+// tells reports whether the command writes and tells what was there before.
 func (c *call) tells() bool {
 	switch c.name {
 	case "GETSET":
@@ -41,7 +41,7 @@ func (c *call) tells() bool {
 	}
 }
 
-// scripted tells whether a script is part of the exchange: its reply need not tell what
+// scripted reports whether a script is part of the exchange: its reply need not tell what
 // the script found.
 func (x *Exchange) scripted() bool {
 	return slices.ContainsFunc(x.commands, func(cmd command) bool { return isScript(cmd.name) })
@@ -85,7 +85,7 @@ func (x *Exchange) passed(answered bool) {
 	}
 }
 
-// looks tells whether the exchange only looks at the lock.
+// looks reports whether the exchange only looks at the lock.
 func (x *Exchange) looks(views []view) bool {
 	if len(x.ops) > 0 {
 		return !slices.ContainsFunc(x.ops, func(op *operation) bool { return op.event.Call != history.Observe })
@@ -93,7 +93,7 @@ func (x *Exchange) looks(views []view) bool {
 	return !slices.ContainsFunc(views, func(v view) bool { return v.call != "" || v.unclear != "" })
 }
 
-// retains tells whether the write certainly changes nothing where another node may have
+// retains reports whether the write certainly changes nothing where another node may have
 // the lock: only one value is ever in it, and no time to live.
 func (x *Exchange) retains(v *view) bool {
 	l := x.conn.lock
@@ -140,7 +140,7 @@ const (
 	ofOther
 )
 
-// mine tells whether the node had the value in the lock, or may have had it.
+// mine reports whether the node had the value in the lock, or may have had it.
 func (x *Exchange) mine(value string) bool { return slices.Contains(x.held, value) }
 
 // whose finds out whose lock the view found.
@@ -169,9 +169,9 @@ func (x *Exchange) whose(v *view) possession {
 	}
 }
 
-// strangers tells whether the view found a value of which a script knows nothing, although
+// foreign reports whether the view found a value of which a script knows nothing, although
 // only values that it knows can have been in the lock.
-func (x *Exchange) strangers(v *view) bool {
+func (x *Exchange) foreign(v *view) bool {
 	l := x.conn.lock
 	if !v.told || v.known || !v.other || v.before != present || !l.cleared || l.muddled > 0 {
 		return false

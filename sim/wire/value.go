@@ -29,13 +29,13 @@ type Value struct {
 	Items []Value
 }
 
-// yes tells whether the reply is a number other than zero, or a true.
+// yes reports whether the reply is a number other than zero, or a true.
 func (v Value) yes() bool { return (v.Kind == Int || v.Kind == Bool) && v.Int != 0 }
 
-// no tells whether the reply is zero, or a false.
+// no reports whether the reply is zero, or a false.
 func (v Value) no() bool { return (v.Kind == Int || v.Kind == Bool) && v.Int == 0 }
 
-// okay tells whether the reply is OK.
+// okay reports whether the reply is OK.
 func (v Value) okay() bool { return v.Kind == Status && v.Text == "OK" }
 
 // text is the string that the reply holds, and whether it is one.

@@ -9,7 +9,7 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// presence says whether the lock's key is there.
+// presence reports whether the lock's key is there.
 type presence uint8
 
 const (
@@ -40,6 +40,12 @@ type view struct {
 	told    bool      // who wrote is told what was there before
 	idle    bool      // what was written changed nothing
 	unclear string    // why nobody can say what was done
+
+	record  bool              // what was written is a record
+	name    string            // the holder that it names
+	stamp   time.Time         // see record
+	fields  map[string]string // see record
+	vacancy string            // a record without a holder that was written
 }
 
 // find notes what an answer tells about the key as it was found.
@@ -117,7 +123,7 @@ func (v *view) remove() {
 	v.call = history.Release
 }
 
-// unlike tells whether the key certainly did not hold a value of the list.
+// unlike reports whether the key certainly did not hold a value of the list.
 func (v *view) unlike(values []string) bool {
 	switch {
 	case v.before == absent:

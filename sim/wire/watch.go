@@ -42,7 +42,7 @@ func (c *Conn) watch(at place) *view {
 	return nil
 }
 
-// named tells whether a command names a key that is watched.
+// named reports whether a command names a key that is watched.
 func (c *Conn) named(cmd command) bool {
 	return slices.ContainsFunc(keysOf(cmd), func(i int) bool { return c.watch(place{cmd.db, cmd.args[i]}) != nil })
 }

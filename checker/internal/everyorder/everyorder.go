@@ -178,7 +178,7 @@ func take(o *index.Op, w index.Window) (i item, in bool) {
 	within := o.From >= w.From && o.To <= w.To
 	changes := o.Call != history.Observe && o.Kind != history.Fail
 	switch {
-	case o.To < w.From, o.Call == history.Observe && o.Kind != history.Ok, o.Kind == history.Fail && o.Unheld():
+	case o.To < w.From, o.Call == history.Observe && o.Kind != history.Ok, o.Kind == history.Fail && o.Inconclusive():
 		return i, false
 	case o.Kind == history.Info:
 		i.hi = w.To
@@ -212,7 +212,7 @@ func (s *stretch) leaveUseless() {
 	})
 }
 
-// demands tells whether the item can be about a lease that the acquire brings.
+// demands reports whether the item can be about a lease that the acquire brings.
 func (i *item) demands(o *index.Op) bool {
 	if i.fault != nil {
 		return false

@@ -33,7 +33,7 @@ const never = index.Forever
 
 var anytime = times{-never, never, -never, never, -2 * never, 2 * never}
 
-// tight draws the consequences of each bound for the others, and tells whether
+// tight draws the consequences of each bound for the others, and reports whether
 // anything is left.
 func (t *times) tight() bool {
 	for range 2 {
@@ -82,7 +82,7 @@ func (s *stretch) write(t times, ttl time.Duration) times {
 	return t
 }
 
-// search tells whether there is an order, and takes from left how many places
+// search reports whether there is an order, and takes from left how many places
 // that took. It is as if there were one when nothing is left.
 func (s *stretch) search(left *int) bool {
 	s.tried = map[place]struct{}{}
@@ -126,7 +126,7 @@ func (s *stretch) from(p place, left *int) bool {
 	return false
 }
 
-// alike tells whether an operation of unknown outcome like the i-th one was sent
+// alike reports whether an operation of unknown outcome like the i-th one was sent
 // before and is not in the order: which of them is makes no difference.
 func (s *stretch) alike(done uint64, i int) bool {
 	a := s.items[i].op
@@ -184,7 +184,7 @@ func (s *stretch) after(p *place, i *item) []place {
 	}
 }
 
-// mine tells whether a renewal or release is about the lease.
+// mine reports whether a renewal or release is about the lease.
 func (l *lease) mine(o *index.Op) bool {
 	return l.live && (l.holder == o.Node || l.holder == "" || o.Node == "") && (o.Token == 0 || l.token == 0 || o.Token == l.token) &&
 		(l.any || o.Nonce == "" || l.nonce == "" || o.Nonce == l.nonce)
@@ -251,7 +251,7 @@ func (s *stretch) acquired(p *place, i *item) (out []place) {
 	return out
 }
 
-// wanted tells whether the lease that the item brings can be of use.
+// wanted reports whether the lease that the item brings can be of use.
 func (s *stretch) wanted(done uint64, i *item) bool {
 	for k := range s.items {
 		if j := &s.items[k]; j.must && done&(1<<k) == 0 && j.demands(i.op) {

@@ -12,24 +12,16 @@ const Forever = time.Duration(1<<63-1) / 4
 // 100 ppm off the recording one, and two nodes' times differ by the clock
 // error. drift_ppm does not belong here: it is what the candidates' clocks may
 // do, and no candidate's clock decides when a lease is over.
-type Tolerance struct {
-	Exact bool // none at all: for tests against an oracle that knows none
-	Base  time.Duration
-}
+type Tolerance time.Duration
 
 // NewTolerance is the tolerance where the times of two nodes differ by up to
 // clockError.
 func NewTolerance(clockError time.Duration) Tolerance {
-	return Tolerance{Base: 2*time.Millisecond + 2*clockError}
+	return Tolerance(2*time.Millisecond + 2*clockError)
 }
 
 // Of is the tolerance of a lease of that TTL.
-func (t Tolerance) Of(ttl time.Duration) time.Duration {
-	if t.Exact {
-		return 0
-	}
-	return t.Base + ttl/10_000
-}
+func (t Tolerance) Of(ttl time.Duration) time.Duration { return time.Duration(t) + ttl/10_000 }
 
 // Fault is what a fault may do to leases, at some time in [From, To].
 type Fault struct {
@@ -68,7 +60,7 @@ func Last(faults []Fault, written, end time.Duration) time.Duration {
 	return end
 }
 
-// Lengthened tells whether a fault may have made leases last longer at some time
+// Lengthened reports whether a fault may have made leases last longer at some time
 // in [from, to].
 func Lengthened(faults []Fault, from, to time.Duration) bool {
 	for i := range faults {
@@ -79,11 +71,11 @@ func Lengthened(faults []Fault, from, to time.Duration) bool {
 	return false
 }
 
-// Lost tells whether a fault may have removed leases, and with them the store's
+// Lost reports whether a fault may have removed leases, and with them the store's
 // records and its count of tokens, by t.
 func Lost(faults []Fault, t time.Duration) bool { return LostIn(faults, -Forever, t) }
 
-// LostIn tells whether a fault may have done so in [from, to].
+// LostIn reports whether a fault may have done so in [from, to].
 func LostIn(faults []Fault, from, to time.Duration) bool {
 	for i := range faults {
 		if f := &faults[i]; f.Void && f.From <= to && f.To >= from {

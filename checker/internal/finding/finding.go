@@ -69,8 +69,30 @@ func Fold(all iter.Seq[Verdict]) Verdict {
 	return folded
 }
 
-// Promise names a property that a check decides.
+// Promise names a property that a check decides. Read from JSON or YAML, it is
+// what [Named] makes of the text.
 type Promise string
+
+// renamed are names that promises had in earlier versions, which wrote them into
+// files.
+var renamed = map[string]Promise{
+	"LossHeeded": "StepsDownOnLoss",
+}
+
+// Named is the promise that is meant by a name in a file: names of earlier
+// versions are replaced, all others are taken as they are.
+func Named(name string) Promise {
+	if now, ok := renamed[name]; ok {
+		return now
+	}
+	return Promise(name)
+}
+
+// UnmarshalText reads the name of a promise; see [Named].
+func (p *Promise) UnmarshalText(text []byte) error {
+	*p = Named(string(text))
+	return nil
+}
 
 // Finding is what a check found about one promise.
 type Finding struct {

@@ -44,10 +44,10 @@ type Window struct{ From, To time.Duration }
 // ExitWhy is the Why of a belief that ended with its node's process.
 const ExitWhy = "exit"
 
-// Lasts tells whether the term was ended by nobody's wish but the run's.
+// Lasts reports whether the term was ended by nobody's wish but the run's.
 func (b *Belief) Lasts() bool { return b.Why == "" }
 
-// Graceful tells whether the term was given up on purpose.
+// Graceful reports whether the term was given up on purpose.
 func (b *Belief) Graceful() bool {
 	return b.Why == string(history.Resigned) || b.Why == string(history.Stopped)
 }
@@ -55,7 +55,7 @@ func (b *Belief) Graceful() bool {
 // Over is when the node believed no more; Forever if that never comes.
 func (b *Belief) Over() time.Duration { return b.Spans[len(b.Spans)-1].To }
 
-// At tells whether the node believed at t, or within patience before.
+// At reports whether the node believed at t, or within patience before.
 func (b *Belief) At(t, patience time.Duration) bool {
 	return slices.ContainsFunc(b.Spans, func(s Window) bool { return s.From-patience <= t && t <= s.To+patience })
 }
@@ -252,7 +252,7 @@ func (e *Election) findTerms() {
 	}
 }
 
-// again tells whether what follows the belief is the same, told once more.
+// again reports whether what follows the belief is the same, told once more.
 func (b *Belief) again() bool {
 	next := b.Next()
 	return next != nil && b.Token == 0 && next.Token == 0

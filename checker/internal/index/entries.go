@@ -87,10 +87,16 @@ func (e *Election) sort() {
 
 // late is a request to acquire that the store refused and granted after all, of which
 // its caller has not heard, and perhaps of the refusal neither; nil if the entry is
-// about none.
+// about none. Only a refusal that names a holder leaves a request that may be granted later,
+// and a store that records refusals has recorded that one before.
 func (x *Index) late(e *Election, ops []*Op, a *Entry) *Op {
+	refusals := slices.ContainsFunc(e.Entries, func(a Entry) bool { return !a.Applied })
 	for _, o := range ops {
-		if a.Call == history.Acquire && o.named(a) && o.Kind != history.Ok {
+		if a.Call != history.Acquire || o.Kind == history.Ok || !o.named(a) {
+			continue
+		}
+		unrecorded := o.Entry == nil && refusals && !x.LossySince(o.From)
+		if final := o.Holder == "" && o.Got == 0; o.Kind != history.Fail || !final && !unrecorded {
 			late := x.lost(e, a)
 			late.By, late.Node, late.From, late.TTL = o.By, o.Node, o.From, o.TTL
 			return late
@@ -103,13 +109,13 @@ func (x *Index) late(e *Election, ops []*Op, a *Entry) *Op {
 // quicker to index them all.
 const maxWaiting = 64
 
-// ended tells whether the node's process ended at some time; any process's, if
+// ended reports whether the node's process ended at some time; any process's, if
 // the node is not known.
 func (x *Index) ended(node string) bool {
 	return slices.ContainsFunc(x.Nodes, func(n *Node) bool { return n.exited && (node == "" || node == n.Name) })
 }
 
-// named tells whether the entry names the very operation.
+// named reports whether the entry names the very operation.
 func (o *Op) named(a *Entry) bool {
 	return o.Try == a.Try && o.Nonce == a.Nonce && o.Call == a.Call && o.Nonce != ""
 }
@@ -167,7 +173,7 @@ func claim[K comparable](ops map[K][]*Op, k K, a *Entry) *Op {
 	return nil
 }
 
-// fits tells whether the store's entry can be about the operation.
+// fits reports whether the store's entry can be about the operation.
 func (o *Op) fits(a *Entry) bool {
 	if o.Kind == history.Info {
 		return o.Call == history.Acquire || o.Token == 0 || a.Token == 0 || o.Token == a.Token

@@ -24,14 +24,12 @@ type Fault struct {
 	Evidence  string
 }
 
-// Hits tells whether the node is one of the fault's targets.
+// Hits reports whether the node is one of the fault's targets.
 func (f *Fault) Hits(node string) bool { return slices.Contains(f.Targets, node) }
 
-// Uninvited tells whether nobody injected the fault: the machine, or the store,
+// Uninvited reports whether nobody injected the fault: the machine, or the store,
 // was not up to the run.
-func (f *Fault) Uninvited() bool {
-	return f.Name == history.StallFault || f.Name == history.OverloadFault
-}
+func (f *Fault) Uninvited() bool { return history.Uninjected(f.Name) }
 
 // fault joins the on and off events. A fault that is never taken off lasts to
 // the end of time.
@@ -78,7 +76,7 @@ func (x *Index) Uninvited() []*Fault {
 	return all
 }
 
-// Disturbed tells whether the machine or the store was not up to the run at some
+// Disturbed reports whether the machine or the store was not up to the run at some
 // time in the window.
 func (x *Index) Disturbed(from, to time.Duration) bool {
 	for _, f := range x.Faults {
@@ -89,14 +87,31 @@ func (x *Index) Disturbed(from, to time.Duration) bool {
 	return false
 }
 
+// DisturbedFor is how much longer than in a calm run something may take in the window,
+// because the machine or the store was not up to the run. Each disturbance costs its own
+// time, as much again until all that waited has had its turn, and a lease: an answer that
+// came too late may have granted one to nobody.
+func (x *Index) DisturbedFor(from, to time.Duration) (cost time.Duration) {
+	var all []Window
+	for _, f := range x.Faults {
+		if f.Uninvited() && f.From <= to && from <= f.To {
+			all = append(all, Window{f.From, f.To})
+		}
+	}
+	for _, w := range Merge(all) {
+		cost += 2*(min(w.To, to)-w.From) + x.Header.Lease // one that was never taken off lasts for ever
+	}
+	return cost
+}
+
 // Undisturbed is the longest time in the window in which it was.
 func (x *Index) Undisturbed(from, to time.Duration) time.Duration {
 	return x.without(from, to, (*Fault).Uninvited)
 }
 
-// Unheld is the longest time in the window in which nothing held up the node's
+// LongestFree is the longest time in the window in which nothing held up the node's
 // process, or its write on the way.
-func (x *Index) Unheld(node string, from, to time.Duration) time.Duration {
+func (x *Index) LongestFree(node string, from, to time.Duration) time.Duration {
 	return x.without(from, to, func(f *Fault) bool { return f.holds(node) })
 }
 
@@ -115,13 +130,13 @@ func (x *Index) without(from, to time.Duration, such func(*Fault) bool) (longest
 	return max(longest, to-from)
 }
 
-// holds tells whether the fault holds up the node. All share one machine: what
+// holds reports whether the fault holds up the node. All share one machine: what
 // stalls somebody may have stalled everybody.
 func (f *Fault) holds(node string) bool {
 	return f.Name == history.StallFault || f.Does.Holds && f.Hits(node)
 }
 
-// Held tells whether the node's process, or its write on the way, was held up at
+// Held reports whether the node's process, or its write on the way, was held up at
 // some time in the window.
 func (x *Index) Held(node string, from, to time.Duration) bool {
 	for _, f := range x.Faults {
@@ -151,7 +166,7 @@ func (x *Index) HeldThroughout(node string, from, to time.Duration) bool {
 	return slices.ContainsFunc(Merge(all), func(w Window) bool { return w.From <= from && to <= w.To })
 }
 
-// Skewed tells whether the node's clock ran wrong at some time in the window.
+// Skewed reports whether the node's clock ran wrong at some time in the window.
 func (x *Index) Skewed(node string, from, to time.Duration) bool {
 	for _, f := range x.Faults {
 		if f.Does.Skews && f.Hits(node) && f.From <= to && from <= f.To {

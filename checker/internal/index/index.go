@@ -24,7 +24,7 @@ type Index struct {
 	Restated  int           // of these: those that only restate
 	Since     time.Duration // of the last event that only restates, 0 if there is none
 	End       time.Duration // of the last event
-	Curtain   time.Duration // when the run ended, and with it whatever was owed
+	RunEnd    time.Duration // when the run ended, and with it whatever was owed
 	ToldEnd   time.Duration // the same where the history says so, else Forever
 	Elections []*Election   // by name
 	Faults    []*Fault      // in the order in which they were put on
@@ -179,7 +179,7 @@ func (o *Op) Seq() int64 {
 	return o.Invoked
 }
 
-// Took tells whether the operation certainly took effect.
+// Took reports whether the operation certainly took effect.
 func (o *Op) Took() bool {
 	return o.Kind == history.Ok || o.Kind == history.Info && o.Entry != nil && o.Entry.Applied
 }
@@ -197,16 +197,16 @@ func Contradiction(a, b *Op, format string, args ...any) *finding.Finding {
 	return &f
 }
 
-// Unheld tells of an operation that was refused that it failed for another
-// reason than the state of the lease (no rights, say), so that it shows nothing.
-func (o *Op) Unheld() bool {
+// Inconclusive reports whether a refused operation failed for a reason other than
+// the lease, such as missing rights. Such a failure says nothing about the lease.
+func (o *Op) Inconclusive() bool {
 	if o.Call == history.Acquire {
 		return o.Err != "" && o.Holder == "" && o.Got == 0
 	}
 	return o.Err != "" && !aboutHolding(o.Err)
 }
 
-// Saw tells whether the operation found a lease of a known holder or token
+// Saw reports whether the operation found a lease of a known holder or token
 // that is not its own.
 func (o *Op) Saw() bool {
 	if o.Holder == "" && o.Got == 0 {
@@ -227,7 +227,7 @@ func (o *Op) Answer() string {
 	}
 }
 
-// Audited tells whether the store keeps a record of its own.
+// Audited reports whether the store keeps a record of its own.
 func (e *Election) Audited() bool { return len(e.Entries) > 0 }
 
 // Build indexes the history, which is not changed.
@@ -252,7 +252,7 @@ func Build(h *history.History) *Index {
 	}
 	slices.SortFunc(x.Elections, func(a, b *Election) int { return cmp.Compare(a.Name, b.Name) })
 	x.closeBeliefs()
-	x.findCurtain()
+	x.findRunEnd()
 	for _, e := range x.Elections {
 		e.findTerms()
 		e.findGranted()
@@ -286,44 +286,44 @@ func (x *Index) Understood() (known, all int64) {
 	return known, all
 }
 
-// Obscure tells whether requests were read off the wire, and mostly not understood.
+// Obscure reports whether requests were read off the wire, and mostly not understood.
 func (x *Index) Obscure() bool {
 	known, all := x.Understood()
 	return len(x.Wire) > 0 && 2*known <= all
 }
 
-// Lossy tells whether a fault may have removed leases, and with them the
+// Lossy reports whether a fault may have removed leases, and with them the
 // store's own records, at some time of the run.
 func (x *Index) Lossy() bool { return expiry.Lost(x.LeaseFaults, Forever) }
 
-// LossySince tells whether one may have at t or later.
+// LossySince reports whether one may have at t or later.
 func (x *Index) LossySince(t time.Duration) bool {
 	return slices.ContainsFunc(x.LeaseFaults, func(f expiry.Fault) bool { return f.Void && f.To >= t })
 }
 
-// LossyBy tells whether one may have by t.
+// LossyBy reports whether one may have by t.
 func (x *Index) LossyBy(t time.Duration) bool { return expiry.Lost(x.LeaseFaults, t) }
 
-// findCurtain finds the moment from which the end of the run, and no elector,
+// findRunEnd finds the moment from which the end of the run, and no elector,
 // decides who leads: the harness stops the candidates one by one, and the next
 // one may still be elected for a blink. The run says so by a note, or else by an
 // exit that names the end of the run, or a graceful stop within one lease before it:
 // who is asked to stop does so before it exits. In a history that says neither it is
 // the first of the last exits (or graceful stops) that follow each other, up to the
 // end of the history, within one lease.
-func (x *Index) findCurtain() {
-	if x.Curtain >= 0 {
-		told := x.Curtain
+func (x *Index) findRunEnd() {
+	if x.RunEnd >= 0 {
+		told := x.RunEnd
 		for _, n := range x.Nodes {
 			stopped := x.endedByExit && n.out && n.outWhy == history.Stopped && n.outAt+x.Header.Lease >= told
 			if stopped && !x.faulty(n.outAt) {
-				x.Curtain = min(x.Curtain, n.outAt)
+				x.RunEnd = min(x.RunEnd, n.outAt)
 			}
 		}
-		x.ToldEnd = x.Curtain
+		x.ToldEnd = x.RunEnd
 		return
 	}
-	x.Curtain, x.ToldEnd = x.End, Forever
+	x.RunEnd, x.ToldEnd = x.End, Forever
 	var exits []time.Duration
 	for _, n := range x.Nodes {
 		if n.out {
@@ -332,16 +332,16 @@ func (x *Index) findCurtain() {
 	}
 	slices.Sort(exits)
 	for _, t := range slices.Backward(exits) {
-		if t+x.Header.Lease < x.Curtain {
+		if t+x.Header.Lease < x.RunEnd {
 			break
 		}
 		if !x.faulty(t) {
-			x.Curtain = t
+			x.RunEnd = t
 		}
 	}
 }
 
-// faulty tells whether a fault was on at t that was taken off.
+// faulty reports whether a fault was on at t that was taken off.
 func (x *Index) faulty(t time.Duration) bool {
 	return slices.ContainsFunc(x.Faults, func(f *Fault) bool { return f.On <= t && t <= f.Off && f.OffSeq != 0 })
 }

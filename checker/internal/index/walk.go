@@ -26,7 +26,7 @@ type walk struct {
 }
 
 func newWalk(h *history.History) *walk {
-	x := &Index{Header: h.Header, Curtain: -1, Tolerance: expiry.NewTolerance(h.Header.ClockError)}
+	x := &Index{Header: h.Header, RunEnd: -1, Tolerance: expiry.NewTolerance(h.Header.ClockError)}
 	invoked, noted, names, longest := 0, 0, "", time.Duration(0)
 	several := false
 	for i := range h.Events {
@@ -106,8 +106,8 @@ func (w *walk) note(e *history.Event) {
 	if e.Wire != nil {
 		w.Wire = append(w.Wire, e.Wire)
 	}
-	if e.Text == history.EndOfRunNote && e.Node == "" && e.Usage == nil && w.Curtain < 0 {
-		w.Curtain = e.At
+	if e.Text == history.EndOfRunNote && e.Node == "" && e.Usage == nil && w.RunEnd < 0 {
+		w.RunEnd = e.At
 	}
 }
 
@@ -229,8 +229,8 @@ func (w *walk) process(e *history.Event) {
 	if e.Why == history.Panicked {
 		w.Panics = append(w.Panics, *e)
 	}
-	if e.Why == history.EndOfRun && w.Curtain < 0 {
-		w.Curtain, w.endedByExit = e.At, true
+	if e.Why == history.EndOfRun && w.RunEnd < 0 {
+		w.RunEnd, w.endedByExit = e.At, true
 	}
 	if !unbidden(e.Why) {
 		p.leave(e.At, e.Why)

@@ -167,7 +167,7 @@ func (ls *leases) overlap() *finding.Finding {
 	return nil
 }
 
-// mayBe tells whether the two may be one lease: an elector without tokens and
+// mayBe reports whether the two may be one lease: an elector without tokens and
 // nonces does not say whether it acquired or extended.
 func (l *lease) mayBe(m *lease) bool {
 	return l == m || l.token == m.token && l.token == 0 && l.holder == m.holder && l.nonce == m.nonce
@@ -218,7 +218,7 @@ func (ls *leases) demand(o *index.Op, possible []index.Window) *finding.Finding 
 			return index.Contradiction(l.holdBy, o, "%s was granted the lease at %s although %s certainly held it until %s",
 				finding.Who(o.Node, o.Got), finding.Moment(o.To), finding.Who(l.holder, l.token), finding.Moment(l.held.To))
 		}
-	case o.Kind == history.Fail && o.Unheld():
+	case o.Kind == history.Fail && o.Inconclusive():
 	case o.Call == history.Acquire:
 		return ls.refusal(o, l, possible)
 	case o.Call == history.Observe:
@@ -237,7 +237,7 @@ func (ls *leases) demand(o *index.Op, possible []index.Window) *finding.Finding 
 	return nil
 }
 
-// is tells whether an answer that names node and token may be about the lease;
+// is reports whether an answer that names node and token may be about the lease;
 // zero values name nobody and exclude nothing.
 func (l *lease) is(node string, token uint64) bool {
 	return (node == "" || l.holder == "" || l.holder == node) && (token == 0 || l.token == 0 || l.token == token)
@@ -318,7 +318,7 @@ func (ls *leases) possibleOf(holder string) []index.Window {
 	return w
 }
 
-// touches tells whether a index.Window of the sorted, disjoint list meets [from, to].
+// touches reports whether a index.Window of the sorted, disjoint list meets [from, to].
 func touches(sorted []index.Window, from, to time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(sorted, from, func(w index.Window, t time.Duration) int {
 		if w.To < t {

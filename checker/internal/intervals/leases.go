@@ -475,5 +475,5 @@ func boundByTokens(epoch []*lease) {
 	}
 }
 
-// within tells whether all of the operation is in the window.
+// within reports whether all of the operation is in the window.
 func within(o *index.Op, w index.Window) bool { return w.From <= o.From && o.To <= w.To }

@@ -49,7 +49,7 @@ func wishOf(in *leaseInput) wish {
 	switch {
 	case in.fault != nil:
 		return wish{over: true, alive: true}
-	case in.sent != nil || !in.took && o.Unheld():
+	case in.sent != nil || !in.took && o.Inconclusive():
 		return wish{}
 	case o.Call == history.Acquire && in.took:
 		return wish{over: true, alive: true, node: o.Node, nonce: o.Nonce, same: true, token: in.token}
@@ -64,7 +64,7 @@ func wishOf(in *leaseInput) wish {
 	}
 }
 
-// brings tells whether an acquire of the class can bring the lease that is
+// brings reports whether an acquire of the class can bring the lease that is
 // wished for, where all tokens up to last are used up.
 func (w *wish) brings(c *leaseClass, last uint64) bool {
 	if !w.alive || c.call != history.Acquire || w.token != 0 && w.token <= last {
@@ -180,11 +180,11 @@ func (m *leaseModel) effect(next []leaseState, s leaseState, c *leaseClass, lo, 
 	}
 }
 
-// young tells whether the class's operations may have been sent only after the
+// young reports whether the class's operations may have been sent only after the
 // present of a state.
 func (c *leaseClass) young() bool { return c.base != none }
 
-// preceded tells whether an operation like the i-th one is pending that was sent
+// preceded reports whether an operation like the i-th one is pending that was sent
 // before. Which of the two takes effect makes no difference, so it is that one.
 func (m *leaseModel) preceded(p pending, i int) bool {
 	class, _ := p.record(i)

@@ -86,7 +86,7 @@ func (m *leaseModel) after(next []leaseState, before *leaseState, in *leaseInput
 		}
 		return append(next, s)
 	}
-	if in.op != nil && !in.took && in.op.Unheld() { // it says nothing of the lease, nor when anything happened to it
+	if in.op != nil && !in.took && in.op.Inconclusive() { // it says nothing of the lease, nor when anything happened to it
 		return append(next, s)
 	}
 	lo := max(in.from, before.now)
@@ -176,7 +176,7 @@ func (s leaseState) free() leaseState {
 }
 
 // resolve fills in what an answer tells about the holder and the token, and
-// says whether it can be about this lease.
+// reports whether it can be about this lease.
 func (s *leaseState) resolve(holder string, token uint64) bool {
 	if holder != "" && s.holder != "" && holder != s.holder {
 		return false
@@ -244,7 +244,7 @@ type claimed struct {
 	ttl         time.Duration
 }
 
-// mine tells whether the lease can be the one that c names, and fills in what
+// mine reports whether the lease can be the one that c names, and fills in what
 // that tells about it.
 func (s *leaseState) mine(c *claimed) bool {
 	if !s.live || s.nonce != "" && c.nonce != "" && s.nonce != c.nonce {
@@ -314,7 +314,7 @@ func (m *leaseModel) seen(next []leaseState, s leaseState, holder string, token 
 	return next
 }
 
-// covers tells whether all that can follow t can follow s.
+// covers reports whether all that can follow t can follow s.
 func (m *leaseModel) covers(s, t *leaseState) bool {
 	if s.live != t.live || s.holder != t.holder || s.nonce != t.nonce || s.token != t.token || s.ttl != t.ttl || s.longer != t.longer {
 		return false

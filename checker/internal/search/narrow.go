@@ -139,7 +139,7 @@ func (s *search) step(states []leaseState, in *leaseInput) []leaseState {
 	return s.one
 }
 
-// keeps tells whether whatever can follow the states can follow those that came of
+// keeps reports whether whatever can follow the states can follow those that came of
 // them too.
 func (m *leaseModel) keeps(states, after []leaseState) bool {
 	for i := range states {

@@ -54,7 +54,7 @@ func (p pending) with(class, by int) pending {
 	return head + pending([]byte{byte(class >> 8), byte(class), byte(count)}) + tail
 }
 
-// covers tells whether p counts every class at least as often as q.
+// covers reports whether p counts every class at least as often as q.
 func (p pending) covers(q pending) bool {
 	if p == q {
 		return true
@@ -92,10 +92,10 @@ type leaseClass struct {
 	// After the last operation that names its nonce has returned, the one
 	// acquire of this class is like any other one of its node, unless the lease
 	// has its nonce or another pending operation names it: it is counted under
-	// the class heir from then on. A renewal or release that names a nonce that no
+	// the class successor from then on. A renewal or release that names a nonce that no
 	// lease can have any more is forgotten.
-	retires time.Duration
-	heir    int
+	retires   time.Duration
+	successor int
 }
 
 type leaseKind struct {
@@ -118,11 +118,11 @@ func (m *leaseModel) addKind(k leaseKind, lastUse time.Duration) int {
 	if i, ok := m.kinds[k]; ok {
 		return i
 	}
-	c := leaseClass{leaseKind: k, sent: always, base: none, retires: lastUse, heir: none}
+	c := leaseClass{leaseKind: k, sent: always, base: none, retires: lastUse, successor: none}
 	if k.call == history.Acquire && k.nonce != "" && k.nonce != lonelyNonce {
-		heir := k
-		heir.nonce = lonelyNonce
-		c.heir = m.addKind(heir, index.Forever)
+		successor := k
+		successor.nonce = lonelyNonce
+		c.successor = m.addKind(successor, index.Forever)
 	}
 	if m.kinds == nil {
 		m.kinds = map[leaseKind]int{}
@@ -137,7 +137,7 @@ func (m *leaseModel) addKind(k leaseKind, lastUse time.Duration) int {
 // at that time.
 func (m *leaseModel) addYoung(k leaseKind, sent, lastUse time.Duration) int {
 	base := m.addKind(k, lastUse)
-	m.classes = append(m.classes, leaseClass{leaseKind: k, sent: sent, base: base, retires: lastUse, heir: none})
+	m.classes = append(m.classes, leaseClass{leaseKind: k, sent: sent, base: base, retires: lastUse, successor: none})
 	return len(m.classes) - 1
 }
 
@@ -155,9 +155,9 @@ func (m *leaseModel) prune(s *leaseState) {
 		case c.young() && s.now >= c.sent:
 			s.pending = s.pending.without(class).with(c.base, count)
 		case c.nonce == "" || s.now <= c.retires || held:
-		case c.heir != none:
+		case c.successor != none:
 			if count := s.pending.count(class); count == 1 && !m.shared(s.pending, class) {
-				s.pending = s.pending.without(class).with(c.heir, +1)
+				s.pending = s.pending.without(class).with(c.successor, +1)
 			}
 		case c.call != history.Acquire && m.named && !m.attempted(s.pending, c):
 			s.pending = s.pending.without(class)
@@ -165,7 +165,7 @@ func (m *leaseModel) prune(s *leaseState) {
 	}
 }
 
-// shared tells whether a pending operation of another class names the nonce of
+// shared reports whether a pending operation of another class names the nonce of
 // this one: an acquire may make the lease longer that this one brings, and a
 // renewal or release may be about it.
 func (m *leaseModel) shared(p pending, class int) bool {
@@ -179,7 +179,7 @@ func (m *leaseModel) shared(p pending, class int) bool {
 	return false
 }
 
-// attempted tells whether an acquire is pending that may bring the lease which
+// attempted reports whether an acquire is pending that may bring the lease which
 // the class is about.
 func (m *leaseModel) attempted(p pending, c *leaseClass) bool {
 	for i := range p.len() {

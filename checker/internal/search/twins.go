@@ -9,19 +9,19 @@ import "github.com/recount-io/recount/history"
 // times can do whatever one that was made three times and one that was made twice
 // can do together.
 
-// hasTwin tells whether an acquire before the i-th pending one differs from it in
+// hasTwin reports whether an acquire before the i-th pending one differs from it in
 // nothing but its nonce, which no operation to come names: the attempts were made
 // as often, so which of them takes effect makes no difference.
 func (m *leaseModel) hasTwin(s *leaseState, i int) bool {
 	class, count := s.pending.record(i)
 	c := &m.classes[class]
-	if c.heir == none || s.now <= c.retires || s.nonce == c.nonce {
+	if c.successor == none || s.now <= c.retires || s.nonce == c.nonce {
 		return false
 	}
 	for j := range i {
 		other, n := s.pending.record(j)
 		o := &m.classes[other]
-		if o.heir == c.heir && n == count && s.now > o.retires && s.nonce != o.nonce {
+		if o.successor == c.successor && n == count && s.now > o.retires && s.nonce != o.nonce {
 			return !m.shared(s.pending, class) && !m.shared(s.pending, other)
 		}
 	}
@@ -35,10 +35,10 @@ func (m *leaseModel) attempts(s *leaseState, other pending, class int) int {
 	switch {
 	case c.call == history.Acquire && c.nonce == lonelyNonce:
 		return class
-	case c.heir == none || s.now <= c.retires || s.nonce == c.nonce || m.shared(s.pending, class) || m.shared(other, class):
+	case c.successor == none || s.now <= c.retires || s.nonce == c.nonce || m.shared(s.pending, class) || m.shared(other, class):
 		return none
 	default:
-		return c.heir
+		return c.successor
 	}
 }
 
@@ -48,7 +48,7 @@ type bundle struct{ kind, size int }
 // mostBundles is how many bundles are compared.
 const mostBundles = 24
 
-// packs tells whether what is pending in s can do what q can: each attempt of q
+// packs reports whether what is pending in s can do what q can: each attempt of q
 // fits into one of s, together with others.
 func (m *leaseModel) packs(s *leaseState, q pending) bool {
 	var room, need [mostBundles]bundle
@@ -114,7 +114,7 @@ func add(to *[mostBundles]bundle, n int, b bundle, single bool) int {
 	return n
 }
 
-// fit tells whether all that is needed finds room, the largest first. It may miss
+// fit reports whether all that is needed finds room, the largest first. It may miss
 // a way.
 func fit(room, need []bundle) bool {
 	for range need {

@@ -13,7 +13,7 @@ import (
 // whether the answer says something new about the entries around its place.
 func (p *replay) placeAnswer(o *index.Op) (learnt bool, f *finding.Finding) {
 	observed := o.Call == history.Observe && o.Kind == history.Ok
-	if !observed && (o.Kind != history.Fail || o.Call == history.Observe || o.Unheld()) {
+	if !observed && (o.Kind != history.Fail || o.Call == history.Observe || o.Inconclusive()) {
 		return false, nil
 	}
 	entries := p.steps[1:]
@@ -60,7 +60,7 @@ func (p *replay) around(o *index.Op, least, most int) (learnt bool) {
 	return learnt
 }
 
-// goesOn tells whether an operation that the record lacks may have changed the
+// goesOn reports whether an operation that the record lacks may have changed the
 // lease after the last entry, and before o.
 func (p *replay) goesOn(o *index.Op) bool {
 	if len(p.late) > 0 && p.late[0].From <= o.To {
@@ -77,7 +77,7 @@ func (p *replay) goesOn(o *index.Op) bool {
 	return false
 }
 
-// explains tells whether the state after k entries can have given the
+// explains reports whether the state after k entries can have given the
 // answer of the operation.
 func (p *replay) explains(o *index.Op, k int) bool {
 	s := &p.steps[k]
@@ -103,7 +103,7 @@ func (p *replay) explains(o *index.Op, k int) bool {
 }
 
 // learn notes that the effect of the operation is known to lie in the window,
-// besides what is known already. It tells whether that is news.
+// besides what is known already. It reports whether that is news.
 func (p *replay) learn(o *index.Op, w window) bool {
 	if o.Kind != history.Info {
 		return false

@@ -167,7 +167,7 @@ func (p *replay) run() *finding.Finding {
 	}
 }
 
-// replay follows the record once. It tells whether it learnt anything that was not
+// replay follows the record once. It reports whether it learnt anything that was not
 // known.
 func (p *replay) replay() (learnt bool, f *finding.Finding) {
 	current := step{lo: -index.Forever, hi: index.Forever}
@@ -267,7 +267,7 @@ func (p *replay) refuse(current, next *step) *finding.Finding {
 	o := next.op
 	next.live, next.holder, next.nonce, next.token, next.ttl = current.live, current.holder, current.nonce, current.token, current.ttl
 	next.a, next.b, next.by = current.a, current.b, current.by
-	if o.Kind == history.Info || o.Unheld() {
+	if o.Kind == history.Info || o.Inconclusive() {
 		return nil // nobody heard an answer
 	}
 	written := current.by
@@ -295,13 +295,13 @@ func (p *replay) refuse(current, next *step) *finding.Finding {
 	return nil
 }
 
-// is tells whether an answer that names holder and token can be about the
+// is reports whether an answer that names holder and token can be about the
 // lease.
 func (s *step) is(holder string, token uint64) bool {
 	return (holder == "" || s.holder == "" || holder == s.holder) && (token == 0 || s.token == 0 || token == s.token)
 }
 
-// belongsTo tells whether the lease is the one that a renewal or release is
+// belongsTo reports whether the lease is the one that a renewal or release is
 // about.
 func (s *step) belongsTo(o *index.Op) bool {
 	return s.is(o.Node, o.Token) && (o.Nonce == "" || s.nonce == "" || o.Nonce == s.nonce)
@@ -341,7 +341,7 @@ func (p *replay) apply(current, next *step, a *index.Entry, last *counted) *find
 		return index.Contradiction(current.by, o, "the store applied %s of %s at %s at the earliest, when the lease was over since %s",
 			o.Call, finding.Who(o.Node, token), finding.Moment(next.lo), finding.Moment(lastEnd))
 	}
-	// Without a token nothing tells whether an attempt that asks again got a lease
+	// Without a token nothing reports whether an attempt that asks again got a lease
 	// of its own.
 	fresh := o.Call == history.Acquire && token == 0 && next.hi >= p.firstEnd(current)
 	next.keeps = !fresh

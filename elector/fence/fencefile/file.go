@@ -34,7 +34,7 @@ import (
 //
 // It works where Go has flock: Linux, macOS and the BSDs. Elsewhere every
 // method fails with errors.ErrUnsupported. On network file systems it is as
-// good as their locks: see docs/fencing.md.
+// good as their locks: see docs/guarantees.md.
 type File struct {
 	Path string
 	Mode fs.FileMode // of the files it creates; default 0644

@@ -122,7 +122,7 @@ func (l *ledger) admitted(a *attempt, lines int) {
 	}
 }
 
-// explained tells whether an error is one that must be: somebody has waited for long
+// explained reports whether an error is one that must be: somebody has waited for long
 // enough, or the disk has failed.
 func (l *ledger) explained(a *attempt) bool {
 	if errors.Is(a.err, context.DeadlineExceeded) {
@@ -215,7 +215,7 @@ func (a *attempt) acknowledged() bool {
 	return a.what == "write" && a.ended > 0 && !a.died && a.err == nil && a.token > 0
 }
 
-// undone tells whether an error says that nothing was written.
+// undone reports whether an error says that nothing was written.
 func (l *ledger) undone(err error) bool {
 	return errors.As(err, new(*fence.StaleError)) || errors.Is(err, fence.ErrNoToken) || strings.Contains(err.Error(), "nothing was written")
 }
@@ -240,7 +240,7 @@ func (l *ledger) whole(content []byte) {
 	}
 }
 
-// onlyKnown tells whether larger tokens than the attempt's were only made known: then
+// onlyKnown reports whether larger tokens than the attempt's were only made known: then
 // its content may be there still.
 func (l *ledger) onlyKnown(a *attempt) bool {
 	for _, other := range l.all {

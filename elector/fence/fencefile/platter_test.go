@@ -184,7 +184,7 @@ func (g *program) step(do func() error) error {
 	return do()
 }
 
-// failsNow tells whether the disk fails what is asked of it now. A folder that is gone is
+// failsNow reports whether the disk fails what is asked of it now. A folder that is gone is
 // so for everything, a full disk for what is written.
 func (p *platter) failsNow() bool {
 	switch {
@@ -390,7 +390,7 @@ func (g *program) stood() time.Duration {
 	return g.stalls
 }
 
-// over tells whether the process has died.
+// over reports whether the process has died.
 func (g *program) over() bool {
 	g.platter.mu.Lock()
 	defer g.platter.mu.Unlock()

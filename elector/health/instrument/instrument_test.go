@@ -34,22 +34,22 @@ func silent(ctx context.Context, _ instrument.Call) (context.Context, func(instr
 // bare is a Store and nothing else.
 type bare struct{ elector.Store }
 
-type roster struct{}
+type lister struct{}
 
-func (roster) Candidates(context.Context, string) ([]store.Candidate, error) {
-	return []store.Candidate{{ID: "roster"}}, nil
+func (lister) Candidates(context.Context, string) ([]store.Candidate, error) {
+	return []store.Candidate{{ID: "lister"}}, nil
 }
 
-type chronicle struct{}
+type terms struct{}
 
-func (chronicle) History(context.Context, string, int) ([]store.PastTerm, error) {
-	return []store.PastTerm{{ID: "chronicle"}}, nil
+func (terms) History(context.Context, string, int) ([]store.PastTerm, error) {
+	return []store.PastTerm{{ID: "terms"}}, nil
 }
 
-type inspector struct{}
+type preflighter struct{}
 
-func (inspector) Preflight(context.Context) (store.Preflight, error) {
-	return store.Preflight{Guarantee: "inspector"}, nil
+func (preflighter) Preflight(context.Context) (store.Preflight, error) {
+	return store.Preflight{Guarantee: "preflighter"}, nil
 }
 
 // Whatever a store can do besides, the observed one can, and no more; also when
@@ -60,36 +60,36 @@ func TestOptionalInterfaces(t *testing.T) {
 		s,
 		struct {
 			bare
-			roster
+			lister
 		}{},
 		struct {
 			bare
-			chronicle
+			terms
 		}{},
 		struct {
 			bare
-			inspector
+			preflighter
 		}{},
 		struct {
 			bare
-			roster
-			chronicle
+			lister
+			terms
 		}{},
 		struct {
 			bare
-			roster
-			inspector
+			lister
+			preflighter
 		}{},
 		struct {
 			bare
-			chronicle
-			inspector
+			terms
+			preflighter
 		}{},
 		struct {
 			bare
-			roster
-			chronicle
-			inspector
+			lister
+			terms
+			preflighter
 		}{},
 	}
 	for _, inner := range stores {
@@ -103,7 +103,7 @@ func TestOptionalInterfaces(t *testing.T) {
 			t.Errorf("a store with %q is observed twice as one with %q", want, got)
 		}
 	}
-	if got := abilities(stores[7]); got != "roster chronicle inspector" {
+	if got := abilities(stores[7]); got != "lister terms preflighter" {
 		t.Fatalf("the test sees only %q", got)
 	}
 }
@@ -111,15 +111,15 @@ func TestOptionalInterfaces(t *testing.T) {
 // abilities asks each optional interface for its answer.
 func abilities(s elector.Store) string {
 	var list []string
-	if r, ok := s.(store.Roster); ok {
+	if r, ok := s.(store.CandidateLister); ok {
 		c, _ := r.Candidates(context.Background(), "")
 		list = append(list, c[0].ID)
 	}
-	if c, ok := s.(store.Chronicle); ok {
+	if c, ok := s.(store.TermLister); ok {
 		h, _ := c.History(context.Background(), "", 1)
 		list = append(list, h[0].ID)
 	}
-	if i, ok := s.(store.Inspector); ok {
+	if i, ok := s.(store.Preflighter); ok {
 		p, _ := i.Preflight(context.Background())
 		list = append(list, p.Guarantee)
 	}
@@ -148,7 +148,7 @@ func TestNoInterfaceIsForgotten(t *testing.T) {
 			found = append(found, m[1])
 		}
 	}
-	known := []string{"store.Roster", "store.Chronicle", "store.Inspector", "wrapper"}
+	known := []string{"store.CandidateLister", "store.TermLister", "store.Preflighter", "wrapper"}
 	for _, name := range found {
 		if !slices.Contains(known, name) {
 			t.Errorf("package elector asks its store for %s, which an observed store hides: let instrument.Store pass it through", name)

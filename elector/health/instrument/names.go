@@ -17,7 +17,7 @@ func Reasons() []elector.Reason {
 	return []elector.Reason{event.ReasonExpired, event.ReasonSuperseded, event.ReasonResigned, event.ReasonStopped, event.ReasonError}
 }
 
-// Lost says whether a term that ended for this reason ended against its
+// Lost reports whether a term that ended for this reason ended against its
 // holder's will.
 func Lost(r elector.Reason) bool { return r != event.ReasonResigned && r != event.ReasonStopped }
 

@@ -92,7 +92,7 @@ func (p *Pulse) silent(now time.Duration) time.Duration {
 	return max(0, now-p.since)
 }
 
-// Unreachable says whether the store has owed an answer for a lease or longer:
+// Unreachable reports whether the store has owed an answer for a lease or longer:
 // whatever was known of who leads may have ended meanwhile.
 func (p *Pulse) Unreachable(now time.Duration) bool {
 	p.mu.Lock()

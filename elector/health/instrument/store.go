@@ -40,7 +40,7 @@ const (
 // Outcomes are all of them.
 func Outcomes() []Outcome { return []Outcome{Done, Held, NotHeld, Fatal, Unknown} }
 
-// Definite says whether the store has answered: everything but Unknown. It is a
+// Definite reports whether the store has answered: everything but Unknown. It is a
 // sign of life, even if the answer is a refusal.
 func (o Outcome) Definite() bool { return o != Unknown }
 
@@ -67,56 +67,56 @@ type Answer struct {
 type Begin func(ctx context.Context, c Call) (context.Context, func(Answer))
 
 // Store returns a store that does what inner does, and tells begin. It has
-// exactly those of store.Roster, store.Chronicle and store.Inspector that
+// exactly those of store.CandidateLister, store.TermLister and store.Preflighter that
 // inner has.
 func Store(inner elector.Store, begin Begin) elector.Store {
 	s := &observed{inner, begin}
-	roster, isRoster := inner.(store.Roster)
-	chronicle, isChronicle := inner.(store.Chronicle)
-	inspector, isInspector := inner.(store.Inspector)
+	lister, isLister := inner.(store.CandidateLister)
+	terms, isTermLister := inner.(store.TermLister)
+	preflighter, isPreflighter := inner.(store.Preflighter)
 	// A struct has its methods or has not: whoever asks a store what it can do
 	// must get inner's answer, so there is one type for each answer.
 	switch {
-	case isRoster && isChronicle && isInspector:
+	case isLister && isTermLister && isPreflighter:
 		return struct {
 			*observed
-			store.Roster
-			store.Chronicle
-			store.Inspector
-		}{s, roster, chronicle, inspector}
-	case isRoster && isChronicle:
+			store.CandidateLister
+			store.TermLister
+			store.Preflighter
+		}{s, lister, terms, preflighter}
+	case isLister && isTermLister:
 		return struct {
 			*observed
-			store.Roster
-			store.Chronicle
-		}{s, roster, chronicle}
-	case isRoster && isInspector:
+			store.CandidateLister
+			store.TermLister
+		}{s, lister, terms}
+	case isLister && isPreflighter:
 		return struct {
 			*observed
-			store.Roster
-			store.Inspector
-		}{s, roster, inspector}
-	case isChronicle && isInspector:
+			store.CandidateLister
+			store.Preflighter
+		}{s, lister, preflighter}
+	case isTermLister && isPreflighter:
 		return struct {
 			*observed
-			store.Chronicle
-			store.Inspector
-		}{s, chronicle, inspector}
-	case isRoster:
+			store.TermLister
+			store.Preflighter
+		}{s, terms, preflighter}
+	case isLister:
 		return struct {
 			*observed
-			store.Roster
-		}{s, roster}
-	case isChronicle:
+			store.CandidateLister
+		}{s, lister}
+	case isTermLister:
 		return struct {
 			*observed
-			store.Chronicle
-		}{s, chronicle}
-	case isInspector:
+			store.TermLister
+		}{s, terms}
+	case isPreflighter:
 		return struct {
 			*observed
-			store.Inspector
-		}{s, inspector}
+			store.Preflighter
+		}{s, preflighter}
 	default:
 		return s
 	}

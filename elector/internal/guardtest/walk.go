@@ -19,7 +19,7 @@ type Transaction interface {
 	Kill() error
 	// Cancel makes a Check that waits return.
 	Cancel()
-	// Waits tells whether its Check waits for another transaction.
+	// Waits reports whether its Check waits for another transaction.
 	Waits() (bool, error)
 }
 

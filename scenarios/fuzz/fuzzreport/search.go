@@ -2,68 +2,55 @@ package fuzzreport
 
 import (
 	"fmt"
-	"html/template"
-	"io"
 	"math"
 
+	"github.com/recount-io/recount/checker"
+	"github.com/recount-io/recount/reports/document"
 	"github.com/recount-io/recount/scenarios/search"
 )
 
-// SearchText writes what a search found out for a terminal, as Text does for a run of
-// plans.
-func SearchText(w io.Writer, r *search.Result, traces []Trace, last string) {
+// SearchDocument is what a search found out, as Document is for a run of plans.
+func SearchDocument(s *search.Space, r *search.Result, traces []Trace, again string) *document.Document {
+	features, effective, pairs, pairsEffective := r.Coverage.Share()
+	d := &document.Document{Title: fmt.Sprintf("%s of %s, and no obligation was broken", count(r.Cases, "case"), s.Name), Verdict: checker.Pass}
+	sure := confidence(r.Cases, "case")
+	switch {
+	case len(r.Failures) > 0:
+		d.Title, d.Verdict = fmt.Sprintf("%s is broken", r.Failures[0].Finding.Obligation), checker.Fail
+		sure = fmt.Sprintf("An obligation is broken: the first one after %s", count(r.Failures[0].Cases, "case"))
+	case r.Cases == 0:
+		d.Verdict, sure = checker.Unknown, "No case was run: nothing is known"
+	}
+	d.Add("", document.Page, document.Numbers{
+		{Name: "cases", Value: thousands(r.Cases), Note: "in " + took(r.Seconds, r.Shards)},
+		{Name: "features", Value: fmt.Sprint(features), Note: fmt.Sprintf("%d had an effect", effective)},
+		{Name: "pairs of features", Value: thousands(pairs), Note: fmt.Sprintf("%d had an effect", pairsEffective)},
+		{Name: "broken obligations", Value: fmt.Sprint(len(r.Failures)), Bad: len(r.Failures) > 0},
+	})
 	for i := range r.Failures {
 		f := &r.Failures[i]
-		fmt.Fprintf(w, "%s is broken: %s\n", f.Finding.Obligation, f.Finding.Details)
+		about := []string{foundBySearch(f)}
 		if says := f.Says(); says != "" {
-			fmt.Fprintf(w, "  the documents say: %s\n", says)
+			about = append([]string{"the documents say: " + says}, about...)
 		}
-		fmt.Fprintf(w, "  %s\n", foundBySearch(f))
-		for _, line := range f.Case.Lines() {
-			fmt.Fprintf(w, "    %s\n", line)
-		}
-		fmt.Fprintf(w, "  again: chaos replay %s\n  as drawn: %s\n\n", traces[i].File, traces[i].Command)
+		d.Add("", 0, failure(f.Finding.Obligation, f.Finding.Details, about, f.Case.Lines(), traces[i]))
 	}
-	features, effective, pairs, pairsEffective := r.Coverage.Share()
-	fmt.Fprintf(w, "%s in %.1f s (%.1f a second)\n%d of %d features had an effect, and %d of %d pairs of them\n",
-		count(r.Cases, "case"), r.Seconds, float64(r.Cases)/math.Max(r.Seconds, 1e-9), effective, features, pairsEffective, pairs)
-	if len(r.Failures) == 0 && r.Cases > 0 {
-		fmt.Fprintln(w, confidence(r.Cases, "case"))
+	d.Add("", document.Terminal, document.Para(fmt.Sprintf("%s in %s (%.1f a second)", count(r.Cases, "case"), took(r.Seconds, r.Shards), float64(r.Cases)/math.Max(r.Seconds, 1e-9))),
+		document.Para(fmt.Sprintf("%d of %d features had an effect, and %d of %d pairs of them", effective, features, pairsEffective, pairs)))
+	drawn := document.Table{Look: "fit", Caption: "Each row is something that a case can have. It had an effect in so many of the cases that have it.", Columns: append(document.Left("feature"), document.Right("cases", "with an effect")...)}
+	for _, f := range r.Coverage.Features() {
+		drawn.Rows = append(drawn.Rows, document.Cells(f.Name, fmt.Sprint(f.Drawn), fmt.Sprint(f.Effective)))
 	}
-	fmt.Fprintln(w, last)
-}
-
-// SearchHTML returns the page of a search, as HTML does for a run of plans.
-func SearchHTML(s *search.Space, r *search.Result, traces []Trace, again string) ([]byte, error) {
-	features, effective, pairs, pairsEffective := r.Coverage.Share()
-	p := page{
-		Style: template.CSS(pageStyle), Broken: len(r.Failures) > 0, Again: again, Features: r.Coverage.Features(),
-		Headline:   fmt.Sprintf("%s of %s, and no obligation was broken", count(r.Cases, "case"), s.Name),
-		Confidence: confidence(r.Cases, "case"),
-		Key: []figure{
-			{"cases", thousands(r.Cases), fmt.Sprintf("in %.1f s", r.Seconds)},
-			{"features", fmt.Sprint(features), fmt.Sprintf("%d had an effect", effective)},
-			{"pairs of features", thousands(pairs), fmt.Sprintf("%d had an effect", pairsEffective)},
-			{"broken obligations", fmt.Sprint(len(r.Failures)), ""},
-		},
-	}
-	if r.Cases == 0 {
-		p.Confidence = "No case was run: nothing is known"
-	}
-	if p.Broken {
-		p.Headline = fmt.Sprintf("%s is broken", r.Failures[0].Finding.Obligation)
-		p.Confidence = fmt.Sprintf("An obligation is broken: the first one after %s", count(r.Failures[0].Cases, "case"))
-	}
-	for i := range r.Failures {
-		f := &r.Failures[i]
-		p.Failures = append(p.Failures, failureView{
-			Trace: traces[i], Promise: f.Finding.Obligation, Reason: f.Finding.Details, Says: f.Says(), Found: foundBySearch(f), Steps: f.Case.Lines(),
-		})
-	}
-	return p.render()
+	d.Add("What was drawn", document.Page, drawn)
+	end(d, sure, again)
+	return d
 }
 
 // foundBySearch says how the failure came to be known.
 func foundBySearch(f *search.Failure) string {
-	return fmt.Sprintf("found after %s (%.1f s); %d of %s failed again", count(f.Cases, "case"), f.Seconds, f.Again, count(f.Repeats(), "repetition"))
+	after := count(f.Cases, "case")
+	if f.Seconds > 0 { // a shard keeps no times
+		after += fmt.Sprintf(" (%.1f s)", f.Seconds)
+	}
+	return fmt.Sprintf("found after %s; %d of %s failed again", after, f.Again, count(f.Repeats(), "repetition"))
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/recount-io/recount/reports/document"
 	"github.com/recount-io/recount/scenarios/fuzz"
 )
 
@@ -14,44 +15,22 @@ import (
 // the run, if there is one.
 type Trace struct{ File, Command, Page string }
 
-// Text writes what the run found out for a terminal. traces are those of the
-// failures, in their order; verdict is the last line.
-func Text(w io.Writer, r *fuzz.Result, traces []Trace, verdict string) {
-	for i := range r.Failures {
-		failure(w, &r.Failures[i], traces[i])
+// Print writes a document for a terminal, and a last line behind it, "" for none. Lines are
+// not wrapped, so that each fact of a failure stays in one line.
+func Print(w io.Writer, d *document.Document, last string) error {
+	if err := d.Print(w, document.Screen{Width: math.MaxInt}); err != nil || last == "" {
+		return err
 	}
-	Map(w, r.Coverage)
-	fmt.Fprintf(w, "\n%s in %s (%.0f a second)", count(r.Schedules, "schedule"), took(r), float64(r.Schedules)/math.Max(r.Seconds, 1e-9))
-	fmt.Fprintf(w, ", %s, %d without effect\n", count(r.Injected, "fault"), r.Missed)
-	if len(r.Failures) == 0 {
-		fmt.Fprintln(w, Confidence(r))
-	}
-	if verdict != "" {
-		fmt.Fprintln(w, verdict)
-	}
-}
-
-func failure(w io.Writer, f *fuzz.Failure, trace Trace) {
-	fmt.Fprintf(w, "%s is broken: %s\n", f.Case.Failed.Promise, f.Case.Failed.Reason)
-	fmt.Fprintf(w, "  %s\n", found(f))
-	c := &f.Case
-	fmt.Fprintf(w, "  %s, lease %v, renew %v, retry %v, drift %g\n", count(c.Nodes, "candidate"), c.Timings.Lease, c.Timings.Renew, c.Timings.Retry, c.Drift)
-	for _, step := range c.Schedule.Sorted() {
-		fmt.Fprintf(w, "    %v\n", step)
-	}
-	if trace.File != "" {
-		fmt.Fprintf(w, "  again: chaos replay %s\n", trace.File)
-	}
-	fmt.Fprintf(w, "  as drawn: %s\n", trace.Command)
-	fmt.Fprintln(w)
+	_, err := fmt.Fprintln(w, last)
+	return err
 }
 
 // took says how long the run took; a campaign's shards ran who knows where.
-func took(r *fuzz.Result) string {
-	if r.Shards > 0 {
-		return fmt.Sprintf("%.1f s of a processor", r.Seconds)
+func took(seconds float64, shards int) string {
+	if shards > 0 {
+		return fmt.Sprintf("%.1f s of a processor", seconds)
 	}
-	return fmt.Sprintf("%.1f s", r.Seconds)
+	return fmt.Sprintf("%.1f s", seconds)
 }
 
 // found says how the failure came to be known. In a campaign nobody knows when.

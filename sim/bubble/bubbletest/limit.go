@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/internal/endless"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 )
 
 // bounds are many times what any case takes. Fake time stands still in a bubble that passes
 // them, and with it every limit inside.
 var bounds = endless.Limits{
-	Processor: map[bool]time.Duration{false: 45 * time.Second, true: 10 * time.Minute}[raced.Enabled],
+	Processor: map[bool]time.Duration{false: 45 * time.Second, true: 10 * time.Minute}[race.Enabled],
 	Idle:      time.Minute,
 	Heap:      3 << 30,
 	Bubble:    true,

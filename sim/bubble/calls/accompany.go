@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/recount-io/recount/sim/space"
 )
 
 // accompany draws what comes beside the rest of the case, from a generator of its
@@ -12,7 +14,7 @@ import (
 func (c *Case) accompany(r *rand.Rand, day day) {
 	for i := range c.Acts {
 		if a := &c.Acts[i]; a.Kind == Ask {
-			a.By = between(r, c.RoundTrip, c.Lease)
+			a.By = space.Between(r, c.RoundTrip, c.Lease)
 		}
 	}
 	if day < broken && r.IntN(3) == 0 {
@@ -50,7 +52,7 @@ func (c *Case) beside(r *rand.Rand, of Act, day day) {
 	a := Act{Process: of.Process, Election: of.Election, Choice: r.IntN(64)}
 	switch t := table[of.Kind]; {
 	case (t.way || of.Kind == Freeze) && r.IntN(3) == 0:
-		a.Kind, a.At, a.By = Ask, of.At+time.Duration(r.Int64N(int64(max(of.For, c.Lease)))), between(r, c.RoundTrip, c.Lease)
+		a.Kind, a.At, a.By = Ask, of.At+time.Duration(r.Int64N(int64(max(of.For, c.Lease)))), space.Between(r, c.RoundTrip, c.Lease)
 	case (of.Kind == Resign || of.Kind == Transfer || of.Kind == Stop) && day >= broken && r.IntN(4) == 0:
 		a.Kind, a.At, a.Leader = []Kind{Hangup, Strand, HangupOne}[r.IntN(3)], of.At+time.Duration(r.Int64N(int64(4*c.RoundTrip))), of.Leader
 	default:
@@ -83,7 +85,7 @@ func (c *Case) loseOne(r *rand.Rand) {
 func (c *Case) refuse(r *rand.Rand) {
 	c.Acts = append(c.Acts, Act{
 		At: c.Lease + time.Duration(r.Int64N(int64(c.Span))), Kind: Cut, Process: r.IntN(len(c.Processes)), Election: r.IntN(c.Elections),
-		For: between(r, c.Lease, 3*c.Lease), Choice: 3 + r.IntN(2),
+		For: space.Between(r, c.Lease, 3*c.Lease), Choice: 3 + r.IntN(2),
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
-// do lets an act happen. It tells whether it had an effect.
+// do lets an act happen. It reports whether it had an effect.
 func (r *run) do(ctx context.Context, i int, a Act) bool {
 	p := r.processes[a.Process]
 	if a.Leader {
@@ -158,7 +158,7 @@ func (r *run) leader(world, e int) *candidate {
 
 // values are what an operator may write by mistake: junk, numbers, leases of nobody.
 var values = []string{
-	"", "junk", "0", "1", "-5", "12", "1e400", "99999999999999999999999", "r1 7 nonce p0/somebody", "r1 999999999 nonce stranger", "r1 x y z", "locked by ops\r\n",
+	"", "junk", "0", "1", "-5", "12", "1e400", "99999999999999999999999", "r1 7 nonce p0/somebody", "r1 999999999 nonce somebody", "r1 x y z", "locked by ops\r\n",
 }
 
 // keys are an election's.
@@ -235,7 +235,7 @@ func limit(some *rand.Rand) string {
 	return strconv.FormatUint(bounds[some.IntN(len(bounds))]+some.Uint64N(3)-1, 10)
 }
 
-// message is what a stranger may send: junk, or what looks as if it came from an
+// message is what somebody else may send: junk, or what looks as if it came from an
 // elector, for the next term, for one of the bounds, or for anything between.
 func (r *run) message(a Act, p *process) string {
 	some := rand.New(rand.NewPCG(r.Number, 1<<32+uint64(a.Choice))) //nolint:gosec // choices are not negative

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // alarmed looks whether a trouble is one.
 func (c *candidate) alarmed(err error) {
-	m := c.manners
+	m := c.behavior
 	count := errors.Is(err, event.ErrTokenSeen) && !c.run.hasOf(func(t trait) bool { return t.data })
 	other := errors.Is(err, event.ErrSameID) || errors.Is(err, event.ErrNoHints) && !m.Deaf
 	hangs := errors.Is(err, event.ErrCallbackHangs)
@@ -23,8 +24,11 @@ func (c *candidate) alarmed(err error) {
 	if open || count || other && c.run.undisturbed() || works && !c.run.Has(Pause) {
 		c.find(falseAlarm, "%v", err)
 	}
-	if (errors.Is(err, event.ErrTimeout) || errors.Is(err, event.ErrCrowded)) && c.elector.IsLeader() && c.life.carries() {
+	if (errors.Is(err, event.ErrTimeout) || errors.Is(err, event.ErrCrowded)) && c.elector.IsLeader() && c.carries() {
 		c.find(renewsInTime, "%d elections in its process, and a round trip takes %v: %v", c.run.Elections, c.run.RoundTrip, err)
+	}
+	if errors.Is(err, event.ErrNoHints) && c.announced() {
+		c.find(falseAlarm, "nobody was elected since it listens, and it says: %v", err)
 	}
 	if hangs {
 		c.mu.Lock()
@@ -33,21 +37,41 @@ func (c *candidate) alarmed(err error) {
 	}
 }
 
+// announced reports whether the last term was known before the candidate listened as it does:
+// it cannot have missed an announcement.
+func (c *candidate) announced() bool {
+	r := c.run
+	if c.behavior.Deaf || !c.tellsAtOnce() || r.far() || r.Has(Pause, Message) || r.losesCount() {
+		return false
+	}
+	c.mu.Lock()
+	h := c.hearing
+	c.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	grants := r.grants[c.name]
+	return h.watches == 1 && len(grants) > 0 && !slices.ContainsFunc(grants, func(g grant) bool { return g.at > h.since })
+}
+
+// tellsAtOnce reports whether the candidate's events are told when they happen.
+func (c *candidate) tellsAtOnce() bool {
+	return c.behavior.Tells == AtOnce && c.behavior.Logs == AtOnce
+}
+
 // carries reports whether the elections of the process are so few that each renewal is
 // answered in time, and nothing is in the way. A round trip may take a tenth longer; one
 // request more goes to each election's questions; and a connection may have to be opened.
-func (l *life) carries() bool {
-	r := l.process.run
+func (c *candidate) carries() bool {
+	r, l, within := c.run, c.life, c.config.RequestTimeout
 	disturbed := r.Has(Pause, Hangup, HangupOne, StrandOne) || r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
 	trip, opening := l.process.trips()
-	within := l.lease / 6
-	return !disturbed && opening+trip <= within && l.age() > 3*r.longest() && 2*r.Elections <= l.store.Carries(within, trip)
+	return !disturbed && opening+trip <= within && within <= c.config.Renew && l.age() > 3*r.longest() && 2*r.Elections <= l.store.Carries(within, trip)
 }
 
 // expectAlarm expects an alarm if the work of the term that is over, or its OnStopped,
 // has not returned a lease later.
 func (c *candidate) expectAlarm(token uint64) {
-	if c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || c.manners.Call > Terms {
+	if !c.tellsAtOnce() || c.behavior.Call > Terms {
 		return
 	}
 	stood, calls := c.life.gate.Stood(), c.calls()
@@ -87,7 +111,7 @@ func (c *candidate) silence(ev elector.Event) {
 		return // what was answered was read later
 	}
 	switch {
-	case c.manners.Call <= Terms && (ev.Kind == event.Unreachable) == (before != 0): // other calls do not wait for what was to be told
+	case c.behavior.Call <= Terms && (ev.Kind == event.Unreachable) == (before != 0): // other calls do not wait for what was to be told
 		c.find(transitions, "the store is said to be %s, as it was before", ev.Kind)
 	case ev.Kind == event.Unreachable && answered < at && answered > at-c.config.Lease/2: // later, or at this moment: this is told late
 		c.find(falseAlarm, "the store is said to have been silent for a lease at %v, and it has answered at %v", at, answered)
@@ -119,15 +143,15 @@ func callsOf(all []*candidate) (calls []int) {
 }
 
 // expectSilence expects of the candidate, which led at that time and has not been told
-// to compete anew, that it has told of a store that has answered nothing from then on
+// to compete anew, that it has told of a store that has carried out nothing from then on
 // for more than a lease and what lies between two renewals.
 func (c *candidate) expectSilence(since time.Duration, calls int) {
 	c.mu.Lock()
 	answered, silent := c.ledger.answered, c.ledger.silent
 	c.mu.Unlock()
 	now, clock := c.run.recorder.Now(), c.life.clock
-	late := clock.Real(clock.Now()+c.config.Lease+c.config.Lease/2) - now // by its clock, which may be slow
-	if answered > since || now-since < late || c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || !c.goesOn(calls) || c.run.Has(Pause) {
+	late := clock.Real(clock.Now()+c.config.Lease+c.config.Renew+c.config.RequestTimeout) - now // by its clock, which may be slow
+	if answered > since || now-since < late || !c.tellsAtOnce() || !c.goesOn(calls) || c.run.Has(Pause) {
 		return
 	}
 	c.run.bite("silence")
@@ -144,7 +168,7 @@ func (c *candidate) awake() {
 	if t := c.current(); t != nil {
 		c.consistent(t)
 	}
-	if c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || !leads {
+	if !c.tellsAtOnce() || !leads {
 		return
 	}
 	stood := c.life.gate.Stood()
@@ -162,7 +186,7 @@ func (c *candidate) awake() {
 // calmly expects, in the calm at the end, that the candidate knows who leads, that it
 // says what it is, and that no alarm is left.
 func (c *candidate) calmly(leader *candidate, long time.Duration) {
-	if c.manners.Tells != AtOnce || c.manners.Logs != AtOnce || c.manners.Call > Terms || !c.life.waits() {
+	if !c.tellsAtOnce() || c.behavior.Call > Terms || !c.life.waits() {
 		return
 	}
 	c.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // the processor's time.
 func BenchmarkThousand(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	c := calls.Case{Lease: 15 * time.Second, RoundTrip: 500 * time.Microsecond, Elections: 1000, Databases: 1, Prefixes: 1, Writes: 1, Processes: make([]calls.Manners, 1)}
+	c := calls.Case{Lease: 15 * time.Second, RoundTrip: 500 * time.Microsecond, Elections: 1000, Databases: 1, Prefixes: 1, Writes: 1, Processes: make([]calls.Behavior, 1)}
 	var lived time.Duration
 	began := processor.Time()
 	for b.Loop() {

@@ -58,8 +58,8 @@ func (r *run) resign(ctx context.Context, i int, a Act, c *candidate) {
 	r.expectSuccessor(ctx, i, a, c.life.process, []*candidate{c}, at)
 }
 
-// callsWork tells whether the elector knows when the candidate's work ends.
-func (c *candidate) callsWork() bool { return c.manners.Call <= Terms }
+// callsWork reports whether the elector knows when the candidate's work ends.
+func (c *candidate) callsWork() bool { return c.behavior.Call <= Terms }
 
 // transferAway hands over to a name that nobody else has: that must end nothing.
 func transferAway(ctx context.Context, c *candidate, choice int) {
@@ -81,7 +81,7 @@ func (c *candidate) transferAsSaid(ctx context.Context, err error) {
 	}
 }
 
-// storeError tells whether an error is the store's.
+// storeError reports whether an error is the store's.
 func storeError(err error) bool {
 	var wrapped interface{ Unwrap() error }
 	return errors.As(err, &wrapped)

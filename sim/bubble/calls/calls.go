@@ -13,7 +13,7 @@ import (
 func (c *candidate) compete(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.anew()
-		switch c.manners.Call {
+		switch c.behavior.Call {
 		case Run, Once:
 			c.callRun(ctx)
 		case Terms:
@@ -33,7 +33,7 @@ func (c *candidate) callRun(ctx context.Context) {
 	due := c.due()
 	c.panics(false)
 	err := c.elector.Run(ctx)
-	c.run.bite("call:" + c.manners.Call.String())
+	c.run.bite("call:" + c.behavior.Call.String())
 	c.ranAsSaid(ctx, err)
 	c.over(ctx, due)
 }
@@ -62,7 +62,7 @@ func (c *candidate) callTerms(ctx context.Context) {
 	c.over(ctx, due)
 }
 
-// callCampaign tells whether it is to be called again at once.
+// callCampaign reports whether it is to be called again at once.
 func (c *candidate) callCampaign(process context.Context) (again bool) {
 	due := c.due()
 	ctx, cancel := context.WithTimeout(process, 4*c.config.Lease)
@@ -139,11 +139,11 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 		}
 		c.publishing(t, n)
 		if fence, ok := c.write(ctx, t, n); !ok {
-			t.Refused(fence)
+			c.refused(t, fence)
 			c.run.bite("refused")
 			break
 		}
-		if ends := c.manners.Ends; ends > 0 && time.Since(began) >= ends && !c.run.healed() {
+		if ends := c.behavior.Ends; ends > 0 && time.Since(began) >= ends && !c.run.healed() {
 			c.run.bite("ends")
 			return
 		}
@@ -155,12 +155,15 @@ func (c *candidate) work(ctx context.Context, t *elector.Term) {
 		}
 		c.life.gate.Wait()
 	}
-	if ctx.Err() != nil || c.manners.Works == Panics {
-		c.take("works", c.manners.Works) // work that hangs in its term is the caller's, and the leader may lead
+	if ctx.Err() != nil && c.holdsOn() {
+		c.lastWords(t)
+	}
+	if ctx.Err() != nil || c.behavior.Works == Panics {
+		c.take("works", c.behavior.Works) // work that hangs in its term is the caller's, and the leader may lead
 	}
 }
 
-// documented tells whether an error is one of those.
+// documented reports whether an error is one of those.
 func documented(err error, documented ...error) bool {
 	for _, one := range documented {
 		if errors.Is(err, one) {

@@ -15,37 +15,40 @@ import (
 // candidate is a process's candidate in an election: an elector, who calls it, and
 // what its calls and callbacks have shown.
 type candidate struct {
-	life    *life
-	run     *run
-	index   int    // of the election
-	name    string // of the election, in the history
-	manners Manners
-	elector *elector.Elector
-	config  elector.Config // with the defaults that matter here
+	life     *life
+	run      *run
+	index    int    // of the election
+	name     string // of the election, in the history
+	behavior Behavior
+	elector  *elector.Elector
+	config   elector.Config // with the defaults that matter here
 
-	mu      sync.Mutex
-	term    *elector.Term   // the last one
-	since   time.Duration   // when that began
-	past    []*elector.Term // those before
-	called  int             // how often it was told to compete
-	inside  chan func()     // what the work is to call
-	ledger  ledger
-	hearing hearing
+	mu     sync.Mutex
+	term   *elector.Term   // the last one
+	since  time.Duration   // when that began
+	past   []*elector.Term // those before
+	called int             // how often it was told to compete
+	inside chan func()     // what the work is to call
+	ledger ledger
+
+	renewals renewals
+	hearing  hearing
 }
 
 func newCandidate(l *life, e int) *candidate {
 	p := l.process
-	c := &candidate{life: l, run: p.run, index: e, name: p.named(p.run.election(e)), manners: p.manners(), inside: make(chan func())}
+	c := &candidate{life: l, run: p.run, index: e, name: p.named(p.run.election(e)), behavior: p.behavior(), inside: make(chan func())}
 	lease := l.lease
-	m := c.manners
+	m := c.behavior
 	c.config = elector.Config{
-		Election: p.run.election(e), ID: p.name, Lease: lease, Renew: lease / 3, Retry: lease / 15, RequestTimeout: lease / 6, DrainTimeout: 2 * lease,
+		Election: p.run.election(e), ID: p.name, Lease: lease,
 		Drift: m.Drift, Priority: m.Priority, Once: m.Call == Once,
 		Clock: l.clock, Logger: slog.New(warnings{c}), OnEvent: c.onEvent, OnLeader: c.onLeader,
 	}
 	if !p.run.Untold {
 		c.config.LongestLease = p.run.longest()
 	}
+	m.Timing.configure(&c.config)
 	l.release.configure(&c.config)
 	if m.Begins {
 		c.config.Value = fmt.Sprintf("%s begins %s at %v", p.name, c.name, l.began.Sub(p.run.began))
@@ -74,7 +77,7 @@ func (c *candidate) current() *elector.Term {
 	return c.term
 }
 
-// leads tells whether the candidate is in a term that it does not give up.
+// leads reports whether the candidate is in a term that it does not give up.
 func (c *candidate) leads() bool {
 	t := c.current()
 	return t != nil && t.Context().Err() == nil && t.Check(0) == nil
@@ -88,7 +91,7 @@ func (c *candidate) onEvent(ev elector.Event) {
 		c.tell(ev)
 	}
 	if ev.Kind == event.Elected || ev.Kind == event.Trouble {
-		c.take("tells", c.manners.Tells)
+		c.take("tells", c.behavior.Tells)
 	}
 }
 
@@ -134,12 +137,15 @@ func (c *candidate) onStarted(ctx context.Context, t *elector.Term) {
 func (c *candidate) onStopped(t *elector.Term, _ elector.Reason) {
 	c.life.gate.Wait()
 	defer c.stopping(t)()
-	c.take("stops", c.manners.Stops)
+	c.take("stops", c.behavior.Stops)
 }
 
-// take takes as long as the manner wants; a manner that hangs does until the end of
+// lateness is how many leases something that is late takes.
+const lateness = 3
+
+// take takes as long as the ending wants; an ending that hangs does until the end of
 // the run.
-func (c *candidate) take(what string, m Manner) {
+func (c *candidate) take(what string, m Ending) {
 	if m == AtOnce {
 		return
 	}
@@ -149,7 +155,7 @@ func (c *candidate) take(what string, m Manner) {
 	case Slowly:
 		d = c.config.Lease / 2
 	case Late:
-		d = 3 * c.config.Lease
+		d = lateness * c.config.Lease
 	case Panics:
 		if what == "works" {
 			c.panics(true)

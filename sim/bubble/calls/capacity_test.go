@@ -19,7 +19,7 @@ import (
 	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/internal/drawn"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/bubbletest"
 	"github.com/recount-io/recount/sim/bubble/network"
@@ -115,7 +115,7 @@ func (c capacity) carry(t *testing.T) (out carried) {
 // forty milliseconds, are all led, and no term is lost. Where RECOUNT_CASES
 // asks for a campaign that goes on for ten minutes, and else for ten seconds.
 func TestThousandElectionsFarAway(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	lasts := 10 * time.Second
@@ -134,7 +134,7 @@ func TestThousandElectionsFarAway(t *testing.T) {
 // given up and repeated, and somebody is told so, once. Above PoolSize × 100 ×
 // RequestTimeout ÷ round trip terms are lost.
 func TestElectionsThatARoundTripAllows(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	const lease = 3 * time.Second

@@ -2,11 +2,11 @@ package calls
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Case is one run, with everything decided.
@@ -18,35 +18,38 @@ type Case struct {
 	Greeting  Greeting
 	Elections int // in each process
 	Names     Names
-	Databases int // of the server
-	Prefixes  int // in each database; processes use databases and prefixes in turn
-	Writes    int // of a leader, in a lease
-	Onlooker  int // who looks on sees this election of the first world, counted from 1; 0: nobody looks on
-	Processes []Manners
+	Databases int    // of the server
+	Prefixes  int    // in each database; processes use databases and prefixes in turn
+	Writes    int    // of a leader, in a lease
+	Onlooker  int    // who looks on sees this election of the first world, counted from 1; 0: nobody looks on
+	Looks     Timing // of who looks on: half of DrainTimeout is Poll
+	LooksDeaf bool   // who looks on hears nothing of what the store announces
+	Processes []Behavior
 	Span      time.Duration // in which the acts happen
 	Acts      []Act         // ordered by time
 }
 
-// Manners are a process's settings, and how its callbacks behave. The zero value
+// Behavior is a process's settings, and how its callbacks behave. The zero value
 // is that of a process that leaves all settings to their defaults, and whose work
 // ends when it must.
-type Manners struct {
+type Behavior struct {
 	Call      Call
 	Foreign   bool          // its store is on a client that the process has already
 	Deaf      bool          // it hears nothing of what the store announces
 	Pool      int           // connections; 0: the store's default
 	Lease     time.Duration // another one than the case's
-	Drift     float64       // that is tolerated; 0: the default
-	Skew      float64       // of the clock's rate, as a share of that drift
+	Timing    Timing
+	Drift     float64 // that is tolerated; 0: the default
+	Skew      float64 // of the clock's rate, as a share of that drift
 	Priority  int
 	Failback  bool          // it looks for a better candidate
-	Works     Manner        // OnStarted, or what stands in for it, once its context is done
+	Works     Ending        // OnStarted, or what stands in for it, once its context is done
 	Begins    bool          // its terms begin with a value
 	Publishes int           // its work publishes another one after so many writes; 0: it does not
 	Ends      time.Duration // when it ends by itself; 0: it does not
-	Stops     Manner        // OnStopped
-	Tells     Manner        // OnEvent and OnLeader
-	Logs      Manner        // the logger
+	Stops     Ending        // OnStopped
+	Tells     Ending        // OnEvent and OnLeader
+	Logs      Ending        // the logger
 	Releases  [2]Release    // what it runs, in turn, from one life to the next
 }
 
@@ -91,20 +94,19 @@ func (c Call) String() string {
 	return [...]string{"run", "once", "terms", "campaign", "try"}[c]
 }
 
-// Manner is how something ends that is called, or ought to end.
-type Manner int
+// Ending is how something ends that is called, or ought to end.
+type Ending int
 
-// The manners.
+// The endings.
 const (
-	AtOnce Manner = iota
+	AtOnce Ending = iota
 	Slowly        // after half a lease
 	Late          // after three leases: longer than a leader that resigns is waited for
 	Never         // it hangs
 	Panics
-	manners
 )
 
-func (m Manner) String() string {
+func (m Ending) String() string {
 	return [...]string{"at once", "slowly", "late", "never", "panics"}[m]
 }
 
@@ -114,13 +116,13 @@ func (c Case) worlds() int { return c.Databases * c.Prefixes }
 // world is the one of a process.
 func (c Case) world(process int) int { return process % c.worlds() }
 
-// plain tells whether the manners are of the kind that nobody has to wait for.
-func (m Manners) plain() bool {
-	return m == Manners{Call: m.Call, Pool: m.Pool, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign, Deaf: m.Deaf} && m.Call != Once && m.Call != TryAcquire
+// plain reports whether the behavior is of the kind that nobody has to wait for.
+func (m Behavior) plain() bool {
+	return m == Behavior{Call: m.Call, Pool: m.Pool, Timing: m.Timing, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign, Deaf: m.Deaf} && m.Call != Once && m.Call != TryAcquire
 }
 
-// hangs tells whether something of the process never returns.
-func (m Manners) hangs() bool {
+// hangs reports whether something of the process never returns.
+func (m Behavior) hangs() bool {
 	return m.Works == Never || m.Stops == Never || m.Tells == Never || m.Logs == Never
 }
 
@@ -148,48 +150,44 @@ func (c Case) shortest() time.Duration {
 	return shortest
 }
 
-// uneven tells whether a candidate has a longer lease than another counts on.
+// uneven reports whether a candidate has a longer lease than another counts on.
 func (c Case) uneven() bool { return c.Untold && c.longest() > c.shortest() }
 
-// Has tells whether an act of one of the kinds is among the case's.
+// Has reports whether an act of one of the kinds is among the case's.
 func (c Case) Has(kinds ...Kind) bool {
 	return slices.ContainsFunc(c.Acts, func(a Act) bool { return slices.Contains(kinds, a.Kind) })
 }
 
-// hasOf tells whether an act is among the case's that is so.
+// hasOf reports whether an act is among the case's that is so.
 func (c Case) hasOf(is func(trait) bool) bool {
 	return slices.ContainsFunc(c.Acts, func(a Act) bool { return is(table[a.Kind]) })
 }
 
-// anyone tells whether a process has such manners.
-func (c Case) anyone(has func(Manners) bool) bool { return slices.ContainsFunc(c.Processes, has) }
+// anyone reports whether a process behaves so.
+func (c Case) anyone(has func(Behavior) bool) bool { return slices.ContainsFunc(c.Processes, has) }
 
 // String shows what differs from a process's defaults.
-func (m Manners) String() string {
-	var b strings.Builder
-	add := func(differs bool, format string, args ...any) {
-		if differs {
-			fmt.Fprintf(&b, " "+format, args...)
-		}
-	}
-	add(m.Call != Run, "%v", m.Call)
-	add(m.Pool != 0, "pool %d", m.Pool)
-	add(m.Foreign, "foreign")
-	add(m.Deaf, "deaf")
-	add(m.Lease != 0, "lease %v", m.Lease)
-	add(m.Drift != 0, "drift %v", m.Drift)
-	add(m.Skew != 0, "skew %.3f", m.Skew)
-	add(m.Priority != 0, "priority %d", m.Priority)
-	add(m.Failback, "failback")
-	add(m.Begins, "begins")
-	add(m.Publishes != 0, "publishes %d", m.Publishes)
-	add(m.Works != AtOnce, "works %v", m.Works)
-	add(m.Ends != 0, "ends %v", m.Ends)
-	add(m.Stops != AtOnce, "stops %v", m.Stops)
-	add(m.Tells != AtOnce, "tells %v", m.Tells)
-	add(m.Logs != AtOnce, "logs %v", m.Logs)
-	add(m.rolls(), "releases %+v", m.Releases)
-	return "{" + strings.TrimSpace(b.String()) + "}"
+func (m Behavior) String() string {
+	var w space.Words
+	w.Add(m.Call != Run, "%v", m.Call)
+	w.Add(m.Pool != 0, "pool %d", m.Pool)
+	w.Add(m.Foreign, "foreign")
+	w.Add(m.Deaf, "deaf")
+	w.Add(m.Lease != 0, "lease %v", m.Lease)
+	w.Add(m.Timing != Timing{}, "timing %+v", m.Timing)
+	w.Add(m.Drift != 0, "drift %v", m.Drift)
+	w.Add(m.Skew != 0, "skew %.3f", m.Skew)
+	w.Add(m.Priority != 0, "priority %d", m.Priority)
+	w.Add(m.Failback, "failback")
+	w.Add(m.Begins, "begins")
+	w.Add(m.Publishes != 0, "publishes %d", m.Publishes)
+	w.Add(m.Works != AtOnce, "works %v", m.Works)
+	w.Add(m.Ends != 0, "ends %v", m.Ends)
+	w.Add(m.Stops != AtOnce, "stops %v", m.Stops)
+	w.Add(m.Tells != AtOnce, "tells %v", m.Tells)
+	w.Add(m.Logs != AtOnce, "logs %v", m.Logs)
+	w.Add(m.rolls(), "releases %+v", m.Releases)
+	return "{" + w.String() + "}"
 }
 
 // Simpler are cases that are simpler in one thing.
@@ -205,8 +203,11 @@ func (c Case) Simpler() []Case {
 		add(func(one *Case) { one.Acts = slices.Delete(one.Acts, i, i+1) })
 	}
 	for i, m := range c.Processes {
-		if m != (Manners{}) {
-			add(func(one *Case) { one.Processes[i] = Manners{} })
+		if m != (Behavior{}) {
+			add(func(one *Case) { one.Processes[i] = Behavior{} })
+		}
+		if m.Timing != (Timing{}) {
+			add(func(one *Case) { one.Processes[i].Timing = Timing{} })
 		}
 		if m.rolls() {
 			add(func(one *Case) { one.Processes[i].Releases[0] = Release{} })
@@ -214,7 +215,7 @@ func (c Case) Simpler() []Case {
 		}
 	}
 	if c.Onlooker > 0 {
-		add(func(one *Case) { one.Onlooker = 0 })
+		add(func(one *Case) { one.Onlooker, one.Looks, one.LooksDeaf = 0, Timing{}, false })
 	}
 	if c.Names != Plain {
 		add(func(one *Case) { one.Names = Plain })

@@ -102,7 +102,7 @@ func (r *run) asks(l ledgerKey, id string, one counts, reply redismodel.Reply) {
 	if most := r.ledgers.most(l, id, one); one.longest > most && !r.anyone(unsure) {
 		one.tooLong = r.ledgers.of[l][id].tooLong + 1
 		if one.tooLong == tooOften {
-			r.find(leaseUnlearned, "%s counts on leases of %v for the %dth time, and nobody who may live has a longer one than %v", id, one.longest, tooOften, most)
+			r.Find(leaseUnlearned, "%s counts on leases of %v for the %dth time, and nobody who may live has a longer one than %v", id, one.longest, tooOften, most)
 		}
 	}
 	r.ledgers.of[l][id] = one
@@ -118,7 +118,7 @@ const tooOften = 4
 
 // unsure reports whether a process cannot know what the server has forgotten, so that it
 // never unlearns.
-func unsure(m Manners) bool {
+func unsure(m Behavior) bool {
 	return m.has(func(one Release) bool { return one.Blind || one.Unprotected })
 }
 
@@ -164,7 +164,7 @@ func (r *run) agreed(l ledgerKey, to string) {
 			continue
 		}
 		if most := max(other.longest, other.told); one.lasts > most {
-			r.find(leasesAgreed, "%s is granted a lease of %v, and %s, heard of %v ago, counts on leases of %v", to, one.lasts, id, now-other.heard, most)
+			r.Find(leasesAgreed, "%s is granted a lease of %v, and %s, heard of %v ago, counts on leases of %v", to, one.lasts, id, now-other.heard, most)
 		}
 	}
 }

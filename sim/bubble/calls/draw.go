@@ -2,10 +2,11 @@ package calls
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Draw draws the case of a number.
@@ -13,8 +14,8 @@ func Draw(number uint64) Case {
 	r := rand.New(rand.NewPCG(number, 0))
 	c := Case{
 		Number:    number,
-		Lease:     whole(between(r, time.Second, 15*time.Second)),
-		RoundTrip: between(r, 100*time.Microsecond, 200*time.Millisecond),
+		Lease:     whole(space.Between(r, time.Second, 15*time.Second)),
+		RoundTrip: space.Between(r, 100*time.Microsecond, 200*time.Millisecond),
 		Databases: 1 + r.IntN(2),
 		Prefixes:  1,
 		Writes:    8,
@@ -48,8 +49,14 @@ func Draw(number uint64) Case {
 	c.deaf(rand.New(rand.NewPCG(number, 15)), day)
 	c.expels(rand.New(rand.NewPCG(number, 91)))
 	c.releases(rand.New(rand.NewPCG(number, 90)))
-	c.resets(rand.New(rand.NewPCG(number, 89))) // a number that leaves the cases of TestMended as they are
-	switch {                                    // else hardly a request is answered at all
+	c.resets(rand.New(rand.NewPCG(number, 89)))    // a number that leaves the cases of TestMended as they are
+	c.timings(rand.New(rand.NewPCG(number, 3890))) // likewise
+	c.drains(rand.New(rand.NewPCG(number, 801)))   // likewise
+	c.lasts(rand.New(rand.NewPCG(number, 865)))
+	c.handsOn(rand.New(rand.NewPCG(number, 68462)))    // likewise
+	c.waitsInVain(rand.New(rand.NewPCG(number, 7948))) // likewise
+
+	switch { // else hardly a request is answered at all
 	case c.Elections > few:
 		c.RoundTrip = min(c.RoundTrip, c.shortest()/20, c.carried()) // connections are opened meanwhile
 	case c.shortest() < c.Lease:
@@ -82,9 +89,9 @@ func elections(r *rand.Rand) int {
 	case n < 54:
 		return 2 + r.IntN(3)
 	case n < 59:
-		return int(between(r, 5, few))
+		return int(space.Between(r, 5, few))
 	default:
-		return int(between(r, few, 1000))
+		return int(space.Between(r, few, 1000))
 	}
 }
 
@@ -104,13 +111,8 @@ func (c *Case) farAway(r *rand.Rand, day day) {
 	if day >= broken || c.Elections > few || r.IntN(8) > 0 {
 		return
 	}
-	c.RoundTrip = between(r, c.Lease/60, c.Lease/10)
+	c.RoundTrip = space.Between(r, c.Lease/60, c.Lease/10)
 	c.Elections = max(c.Elections, 2+r.IntN(few))
-}
-
-// between draws evenly by orders of magnitude.
-func between(r *rand.Rand, least, most time.Duration) time.Duration {
-	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
 }
 
 // carried is how long a round trip may take so that the connections of each process carry the
@@ -139,7 +141,7 @@ func (c *Case) drawProcesses(r *rand.Rand, day day) {
 	}
 	other := whole(c.Lease/2 + time.Duration(r.Int64N(int64(c.Lease))))
 	for i := range n {
-		m := Manners{Pool: pool}
+		m := Behavior{Pool: pool}
 		if rolling && r.IntN(2) == 0 {
 			m.Lease = other
 		}
@@ -153,7 +155,7 @@ func (c *Case) drawProcesses(r *rand.Rand, day day) {
 			m = c.strange(r, m)
 		}
 		if c.steady(i) {
-			m = Manners{Pool: pool, Lease: m.Lease, Call: m.Call}
+			m = Behavior{Pool: pool, Lease: m.Lease, Call: m.Call}
 			if m.Call == Once || m.Call == TryAcquire {
 				m.Call = Run
 			}
@@ -166,14 +168,14 @@ func (c *Case) drawProcesses(r *rand.Rand, day day) {
 var drifts = []float64{0, 0, 0.001, 0.05, 0.3}
 
 // strange makes a process differ from others in some things.
-func (c *Case) strange(r *rand.Rand, m Manners) Manners {
-	m.Works, m.Stops = manner(r, 3), manner(r, 3)
-	m.Tells, m.Logs = manner(r, 8), manner(r, 8)
+func (c *Case) strange(r *rand.Rand, m Behavior) Behavior {
+	m.Works, m.Stops = drawEnding(r, 3), drawEnding(r, 3)
+	m.Tells, m.Logs = drawEnding(r, 8), drawEnding(r, 8)
 	if m.Tells != AtOnce {
 		m.Logs = AtOnce // one of the two tells its beliefs
 	}
 	if r.IntN(5) == 0 {
-		m.Ends = between(r, time.Nanosecond, 3*c.Lease)
+		m.Ends = space.Between(r, time.Nanosecond, 3*c.Lease)
 	}
 	if r.IntN(3) == 0 {
 		m.Drift = drifts[r.IntN(len(drifts))]
@@ -186,15 +188,15 @@ func (c *Case) strange(r *rand.Rand, m Manners) Manners {
 	return m
 }
 
-// manner is a bad one in one of so many cases.
-func manner(r *rand.Rand, in int) Manner {
+// drawEnding is a bad one in one of so many cases.
+func drawEnding(r *rand.Rand, in int) Ending {
 	if r.IntN(in) > 0 {
 		return AtOnce
 	}
-	return []Manner{Slowly, Late, Never, Never, Panics}[r.IntN(5)]
+	return []Ending{Slowly, Late, Never, Never, Panics}[r.IntN(5)]
 }
 
-// steady tells whether a process is the one of its world that is well-mannered,
+// steady reports whether a process is the one of its world that behaves well,
 // and is not killed for good: somebody must be able to lead.
 func (c Case) steady(process int) bool { return process < c.worlds() }
 
@@ -202,7 +204,7 @@ func (c Case) steady(process int) bool { return process < c.worlds() }
 // them follow on another one, since things that go wrong are mended, repeated and
 // made worse where they went wrong.
 func (c *Case) drawActs(r *rand.Rand, day day) {
-	c.Span = between(r, 3*c.Lease, 12*c.Lease)
+	c.Span = space.Between(r, 3*c.Lease, 12*c.Lease)
 	n := r.IntN(4) + r.IntN(5) + r.IntN(6)
 	if c.Elections > few {
 		n = min(n, 3)
@@ -240,7 +242,7 @@ func draw(r *rand.Rand, ordinary bool) Kind {
 // Mostly it is of the kind that follows on everything: somebody is restarted, made
 // to resign, or handed over to.
 func (c *Case) sequel(r *rand.Rand, of, a Act) Act {
-	after, delay := of.At, between(r, c.Lease/100, 2*c.Lease)
+	after, delay := of.At, space.Between(r, c.Lease/100, 2*c.Lease)
 	if r.IntN(2) == 0 {
 		after = of.end()
 	}
@@ -269,14 +271,14 @@ func (c *Case) sequel(r *rand.Rand, of, a Act) Act {
 
 // shaped draws the rest of an act.
 func (c *Case) shaped(r *rand.Rand, a Act) Act {
-	a.For = between(r, c.Lease/10, 2*c.Lease)
+	a.For = space.Between(r, c.Lease/10, 2*c.Lease)
 	a.Choice = r.IntN(64)
 	a.Leader = r.IntN(2) == 0 && a.Kind != Transfer
 	switch a.Kind {
 	case Stop:
-		a.For = between(r, c.Lease/20, c.Lease)
+		a.For = space.Between(r, c.Lease/20, c.Lease)
 	case Kill:
-		a.For = between(r, c.Lease/20, 2*c.Lease)
+		a.For = space.Between(r, c.Lease/20, 2*c.Lease)
 		if !c.steady(a.Process) && !a.Leader && r.IntN(3) == 0 {
 			a.For = 0
 		}
@@ -285,17 +287,17 @@ func (c *Case) shaped(r *rand.Rand, a Act) Act {
 			a.By = time.Duration(r.Int64N(int64(2*time.Millisecond))) - time.Millisecond
 		}
 	case Expire:
-		a.For = between(r, time.Second, 2*time.Hour)
+		a.For = space.Between(r, time.Second, 2*time.Hour)
 	case StepClock:
 		a.For = 0
-		a.By = between(r, 10*time.Millisecond, 2*time.Hour)
+		a.By = space.Between(r, 10*time.Millisecond, 2*time.Hour)
 		if r.IntN(2) == 0 {
 			a.By = -a.By
 		}
 	case Slow:
-		a.By = between(r, c.Lease/50, c.Lease)
+		a.By = space.Between(r, c.Lease/50, c.Lease)
 	case SlowWrites:
-		a.By = between(r, c.Lease/50, 2*c.Lease)
+		a.By = space.Between(r, c.Lease/50, 2*c.Lease)
 	case Watch, CloseStore, Failback, Restart, Freeze, Refuse, Cut, Narrow, NoWrites:
 	default:
 		a.For = 0

@@ -7,24 +7,25 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/event"
 	"github.com/recount-io/recount/elector/store"
 )
 
 // What is owed in time, where nothing else goes on.
 
-// quietAround tells whether no other act disturbs the act's election, or all of its
+// quietAround reports whether no other act disturbs the act's election, or all of its
 // world, from so long before the act to so long after it, and all processes of that
 // world are plain and have what they need.
 func (r *run) quietAround(i int, a Act, w int, before, after time.Duration) bool {
 	for j, p := range r.processes {
-		if r.world(j) == w && !p.manners().plain() {
+		if r.world(j) == w && !p.behavior().plain() {
 			return false
 		}
 	}
 	return r.still(i, a, w, before, after)
 }
 
-// still is quietAround, whatever the manners of the processes are.
+// still is quietAround, however the processes behave.
 func (r *run) still(i int, a Act, w int, before, after time.Duration) bool {
 	if r.far() || r.halfOpen(w) {
 		return false
@@ -38,13 +39,13 @@ func (r *run) still(i int, a Act, w int, before, after time.Duration) bool {
 	return true
 }
 
-// halfOpen tells whether a process of the world has a connection that is half open:
+// halfOpen reports whether a process of the world has a connection that is half open:
 // whoever sends on it, or listens there, has yet to find out.
 func (r *run) halfOpen(w int) bool {
 	return slices.ContainsFunc(r.processes, func(p *process) bool { return p.world() == w && p.link.HalfOpen() })
 }
 
-// disturbs tells whether an act may disturb the election of another one, which is
+// disturbs reports whether an act may disturb the election of another one, which is
 // in that world.
 func (r *run) disturbs(other, a Act, w int) bool {
 	switch table[other.Kind].reach {
@@ -63,7 +64,8 @@ func (r *run) disturbs(other, a Act, w int) bool {
 // resigned or stopped.
 func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led []*candidate, since time.Duration) {
 	for _, c := range led {
-		lasts := c.config.Lease + c.config.Lease/4 // longer than without a renewal, and shorter than DrainTimeout
+		clock := c.life.clock // which may be fast
+		lasts := clock.Real(clock.Now()+c.drainTime()) - clock.Real(clock.Now()) - c.config.RequestTimeout - r.RoundTrip
 		if a.Kind != Kill && c.holdsOn() && r.keeps(i, c.hit(a, since), p, lasts) {
 			go r.expectKept(ctx, c, since, since+lasts, a.Kind)
 		}
@@ -72,13 +74,13 @@ func (r *run) expectSuccessor(ctx context.Context, i int, a Act, p *process, led
 		return
 	}
 	for _, c := range led {
-		obligation, bound := slowFailover, r.Lease+r.Lease/10+6*r.RoundTrip
+		obligation, bound := slowFailover, r.Lease+max(r.Lease/10, 2*r.longestRetry())+6*r.RoundTrip
 		if a.Kind != Kill {
 			drains, ends := c.drains(a.Kind)
 			if !ends || !c.opens() { // the release may go beside a renewal, on a connection of its own
 				continue
 			}
-			obligation, bound = slowResignation, r.Lease/5+r.Lease/15+6*r.RoundTrip+drains
+			obligation, bound = slowResignation, max(r.Lease/5, 3*r.longestRetry())+r.longestRetry()+6*r.RoundTrip+drains
 		}
 		act := c.hit(a, since)
 		anew := r.anew(act, p.world())
@@ -98,7 +100,16 @@ func (c *candidate) hit(a Act, since time.Duration) Act {
 // holdsOn reports whether the candidate's work goes on for as long as a leader that
 // resigns or stops waits for it.
 func (c *candidate) holdsOn() bool {
-	return c.callsWork() && (c.manners.Works == Late || c.manners.Works == Never)
+	return c.callsWork() && (c.behavior.Works == Late || c.behavior.Works == Never)
+}
+
+// drainTime is how long a leader that resigns or stops waits for the candidate's work, which
+// holds on.
+func (c *candidate) drainTime() time.Duration {
+	if c.behavior.Works == Late {
+		return min(c.config.DrainTimeout, lateness*c.config.Lease)
+	}
+	return c.config.DrainTimeout
 }
 
 // keeps reports whether no other act takes the lease away from who holds on to it, nor the
@@ -145,16 +156,16 @@ func (r *run) expectKept(ctx context.Context, c *candidate, since, until time.Du
 func (r *run) anew(a Act, w int) (most time.Duration) {
 	for _, other := range r.Acts {
 		if a.survives(other) && r.world(other.Process) == w && other.At > a.At-r.Lease/2 {
-			most = 2*r.Lease/15 + 12*r.RoundTrip
+			most = 2*r.longestRetry() + 12*r.RoundTrip
 		}
 	}
-	if most > 0 && r.anyone(func(m Manners) bool { return m.Foreign }) {
+	if most > 0 && r.anyone(func(m Behavior) bool { return m.Foreign }) {
 		most += time.Second // go-redis gives an error of the past to everybody for so long
 	}
 	return most
 }
 
-// believed is how much later the next term of an election may begin because a stranger has
+// believed is how much later the next term of an election may begin because a foreign message has
 // announced a token since the one was granted that was held at that time: a candidate that
 // keeps it in mind looks as if the server had lost a term.
 func (r *run) believed(c *candidate, held time.Duration) time.Duration {
@@ -174,17 +185,22 @@ func (r *run) believed(c *candidate, held time.Duration) time.Duration {
 	return 0
 }
 
-// survives tells whether what the act is owed is owed a little later if another one was
-// just before it.
+// survives reports whether what the act is owed is owed, or a little later, if another one
+// was before it: a hand-over that is long done leaves nothing behind.
 func (a Act) survives(other Act) bool {
-	return a.Kind == Resign && other.Kind == Hangup && other.At <= a.At
+	return a.Kind == Resign && other.Kind == Hangup && other.At <= a.At ||
+		(a.Kind == Resign || a.Kind == Stop) && other.Kind == Transfer && other.At+handsOver < a.At
 }
 
-// timely tells whether the leases of all processes of the world are equal, and their clocks
-// good: a lease that is passed on to one whose clock is bad may be of no use to it.
+// handsOver is after what time a hand-over is done, if nothing else happens.
+const handsOver = time.Second
+
+// timely reports whether all processes of the world use the same lease, have correct clocks,
+// and a RequestTimeout of at most a fifth of the lease. Only then must a lease that is
+// passed on to a request of three quarters of a lease before be usable.
 func (r *run) timely(w int) bool {
 	for i, m := range r.Processes {
-		if r.world(i) == w && (m.Lease > 0 || m.Drift > 0 || m.Skew != 0 || m.rolls()) {
+		if r.world(i) == w && (m.Lease > 0 || m.Drift > 0 || m.Skew != 0 || m.rolls() || m.Timing.RequestTimeout > 1./5) {
 			return false
 		}
 	}
@@ -195,12 +211,12 @@ func (r *run) timely(w int) bool {
 // it resigns or is stopped, and whether that is known: work that does not end is waited
 // for, but not for ever.
 func (c *candidate) drains(why Kind) (most time.Duration, known bool) {
-	m := c.manners
+	m := c.behavior
 	switch {
 	case c.callsWork() && m.Works == Slowly:
-		return c.config.Lease / 2, true
+		return min(c.config.Lease/2, c.config.DrainTimeout), true
 	case c.holdsOn():
-		return c.config.DrainTimeout, true
+		return c.drainTime(), true
 	default:
 		return 0, m.Works == AtOnce || c.callsWork() || why == Resign
 	}
@@ -216,7 +232,7 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 		obligation = foreignHint
 		fallthrough
 	default:
-		r.find(obligation, "nobody was elected in %s for %v after %v, when its leader %s left: %s", c.name, bound, since, c.life.process.name, why)
+		r.Find(obligation, "nobody was elected in %s for %v after %v, when its leader %s left: %s", c.name, bound, since, c.life.process.name, why)
 	}
 }
 
@@ -224,7 +240,7 @@ func (r *run) expectElection(ctx context.Context, obligation string, c *candidat
 // faster, and hear of it: it stands back for a retry's pause at the least, unless its
 // caller tells it to compete anew.
 func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
-	deaf := r.anyone(func(m Manners) bool { return m.Deaf })                                 // it may be named as the one who may ask first
+	deaf := r.anyone(func(m Behavior) bool { return m.Deaf })                                // it may be named as the one who may ask first
 	late := r.believed(c, since) + r.anew(Act{Kind: why, At: since}, c.life.process.world()) // then it may be as fast as the others
 	if why == Resign && c.callsWork() && r.RoundTrip < r.Lease/100 && !deaf && late == 0 {
 		return c.life.process.name
@@ -236,7 +252,7 @@ func (r *run) standsBack(c *candidate, since time.Duration, why Kind) string {
 // time, so that somebody can succeed. A process that calls Campaign pauses between two calls.
 func (r *run) others(p *process) bool {
 	for _, other := range r.processes {
-		m := other.manners()
+		m := other.behavior()
 		if l := other.current(); other != p && other.world() == p.world() && m.plain() && !m.Deaf && m.Call != Campaign && l != nil && l.age() > r.Lease {
 			return true
 		}
@@ -244,7 +260,7 @@ func (r *run) others(p *process) bool {
 	return false
 }
 
-// elsewhere tells whether somebody was elected in an election of that name in
+// elsewhere reports whether somebody was elected in an election of that name in
 // another database meanwhile. A term that is granted there puts off who waits; and
 // its token, if it is a larger one, makes the end of a term here look like old news.
 func (r *run) elsewhere(c *candidate, from, to time.Duration) bool {
@@ -263,44 +279,47 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 	}
 	limited, cancel := context.WithTimeout(ctx, 4*r.longest())
 	defer cancel()
-	began, heir, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
-	goesOn := func() bool { return false }                   // the heir competes as it did, and has declined no lease since
-	if heir != nil && !(to.manners().Deaf && r.Has(Watch)) { // its store hears what its elector does not
-		c := heir.candidates[from.index]
+	began, successor, halfOpen := r.recorder.Now(), to.current(), r.halfOpen(to.world())
+	goesOn := func() bool { return false }                         // the successor competes as it did, and has declined no lease since
+	if successor != nil && !(to.behavior().Deaf && r.Has(Watch)) { // its store hears what its elector does not
+		c := successor.candidates[from.index]
 		calls, declined := c.calls(), c.declined()
-		goesOn = func() bool { return heir == to.current() && c.goesOn(calls) && c.declined() == declined }
+		goesOn = func() bool { return successor == to.current() && c.goesOn(calls) && c.declined() == declined }
 	}
 	from.life.gate.Wait()
 	from.told(to.name)
 	t, name := from.current(), to.name
-	if heir != nil && a.Choice%4 == 3 {
-		name = heir.candidates[from.index].elector.ID()
+	if successor != nil && a.Choice%4 == 3 {
+		name = successor.candidates[from.index].elector.ID()
 	}
 	err := from.transfer(limited, name, a.Choice)
 	from.transferAsSaid(limited, err)
 	given := r.releasedAt(from.name, t.Token())
-	forgets := r.Has(Restart, Failback, Rewind) // the store may have lost the heir's term
+	forgets := r.Has(Restart, Failback, Rewind) // the store may have lost the successor's term
 	if errors.Is(err, elector.ErrNotTaken) && name == to.name && !forgets && r.electedIn(from.name, to.name, t.Token()) {
 		from.find(transferErrors, "Transfer of term %d to %s, which was elected, returned %v", t.Token(), to.name, err)
 	}
 	if err == nil && !r.far() && r.undisturbed() {
 		go r.expectElected(ctx, from, t.Token(), to, goesOn)
 	}
+	if errors.Is(err, event.ErrDrainCapped) && !r.far() && r.undisturbed() {
+		go r.expectCapped(ctx, from, t.Token(), to, began)
+	}
 	if err == nil && from.keeps(t) {
 		from.find(transferErrors, "term %d was handed over to %s, and the store keeps its lease", t.Token(), to.name)
 	}
-	r.leaderOr("transfer", heir != nil)
-	if errors.Is(err, elector.ErrNoCandidate) && heir != nil && heir == to.current() && heir.waits() && r.undisturbed() && !r.uneven() {
+	r.leaderOr("transfer", successor != nil)
+	if errors.Is(err, elector.ErrNoCandidate) && successor != nil && successor == to.current() && successor.waits() && r.undisturbed() && !r.uneven() {
 		from.find(candidatesListed, "it cannot hand over to %s, which competes: %v", to.name, err)
 	}
-	if given == 0 || heir == nil || halfOpen || from.failedBack(t) {
+	if given == 0 || successor == nil || halfOpen || from.failedBack(t) {
 		return err == nil
 	}
 	again := to.died >= 0 && began-to.died < 3*r.Lease
 	if again {
 		r.bite("transfer:restarted")
 	}
-	go r.expectHeir(ctx, i, a, from, to, heir, goesOn, again, began, given)
+	go r.expectHandOver(ctx, i, a, from, to, successor, goesOn, again, began, given)
 	return true
 }
 
@@ -324,12 +343,21 @@ func (c *candidate) transfer(ctx context.Context, to string, choice int) error {
 	return c.elector.Transfer(ctx, to)
 }
 
-// expectElected expects the heir to have been elected of which Transfer has said so: the
+// expectElected expects the successor to have been elected of which Transfer has said so: the
 // store has granted it the lease, so it hears of that within a round trip.
 func (r *run) expectElected(ctx context.Context, from *candidate, token uint64, to *process, goesOn func() bool) {
 	sleep(ctx, 5*r.RoundTrip+r.Lease/10)
-	if goesOn() && to.manners().plain() && !r.ending() && !r.electedIn(from.name, to.name, token) {
+	if goesOn() && to.behavior().plain() && !r.ending() && !r.electedIn(from.name, to.name, token) {
 		from.find(transferErrors, "Transfer of term %d to %s returned nil, and that one was not elected", token, to.name)
+	}
+}
+
+// expectCapped expects that nobody else was elected when Transfer has said that the successor
+// leads, and that the work did not end.
+func (r *run) expectCapped(ctx context.Context, from *candidate, token uint64, to *process, began time.Duration) {
+	sleep(ctx, 5*r.RoundTrip+r.Lease/10)
+	if next := r.nextIn(from.name, began, r.recorder.Now()); next != "" && !r.electedIn(from.name, to.name, token) {
+		from.find(transferErrors, "Transfer of term %d to %s returned ErrDrainCapped, and %s was elected", token, to.name, next)
 	}
 }
 
@@ -345,27 +373,27 @@ func (r *run) releasedAt(election string, token uint64) time.Duration {
 	return 0
 }
 
-// electedIn tells whether a process was elected after a term.
+// electedIn reports whether a process was elected after a term.
 func (r *run) electedIn(election, process string, after uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.grants[election], func(g grant) bool { return g.to == process && g.token > after })
 }
 
-// expectHeir expects the heir to be elected soon after a hand-over.
-func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to *process, heir *life, goesOn func() bool, again bool, began, given time.Duration) {
+// expectHandOver expects the successor to be elected soon after a hand-over.
+func (r *run) expectHandOver(ctx context.Context, i int, a Act, from *candidate, to *process, successor *life, goesOn func() bool, again bool, began, given time.Duration) {
 	believed := r.believed(from, given)
 	bound := r.Lease/5 + 6*r.RoundTrip + believed
-	if to.manners().Deaf {
+	if to.behavior().Deaf {
 		bound += r.longest() // it asks once in one
 	}
-	age := heir.age() - (r.recorder.Now() - given)
+	age := successor.age() - (r.recorder.Now() - given)
 	sleep(ctx, given+bound-r.recorder.Now())
 	next := r.nextIn(from.name, began, given+bound)
 	if age < r.Lease/5+10*r.RoundTrip || !goesOn() || r.ending() || next == to.name || next != "" && believed > 0 || r.uneven() {
 		return
 	}
-	if !to.manners().plain() || !r.still(i, a, to.world(), r.Lease/10, given-began+bound) {
+	if !to.behavior().plain() || !r.still(i, a, to.world(), r.Lease/10, given-began+bound) {
 		return
 	}
 	obligation, instead := slowHandOver, "nobody"
@@ -373,11 +401,11 @@ func (r *run) expectHeir(ctx context.Context, i int, a Act, from *candidate, to 
 	case r.elsewhere(from, 0, given+bound):
 		obligation = foreignHint
 	case again:
-		obligation = deadHeir
+		obligation = deadSuccessor
 	case next != "":
-		obligation, instead = wrongHeir, next
+		obligation, instead = wrongSuccessor, next
 	}
-	r.find(obligation, "%s was handed over to %s, which lives, at %v, and in %v %s was elected", from.name, to.name, began, bound, instead)
+	r.Find(obligation, "%s was handed over to %s, which lives, at %v, and in %v %s was elected", from.name, to.name, began, bound, instead)
 }
 
 // lookAround looks, in the calm at the end, whether everybody knows what everybody
@@ -436,15 +464,15 @@ func (c *candidate) listed(all []store.Candidate) {
 		// Who waits is heard of once in the lease of whoever leads.
 		slack := r.longest() + other.config.RequestTimeout + 3*r.RoundTrip
 		switch {
-		case ok && is.Priority != other.manners.Priority:
-			other.find(candidatesListed, "%s is listed with priority %d, and has %d", is.ID, is.Priority, other.manners.Priority)
+		case ok && is.Priority != other.behavior.Priority:
+			other.find(candidatesListed, "%s is listed with priority %d, and has %d", is.ID, is.Priority, other.behavior.Priority)
 		case !ok || is.Seen > slack:
 			other.find(candidatesListed, "%d are listed, and %s, which competes: %v, was seen %v ago", len(all), other.elector.ID(), ok, is.Seen)
 		}
 	}
 }
 
-// waits tells whether the life has competed for so long that everybody has heard of it.
+// waits reports whether the life has competed for so long that everybody has heard of it.
 func (l *life) waits() bool {
-	return l.age() >= 2*l.process.run.longest() && l.process.manners().plain()
+	return l.age() >= 2*l.process.run.longest() && l.process.behavior().plain()
 }

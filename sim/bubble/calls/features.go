@@ -18,6 +18,12 @@ func (c Case) Features() []string {
 		"names:" + c.Names.String():                                                    true,
 		"crowded:" + fmt.Sprint(c.Crowded()):                                           true,
 	}
+	if c.Onlooker > 0 {
+		set["looks on"] = true
+	}
+	if c.LooksDeaf {
+		set["looks on deaf"] = true
+	}
 	c.Greeting.features(func(feature string) { set["greeting:"+feature] = true })
 	for _, m := range c.Processes {
 		m.features(func(feature string) { set[feature] = true })
@@ -34,7 +40,7 @@ func (c Case) Features() []string {
 }
 
 // features tells those of a process.
-func (m Manners) features(tell func(string)) {
+func (m Behavior) features(tell func(string)) {
 	for _, f := range []struct {
 		name string
 		has  bool
@@ -45,7 +51,7 @@ func (m Manners) features(tell func(string)) {
 		{"tells:" + m.Tells.String(), m.Tells != AtOnce},
 		{"logs:" + m.Logs.String(), m.Logs != AtOnce},
 		{"ends", m.Ends > 0},
-		{"lease", m.Lease > 0}, {"drift", m.Drift > 0}, {"skew", m.Skew != 0}, {"pool", m.Pool > 0},
+		{"lease", m.Lease > 0}, {"timing", m.Timing != Timing{}}, {"drift", m.Drift > 0}, {"skew", m.Skew != 0}, {"pool", m.Pool > 0},
 		{"priority", m.Priority > 0}, {"failback", m.Failback},
 		{"releases", m.rolls()}, {"blind", m.has(func(r Release) bool { return r.Blind })}, {"uncounted", m.has(func(r Release) bool { return r.Uncounted })},
 		{"unprotected", m.has(func(r Release) bool { return r.Unprotected })}, {"expire", m.has(func(r Release) bool { return r.Expire > 0 })},
@@ -74,7 +80,7 @@ func magnitude(n int, bounds ...int) string {
 func (r *run) effects() map[string]bool {
 	for _, feature := range r.Features() {
 		name, _, _ := strings.Cut(feature, ":")
-		if len(r.bit) > 0 && slices.Contains([]string{"elections", "round trip", "databases", "prefixes", "crowded", "names", "greeting"}, name) {
+		if len(r.bit) > 0 && slices.Contains([]string{"elections", "round trip", "databases", "prefixes", "crowded", "names", "greeting", "looks on"}, name) {
 			r.bit[feature] = true
 		}
 	}

@@ -23,7 +23,7 @@ func (c *Case) foreign(r *rand.Rand) {
 // open makes the life's store, and returns what closes its client.
 func (l *life) open() (closing func()) {
 	p := l.process
-	m, o := p.manners(), l.release.options(p.prefix())
+	m, o := p.behavior(), l.release.options(p.prefix())
 	var err error
 	if !m.Foreign {
 		l.store, err = redisstore.New(l.release.login(p.run.Greeting.client(redis.UniversalOptions{DB: p.database(), PoolSize: m.Pool, Dialer: l.dial})), o)

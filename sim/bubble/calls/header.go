@@ -14,7 +14,7 @@ import (
 // header says to the checkers what such a run can be held to.
 func (r *run) header() history.Header {
 	h := history.Header{
-		Scenario: "calls", Subject: "recount", World: "bubble", Seed: r.Number, Lease: r.longest(), Renew: r.Lease / 3, Retry: r.Lease / 15,
+		Scenario: "calls", Subject: "recount", World: "bubble", Seed: r.Number, Lease: r.longest(), Renew: r.shortestRenew(), Retry: r.longestRetry(),
 		DriftPPM: r.driftPPM(), Margin: time.Millisecond, Write: r.pace(), ReturnBound: r.bound(), Redis: "model of redis " + redismodel.Version,
 		Promises: r.promises(),
 	}
@@ -38,7 +38,7 @@ func (r *run) driftPPM() int64 {
 
 // promises are those that the run can be held to.
 func (r *run) promises() []string {
-	all := []string{"WellFormed", "BeliefWithinLease", "LossHeeded", "WriteWithinTerm", "FencedWrites"}
+	all := []string{"WellFormed", "BeliefWithinLease", "StepsDownOnLoss", "WriteWithinTerm", "FencedWrites"}
 	if r.opensInTime() {
 		all = append(all, "LeaderReturns")
 	}
@@ -51,13 +51,13 @@ func (r *run) promises() []string {
 	if !r.hasOf(func(t trait) bool { return t.data }) && r.Elections <= few {
 		all = append(all, "LeaseLinearizable")
 	}
-	if len(r.Acts) == 0 && !r.far() && !r.anyone(func(m Manners) bool { return !m.plain() || m.Failback }) {
+	if len(r.Acts) == 0 && !r.far() && !r.anyone(func(m Behavior) bool { return !m.plain() || m.Failback }) {
 		all = append(all, "Stable")
 	}
 	return all
 }
 
-// endsLeases tells whether the server may end a lease before its time, which no
+// endsLeases reports whether the server may end a lease before its time, which no
 // elector survives: its clock is set forward, older data is restored without a restart (who
 // has not asked before does not notice), another one granted leases of which it
 // has not heard, or its record of leases is lost and somebody may ask who was never told
@@ -72,30 +72,30 @@ func (r *run) endsLeases() bool {
 	return r.untold() || r.Has(Rewind) || r.uneven() && r.Has(Forget, Wipe, Retire, Evict, Vanish, Overwrite, Restart, Failback)
 }
 
-// losesCount tells whether the count of tokens may go down: somebody wrote it, or it
+// losesCount reports whether the count of tokens may go down: somebody wrote it, or it
 // was lost while the server's clock, which stands in for it, was wrong.
 func (r *run) losesCount() bool {
 	return r.untold() || r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Wipe, Retire, Evict, Vanish, Rewind, Restart, Failback)
 }
 
-// untold tells whether a primary is replaced and comes back and never hears of it.
+// untold reports whether a primary is replaced and comes back and never hears of it.
 func (r *run) untold() bool {
 	return slices.ContainsFunc(r.Acts, func(a Act) bool { return a.Kind == Failback && !a.told() })
 }
 
-// Crowded tells whether the renewals of a process alone would keep a fifth of its
+// Crowded reports whether the renewals of a process alone would keep a fifth of its
 // connections busy, were they sent one by one.
 func (c Case) Crowded() bool {
-	for i, m := range c.Processes {
+	for _, m := range c.Processes {
 		pool := cmp.Or(m.Pool, 4)
-		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*min(c.lease(i, 0), c.lease(i, 1)).Seconds()/3/5 {
+		if float64(c.Elections)*c.RoundTrip.Seconds() > float64(pool)*c.shortestRenew().Seconds()/5 {
 			return true
 		}
 	}
 	return false
 }
 
-// far tells whether the server is so far away that requests are hardly answered in
+// far reports whether the server is so far away that requests are hardly answered in
 // time, or many elections wait for each other's on the way: then somebody leads, and
 // nothing more is owed.
 func (c Case) far() bool {
@@ -103,15 +103,15 @@ func (c Case) far() bool {
 	if c.Elections > few {
 		trips = 12
 	}
-	return trips*c.RoundTrip > c.shortest()/6
+	return trips*c.RoundTrip > c.shortestTimeout()
 }
 
 // opensInTime reports whether every process's client opens a connection within the time of
 // a request. A client of the caller's own gives up what opens later: see redisstore.FromClient.
 func (c Case) opensInTime() bool {
 	trips := time.Duration(c.Greeting.trips(c.Databases-1, true) + 1)
-	foreign := slices.ContainsFunc(c.Processes, func(m Manners) bool { return m.Foreign })
-	return !foreign || trips*c.RoundTrip <= c.shortest()/6
+	foreign := slices.ContainsFunc(c.Processes, func(m Behavior) bool { return m.Foreign })
+	return !foreign || trips*c.RoundTrip <= c.shortestTimeout()
 }
 
 // bound is how long an election may be without a leader that works once nothing
@@ -120,7 +120,7 @@ func (c Case) opensInTime() bool {
 // last term takes.
 func (r *run) bound() time.Duration {
 	lease := r.longest()
-	bound := 2*lease + lease/2 + 10*r.RoundTrip
+	bound := 2*lease + lease/2 + 10*r.RoundTrip + 2*r.longestRetry()
 	if r.hasOf(func(t trait) bool { return t.data || t.server }) {
 		bound += 2 * lease
 	}
@@ -133,8 +133,8 @@ func (r *run) bound() time.Duration {
 	if r.rolls() {
 		bound += 4 * lease // see Release.Blind; and some count on leases twice as long
 	}
-	if r.anyone(func(m Manners) bool { m.Releases = [2]Release{}; return !m.plain() }) {
-		bound += 3 * lease // work may hold on to its lease for so long (DrainTimeout)
+	if r.anyone(func(m Behavior) bool { m.Releases = [2]Release{}; return !m.plain() }) {
+		bound += lease + r.longestDrain() // work may hold on to its lease for so long
 	}
 	return bound
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // jobs draws locks of jobs, from a generator of its own: names that come up as the
@@ -21,7 +22,7 @@ func (c *Case) jobs(r *rand.Rand) {
 	for range 1 + r.IntN(6) {
 		c.Acts = append(c.Acts, Act{
 			At: c.Lease + time.Duration(r.Int64N(int64(c.Span))), Kind: Job, Process: r.IntN(len(c.Processes)),
-			Election: 0, By: between(r, c.RoundTrip, 2*c.Lease), Choice: r.IntN(3),
+			Election: 0, By: space.Between(r, c.RoundTrip, 2*c.Lease), Choice: r.IntN(3),
 		})
 	}
 }
@@ -88,10 +89,10 @@ func (r *run) locked(p *process, name string, j job) {
 	of := p.named(name)
 	for _, other := range r.jobLocks.take(of, j) {
 		if !r.endsLeases() && !other.life.gone() && other.term.Check(0) == nil && j.term.Check(0) == nil {
-			r.find(jobAlone, "%s locked %s with token %d while %s held it with token %d", p.name, of, j.term.Token(), other.life.process.name, other.term.Token())
+			r.Find(jobAlone, "%s locked %s with token %d while %s held it with token %d", p.name, of, j.term.Token(), other.life.process.name, other.term.Token())
 		}
 		if !r.losesCount() && other.term.Token() >= j.term.Token() {
-			r.find(jobAlone, "%s locked %s with token %d after token %d", p.name, of, j.term.Token(), other.term.Token())
+			r.Find(jobAlone, "%s locked %s with token %d after token %d", p.name, of, j.term.Token(), other.term.Token())
 		}
 	}
 }
@@ -128,6 +129,6 @@ func (r *run) refused(p *process, name string, held *elector.HeldError, began ti
 	}
 	changed := r.hasOf(func(t trait) bool { return t.data || t.server })
 	if asked && began.Sub(since) > r.longest() && len(locks.held[of]) == 0 && !changed && !r.uneven() && !r.rolls() {
-		r.find(jobAtOnce, "%s, which nobody has locked yet, was refused to %s: %s", of, p.name, held.Withheld)
+		r.Find(jobAtOnce, "%s, which nobody has locked yet, was refused to %s: %s", of, p.name, held.Withheld)
 	}
 }

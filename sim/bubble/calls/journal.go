@@ -17,9 +17,9 @@ type journal struct{ c *candidate }
 
 var _ slog.Handler = journal{}
 
-// byLog tells whether the candidate's beliefs are read off its log.
+// byLog reports whether the candidate's beliefs are read off its log.
 func (c *candidate) byLog() bool {
-	return c.manners.Tells == Slowly || c.manners.Tells == Late || c.manners.Tells == Never
+	return c.behavior.Tells == Slowly || c.behavior.Tells == Late || c.behavior.Tells == Never
 }
 
 // Enabled implements slog.Handler.
@@ -61,7 +61,7 @@ func (j journal) Handle(_ context.Context, r slog.Record) error {
 		ev.Until = ev.At + lasts
 		c.tell(ev)
 	}
-	c.take("logs", c.manners.Logs)
+	c.take("logs", c.behavior.Logs)
 	return nil
 }
 
@@ -104,6 +104,9 @@ func kindOf(err error) string {
 
 // logged expects a warning to be rare, of whatever kind it is.
 func (c *candidate) logged(r slog.Record) {
+	if r.Message == calmText {
+		c.calm(r)
+	}
 	if r.Level < slog.LevelWarn || slices.Contains(rare, r.Message) {
 		return
 	}
@@ -128,6 +131,39 @@ func (c *candidate) logged(r slog.Record) {
 	most := 2 + int((now-w.since)/(8*time.Second)) // its clock may be faster than that of the run
 	if w.lines == most+1 {
 		c.find(logsRarely, "%d lines in %v: %s", w.lines, now-w.since, what)
+	}
+}
+
+// calmText is the line that says that something is over.
+const calmText = "it has not gone wrong again for a lease"
+
+// calm expects that the line counts from the first time since the last such line.
+func (c *candidate) calm(r slog.Record) {
+	var what string
+	var times int64
+	var lasted time.Duration
+	r.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "what":
+			what = a.Value.String()
+		case "times":
+			times = a.Value.Int64()
+		case "for":
+			lasted = a.Value.Duration()
+		}
+		return true
+	})
+	now := c.run.recorder.Now()
+	c.mu.Lock()
+	last := c.ledger.calmed[what]
+	if c.ledger.calmed == nil {
+		c.ledger.calmed = map[string]time.Duration{}
+	}
+	c.ledger.calmed[what] = now
+	c.mu.Unlock()
+	c.run.bite("calm line")
+	if times < 2 || last > 0 && c.behavior.Drift == 0 && lasted > now-last {
+		c.find(logsRarely, "it says at %v, and said at %v before, that %q has not gone wrong again, %d times, for %v", now, last, what, times, lasted)
 	}
 }
 

@@ -1,11 +1,11 @@
 package calls
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Kind is what happens at a moment.
@@ -42,7 +42,7 @@ const (
 	Create       // an administrator creates an election, which may be there
 	Rewind       // what the server holds is restored after Act.For, without a restart
 	Evict        // the server lacks memory and gives up some keys, of whomever
-	Message      // a stranger sends a message on an election's channel
+	Message      // somebody else sends a message on an election's channel
 	FlushScripts // SCRIPT FLUSH
 
 	// What happens to the server.
@@ -56,7 +56,7 @@ const (
 
 	// What happens to the way between a process and the server.
 
-	Cut       // in one of its manners, for Act.For
+	Cut       // in one of its ways, for Act.For
 	Slow      // each message takes Act.By more, for Act.For
 	Narrow    // so many kilobytes a second, for Act.For
 	Strand    // its connections are half open from now on
@@ -152,27 +152,20 @@ type Act struct {
 	Choice   int // of the kind's ways, such as a value, a key, a cut
 }
 
-// told tells whether a primary that comes back has heard that it was replaced.
+// told reports whether a primary that comes back has heard that it was replaced.
 func (a Act) told() bool { return a.Choice%2 == 0 }
 
 func (a Act) String() string {
-	text := fmt.Sprintf("%v %s p%d e%d", a.At, a.Kind, a.Process, a.Election)
-	if a.Leader {
-		text += " leader"
-	}
-	if a.For != 0 {
-		text += fmt.Sprintf(" for %v", a.For)
-	}
-	if a.By != 0 {
-		text += fmt.Sprintf(" by %v", a.By)
-	}
-	if a.Choice != 0 {
-		text += fmt.Sprintf(" choice %d", a.Choice)
-	}
-	return text
+	var w space.Words
+	w.Add(true, "%v %s p%d e%d", a.At, a.Kind, a.Process, a.Election)
+	w.Add(a.Leader, "leader")
+	w.Add(a.For != 0, "for %v", a.For)
+	w.Add(a.By != 0, "by %v", a.By)
+	w.Add(a.Choice != 0, "choice %d", a.Choice)
+	return w.String()
 }
 
-// cut is the manner in which the way to the server is cut.
+// cut is the way in which the way to the server is cut.
 func (a Act) cut() faults.Cut { return faults.Cuts[a.Choice%len(faults.Cuts)] }
 
 // end is when the act is over.

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// bounded is from which choice on a stranger's message names a token at a bound.
+// bounded is from which choice on a foreign message names a token at a bound.
 const bounded = 64
 
-// lies draws, from a generator of its own, a stranger who sends messages with tokens at
+// lies draws, from a generator of its own, foreign messages with tokens at
 // their bounds on some ordinary days. Hand-overs follow when the lies must be forgotten.
 func (c *Case) lies(r *rand.Rand, day day) {
 	if day >= broken || c.Elections > few || r.IntN(2) == 0 {

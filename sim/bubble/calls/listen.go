@@ -38,7 +38,7 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(store.Hi
 	c.hearing.begun++
 	c.hearing.since, c.hearing.refused, c.hearing.doubt = c.run.recorder.Now(), 0, 0
 	c.mu.Unlock()
-	if c.manners.Deaf {
+	if c.behavior.Deaf {
 		context.AfterFunc(ctx, func() {
 			c.mu.Lock()
 			c.hearing.watches--
@@ -55,9 +55,31 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(store.Hi
 	}, s.passed(election)), func(err error) {
 		c.mu.Lock()
 		c.hearing.watches--
+		before := c.hearing
 		c.mu.Unlock()
+		if ctx.Err() == nil {
+			go c.expectWatch(before, c.run.recorder.Now())
+		}
 		ended(err)
 	})
+}
+
+// expectWatch expects a candidate whose announcements have broken off, after more than a
+// lease, to listen anew after Retry.
+func (c *candidate) expectWatch(h hearing, broke time.Duration) {
+	if broke-h.since < 2*c.config.Lease || c.behavior.Drift > 0 {
+		return
+	}
+	stood := c.life.gate.Stood()
+	time.Sleep(c.config.Retry + c.config.Retry/2)
+	c.mu.Lock()
+	anew := c.hearing.begun > h.begun
+	c.mu.Unlock()
+	if anew || c.life.gate.Stood() != stood || !c.competes() {
+		return
+	}
+	c.find(listensAnew, "its announcements, which it had heard since %v, broke off at %v, and a Retry (%v) and a half later it does not listen",
+		h.since, broke, c.config.Retry)
 }
 
 // in is the life's candidate in an election.
@@ -99,7 +121,7 @@ func (c *candidate) refusedBy(err error) {
 // late is how long after a grant, at the most, it is announced.
 func (c *candidate) late() time.Duration { return c.config.RequestTimeout + 4*c.run.RoundTrip }
 
-// missed tells whether a term must have been announced to who listened, and was not;
+// missed reports whether a term must have been announced to who listened, and was not;
 // and when that was granted.
 func (c *candidate) missed(h hearing, token uint64, now time.Duration) (granted time.Duration, so bool) {
 	if h.watches == 0 || h.refused == 0 || token <= max(h.refused, h.hinted) {
@@ -122,9 +144,9 @@ func (c *candidate) expectListening(h hearing, token uint64, granted time.Durati
 		token, granted, h.doubted, c.run.recorder.Now())
 }
 
-// hampered tells whether announcements of that time may be on their way still.
+// hampered reports whether announcements of that time may be on their way still.
 func (r *run) hampered(c *candidate, from, to time.Duration) bool {
-	if r.far() || !c.manners.plain() || c.manners.Deaf || r.losesCount() {
+	if r.far() || !c.behavior.plain() || c.behavior.Deaf || r.losesCount() {
 		return true
 	}
 	for _, a := range r.Acts {
@@ -157,7 +179,7 @@ func (r *run) listen() {
 	for i, p := range r.processes {
 		l, m := p.current(), r.Processes[i]
 		if n, most := p.link.Connections(), cmp.Or(m.Pool, 4)+1; l != nil && !m.Foreign && n > most {
-			r.find(connections, "%s has %d connections in the calm, and may have %d", p.name, n, most)
+			r.Find(connections, "%s has %d connections in the calm, and may have %d", p.name, n, most)
 		}
 		if l == nil || l.age() < 2*r.longest() || m.Call != Run && m.Call != Terms || m.hangs() {
 			continue

@@ -25,7 +25,7 @@ func (r *run) loseOne(ctx context.Context, i int, a Act, p *process, led []*cand
 		one := a
 		one.Election = c.index
 		// With few connections everything may wait for the one that hangs.
-		if p.manners().Pool == 0 && r.quietAround(i, one, p.world(), r.Lease/2, r.Lease+r.Lease/2) {
+		if p.behavior().Pool == 0 && r.quietAround(i, one, p.world(), r.Lease/2, r.Lease+r.Lease/2) {
 			terms[c] = c.current()
 		}
 	}
@@ -62,12 +62,12 @@ func (r *run) expectTerm(ctx context.Context, c *candidate, t *elector.Term, why
 func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 	l, since := p.current(), r.recorder.Now()
 	tries := 2 // one call dials twice at the most
-	if pool := p.manners().Pool; pool > 0 && pool < 4 {
+	if pool := p.behavior().Pool; pool > 0 && pool < 4 {
 		tries = 3
 	}
 	bound := time.Duration(tries)*r.longest()/12 + r.longest()/30 + 7*r.RoundTrip
 	a.At = since
-	if p.manners().Foreign {
+	if p.behavior().Foreign {
 		bound += time.Second // go-redis gives an error of the past to everybody for so long
 	}
 	if l == nil || l.age() < r.Lease || !r.quietAround(i, a, p.world(), 0, bound) {
@@ -101,7 +101,7 @@ func (r *run) executed(args []string, reply redismodel.Reply) {
 		return // a question, or an administrator, which may be repeated; or it is sent again as text
 	}
 	if keys == 2 && strings.HasSuffix(args[4], ":candidates") {
-		return // a bid is taken back as often as a stranger names its attempt
+		return // a bid is taken back as often as a foreign message names its attempt
 	}
 	r.mu.Lock()
 	key := strings.Join(args[2:], " ")
@@ -109,6 +109,6 @@ func (r *run) executed(args []string, reply redismodel.Reply) {
 	r.executions[key] = true
 	r.mu.Unlock()
 	if twice {
-		r.find(askedOnce, "a request came a second time: %q", args[3:])
+		r.Find(askedOnce, "a request came a second time: %q", args[3:])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/recount-io/recount/sim/space"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
@@ -19,7 +20,7 @@ func (c *Case) memory(r *rand.Rand) {
 	for range 2 + r.IntN(4) {
 		a := Act{
 			At: c.Lease + time.Duration(r.Int64N(int64(c.Span))), Kind: Job, Process: r.IntN(len(c.Processes)),
-			By: between(r, c.Lease/2, 2*c.Lease), Choice: r.IntN(jobs),
+			By: space.Between(r, c.Lease/2, 2*c.Lease), Choice: r.IntN(jobs),
 		}
 		c.Acts = append(c.Acts, a)
 		a.At, a.Kind, a.By = a.At+time.Duration(r.Int64N(int64(c.Lease))), kind, 0

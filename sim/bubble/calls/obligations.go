@@ -28,13 +28,13 @@ var Obligations = space.Obligations{
 	campaignReturns:  "Campaign and TryAcquire return a term or an error that they name, soon after their context is done",
 	stoppedAfter:     "an elector that does not run is stopped, and does not lead",
 	twiceRefused:     "a second call that competes returns ErrActive",
-	transferErrors:   "Transfer returns nil if the heir was elected, and else an error that it names; a name that nobody has is ErrNoCandidate, and the term's own work is refused, and both end nothing",
+	transferErrors:   "Transfer returns nil if the successor was elected, and else an error that it names; a name that nobody has is ErrNoCandidate, and the term's own work is refused, and both end nothing",
 	workHasTime:      "a term that ends because the store refuses its request for good lasts until its work has returned, or until its deadline",
 	workEnds:         "the term ends when OnStarted, or the body of the loop over Terms, returns or panics",
 	comesToRest:      "whatever competes ends when it is asked to, and leaves no goroutine behind",
 	connections:      "a store has no more connections than its pool and one to listen on, and none when it is closed",
 	falseAlarm:       "a trouble names what is the case: the store has lost its count, another one has the same ID, announcements have stopped coming, work or a callback hangs, a cluster's slot stays open; a store that is said to be silent was for a lease",
-	alarmOwed:        "work that has not returned a lease after its term is told of, and a store that has not answered for a lease, and one that answers again",
+	alarmOwed:        "work that has not returned a lease after its term is told of, and a store that has carried out no request for a lease, and one that does so again",
 	oneFails:         "one request that fails, or hangs on its connection, ends no term",
 	outlivesReset:    "one reset of all connections ends no term, if Renew, four to six round trips and what the greeting takes fit into the lease",
 	slowService:      "a request that failed is repeated after Retry, on a new client after three calls without a reply",
@@ -49,8 +49,8 @@ var Obligations = space.Obligations{
 	observes:         "Observe yields who leads whenever it changes, and ends when its context is done",
 	candidatesListed: "Candidates lists the live candidates; a candidate is heard of at least once a lease",
 	slowHandOver:     "about two round trips lie between the two terms of a hand-over",
-	deadHeir:         "Transfer hands over to a live candidate",
-	wrongHeir:        "Transfer hands over to the candidate that it names",
+	deadSuccessor:    "Transfer hands over to a live candidate",
+	wrongSuccessor:   "Transfer hands over to the candidate that it names",
 	slowFailover:     "who crashed is replaced within about one lease",
 	foreignHint:      "stores never see each other's elections",
 	leaseUnlearned:   "who has heard of a longer lease than its own counts on its own again when nobody has it any more who may live",
@@ -65,8 +65,13 @@ var Obligations = space.Obligations{
 	onlyEnds:         "the context of OnlyLeader's function is done when that of the call is, or the term's, and not before",
 	fencedWrites:     "a service behind fence.Handler lets pass no smaller token than before; fence.Transport sends nothing when its term is over, and does not say so of what it has sent",
 	renewsInTime:     "as many elections as a round trip allows are renewed within RequestTimeout",
-	logsRarely:       "what goes wrong again and again is logged at once, after ten seconds, and then at a rising interval",
+	logsRarely:       "what goes wrong again and again is logged at once, after ten seconds, and then at a rising interval; when it is over is counted how often it did",
 	keptForWork:      "a leader that resigns or stops keeps its lease until its work has returned, or until DrainTimeout",
+	askedInTime:      "a lease is renewed every Renew; a request that failed, or was not answered within RequestTimeout, is repeated after Retry",
+	fewRenewals:      "a lease is renewed once every Renew, and after a renewal that failed not before Retry",
+	fenceHeeded:      "no later term of a candidate has a token up to the fence that Refused was told",
+	lateTold:         "Event.Late says how long after its time a renewal was sent",
+	givesOwn:         "a candidate gives back only leases that it was granted",
 	slowResignation:  "who resigned or stopped is replaced within milliseconds",
 }
 
@@ -108,8 +113,8 @@ const (
 	observes         = "observes"
 	candidatesListed = "candidates listed"
 	slowHandOver     = "slow hand-over"
-	deadHeir         = "dead heir"
-	wrongHeir        = "wrong heir"
+	deadSuccessor    = "dead successor"
+	wrongSuccessor   = "wrong successor"
 	slowFailover     = "slow failover"
 	foreignHint      = "foreign hint"
 	leaseUnlearned   = "lease unlearned"
@@ -121,6 +126,11 @@ const (
 	valueComesBack   = "value comes back"
 	publishReturns   = "publish returns"
 	keptForWork      = "kept for its work"
+	askedInTime      = "asked in time"
+	fewRenewals      = "few renewals"
+	fenceHeeded      = "fence heeded"
+	lateTold         = "late as told"
+	givesOwn         = "gives back its own"
 	slowResignation  = "slow resignation"
 	renewsInTime     = "renews in time"
 	logsRarely       = "logs rarely"
@@ -143,14 +153,20 @@ type ledger struct {
 	deadline time.Duration  // of that term, as far as it has been seen
 	until    time.Duration  // the latest end of any term, as the events have told it
 	silent   time.Duration  // since when the store is said to be silent; 0: it is not
+	fence    uint64         // the largest that it has named to a term
+	fenced   int            // how often it had been told to compete then
 	hangs    uint64         // the token of the last term of which it was told that something hangs
 	declined int            // leases that were granted too late to be of use, or to a request of before
 	leader   elector.Leader // whom OnLeader has told last
 
-	answered time.Duration     // when the store has answered last
-	told     []string          // to whom it was told to hand over
-	warned   map[string]warned // by what they say
-	handed   map[uint64]bool   // terms that it has handed over without being told to
+	answered time.Duration            // when the store has answered last
+	told     []string                 // to whom it was told to hand over
+	warned   map[string]warned        // by what they say
+	calmed   map[string]time.Duration // when it was said last that it is over
+	sent     time.Duration            // when a request for the lease was sent last
+	failed   time.Duration            // when a request for the lease failed last
+	refused  time.Duration            // when one was refused that was sent later
+	handed   map[uint64]bool          // terms that it has handed over without being told to
 
 	panicked atomic.Bool // OnStarted has, in this Run
 }
@@ -161,7 +177,7 @@ func (c *candidate) panics(so bool) { c.ledger.panicked.Store(so) }
 // find notes that the elector broke an obligation, if the candidate's process lives.
 func (c *candidate) find(obligation, format string, args ...any) {
 	if !c.life.gone() {
-		c.run.find(obligation, "%s of %s: "+format, append([]any{c.name, c.life.process.name}, args...)...)
+		c.run.Find(obligation, "%s of %s: "+format, append([]any{c.name, c.life.process.name}, args...)...)
 	}
 }
 
@@ -184,7 +200,7 @@ func (c *candidate) working(t *elector.Term) (done func()) {
 	}
 }
 
-// callsBack tells whether the candidate has callbacks for its terms.
+// callsBack reports whether the candidate has callbacks for its terms.
 func (c *candidate) callsBack() bool { return c.config.OnStopped != nil }
 
 // stopping notes that OnStopped is called, and returns what to call at its end.
@@ -238,9 +254,14 @@ func (c *candidate) heard(ev elector.Event) {
 		c.expectAlarm(ev.Token)
 	case event.Unreachable, event.Reachable:
 		c.silence(ev)
+	case event.Extended:
+		c.lateAsTold(ev)
 	}
 	c.mu.Lock()
-	in, last := c.ledger.believed, c.ledger.elected
+	in, last, fence := c.ledger.believed, c.ledger.elected, c.ledger.fence
+	if c.ledger.fenced != c.called {
+		fence = 0 // of another Run
+	}
 	works := c.callsBack() && c.ledger.working != nil && c.ledger.working.Token() == ev.Token && !c.ledger.returned
 	switch ev.Kind {
 	case event.Elected:
@@ -257,6 +278,8 @@ func (c *candidate) heard(ev elector.Event) {
 		c.find(transitions, "elected with token %d in the term of %d, after %d", ev.Token, in, last)
 	case ev.Kind == event.Deposed && ev.Reason == event.ReasonError && works && ev.At < ev.Until-time.Millisecond:
 		c.find(workHasTime, "the term of token %d ended %v before its deadline while its work went on: %v", ev.Token, ev.Until-ev.At, ev.Err)
+	case ev.Kind == event.Elected && ev.Token <= fence && c.tellsAtOnce():
+		c.find(fenceHeeded, "elected with token %d, and a term was refused for the fence %d", ev.Token, fence)
 	case (ev.Kind == event.Extended || ev.Kind == event.Deposed) && ev.Token != in:
 		c.find(transitions, "%s with token %d in the term of %d", ev.Kind, ev.Token, in)
 	}
@@ -330,7 +353,7 @@ func (c *candidate) moved(t *elector.Term, deadline time.Duration) (last time.Du
 	return last
 }
 
-// leadsIn tells whether the elector says that it leads, as it must in a term that
+// leadsIn reports whether the elector says that it leads, as it must in a term that
 // goes on. What it says in the moment in which that ends, nobody asks.
 func (c *candidate) leadsIn(t *elector.Term) bool {
 	for range 2 {
@@ -355,9 +378,9 @@ func (c *candidate) awaitEnd(t *elector.Term) {
 
 // leading notes that a term has begun.
 func (c *candidate) leading() {
-	m := c.manners
+	m := c.behavior
 	for what, differs := range map[string]bool{
-		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "foreign": m.Foreign, "releases": m.rolls(), "blind": c.life.release.Blind, "uncounted": c.life.release.Uncounted, "unprotected": c.life.release.Unprotected, "expire": c.life.release.Expire > 0, "deaf": m.Deaf, "pool": m.Pool != 0,
+		"skew": m.Skew != 0, "drift": m.Drift != 0, "lease": m.Lease != 0, "timing": m.Timing != Timing{}, "priority": m.Priority > 0, "failback": m.Failback, "begins": m.Begins, "foreign": m.Foreign, "releases": m.rolls(), "blind": c.life.release.Blind, "uncounted": c.life.release.Uncounted, "unprotected": c.life.release.Unprotected, "expire": c.life.release.Expire > 0, "deaf": m.Deaf, "pool": m.Pool != 0,
 	} {
 		if differs {
 			c.run.bite(what)

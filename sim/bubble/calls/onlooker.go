@@ -14,6 +14,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
+	"github.com/recount-io/recount/elector/store"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/clock"
 	"github.com/recount-io/recount/sim/bubble/gate"
@@ -27,6 +28,9 @@ import (
 func (c *Case) looks(r *rand.Rand) {
 	if r.IntN(3) == 0 && c.Elections <= few {
 		c.Onlooker = 1 + r.IntN(c.Elections)
+		if r.IntN(2) == 0 {
+			c.Looks = timing(r, 0)
+		}
 	}
 }
 
@@ -70,12 +74,14 @@ func (r *run) lookOn() {
 		run: r, name: r.election(r.Onlooker - 1), of: first.named(r.election(r.Onlooker - 1)),
 		link: network.NewLink(r.Number<<8+uint64(len(r.processes)), way, r.server), stop: stop, ended: make(chan struct{}),
 	}
+	cfg := elector.Config{Lease: r.Lease}
+	r.Looks.configure(&cfg)
 	o.options = elector.ObserveOptions{
-		Poll: r.Lease, Retry: r.Lease / 15, RequestTimeout: r.Lease / 6,
+		Poll: cfg.DrainTimeout / 2, Retry: cfg.Retry, RequestTimeout: max(cfg.RequestTimeout, 3*r.RoundTrip),
 		Clock: clock.New(r.recorder.Now, 1, &gate.Gate{}, r.Number+1<<63),
 	}
 	endpoint := o.link.Endpoint()
-	store, err := redisstore.New(r.Greeting.client(redis.UniversalOptions{
+	opened, err := redisstore.New(r.Greeting.client(redis.UniversalOptions{
 		DB:     first.database(),
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return endpoint.Dial(ctx) },
 	}), redisstore.Options{Prefix: first.prefix()})
@@ -83,11 +89,23 @@ func (r *run) lookOn() {
 		panic("calls: " + err.Error()) // the options are constants
 	}
 	r.onlooker = o
+	looksAt := elector.Store(opened)
+	if r.LooksDeaf {
+		looksAt = unannounced{opened}
+	}
 	go func() {
 		defer close(o.ended)
-		defer func() { _ = store.Close() }() // nobody uses it any more
-		o.look(ctx, store)
+		defer func() { _ = opened.Close() }() // nobody uses it any more
+		o.look(ctx, looksAt)
 	}()
+}
+
+// unannounced is a store whose announcements do not arrive.
+type unannounced struct{ elector.Store }
+
+// Watch implements elector.Store.
+func (unannounced) Watch(ctx context.Context, _ string, _ func(store.Hint), ended func(error)) {
+	context.AfterFunc(ctx, func() { ended(ctx.Err()) })
 }
 
 // look looks until ctx is done. Only an error that no repetition changes ends a
@@ -106,7 +124,7 @@ func (o *onlooker) look(ctx context.Context, store elector.Store) {
 		}
 		var fatal *elector.FatalError
 		if ctx.Err() == nil && !errors.As(ended, &fatal) {
-			o.run.find(observes, "Observe of %s ended with %v, and its context is not done", o.of, ended)
+			o.run.Find(observes, "Observe of %s ended with %v, and its context is not done", o.of, ended)
 		}
 		sleep(ctx, o.run.Lease/15)
 	}
@@ -129,9 +147,9 @@ func (o *onlooker) sees(leader elector.Leader, first bool) {
 	o.mu.Unlock()
 	switch same := leader.ID == last.ID && leader.Token == last.Token && leader.Value == last.Value; {
 	case same && !first:
-		r.find(observes, "%q with token %d was yielded twice of %s", leader.ID, leader.Token, o.of)
+		r.Find(observes, "%q with token %d was yielded twice of %s", leader.ID, leader.Token, o.of)
 	case leader.Token > 0 && leader.Token < last.Token && !r.hasOf(func(t trait) bool { return t.data }):
-		r.find(observes, "%s with token %d was yielded of %s after token %d", leader.ID, leader.Token, o.of, last.Token)
+		r.Find(observes, "%s with token %d was yielded of %s after token %d", leader.ID, leader.Token, o.of, last.Token)
 	}
 }
 
@@ -178,6 +196,9 @@ func (o *onlooker) asks(last sighting) bool {
 func (o *onlooker) sawAll() {
 	r := o.run
 	bound := r.Lease/10 + 6*r.RoundTrip
+	if r.LooksDeaf {
+		bound = o.slow()
+	}
 	r.mu.Lock()
 	grants := slices.Clone(r.grants[o.of])
 	r.mu.Unlock()
@@ -216,7 +237,7 @@ func (o *onlooker) expect(from, to time.Duration, token uint64) {
 			return
 		}
 	}
-	o.run.find(observes, "an onlooker was not told between %v and %v that %s is led with token %d (0: by nobody)", from, to, o.of, token)
+	o.run.Find(observes, "an onlooker was not told between %v and %v that %s is led with token %d (0: by nobody)", from, to, o.of, token)
 }
 
 // leave expects, when all have left, that it is told so once their leases are over; and
@@ -227,7 +248,7 @@ func (o *onlooker) leave() {
 	if lasts := r.Has(Persist, Expire, Overwrite, StepClock); !lasts && !r.far() && r.free(o.name) {
 		r.bite("onlooker:left")
 		if last := o.last(); !o.asks(last) && (last.failed || last.leader.ID != "") {
-			r.find(observes, "nobody leads %s any more, and an onlooker was told last, at %v, that %v", o.of, last.at, last)
+			r.Find(observes, "nobody leads %s any more, and an onlooker was told last, at %v, that %v", o.of, last.at, last)
 		}
 	}
 	o.stop()
@@ -235,7 +256,7 @@ func (o *onlooker) leave() {
 	o.link.Close()
 }
 
-// free tells whether nobody has the lease of an election of the first world.
+// free reports whether nobody has the lease of an election of the first world.
 func (r *run) free(name string) (free bool) {
 	p := r.processes[0]
 	r.data(p, func(do func(...string) redismodel.Reply) { free = do("EXISTS", p.keyOf(name, "lease")).Int == 0 })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/fence"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Functions that only the leader executes, and what they write to a service that is
@@ -23,7 +24,7 @@ func (c *Case) onlyLeaders(r *rand.Rand) {
 	one := func(at time.Duration, election int) {
 		c.Acts = append(c.Acts, Act{
 			At: at, Kind: Only, Process: r.IntN(len(c.Processes)), Leader: r.IntN(4) > 0, Election: election,
-			By: between(r, c.Lease/1000, c.Lease), For: between(r, c.Lease/1000, 2*c.Lease),
+			By: space.Between(r, c.Lease/1000, c.Lease), For: space.Between(r, c.Lease/1000, 2*c.Lease),
 		})
 	}
 	for _, a := range slices.Clone(c.Acts) {

@@ -101,7 +101,7 @@ func (r *run) callPast(ctx context.Context, i int, a Act, p *process) bool {
 	led, leads, stood := c.current(), c.leads(), c.life.gate.Stood()
 	limited, cancel := context.WithTimeout(ctx, c.config.Lease/4)
 	defer cancel()
-	what, err := r.use(limited, t, c, a.Choice%4)
+	what, err := r.use(limited, t, c, a.Choice)
 	r.bite("past:" + what)
 	switch expired := limited.Err() != nil && errors.Is(err, limited.Err()); {
 	case what == "publish" && !errors.Is(err, elector.ErrTermOver) && !expired:
@@ -122,19 +122,27 @@ func (r *run) callPast(ctx context.Context, i int, a Act, p *process) bool {
 }
 
 // use makes one of the calls on a term.
-func (r *run) use(ctx context.Context, t *elector.Term, c *candidate, which int) (what string, err error) {
-	switch which {
+func (r *run) use(ctx context.Context, t *elector.Term, c *candidate, choice int) (what string, err error) {
+	switch choice % 4 {
 	case 0:
 		text, _ := r.board.another(term{c.name, c.elector.ID(), t.Token()})
 		return "publish", t.Publish(ctx, text)
 	case 1:
-		t.Refused(t.Token() + 1)
+		c.refused(t, t.Token()+1)
 		return "refused", nil
 	case 2:
 		return "resign", t.Resign(ctx)
 	default:
 		return "transfer", t.Transfer(ctx, "nobody")
 	}
+}
+
+// refused tells the term of a fence, which no later term of the candidate may have.
+func (c *candidate) refused(t *elector.Term, fence uint64) {
+	c.mu.Lock()
+	c.ledger.fence, c.ledger.fenced = max(c.ledger.fence, fence), c.called
+	c.mu.Unlock()
+	t.Refused(fence)
 }
 
 // pastTerm is one of the candidate's terms that are over, nil if there is none. It says

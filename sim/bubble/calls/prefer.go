@@ -10,7 +10,7 @@ import (
 
 // Whom a leader hands over to that was not told to: fail-back.
 
-// undisturbed tells whether nothing in the case makes anybody see late, or not at all, what
+// undisturbed reports whether nothing in the case makes anybody see late, or not at all, what
 // others do.
 func (r *run) undisturbed() bool {
 	return !r.far() && !r.Has(Pause, Hangup, HangupOne, StrandOne) && !r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
@@ -40,13 +40,13 @@ func (c *candidate) handsOver(l store.Lease) {
 	}
 	c.ledger.handed[l.Token] = true
 	c.mu.Unlock()
-	heir := c.run.lifeOf(c, l.To)
-	if again || heir == nil {
+	successor := c.run.lifeOf(c, l.To)
+	if again || successor == nil {
 		return
 	}
 	c.run.bite("fails back")
-	mine, its := c.manners.Priority, heir.process.manners().Priority
-	if !c.manners.Failback || its <= mine {
+	mine, its := c.behavior.Priority, successor.process.behavior().Priority
+	if !c.behavior.Failback || its <= mine {
 		c.find(failsBack, "term %d is handed over to %s of priority %d, and its own is %d", l.Token, l.To, its, mine)
 	}
 	if !c.run.undisturbed() {
@@ -57,26 +57,26 @@ func (c *candidate) handsOver(l store.Lease) {
 	if c.run.rolls() {
 		heard = 2 * c.run.longest() // some count on leases twice as long
 	}
-	if dead, since := heir.deadFor(); dead && since > heard+c.config.RequestTimeout+6*c.run.RoundTrip {
+	if dead, since := successor.deadFor(); dead && since > heard+c.config.RequestTimeout+6*c.run.RoundTrip {
 		c.find(failsBack, "term %d is handed over to %s, which has died %v ago", l.Token, l.To, since)
 	}
 	for _, p := range c.run.processes {
-		if other := p.current(); p.world() == c.life.process.world() && p.manners().Priority > its && other != nil && other != c.life && other.competes(2*c.run.longest()) {
-			c.find(failsBack, "term %d is handed over to %s of priority %d, and %s of priority %d lives", l.Token, l.To, its, p.name, p.manners().Priority)
+		if other := p.current(); p.world() == c.life.process.world() && p.behavior().Priority > its && other != nil && other != c.life && other.competes(2*c.run.longest()) {
+			c.find(failsBack, "term %d is handed over to %s of priority %d, and %s of priority %d lives", l.Token, l.To, its, p.name, p.behavior().Priority)
 		}
 	}
 }
 
-// failedBack tells whether the candidate has handed a term over that it was not told to.
+// failedBack reports whether the candidate has handed a term over that it was not told to.
 func (c *candidate) failedBack(t *elector.Term) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return t != nil && c.ledger.handed[t.Token()]
 }
 
-// competes tells whether the process has competed for so long, as far as anybody knows.
+// competes reports whether the process has competed for so long, as far as anybody knows.
 func (l *life) competes(long time.Duration) bool {
-	m := l.process.manners()
+	m := l.process.behavior()
 	return l.age() > long && m.plain() && m.Call != Campaign
 }
 
@@ -92,7 +92,7 @@ func (r *run) lifeOf(c *candidate, id string) *life {
 	return nil
 }
 
-// deadFor tells whether nothing of the life counts any more, and since when.
+// deadFor reports whether nothing of the life counts any more, and since when.
 func (l *life) deadFor() (dead bool, since time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *life) deadFor() (dead bool, since time.Duration) {
 // preferred expects, in the calm at the end, that the leader is nobody who looks for a
 // better one while there has been one for long.
 func (r *run) preferred(c *candidate) {
-	if !c.manners.Failback || r.far() {
+	if !c.behavior.Failback || r.far() {
 		return
 	}
 	long := c.config.Failback + 2*r.longest() + 10*r.RoundTrip
@@ -114,8 +114,8 @@ func (r *run) preferred(c *candidate) {
 	}
 	for _, p := range r.processes {
 		other := p.current()
-		if p.world() == c.life.process.world() && p.manners().Priority > c.manners.Priority && other != nil && other != c.life && other.competes(long) {
-			c.find(failsBack, "it leads since %v, looks for a better one every %v, and %s of priority %d lives", since, c.config.Failback, p.name, p.manners().Priority)
+		if p.world() == c.life.process.world() && p.behavior().Priority > c.behavior.Priority && other != nil && other != c.life && other.competes(long) {
+			c.find(failsBack, "it leads since %v, looks for a better one every %v, and %s of priority %d lives", since, c.config.Failback, p.name, p.behavior().Priority)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (p *process) named(election string) string {
 	return fmt.Sprintf("db%d/%s%s", p.database(), p.prefix(), election)
 }
 
-func (p *process) manners() Manners { return p.run.Processes[p.index] }
+func (p *process) behavior() Behavior { return p.run.Processes[p.index] }
 
 func (p *process) current() *life {
 	p.mu.Lock()
@@ -170,7 +170,7 @@ func (p *process) quit(patience time.Duration) {
 func (p *process) expectClosed() {
 	time.Sleep(2 * dialTimeout) // one may be opened still
 	if n := p.link.Connections(); n > 0 {
-		p.run.find(connections, "%s has ended, and %d of its connections are open", p.name, n)
+		p.run.Find(connections, "%s has ended, and %d of its connections are open", p.name, n)
 	}
 }
 
@@ -196,7 +196,7 @@ func (p *process) start(after time.Duration) {
 	r := p.run
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: p.name})
 	l := &life{process: p, began: time.Now(), endpoint: p.link.Endpoint(), pending: map[int64]history.Event{}, ended: make(chan struct{})}
-	l.release, l.lease = p.manners().Releases[p.lives%2], r.lease(p.index, p.lives)
+	l.release, l.lease = p.behavior().Releases[p.lives%2], r.lease(p.index, p.lives)
 	p.lives++
 	l.clock = clock.New(r.recorder.Now, r.rate(p.index), &l.gate, r.Number+uint64(p.index)<<56)
 	p.life = l
@@ -227,7 +227,7 @@ func (p *process) start(after time.Duration) {
 // dialTimeout is that of the store's own dialer.
 const dialTimeout = 2 * time.Second
 
-// gone tells whether nothing of the life counts any more.
+// gone reports whether nothing of the life counts any more.
 func (l *life) gone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,6 +2,8 @@ package calls
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/redisstore"
@@ -18,15 +20,21 @@ type recorded struct {
 }
 
 var (
-	_ elector.Store   = recorded{}
-	_ store.Roster    = recorded{}
-	_ store.Chronicle = recorded{}
-	_ store.Inspector = recorded{}
+	_ elector.Store         = recorded{}
+	_ store.CandidateLister = recorded{}
+	_ store.TermLister      = recorded{}
+	_ store.Preflighter     = recorded{}
 )
 
 // Acquire implements elector.Store.
 func (s recorded) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error) {
-	s.life.bids.Stands(a, s.life.process.run.recorder.Now())
+	sent := s.life.process.run.recorder.Now()
+	s.life.bids.Stands(a, sent)
+	if c := s.life.in(a.Election); c != nil {
+		c.mu.Lock()
+		c.ledger.sent = sent
+		c.mu.Unlock()
+	}
 	op := s.life.invoke(a.Election, history.Event{Call: history.Acquire, Nonce: a.Nonce, Try: a.Request, TTL: a.TTL})
 	grant, err := s.Store.Acquire(ctx, a)
 	s.life.bids.Answered(a, err)
@@ -35,6 +43,7 @@ func (s recorded) Acquire(ctx context.Context, a store.Attempt) (store.Grant, er
 	s.answered(a.Election, err)
 	if c := s.life.in(a.Election); c != nil {
 		c.refusedBy(err)
+		c.asked(err, sent)
 	}
 	if err == nil && a.Version > 0 {
 		r := s.life.process.run
@@ -43,10 +52,29 @@ func (s recorded) Acquire(ctx context.Context, a store.Attempt) (store.Grant, er
 	return grant, err
 }
 
+// asked notes when a request for the lease failed, and when one was refused that was sent
+// later.
+func (c *candidate) asked(err error, sent time.Duration) {
+	var held *elector.HeldError
+	now := c.run.recorder.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch l := &c.ledger; {
+	case errors.As(err, &held) && held.Withheld == "" && held.Repaired == "":
+		if sent > l.failed && now-sent < c.config.RequestTimeout {
+			l.refused = now
+		}
+	case err != nil:
+		l.failed = now
+	}
+}
+
 // Renew implements elector.Store.
 func (s recorded) Renew(ctx context.Context, l store.Lease) error {
+	s.life.in(l.Election).renews()
 	op := s.life.invoke(l.Election, history.Event{Call: history.Renew, Nonce: l.Nonce, Try: l.Request, Token: l.Token, TTL: l.TTL})
 	err := s.Store.Renew(ctx, l)
+	s.life.in(l.Election).renewed(err)
 	s.life.complete(op, err)
 	s.answered(l.Election, err)
 	return err

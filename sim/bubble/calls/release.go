@@ -63,12 +63,12 @@ func (r Release) configure(c *elector.Config) {
 }
 
 // rolls reports whether the process's releases differ from what others run.
-func (m Manners) rolls() bool { return m.Releases != [2]Release{} }
+func (m Behavior) rolls() bool { return m.Releases != [2]Release{} }
 
-func (c Case) rolls() bool { return c.anyone(Manners.rolls) }
+func (c Case) rolls() bool { return c.anyone(Behavior.rolls) }
 
 // has reports whether one of the releases is so.
-func (m Manners) has(is func(Release) bool) bool { return is(m.Releases[0]) || is(m.Releases[1]) }
+func (m Behavior) has(is func(Release) bool) bool { return is(m.Releases[0]) || is(m.Releases[1]) }
 
 // releases draws, from a generator of its own, processes that run different releases. One
 // by one they are restarted with the next release, there and back, while keys are deleted
@@ -116,7 +116,7 @@ func (c *Case) releases(r *rand.Rand) {
 // release draws one. On a calm day nothing is lost, and leases need no protection.
 func (c *Case) release(r *rand.Rand, calm bool, other time.Duration) (one Release) {
 	one.Blind, one.Uncounted, one.Audit = r.IntN(3) == 0, r.IntN(4) == 0, r.IntN(4) == 0
-	if c.anyone(func(m Manners) bool { return m.Failback }) {
+	if c.anyone(func(m Behavior) bool { return m.Failback }) {
 		one.Blind = false // a leader may hand over to it again and again before it may lead
 	}
 	one.Longest, one.Renews = r.IntN(4) == 0, []int{0, 0, 25, 80}[r.IntN(4)]

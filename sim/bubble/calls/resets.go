@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/recount-io/recount/sim/space"
 	"github.com/recount-io/recount/sim/virtual/redismodel"
 )
 
@@ -90,17 +91,22 @@ func (c *Case) resets(r *rand.Rand) {
 	if some() {
 		c.Greeting.Protocol = 3
 	}
-	c.RoundTrip = between(r, min(c.Lease/40, 100*time.Millisecond), min(c.Lease/6, 600*time.Millisecond))
-	at := c.Lease + c.Span
-	for _, a := range c.Acts {
-		at = max(at, a.end()) // what follows on another act may be later than the span
-	}
-	at += 3*c.longest() + readTimeout
+	c.RoundTrip = space.Between(r, min(c.Lease/40, 100*time.Millisecond), min(c.Lease/6, 600*time.Millisecond))
+	at := c.calm()
 	for range 1 + r.IntN(3) {
 		at += time.Duration(r.Int64N(int64(c.Lease)))
 		c.Acts = append(c.Acts, Act{At: at, Kind: Hangup, Process: r.IntN(len(c.Processes)), Leader: true, Election: r.IntN(c.Elections)})
 		at += c.Lease + c.Lease/3
 	}
+}
+
+// calm is when nothing that happens has an effect any more.
+func (c Case) calm() time.Duration {
+	at := c.Lease + c.Span
+	for _, a := range c.Acts {
+		at = max(at, a.end()) // what follows on another act may be later than the span
+	}
+	return at + 3*c.longest() + readTimeout
 }
 
 // survives reports whether the lease of the candidate leaves room for one reset of all
@@ -117,13 +123,13 @@ func (c *candidate) survives() bool {
 	if r.Elections > 1 {
 		worst += trip // all connections may be busy
 	}
-	return c.opens() && trip <= cfg.RequestTimeout && worst <= usable && c.manners.plain() && cmp.Or(c.manners.Pool, 4) > 1
+	return c.opens() && trip <= cfg.RequestTimeout && worst <= usable && c.behavior.plain() && cmp.Or(c.behavior.Pool, 4) > 1
 }
 
 // trips returns how long a round trip may take, and the opening of a connection.
 func (p *process) trips() (trip, opening time.Duration) {
 	trip = p.run.RoundTrip + p.run.RoundTrip/10 + time.Millisecond
-	return trip, time.Duration(p.run.Greeting.trips(p.database(), p.manners().Foreign)) * trip
+	return trip, time.Duration(p.run.Greeting.trips(p.database(), p.behavior().Foreign)) * trip
 }
 
 // opens reports whether a request is answered in time although a connection must be opened
@@ -131,14 +137,14 @@ func (p *process) trips() (trip, opening time.Duration) {
 // gives a connection up that opens too late for its request.
 func (c *candidate) opens() bool {
 	trip, opening := c.life.process.trips()
-	return !c.manners.Foreign || opening+trip <= c.config.RequestTimeout
+	return !c.behavior.Foreign || opening+trip <= c.config.RequestTimeout
 }
 
 // repeats reports whether a release that met a dead connection is answered in time at its
 // second try, although a connection must be opened for that one: not if it is the only one.
 func (c *candidate) repeats() bool {
 	trip, opening := c.life.process.trips()
-	return cmp.Or(c.manners.Pool, 4) > 1 && (!c.manners.Foreign || c.config.Retry+c.config.Retry/4+opening+trip <= c.config.RequestTimeout)
+	return cmp.Or(c.behavior.Pool, 4) > 1 && (!c.behavior.Foreign || c.config.Retry+c.config.Retry/4+opening+trip <= c.config.RequestTimeout)
 }
 
 // reset ends all connections of a process. No term ends of that whose lease leaves room.

@@ -34,7 +34,7 @@ func (s *resource) state() (closed bool, takes time.Duration) {
 	return s.closed, s.takes
 }
 
-// accept tells whether a write with the token is accepted, and which token was the
+// accept reports whether a write with the token is accepted, and which token was the
 // highest before.
 func (s *resource) accept(election string, token uint64) (fence uint64, ok bool) {
 	s.mu.Lock()

@@ -24,7 +24,7 @@ func (r *run) healed() bool {
 	return r.calm
 }
 
-// ending tells whether the run ends: nobody starts any more.
+// ending reports whether the run ends: nobody starts any more.
 func (r *run) ending() bool {
 	select {
 	case <-r.over:
@@ -59,7 +59,7 @@ func (r *run) end() {
 
 // patience is after what time a run is given up: it takes much less, whatever
 // happens in it.
-func (r *run) patience() time.Duration { return r.Lease + r.Span + 60*r.longest() + time.Minute }
+func (r *run) patience() time.Duration { return r.Case.calm() + 60*r.longest() + time.Minute }
 
 // awaitRest waits for the end of the run. One that never comes to rest would take all
 // the time that there is: what still runs then is named, and nothing of it goes on.
@@ -79,6 +79,6 @@ func (r *run) awaitRest(ended <-chan struct{}) {
 		default:
 		}
 		l.gate.Close()
-		r.find(comesToRest, "%s, which lives since %v, has not ended at %v", l.process.name, l.began.Sub(r.began), time.Since(r.began))
+		r.Find(comesToRest, "%s, which lives since %v, has not ended at %v", l.process.name, l.began.Sub(r.began), time.Since(r.began))
 	}
 }

@@ -72,7 +72,7 @@ func (r *run) unbelieved(p *process, a Act) {
 	}
 	for _, j := range r.jobLocks.taken(p.named(r.named(a))) {
 		if !j.life.gone() && j.term.Check(0) == nil && r.recorder.Now()-j.since > r.RoundTrip {
-			r.find(retired, "%s holds %s with token %d, and it was retired", j.life.process.name, r.named(a), j.term.Token())
+			r.Find(retired, "%s holds %s with token %d, and it was retired", j.life.process.name, r.named(a), j.term.Token())
 		}
 	}
 }

@@ -34,6 +34,7 @@ type run struct {
 	lives     sync.WaitGroup
 	over      chan struct{} // closed at the end: whatever hangs ends
 	control   redisserver.Control
+	space.Findings
 
 	mu     sync.Mutex
 	server *redisserver.Server // the primary
@@ -46,7 +47,6 @@ type run struct {
 	board      board
 	executions map[string]bool // of scripts that change something
 	calm       bool            // all is healed
-	found      []space.Finding
 	bit        map[string]bool
 	servers    int
 }
@@ -80,9 +80,10 @@ func (c Case) Run(ctx context.Context) space.Outcome {
 		r.live(ctx, begin)
 	}()
 	r.awaitRest(ended)
+	r.paced()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return space.Outcome{History: r.recorder.History(r.header()), Findings: r.found, Effects: r.effects()}
+	return space.Outcome{History: r.recorder.History(r.header()), Findings: r.All(), Effects: r.effects()}
 }
 
 // live is all that happens in the run.
@@ -137,7 +138,7 @@ type grant struct {
 	released time.Duration // when the store had confirmed that its lease was given back; 0: it has not
 }
 
-// electedBetween tells whether somebody was elected in that time, other than one.
+// electedBetween reports whether somebody was elected in that time, other than one.
 func (r *run) electedBetween(election string, from, to time.Duration, other string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,24 +160,6 @@ func (r *run) nextIn(election string, from, to time.Duration) string {
 		}
 	}
 	return ""
-}
-
-// enough is how often an obligation is reported in a case.
-const enough = 3
-
-func (r *run) find(obligation, format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, f := range r.found {
-		if f.Obligation == obligation {
-			n++
-		}
-	}
-	if n == enough {
-		return
-	}
-	r.found = append(r.found, space.Finding{Obligation: obligation, Details: fmt.Sprintf(format, args...)})
 }
 
 // bite notes that a feature of the case had an effect.
@@ -250,7 +233,7 @@ func (p *process) keysOf(name string) (all []string) {
 
 func (c *candidate) key(what string) string { return c.life.process.key(c.index, what) }
 
-// isOf tells whether a lease's value is the candidate's of that token. One that was evicted
+// isOf reports whether a lease's value is the candidate's of that token. One that was evicted
 // is nobody's any more: it lasts without a nonce.
 func (c *candidate) isOf(value string, token uint64) bool {
 	fields := strings.Fields(value)

@@ -22,9 +22,9 @@ type due struct {
 
 func (c *candidate) due() due { return due{c.life.gate.Stood(), time.Now()} }
 
-// patient tells whether nothing of the process takes long or stood still.
+// patient reports whether nothing of the process takes long or stood still.
 func (c *candidate) patient(d due) bool {
-	m := c.manners
+	m := c.behavior
 	return m.Works == AtOnce && m.Stops == AtOnce && m.Tells == AtOnce && m.Logs == AtOnce && c.life.gate.Stood() == d.stood
 }
 
@@ -39,13 +39,13 @@ func (c *candidate) ranAsSaid(ctx context.Context, err error) {
 	case c.ledger.panicked.Load() && !errors.As(err, &panicked) && !errors.As(err, &fatal):
 		c.find(runReturns, "Run returned %v, and OnStarted has panicked", err)
 	case err == nil:
-		if ctx.Err() == nil && c.manners.Call != Once {
+		if ctx.Err() == nil && c.behavior.Call != Once {
 			c.find(runReturns, "Run returned nil, and its context is not done")
 		}
 	case errors.As(err, &fatal):
 		c.endsFor(fatal)
 	case errors.As(err, &panicked):
-		if c.manners.Works != Panics {
+		if c.behavior.Works != Panics {
 			c.find(runReturns, "Run returned %v, and OnStarted does not panic", err)
 		}
 	default:
@@ -111,14 +111,33 @@ func (c *candidate) campaignAsSaid(ctx context.Context, t *elector.Term, err err
 	case t != nil, errors.As(err, &fatal), c.waitsForCalls(err):
 	case ctx.Err() == nil, !errors.Is(err, ctx.Err()):
 		c.find(campaignReturns, "Campaign returned %v, and its context is %v", err, ctx.Err())
+	default:
+		c.blames(err)
 	}
 	c.campaigned(ctx, t, d)
 }
 
-// waitsForCalls tells whether the error says that the term before is not over yet, whose
+// blames expects that the error of a Campaign that has waited in vain names no request that
+// failed before the store said who leads.
+func (c *candidate) blames(err error) {
+	c.mu.Lock()
+	sent, failed, refused := c.ledger.sent, c.ledger.failed, c.ledger.refused
+	c.mu.Unlock()
+	names := strings.Contains(err.Error(), "what went wrong last: redisstore: acquire")
+	settled := failed > 0 && refused > max(failed, sent) && c.run.recorder.Now()-refused > 2*c.config.RequestTimeout
+	near := c.run.RoundTrip < c.config.RequestTimeout/8 // else an answer may come while it is given up
+	if settled && near {
+		c.run.bite("in vain")
+	}
+	if names && settled && near && !c.run.Has(Pause) {
+		c.find(campaignReturns, "Campaign returned %q, the last request failed at %v, and one after it was refused at %v", err, failed, refused)
+	}
+}
+
+// waitsForCalls reports whether the error says that the term before is not over yet, whose
 // callbacks or log take their time.
 func (c *candidate) waitsForCalls(err error) bool {
-	return errors.Is(err, elector.ErrActive) && (c.manners.Tells != AtOnce || c.manners.Logs != AtOnce)
+	return errors.Is(err, elector.ErrActive) && (!c.tellsAtOnce())
 }
 
 func (c *candidate) tryAsSaid(ctx context.Context, t *elector.Term, err error, d due) {
@@ -166,7 +185,7 @@ func (c *candidate) resignedAsSaid(ctx context.Context, t *elector.Term, err err
 	}
 }
 
-// tookTurns tells whether another server, or this one with its data of later, answered
+// tookTurns reports whether another server, or this one with its data of later, answered
 // within a lease: what that said of a lease is not true of what came back.
 func (r *run) tookTurns() bool {
 	now := r.recorder.Now()
@@ -175,7 +194,7 @@ func (r *run) tookTurns() bool {
 	})
 }
 
-// prolonged tells whether an operator may have made the lease last longer than anybody
+// prolonged reports whether an operator may have made the lease last longer than anybody
 // asked for: it is over by its holder's clock, and there all the same.
 func (c *candidate) prolonged() bool {
 	now := c.run.recorder.Now()
@@ -184,13 +203,13 @@ func (c *candidate) prolonged() bool {
 	})
 }
 
-// keeps tells whether the store keeps the lease of a term, which was given back just now,
+// keeps reports whether the store keeps the lease of a term, which was given back just now,
 // and nothing that happened to the server or the lease explains it.
 func (c *candidate) keeps(t *elector.Term) bool {
 	return c.holds(t.Token()) && !c.run.tookTurns() && !c.prolonged()
 }
 
-// holds tells whether the store keeps the candidate's lease of that token.
+// holds reports whether the store keeps the candidate's lease of that token.
 func (c *candidate) holds(token uint64) (held bool) {
 	c.run.data(c.life.process, func(do func(...string) redismodel.Reply) {
 		if do("TYPE", c.key("lease")).Text == "string" {

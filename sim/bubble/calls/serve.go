@@ -43,11 +43,29 @@ func (r *run) serve(ctx context.Context, i int, a Act) bool {
 		server.Thaw()
 		return true
 	default: // Refuse
-		off := r.control.Refuses(redisserver.Refusal(a.Choice))
+		text, began := redisserver.Refusal(a.Choice), r.recorder.Now()
+		led := r.leading()
+		calls := callsOf(led)
+		off := r.control.Refuses(text)
 		sleep(ctx, a.For)
+		if text != redisserver.OpenSlot && a.For > r.longest()+r.longest()/2 {
+			for i, c := range led {
+				c.expectSilence(began+r.RoundTrip, calls[i])
+			}
+		}
 		off()
 		return true
 	}
+}
+
+// leading are the candidates of all processes that lead.
+func (r *run) leading() (all []*candidate) {
+	for _, p := range r.processes {
+		if p.current() != nil {
+			all = append(all, p.leads()...)
+		}
+	}
+	return all
 }
 
 // failBack puts the replica in the primary's place, and after a while the old one

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // values draws what leaders publish, from a generator of its own: processes whose terms
@@ -28,7 +29,7 @@ func (c *Case) values(r *rand.Rand) {
 	for range 1 + r.IntN(6) {
 		c.Acts = append(c.Acts, Act{
 			At: c.Lease + time.Duration(r.Int64N(int64(c.Span))), Kind: []Kind{Publish, Publish, Publish, Watch, Ask}[r.IntN(5)],
-			Process: r.IntN(len(c.Processes)), Election: r.IntN(c.Elections), For: between(r, c.Lease/10, 2*c.Lease), By: c.Lease, Choice: 4 * r.IntN(4),
+			Process: r.IntN(len(c.Processes)), Election: r.IntN(c.Elections), For: space.Between(r, c.Lease/10, 2*c.Lease), By: c.Lease, Choice: 4 * r.IntN(4),
 		})
 	}
 }
@@ -137,14 +138,14 @@ func (l *life) told(election string, leader elector.Leader, asked time.Duration)
 	of := term{l.process.named(election), leader.ID, leader.Token}
 	number, wrong := r.board.number(of, leader.Value)
 	if wrong != "" {
-		r.find(valueOfTerm, "%s is told that %s leads %s with token %d and shows %q: %s", l.process.name, leader.ID, of.election, leader.Token, leader.Value, wrong)
+		r.Find(valueOfTerm, "%s is told that %s leads %s with token %d and shows %q: %s", l.process.name, leader.ID, of.election, leader.Token, leader.Value, wrong)
 		return
 	}
 	if leader.ID == "" {
 		return
 	}
 	if last := r.board.before(of, asked); number < last && !r.hasOf(func(t trait) bool { return t.data }) {
-		r.find(valueIsLatest, "%s, which asked at %v, is told value %d of term %d of %s, and %d was shown before", l.process.name, asked, number, of.token, of.election, last)
+		r.Find(valueIsLatest, "%s, which asked at %v, is told value %d of term %d of %s, and %d was shown before", l.process.name, asked, number, of.token, of.election, last)
 	}
 	r.board.shows(of, number, r.recorder.Now())
 }
@@ -162,7 +163,7 @@ func (c *candidate) publishes(ctx context.Context, t *elector.Term) (number int,
 
 // publishing publishes from the work of a term, every so many writes.
 func (c *candidate) publishing(t *elector.Term, n int) {
-	if every := c.manners.Publishes; every > 0 && n%every == 0 && !c.run.healed() {
+	if every := c.behavior.Publishes; every > 0 && n%every == 0 && !c.run.healed() {
 		go func() {
 			ctx, cancel := context.WithTimeout(t.Context(), c.config.Lease)
 			defer cancel()
@@ -170,6 +171,22 @@ func (c *candidate) publishing(t *elector.Term, n int) {
 				c.run.bite("publishes")
 			}
 		}()
+	}
+}
+
+// lastWords publishes from the work of a term that ends, and has the lease until the work has
+// ended: that is answered with the next renewal.
+func (c *candidate) lastWords(t *elector.Term) {
+	within := c.config.Renew + 2*c.config.RequestTimeout
+	if !c.run.undisturbed() || t.Remaining() <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if _, err := c.publishes(ctx, t); err != nil && t.Check(0) == nil {
+		c.find(publishReturns, "Publish in term %d, whose work has been told to end, returned %v within %v, and the term goes on", t.Token(), err, within)
+	} else if err == nil {
+		c.run.bite("last words")
 	}
 }
 
@@ -235,7 +252,7 @@ func (r *run) publish(ctx context.Context, i int, a Act, p *process) bool {
 // shown expects, in the calm at the end, that what a leader has published is shown,
 // whatever became of the data.
 func (r *run) shown(ctx context.Context) {
-	if r.far() || r.anyone(func(m Manners) bool { return m.has(func(r Release) bool { return r.Expire > 0 }) }) {
+	if r.far() || r.anyone(func(m Behavior) bool { return m.has(func(r Release) bool { return r.Expire > 0 }) }) {
 		return // a leader without Expire lets the keys expire that others have set
 	}
 	for e := range min(r.Elections, 3) {

@@ -53,7 +53,7 @@ func (s *Service) Odd() error {
 }
 
 // Write writes to a resource in a term, by a request that takes so long on its way, and
-// is given up when ctx is done. It tells whether the request was sent. The error is that
+// is given up when ctx is done. It reports whether the request was sent. The error is that
 // of fence.Transport, a *fence.StaleError, ctx's, or about a status that must not be.
 func (s *Service) Write(ctx context.Context, term fence.Term, resource string, takes time.Duration) (sent bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://service/", http.NoBody)

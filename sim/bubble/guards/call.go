@@ -91,7 +91,7 @@ func (o outcome) String() string {
 	return [...]string{"unknown", "accepted", "refused", "undone", "given up", "failed"}[o]
 }
 
-// knows tells whether the guard knows the token afterwards.
+// knows reports whether the guard knows the token afterwards.
 func (o outcome) knows() bool { return o == accepted || o == waits || o == failed }
 
 func (c *call) String() string {

@@ -2,13 +2,13 @@ package guards
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Case is one run, with everything decided.
@@ -39,10 +39,10 @@ func (k Kind) String() string {
 	return [...]string{"in the process", "in memory", "over http", "in redis", "relayed"}[k]
 }
 
-// local tells whether the guard is in the writers' own process.
+// local reports whether the guard is in the writers' own process.
 func (k Kind) local() bool { return k <= InMemory }
 
-// web tells whether writers send requests.
+// web reports whether writers send requests.
 func (k Kind) web() bool { return k == OverHTTP || k == Relayed }
 
 // Term is somebody's time as the leader of a resource.
@@ -62,22 +62,17 @@ type Term struct {
 }
 
 func (t Term) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "r%d w%d token %d from %v to %v", t.Resource+1, t.Writer+1, t.Token, t.From, t.To)
-	add := func(so bool, format string, args ...any) {
-		if so {
-			fmt.Fprintf(&b, " "+format, args...)
-		}
-	}
-	add(t.After > 0, "and on for %v", t.After)
-	add(t.Bound, "bound")
-	add(t.Checks, "checks")
-	add(true, "every %v", t.Pace)
-	add(t.Takes > 0, "taking %v", t.Takes)
-	add(t.Hangs > 0, "hanging %v", t.Hangs)
-	add(t.Beside > 1, "%d at a time", t.Beside)
-	add(t.Repeats, "repeats")
-	return b.String()
+	var w space.Words
+	w.Add(true, "r%d w%d token %d from %v to %v", t.Resource+1, t.Writer+1, t.Token, t.From, t.To)
+	w.Add(t.After > 0, "and on for %v", t.After)
+	w.Add(t.Bound, "bound")
+	w.Add(t.Checks, "checks")
+	w.Add(true, "every %v", t.Pace)
+	w.Add(t.Takes > 0, "taking %v", t.Takes)
+	w.Add(t.Hangs > 0, "hanging %v", t.Hangs)
+	w.Add(t.Beside > 1, "%d at a time", t.Beside)
+	w.Add(t.Repeats, "repeats")
+	return w.String()
 }
 
 // ActKind is what happens to the resources, or to the way to them.
@@ -113,7 +108,7 @@ func (a Act) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%v %s of way %d for %v %s", a.At, a.Kind, a.Way+1, a.For, a.How)) + fmt.Sprintf(" (Redis %v, data %v)", a.Store, a.Keep)
 }
 
-// Forgets tells whether a guard forgets its tokens in the case: what it admits then is
+// Forgets reports whether a guard forgets its tokens in the case: what it admits then is
 // nobody's fault but the operator's.
 func (c Case) Forgets() bool {
 	for _, a := range c.Acts {
@@ -124,7 +119,7 @@ func (c Case) Forgets() bool {
 	return false
 }
 
-// forgets tells whether the guard forgets its tokens by the act.
+// forgets reports whether the guard forgets its tokens by the act.
 func (c Case) forgets(a Act) bool {
 	switch {
 	case a.Kind != Restart:
@@ -158,8 +153,7 @@ func (c Case) Features() []string {
 			set[feature] = set[feature] || has
 		}
 	}
-	maps.DeleteFunc(set, func(_ string, has bool) bool { return !has })
-	return slices.Sorted(maps.Keys(set))
+	return space.Features(set)
 }
 
 // Simpler are cases that are simpler in one thing.

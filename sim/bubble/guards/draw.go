@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/faults"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Draw draws the case of a number.
@@ -13,8 +14,8 @@ func Draw(number uint64) Case {
 	r := rand.New(rand.NewPCG(number, 0))
 	c := Case{
 		Number: number, Guard: Kind(r.IntN(int(kinds))), Resources: 1 + r.IntN(3),
-		RoundTrip: between(r, 100*time.Microsecond, 200*time.Millisecond),
-		Patience:  between(r, 50*time.Millisecond, 4*time.Second),
+		RoundTrip: space.Between(r, 100*time.Microsecond, 200*time.Millisecond),
+		Patience:  space.Between(r, 50*time.Millisecond, 4*time.Second),
 	}
 	for i := range c.Resources {
 		c.lead(r, i)
@@ -63,26 +64,26 @@ func (c *Case) lead(r *rand.Rand, resource int) {
 	token := first(r)
 	for range 2 + r.IntN(8) {
 		t := Term{
-			Resource: resource, Writer: r.IntN(writers), Token: token, From: begin, Pace: between(r, 8*time.Millisecond, 300*time.Millisecond), Beside: 1,
+			Resource: resource, Writer: r.IntN(writers), Token: token, From: begin, Pace: space.Between(r, 8*time.Millisecond, 300*time.Millisecond), Beside: 1,
 			Bound: r.IntN(2) == 0, Checks: r.IntN(2) == 0, Repeats: r.IntN(3) == 0,
 		}
-		length := between(r, 20*time.Millisecond, 1500*time.Millisecond)
+		length := space.Between(r, 20*time.Millisecond, 1500*time.Millisecond)
 		begin += length
 		t.To = begin
 		switch r.IntN(3) {
 		case 0: // it is lost before its leader knows
-			t.To += between(r, time.Millisecond, time.Second)
+			t.To += space.Between(r, time.Millisecond, time.Second)
 		case 1: // it is resigned, and nobody leads for a while
-			begin += between(r, time.Millisecond, 300*time.Millisecond)
+			begin += space.Between(r, time.Millisecond, 300*time.Millisecond)
 		}
 		if r.IntN(2) == 0 {
-			t.After = between(r, time.Millisecond, 2*time.Second)
+			t.After = space.Between(r, time.Millisecond, 2*time.Second)
 		}
 		if r.IntN(2) == 0 {
-			t.Takes = between(r, 100*time.Microsecond, 300*time.Millisecond)
+			t.Takes = space.Between(r, 100*time.Microsecond, 300*time.Millisecond)
 		}
 		if r.IntN(6) == 0 {
-			t.Hangs = between(r, 500*time.Millisecond, longest)
+			t.Hangs = space.Between(r, 500*time.Millisecond, longest)
 		}
 		if r.IntN(3) == 0 {
 			t.Beside = 2 + r.IntN(3)
@@ -102,7 +103,7 @@ const longest = 5 * time.Second
 func (c *Case) act(r *rand.Rand) {
 	a := Act{
 		Kind: ActKind(r.IntN(int(acts))), Way: r.IntN(writers), How: faults.Cuts[r.IntN(len(faults.Cuts))], Store: true, Keep: r.IntN(4) > 0,
-		At: time.Duration(r.Int64N(int64(5 * time.Second))), For: between(r, 10*time.Millisecond, 2*time.Second),
+		At: time.Duration(r.Int64N(int64(5 * time.Second))), For: space.Between(r, 10*time.Millisecond, 2*time.Second),
 	}
 	if c.Guard == Relayed && r.IntN(2) == 0 {
 		a.Way, a.Store = writers, false
@@ -117,9 +118,4 @@ func (c *Case) act(r *rand.Rand) {
 		a.Keep = false
 	}
 	c.Acts = append(c.Acts, a)
-}
-
-// between draws evenly by orders of magnitude.
-func between(r *rand.Rand, least, most time.Duration) time.Duration {
-	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
 }

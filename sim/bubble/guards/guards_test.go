@@ -3,7 +3,7 @@ package guards_test
 import (
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/bubble/guards"
 )
@@ -12,7 +12,7 @@ import (
 // leaders, networks and resources do.
 func TestCasesKeepTheirObligations(t *testing.T) {
 	n := 60
-	if raced.Enabled {
+	if race.Enabled {
 		n = 10
 	}
 	search.Test(t, "guards", n)

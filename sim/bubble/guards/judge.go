@@ -28,8 +28,8 @@ type judge struct {
 // course is what the judge has seen of a call so far.
 type course struct {
 	bounds
-	effects int
-	crowd   bool // calls of other tokens were open meanwhile
+	effects  int
+	overlaps bool // calls of other tokens were open meanwhile
 }
 
 // bounds are what the guard knew when something began.
@@ -87,7 +87,7 @@ func (j *judge) begin(c *call) {
 	one := &course{bounds: bounds{j.floor, j.epoch}}
 	for _, other := range slices.Concat(j.open, j.inside) {
 		if other.token != c.token {
-			one.crowd, j.of[other].crowd = true, true
+			one.overlaps, j.of[other].overlaps = true, true
 		}
 	}
 	j.of[c], j.open = one, append(j.open, c)
@@ -102,7 +102,7 @@ func (j *judge) enter(c *call) {
 		}
 	}
 	j.inside = append(j.inside, c)
-	if j.Guard == InMemory && !j.of[c].crowd && c.waited > 0 {
+	if j.Guard == InMemory && !j.of[c].overlaps && c.waited > 0 {
 		j.find(beside, "%v waited for %v, and nobody came with another token", c, c.waited)
 	}
 }
@@ -192,21 +192,21 @@ func (j *judge) refusal(c *call, one *course) {
 	j.find(refusals, "%v was refused %s", c, why)
 }
 
-// sound tells whether nothing is wrong with a call that was made.
+// sound reports whether nothing is wrong with a call that was made.
 func (c *call) sound() bool {
 	return c.token > 0 && (c.odd == regular || c.odd == own) && !errors.Is(c.err, errOver)
 }
 
-// explained tells whether something explains that a call was not answered.
+// explained reports whether something explains that a call was not answered.
 func (j *judge) explained(c *call, one *course) bool {
 	if c.cut || j.disturbed(c) || c.fate == panics && j.Guard.web() {
 		return true
 	}
-	waits := one.crowd && j.Guard != InRedis || c.takes+15*j.RoundTrip > c.patience
+	waits := one.overlaps && j.Guard != InRedis || c.takes+15*j.RoundTrip > c.patience
 	return c.took >= c.patience && waits
 }
 
-// disturbed tells whether something has happened that may break a connection of which
+// disturbed reports whether something has happened that may break a connection of which
 // the call makes use, or keep an answer from it.
 func (j *judge) disturbed(c *call) bool {
 	ended := c.began.Add(c.took)

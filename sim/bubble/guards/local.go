@@ -109,12 +109,19 @@ type local struct {
 	memory
 	guards  []*fence.Guard // by resource
 	guarded *fence.Memory
+	claims  map[int]claim // of guarded, by resource
+}
+
+// claim is the largest token that a guard was asked about, and when.
+type claim struct {
+	token uint64
+	at    time.Time
 }
 
 var _ guarded = (*local)(nil)
 
 func newLocal(r *run) *local {
-	l := &local{memory: memory{run: r, idle: r.Guard == InProcess, last: make([]content, r.Resources)}, guarded: new(fence.Memory)}
+	l := &local{memory: memory{run: r, idle: r.Guard == InProcess, last: make([]content, r.Resources)}, guarded: new(fence.Memory), claims: map[int]claim{}}
 	for range r.Resources {
 		l.guards = append(l.guards, new(fence.Guard))
 	}
@@ -151,11 +158,14 @@ func (l *local) do(ctx context.Context, c *call) (err error) {
 
 // held makes a call behind a guard in memory.
 func (l *local) held(ctx context.Context, c *call, life int, many *fence.Memory) error {
-	name := resourceName(c.resource)
+	name, known := resourceName(c.resource), l.asks(c, life)
 	if c.what == check {
-		return held(many.Check(ctx, c.token, name))
+		err := many.Check(ctx, c.token, name)
+		l.refuses(c, known, err)
+		return held(err)
 	}
 	release, err := many.Hold(ctx, c.token, name)
+	l.refuses(c, known, err)
 	c.waited = time.Since(c.began)
 	if err != nil {
 		return held(err)
@@ -167,6 +177,29 @@ func (l *local) held(ctx context.Context, c *call, life int, many *fence.Memory)
 		}
 	}()
 	return l.carry(ctx, c, life)
+}
+
+// asks notes that the guard of a process is asked, and returns the largest token about
+// which it was asked at an earlier moment.
+func (l *local) asks(c *call, life int) (known uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, now := l.claims[c.resource], time.Now()
+	if before.at.Before(now) {
+		known = before.token
+	}
+	if c.token > before.token && l.life == life {
+		l.claims[c.resource] = claim{c.token, now}
+	}
+	return known
+}
+
+// refuses expects that the guard admits no smaller token than one that it knows, also where
+// that one still waits.
+func (l *local) refuses(c *call, known uint64, err error) {
+	if err == nil && c.token < known {
+		l.Find(inOrder, "token %d is admitted, and %d had asked for the resource before", c.token, known)
+	}
 }
 
 // held marks an error with which Hold has given up.
@@ -193,6 +226,7 @@ func (l *local) act(a Act) {
 	defer l.mu.Unlock()
 	l.life++
 	l.guarded = new(fence.Memory)
+	l.claims = map[int]claim{}
 	for i := range l.guards {
 		stored := uint64(0)
 		if l.Guard == InProcess && a.Keep {
@@ -202,7 +236,7 @@ func (l *local) act(a Act) {
 		l.record.to(i, forgot, stored)
 		l.guards[i] = new(fence.Guard)
 		if err := l.guards[i].Admit(stored); err != nil && stored > 0 {
-			l.find(answered, "a new guard refuses token %d: %v", stored, err)
+			l.Find(answered, "a new guard refuses token %d: %v", stored, err)
 		}
 	}
 }

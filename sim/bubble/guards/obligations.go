@@ -9,6 +9,7 @@ var Obligations = space.Obligations{
 	refusals:   "a StaleError has the write's token, and the largest that the guard has seen, which is larger",
 	noTrace:    "what is refused, or was certainly not done, has no effect",
 	once:       "what is accepted has its effect when the call returns, and nothing has it twice",
+	results:    "Expire says whether the key is there",
 	ownErrors:  "the write's error is returned",
 	answered:   "a token that is the largest on a sound resource is admitted, and whatever else fails says why",
 	inTime:     "who waits stops waiting when its context's time is over",
@@ -28,6 +29,7 @@ const (
 	refusals   = "refusals"
 	noTrace    = "no trace"
 	once       = "once"
+	results    = "results"
 	ownErrors  = "own errors"
 	answered   = "answered"
 	inTime     = "in time"

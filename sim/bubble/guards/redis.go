@@ -95,7 +95,9 @@ func (m *remote) through(ctx context.Context, way int, c *call, token uint64) (e
 	case c.what == clear:
 		_, err = g.Del(ctx, token, part(name, "fields"), part(name, c.value))
 	case c.what == expire:
-		_, err = g.Expire(ctx, token, key, c.lasts())
+		if _, err = g.Expire(ctx, token, key, c.lasts()); err == nil && c.number%2 == 0 {
+			m.lasting(ctx, g, token, key)
+		}
 	case c.fate == fails:
 		_, err = g.Do(ctx, token, writeFails, both, text)
 	case c.fate == breaks:
@@ -111,6 +113,25 @@ func (m *remote) through(ctx context.Context, way int, c *call, token uint64) (e
 		return fmt.Errorf("%w: %w", errWrite, err)
 	}
 	return err
+}
+
+// lasting takes the time to live off a key, twice: also of a key that has none, Expire says
+// whether it is there.
+func (m *remote) lasting(ctx context.Context, g *fence.RedisGuard, token uint64, key string) {
+	for range 2 {
+		before := m.exists(key)
+		is, err := g.Expire(ctx, token, key, 0)
+		if err == nil && before == m.exists(key) && is != before {
+			m.Find(results, "Expire of %s without a time to live returned %v, and that the key is there is %v", key, is, before)
+		}
+	}
+}
+
+func (m *remote) exists(key string) (is bool) {
+	if m.server.Open() {
+		m.server.With(func(dbs []*redismodel.Server, now time.Duration) { is = dbs[0].Do(now, "EXISTS", key).Int == 1 })
+	}
+	return is
 }
 
 // executed sees each script, and whether it has changed the resource that its call

@@ -3,7 +3,6 @@ package guards
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -23,17 +22,16 @@ type run struct {
 	record   *record
 	guarded  guarded
 
-	mu    sync.Mutex
-	found []space.Finding
+	space.Findings
 }
 
 // guarded are resources behind a guard.
 type guarded interface {
 	// do makes a call. What it returns says what has come of it, see outcomeOf.
 	do(ctx context.Context, c *call) error
-	// highest asks the guard for the largest token, and tells whether it answered.
+	// highest asks the guard for the largest token, and reports whether it answered.
 	highest(ctx context.Context, resource int) (token uint64, ok bool)
-	// read reads a resource where it is, in no time, and tells whether it is there.
+	// read reads a resource where it is, in no time, and reports whether it is there.
 	read(resource int) (value string, token uint64, ok bool)
 	// act lets something happen, for as long as it lasts.
 	act(a Act)
@@ -66,9 +64,9 @@ func (c Case) Run(ctx context.Context) space.Outcome {
 	readers.Wait()
 	r.guarded.close()
 	for i := range c.Resources {
-		r.record.judge(c, begin, i, r.find)
+		r.record.judge(c, begin, i, r.Find)
 	}
-	return space.Outcome{History: r.recorder.History(r.header()), Findings: r.found}
+	return space.Outcome{History: r.recorder.History(r.header()), Findings: r.All()}
 }
 
 // live lets leaders write, and things happen, until all is over.
@@ -219,23 +217,6 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-func (r *run) find(obligation, format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, f := range r.found {
-		if f.Obligation == obligation {
-			n++
-		}
-	}
-	if n < enough {
-		r.found = append(r.found, space.Finding{Obligation: obligation, Details: fmt.Sprintf(format, args...)})
-	}
-}
-
-// enough is how often an obligation is reported in a case.
-const enough = 3
-
 // resume makes writes of the last leader until one is accepted.
 func (r *run) resume(resource int) {
 	top := r.record.top(resource)
@@ -254,7 +235,7 @@ func (r *run) resume(resource int) {
 		err = c.err
 		time.Sleep(time.Second)
 	}
-	r.find(recovers, "nothing is accepted of token %d of %s any more: %v", top, resourceName(resource), err)
+	r.Find(recovers, "nothing is accepted of token %d of %s any more: %v", top, resourceName(resource), err)
 }
 
 // watch reads a resource now and then, and asks for the largest token.
@@ -264,7 +245,7 @@ func (r *run) watch(resource int, over <-chan struct{}) {
 		select {
 		case <-over:
 			return
-		case <-time.After(between(draw, time.Millisecond, 300*time.Millisecond)):
+		case <-time.After(space.Between(draw, time.Millisecond, 300*time.Millisecond)):
 		}
 		e := history.Event{Kind: history.Invoke, Call: history.Read, Node: reader, Election: resourceName(resource), Op: r.recorder.NextOp(), Evidence: history.FromWriter}
 		r.recorder.Stamp(e)

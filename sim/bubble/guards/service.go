@@ -52,7 +52,7 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if token, passed := fence.TokenFrom(r.Context()), passageOf(r.Context()).passed.Load(); token != c.token || !passed {
-		s.find(handedOn, "%v was let pass with token %d, and the guard's consent: %v", c, token, passed)
+		s.Find(handedOn, "%v was let pass with token %d, and the guard's consent: %v", c, token, passed)
 	}
 	stale := new(fence.StaleError)
 	switch err := s.make(r.Context(), c); {
@@ -138,24 +138,24 @@ func (t target) Serve(conn net.Conn) {
 		_ = conn.Close() // it is new
 		return
 	}
-	guest := &guest{Conn: conn, gone: make(chan struct{})}
+	accepted := &acceptedConn{Conn: conn, gone: make(chan struct{})}
 	select {
-	case s.door.conns <- guest:
-		<-guest.gone
+	case s.door.conns <- accepted:
+		<-accepted.gone
 	case <-s.door.shut:
 		_ = conn.Close() // it is new
 	}
 }
 
-// guest is a connection that tells when it is closed.
-type guest struct {
+// acceptedConn is a connection that tells when it is closed.
+type acceptedConn struct {
 	net.Conn
 	once sync.Once
 	gone chan struct{}
 }
 
 // Close implements net.Conn.
-func (g *guest) Close() error {
+func (g *acceptedConn) Close() error {
 	g.once.Do(func() { close(g.gone) })
 	return g.Conn.Close()
 }

@@ -73,7 +73,7 @@ func (w *web) do(ctx context.Context, c *call) error {
 		answer, err = way.RoundTrip(request)
 	}
 	if over != nil && c.sent.Load() {
-		w.find(notSent, "%v was sent, although its term was over", c)
+		w.Find(notSent, "%v was sent, although its term was over", c)
 	}
 	if c.odd == foreign && !c.sent.Load() && err != nil {
 		return errForeign
@@ -107,7 +107,7 @@ func (w *web) answered(answer *http.Response, c *call) error {
 	}
 	want := map[odd]int{tokenless: http.StatusPreconditionRequired, twice: http.StatusBadRequest, spelled: http.StatusBadRequest, foreign: -1}[c.odd]
 	if want != 0 && answer.StatusCode != want {
-		w.find(statuses, "%v got status %d, want %d", c, answer.StatusCode, want)
+		w.Find(statuses, "%v got status %d, want %d", c, answer.StatusCode, want)
 	}
 	switch status := answer.StatusCode; {
 	case status == http.StatusOK:

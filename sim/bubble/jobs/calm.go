@@ -12,7 +12,7 @@ func (r *run) soon() time.Duration { return 10*r.RoundTrip + 100*time.Millisecon
 // have arrived.
 func (r *run) crossing() time.Duration { return 4*r.RoundTrip + 5*unit }
 
-// calm tells whether nothing was in a host's way in that time. Nobody's host is that of
+// calm reports whether nothing was in a host's way in that time. Nobody's host is that of
 // everybody.
 func (r *run) calm(h *host, from, to time.Duration) bool {
 	if r.far() {
@@ -31,7 +31,7 @@ func (r *run) calm(h *host, from, to time.Duration) bool {
 	return true
 }
 
-// unsure tells whether something may have made the server forget what it knew.
+// unsure reports whether something may have made the server forget what it knew.
 func (r *run) unsure() bool {
 	if !r.Created || r.lapsed {
 		return true
@@ -44,20 +44,20 @@ func (r *run) unsure() bool {
 	return false
 }
 
-// losesCount tells whether the count of tokens may go down: it was lost while the
+// losesCount reports whether the count of tokens may go down: it was lost while the
 // server's clock, which stands in for it, was wrong.
 func (r *run) losesCount() bool {
 	return r.has(StepClock) && r.has(Restart, Replace, Wipe, Evict, Retire)
 }
 
-// excused tells whether a process cannot know that its time is over: it does not live,
+// excused reports whether a process cannot know that its time is over: it does not live,
 // or stands still, or did so a moment ago.
 func (c *call) excused() bool {
 	l := c.life
 	return l.dead || l.still || l.moved != notYet && c.run.now()-l.moved <= unit
 }
 
-// holdsOn tells whether the job runs and was told nothing else.
+// holdsOn reports whether the job runs and was told nothing else.
 func (c *call) holdsOn() bool { return c.working && c.job.Err() == nil && !c.excused() }
 
 // slowest is how long it takes until the slowest clock has shown so much.

@@ -2,11 +2,11 @@ package jobs
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Case is one run, with everything decided.
@@ -66,7 +66,7 @@ const Forever = time.Duration(math.MaxInt64)
 // Heed is what a job does when its context is done.
 type Heed int
 
-// The manners of heeding.
+// The kinds of heeding.
 const (
 	AtOnce Heed = iota // it ends
 	Slowly             // after a lease and a half
@@ -103,21 +103,16 @@ func (w Work) String() string {
 
 // String shows what differs from the zero value.
 func (h Host) String() string {
-	var b strings.Builder
-	add := func(differs bool, format string, args ...any) {
-		if differs {
-			fmt.Fprintf(&b, " "+format, args...)
-		}
-	}
-	add(true, "%v", h.Call)
-	add(h.Fresh, "fresh")
-	add(h.Late != 0, "late %v", h.Late)
-	add(h.Skew != 0, "skew %.3f", h.Skew)
-	add(h.Uptime != 0, "up %v", h.Uptime)
-	add(h.Patience != 0, "patience %v", h.Patience)
-	add(h.Limits, "limits")
-	add(h.Pool != 0, "pool %d", h.Pool)
-	return "{" + strings.TrimSpace(b.String()) + "}"
+	var w space.Words
+	w.Add(true, "%v", h.Call)
+	w.Add(h.Fresh, "fresh")
+	w.Add(h.Late != 0, "late %v", h.Late)
+	w.Add(h.Skew != 0, "skew %.3f", h.Skew)
+	w.Add(h.Uptime != 0, "up %v", h.Uptime)
+	w.Add(h.Patience != 0, "patience %v", h.Patience)
+	w.Add(h.Limits, "limits")
+	w.Add(h.Pool != 0, "pool %d", h.Pool)
+	return "{" + w.String() + "}"
 }
 
 // lasts is for how long the store is asked to keep the lock at the grant.
@@ -130,11 +125,11 @@ func (c Case) fits() bool { return c.Expire == 0 || 2*c.lasts() <= c.Expire }
 // request is for how long an elector waits for an answer.
 func (c Case) request() time.Duration { return c.Lease / 6 }
 
-// far tells whether the server is so far away that requests are hardly answered in
+// far reports whether the server is so far away that requests are hardly answered in
 // time: then nothing is owed in time.
 func (c Case) far() bool { return 6*c.RoundTrip > c.request() }
 
-// has tells whether an act of one of the kinds is among the case's.
+// has reports whether an act of one of the kinds is among the case's.
 func (c Case) has(kinds ...Kind) bool {
 	return slices.ContainsFunc(c.Acts, func(a Act) bool { return slices.Contains(kinds, a.Kind) })
 }
@@ -199,6 +194,5 @@ func (c Case) Features() []string {
 	}
 	set["expires"] = c.Expire > 2*c.lasts()
 	set["expires too soon"] = c.Expire > 0 && c.Expire < c.lasts()
-	maps.DeleteFunc(set, func(_ string, has bool) bool { return !has })
-	return slices.Sorted(maps.Keys(set))
+	return space.Features(set)
 }

@@ -1,10 +1,11 @@
 package jobs
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Draw draws the case of a number. Of half of the cases nothing happens but that the
@@ -13,8 +14,8 @@ func Draw(number uint64) Case {
 	r := rand.New(rand.NewPCG(number, 0))
 	c := Case{
 		Number:    number,
-		Lease:     between(r, time.Second, 15*time.Second).Truncate(time.Millisecond),
-		RoundTrip: between(r, 100*time.Microsecond, 100*time.Millisecond),
+		Lease:     space.Between(r, time.Second, 15*time.Second).Truncate(time.Millisecond),
+		RoundTrip: space.Between(r, 100*time.Microsecond, 100*time.Millisecond),
 		Created:   r.IntN(4) > 0,
 		Jobs:      1 + r.IntN(5)/4,
 		Ticks:     2 + r.IntN(4),
@@ -44,11 +45,6 @@ func Draw(number uint64) Case {
 	return c
 }
 
-// between draws evenly by orders of magnitude.
-func between(r *rand.Rand, least, most time.Duration) time.Duration {
-	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
-}
-
 // upTo draws evenly.
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most) + 1))
@@ -61,9 +57,9 @@ func (c *Case) drawTimes(r *rand.Rand) {
 	switch r.IntN(8) {
 	case 0:
 	case 1, 2:
-		c.AtLeast = between(r, c.Lease/10, c.Lease)
+		c.AtLeast = space.Between(r, c.Lease/10, c.Lease)
 	default:
-		c.AtLeast = between(r, c.Lease, 12*c.Lease)
+		c.AtLeast = space.Between(r, c.Lease, 12*c.Lease)
 	}
 	if r.IntN(2) == 0 {
 		c.AtLeast = c.AtLeast.Truncate(time.Millisecond)
@@ -73,15 +69,15 @@ func (c *Case) drawTimes(r *rand.Rand) {
 	case 2:
 		c.AtMost = c.AtLeast
 	default:
-		c.AtMost = c.AtLeast + between(r, c.Lease/20, 8*c.Lease)
+		c.AtMost = c.AtLeast + space.Between(r, c.Lease/20, 8*c.Lease)
 	}
 	switch r.IntN(4) {
 	case 0:
-		c.Period = c.AtLeast + between(r, time.Millisecond, c.Lease)
+		c.Period = c.AtLeast + space.Between(r, time.Millisecond, c.Lease)
 	case 1:
 		c.Period = c.Lease/10 + upTo(r, 2*c.AtLeast)
 	default:
-		c.Period = c.AtLeast + between(r, c.Lease, 10*c.Lease)
+		c.Period = c.AtLeast + space.Between(r, c.Lease, 10*c.Lease)
 	}
 }
 
@@ -91,23 +87,23 @@ func (c *Case) drawExpire(r *rand.Rand) {
 	least := max(time.Minute, c.lasts())
 	switch r.IntN(8) {
 	case 0:
-		c.Expire = between(r, time.Minute, 2*least)
+		c.Expire = space.Between(r, time.Minute, 2*least)
 	case 1:
-		c.Expire = between(r, 2*least, 8*(least+c.Period))
+		c.Expire = space.Between(r, 2*least, 8*(least+c.Period))
 	}
 	c.Expire = c.Expire.Truncate(time.Millisecond)
 }
 
 // host draws a host: most call within the least time after the tick.
 func (c *Case) host(r *rand.Rand) Host {
-	h := Host{Fresh: r.IntN(2) == 0, Uptime: between(r, time.Second, 30*24*time.Hour)}
+	h := Host{Fresh: r.IntN(2) == 0, Uptime: space.Between(r, time.Second, 30*24*time.Hour)}
 	if r.IntN(3) == 0 {
 		h.Call = Call(r.IntN(int(calls)))
 	}
 	switch r.IntN(6) {
 	case 0:
 	case 1:
-		h.Late = between(r, time.Microsecond, 4*c.RoundTrip)
+		h.Late = space.Between(r, time.Microsecond, 4*c.RoundTrip)
 	case 2: // just before the least time is over, or just after
 		h.Late = max(0, c.AtLeast-c.RoundTrip+upTo(r, 3*c.RoundTrip))
 	case 3:
@@ -120,9 +116,9 @@ func (c *Case) host(r *rand.Rand) Host {
 	}
 	switch r.IntN(4) {
 	case 0:
-		h.Patience = between(r, c.RoundTrip/4, 20*c.RoundTrip)
+		h.Patience = space.Between(r, c.RoundTrip/4, 20*c.RoundTrip)
 	case 1:
-		h.Patience = between(r, c.Lease, 6*c.Lease)
+		h.Patience = space.Between(r, c.Lease, 6*c.Lease)
 	}
 	h.Limits = h.Patience > 0 && r.IntN(3) == 0
 	if r.IntN(3) == 0 {
@@ -136,13 +132,13 @@ func (c *Case) work(r *rand.Rand) (w Work) {
 	switch r.IntN(7) {
 	case 0:
 	case 1:
-		w.Takes = between(r, c.RoundTrip/4, c.Lease)
+		w.Takes = space.Between(r, c.RoundTrip/4, c.Lease)
 	case 2, 3:
 		w.Takes = upTo(r, c.AtLeast)
 	case 4:
 		w.Takes = c.AtLeast + upTo(r, max(c.AtMost-c.AtLeast, c.Lease))
 	case 5:
-		w.Takes = max(c.AtLeast, c.AtMost) + between(r, c.Lease/20, 4*c.Lease)
+		w.Takes = max(c.AtLeast, c.AtMost) + space.Between(r, c.Lease/20, 4*c.Lease)
 	default:
 		w.Takes = Forever
 	}
@@ -160,14 +156,14 @@ func (c *Case) work(r *rand.Rand) (w Work) {
 func (c *Case) act(r *rand.Rand) Act {
 	a := Act{
 		Kind: draw(r), Host: r.IntN(len(c.Hosts)), Holder: r.IntN(2) == 0, Job: r.IntN(c.Jobs), Choice: r.IntN(64),
-		At: time.Duration(r.IntN(c.Ticks)) * c.Period, For: between(r, c.Lease/20, 3*c.Lease),
+		At: time.Duration(r.IntN(c.Ticks)) * c.Period, For: space.Between(r, c.Lease/20, 3*c.Lease),
 	}
 	if r.IntN(2) == 0 {
 		a.At += c.Hosts[a.Host].Late
 	}
 	switch r.IntN(5) {
 	case 0, 1:
-		a.At += between(r, c.RoundTrip/4, 8*c.RoundTrip)
+		a.At += space.Between(r, c.RoundTrip/4, 8*c.RoundTrip)
 	case 2:
 		a.At += upTo(r, c.lasts())
 	case 3:
@@ -178,11 +174,11 @@ func (c *Case) act(r *rand.Rand) Act {
 	switch a.Kind {
 	case Cut, Slow, Pause, Hold:
 		if r.IntN(2) == 0 { // a request, and the one after it
-			a.For = between(r, c.RoundTrip, c.Lease)
+			a.For = space.Between(r, c.RoundTrip, c.Lease)
 		}
-		a.By = between(r, c.RoundTrip, 2*c.Lease)
+		a.By = space.Between(r, c.RoundTrip, 2*c.Lease)
 	case StepClock:
-		a.For, a.By = 0, between(r, 10*time.Millisecond, time.Hour)
+		a.For, a.By = 0, space.Between(r, 10*time.Millisecond, time.Hour)
 		if r.IntN(2) == 0 {
 			a.By = -a.By
 		}
@@ -200,7 +196,7 @@ func (c *Case) act(r *rand.Rand) Act {
 // worse where it went wrong.
 func (c *Case) sequel(r *rand.Rand, of, a Act) Act {
 	a.Job, a.Host, a.Holder = of.Job, of.Host, of.Holder
-	a.At = of.At + between(r, c.RoundTrip/4, 2*c.Lease)
+	a.At = of.At + space.Between(r, c.RoundTrip/4, 2*c.Lease)
 	if r.IntN(2) == 0 {
 		a.At += of.For
 	}

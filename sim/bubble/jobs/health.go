@@ -9,7 +9,7 @@ import (
 	"github.com/recount-io/recount/elector/health"
 )
 
-// watched is a call's elector, and what else says whether it leads.
+// watched is a call's elector, and what else reports whether it leads.
 type watched struct {
 	call    *call
 	elector *elector.Elector

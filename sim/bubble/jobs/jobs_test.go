@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim/bubble/jobs"
 )
@@ -16,20 +16,20 @@ var common = []string{"began", "given back", "held", "withheld", "gave up", "too
 // No generated case breaks an obligation, and what is common comes about.
 func TestCasesKeepTheirObligations(t *testing.T) {
 	n := 150
-	if raced.Enabled {
+	if race.Enabled {
 		n = 12
 	}
 	effects := search.Test(t, "jobs", n)
 	for _, what := range common {
-		if effects[what] == 0 && !raced.Enabled {
+		if effects[what] == 0 && !race.Enabled {
 			t.Errorf("in none of %d cases was there one that %s", n, what)
 		}
 	}
 }
 
-// Every call, manner, ending and act is drawn.
+// Every call, heeding, ending and act is drawn.
 func TestEverythingIsDrawn(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	seen := map[string]bool{}
@@ -56,7 +56,7 @@ func TestEverythingIsDrawn(t *testing.T) {
 // One number repeats a case, nearly always to the word, on one core. Calls that a kill ends
 // at one moment return in any order.
 func TestNumberRepeatsCase(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the race detector schedules anew")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

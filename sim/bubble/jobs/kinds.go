@@ -1,8 +1,9 @@
 package jobs
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Kind is what happens at a moment.
@@ -16,7 +17,7 @@ const (
 
 	// What happens to the way between a host and the server.
 
-	Cut    // in one of its manners, for Act.For
+	Cut    // in one of its ways, for Act.For
 	Slow   // each message takes Act.By more, for Act.For
 	Hold   // what its connections carry is held up for Act.For; new ones are as ever
 	Strand // its connections are half open from now on
@@ -86,23 +87,14 @@ type Act struct {
 }
 
 func (a Act) String() string {
-	text := fmt.Sprintf("%v %s h%d", a.At, a.Kind, a.Host)
-	if a.Holder {
-		text += " holder"
-	}
-	if a.Job != 0 {
-		text += fmt.Sprintf(" job%d", a.Job)
-	}
-	if a.For != 0 {
-		text += fmt.Sprintf(" for %v", a.For)
-	}
-	if a.By != 0 {
-		text += fmt.Sprintf(" by %v", a.By)
-	}
-	if a.Choice != 0 {
-		text += fmt.Sprintf(" choice %d", a.Choice)
-	}
-	return text
+	var w space.Words
+	w.Add(true, "%v %s h%d", a.At, a.Kind, a.Host)
+	w.Add(a.Holder, "holder")
+	w.Add(a.Job != 0, "job%d", a.Job)
+	w.Add(a.For != 0, "for %v", a.For)
+	w.Add(a.By != 0, "by %v", a.By)
+	w.Add(a.Choice != 0, "choice %d", a.Choice)
+	return w.String()
 }
 
 // readTimeout is a store's, after which a connection that is half open is given up.

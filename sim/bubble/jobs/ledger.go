@@ -43,7 +43,7 @@ func (l *lock) key(what string) string {
 	return redisstore.DefaultPrefix + "{" + l.name + "}:" + what
 }
 
-// of tells whether a key is of the lock.
+// of reports whether a key is of the lock.
 func (l *lock) of(key string) bool {
 	return strings.HasPrefix(key, redisstore.DefaultPrefix+"{"+l.name+"}:")
 }
@@ -66,7 +66,7 @@ func (l *lock) byToken(token uint64) *holding {
 	return nil
 }
 
-// heldBetween tells whether anybody but one elector held the lock at a time.
+// heldBetween reports whether anybody but one elector held the lock at a time.
 func (l *lock) heldBetween(from, to time.Duration, but string) bool {
 	for _, h := range l.held {
 		if h.id != but && h.at <= to && (h.over == notYet || h.over >= from) {

@@ -193,30 +193,17 @@ func (r *run) end() {
 
 // notes are what a run has shown so far.
 type notes struct {
-	mu    sync.Mutex
-	found []space.Finding
-	told  []string
-	seen  map[string]bool
-}
+	space.Findings
 
-// enough is how often an obligation is reported in a case.
-const enough = 3
+	mu   sync.Mutex
+	told []string
+	seen map[string]bool
+}
 
 // find notes that an obligation was broken.
 func (r *run) find(obligation, format string, args ...any) {
-	words := fmt.Sprintf(format, args...)
-	r.tell("BROKEN %s: %s", obligation, words)
-	r.notes.mu.Lock()
-	defer r.notes.mu.Unlock()
-	n := 0
-	for _, f := range r.notes.found {
-		if f.Obligation == obligation {
-			n++
-		}
-	}
-	if n < enough {
-		r.notes.found = append(r.notes.found, space.Finding{Obligation: obligation, Details: words})
-	}
+	r.tell("BROKEN "+obligation+": "+format, args...)
+	r.notes.Find(obligation, format, args...)
 }
 
 // tell notes what happens.
@@ -244,7 +231,7 @@ func (r *run) outcome() space.Outcome {
 		act, is := strings.CutPrefix(feature, "act:")
 		n.seen[feature] = !is || n.seen[act]
 	}
-	return space.Outcome{Findings: n.found, Log: n.told, Effects: n.seen}
+	return space.Outcome{Findings: n.All(), Log: n.told, Effects: n.seen}
 }
 
 var quiet = slog.New(slog.DiscardHandler)

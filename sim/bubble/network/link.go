@@ -26,7 +26,7 @@ const dither = 10 * time.Microsecond
 
 // Target is what a link leads to.
 type Target interface {
-	// Open tells whether connections are accepted.
+	// Open reports whether connections are accepted.
 	Open() bool
 	// Serve serves a connection, and closes it. It is called on a goroutine of
 	// the connection's own.
@@ -57,7 +57,7 @@ func NewLink(seed uint64, network sim.Network, target Target) *Link {
 	return &Link{seed: seed, network: network, target: target}
 }
 
-// passes tells whether messages of the direction arrive.
+// passes reports whether messages of the direction arrive.
 func (l *Link) passes(d Direction) bool {
 	switch l.cut {
 	case faults.CutBoth:
@@ -248,7 +248,7 @@ func (l *Link) BreakOne(n int) bool {
 	return true
 }
 
-// HalfOpen tells whether a connection is half open that who dialled still has.
+// HalfOpen reports whether a connection is half open that who dialled still has.
 func (l *Link) HalfOpen() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

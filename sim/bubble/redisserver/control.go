@@ -26,7 +26,7 @@ func (c *Control) Clock() time.Duration {
 // Step sets the clock forward, or back.
 func (c *Control) Step(by time.Duration) { c.step.Add(int64(by)) }
 
-// Stepped tells whether the clock is off.
+// Stepped reports whether the clock is off.
 func (c *Control) Stepped() bool { return c.step.Load() != 0 }
 
 // greeting are the commands that a server answers in any state.

@@ -98,14 +98,14 @@ func (s *Server) Promote() {
 	}
 }
 
-// Replica tells whether the server follows another one.
+// Replica reports whether the server follows another one.
 func (s *Server) Replica() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.primary != nil
 }
 
-// Answers tells whether the server is up and does not stand still.
+// Answers reports whether the server is up and does not stand still.
 func (s *Server) Answers() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ const errTurned = "UNBLOCKED force unblock from blocking operation, instance sta
 
 // wait answers WAIT: how many replicas have what the connection's last command left
 // behind, as soon as they are as many as asked for, or when the time is over. It
-// tells whether the connection goes on.
+// reports whether the connection goes on.
 func (c *connection) wait(args []string) bool {
 	began := time.Now()
 	s := c.server
@@ -204,7 +204,7 @@ func (c *connection) confirmed(args []string, turned int, began time.Time) (repl
 	return redismodel.Integer(n), n < wanted && !over
 }
 
-// reply sends an answer, and tells whether the connection goes on.
+// reply sends an answer, and reports whether the connection goes on.
 func (c *connection) reply(r redismodel.Reply) bool {
 	s := c.server
 	s.mu.Lock()

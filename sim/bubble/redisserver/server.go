@@ -87,7 +87,7 @@ func (s *Server) model(name string) *redismodel.Server {
 	return redismodel.New(redismodel.Options{Name: name, Persistence: redismodel.Always, Replicated: true, OnPublish: s.sessions.Published})
 }
 
-// Open tells whether the server accepts connections.
+// Open reports whether the server accepts connections.
 func (s *Server) Open() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Server) With(f func(databases []*redismodel.Server, now time.Duration))
 	f(s.databases, s.now())
 }
 
-// Freeze makes the server answer nothing until Thaw. It tells whether it was
+// Freeze makes the server answer nothing until Thaw. It reports whether it was
 // answering.
 func (s *Server) Freeze() bool {
 	s.mu.Lock()
@@ -130,7 +130,7 @@ func (s *Server) Thaw() {
 }
 
 // Crash ends the server without warning. Its caller breaks the connections, and
-// calls Restart. It tells whether the server was up.
+// calls Restart. It reports whether the server was up.
 func (s *Server) Crash() bool {
 	s.Thaw()
 	s.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Server) Crash() bool {
 }
 
 // Restart starts a server that crashed, with or without the data that it had. It
-// tells whether it was down.
+// reports whether it was down.
 func (s *Server) Restart(keepData bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *connection) end() {
 	_ = c.conn.Close() // it may be closed already
 }
 
-// execute executes a command and sends what answers it. It tells whether the
+// execute executes a command and sends what answers it. It reports whether the
 // connection goes on.
 func (c *connection) execute(args []string) bool {
 	s := c.server

@@ -9,7 +9,6 @@ package topologies
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/redisserver"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // Case is one walk, with everything decided.
@@ -81,38 +81,19 @@ type Act struct {
 }
 
 func (a Act) String() string {
-	text := fmt.Sprintf("%v %s", a.At.Round(time.Millisecond), a.Kind)
-	switch {
-	case a.node() && a.Node < 0:
-		text += " the leader"
-	case a.node():
-		text += fmt.Sprintf(" n%d", a.Node+1)
-	}
-	if a.server() {
-		text += fmt.Sprintf(" s%d", a.Server+1)
-	}
-	if a.Stay != 0 {
-		text += fmt.Sprintf(", but not for %s", names(a.Stay))
-	}
-	if a.Silent != 0 {
-		text += fmt.Sprintf(", unnoticed by %s", names(a.Silent))
-	}
-	if a.Linger != 0 {
-		text += fmt.Sprintf(", only by new connections of %s", names(a.Linger))
-	}
-	if a.Kind == Refuse {
-		text += ": " + redisserver.Unfit[a.How].Text
-	}
-	if a.By != 0 {
-		text += fmt.Sprintf(" by %v", a.By.Round(time.Millisecond))
-	}
-	if a.For != 0 {
-		text += fmt.Sprintf(" for %v", a.For.Round(time.Millisecond))
-	}
-	if a.Keep {
-		text += " with data"
-	}
-	return text
+	var w space.Words
+	w.Add(true, "%v %s", a.At.Round(time.Millisecond), a.Kind)
+	w.Add(a.node() && a.Node < 0, "the leader")
+	w.Add(a.node() && a.Node >= 0, "n%d", a.Node+1)
+	w.Add(a.server(), "s%d", a.Server+1)
+	w.Add(a.Stay != 0, "but not for %s", names(a.Stay))
+	w.Add(a.Silent != 0, "unnoticed by %s", names(a.Silent))
+	w.Add(a.Linger != 0, "only by new connections of %s", names(a.Linger))
+	w.Add(a.Kind == Refuse, "with %q", redisserver.Unfit[a.How].Text)
+	w.Add(a.By != 0, "by %v", a.By.Round(time.Millisecond))
+	w.Add(a.For != 0, "for %v", a.For.Round(time.Millisecond))
+	w.Add(a.Keep, "with data")
+	return w.String()
 }
 
 // names are those of candidates.
@@ -126,7 +107,7 @@ func names(bits uint) string {
 	return strings.Join(all, " ")
 }
 
-// node and server tell whether the act is done to one of those.
+// node and server report whether the act is done to one of those.
 func (a Act) node() bool { return a.Kind < Freeze || a.Kind == Lead || a.Kind == CutOne }
 
 func (a Act) server() bool { return a.Kind >= Freeze && a.Kind != Lead }
@@ -141,7 +122,7 @@ func Draw(seed uint64) Case {
 		Number: seed, Topology: sim.Replicated, Servers: 1 + r.IntN(4), Nodes: 2 + r.IntN(4),
 		Lease: time.Duration(1+r.IntN(15)) * time.Second,
 	}
-	c.Latency = between(r, 50*time.Microsecond, c.Lease/50)
+	c.Latency = space.Between(r, 50*time.Microsecond, c.Lease/50)
 	if r.IntN(3) == 0 {
 		c.Topology, c.Servers = sim.Quorum, 2+r.IntN(6)
 	} else if r.IntN(2) == 0 {
@@ -164,11 +145,6 @@ func Draw(seed uint64) Case {
 	slices.SortStableFunc(d.Acts, inOrder)
 	d.distances(rand.New(rand.NewPCG(seed, 1)))
 	return d.Case
-}
-
-// between draws evenly by orders of magnitude.
-func between(r *rand.Rand, least, most time.Duration) time.Duration {
-	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
 }
 
 // drawer draws acts in the order of their times.
@@ -197,7 +173,7 @@ func (d *drawer) draw(at time.Duration) {
 	}
 	a := Act{
 		At: at, Kind: kinds[r.IntN(len(kinds))], Node: r.IntN(d.Nodes), Server: r.IntN(d.Servers),
-		For: between(r, d.Lease/20, 2*d.Lease),
+		For: space.Between(r, d.Lease/20, 2*d.Lease),
 	}
 	switch a.Kind {
 	case Kill, Pause, Cut, Resign:
@@ -210,7 +186,7 @@ func (d *drawer) draw(at time.Duration) {
 	case Forget:
 		a.For = 0
 	case Lag, Slow:
-		a.By = between(r, d.Lease/1000, d.Lease/2)
+		a.By = space.Between(r, d.Lease/1000, d.Lease/2)
 	case Step:
 		a.By = time.Duration(r.Int64N(int64(2*d.Lease/3))) - d.Lease/3
 	case Restart:
@@ -249,7 +225,7 @@ func (d *drawer) promotion(at time.Duration) {
 		}
 	}
 	if r.IntN(2) == 0 { // what takes a primary away often takes a candidate, too
-		d.later(at, Act{Kind: Kind(r.IntN(int(Resign) + 1)), Node: -1, For: between(r, d.Lease/20, 2*d.Lease)})
+		d.later(at, Act{Kind: Kind(r.IntN(int(Resign) + 1)), Node: -1, For: space.Between(r, d.Lease/20, 2*d.Lease)})
 	}
 }
 
@@ -262,7 +238,7 @@ func (d *drawer) divide(r *rand.Rand) {
 		return
 	}
 	at, server := time.Duration(r.Int64N(int64(span*d.Lease))), 1+r.IntN(d.Servers-1)
-	behind := between(r, d.Lease/20, 2*d.Lease)
+	behind := space.Between(r, d.Lease/20, 2*d.Lease)
 	stay := 1 + uint(r.IntN(1<<d.Nodes-2))
 	d.Acts = append(d.Acts,
 		Act{At: max(0, at-behind), Kind: Sever, Server: server, For: behind + d.Lease},
@@ -350,7 +326,7 @@ func (c Case) least() int {
 
 // later adds an act that comes soon after that time.
 func (d *drawer) later(at time.Duration, a Act) {
-	a.At = at + between(d.rand, d.Lease/100, 2*d.Lease)
+	a.At = at + space.Between(d.rand, d.Lease/100, 2*d.Lease)
 	d.Acts = append(d.Acts, a)
 }
 

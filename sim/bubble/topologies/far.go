@@ -7,6 +7,7 @@ import (
 
 	"github.com/recount-io/recount/faults"
 	"github.com/recount-io/recount/sim/bubble"
+	"github.com/recount-io/recount/sim/space"
 )
 
 // distances draws how far apart the servers are, from numbers of its own: whatever
@@ -14,7 +15,7 @@ import (
 // second.
 func (d *drawer) distances(r *rand.Rand) {
 	if d.Replicas > 0 && r.IntN(2) == 0 {
-		d.Far = between(r, time.Millisecond, min(40*time.Millisecond, d.Lease/50))
+		d.Far = space.Between(r, time.Millisecond, min(40*time.Millisecond, d.Lease/50))
 	}
 }
 

@@ -45,14 +45,14 @@ const returnTime = time.Second
 // promises are those that the elector makes on such a store, whatever happens: see
 // docs/guarantees.md.
 func (c Case) promises() []string {
-	all := []string{"BeliefWithinLease", "LossHeeded", "WriteWithinTerm", "LeaderReturns"}
+	all := []string{"BeliefWithinLease", "StepsDownOnLoss", "WriteWithinTerm", "LeaderReturns"}
 	if c.single() {
 		all = append(all, "AtMostOneLeader", "TokensIncrease")
 	}
 	return all
 }
 
-// single tells whether it is promised that one leads at a time.
+// single reports whether it is promised that one leads at a time.
 func (c Case) single() bool {
 	if c.Topology == sim.Quorum {
 		// Nodes keep their word (A1), but for a minority.
@@ -72,7 +72,7 @@ func (c Case) stepped() (which uint) {
 	return which
 }
 
-// Divided tells whether there may be two primaries at one time that candidates reach.
+// Divided reports whether there may be two primaries at one time that candidates reach.
 func (c Case) Divided() bool {
 	for _, a := range c.Acts {
 		if a.Kind == Promote && a.Stay|a.Linger != 0 {
@@ -82,7 +82,7 @@ func (c Case) Divided() bool {
 	return false
 }
 
-// Returns tells whether candidates may be led back to a primary that was replaced and
+// Returns reports whether candidates may be led back to a primary that was replaced and
 // may not have heard of it: it was neither told to follow another one nor restarted.
 func (c Case) Returns() bool {
 	frozen := slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Kind == Freeze })

@@ -17,7 +17,7 @@ import (
 
 	"github.com/recount-io/recount/checker"
 	"github.com/recount-io/recount/internal/drawn"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/internal/topology"
 	"github.com/recount-io/recount/sim/bubble"
 	"github.com/recount-io/recount/sim/bubble/bubbletest"
@@ -276,7 +276,7 @@ func carryOutReal(t *testing.T, c topologies.Case) []checker.Finding {
 // the same promises there. RECOUNT_CASES says how many walks, and from which seed on,
 // and -parallel how many at a time: they mostly wait.
 func TestReal(t *testing.T) {
-	if testing.Short() || raced.Enabled {
+	if testing.Short() || race.Enabled {
 		t.Skip("walks in real time take seconds each")
 	}
 	first, n := bubbletest.Cases(t, 2, 0)

@@ -3,9 +3,6 @@ package topologies
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
 
 	"github.com/recount-io/recount/sim/bubble"
 	"github.com/recount-io/recount/sim/space"
@@ -25,22 +22,12 @@ const (
 
 // Run carries out the case. It must be called in a bubble.
 func (c Case) Run(ctx context.Context) space.Outcome {
-	var mu sync.Mutex
-	var findings []space.Finding
-	untrue := func(what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(findings) == 0 {
-			findings = append(findings, space.Finding{Obligation: toldTruly, Details: what})
-		}
-	}
-	h, err := (&bubble.World{Untrue: untrue}).Run(ctx, c.Plan(), "")
-	mu.Lock()
-	defer mu.Unlock()
+	var found space.Findings
+	h, err := (&bubble.World{Untrue: func(what string) { found.Find(toldTruly, "%s", what) }}).Run(ctx, c.Plan(), "")
 	if err != nil {
-		findings = append(findings, space.Finding{Obligation: carriedOut, Details: err.Error()})
+		found.Find(carriedOut, "%v", err)
 	}
-	return space.Outcome{History: h, Findings: findings}
+	return space.Outcome{History: h, Findings: found.All()}
 }
 
 // Features are what is drawn in the case, each in a word or two.
@@ -54,6 +41,5 @@ func (c Case) Features() []string {
 		set["silent"] = set["silent"] || a.Silent != 0
 		set["linger"] = set["linger"] || a.Linger != 0
 	}
-	maps.DeleteFunc(set, func(_ string, has bool) bool { return !has })
-	return slices.Sorted(maps.Keys(set))
+	return space.Features(set)
 }

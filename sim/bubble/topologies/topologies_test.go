@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/recount-io/recount/checker"
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/scenarios/search"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/topologies"
@@ -17,7 +17,7 @@ import (
 // No generated case breaks a promise.
 func TestCasesKeepTheirObligations(t *testing.T) {
 	n := 30
-	if raced.Enabled {
+	if race.Enabled {
 		n = 3
 	}
 	search.Test(t, "topologies", n)
@@ -41,7 +41,7 @@ func movingReplica() topologies.Case {
 
 // What was found by drawing, and is mended, stays so.
 func TestMended(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -80,7 +80,7 @@ func blindNewcomer(acts ...topologies.Act) topologies.Case {
 // What is known and not mended is found. A case that finds nothing any more belongs to
 // TestMended.
 func TestKnown(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -24,7 +24,7 @@ import (
 	"github.com/recount-io/recount/sim/live"
 	"github.com/recount-io/recount/sim/live/docker"
 	"github.com/recount-io/recount/sim/live/redisserver"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // World is the world's name.
@@ -57,11 +57,11 @@ type Session struct{ *live.Session }
 // what can be wrong with it is known at once. Close ends it. The error is a
 // *redisserver.Error where a person can mend the matter.
 func Open(ctx context.Context, o Options) (*Session, error) {
-	w, err := warden.Start()
+	w, err := supervisor.Start()
 	if err != nil {
 		return nil, err
 	}
-	h := &hosts{warden: w, image: o.Image}
+	h := &hosts{supervisor: w, image: o.Image}
 	opening, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	if err := h.open(opening); err != nil {
@@ -97,11 +97,11 @@ func Adapt(plan sim.Plan) sim.Plan {
 
 // hosts are containers.
 type hosts struct {
-	warden  *warden.Warden
-	engine  *docker.Engine
-	image   string
-	made    bool            // the image is ours to remove
-	outside *docker.Network // in which all candidates reach the protected resource
+	supervisor *supervisor.Supervisor
+	engine     *docker.Engine
+	image      string
+	made       bool            // the image is ours to remove
+	outside    *docker.Network // in which all candidates reach the protected resource
 
 	mu      sync.Mutex
 	servers []redisserver.Networked
@@ -110,7 +110,7 @@ type hosts struct {
 var _ live.Hosts = (*hosts)(nil)
 
 func (h *hosts) open(ctx context.Context) (err error) {
-	if h.engine, err = docker.Open(ctx, h.warden); err != nil {
+	if h.engine, err = docker.Open(ctx, h.supervisor); err != nil {
 		return &redisserver.Error{Kind: redisserver.Missing, Text: "Docker does not answer; start its daemon, or set DOCKER_HOST: hosts are containers with --world containers", Err: err}
 	}
 	if h.outside, err = h.engine.Network(ctx, "resource", false); err != nil {
@@ -164,7 +164,7 @@ func (h *hosts) Listen() (net.Listener, error) {
 
 // Server implements live.Hosts.
 func (h *hosts) Server(ctx context.Context) (redisserver.Server, error) {
-	server, err := redisserver.Open(ctx, "docker", redisserver.Options{Warden: h.warden, Engine: h.engine})
+	server, err := redisserver.Open(ctx, "docker", redisserver.Options{Supervisor: h.supervisor, Engine: h.engine})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (h *hosts) Server(ctx context.Context) (redisserver.Server, error) {
 
 // Arrange implements live.Hosts.
 func (h *hosts) Arrange(ctx context.Context, kind string) (redisserver.Arranged, error) {
-	server, err := redisserver.Arrange(ctx, kind, redisserver.Options{Warden: h.warden, Engine: h.engine})
+	server, err := redisserver.Arrange(ctx, kind, redisserver.Options{Supervisor: h.supervisor, Engine: h.engine})
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (h *hosts) Close() error {
 	if h.engine != nil {
 		errs = append(errs, h.engine.Close())
 	}
-	return errors.Join(append(errs, h.warden.Close())...)
+	return errors.Join(append(errs, h.supervisor.Close())...)
 }
 
 // Lacks says what of a plan containers cannot do, "" if there is nothing.

@@ -18,7 +18,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // Spec is what a container is made of.
@@ -52,8 +52,8 @@ type Container struct {
 
 // Create makes a container, which does not run yet. kind is a word for its name.
 func (e *Engine) Create(ctx context.Context, kind string, s Spec) (*Container, error) {
-	c := &Container{Name: warden.Name(kind), engine: e}
-	if err := e.warden.Container(c.Name); err != nil {
+	c := &Container{Name: supervisor.Name(kind), engine: e}
+	if err := e.supervisor.Container(c.Name); err != nil {
 		return nil, err
 	}
 	_, err := e.api().ContainerCreate(ctx, client.ContainerCreateOptions{
@@ -200,7 +200,7 @@ func (c *Container) State(ctx context.Context) (State, error) {
 	return s, nil
 }
 
-// In tells whether the container is in the network.
+// In reports whether the container is in the network.
 func (s State) In(n *Network) bool { return slices.Contains(s.Networks, n.Name) }
 
 // look is how often Docker is asked for a state that is to come.
@@ -244,5 +244,5 @@ func (c *Container) Remove(ctx context.Context) error {
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("docker: cannot remove container %s: %w", c.Name, err)
 	}
-	return c.engine.warden.ForgetContainer(c.Name)
+	return c.engine.supervisor.ForgetContainer(c.Name)
 }

@@ -1,5 +1,5 @@
 // Package docker is what the harness asks of a Docker Engine: containers,
-// networks and images of its own. Each is told to a warden before it is made, so
+// networks and images of its own. Each is told to a supervisor before it is made, so
 // that nothing of them is left, however the harness ends.
 package docker
 
@@ -15,7 +15,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // ErrNoAnswer says that there is no Docker Engine where it is looked for.
@@ -23,16 +23,16 @@ var ErrNoAnswer = errors.New("docker: no Docker Engine answers")
 
 // Engine is a Docker Engine. Its methods may be called from several goroutines.
 type Engine struct {
-	provider *testcontainers.DockerProvider
-	warden   *warden.Warden
-	places   places
+	provider   *testcontainers.DockerProvider
+	supervisor *supervisor.Supervisor
+	places     places
 }
 
 // Open finds the Docker Engine as testcontainers does (DOCKER_HOST, contexts, the
-// usual sockets), and has the warden guard whatever is made there. The caller calls
-// Close, before the warden is closed. The error is an ErrNoAnswer where nobody
+// usual sockets), and has the supervisor guard whatever is made there. The caller calls
+// Close, before the supervisor is closed. The error is an ErrNoAnswer where nobody
 // answers.
-func Open(ctx context.Context, w *warden.Warden) (*Engine, error) {
+func Open(ctx context.Context, w *supervisor.Supervisor) (*Engine, error) {
 	quieten()
 	if err := asked(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
@@ -44,7 +44,7 @@ func Open(ctx context.Context, w *warden.Warden) (*Engine, error) {
 	if _, err := provider.Client().Ping(ctx, client.PingOptions{}); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoAnswer, err), provider.Close())
 	}
-	return &Engine{provider: provider, warden: w}, nil
+	return &Engine{provider: provider, supervisor: w}, nil
 }
 
 // asked asks the one that DOCKER_HOST names, if it names one: where that is dead,
@@ -72,5 +72,5 @@ const Label = "io.recount.harness"
 
 func labels() map[string]string { return map[string]string{Label: strconv.Itoa(os.Getpid())} }
 
-// Close closes the connections. What was made stays the warden's.
+// Close closes the connections. What was made stays the supervisor's.
 func (e *Engine) Close() error { return e.provider.Close() }

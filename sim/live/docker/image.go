@@ -16,7 +16,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // pullTime bounds how long an image may take to come.
@@ -54,8 +54,8 @@ func (e *Engine) Import(ctx context.Context, path string) (name string, err erro
 	if err != nil {
 		return "", err
 	}
-	name = warden.Name("image")
-	if err := e.warden.Image(name); err != nil {
+	name = supervisor.Name("image")
+	if err := e.supervisor.Image(name); err != nil {
 		return "", err
 	}
 	read, write := io.Pipe()
@@ -82,7 +82,7 @@ func (e *Engine) RemoveImage(ctx context.Context, name string) error {
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("docker: cannot remove image %s: %w", name, err)
 	}
-	return e.warden.ForgetImage(name)
+	return e.supervisor.ForgetImage(name)
 }
 
 // pack writes the files of an image.

@@ -12,7 +12,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // Network is a bridge network. Whoever is disconnected comes back to the address that
@@ -31,8 +31,8 @@ type Network struct {
 // Network makes a network. kind is a word for its name. From one that is internal
 // nothing but this machine is reached.
 func (e *Engine) Network(ctx context.Context, kind string, internal bool) (*Network, error) {
-	n := &Network{Name: warden.Name(kind), engine: e}
-	if err := e.warden.Network(n.Name); err != nil {
+	n := &Network{Name: supervisor.Name(kind), engine: e}
+	if err := e.supervisor.Network(n.Name); err != nil {
 		return nil, err
 	}
 	if err := e.places.settle(ctx, e, func(subnet netip.Prefix) error { return n.create(ctx, subnet, internal) }); err != nil {
@@ -105,7 +105,7 @@ func (n *Network) Remove(ctx context.Context) error {
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("docker: cannot remove network %s: %w", n.Name, err)
 	}
-	return n.engine.warden.ForgetNetwork(n.Name)
+	return n.engine.supervisor.ForgetNetwork(n.Name)
 }
 
 // places are where networks can be: a container gets an address of ours only in a
@@ -164,8 +164,8 @@ func after(p netip.Prefix) netip.Addr {
 // pool asks Docker for addresses that neither its networks nor this machine's routes
 // have: it gives them to a network, which is removed again.
 func (e *Engine) pool(ctx context.Context) (netip.Prefix, error) {
-	n := &Network{Name: warden.Name("pool"), engine: e}
-	if err := e.warden.Network(n.Name); err != nil {
+	n := &Network{Name: supervisor.Name("pool"), engine: e}
+	if err := e.supervisor.Network(n.Name); err != nil {
 		return netip.Prefix{}, err
 	}
 	_, err := e.api().NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: labels()})

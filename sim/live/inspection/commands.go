@@ -16,7 +16,7 @@ type command struct {
 	clean bool     // also for chaos clean
 }
 
-// needed tells whether who needs that needs the command.
+// needed reports whether who needs that needs the command.
 func (c command) needed(n Need) bool {
 	return (n.Own || !c.own) && (c.clean || !n.Clean)
 }

@@ -40,7 +40,7 @@ func (f information) number(field string) int64 {
 }
 
 // judge says why a server that tells this of itself will not do, if so.
-func (i *inspector) judge(f information) error {
+func (i *visit) judge(f information) error {
 	major, _, _ := strings.Cut(f["redis_version"], ".")
 	version, err := strconv.Atoi(major)
 	switch {
@@ -61,7 +61,7 @@ func (i *inspector) judge(f information) error {
 	return i.judgeConnections(f)
 }
 
-func (i *inspector) judgeMemory(f information) error {
+func (i *visit) judgeMemory(f information) error {
 	limit, used := f.number("maxmemory"), f.number("used_memory")
 	if limit == 0 || limit-used >= memoryRoom {
 		return nil
@@ -77,7 +77,7 @@ func (f information) evicts() bool {
 	return f["maxmemory_policy"] != "" && f["maxmemory_policy"] != "noeviction"
 }
 
-func (i *inspector) judgeConnections(f information) error {
+func (i *visit) judgeConnections(f information) error {
 	most := f.number("maxclients")
 	if most == 0 {
 		return nil // it does not tell

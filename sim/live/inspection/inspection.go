@@ -50,7 +50,7 @@ type Server struct {
 // has, and does not know of full disks, replicas and clusters.
 func Inspect(ctx context.Context, o *redis.Options, need Need) (*Server, error) {
 	o.PoolSize = 1
-	i := &inspector{addr: o.Addr, user: o.Username, db: o.DB, need: need, client: redis.NewClient(o)}
+	i := &visit{addr: o.Addr, user: o.Username, db: o.DB, need: need, client: redis.NewClient(o)}
 	defer func() { _ = i.client.Close() }() // nothing is under way
 	text, err := i.client.Info(ctx).Result()
 	if why := i.refusal(err); why != nil {
@@ -79,8 +79,8 @@ func Inspect(ctx context.Context, o *redis.Options, need Need) (*Server, error) 
 	return &Server{Version: said["redis_version"], Notes: said.notes()}, nil
 }
 
-// inspector is one inspection.
-type inspector struct {
+// visit is one inspection.
+type visit struct {
 	addr, user string
 	db         int
 	need       Need
@@ -88,12 +88,12 @@ type inspector struct {
 }
 
 // unsuitable is why the server will not do, and what to do.
-func (i *inspector) unsuitable(format string, args ...any) error {
+func (i *visit) unsuitable(format string, args ...any) error {
 	return &redisserver.Error{Kind: redisserver.Unsuitable, Text: "redis at " + i.addr + " " + fmt.Sprintf(format, args...)}
 }
 
 // lost is the error of a server that let us in and then did not answer.
-func (i *inspector) lost(err error) error {
+func (i *visit) lost(err error) error {
 	return &redisserver.Error{Kind: redisserver.Unreachable, Text: "redis at " + i.addr + " lets this user in, but does not answer any more; look what it is busy with", Err: err}
 }
 
@@ -102,7 +102,7 @@ func (i *inspector) lost(err error) error {
 func Marker(prefix string) string { return prefix + "own-this-redis" }
 
 // marked looks for the marker.
-func (i *inspector) marked(ctx context.Context, name string) error {
+func (i *visit) marked(ctx context.Context, name string) error {
 	key := Marker(i.need.Prefix)
 	value, err := i.client.Get(ctx, key).Result()
 	if err != nil && !isReply(err) {

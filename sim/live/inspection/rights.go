@@ -12,7 +12,7 @@ import (
 
 // tryRights tries every command that is needed. What sets the key comes first and alone:
 // without it the others would make one that stays.
-func (i *inspector) tryRights(ctx context.Context) error {
+func (i *visit) tryRights(ctx context.Context) error {
 	name := i.need.Prefix + RunMark + "inspection-" + rand.Text()
 	denied := map[string]bool{}
 	first := slices.IndexFunc(commands, func(c command) bool { return c.right == "set" }) + 1
@@ -31,7 +31,7 @@ func (i *inspector) tryRights(ctx context.Context) error {
 }
 
 // try tries some commands, and adds to denied those that the user may not execute.
-func (i *inspector) try(ctx context.Context, name string, some []command, denied map[string]bool) error {
+func (i *visit) try(ctx context.Context, name string, some []command, denied map[string]bool) error {
 	var tried []command
 	var answers []*redis.Cmd
 	words := strings.NewReplacer("KEY", name, "REGISTER", Register(i.need.Prefix))
@@ -71,7 +71,7 @@ func (i *inspector) try(ctx context.Context, name string, some []command, denied
 }
 
 // subscribe tries to listen to a channel, and to leave it.
-func (i *inspector) subscribe(ctx context.Context, channel string, denied map[string]bool) error {
+func (i *visit) subscribe(ctx context.Context, channel string, denied map[string]bool) error {
 	sub := i.client.Subscribe(ctx) // no channel yet: no I/O
 	defer func() { _ = sub.Close() }()
 	for _, step := range []struct {
@@ -97,16 +97,16 @@ func (i *inspector) subscribe(ctx context.Context, channel string, denied map[st
 	return nil
 }
 
-func (i *inspector) keysDenied() error {
+func (i *visit) keysDenied() error {
 	return i.unsuitable("does not allow this user keys that begin with %s%s; %s", i.need.Prefix, RunMark, i.advice())
 }
 
-func (i *inspector) channelsDenied() error {
+func (i *visit) channelsDenied() error {
 	return i.unsuitable("does not allow this user channels that begin with %s%s; %s", i.need.Prefix, RunMark, i.advice())
 }
 
 // missing says which commands the user may not execute.
-func (i *inspector) missing(denied map[string]bool) error {
+func (i *visit) missing(denied map[string]bool) error {
 	if len(denied) == 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (i *inspector) missing(denied map[string]bool) error {
 }
 
 // advice says how the user gets its rights.
-func (i *inspector) advice() string {
+func (i *visit) advice() string {
 	words := "give it the rights that this command prints: chaos acl"
 	if i.need.Prefix != DefaultPrefix {
 		words += " --prefix " + quoted(i.need.Prefix)
@@ -137,7 +137,7 @@ func (i *inspector) advice() string {
 // refusal puts into words why a server that let us in does not do what a run needs; nil
 // if the answer says nothing of that kind: a command may be refused because the key is
 // of another type, which is after the rights were looked at.
-func (i *inspector) refusal(err error) error {
+func (i *visit) refusal(err error) error {
 	text := lower(err)
 	begins := func(code string) bool { return strings.HasPrefix(text, code) }
 	switch {
@@ -160,7 +160,7 @@ func (i *inspector) refusal(err error) error {
 	return nil
 }
 
-// isReply tells whether an error is an answer of the server.
+// isReply reports whether an error is an answer of the server.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

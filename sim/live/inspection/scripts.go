@@ -18,7 +18,7 @@ const scriptTime = time.Minute
 // tryScripts lets the elector's store look for a leader, grant a lease, renew it and release it, in an
 // election of a random name, whose keys are gone at the end. A service or a proxy may
 // refuse scripts, or those of several keys, where it has every command.
-func (i *inspector) tryScripts(ctx context.Context) error {
+func (i *visit) tryScripts(ctx context.Context) error {
 	prefix := i.need.Prefix + RunMark + "inspection-" + rand.Text() + ":"
 	st, err := redisstore.FromClient(i.client, redisstore.Options{Prefix: prefix, Audit: true, Expire: scriptTime})
 	if err != nil {
@@ -46,7 +46,7 @@ func (i *inspector) tryScripts(ctx context.Context) error {
 }
 
 // cannotRun says in the server's words that it does not run a script.
-func (i *inspector) cannotRun(err error) error {
+func (i *visit) cannotRun(err error) error {
 	var answer interface{ Answered() bool }
 	var fatal *elector.FatalError
 	switch {

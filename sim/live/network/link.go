@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,30 +155,50 @@ var errTorn = errors.New("the change before it failed")
 // are open already end.
 var errReset = errors.New("a reset needs a new proxy")
 
+// errSilenced is why a link that lost bytes is made anew: its connections end.
+var errSilenced = errors.New("connections that lost bytes need a new proxy")
+
 // step changes only what differs.
 func (l *Link) step(next shape) error {
+	for _, d := range directions {
+		if l.shape.silences(d) && !next.silences(d) {
+			return errSilenced
+		}
+	}
 	if !next.enabled() {
 		if err := l.act(l.api.Disable); err != nil {
 			return err
 		}
 	}
-	before, after := l.shape.toxics(), next.toxics()
-	for _, t := range before {
-		if !contains(after, t) {
-			if err := l.act(func() error { return l.api.RemoveToxic(t.name()) }); err != nil {
-				return err
-			}
+	for _, d := range directions {
+		if l.shape.silences(d) {
+			continue // nothing passes before the proxy is made anew
 		}
-	}
-	for _, t := range after {
-		if !contains(before, t) {
-			if err := l.add(t); err != nil {
-				return err
-			}
+		if err := l.replace(l.shape.toxics(d), next.toxics(d)); err != nil {
+			return err
 		}
 	}
 	if next.enabled() && !l.shape.enabled() {
 		return l.act(l.api.Enable)
+	}
+	return nil
+}
+
+// replace takes off the last toxics, down to those that stay, and adds the new ones.
+func (l *Link) replace(before, after []toxic) error {
+	same := 0
+	for same < len(before) && same < len(after) && before[same] == after[same] {
+		same++
+	}
+	for _, t := range slices.Backward(before[same:]) {
+		if err := l.act(func() error { return l.api.RemoveToxic(t.name()) }); err != nil {
+			return err
+		}
+	}
+	for _, t := range after[same:] {
+		if err := l.add(t); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -191,8 +212,8 @@ func (l *Link) rebuild(next shape, why error) error {
 	if err := l.create(false); err != nil {
 		return err
 	}
-	for _, t := range next.toxics() {
-		if err := l.add(t); err != nil {
+	for _, d := range directions {
+		if err := l.replace(nil, next.toxics(d)); err != nil {
 			return err
 		}
 	}
@@ -232,11 +253,8 @@ func (l *Link) verify() error {
 func (l *Link) create(enabled bool) error {
 	proxy := l.network.api.NewProxy()
 	proxy.Name, proxy.Listen, proxy.Upstream, proxy.Enabled = l.proxy, l.listen, l.upstream, enabled
-	if err := l.act(proxy.Save); err != nil {
-		return err
-	}
 	l.api = proxy
-	return nil
+	return l.act(proxy.Save)
 }
 
 // enable opens the port again. Somebody else may hold it for a moment.
@@ -286,7 +304,7 @@ func (l *Link) act(f func() error) error {
 	return act(context.Background(), l.network.options.Timeout, f)
 }
 
-// taken says whether a port is in use. An error that came over HTTP is only
+// taken reports whether a port is in use. An error that came over HTTP is only
 // text.
 func taken(err error) bool {
 	return err != nil && strings.Contains(err.Error(), syscall.EADDRINUSE.Error())

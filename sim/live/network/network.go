@@ -149,10 +149,10 @@ func (n *Network) Link(name, upstream string) (*Link, error) {
 		return nil, errClosed
 	}
 	l := &Link{network: n, name: name, proxy: fmt.Sprintf("%s%s-%d", Prefix, n.run, len(n.links)), upstream: upstream}
+	n.links = append(n.links, l) // also one that fails: toxiproxy may make it later
 	if err := l.open(); err != nil {
 		return nil, err
 	}
-	n.links = append(n.links, l)
 	return l, nil
 }
 

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"slices"
 	"time"
 
 	client "github.com/Shopify/toxiproxy/v2/client"
@@ -29,32 +28,35 @@ const (
 	downstream = "downstream"
 )
 
+var directions = []string{upstream, downstream}
+
 func (s shape) enabled() bool { return s.cut != Refused }
 
-// toxics come in the order in which they are put on, and taken off: those of a
-// cut last, since they swallow what the toxics before them still send.
-func (s shape) toxics() []toxic {
+// toxics of a direction come in the order in which they are put on. They are taken off
+// in the other order only: of a connection that closes meanwhile, toxiproxy keeps the
+// toxic, and panics when the next one is added behind an open one that it does not know.
+func (s shape) toxics(direction string) []toxic {
 	var all []toxic
-	both := func(kind string, first, second int64) {
-		all = append(all, toxic{kind, upstream, first, second}, toxic{kind, downstream, first, second})
-	}
 	if s.latency > 0 {
-		both("latency", s.latency.Milliseconds(), s.jitter.Milliseconds())
+		all = append(all, toxic{"latency", direction, s.latency.Milliseconds(), s.jitter.Milliseconds()})
 	}
 	if s.rate > 0 {
-		both("bandwidth", int64(s.rate), 0)
+		all = append(all, toxic{"bandwidth", direction, int64(s.rate), 0})
 	}
-	switch s.cut {
-	case Both:
-		both("timeout", 0, 0)
-	case Requests:
-		all = append(all, toxic{kind: "timeout", stream: upstream})
-	case Replies:
-		all = append(all, toxic{kind: "timeout", stream: downstream})
-	case Reset:
-		both("reset_peer", 0, 0)
+	switch {
+	case s.silences(direction):
+		all = append(all, toxic{kind: "timeout", stream: direction})
+	case s.cut == Reset:
+		all = append(all, toxic{kind: "reset_peer", stream: direction})
 	}
 	return all
+}
+
+// silences reports whether what passes in a direction is lost, on open connections.
+func (s shape) silences(direction string) bool {
+	return s.cut == Both ||
+		s.cut == Requests && direction == upstream ||
+		s.cut == Replies && direction == downstream
 }
 
 func (t toxic) name() string { return t.kind + "_" + t.stream }
@@ -69,5 +71,3 @@ func (t toxic) attributes() client.Attributes {
 	// timeout 0: the connection is never closed; reset_peer 0: reset at once.
 	return client.Attributes{"timeout": t.first}
 }
-
-func contains(all []toxic, t toxic) bool { return slices.Contains(all, t) }

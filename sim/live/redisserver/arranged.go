@@ -75,7 +75,7 @@ func Arrange(ctx context.Context, kind string, o Options) (Arranged, error) {
 	if err != nil {
 		return nil, err
 	}
-	return arrange(ctx, &arranged{attendance: attendance{warden: g}, release: release, kind: kind})
+	return arrange(ctx, &arranged{attendance: attendance{supervisor: g}, release: release, kind: kind})
 }
 
 func arrange(ctx context.Context, a *arranged) (Arranged, error) {
@@ -130,10 +130,10 @@ type arrangement interface {
 
 func (a *arranged) open(ctx context.Context) error {
 	var err error
-	if a.dir, err = a.warden.MemoryDirectory("redis", memoryRoom); err != nil {
+	if a.dir, err = a.supervisor.MemoryDirectory("redis", memoryRoom); err != nil {
 		return err
 	}
-	a.launcher = topology.NewLauncher(a.dir, func(cmd *exec.Cmd) (topology.Process, error) { return a.warden.Start(cmd) })
+	a.launcher = topology.NewLauncher(a.dir, func(cmd *exec.Cmd) (topology.Process, error) { return a.supervisor.Start(cmd) })
 	if a.sites != nil {
 		a.launcher.Settle(func(program string) (topology.Site, error) { return a.sites.site(ctx, program) })
 	}

@@ -105,7 +105,7 @@ func (a *arranged) Close() error {
 			err = errors.Join(err, a.sites.close())
 		}
 		if a.dir != "" {
-			err = errors.Join(err, a.warden.RemoveDirectory(a.dir))
+			err = errors.Join(err, a.supervisor.RemoveDirectory(a.dir))
 		}
 		err = errors.Join(err, a.revoke())
 		err = errors.Join(err, a.release())

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/topology"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // Attended is a Server to which an administrator attends while clients are connected.
@@ -50,10 +50,10 @@ type Attended interface {
 
 // attendance is what an administrator does on every server to which candidates log in.
 type attendance struct {
-	warden  *warden.Warden
-	timeout time.Duration
-	servers func() []*redis.Options // for the harness's own connections
-	login   *login                  // of the candidates; nil: they need none
+	supervisor *supervisor.Supervisor
+	timeout    time.Duration
+	servers    func() []*redis.Options // for the harness's own connections
+	login      *login                  // of the candidates; nil: they need none
 }
 
 const (
@@ -169,7 +169,7 @@ func (a *attendance) attend(ctx context.Context, act func(*redis.Conn) error) er
 
 // Admit implements Attended.
 func (a *attendance) Admit(ctx context.Context) (file string, err error) {
-	dir, err := a.warden.MemoryDirectory(passwordName, passwordRoom)
+	dir, err := a.supervisor.MemoryDirectory(passwordName, passwordRoom)
 	if err != nil {
 		return "", err
 	}
@@ -255,5 +255,5 @@ func (a *attendance) revoke() error {
 	}
 	dir := a.login.dir
 	a.login = nil
-	return a.warden.RemoveDirectory(dir)
+	return a.supervisor.RemoveDirectory(dir)
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/recount-io/recount/internal/loopback"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // A server that loads its data, or wants a password, does not answer yet, or
@@ -50,16 +50,16 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// With a warden that goes on, Close alone ends the process and its directory,
-// and what the warden guards besides stays.
-func TestCloseWithASharedWarden(t *testing.T) {
+// With a supervisor that goes on, Close alone ends the process and its directory,
+// and what the supervisor guards besides stays.
+func TestCloseWithASharedSupervisor(t *testing.T) {
 	needProcess(t)
-	w, err := warden.Start()
+	w, err := supervisor.Start()
 	ok(t, err)
 	defer func() { ok(t, w.Close()) }()
 	var servers []Server
 	for range 2 {
-		s, err := Open(t.Context(), "process", Options{Warden: w})
+		s, err := Open(t.Context(), "process", Options{Supervisor: w})
 		ok(t, err)
 		servers = append(servers, s)
 	}

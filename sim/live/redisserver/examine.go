@@ -92,6 +92,8 @@ func examineTLS(ctx context.Context, o *redis.Options) error {
 		return mismatch(fmt.Sprintf("redis at %s does not speak TLS; use redis:// instead of rediss://", o.Addr))
 	case speaksHTTP(line):
 		return isHTTP(o.Addr)
+	case timedOut(err):
+		return unreachable(o.Addr, "it accepts connections, but the TLS handshake was not over in time", err)
 	}
 	return unreachable(o.Addr, "something listens there, but does not answer with TLS", err)
 }
@@ -142,7 +144,7 @@ func isHTTP(addr string) error {
 	return unreachable(addr, "what listens there speaks HTTP, and is not a Redis", nil)
 }
 
-// alerted tells whether an error is what the other side of a connection with TLS has to
+// alerted reports whether an error is what the other side of a connection with TLS has to
 // say about it: that it wants a client's certificate, for instance.
 func alerted(err error) bool {
 	var said *net.OpError

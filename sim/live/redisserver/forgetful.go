@@ -138,7 +138,7 @@ func (p *process) Replicate(ctx context.Context, without ...string) (addr string
 		if p.replica != nil {
 			return errors.New("redisserver: the Redis has a replica already")
 		}
-		opened, err := openProcess(ctx, Options{Warden: p.warden, Timeout: p.timeout}, "a replica")
+		opened, err := openProcess(ctx, Options{Supervisor: p.supervisor, Timeout: p.timeout}, "a replica")
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (p *process) Promote(ctx context.Context) error {
 		}
 		dir := p.dir
 		p.child, p.dir, p.replica = r.child, r.dir, nil
-		return errors.Join(await(ctx, p.addr, p.child.Done()), p.warden.RemoveDirectory(dir), p.admit(ctx))
+		return errors.Join(await(ctx, p.addr, p.child.Done()), p.supervisor.RemoveDirectory(dir), p.admit(ctx))
 	}, running, paused, crashed)
 }
 

@@ -45,7 +45,7 @@ func (p *process) Move(ctx context.Context, code string) (left int, said string,
 }
 
 func (p *process) move(ctx context.Context, code string) (left int, said string, err error) {
-	opened, err := openProcess(ctx, Options{Warden: p.warden, Timeout: p.timeout}, "a replica")
+	opened, err := openProcess(ctx, Options{Supervisor: p.supervisor, Timeout: p.timeout}, "a replica")
 	if err != nil {
 		return 0, "", err
 	}

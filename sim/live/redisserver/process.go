@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/internal/loopback"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // program is what a process runs, and what has to be on PATH.
@@ -46,7 +46,7 @@ type process struct {
 	port          int
 	dir           string
 	release       func() error
-	child         *warden.Process
+	child         *supervisor.Process
 
 	mark    int64    // see Mark
 	replica *replica // nil if there is none
@@ -63,10 +63,10 @@ func openProcess(ctx context.Context, o Options, why string) (Server, error) {
 	}
 	p := &process{private: private{why: why}, lifecycle: lifecycle{state: crashed}, path: path, version: version}
 	p.timeout, p.servers = o.timeout(startTimeout), func() []*redis.Options { return []*redis.Options{p.Options()} }
-	if p.warden, p.release, err = o.guard(); err != nil {
+	if p.supervisor, p.release, err = o.guard(); err != nil {
 		return nil, err
 	}
-	if p.dir, err = p.warden.MemoryDirectory("redis", memoryRoom); err != nil {
+	if p.dir, err = p.supervisor.MemoryDirectory("redis", memoryRoom); err != nil {
 		return nil, errors.Join(err, p.release())
 	}
 	for range 5 { // somebody may take the port that was free just now
@@ -183,7 +183,7 @@ func (p *process) launch(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, log.Close()) }()
 	cmd := exec.Command(p.path, append(durable(p.port, p.dir), "--bind", "127.0.0.1")...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
-	child, err := p.warden.Start(cmd)
+	child, err := p.supervisor.Start(cmd)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (p *process) Close() error {
 		if p.replica != nil {
 			all = append(all, p.replica.Close())
 		}
-		all = append(all, p.forsake(), p.warden.RemoveDirectory(p.dir), p.release())
+		all = append(all, p.forsake(), p.supervisor.RemoveDirectory(p.dir), p.release())
 		return errors.Join(all...)
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/recount-io/recount/internal/spelling"
 	"github.com/recount-io/recount/sim/live/docker"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 // Server is a Redis for one run. Describe, Why, Addr, Options, CandidateURL,
@@ -43,7 +43,7 @@ type Server interface {
 	// TLSServerName is the name in the certificate, which a candidate cannot
 	// read off the proxy's address. Empty without TLS.
 	TLSServerName() string
-	// Private says whether the Redis may be disturbed.
+	// Private reports whether the Redis may be disturbed.
 	Private() bool
 
 	// Pause stops the server like SIGSTOP, and returns when it executes
@@ -66,15 +66,15 @@ type Server interface {
 
 // Options of Open.
 type Options struct {
-	// Warden guards the processes, containers and directories. Nil: Open
+	// Supervisor guards the processes, containers and directories. Nil: Open
 	// starts one of its own if it needs one, and Close ends it.
-	Warden *warden.Warden
+	Supervisor *supervisor.Supervisor
 	// Timeout bounds how long a server may take to answer at first: zero is
 	// 5 s, for a container 30 s, and 3 minutes if its image must be pulled.
 	Timeout time.Duration
 	// Engine, if it is not nil, makes each server of the provider docker, and of an
 	// arrangement, a container in a network of its own: it is Networked. It is guarded
-	// by the Warden.
+	// by the Supervisor.
 	Engine *docker.Engine
 	_      struct{}
 }
@@ -121,7 +121,7 @@ func Open(ctx context.Context, spec string, o Options) (Server, error) {
 // Providers are the names that Open takes besides URLs.
 var Providers = []string{"auto", "embedded", "process", "docker"}
 
-// IsURL tells whether a spec is the URL of a Redis that runs already.
+// IsURL reports whether a spec is the URL of a Redis that runs already.
 func IsURL(spec string) bool { return strings.Contains(spec, "://") }
 
 const (
@@ -137,12 +137,12 @@ func (o Options) timeout(usual time.Duration) time.Duration {
 	return usual
 }
 
-// guard is a warden, and whether Close has to end it.
-func (o Options) guard() (w *warden.Warden, release func() error, err error) {
-	if o.Warden != nil {
-		return o.Warden, func() error { return nil }, nil
+// guard is a supervisor, and whether Close has to end it.
+func (o Options) guard() (w *supervisor.Supervisor, release func() error, err error) {
+	if o.Supervisor != nil {
+		return o.Supervisor, func() error { return nil }, nil
 	}
-	w, err = warden.Start()
+	w, err = supervisor.Start()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,15 +22,15 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/testcontainers/testcontainers-go"
 
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 const role = "RECOUNT_REDISSERVER_TEST"
 
-// TestMain lets the test binary be a warden, a harness that is killed, and a
+// TestMain lets the test binary be a supervisor, a harness that is killed, and a
 // program with other certificates.
 func TestMain(m *testing.M) {
-	warden.Main()
+	supervisor.Main()
 	redis.SetLogger(silence{})
 	switch spec := os.Getenv("RECOUNT_REDISSERVER_SPEC"); os.Getenv(role) {
 	case "harness":

@@ -44,7 +44,7 @@ func arrangeContainers(ctx context.Context, kind string, o Options) (Arranged, e
 	if err := need(ctx, o.Engine, s.image); err != nil {
 		return nil, err
 	}
-	a := &arranged{attendance: attendance{warden: o.Warden}, release: func() error { return nil }, kind: kind, sites: s}
+	a := &arranged{attendance: attendance{supervisor: o.Supervisor}, release: func() error { return nil }, kind: kind, sites: s}
 	var err error
 	if s.back, err = o.Engine.Network(ctx, "servers", true); err != nil {
 		return nil, errors.Join(err, a.Close())

@@ -27,7 +27,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/recount-io/recount/internal/loopback"
-	"github.com/recount-io/recount/sim/live/warden"
+	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
 const secret = "s3cr3t/#?@%"
@@ -82,15 +82,20 @@ func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	defer func() { _ = silent.Close() }() // nobody talks to it
-	for addr, part := range map[string]string{
+	for at, part := range map[string]string{
 		fmt.Sprintf("127.0.0.1:%d", port):      fmt.Sprintf("cannot reach redis at 127.0.0.1:%d: connection refused; start it or use --redis embedded", port),
 		"recount.invalid:6379":                 "no such host",
 		strings.TrimPrefix(web.URL, "http://"): "speaks HTTP, and is not a Redis",
 		secured.Listener.Addr().String():       "speaks HTTP, and is not a Redis",
 		silent.Addr().String():                 "accepts connections but does not answer",
+		"tls:" + silent.Addr().String():        "the TLS handshake was not over in time",
 	} {
-		begun := time.Now()
-		_, err := Open(t.Context(), "redis://:s3cr3t@"+addr, Options{Timeout: 600 * time.Millisecond})
+		begun, scheme := time.Now(), "redis"
+		addr, secure := strings.CutPrefix(at, "tls:")
+		if secure {
+			scheme = "rediss"
+		}
+		_, err := Open(t.Context(), scheme+"://:s3cr3t@"+addr, Options{Timeout: 600 * time.Millisecond})
 		wantError(t, err, Unreachable, part)
 		if took := time.Since(begun); took > 2*time.Second {
 			t.Errorf("%s: took %v", addr, took)
@@ -101,7 +106,7 @@ func TestUnreachable(t *testing.T) {
 // locked is a real Redis with a password, and with users that may do little.
 func locked(t *testing.T) (addr string) {
 	needProcess(t)
-	w, err := warden.Start()
+	w, err := supervisor.Start()
 	ok(t, err)
 	t.Cleanup(func() { _ = w.Close() }) // ends the Redis
 	port, err := loopback.FreePort()
@@ -111,7 +116,7 @@ func locked(t *testing.T) (addr string) {
 	cmd.Dir = t.TempDir()
 	// Over its input: a password never stands among the arguments.
 	cmd.Stdin = strings.NewReader(fmt.Sprintf("port %d\nbind 127.0.0.1\nsave \"\"\nrequirepass \"%s\"\n"+
-		"user me on >%s ~* &* +@all\nuser shy on >%s ~* &* +@all -info\nuser mute on >%s ~* &* -@all\n", port, secret, secret, secret, secret))
+		"user me on >%s ~* &* +@all\nuser limited on >%s ~* &* +@all -info\nuser mute on >%s ~* &* -@all\n", port, secret, secret, secret, secret))
 	p, err := w.Start(cmd)
 	ok(t, err)
 	t.Cleanup(func() { _ = p.Kill(); _ = p.Wait() }) // killed
@@ -141,9 +146,9 @@ func TestCredentials(t *testing.T) {
 		wantError(t, err, Credentials, part)
 	}
 	for user, version := range map[string]string{
-		":" + encoded + "@":    "url 7",
-		"me:" + encoded + "@":  "url 7",
-		"shy:" + encoded + "@": "url of unknown version",
+		":" + encoded + "@":        "url 7",
+		"me:" + encoded + "@":      "url 7",
+		"limited:" + encoded + "@": "url of unknown version",
 	} {
 		s := open(t, "redis://"+user+addr+"/2")
 		if version != "url of unknown version" {

@@ -61,7 +61,7 @@ func (s *Server) doInfo(args []string) Reply {
 	return Text(strings.Join(sections, "\r\n"))
 }
 
-// wanted tells whether a section is among those that INFO is asked for.
+// wanted reports whether a section is among those that INFO is asked for.
 func wanted(args []string, section string) bool {
 	return len(args) == 1 || slices.ContainsFunc(args[1:], func(arg string) bool {
 		name := upper(arg)

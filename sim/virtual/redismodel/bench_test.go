@@ -52,8 +52,8 @@ func BenchmarkRun(b *testing.B) {
 		args   []string
 		want   int64
 	}{
-		{"Acquire-refused", Acquire, []string{lease, "counter", "guard", "roster", "terms", "witness"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", "", ""}, 0},
-		{"Acquire-refused-audit", Acquire, []string{lease, "counter", "guard", "roster", "terms", "witness", "audit"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", "", ""}, 0},
+		{"Acquire-refused", Acquire, []string{lease, "counter", "guard", "candidates", "terms", "witness"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", "", ""}, 0},
+		{"Acquire-refused-audit", Acquire, []string{lease, "counter", "guard", "candidates", "terms", "witness", "audit"}, []string{"n2", "b", "3000", "0", "wake", "1", "1", "0", "3000", "", ""}, 0},
 		{"Renew", Renew, []string{lease, "guard", "witness"}, []string{value, "3000", "a", "1", "1", ""}, 1},
 	} {
 		b.Run(bench.name, func(b *testing.B) {

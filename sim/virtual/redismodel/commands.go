@@ -156,7 +156,7 @@ func Misspelt(name string, args []string) Reply {
 	}
 }
 
-// takes tells whether the command may have so many arguments, with its name.
+// takes reports whether the command may have so many arguments, with its name.
 func (c command) takes(n int) bool {
 	if c.arity < 0 {
 		return n >= -int(c.arity)

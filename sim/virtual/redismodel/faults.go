@@ -163,7 +163,7 @@ func (s *Server) before(a, b *entry) bool {
 }
 
 // Evict deletes the key, as a server does that runs out of memory: to its
-// clients, a key that is just gone. It tells whether the key was there.
+// clients, a key that is just gone. It reports whether the key was there.
 func (s *Server) Evict(key string) bool {
 	e := s.data.entries[key]
 	if e != nil {

@@ -162,6 +162,6 @@ func (e *entry) field(name string) int {
 	return -1
 }
 
-// expired tells whether the key's time is over at now. It is not yet while the
+// expired reports whether the key's time is over at now. It is not yet while the
 // clock shows the expiry time itself.
 func (e *entry) expired(now int64) bool { return e.expires != never && now > e.expires }

@@ -40,7 +40,7 @@ const (
 	maxCaptures = 8   // of a common pattern
 )
 
-// commonPattern tells whether a pattern is made of characters, classes, sets,
+// commonPattern reports whether a pattern is made of characters, classes, sets,
 // repetitions, and captures that are neither empty nor within each other.
 func commonPattern(p string) bool {
 	open, captures := false, 0
@@ -214,7 +214,7 @@ func (m *matcher) repeat(s, p, next, rest, least, most int, lazy bool) int {
 	return -1
 }
 
-// fits tells whether a character is one that the item of the pattern from p to
+// fits reports whether a character is one that the item of the pattern from p to
 // next stands for.
 func (m *matcher) fits(c byte, p, next int) bool {
 	switch m.pattern[p] {
@@ -229,7 +229,7 @@ func (m *matcher) fits(c byte, p, next int) bool {
 	}
 }
 
-// inLuaSet tells whether a set has the character: what stands between brackets.
+// inLuaSet reports whether a set has the character: what stands between brackets.
 func inLuaSet(c byte, set string) bool {
 	without := strings.HasPrefix(set, "^")
 	if without {
@@ -253,7 +253,7 @@ func inLuaSet(c byte, set string) bool {
 	return without
 }
 
-// inClass tells whether a class has the character: %d and its kin, whose capital
+// inClass reports whether a class has the character: %d and its kin, whose capital
 // letters stand for all others, or the character itself.
 func inClass(c, class byte) bool {
 	var is bool

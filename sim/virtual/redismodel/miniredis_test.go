@@ -102,7 +102,7 @@ func (s step) has(args ...string) bool {
 	})
 }
 
-// deviates tells whether miniredis is known to answer the step otherwise.
+// deviates reports whether miniredis is known to answer the step otherwise.
 func deviates(s step) bool {
 	for _, d := range deviations {
 		if d.matches(s) {

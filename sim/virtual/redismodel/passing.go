@@ -3,7 +3,7 @@ package redismodel
 import "strings"
 
 func release(c *Call) Reply {
-	lease, guard, roster, witness, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Keys[5], c.Args[1], c.Args[5], c.Args[6]
+	lease, guard, candidates, witness, channel, to, reserved := c.Keys[0], c.Keys[1], c.Keys[2], c.Keys[5], c.Args[1], c.Args[5], c.Args[6]
 	value, found := c.Get(lease)
 	held := found && value == c.Args[0]
 	known, noted := c.HGet(guard, "value")
@@ -11,7 +11,7 @@ func release(c *Call) Reply {
 	over := noted && known == c.Args[0] && (held || !found && field(c, witness, "of "+guard) > now)
 	next := ""
 	if held || over {
-		if b, stands := refusedLast(c, roster); stands && b.id != c.Args[7] {
+		if b, stands := refusedLast(c, candidates); stands && b.id != c.Args[7] {
 			if next = b.id; held && over && passed(c, b, now) {
 				return truth(true)
 			}
@@ -28,7 +28,7 @@ func release(c *Call) Reply {
 	}
 	auditCall(c, 6, "release", c.Args[2], c.Args[3], c.Args[4], held)
 	if held && c.Args[8] != "0" {
-		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
+		heard(c, candidates, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
 	}
 	if (held || over) && c.Subscribers(channel) > 0 { // else nobody would get it
 		if to == "" {
@@ -46,7 +46,7 @@ func release(c *Call) Reply {
 // passed grants the lease to who was refused last, if that is sure to be no less safe
 // than a grant that it asks for.
 func passed(c *Call, b bid, now int64) bool {
-	lease, guard, roster, to, protect := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[5], c.Args[11]
+	lease, guard, candidates, to, protect := c.Keys[0], c.Keys[1], c.Keys[2], c.Args[5], c.Args[11]
 	longest, _ := c.HGet(guard, "longest")
 	_, unsure := c.HGet(guard, "unsure")
 	_, reserved := c.HGet(guard, "reserved")
@@ -76,11 +76,11 @@ func passed(c *Call, b bid, now int64) bool {
 	if unsure || reserved {
 		c.HDel(guard, "unsure", "to", "reserved")
 	}
-	c.pcall(func() { c.HDel(roster, "") })
+	c.pcall(func() { c.HDel(candidates, "") })
 	auditCall(c, 6, "release", c.Args[2], c.Args[3], c.Args[4], true)
 	auditCall(c, 6, "acquire", b.nonce, b.request, token, true)
 	if c.Args[8] != "0" {
-		heard(c, roster, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
+		heard(c, candidates, c.Args[7], now, c.Args[8], c.Args[9], c.Args[10], c.Args[3])
 	}
 	return true
 }

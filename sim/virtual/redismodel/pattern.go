@@ -1,6 +1,6 @@
 package redismodel
 
-// matches tells whether the text matches a pattern of KEYS: * is any text, ?
+// matches reports whether the text matches a pattern of KEYS: * is any text, ?
 // any byte, [a-c], [^a] one of a set, and \ takes the next byte as it is. It
 // follows stringmatchlen of Redis, with what that makes of sets without end.
 func matches(pattern, text string) bool {
@@ -39,7 +39,7 @@ func matches(pattern, text string) bool {
 	return text == ""
 }
 
-// inSet reads a set, whose [ is read already, and tells whether the byte is in
+// inSet reads a set, whose [ is read already, and reports whether the byte is in
 // it. rest is what follows the set.
 func inSet(set string, b byte) (in bool, rest string) {
 	not := set != "" && set[0] == '^'

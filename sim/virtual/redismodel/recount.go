@@ -118,7 +118,7 @@ func occupied(c *Call, token, holder string, ours bool) Reply {
 
 func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64) Reply {
 	auditCall(c, 6, "acquire", c.Args[1], c.Args[5], token, false)
-	roster, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
+	candidates, now, listening := c.Keys[3], milliTime(c), c.Subscribers(c.Args[4])
 	longest, said := c.Args[8], c.Args[5]
 	if remark != 5 {
 		counted, known := int64(0), false
@@ -132,11 +132,11 @@ func refuseAcquire(c *Call, token, holder string, remaining, remark, most int64)
 		stands = c.Args[10]
 	}
 	last := strings.Join([]string{number(now), c.Args[2], c.Args[8], c.Args[3], c.Args[5], stands, c.Args[1], c.Args[0]}, " ")
-	heard(c, roster, c.Args[0], now, c.Args[2], c.Args[7], longest, said, "", last)
+	heard(c, candidates, c.Args[0], now, c.Args[2], c.Args[7], longest, said, "", last)
 	if _, primary := c.History(); !primary {
 		return notPrimary
 	}
-	forget(c, roster, now, listening)
+	forget(c, candidates, now, listening)
 	return c.Array(Integer(0), Text(token), Text(holder), Integer(remaining), Integer(listening), Integer(remark), Integer(most))
 }
 

@@ -48,7 +48,7 @@ func (h *stream) first() int64 { return h.offset - int64(len(h.backlog)) }
 // since are the writes after the first n.
 func (h *stream) since(n int64) []late { return h.backlog[n-h.first():] }
 
-// continues tells whether who has n writes of the history of that name lacks
+// continues reports whether who has n writes of the history of that name lacks
 // nothing but what the backlog holds.
 func (h *stream) continues(id string, n int64) bool {
 	same := id == h.id || id == h.former && n <= h.forked
@@ -79,7 +79,7 @@ func (s *Server) ReplicaOf(primary *Server, lag time.Duration) {
 	s.primary, s.lag = primary, lag
 }
 
-// Sync connects a replica to its primary and tells whether it went on from where
+// Sync connects a replica to its primary and reports whether it went on from where
 // it was (a partial resynchronisation). It does if its data is what the primary's
 // own was at some time, and the primary has kept what came after that. Else its
 // data is replaced by a copy of the primary's (a full one): whatever a primary
@@ -159,7 +159,7 @@ func (s *Server) followers() string {
 	return b.String()
 }
 
-// Linked tells whether the server is a replica that gets what its primary writes.
+// Linked reports whether the server is a replica that gets what its primary writes.
 func (s *Server) Linked() bool { return s.primary != nil && slices.Contains(s.primary.replicas, s) }
 
 // Delay changes the replica's lag.
@@ -198,7 +198,7 @@ func (s *Server) Forget() {
 	s.reconnect()
 }
 
-// Replica tells whether the server is a replica, severed or not.
+// Replica reports whether the server is a replica, severed or not.
 func (s *Server) Replica() bool { return s.primary != nil }
 
 // tell passes an effect on to the disk and the replicas.

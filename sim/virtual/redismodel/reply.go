@@ -33,7 +33,7 @@ func Text(text string) Reply { return Reply{Kind: Bulk, Text: text} }
 // Fail returns an error reply. The text begins with the error's code.
 func Fail(text string) Reply { return Reply{Kind: Error, Text: text} }
 
-// Failed tells whether the reply is an error.
+// Failed reports whether the reply is an error.
 func (r Reply) Failed() bool { return r.Kind == Error }
 
 // String returns the reply as redis-cli shows it.

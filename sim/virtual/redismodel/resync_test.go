@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -56,7 +56,7 @@ func asked(args []string) []any {
 	return all
 }
 
-// follow makes one server a replica of another one, and tells whether either
+// follow makes one server a replica of another one, and reports whether either
 // kind went on from where it was.
 func (p *pairs) follow(i, primary int) (model, real bool) {
 	p.t.Helper()
@@ -212,7 +212,7 @@ func (p *pairs) rejoins(when string, i, primary int, partial bool) {
 func TestResyncAsReal(t *testing.T) {
 	p := newPairs(t, 3)
 	p.do(0, "SET", "k", "1")
-	p.compare("strangers")
+	p.compare("unrelated servers")
 	p.rejoins("the first replica", 1, 0, false)
 	p.rejoins("the second one", 2, 0, false)
 	p.do(0, "SET", "k", "2")
@@ -303,7 +303,7 @@ func TestSyncHasNotBegun(t *testing.T) {
 // A primary keeps what a replica lacks only up to a limit: who comes back later
 // than that copies everything.
 func TestBacklog(t *testing.T) {
-	if raced.Enabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	primary, one, other := named("a"), named("b"), named("c")

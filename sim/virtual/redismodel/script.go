@@ -81,7 +81,7 @@ type Call struct {
 	wrote   bool
 }
 
-// Failed tells whether a command has failed.
+// Failed reports whether a command has failed.
 func (c *Call) Failed() bool { return c.failure != "" }
 
 // fail ends the script with an error, if none has ended it yet.
@@ -99,7 +99,7 @@ func (c *Call) pcall(f func()) {
 	}
 }
 
-// writes tells whether the script may write: it has not failed, and the server
+// writes reports whether the script may write: it has not failed, and the server
 // lets it. What has begun to write may go on even if memory is short.
 func (c *Call) writes(grows bool) bool {
 	switch {
@@ -168,7 +168,7 @@ func (c *Call) SetPXAt(key, value string, ends int64) {
 }
 
 // PExpire makes the key last for so many milliseconds, and deletes it if they
-// are none. It tells whether the key was there.
+// are none. It reports whether the key was there.
 func (c *Call) PExpire(key string, ms int64) bool {
 	if !c.writes(false) {
 		return false
@@ -269,7 +269,7 @@ func (c *Call) HDel(key string, fields ...string) {
 }
 
 // PExpireAt makes the key last until then, in milliseconds of the server's
-// clock, and deletes it if that is past. It tells whether the key was there.
+// clock, and deletes it if that is past. It reports whether the key was there.
 func (c *Call) PExpireAt(key string, at int64) bool {
 	if !c.writes(false) {
 		return false

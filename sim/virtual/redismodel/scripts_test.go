@@ -8,14 +8,14 @@ import (
 
 const (
 	leaseKey, counterKey, guardKey, auditKey, channel = "{e}:lease", "{e}:token", "{e}:guard", "{e}:audit", "{e}:wake"
-	rosterKey                                         = "{e}:candidates"
+	candidatesKey                                     = "{e}:candidates"
 	termsKey                                          = "{e}:terms" // what is noted there, the ports leave out
 	witnessKey                                        = "witness"
 	beacon                                            = "here" // somebody listens there
 )
 
 // electionKeys are the keys of acquire.
-var electionKeys = []string{leaseKey, counterKey, guardKey, rosterKey, termsKey, witnessKey, auditKey}
+var electionKeys = []string{leaseKey, counterKey, guardKey, candidatesKey, termsKey, witnessKey, auditKey}
 
 var (
 	someIDs    = []string{"n1", "n2", "é", "id with spaces\n"} // the store refuses an empty one
@@ -63,7 +63,7 @@ func drawScript(t *rapid.T) step {
 		if rapid.IntRange(0, 3).Draw(t, "publishes") == 0 {
 			args = append(args, "1", pick(t, someThings))
 		}
-		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, rosterKey, termsKey, pick(t, someWitnesses)), args: args}
+		return step{script: Acquire, keys: keys(lease[0], counterKey, guardKey, candidatesKey, termsKey, pick(t, someWitnesses)), args: args}
 	case 4, 5:
 		args := []string{pick(t, someLeases), pick(t, someTTLs), pick(t, someNonces), "3", pick(t, someFloors), pick(t, []string{"1", ""})}
 		if rapid.Bool().Draw(t, "publishes") {
@@ -73,13 +73,13 @@ func drawScript(t *rapid.T) step {
 		}
 		return step{script: Renew, keys: keys(lease[0], guardKey, pick(t, someWitnesses)), args: args}
 	case 6:
-		return step{script: Release, keys: keys(lease[0], guardKey, rosterKey, termsKey, counterKey, pick(t, someWitnesses)), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest), pick(t, someProtection)}}
+		return step{script: Release, keys: keys(lease[0], guardKey, candidatesKey, termsKey, counterKey, pick(t, someWitnesses)), args: []string{pick(t, someLeases), channel, pick(t, someNonces), "4", pick(t, someFloors), pick(t, []string{"", "n1", "n2"}), "400", pick(t, someIDs), pick(t, []string{"0", "3000"}), "7", pick(t, someLongest), pick(t, someProtection)}}
 	case 7:
 		switch rapid.IntRange(0, 2).Draw(t, "who lives") {
 		case 0:
-			return step{script: Candidates, keys: []string{rosterKey, guardKey, pick(t, someWitnesses)}}
+			return step{script: Candidates, keys: []string{candidatesKey, guardKey, pick(t, someWitnesses)}}
 		case 1:
-			return step{script: Withdraw, keys: []string{lease[0], rosterKey}, args: []string{pick(t, someIDs), pick(t, someNonces)}}
+			return step{script: Withdraw, keys: []string{lease[0], candidatesKey}, args: []string{pick(t, someIDs), pick(t, someNonces)}}
 		}
 		return step{script: Leader, keys: append(lease, guardKey)}
 	default:
@@ -89,7 +89,7 @@ func drawScript(t *rapid.T) step {
 
 // drawState draws a command of somebody who is not an elector.
 func drawState(t *rapid.T) []string {
-	switch pick(t, []string{"lease", "lease", "guard", "counter", "witness", "expire", "persist", "del", "hash", "roster", "bid", "bid", "list", "no list"}) {
+	switch pick(t, []string{"lease", "lease", "guard", "counter", "witness", "expire", "persist", "del", "hash", "candidates", "bid", "bid", "list", "no list"}) {
 	case "lease":
 		args := []string{"SET", leaseKey, pick(t, someLeases)}
 		if rapid.Bool().Draw(t, "with a time to live") {
@@ -109,13 +109,13 @@ func drawState(t *rapid.T) []string {
 	case "del":
 		return []string{"DEL", pick(t, []string{leaseKey, counterKey, guardKey, witnessKey, auditKey})}
 	case "hash":
-		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, rosterKey, auditKey}), "f", "v"}
+		return []string{"HSET", pick(t, []string{leaseKey, counterKey, guardKey, candidatesKey, auditKey}), "f", "v"}
 	case "bid":
-		return []string{"HSET", rosterKey, "", pick(t, someBids)}
-	case "roster":
-		return []string{"HSET", rosterKey, pick(t, someIDs), pick(t, someNotes)}
+		return []string{"HSET", candidatesKey, "", pick(t, someBids)}
+	case "candidates":
+		return []string{"HSET", candidatesKey, pick(t, someIDs), pick(t, someNotes)}
 	case "list":
-		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, guardKey, rosterKey, auditKey}), "line"}
+		return []string{"RPUSH", pick(t, []string{leaseKey, counterKey, guardKey, candidatesKey, auditKey}), "line"}
 	default:
 		return []string{"SET", auditKey, "no list"}
 	}
@@ -130,7 +130,7 @@ func drawScripts(t *rapid.T, back bool) []step {
 		}
 		steps = append(steps, drawScript(t))
 	}
-	return append(steps, look([]string{leaseKey, counterKey, guardKey, rosterKey, witnessKey, auditKey})...)
+	return append(steps, look([]string{leaseKey, counterKey, guardKey, candidatesKey, witnessKey, auditKey})...)
 }
 
 // The ports of the scripts answer as their Lua texts do on a real server, and

@@ -70,12 +70,12 @@ for _, key in ipairs({'{e}:guard', 'witness'}) do
   sooner(key, 'of {e}:guard')
   sooner(key, 'of {f}:guard')
 end
-local roster = '{e}:candidates'
-if redis.call('TYPE', roster).ok == 'hash' then
-  local all = redis.call('HGETALL', roster)
+local candidates = '{e}:candidates'
+if redis.call('TYPE', candidates).ok == 'hash' then
+  local all = redis.call('HGETALL', candidates)
   for i = 1, #all, 2 do
     local at, rest = string.match(all[i + 1], '^(%d%d%d%d%d%d%d%d%d%d%d%d%d)( .*)$')
-    if at and at < '2' then redis.call('HSET', roster, all[i], string.format('%.0f', at - ARGV[1]) .. rest) end
+    if at and at < '2' then redis.call('HSET', candidates, all[i], string.format('%.0f', at - ARGV[1]) .. rest) end
   end
 end`
 
@@ -270,7 +270,7 @@ func (s step) equal(got, want Reply, behind time.Duration, loose bool) bool {
 	switch {
 	case s.script == Candidates: // a hash with a long value has no order
 		got, want = byField(got, 3), byField(want, 3)
-	case s.script == nil && s.args[0] == "HGETALL" && (loose && (s.args[1] == guardKey || s.args[1] == witnessKey) || s.args[1] == rosterKey):
+	case s.script == nil && s.args[0] == "HGETALL" && (loose && (s.args[1] == guardKey || s.args[1] == witnessKey) || s.args[1] == candidatesKey):
 		got, want = byField(got, 2), byField(want, 2)
 	}
 	if s.script == nil && s.args[0] == "KEYS" { // in any order

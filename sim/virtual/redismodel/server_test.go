@@ -32,7 +32,7 @@ func TestLease(t *testing.T) {
 	} {
 		keys := keys
 		if test.script != Acquire {
-			keys = []string{leaseKey, guardKey, rosterKey, termsKey, counterKey, witnessKey}
+			keys = []string{leaseKey, guardKey, candidatesKey, termsKey, counterKey, witnessKey}
 		}
 		if test.script == Renew {
 			keys = []string{leaseKey, guardKey, witnessKey}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/recount-io/recount/internal/raced"
+	"github.com/recount-io/recount/internal/race"
 	"github.com/recount-io/recount/internal/topology"
 )
 
@@ -25,7 +25,7 @@ var shared struct {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// Nothing here happens on two goroutines: the race detector sees a few cases.
-	if checks := flag.Lookup("rapid.checks"); raced.Enabled && checks.Value.String() == checks.DefValue {
+	if checks := flag.Lookup("rapid.checks"); race.Enabled && checks.Value.String() == checks.DefValue {
 		_ = checks.Value.Set("30") // a number is always accepted
 	}
 	code := m.Run()

@@ -27,7 +27,7 @@ func renewProtected() step {
 func renewOne() step { return renewOf("r1 1 x n1") }
 
 func releaseOf(value string) step {
-	return step{script: Release, keys: []string{leaseKey, guardKey, rosterKey, termsKey, counterKey, witnessKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000", "0"}}
+	return step{script: Release, keys: []string{leaseKey, guardKey, candidatesKey, termsKey, counterKey, witnessKey, auditKey}, args: []string{value, channel, "x", "3", "1", "", "0", "n1", "3000", "0", "3000", "0"}}
 }
 
 // longer is an acquisition of a lease that is three times as long.
@@ -127,7 +127,7 @@ var situations = []struct {
 	{"and so is what no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
 	{"but a lease of another candidate is as long as that one's are", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0 9000]`},
 	{"also where the guard is lost", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), told("DEL", guardKey), told("PEXPIRE", leaseKey, "60000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 1]`},
-	{"it is cut to what the caller counts on where nothing tells more", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey, rosterKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
+	{"it is cut to what the caller counts on where nothing tells more", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey, candidatesKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
 	{"a hand-over that a clock left behind is cut to a lease", protected(handOver("n3"), told("HSET", guardKey, "reserved", "9007199254740992"), acquireBy("n2", "y", "0", "1"), later(4), acquireBy("n2", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},
@@ -224,7 +224,7 @@ var passedOn = []struct {
 	{"with a token above its floor", protected(bidBy("n2", "y", "9007199254740999", "1"), passing(""), whoLeads), `["9007199254741000" "n2" 3000 "" 0]`},
 	{"asked two seconds ago", protected(bidBy("n2", "y", "0", "1"), later(2), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"not if it asked long ago", protected(bidBy("n2", "y", "0", "1"), later(1), renewOf(protectedLease), later(2), passing(""), whoLeads), `[]`},
-	{"nor if it asked in the future", protected(bidBy("n2", "y", "0", "1"), told("HSET", rosterKey, "", nowMS+"9000 3000 3000 0 1 "+beacon+" y n2"), passing(""), whoLeads), `[]`},
+	{"nor if it asked in the future", protected(bidBy("n2", "y", "0", "1"), told("HSET", candidatesKey, "", nowMS+"9000 3000 3000 0 1 "+beacon+" y n2"), passing(""), whoLeads), `[]`},
 	{"nor if it does not stand", protected(acquireBy("n2", "y", "0", "1"), passing(""), whoLeads), `[]`},
 	{"nor if nobody is there", protected(dark(bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
 	{"nor if it was withdrawn", protected(bidBy("n2", "y", "0", "1"), withdrawn("n2", "y"), passing(""), whoLeads), `[]`},
@@ -256,7 +256,7 @@ func dark(s step) step {
 }
 
 func withdrawn(id, nonce string) step {
-	return step{script: Withdraw, keys: []string{leaseKey, rosterKey}, args: []string{id, nonce}}
+	return step{script: Withdraw, keys: []string{leaseKey, candidatesKey}, args: []string{id, nonce}}
 }
 
 // In each of these situations the port and a real server give the same replies, and
@@ -266,7 +266,7 @@ func TestPassedOn(t *testing.T) {
 	dial(t, "tcp", shared.addr).do(t, "SUBSCRIBE", beacon, channel)
 	for _, test := range passedOn {
 		t.Run(test.what, func(t *testing.T) {
-			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, guardKey, rosterKey, auditKey})...)
+			steps := append(append([]step{}, test.steps...), look([]string{leaseKey, counterKey, guardKey, candidatesKey, auditKey})...)
 			base, seen := observe(t, real, steps)
 			same(t, "the port", listening(), base, steps, seen, false)
 			if got := outcome(seen[len(test.steps)-1].reply); got != test.want {

@@ -79,7 +79,7 @@ type watched struct {
 // Database is the one that the connection has chosen.
 func (c *Session) Database() *redismodel.Server { return c.server.Databases[c.db] }
 
-// Queues tells whether what is sent becomes part of a transaction.
+// Queues reports whether what is sent becomes part of a transaction.
 func (c *Session) Queues() bool { return c.queues }
 
 // Leave ends all subscriptions: the connection is gone.

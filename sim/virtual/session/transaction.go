@@ -81,7 +81,7 @@ func (c *Session) exec() {
 	}
 }
 
-// untouched tells whether no key has changed that is watched.
+// untouched reports whether no key has changed that is watched.
 func (c *Session) untouched() bool {
 	now := c.server.Now()
 	return !slices.ContainsFunc(c.watched, func(w watched) bool { return w.db.Changes(now, w.key) != w.version })

@@ -50,9 +50,9 @@ func (e Election) Delete() (string, error) {
 	return e.wants("lease to delete", "the lease's key was deleted", "DEL", e.Lease)
 }
 
-// Overwrite puts a stranger's value in the lease's place.
+// Overwrite puts a foreign value in the lease's place.
 func (e Election) Overwrite() (string, error) {
-	return e.wants("lease to overwrite", "the lease's key was overwritten", "SET", e.Lease, faults.Stranger, "XX")
+	return e.wants("lease to overwrite", "the lease's key was overwritten", "SET", e.Lease, faults.ForeignValue, "XX")
 }
 
 // DeleteCounter deletes the counter of tokens.

@@ -43,7 +43,7 @@ func TestElection(t *testing.T) {
 		"lengthen":    {func(e tamper.Election) (string, error) { return e.Shorten(-time.Second) }, "gained 1000", []string{"PTTL", "lease"}, "(integer) 3000"},
 		"persist":     {tamper.Election.Persist, "no time to live", []string{"PTTL", "lease"}, "(integer) -1"},
 		"delete":      {tamper.Election.Delete, "deleted", []string{"EXISTS", "lease"}, "(integer) 0"},
-		"overwrite":   {tamper.Election.Overwrite, "overwritten", []string{"GET", "lease"}, `"` + faults.Stranger + `"`},
+		"overwrite":   {tamper.Election.Overwrite, "overwritten", []string{"GET", "lease"}, `"` + faults.ForeignValue + `"`},
 		"counter":     {tamper.Election.DeleteCounter, "counter's key was deleted", []string{"EXISTS", "token", "lease"}, "(integer) 1"},
 		"flush":       {tamper.Election.Flush, "every key", []string{"DBSIZE"}, "(integer) 0"},
 		"evict":       {tamper.Election.Evict, "evicted", []string{"EXISTS", "lease", "token"}, "(integer) 1"},

@@ -25,7 +25,7 @@ type Settings struct {
 	resource            string
 }
 
-// Elector asks the store, once for each call. Took and kept tell whether the lock
+// Elector asks the store, once for each call. Took and kept report whether the lock
 // is the candidate's afterwards; with an error nobody knows.
 type Elector interface {
 	Take(context.Context) (took bool, err error)

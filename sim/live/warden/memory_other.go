@@ -1,8 +1,0 @@
-//go:build !linux
-
-package warden
-
-// memoryRoot is not there: no directory lies in it.
-const memoryRoot = ""
-
-func memoryRoom() uint64 { return 0 }

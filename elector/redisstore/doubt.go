@@ -18,26 +18,38 @@ import (
 // replicas, answers there for ever, and never usefully.
 type doubt struct {
 	mu   sync.Mutex
-	last time.Time // of such an answer
+	last time.Time // of such an answer; zero: a useful one came after it
 	due  time.Time // when the connections are replaced, if another one comes
 }
 
-// useless notes such an answer, where leases last so long. About half a lease after the
-// first one, and again and again as long as they come, all connections are replaced.
-// Processes that got their first one together do so at different times.
-func (s *Store) useless(lease time.Duration) {
+// grows notes a useless answer, where leases last so long, and reports whether to replace
+// all connections: about half a lease after the first one, and again and again as long as
+// they come. Processes that got their first one together do so at different times.
+func (d *doubt) grows(lease time.Duration) bool {
 	now := time.Now()
-	s.doubt.mu.Lock()
-	if now.Sub(s.doubt.last) > max(2*lease, forgiven) || s.doubt.due.Sub(now) > lease { // the lease was not known, or was longer
-		s.doubt.due = now.Add(someOf(lease))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.last) > max(2*lease, forgiven) || d.due.Sub(now) > lease { // the lease was not known, or was longer
+		d.due = now.Add(someOf(lease))
 	}
-	s.doubt.last = now
-	replace := !now.Before(s.doubt.due)
-	if replace {
-		s.doubt.due = now.Add(someOf(lease))
+	d.last = now
+	if now.Before(d.due) {
+		return false
 	}
-	s.doubt.mu.Unlock()
-	if replace {
+	d.due = now.Add(someOf(lease))
+	return true
+}
+
+// ends notes a useful answer.
+func (d *doubt) ends() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = time.Time{}
+}
+
+// useless notes that the server refused, where leases last so long.
+func (s *Store) useless(lease time.Duration) {
+	if s.doubt.grows(lease) {
 		s.reconnect()
 	}
 }
@@ -126,11 +138,22 @@ const usual = 15 * time.Second
 func (n *names) seen(s *Store, l store.Leader) {
 	if l.ID != "" {
 		n.lasts.Store(max(n.lasts.Load(), int64(l.Remaining)))
+		n.vacant.ends()
 		return
 	}
 	lease := time.Duration(n.lasts.Load())
 	if lease == 0 {
 		lease = usual
 	}
-	s.useless(max(lease, time.Second))
+	if n.vacant.grows(max(lease, time.Second)) {
+		s.reconnect()
+	}
+}
+
+// granted notes the answer to an attempt, and returns it.
+func (n *names) granted(g store.Grant, err error) (store.Grant, error) {
+	if err == nil {
+		n.vacant.ends()
+	}
+	return g, err
 }

@@ -142,9 +142,10 @@ type names struct {
 	acquire, renew, release, withdraw []string
 	guard, channel                    string
 
-	epoch atomic.Uint64 // of the store, at the last renewal that looked, and one more; 0: none has
-	at    atomic.Int64  // when that was, in nanoseconds since began
-	lasts atomic.Int64  // how long a lease lasts at least, as was seen, in nanoseconds
+	epoch  atomic.Uint64 // of the store, at the last renewal that looked, and one more; 0: none has
+	at     atomic.Int64  // when that was, in nanoseconds since began
+	vacant doubt         // nobody leads
+	lasts  atomic.Int64  // how long a lease lasts at least, as was seen, in nanoseconds
 }
 
 // began is when the process did, about.

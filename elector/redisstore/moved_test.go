@@ -187,6 +187,32 @@ func TestDoubtKnowsTheLease(t *testing.T) {
 	})
 }
 
+// Nobody leads between two terms, either. Once somebody has led, the doubt begins anew, or
+// a lease that is being handed over costs all connections, and with them announcements.
+func TestVacancyEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(&redis.UniversalOptions{Addrs: []string{"nowhere:6379"}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }() // nothing was sent
+		n, c := s.names("billing"), s.live.Load()
+		for range 5 {
+			n.seen(s, store.Leader{})
+			time.Sleep(usual)
+			n.seen(s, store.Leader{ID: "n1", Remaining: usual})
+		}
+		if c.dead.Load() != 0 {
+			t.Error("connected anew, although somebody led in between")
+		}
+		n.seen(s, store.Leader{})
+		time.Sleep(usual)
+		if n.seen(s, store.Leader{}); c.dead.Load() == 0 {
+			t.Error("nobody has led for a lease, and the connections are the same")
+		}
+	})
+}
+
 // Who was let in before and is not any more is repeated. Who never was is told at once.
 func TestLostAccessIsRepeated(t *testing.T) {
 	held := array(bulk("7"), bulk("n1/x"), number(900), bulk(""), number(0))

@@ -300,7 +300,7 @@ func (s *Store) Acquire(ctx context.Context, a store.Attempt) (store.Grant, erro
 		if s.heeds(a.TTL, err) != nil {
 			return store.Grant{}, s.judge("acquire", a.Election, err)
 		}
-		return grantOf(a.Election, reply, beacon != "")
+		return n.granted(grantOf(a.Election, reply, beacon != ""))
 	}
 }
 

@@ -155,7 +155,6 @@ func (m *Machine) depose(why Why, err error) {
 	if why == Resigned {
 		m.stepBack()
 		if m.term.successor != "" {
-			m.attempt.notBefore += m.reserve()
 			m.attempt.next = m.now + m.cfg.Lease // the lease may be handed back, unheard
 		}
 	}

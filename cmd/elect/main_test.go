@@ -127,8 +127,11 @@ func await(t *testing.T, dir, what string, n int) happened {
 	eventually(t, fmt.Sprintf("%d × %s", n, what), func() bool {
 		found = nil
 		for _, h := range notes(t, dir) {
-			if h.what == what {
+			switch h.what {
+			case what:
 				found = append(found, h)
+			case "OVERLAP":
+				t.Fatalf("two jobs ran at one time: %+v", notes(t, dir))
 			}
 		}
 		return len(found) >= n

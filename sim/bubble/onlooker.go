@@ -3,6 +3,7 @@ package bubble
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -11,46 +12,73 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recount-io/recount/elector"
+	"github.com/recount-io/recount/elector/quorumstore"
 	"github.com/recount-io/recount/elector/redisstore"
-	"github.com/recount-io/recount/elector/redisstore/scripts"
+	api "github.com/recount-io/recount/elector/store"
+	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
 	"github.com/recount-io/recount/sim/stage"
 )
 
-// onlooker is a program that only asks who leads. When the store's address leads to
-// another server, its connections go on with the server before.
+// onlooker is a program that only asks: who leads, who competes, and which terms there
+// were. When the address of a store leads to another server, its connections go on with the
+// server before.
 type onlooker struct {
 	run   *run
-	link  *network.Link
-	store *redisstore.Store
+	links []*network.Link // to each store
+	nodes []*redisstore.Store
+	store survey
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
-	mu   sync.Mutex
-	last string // who leads, as it was told last
+	mu      sync.Mutex
+	last    string            // who leads, as it was told last
+	renewed map[uint64]string // nodes, by the tokens of leases that they have renewed
+	forgot  bool              // a server may have lost what it knew
+}
+
+// survey is a store that can be asked for all of that.
+type survey interface {
+	api.Store
+	api.CandidateLister
+	api.TermLister
 }
 
 // look starts an onlooker, where somebody wants to know whether it is told the truth.
 func (r *run) look() {
-	if r.untrue == nil || len(r.stores) > 1 || r.taps != nil {
+	if r.untrue == nil || r.taps != nil {
 		return
 	}
-	s := r.store
-	o := &onlooker{run: r, link: network.NewLink(mix(r.plan.Seed, streamOf(drawLink, len(r.nodes), 0)), r.plan.Network, s.server)}
-	way := o.link.Endpoint()
-	store, err := redisstore.New(&redis.UniversalOptions{
-		Addrs: []string{s.addr()}, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return way.Dial(ctx) },
-	}, redisstore.Options{Prefix: prefix})
-	if err != nil {
-		panic("bubble: " + err.Error()) // the options are constants
+	o := &onlooker{run: r, renewed: map[uint64]string{}}
+	for i, s := range r.stores {
+		link := network.NewLink(mix(r.plan.Seed, streamOf(drawLink, len(r.nodes), uint64(i))), r.plan.Network, s.server)
+		way := link.Endpoint()
+		node, err := redisstore.New(&redis.UniversalOptions{
+			Addrs: []string{s.addr()}, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return way.Dial(ctx) },
+		}, redisstore.Options{Prefix: prefix})
+		if err != nil {
+			panic("bubble: " + err.Error()) // the options are constants
+		}
+		o.links, o.nodes = append(o.links, link), append(o.nodes, node)
 	}
-	o.store = store
+	o.store = o.nodes[0]
+	if len(o.nodes) > 1 {
+		var nodes []api.Store
+		for _, node := range o.nodes {
+			nodes = append(nodes, node)
+		}
+		q, err := quorumstore.New(nodes, quorumstore.Options{Now: r.recorder.Now})
+		if err != nil {
+			panic("bubble: " + err.Error())
+		}
+		o.store = q
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	t := r.plan.Timings
 	o.done.Go(func() {
-		for leader, err := range elector.Observe(ctx, store, election, elector.ObserveOptions{Poll: t.Lease / 3, Retry: t.Lease / 15, RequestTimeout: max(t.Lease/6, 4*r.plan.Network.Latency)}) {
+		for leader, err := range elector.Observe(ctx, o.store, election, elector.ObserveOptions{Poll: t.Lease / 3, Retry: t.Lease / 15, RequestTimeout: max(t.Lease/6, 4*r.plan.Network.Latency)}) {
 			o.mu.Lock()
 			if o.last = leader.ID; err != nil {
 				o.last = err.Error()
@@ -58,13 +86,67 @@ func (r *run) look() {
 			o.mu.Unlock()
 		}
 	})
+	o.done.Go(func() {
+		for stage.Sleep(ctx, t.Lease/2) {
+			o.askForTerms(ctx)
+		}
+	})
 	r.onlooker = o
+}
+
+// see notes who has renewed a lease: the nodes of a majority agree on its token by then.
+func (o *onlooker) see(e history.Event) {
+	if o == nil || e.Kind != history.Ok || e.Call != history.Renew {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.renewed[e.Token] = e.Node
+}
+
+// forgets notes that a server may have lost what it knew.
+func (o *onlooker) forgets() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forgot = true
+}
+
+// terms are those that the store has to know, by their tokens; nil if it may have
+// forgotten some.
+func (o *onlooker) terms() map[uint64]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.forgot {
+		return nil
+	}
+	return maps.Clone(o.renewed)
+}
+
+// askForTerms asks for past terms, and looks whether all are there of which a lease was
+// renewed before, as long as no server has forgotten anything.
+func (o *onlooker) askForTerms(ctx context.Context) {
+	terms := o.terms()
+	limited, cancel := context.WithTimeout(ctx, o.run.plan.Timings.Lease)
+	defer cancel()
+	past, err := o.store.History(limited, election, 100)
+	if err != nil || o.terms() == nil {
+		return
+	}
+	for _, p := range past {
+		delete(terms, p.Token)
+	}
+	for _, token := range slices.Sorted(maps.Keys(terms)) {
+		o.run.untrue(fmt.Sprintf("%s has renewed token %d, and the history has no such term: %v", terms[token], token, past))
+	}
 }
 
 // follow makes new connections lead to the store's primary.
 func (o *onlooker) follow(s *store) {
 	if o != nil {
-		o.link.Retarget(s.server)
+		o.links[s.index].Retarget(s.server)
 	}
 }
 
@@ -75,11 +157,13 @@ func (o *onlooker) end() {
 	}
 	o.stop()
 	o.done.Wait()
-	_ = o.store.Close() // it has served
-	o.link.Close()
+	for i, node := range o.nodes {
+		_ = node.Close() // it has served
+		o.links[i].Close()
+	}
 }
 
-// rest lets the candidates get on, and looks at the end whether whoever asks is told the
+// rest lets the candidates get on, and looks at the end whether who asks is told the
 // truth: who leads, and who competes.
 func (r *run) rest(ctx context.Context) {
 	if r.onlooker == nil {
@@ -101,34 +185,35 @@ func (r *run) rest(ctx context.Context) {
 			r.untrue(fmt.Sprintf("%s has led for two leases, and who asks is told %q", now, told))
 		}
 	}
-	listed := r.listed()
+	listed, err := r.onlooker.store.Candidates(ctx, election)
+	if err != nil {
+		r.untrue(fmt.Sprintf("all is healed, and who asks for the candidates is told: %v", err))
+		return
+	}
 	for _, p := range lives {
-		if p.node.running() == p && !slices.Contains(listed, p.node.name) {
+		is := func(c api.Candidate) bool { return sim.NodeOf(c.ID) == p.node.name }
+		if p.node.running() == p && !slices.ContainsFunc(listed, is) {
 			r.untrue(fmt.Sprintf("%s has competed for two leases, and is not among the candidates: %v", p.node.name, listed))
 		}
 	}
 }
 
-// leader is who has the lease on the primary.
-func (r *run) leader() (id string) {
-	r.store.server.With(func(do Do) {
-		if parts := strings.SplitN(do("GET", r.store.keys.lease).Text, " ", 4); len(parts) == 4 {
-			id = parts[3]
+// leader is who has the lease, on a majority of the stores.
+func (r *run) leader() string {
+	has := map[string]int{}
+	for _, s := range r.stores {
+		s.server.With(func(do Do) {
+			if parts := strings.SplitN(do("GET", s.keys.lease).Text, " ", 4); len(parts) == 4 {
+				has[parts[3]]++
+			}
+		})
+	}
+	for id, n := range has {
+		if n > len(r.stores)/2 {
+			return id
 		}
-	})
-	return id
-}
-
-// listed are the nodes that the primary has heard of lately.
-func (r *run) listed() (nodes []string) {
-	k := r.store.keys
-	r.store.server.With(func(do Do) {
-		list := do("EVAL", scripts.Candidates(), "3", k.candidates, k.guard, prefix+"witness").Items
-		for i := 0; i < len(list); i += 3 {
-			nodes = append(nodes, sim.NodeOf(list[i].Text))
-		}
-	})
-	return nodes
+	}
+	return ""
 }
 
 // living are the processes that run.

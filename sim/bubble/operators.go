@@ -63,6 +63,7 @@ func (o Operators) Promote(i int, stay, silent, linger []string) (string, error)
 		return "", faults.NoEffect("%s is the primary", numbered(i))
 	}
 	m.Refuse(redisserver.Unfitness{})
+	o.run.onlooker.forgets() // what had not reached it
 	m.Promote()
 	s.server = m
 	o.run.onlooker.follow(s)
@@ -190,6 +191,9 @@ func (o Operators) Crash(i int) (string, error) {
 // is the primary.
 func (o Operators) Restart(i int, keepData bool) (string, error) {
 	s, m := o.server(i)
+	if !keepData {
+		o.run.onlooker.forgets()
+	}
 	if !m.Restart(keepData) {
 		return "", nil
 	}

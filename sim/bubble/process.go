@@ -8,9 +8,11 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/recount-io/recount/elector/redisstore"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/gate"
@@ -36,6 +38,7 @@ type process struct {
 	why       history.Why
 	pending   map[int64]history.Event // operations that were invoked and not completed
 	givenBack uint64                  // the last token that it wanted to release
+	lacked    bool                    // its last request lacked confirmations
 	sleeping  time.Duration           // since when its machine is suspended; below 0: it is not
 	behind    time.Duration           // by how much its monotonic clock is behind
 }
@@ -90,7 +93,7 @@ func (n *node) launch(takes time.Duration) {
 	r.recorder.Stamp(history.Event{Kind: history.Start, Node: n.name})
 	p.host = candidate.NewHost(r.settings(n), candidate.Surroundings{
 		Real: r.recorder.Now, Keep: p.keep, Wait: p.gate.Wait, Record: p.record, NextOp: r.recorder.NextOp,
-		Dial: p.dial, Resource: &way{p}, Logger: n.logger,
+		Dial: p.dial, Resource: &way{p}, Logger: n.logger, Alarm: p.alarmed,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -135,6 +138,9 @@ func (p *process) take(e history.Event) (asked history.Event) {
 			asked = history.Event{} // what was true when it was answered is over
 		}
 		delete(p.pending, e.Op)
+		if e.Call != history.Observe {
+			p.lacked = strings.Contains(e.Error, redisstore.ErrUnconfirmed.Error())
+		}
 	}
 	p.node.run.recorder.Record(e)
 	return asked

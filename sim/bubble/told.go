@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/history"
 	"github.com/recount-io/recount/sim"
 	"github.com/recount-io/recount/sim/bubble/network"
@@ -48,6 +49,17 @@ func (p *process) told(asked, e history.Event) {
 		if !slices.ContainsFunc(r.store.wayOf(p.node).Targets(), lacks) {
 			r.untrue(fmt.Sprintf("%s was told that it does not have token %d, which the server holds for it", e.Node, e.Token))
 		}
+	}
+}
+
+// alarmed looks at the alarm that no request has succeeded for a lease: where the last one
+// was carried out, and too few servers confirmed it, the store is not silent.
+func (p *process) alarmed(ev elector.Event) {
+	p.mu.Lock()
+	lacked := p.lacked && !p.dead
+	p.mu.Unlock()
+	if r := p.node.run; r.untrue != nil && lacked && ev.Err == nil {
+		r.untrue(p.node.name + " was told that the store is silent, which answered, and lacked confirmations")
 	}
 }
 

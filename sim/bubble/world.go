@@ -135,7 +135,10 @@ func (w *World) newRun(plan sim.Plan, subject candidate.Subject, logs string) (*
 	}
 	r.recorder = history.NewRecorder(func() time.Duration { return time.Since(begin) })
 	r.leaders = stage.NewLeadership(plan.NodeNames())
-	r.recorder.Observe(r.leaders.See)
+	r.recorder.Observe(func(e history.Event) {
+		r.leaders.See(e)
+		r.onlooker.see(e)
+	})
 	r.resource = resource.New(r.recorder)
 	r.holds.byNode = map[string]*resource.Hold{}
 	r.taps = r.newTaps()
@@ -225,10 +228,10 @@ func (r *run) live(ctx context.Context) error {
 	defer r.end()
 	held := r.watch()
 	defer held.record()
+	r.look()
 	for _, n := range r.nodes {
 		n.launch(2 * lateness)
 	}
-	r.look()
 	patience := 5*r.plan.Timings.Lease + r.actTime()
 	r.leaders.Await(ctx, patience)
 	d := &stage.Driver{

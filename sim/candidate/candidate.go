@@ -35,11 +35,12 @@ type Host struct {
 	Clock  *Clock
 	Logger *slog.Logger
 
-	out  teller
-	work *worker
-	keep func(*Clock) elector.Clock // what the elector reads; nil: Clock itself
-	dial dialFunc                   // nil: the network's own
-	wall atomic.Int64               // offset of the wall clock, ms
+	out   teller
+	work  *worker
+	keep  func(*Clock) elector.Clock // what the elector reads; nil: Clock itself
+	dial  dialFunc                   // nil: the network's own
+	alarm func(elector.Event)        // of a store that is silent; may be nil
+	wall  atomic.Int64               // offset of the wall clock, ms
 
 	began time.Duration // what the wall clock showed when Clock showed 0, without that offset
 

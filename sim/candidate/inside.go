@@ -46,7 +46,9 @@ type Surroundings struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Resource is the protected resource.
 	Resource Resource
-	Logger   *slog.Logger
+	// Alarm, if not nil, gets the event that no request has succeeded for a lease.
+	Alarm  func(elector.Event)
+	Logger *slog.Logger
 
 	_ struct{}
 }
@@ -61,6 +63,7 @@ func NewHost(s Settings, around Surroundings) *Host {
 		work:     newWorker(s, around.Resource),
 		keep:     around.Keep,
 		dial:     within(around.Dial),
+		alarm:    around.Alarm,
 	}
 	h.began = began(h.Clock.Now, func() time.Duration { return time.Duration(time.Now().UnixNano()) })
 	h.wall.Store(s.ClockOffset.Milliseconds())

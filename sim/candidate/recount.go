@@ -62,6 +62,10 @@ func (h *Host) transition(e elector.Event) {
 		h.Extended(e.At, e.Token, e.Until)
 	case event.Deposed:
 		h.Deposed(e.At, e.Token, history.Why(e.Reason))
+	case event.Unreachable:
+		if h.alarm != nil {
+			h.alarm(e)
+		}
 	}
 }
 

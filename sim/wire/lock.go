@@ -165,6 +165,9 @@ func (l *Lock) moment(node string) moment {
 func (l *Lock) is(at place, takes bool, c *Conn, how string) bool {
 	switch {
 	case l.found:
+		if takes && at != l.key {
+			l.tally.take(at, c.node, l.members[c.node])
+		}
 		return at == l.key
 	case l.named(at.key):
 		l.key, l.found = at, true

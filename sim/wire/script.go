@@ -149,6 +149,7 @@ func (c *Conn) scriptTraces(cmd command) ([]trace, bool) {
 	case traces == nil && about:
 		return []trace{{}}, false
 	case !slices.ContainsFunc(traces, c.touches):
+		c.settle(traces) // it may take another key as the lock was taken
 		return nil, true
 	}
 	return traces, true

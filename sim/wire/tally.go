@@ -26,13 +26,15 @@ type tally struct {
 	places map[place]*unknown // keys
 }
 
-// unknown is what happened to a key while no lock is known.
+// unknown is what happened to a key that is not known to be the lock.
 type unknown struct {
 	first  string // the node that came first
 	shared bool   // another one came as well
 	writer string // the node that wrote last
 	turns  int64  // how often that became another one
 	writes int64
+	taker  string // the node that took the key as a lock is taken, without having the lock
+	taken  bool   // another one did as well
 }
 
 // see notes a command of the node on the key.
@@ -46,6 +48,19 @@ func (u *unknown) see(node string, writes bool) {
 		u.turns++
 	}
 	u.writer = node
+}
+
+// take notes that the node takes a key as a lock is taken, and may or may not have the
+// lock itself. Whoever has that may need another one besides.
+func (t *tally) take(at place, node string, m *member) {
+	u := t.places[at]
+	if u == nil || m != nil && len(m.nonces)+len(m.holds) > 0 {
+		return
+	}
+	if u.taker == "" {
+		u.taker = node
+	}
+	u.taken = u.taken || u.taker != node
 }
 
 // others are the kinds that are too many to be told apart.
@@ -195,19 +210,26 @@ func (l *Lock) Puzzled() bool {
 	return false
 }
 
-// rival is a key that several nodes wrote in turn so much more often than they used
-// the lock that the lock must be another one than was thought; empty if there is
-// none. What only the leader writes changes hands as rarely as the lock.
-func (l *Lock) rival() (key string, writes int64) {
+// rival is a key that may be the lock in place of the one that was taken first, and why;
+// empty if there is none. Several nodes took it that did not have the lock, or wrote it in
+// turn much more often than they used the lock. What only the leader writes changes hands
+// as rarely as the lock.
+func (l *Lock) rival() (key, why string, writes int64) {
 	if !l.found || l.hasName() {
-		return "", 0
+		return "", "", 0
 	}
 	for at, u := range l.tally.places { // any order: the greatest counts, and of equals the first by name
-		if u.turns > rivalry*l.tally.requests && (u.writes > writes || u.writes == writes && at.key < key) {
-			key, writes = at.key, u.writes
+		often := u.turns > rivalry*l.tally.requests
+		if !u.taken && !often || u.writes < writes || u.writes == writes && key != "" && key < at.key {
+			continue
+		}
+		key, writes = at.key, u.writes
+		why = fmt.Sprintf("the candidates wrote %q more often, %s times", key, grouped(writes))
+		if u.taken {
+			why = fmt.Sprintf("candidates that did not have it took %q", key)
 		}
 	}
-	return key, writes
+	return key, why, writes
 }
 
 // Understanding is the note, without a time, that tells how many of the requests
@@ -216,11 +238,10 @@ func (l *Lock) rival() (key string, writes int64) {
 func (l *Lock) Understanding() history.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if rival, writes := l.rival(); rival != "" {
+	if rival, why, writes := l.rival(); rival != "" {
 		return history.Event{
 			Kind: history.Note, Wire: &history.Wire{Operations: l.tally.requests + writes},
-			Text: fmt.Sprintf("no lock was found on the wire: the key %q was taken first, but the candidates wrote %q more often, %s times; not understood: which of them is the lock",
-				l.key.key, rival, grouped(writes)),
+			Text: fmt.Sprintf("no lock was found on the wire: the key %q was taken first, but %s; not understood: which of them is the lock", l.key.key, why),
 		}
 	}
 	if l.found {

@@ -131,6 +131,45 @@ func TestLockThatIsNone(t *testing.T) {
 	}
 }
 
+// Where candidates that do not have the first key take another one in the same way, either
+// may be the lock: leases of several shards. Whoever has the first key may need a second one.
+func TestSeveralLocks(t *testing.T) {
+	const take = "if redis.call('GET',KEYS[1])==ARGV[1]or(not redis.call('GET',KEYS[1]))then(redis.call)('SET',KEYS[1],ARGV[1],'PX',1000);return(1);end;return(0)"
+	ways := map[string]func(p *tape, node, key string, reply bool){
+		"SET": func(p *tape, node, key string, took bool) {
+			p.do(node, "SET "+key+" "+node+" NX PX 1000", map[bool]wire.Value{true: okay}[took])
+		},
+		"script": func(p *tape, node, key string, took bool) {
+			p.conn(node).Send([]string{"EVAL", take, "1", key, node}).Answer(number(map[bool]int64{true: 1}[took]))
+		},
+	}
+	for way, ask := range ways {
+		for _, test := range []struct {
+			name string
+			more []string // nodes that take the second key
+			o    wire.Options
+			lock string
+		}{
+			{"shards", []string{"n2", "n3"}, wire.Options{Prefix: "e1:"}, ""},
+			{"shards, one of which was named", []string{"n2", "n3"}, wire.Options{Prefix: "e1:", Match: wire.Pattern(":0")}, "e1:0"},
+			{"a key of another election", []string{"n2", "n3"}, wire.Options{Prefix: "e1:0"}, "e1:0"},
+			{"two locks of the leader", []string{"n1", "n1"}, wire.Options{Prefix: "e1:"}, "e1:0"},
+			{"a key of one node", []string{"n2", "n2"}, wire.Options{Prefix: "e1:"}, "e1:0"},
+		} {
+			p := newTape(test.o)
+			ask(p, "n1", "e1:0", true)
+			for i, node := range test.more {
+				ask(p, node, "e1:1", i == 0)
+			}
+			ask(p, "n2", "e1:0", false)
+			e := p.lock.Understanding()
+			if e.Wire.Lock != test.lock || (test.lock == "") != (e.Wire.Understood == 0) || test.lock == "" && !strings.Contains(e.Text, `took "e1:1"`) {
+				t.Errorf("%s, by %s: %+v: %s", test.name, way, e.Wire, e.Text)
+			}
+		}
+	}
+}
+
 // Both ends of an operation say that it was read off the wire.
 func TestOperationsAreOfTheWire(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})

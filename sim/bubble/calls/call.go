@@ -138,6 +138,7 @@ func ask(ctx context.Context, i int, a Act, c *candidate) bool {
 		return false
 	}
 	c.life.gate.Wait() // who stands still asks nothing
+	c.expectHealth()
 	stood, began, asked := c.life.gate.Stood(), time.Now(), c.run.recorder.Now()
 	if a.Choice%4 == 0 {
 		return askLeader(ctx, i, a, c)

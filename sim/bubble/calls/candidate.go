@@ -9,6 +9,7 @@ import (
 
 	"github.com/recount-io/recount/elector"
 	"github.com/recount-io/recount/elector/event"
+	"github.com/recount-io/recount/elector/health"
 	"github.com/recount-io/recount/history"
 )
 
@@ -21,7 +22,8 @@ type candidate struct {
 	name     string // of the election, in the history
 	behavior Behavior
 	elector  *elector.Elector
-	config   elector.Config // with the defaults that matter here
+	monitor  *health.Monitor // of the elector; nil: nothing watches it
+	config   elector.Config  // with the defaults that matter here
 
 	mu     sync.Mutex
 	term   *elector.Term   // the last one
@@ -63,7 +65,7 @@ func newCandidate(l *life, e int) *candidate {
 		c.config.OnStarted, c.config.OnStopped = c.onStarted, c.onStopped
 	}
 	var err error
-	if c.elector, err = elector.New(recorded{Store: l.store, life: l}, c.config); err != nil {
+	if c.elector, err = c.newElector(recorded{Store: l.store, life: l}); err != nil {
 		panic("calls: " + err.Error()) // the settings are derived from a valid lease
 	}
 	c.run.board.began(c.name, c.elector.ID(), c.config.Value)

@@ -36,6 +36,8 @@ type Behavior struct {
 	Call      Call
 	Foreign   bool          // its store is on a client that the process has already
 	Deaf      bool          // it hears nothing of what the store announces
+	Barred    bool          // its user may subscribe to channels of elections, and to no others
+	Watched   bool          // a health.Monitor watches its electors
 	Pool      int           // connections; 0: the store's default
 	Lease     time.Duration // another one than the case's
 	Timing    Timing
@@ -118,7 +120,7 @@ func (c Case) world(process int) int { return process % c.worlds() }
 
 // plain reports whether the behavior is of the kind that nobody has to wait for.
 func (m Behavior) plain() bool {
-	return m == Behavior{Call: m.Call, Pool: m.Pool, Timing: m.Timing, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign, Deaf: m.Deaf} && m.Call != Once && m.Call != TryAcquire
+	return m == Behavior{Call: m.Call, Pool: m.Pool, Timing: m.Timing, Priority: m.Priority, Failback: m.Failback, Begins: m.Begins, Publishes: m.Publishes, Foreign: m.Foreign, Deaf: m.Deaf, Watched: m.Watched, Barred: m.Barred} && m.Call != Once && m.Call != TryAcquire
 }
 
 // hangs reports whether something of the process never returns.
@@ -173,6 +175,8 @@ func (m Behavior) String() string {
 	w.Add(m.Pool != 0, "pool %d", m.Pool)
 	w.Add(m.Foreign, "foreign")
 	w.Add(m.Deaf, "deaf")
+	w.Add(m.Watched, "watched")
+	w.Add(m.Barred, "barred")
 	w.Add(m.Lease != 0, "lease %v", m.Lease)
 	w.Add(m.Timing != Timing{}, "timing %+v", m.Timing)
 	w.Add(m.Drift != 0, "drift %v", m.Drift)

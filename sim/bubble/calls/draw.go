@@ -47,6 +47,8 @@ func Draw(number uint64) Case {
 	c.lies(rand.New(rand.NewPCG(number, 13)), day)
 	c.deafens(rand.New(rand.NewPCG(number, 14)), day)
 	c.deaf(rand.New(rand.NewPCG(number, 15)), day)
+	c.watched(rand.New(rand.NewPCG(number, 16)))
+	c.barred(rand.New(rand.NewPCG(number, 17)))
 	c.expels(rand.New(rand.NewPCG(number, 91)))
 	c.releases(rand.New(rand.NewPCG(number, 90)))
 	c.resets(rand.New(rand.NewPCG(number, 89)))    // a number that leaves the cases of TestMended as they are

@@ -55,7 +55,7 @@ func (m Behavior) features(tell func(string)) {
 		{"priority", m.Priority > 0}, {"failback", m.Failback},
 		{"releases", m.rolls()}, {"blind", m.has(func(r Release) bool { return r.Blind })}, {"uncounted", m.has(func(r Release) bool { return r.Uncounted })},
 		{"unprotected", m.has(func(r Release) bool { return r.Unprotected })}, {"expire", m.has(func(r Release) bool { return r.Expire > 0 })},
-		{"foreign", m.Foreign}, {"deaf", m.Deaf}, {"begins", m.Begins}, {"publishes", m.Publishes > 0},
+		{"foreign", m.Foreign}, {"deaf", m.Deaf}, {"watched", m.Watched}, {"barred", m.Barred}, {"begins", m.Begins}, {"publishes", m.Publishes > 0},
 	} {
 		if f.has {
 			tell(f.name)

@@ -26,10 +26,10 @@ func (l *life) open() (closing func()) {
 	m, o := p.behavior(), l.release.options(p.prefix())
 	var err error
 	if !m.Foreign {
-		l.store, err = redisstore.New(l.release.login(p.run.Greeting.client(redis.UniversalOptions{DB: p.database(), PoolSize: m.Pool, Dialer: l.dial})), o)
+		l.store, err = redisstore.New(m.login(l.release, p.run.Greeting.client(redis.UniversalOptions{DB: p.database(), PoolSize: m.Pool, Dialer: l.dial})), o)
 		closing = func() {}
 	} else {
-		client := redis.NewClient(l.release.login(p.run.Greeting.client(redis.UniversalOptions{
+		client := redis.NewClient(m.login(l.release, p.run.Greeting.client(redis.UniversalOptions{
 			DB: p.database(), PoolSize: m.Pool, Dialer: l.dial, ContextTimeoutEnabled: p.index%2 == 0,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // they would look names up
 		})).Simple())

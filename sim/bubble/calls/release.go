@@ -3,7 +3,6 @@ package calls
 import (
 	"cmp"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,22 +28,45 @@ type Release struct {
 	Renews      int           // how often in ten leases; 0: 30 times
 }
 
-// users may not execute these commands.
-var users = map[string][]string{"-info": {"INFO"}, "-pubsub": {"PUBSUB"}, "-info-pubsub": {"INFO", "PUBSUB"}}
+// rights are what a user may lack, and what it may not execute then.
+var rights = []struct{ name, command string }{{"-info", "INFO"}, {"-pubsub", "PUBSUB"}, {"-here", "SUBSCRIBE here:"}}
 
-// login makes a client log in as a user with the release's rights.
-func (r Release) login(o *redis.UniversalOptions) *redis.UniversalOptions {
-	var user strings.Builder
-	if r.Blind {
-		user.WriteString("-info")
+// users are all that there may be, and what each may not execute.
+var users = func() map[string][]string {
+	all := map[string][]string{}
+	for lacks := 1; lacks < 1<<len(rights); lacks++ {
+		name, denied := "", []string(nil)
+		for i, right := range rights {
+			if lacks&(1<<i) != 0 {
+				name, denied = name+right.name, append(denied, right.command)
+			}
+		}
+		all[name] = denied
 	}
-	if r.Uncounted {
-		user.WriteString("-pubsub")
+	return all
+}()
+
+// login makes a client log in as a user with the rights that the process has in a release.
+func (m Behavior) login(r Release, o *redis.UniversalOptions) *redis.UniversalOptions {
+	user := ""
+	for i, lacks := range []bool{r.Blind, r.Uncounted, m.Barred} {
+		if lacks {
+			user += rights[i].name
+		}
 	}
-	if user.Len() > 0 {
-		o.Username, o.Password = user.String(), cmp.Or(o.Password, "any")
+	if user != "" {
+		o.Username, o.Password = user, cmp.Or(o.Password, "any")
 	}
 	return o
+}
+
+// barred draws, in every eighth case, processes whose user may not subscribe to what tells
+// the server that a candidate hears.
+func (c *Case) barred(r *rand.Rand) {
+	some := r.IntN(8) == 0
+	for i := range c.Processes {
+		c.Processes[i].Barred = some && r.IntN(2) == 0
+	}
 }
 
 // options are the release's of a store.

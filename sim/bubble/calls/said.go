@@ -51,6 +51,7 @@ func (c *candidate) ranAsSaid(ctx context.Context, err error) {
 	default:
 		c.find(runReturns, "Run returned %v", err)
 	}
+	c.expectAlive(err)
 }
 
 func (c *candidate) termsAsSaid(ctx context.Context, err error) {
@@ -58,6 +59,7 @@ func (c *candidate) termsAsSaid(ctx context.Context, err error) {
 	if err != nil && !errors.As(err, &fatal) || err == nil && ctx.Err() == nil {
 		c.find(runReturns, "Terms ended with %v, and its context is not done", err)
 	}
+	c.expectAlive(err)
 	if errors.As(err, &fatal) {
 		c.endsFor(fatal)
 	}

@@ -28,7 +28,8 @@ type Server struct {
 	// Password is what a connection must name before anything else; "": nothing.
 	Password string
 	// Users are those whose rights are limited: which commands each may not execute, in
-	// upper case. They have the server's password. Whoever names no user, or another
+	// upper case. SUBSCRIBE with a word after it is forbidden for channels with that word
+	// in them. They have the server's password. Whoever names no user, or another
 	// one, may execute everything.
 	Users map[string][]string
 
@@ -117,6 +118,13 @@ func (c *Session) Answer(args []string) (out []byte, goesOn bool) {
 	}
 	if slices.Contains(c.denied, name) {
 		c.fail("NOPERM this user has no permissions to run the '" + strings.ToLower(name) + "' command")
+		return c.out, true
+	}
+	if name == "SUBSCRIBE" && slices.ContainsFunc(c.denied, func(d string) bool {
+		word, limited := strings.CutPrefix(d, "SUBSCRIBE ")
+		return limited && slices.ContainsFunc(args[1:], func(channel string) bool { return strings.Contains(channel, word) })
+	}) {
+		c.fail("NOPERM No permissions to access a channel")
 		return c.out, true
 	}
 	if c.transaction(name, args) {

@@ -48,15 +48,15 @@ func (u *unknown) see(node string, writes bool) {
 	u.writer = node
 }
 
-// others are the kinds that are too many to be told apart.
+// others are the kinds that are too many to be named.
 const others = "others"
 
-// Bounds of what is remembered and told.
+// Bounds of what is remembered and shown.
 const (
-	maxPlaces = 1000
-	maxKinds  = 100
-	toldKinds = 8
-	rivalry   = 3 // how much more often
+	maxPlaces  = 1000
+	maxKinds   = 100
+	shownKinds = 8
+	rivalry    = 3 // how much more often
 )
 
 // count notes one more request of the node on the lock, and why it is not
@@ -112,7 +112,7 @@ func kinds(counts map[string]int64) string {
 	var parts []string
 	rest := int64(0)
 	for i, name := range names {
-		if i < toldKinds {
+		if i < shownKinds {
 			parts = append(parts, grouped(counts[name])+" × "+name)
 		} else {
 			rest += counts[name]

@@ -28,8 +28,8 @@ type Server struct {
 	// Password is what a connection must name before anything else; "": nothing.
 	Password string
 	// Users are those whose rights are limited: which commands each may not execute, in
-	// upper case. They have the server's password. Whoever names no user, or another
-	// one, may execute everything.
+	// upper case. They have the server's password. A client that names no user,
+	// or another one, may execute everything.
 	Users map[string][]string
 
 	channels map[string][]*Session // who listens, in the order of their coming

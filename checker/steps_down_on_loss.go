@@ -12,8 +12,9 @@ import (
 )
 
 // stepsDownOnLoss decides whether a candidate believes no longer once it has given its lease
-// back, or once the store has said that the lease is over. AtMostOneLeader does not see that where the store itself
-// gave the lease away, and WriteWithinTerm only once the belief is over.
+// back, or once the store has said that the lease is over. AtMostOneLeader does not see a
+// candidate that believes on if the store itself gave the lease away. WriteWithinTerm sees
+// it only once the belief is over.
 //
 // Sound. A process that was held up could not act, and what is shorter than a
 // stall that would have been recorded says nothing; one that had so much time in one

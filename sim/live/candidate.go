@@ -196,7 +196,7 @@ func (c *candidate) hear(p *incarnation, text []byte) {
 		c.recorder.Stamp(usageEvent(c.node, line))
 		return
 	}
-	e := c.reported(&line.Event)
+	e := c.ownEvent(&line.Event)
 	now := c.recorder.Now()
 	e.At, e.Arrived = now, true
 	if line.At != nil && *line.At <= now {
@@ -221,9 +221,9 @@ func (c *candidate) hear(p *incarnation, text []byte) {
 	c.recorder.Record(e)
 }
 
-// reported is what a candidate may report about itself: everything else in an event is
+// ownEvent is what a candidate may report about itself: everything else in an event is
 // the harness's own to say.
-func (c *candidate) reported(e *history.Event) history.Event {
+func (c *candidate) ownEvent(e *history.Event) history.Event {
 	return history.Event{
 		Node: c.node, Kind: e.Kind,
 		Op: e.Op, Call: e.Call, TTL: e.TTL, Nonce: e.Nonce, Try: e.Try, Token: e.Token, Holder: e.Holder,

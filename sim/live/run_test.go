@@ -133,7 +133,7 @@ func TestRunOfShellCandidates(t *testing.T) {
 
 // Nothing that a candidate has started outlives the run, although it left the
 // candidate's process group.
-func TestOrphanOfCandidate(t *testing.T) {
+func TestNoOrphanOutlivesRun(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("orphans are found on Linux, and there must be a setsid on PATH")
 	}

@@ -13,7 +13,7 @@ import (
 
 // The limits beyond which the worlds differ. Two samples differ if they are
 // further apart than chance explains and than matters: with enough runs, any
-// simulator can be told from the real thing.
+// simulator differs from the real thing.
 const (
 	// Chance is the probability of saying that a scenario's worlds differ although
 	// they are the same. It is divided among the tests of one scenario (C. E.

@@ -82,8 +82,8 @@ func TestShiftIsSeen(t *testing.T) {
 	}
 }
 
-// A difference that could be told from chance, but is too small to matter, is
-// reported and is no disagreement.
+// A difference that is more than chance, but too small to matter, is reported and is
+// no disagreement.
 func TestSmallShiftIsAllowed(t *testing.T) {
 	patient(t)
 	random := seeded(2)

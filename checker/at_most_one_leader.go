@@ -118,8 +118,8 @@ func stretches(x *index.Index, e *index.Election) []*stretch {
 	return all
 }
 
-// goesOn reports whether the node certainly went on believing with the piece: the
-// deadline that it had told, too, may have been told late.
+// goesOn reports whether the node certainly went on believing with the piece. The
+// deadline that the node reported may have been reported late as well.
 func (s *stretch) goesOn(p piece, patience time.Duration) bool {
 	switch {
 	case p.From > s.To:
@@ -127,8 +127,8 @@ func (s *stretch) goesOn(p piece, patience time.Duration) bool {
 	case !s.last.Late:
 		return true
 	}
-	told := s.last.Claims[len(s.last.Claims)-1].Until
-	return s.last.Next() == p.b && told-patience >= p.From
+	until := s.last.Claims[len(s.last.Claims)-1].Until
+	return s.last.Next() == p.b && until-patience >= p.From
 }
 
 func (s *stretch) add(p piece) {

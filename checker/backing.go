@@ -58,7 +58,7 @@ func newBacking(x *index.Index, e *index.Election) *backing {
 func learnt(e *index.Election) map[*index.Op]time.Duration {
 	type state struct {
 		unsure *index.Op     // the last acquire without an answer
-		good   time.Duration // until when a lease may last that an answer told of
+		good   time.Duration // until when a lease that an answer named may last
 		token  uint64        // of that lease
 	}
 	out, nodes := map[*index.Op]time.Duration{}, map[string]*state{}
@@ -90,19 +90,19 @@ func learnt(e *index.Election) map[*index.Op]time.Duration {
 	return out
 }
 
-// answered reports whether the caller may have been told that the operation took
+// answered reports whether the caller may have learned that the operation took
 // effect. What was read off the wire and not understood may have been a yes.
 func (k *backing) answered(o *index.Op) bool {
 	_, late := k.learnt[o]
 	return late || o.Kind == history.Ok || o.Kind == history.Info && o.Wire && o.Completed != 0
 }
 
-// grant is an acquire that may have given the term its lease, by the time at
-// which it was told: one of its token, or of no token that the record shows. It
-// is nil if there is none.
+// grant is an acquire whose answer was there when the term began, and which may have
+// given the term its lease. Its token is that of the term, or the record shows none.
+// It is nil if there is none.
 func (k *backing) grant(b *index.Belief) *index.Op {
 	for _, o := range slices.Backward(k.byNode[b.By.Name]) {
-		if o.Call == history.Acquire && k.toldBy(o, b.Claims[0]) && fits(o, b) {
+		if o.Call == history.Acquire && k.answeredBy(o, b.Claims[0]) && fits(o, b) {
 			return o
 		}
 	}
@@ -115,10 +115,10 @@ func fits(o *index.Op, b *index.Belief) bool {
 	return token == b.Token || token == 0 || b.Token == 0
 }
 
-// toldBy reports whether the operation's answer was there when the claim was made.
+// answeredBy reports whether the operation's answer was there when the claim was made.
 // Both are the node's own; what is read off the wire, or arrives, is stamped by
 // somebody else.
-func (k *backing) toldBy(o *index.Op, c index.Claim) bool {
+func (k *backing) answeredBy(o *index.Op, c index.Claim) bool {
 	if o.Invoked > c.Seq && !o.Stood && !o.Wire && !c.Arrived {
 		return false // by its own record it was not even asked for
 	}
@@ -155,8 +155,12 @@ func (k *backing) unfounded(b *index.Belief) bool {
 	case b.Inferred || k.grant(b) != nil:
 		return false
 	case b.Token != 0 && k.granted[b.Token] && k.grantedTo(b):
-		return false // told before the answer that the record has
-	case k.e.Audited() && !k.x.LossyBy(b.From), k.backed > k.bare:
+		return false // reported before the answer that the record has
+	case k.e.Audited() && !k.x.LossyBy(b.From):
+		return true
+	case k.x.Obscure():
+		return false // what was read off the wire may be of another lock
+	case k.backed > k.bare:
 		return true
 	}
 	last := k.lastAttempt(b)
@@ -208,7 +212,7 @@ func (k *backing) bound(b *index.Belief, c index.Claim) (time.Duration, *index.O
 		if by != nil && by.Kind == history.Ok && o.To < by.From { // its lease was replaced
 			break
 		}
-		if !k.toldBy(o, c) || !fits(o, b) {
+		if !k.answeredBy(o, c) || !fits(o, b) {
 			continue
 		}
 		if t := k.good(o); t > most {
@@ -221,7 +225,7 @@ func (k *backing) bound(b *index.Belief, c index.Claim) (time.Duration, *index.O
 // good is until when a node may count on what the operation brought: from the call for
 // its TTL on the fastest clock that is tolerated, less the margin.
 func (k *backing) good(o *index.Op) time.Duration {
-	return o.Told + k.x.Slack() + o.TTL - k.x.Drift(o.TTL) - k.x.Header.Margin
+	return o.Stated + k.x.Slack() + o.TTL - k.x.Drift(o.TTL) - k.x.Header.Margin
 }
 
 // leases are when the node could count on the lease of the term, up to end: from the

@@ -79,7 +79,7 @@ func beliefWithinLease(x *facts) Finding {
 	case claims > 0:
 	case open > 0:
 		return finding.Passed(fmt.Sprintf("%s without a deadline, and nobody went on after the end of the lease that backed it", finding.Count(open, "belief")))
-	case backed > 0:
+	case backed > 0 && !x.Obscure():
 		return finding.Passed(fmt.Sprintf("%s, each of which was granted; nobody said until when it believes", finding.Count(backed, "term")))
 	default:
 		return finding.Nothing("the history does not say who believes to lead, or not what was asked of the store")
@@ -162,8 +162,8 @@ func (k *backing) overdue(b *index.Belief, c index.Claim) (least time.Duration, 
 
 // outlasted finds that the node went on believing, without a deadline, for longer
 // than Patience after the end of every lease that it knew of. A process that is held
-// up can give no notice, and has Patience when it goes on. Whether there was anything
-// to judge is told as well: the record has to show renewals, if there are any.
+// up can give no notice, and has Patience when it goes on. judged reports whether there
+// was anything to judge: the record has to show renewals, if there are any.
 func (k *backing) outlasted(b *index.Belief, i int) (f *Finding, judged bool) {
 	c := b.Claims[i]
 	_, by := k.bound(b, c)
@@ -176,7 +176,7 @@ func (k *backing) outlasted(b *index.Belief, i int) (f *Finding, judged bool) {
 			good, by := k.bound(b, index.Claim{At: at, Seq: math.MaxInt64})
 			if !k.x.Skewed(b.By.Name, by.From, w.From) {
 				f := finding.Failed(fmt.Sprintf("%s believed%s until further notice that it leads, and gave none by %s, although its lease was good until %s only: it had asked for it at %s",
-					finding.Who(b.By.Name, b.Token), k.x.In(k.e), finding.Moment(w.From), finding.Moment(good), finding.Moment(by.Told+k.x.Slack())), by.Invoked, c.Seq)
+					finding.Who(b.By.Name, b.Token), k.x.In(k.e), finding.Moment(w.From), finding.Moment(good), finding.Moment(by.Stated+k.x.Slack())), by.Invoked, c.Seq)
 				return &f, true
 			}
 		}
@@ -188,7 +188,7 @@ func (k *backing) outlasted(b *index.Belief, i int) (f *Finding, judged bool) {
 func (d deadline) finding() *Finding {
 	x := d.k.x
 	f := finding.Failed(fmt.Sprintf("%s believed%s that it leads until %s, %s longer than its lease is good for, which it had asked for at %s",
-		finding.Who(d.b.By.Name, d.b.Token), x.In(d.k.e), finding.Moment(d.c.Until), finding.Span(d.excess), finding.Moment(d.by.Told+x.Slack())), d.by.Invoked, d.c.Seq)
+		finding.Who(d.b.By.Name, d.b.Token), x.In(d.k.e), finding.Moment(d.c.Until), finding.Span(d.excess), finding.Moment(d.by.Stated+x.Slack())), d.by.Invoked, d.c.Seq)
 	return &f
 }
 

@@ -12,9 +12,9 @@ import (
 // Chain judges a run that is too long to be kept as one history: as a chain of
 // whole histories, each of which is judged like any other and then forgotten.
 //
-// Whoever records the run ends a history where all is calm (no fault is on or has
-// been for long, nothing is under way, one node leads) and begins the next one by
-// restating what goes on: see history.Event.Restated. A link knows nothing of the
+// The recorder of the run ends a history where all is calm: no fault is on or was on
+// lately, nothing is under way, one node leads. It begins the next history by restating
+// what goes on: see history.Event.Restated. A link knows nothing of the
 // links before but what it restates, so what contradicts only an earlier one is
 // not found.
 //
@@ -105,7 +105,7 @@ func worst(so []*Finding, of []Finding) []*Finding {
 func (c *Chain) Summary() *Summary {
 	s := c.sum
 	s.Faults = slices.Clone(s.Faults)
-	s.Asked, s.Measured = c.told(c.asked), c.told(c.measured)
+	s.Asked, s.Measured = c.trimmed(c.asked), c.trimmed(c.measured)
 	for i, f := range []*Finding{&s.Lease.Intervals, &s.Lease.StoreOrder, &s.Lease.Porcupine} {
 		if c.lease[i] != nil {
 			*f = *c.lease[i]
@@ -117,9 +117,9 @@ func (c *Chain) Summary() *Summary {
 	return &s
 }
 
-// told are the findings, with evidence only where it is about the history that
+// trimmed are the findings, with evidence only where it is about the history that
 // is kept.
-func (c *Chain) told(findings []*Finding) []Finding {
+func (c *Chain) trimmed(findings []*Finding) []Finding {
 	var out []Finding
 	for i, f := range findings {
 		kept := *f

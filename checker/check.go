@@ -77,8 +77,8 @@ func (r *Row) progress() bool {
 	}
 }
 
-// nearLease is the share of a lease from which on an error of the clocks leaves
-// nothing to be told about leases.
+// nearLease is the share of a lease from which on an error of the clocks makes it
+// impossible to judge leases.
 const nearLease = 4
 
 // unjudgeable says why a history cannot be judged beyond its form, or "".
@@ -89,7 +89,7 @@ func unjudgeable(x *index.Index, form Finding) string {
 	case form.Verdict == Fail:
 		return "the history is not well-formed (" + form.Reason + "), so nothing else can be judged from it"
 	case e > 0 && x.Header.Lease > 0 && e >= x.Header.Lease/nearLease:
-		return fmt.Sprintf("the times of two nodes may differ by %s (clock_error_ns), and a lease lasts %s: nothing can be told from times",
+		return fmt.Sprintf("the times of two nodes may differ by %s (clock_error_ns), and a lease lasts %s: nothing can be judged from times",
 			finding.Span(e), finding.Span(x.Header.Lease))
 	default:
 		return ""

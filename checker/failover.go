@@ -127,7 +127,7 @@ func failover(x *index.Index, e *index.Election, old, next *index.Belief, served
 	sent, replied := begin, begin
 	evidence := []int64{c.seq, servedSeq}
 	if grant != nil {
-		sent, replied = grant.Told, grant.To
+		sent, replied = grant.Stated, grant.To
 		evidence = append(evidence, grant.Completed)
 	}
 	over := c.at
@@ -190,7 +190,7 @@ func causeOf(x *index.Index, e *index.Election, old *index.Belief, begin time.Du
 	return slices.MinFunc(found, func(a, b cause) int { return cmp.Compare(a.at, b.at) }), true
 }
 
-// gaveUp is the cause of a term that its leader ended on purpose, or was told to end: some
+// gaveUp is the cause of a term that its leader ended on purpose, or was asked to end: some
 // electors do not say why a term ended. "" if there is no such cause.
 func gaveUp(x *index.Index, old *index.Belief) string {
 	for _, f := range x.Faults {
@@ -210,7 +210,7 @@ func lastRenewal(e *index.Election, b *index.Belief) time.Duration {
 	last := -index.Forever
 	e.Changes(b, func(o *index.Op) {
 		if o.Call == history.Renew && o.Kind == history.Ok && (o.Token != 0 || o.To <= b.To) {
-			last = max(last, o.Told)
+			last = max(last, o.Stated)
 		}
 	})
 	if last == -index.Forever {
@@ -249,15 +249,15 @@ func possibleRenewal(e *index.Election, b *index.Belief) time.Duration {
 	for _, o := range e.Ops {
 		named := o.Token == b.Token || o.Token == 0 || b.Token == 0 // what is read off the wire has no token, and may be this term's
 		if o.Call == history.Renew && o.Kind == history.Info && o.By == b.By && named && o.From <= b.To {
-			last = max(last, o.Told)
+			last = max(last, o.Stated)
 		}
 	}
 	return last
 }
 
 // leaseEnd is when the lease of the term can be over at the earliest, as far as
-// the history tells. Of a leader that told neither its requests nor until when
-// it believes, nobody knows when it renewed the lease: it may have done so just
+// the history tells. Of a leader that reported neither its requests nor until
+// when it believes, nobody knows when it renewed the lease: it may have done so just
 // before it could no longer act. A write that was sent when the one before had been
 // answered replaces what that said: SETNX without a time to live, and then EXPIRE.
 func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Duration) time.Duration {
@@ -269,7 +269,7 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 		}
 		switch o.Call {
 		case history.Acquire, history.Renew:
-			at := max(o.Told, o.After)
+			at := max(o.Stated, o.After)
 			if replaces := o.Kind == history.Ok && o.From > answered; replaces || at+o.TTL > written+ttl {
 				written, ttl, answered = at, o.TTL, index.Forever
 				if o.Kind == history.Ok {
@@ -278,7 +278,7 @@ func leaseEnd(x *index.Index, e *index.Election, b *index.Belief, acted time.Dur
 			}
 		case history.Release:
 			if o.Token != 0 || o.To > b.From { // without a token, that of an earlier lease looks alike
-				released = min(released, o.Told)
+				released = min(released, o.Stated)
 			}
 		}
 	})

@@ -99,13 +99,13 @@ var handmadeBeliefs = []handmade{
 		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 0, 1990*ms).deposed("n1", 1990*ms, 0, history.Expired).elected("n2", 3000*ms, 0, 4990*ms)
 		s.acquire("n3", "c", 6000*ms, 6002*ms, 0).elected("n3", 6002*ms, 0, 7990*ms)
 	}, belief, nil},
-	{"only beliefs are told", func(s *story) {
+	{"only beliefs are reported", func(s *story) {
 		s.elected("n1", 2*ms, 0, 1990*ms).extended("n1", 900*ms, 0, 2890*ms).deposed("n1", 2890*ms, 0, history.Expired).elected("n2", 3000*ms, 0, 4990*ms)
 	}, nil, []Promise{AtMostOneLeader}},
-	{"only requests are told", func(s *story) {
+	{"only requests are reported", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).renew("n1", 900*ms, 902*ms, history.Ok, 1).refused("n2", "b", 950*ms, 952*ms, "n1", 1)
 	}, nil, []Promise{LeaseLinearizable}},
-	{"nothing is told", func(s *story) { s.start("n1", 0).start("n2", 0).endOfRun(5000 * ms) }, nil, nil},
+	{"nothing is reported", func(s *story) { s.start("n1", 0).start("n2", 0).endOfRun(5000 * ms) }, nil, nil},
 	{"the answer was lost, and it sees that it holds the lease", func(s *story) {
 		s.asked("n1", "a", 0, 300*ms).refused("n1", "b", 400*ms, 402*ms, "n1", 1).elected("n1", 402*ms, 1, 2000*ms)
 	}, nil, nil},
@@ -185,5 +185,5 @@ var handmadeBeliefs = []handmade{
 	}, nil, nil},
 }
 
-// Whoever believes to lead holds a lease that is good for it.
+// A candidate that believes to lead holds a lease that is good for it.
 func TestHandmadeBeliefs(t *testing.T) { testHandmade(t, handmadeBeliefs, safety) }

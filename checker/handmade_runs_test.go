@@ -142,7 +142,7 @@ var handmadeRuns = []handmade{
 	}, nil, []Promise{Stable, LeaderReturns}},
 }
 
-// Whether somebody leads, and goes on leading, is told from the record.
+// The record shows whether somebody leads, and goes on leading.
 func TestHandmadeRuns(t *testing.T) { testHandmade(t, handmadeRuns, progress) }
 
 var linear = []Promise{LeaseLinearizable}

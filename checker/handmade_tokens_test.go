@@ -15,12 +15,12 @@ var handmadeTokens = []handmade{
 		s.acquire("n2", "b", 3000*ms, 3002*ms, 1_700_000_009_000_000).elected("n2", 3002*ms, 1_700_000_009_000_000, 5000*ms)
 		s.acquire("n1", "c", 6000*ms, 6002*ms, 1<<63).elected("n1", 6002*ms, 1<<63, 8000*ms)
 	}, nil, []Promise{TokensIncrease, BeliefWithinLease, LeaseLinearizable}},
-	{"one token for two terms that nobody recorded", func(s *story) { toldTokens(4, 4)(s) }, tokens, nil},
-	{"falling, told only", func(s *story) { toldTokens(4, 3)(s) }, tokens, nil},
-	{"rising, told only", func(s *story) { toldTokens(4, 5, 90, 91)(s) }, nil, tokens},
-	{"0 among others, told only", func(s *story) { toldTokens(4, 5, 0, 91)(s) }, tokens, nil},
-	{"0 for all", func(s *story) { toldTokens(0, 0, 0)(s) }, nil, nil},
-	{"falling after a long time", func(s *story) { toldTokens(4, 5, 6, 7, 8, 9, 5)(s) }, tokens, nil},
+	{"one token for two terms that nobody recorded", func(s *story) { claimedTokens(4, 4)(s) }, tokens, nil},
+	{"falling, reported only", func(s *story) { claimedTokens(4, 3)(s) }, tokens, nil},
+	{"rising, reported only", func(s *story) { claimedTokens(4, 5, 90, 91)(s) }, nil, tokens},
+	{"0 among others, reported only", func(s *story) { claimedTokens(4, 5, 0, 91)(s) }, tokens, nil},
+	{"0 for all", func(s *story) { claimedTokens(0, 0, 0)(s) }, nil, nil},
+	{"falling after a long time", func(s *story) { claimedTokens(4, 5, 6, 7, 8, 9, 5)(s) }, tokens, nil},
 	{"falling grants, of which nobody believed in one", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).acquire("n2", "b", 3000*ms, 3002*ms, 6)
 	}, []Promise{TokensIncrease, LeaseLinearizable}, nil},
@@ -30,40 +30,40 @@ var handmadeTokens = []handmade{
 	{"equal grants to one attempt", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).acquire("n1", "a", 300*ms, 302*ms, 7)
 	}, nil, tokens},
-	{"told one more than was granted", func(s *story) {
+	{"reported one more than was granted", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 8, 2000*ms)
 	}, []Promise{TokensIncrease, BeliefWithinLease}, nil},
-	{"told the token of the leader before", func(s *story) {
+	{"reported the token of the leader before", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 7, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 7, 5000*ms)
 	}, []Promise{TokensIncrease, BeliefWithinLease}, nil},
-	{"told the token that another node is granted later", func(s *story) {
+	{"reported the token that another node is granted later", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 8, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 8, 5000*ms)
 	}, []Promise{TokensIncrease, BeliefWithinLease}, nil},
-	{"told one more than was granted, on a store that had lost its data before", func(s *story) {
+	{"reported one more than was granted, on a store that had lost its data before", func(s *story) {
 		s.void(0).acquire("n2", "b", 10*ms, 12*ms, 1).elected("n2", 12*ms, 1, 2000*ms).acquire("n1", "a", 3010*ms, 3012*ms, 7).elected("n1", 3012*ms, 8, 5000*ms)
 	}, []Promise{TokensIncrease, BeliefWithinLease}, nil},
 	{"granted with a token that the store's record lost with its data", func(s *story) {
 		s.acquire("n2", "b", 0, 2*ms, 1).elected("n2", 2*ms, 1, 2000*ms).asked("n1", "a", 3000*ms, 3100*ms).
 			void(3150*ms).audit(history.Acquire, "n2", "b", 1, 3200*ms, true).elected("n1", 3200*ms, 2, 4900*ms)
 	}, nil, nil},
-	{"granted with tokens, and told without", func(s *story) {
+	{"granted with tokens, and reported without", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 0, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 0, 5000*ms)
 	}, nil, []Promise{TokensIncrease, BeliefWithinLease}},
-	{"told with tokens, and granted without", func(s *story) {
+	{"reported with tokens, and granted without", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 7, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 0).elected("n2", 3002*ms, 8, 5000*ms)
 	}, nil, []Promise{TokensIncrease, BeliefWithinLease}},
-	{"told falling, and granted without", func(s *story) {
+	{"reported falling, and granted without", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 0).elected("n1", 2*ms, 8, 2000*ms).acquire("n2", "b", 3000*ms, 3002*ms, 0).elected("n2", 3002*ms, 7, 5000*ms)
 	}, tokens, nil},
-	{"told falling while both believe", func(s *story) {
+	{"reported falling while both believe", func(s *story) {
 		s.elected("n1", 0, 8, 3000*ms).elected("n2", 1000*ms, 7, 4000*ms)
 	}, []Promise{AtMostOneLeader}, nil},
 	{"one grant recorded of four, rising", func(s *story) {
-		toldTokens(4, 5, 90, 91)(s)
+		claimedTokens(4, 5, 90, 91)(s)
 		s.acquire("n1", "a", 1*ms, 8*ms, 4)
 	}, nil, tokens},
 	{"one grant recorded of four, and the last one falls", func(s *story) {
-		toldTokens(4, 5, 90, 89)(s)
+		claimedTokens(4, 5, 90, 89)(s)
 		s.acquire("n1", "a", 1*ms, 8*ms, 4)
 	}, tokens, nil},
 	{"counted for each election", func(s *story) {
@@ -76,7 +76,7 @@ var handmadeTokens = []handmade{
 		s.in("west", func(s *story) { s.acquire("n2", "b", 3000*ms, 3002*ms, 9).elected("n2", 3002*ms, 9, 5000*ms) })
 	}, nil, tokens},
 	{"falling in one of two elections", func(s *story) {
-		s.in("east", toldTokens(1, 2, 3)).in("west", toldTokens(5, 6, 5))
+		s.in("east", claimedTokens(1, 2, 3)).in("west", claimedTokens(5, 6, 5))
 	}, tokens, nil},
 	{"falling in the store's record, to one that never heard of it", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).audit(history.Acquire, "n1", "a", 7, 2*ms, true)
@@ -86,7 +86,7 @@ var handmadeTokens = []handmade{
 		s.acquire("n1", "a", 0, 2*ms, 7).elected("n1", 2*ms, 7, 2000*ms).audit(history.Acquire, "n1", "a", 7, 3*ms, true)
 		s.acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 8, 5000*ms)
 	}, nil, []Promise{TokensIncrease, BeliefWithinLease}},
-	{"elected in between, and its token told late", func(s *story) {
+	{"elected in between, and its token reported late", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 7).acquire("n2", "b", 3000*ms, 3002*ms, 8).elected("n2", 3002*ms, 8, 5000*ms)
 		s.add(history.Event{Kind: history.Elected, Node: "n1", At: 3010 * ms, Token: 7, Until: history.At(2000 * ms), Arrived: true})
 	}, nil, tokens},
@@ -176,15 +176,15 @@ var handmadeLosses = []handmade{
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			stall(800, 810, "n3").note(3000 * ms)
 	}, []Promise{StepsDownOnLoss}, nil},
-	{"paused when it was told, and believed on when it went on", func(s *story) {
+	{"paused when it learned it, and believed on when it went on", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			fault("pause", 710*ms, 1200*ms, nil, "n1").deposed("n1", 1801*ms, 1, history.Superseded)
 	}, []Promise{StepsDownOnLoss}, nil},
-	{"paused when it was told, and the history ends with that", func(s *story) {
+	{"paused when it learned it, and the history ends with that", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 1990*ms).renew("n1", 500*ms, 502*ms, history.Ok, 1).extended("n1", 502*ms, 1, 2490*ms).
 			void(600*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).fault("pause", 710*ms, 1800*ms, nil, "n1")
 	}, nil, []Promise{StepsDownOnLoss}},
-	{"paused when it was told", func(s *story) {
+	{"paused when it learned it", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).void(300*ms).renew("n1", 700*ms, 702*ms, history.Fail, 1).
 			fault("pause", 710*ms, 1800*ms, nil, "n1").deposed("n1", 1801*ms, 1, history.Superseded)
 	}, nil, []Promise{StepsDownOnLoss}},
@@ -203,5 +203,5 @@ func (s *story) void(at time.Duration) *story {
 	return s.fault("key-deleted", at, at+ms, func(e *history.Event) { e.Void = true }, "store")
 }
 
-// Who is told that its lease is over believes no longer.
+// A candidate that learns that its lease is over believes no longer.
 func TestHandmadeLosses(t *testing.T) { testHandmade(t, handmadeLosses, safety) }

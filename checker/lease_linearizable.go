@@ -41,7 +41,7 @@ func (f *facts) judgeLease(limit time.Duration) {
 	f.lease = f.understood(f.lease)
 }
 
-// timelessWhy is why nothing is told about leases that last nobody knows how long.
+// timelessWhy says why leases of unknown duration are not judged.
 const timelessWhy = "the history does not say how long a lease lasts (no ttl_ns, no lease_ns)"
 
 // timeless is an operation that writes a lease for nobody knows how long.

@@ -16,8 +16,8 @@ func ledStory() *story {
 	return s.acquire("n1", "a", 0, 2*ms, 1)
 }
 
-// told is a story in which nobody tells its requests, and tokens only by beliefs.
-func toldTokens(tokens ...uint64) func(*story) {
+// claimedTokens is a story in which nobody reports requests, and only beliefs name tokens.
+func claimedTokens(tokens ...uint64) func(*story) {
 	return func(s *story) {
 		for i, token := range tokens {
 			at := time.Duration(i) * 3000 * ms
@@ -127,11 +127,11 @@ var obligations = []struct {
 			fault(history.StallFault, 10*ms, 50*ms, nil, "n1")
 	}, BeliefWithinLease, Pass},
 
-	// Whoever believes until further notice gives notice when its lease ends.
+	// A candidate that believes until further notice gives notice when its lease ends.
 	{"no deadline, and no renewal", func() *story {
 		return newStory().wired("n1", history.Acquire, 0, 2*ms, history.Ok).endless("n1", 2*ms, 0).note(5000 * ms)
 	}, BeliefWithinLease, Fail},
-	{"no deadline, and no renewal is told by anybody", func() *story { return ledStory().endless("n1", 2*ms, 1).note(5000 * ms) }, BeliefWithinLease, Pass},
+	{"no deadline, and nobody reports a renewal", func() *story { return ledStory().endless("n1", 2*ms, 1).note(5000 * ms) }, BeliefWithinLease, Pass},
 	{"no deadline, and the last renewals have no answer", func() *story {
 		return ledStory().endless("n1", 2*ms, 1).renew("n1", 700*ms, 702*ms, history.Ok, 1).renew("n1", 1400*ms, 1900*ms, history.Info, 1).
 			renew("n1", 2100*ms, 2600*ms, history.Info, 1).note(5000 * ms)
@@ -193,6 +193,11 @@ var obligations = []struct {
 		return ledStory().elected("n1", 2*ms, 1, 1979*ms).refused("n2", "b", 10*ms, 12*ms, "n1", 1).elected("n2", 13*ms, 2, 1979*ms)
 	}, BeliefWithinLease, Fail},
 
+	{"elected after a refusal, by what was read of a key that may be no lock", func() *story {
+		return newStory().wired("n1", history.Acquire, 0, 2*ms, history.Ok).wired("n2", history.Acquire, 10*ms, 12*ms, history.Fail).elected("n2", 13*ms, 2, 1979*ms).
+			add(history.Event{Kind: history.Note, At: 5000 * ms, Text: "read", Wire: &history.Wire{Operations: 10}})
+	}, BeliefWithinLease, Unknown},
+
 	// Who leads no more writes no more, with tokens and without.
 	{"a writer who never was elected", func() *story {
 		return newStory().elected("n1", 0, 0, 2000*ms).write("n2", 300*ms, 301*ms, history.Ok, 0, "x", 0)
@@ -233,28 +238,28 @@ var obligations = []struct {
 		return newStory().elected("n1", 0, 3, 2000*ms).write("n1", 100*ms, 101*ms, history.Ok, 3, "x", 0).write("n1", 200*ms, 201*ms, history.Ok, 0, "y", 0)
 	}, WriteWithinTerm, Fail},
 
-	// Told tokens are judged.
-	{"told tokens that fall, with grants on the wire that have none", func() *story {
+	// Reported tokens are judged.
+	{"reported tokens that fall, with grants on the wire that have none", func() *story {
 		s := newStory()
 		s.wired("n1", history.Acquire, 0, 2*ms, history.Ok).wired("n2", history.Acquire, 3001*ms, 3002*ms, history.Ok)
 		s.wired("n3", history.Acquire, 6001*ms, 6002*ms, history.Ok)
-		toldTokens(1, 5, 2)(s)
+		claimedTokens(1, 5, 2)(s)
 		return s
 	}, TokensIncrease, Fail},
-	{"told tokens that fall, with one grant of many", func() *story {
+	{"reported tokens that fall, with one grant of many", func() *story {
 		s := newStory().acquire("n1", "a", 0, 2*ms, 1)
-		toldTokens(1, 5, 2)(s)
+		claimedTokens(1, 5, 2)(s)
 		return s
 	}, TokensIncrease, Fail},
-	{"told tokens that rise, with one grant of many", func() *story {
+	{"reported tokens that rise, with one grant of many", func() *story {
 		s := newStory().acquire("n1", "a", 0, 2*ms, 1)
-		toldTokens(1, 2, 5)(s)
+		claimedTokens(1, 2, 5)(s)
 		return s
 	}, TokensIncrease, Pass},
 	{"a token that nobody was granted", func() *story { return ledStory().elected("n1", 2*ms, 2, 1979*ms) }, TokensIncrease, Fail},
 	{"a term without a token among terms with tokens", func() *story {
 		s := newStory()
-		toldTokens(1, 0, 2)(s)
+		claimedTokens(1, 0, 2)(s)
 		return s
 	}, TokensIncrease, Fail},
 	{"a node that goes back to an older term", func() *story {
@@ -286,7 +291,7 @@ var obligations = []struct {
 		return newStory().elected("n1", 0, 0, 1980*ms).renew("n1", 698*ms, 700*ms, history.Fail, 0).acquire("n1", "b", 702*ms, 704*ms, 0).note(3000 * ms)
 	}, StepsDownOnLoss, Pass},
 
-	// A clock error near a lease leaves nothing to be told.
+	// A clock error near a lease leaves nothing to judge.
 	{"a clock error near a lease", func() *story {
 		s := newStory().elected("n1", 0, 1, 2000*ms).elected("n2", 100*ms, 2, 2000*ms)
 		s.header.ClockError = 1900 * ms
@@ -378,7 +383,7 @@ func TestRunEndsAtItsNote(t *testing.T) {
 }
 
 // What rests on requests that were mostly not understood is unknown, and a pass
-// says how many were. Who has no lock is told to name one, and nobody else is.
+// says how many were. A user without a lock is asked to name one, and nobody else is.
 func TestUnderstoodRequests(t *testing.T) {
 	for _, x := range []struct {
 		wire *history.Wire

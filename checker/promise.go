@@ -82,19 +82,19 @@ var table = []Row{
 		"two led at one time", atMostOneLeader, false,
 	},
 	{
-		BeliefWithinLease, "belief", "whoever believes to lead was granted the lease, and believes no longer than the lease that backs it can last",
+		BeliefWithinLease, "belief", "a candidate that believes to lead was granted the lease, and believes no longer than the lease that backs it can last",
 		"a belief outlasted its lease, or had none", beliefWithinLease, true,
 	},
 	{
-		StepsDownOnLoss, "loss", "whoever is told that its lease is over, or has given it back, believes no longer",
+		StepsDownOnLoss, "loss", "a candidate that learns that its lease is over, or has given it back, believes no longer",
 		"somebody went on after the lease was lost", stepsDownOnLoss, true,
 	},
 	{
-		WriteWithinTerm, "write", "whoever does not believe to lead begins no write to the protected resource",
+		WriteWithinTerm, "write", "a candidate that does not believe to lead begins no write to the protected resource",
 		"somebody wrote who did not lead", writeWithinTerm, true,
 	},
 	{
-		TokensIncrease, "token", "a later term has a larger token, no token serves two terms, and whoever names one was granted it",
+		TokensIncrease, "token", "a later term has a larger token, no token serves two terms, and a leader that names one was granted it",
 		"tokens went down, served twice or were made up", tokensIncrease, false,
 	},
 	{

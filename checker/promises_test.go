@@ -242,11 +242,11 @@ var promiseStories = []struct {
 	{"a read of nothing after a write", FencedWrites, func(s *story) {
 		s.write("n1", 0, ms, history.Ok, 1, "x", 0).read("n3", 6*ms, 7*ms, "", 0)
 	}, Fail, []int64{2, 4}},
-	{"writes in an election of which no belief is told", WriteWithinTerm, func(s *story) {
+	{"writes in an election of which no belief is reported", WriteWithinTerm, func(s *story) {
 		s.in("east", func(s *story) { s.elected("n1", 0, 1, 2000*ms).write("n1", 100*ms, 101*ms, history.Ok, 1, "x", 0) })
 		s.in("west", func(s *story) { s.write("n2", 200*ms, 201*ms, history.Ok, 1, "y", 0) })
 	}, Unknown, []int64{4}},
-	{"writes in an election of which no belief is told, and in another one of somebody who never led", WriteWithinTerm, func(s *story) {
+	{"writes in an election of which no belief is reported, and in another one of somebody who never led", WriteWithinTerm, func(s *story) {
 		s.in("east", func(s *story) { s.elected("n1", 0, 1, 2000*ms).write("n3", 100*ms, 101*ms, history.Ok, 1, "x", 0) })
 		s.in("west", func(s *story) { s.write("n2", 200*ms, 201*ms, history.Ok, 1, "y", 0) })
 	}, Fail, []int64{2}},
@@ -410,8 +410,8 @@ func (s *story) tried(node string, stands bool) *story {
 	return s
 }
 
-// What the header lacks is taken from the requests and events, or nothing is told: nobody
-// is accused for it.
+// What the header lacks is taken from the requests and events, or the verdict is unknown:
+// nobody is accused for it.
 func TestHeaderThatLacksThings(t *testing.T) {
 	for name, lacks := range map[string]func(h *history.History){
 		"lease and nodes": func(h *history.History) { h.Header.Lease, h.Header.Nodes = 0, nil },
@@ -555,7 +555,7 @@ func TestOldNamesAreRead(t *testing.T) {
 	}
 }
 
-// Faults are counted by name, and those without effect are told from others.
+// Faults are counted by name, and those without effect are counted apart.
 func TestFaultCounts(t *testing.T) {
 	s := newStory()
 	s.fault("pause", 0, ms, nil, "n1").fault("pause", 2*ms, 3*ms, func(e *history.Event) { e.Effective = history.Bool(false) }, "n2").

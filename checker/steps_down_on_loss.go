@@ -11,9 +11,10 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// stepsDownOnLoss decides whether whoever is told by the store that its lease is over, or
-// has given it back, believes no longer. AtMostOneLeader does not see that where the store itself
-// gave the lease away, and WriteWithinTerm only once the belief is over.
+// stepsDownOnLoss decides whether a candidate believes no longer once it has given its lease
+// back, or once the store has said that the lease is over. AtMostOneLeader does not see a
+// candidate that believes on if the store itself gave the lease away. WriteWithinTerm sees
+// it only once the belief is over.
 //
 // Sound. A process that was held up could not act, and what is shorter than a
 // stall that would have been recorded says nothing; one that had so much time in one

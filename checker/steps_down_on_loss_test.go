@@ -8,10 +8,10 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// Whoever is told that it leads no more, by the store or by the clock, and can
-// act, believes and writes no longer.
+// A candidate that learns that it leads no more, from the store or from its clock, and
+// can act, believes and writes no longer.
 func TestStepsDownOnLoss(t *testing.T) {
-	lost := func(s *story) *story { // a lease that somebody deleted: the holder is told at 700 ms
+	lost := func(s *story) *story { // a lease that somebody deleted: the holder learns it at 700 ms
 		return s.elected("n1", 0, 1, 1980*ms).renew("n1", 698*ms, 700*ms, history.Fail, 1)
 	}
 	answered := func(s *story, from, to time.Duration, took bool) *story { // by the store's own record
@@ -32,21 +32,21 @@ func TestStepsDownOnLoss(t *testing.T) {
 		want     Verdict
 		evidence []int64
 	}{
-		{"told, and gone", func(s *story) { lost(s).deposed("n1", 702*ms, 1, history.Superseded) }, Pass, nil},
-		{"told, and believes on", func(s *story) { lost(s).deposed("n1", 1100*ms, 1, history.Resigned) }, Fail, []int64{3, 4}},
-		{"told, and extended", func(s *story) { lost(s).extended("n1", 701*ms, 1, 2680*ms).note(9000 * ms) }, Fail, []int64{3, 4}},
-		{"told of an earlier term", func(s *story) {
+		{"notified, and gone", func(s *story) { lost(s).deposed("n1", 702*ms, 1, history.Superseded) }, Pass, nil},
+		{"notified, and believes on", func(s *story) { lost(s).deposed("n1", 1100*ms, 1, history.Resigned) }, Fail, []int64{3, 4}},
+		{"notified, and extended", func(s *story) { lost(s).extended("n1", 701*ms, 1, 2680*ms).note(9000 * ms) }, Fail, []int64{3, 4}},
+		{"notified of an earlier term", func(s *story) {
 			s.elected("n1", 0, 1, 500*ms).elected("n1", 600*ms, 2, 2500*ms).renew("n1", 400*ms, 700*ms, history.Fail, 1).note(2500 * ms)
 		}, Pass, nil},
-		{"told, and suspended just then", func(s *story) {
+		{"notified, and suspended just then", func(s *story) {
 			lost(s).fault("pause", 650*ms, 1000*ms, nil, "n1").deposed("n1", 1100*ms, 1, history.Superseded)
 		}, Pass, nil},
-		{"told nothing: the request failed", func(s *story) {
+		{"notified of nothing: the request failed", func(s *story) {
 			s.elected("n1", 0, 1, 1980*ms)
 			s.op("n1", history.Renew, 698*ms, 700*ms, history.Fail, token(1), history.Event{Error: "NOPERM"})
 		}, Pass, nil},
-		{"told, read it wrong and believes on", func(s *story) { unread(s).deposed("n1", 1100*ms, 1, history.Expired) }, Fail, []int64{3, 5}},
-		{"told, read it wrong and gone", func(s *story) { unread(s).deposed("n1", 730*ms, 1, history.Expired) }, Pass, nil},
+		{"notified, read it wrong and believes on", func(s *story) { unread(s).deposed("n1", 1100*ms, 1, history.Expired) }, Fail, []int64{3, 5}},
+		{"notified, read it wrong and gone", func(s *story) { unread(s).deposed("n1", 730*ms, 1, history.Expired) }, Pass, nil},
 		{"refused, and it did not wait for the answer", func(s *story) {
 			unread(s).deposed("n1", 1100*ms, 1, history.Expired)
 			s.events[len(s.events)-3].Error = "dial tcp: i/o timeout"

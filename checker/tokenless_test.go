@@ -82,7 +82,7 @@ func agreed(t *testing.T, s *story) Finding {
 // Beliefs that were inferred from the wire can accuse, but acquit nobody: the
 // program may have believed for longer than its lease.
 func TestInferredBeliefsAcquitNobody(t *testing.T) {
-	told := func(s *story, node string, from, until time.Duration, evidence string) *story {
+	reported := func(s *story, node string, from, until time.Duration, evidence string) *story {
 		return s.add(history.Event{Kind: history.Elected, Node: node, At: from, Until: history.At(until), Evidence: evidence})
 	}
 	for _, x := range []struct {
@@ -90,12 +90,12 @@ func TestInferredBeliefsAcquitNobody(t *testing.T) {
 		build func(*story)
 		want  Verdict
 	}{
-		{"told, apart", func(s *story) { told(told(s, "n1", 0, 1000*ms, ""), "n2", 1100*ms, 2000*ms, "") }, Pass},
+		{"reported, apart", func(s *story) { reported(reported(s, "n1", 0, 1000*ms, ""), "n2", 1100*ms, 2000*ms, "") }, Pass},
 		{"inferred, apart", func(s *story) {
-			told(told(s, "n1", 0, 1000*ms, history.FromWire), "n2", 1100*ms, 2000*ms, history.FromWire)
+			reported(reported(s, "n1", 0, 1000*ms, history.FromWire), "n2", 1100*ms, 2000*ms, history.FromWire)
 		}, Unknown},
 		{"inferred, together", func(s *story) {
-			told(told(s, "n1", 0, 1000*ms, history.FromWire), "n2", 900*ms, 2000*ms, history.FromWire)
+			reported(reported(s, "n1", 0, 1000*ms, history.FromWire), "n2", 900*ms, 2000*ms, history.FromWire)
 		}, Fail},
 	} {
 		s := newStory()

@@ -154,14 +154,14 @@ func fallingBelief(k *backing) *Finding {
 		at time.Duration
 	}
 	var byEnd []end
-	told := func(b *index.Belief) bool { o := k.grant(b); return o == nil || o.Got == 0 }
+	claimed := func(b *index.Belief) bool { o := k.grant(b); return o == nil || o.Got == 0 }
 	for _, b := range k.e.Beliefs {
 		if b.Token != 0 && b.To > b.From {
 			byEnd = append(byEnd, end{b, b.Over()})
 		}
 	}
 	slices.SortStableFunc(byEnd, func(a, b end) int { return cmp.Compare(a.at, b.at) })
-	var highest, highestTold *index.Belief
+	var highest, highestClaimed *index.Belief
 	i := 0
 	for _, b := range k.e.Beliefs {
 		if b.Token == 0 {
@@ -175,12 +175,12 @@ func fallingBelief(k *backing) *Finding {
 			if highest == nil || a.Token > highest.Token {
 				highest = a
 			}
-			if told(a) && (highestTold == nil || a.Token > highestTold.Token) {
-				highestTold = a
+			if claimed(a) && (highestClaimed == nil || a.Token > highestClaimed.Token) {
+				highestClaimed = a
 			}
 		}
-		before := highestTold
-		if told(b) {
+		before := highestClaimed
+		if claimed(b) {
 			before = highest
 		}
 		if before != nil && before.Token > b.Token {

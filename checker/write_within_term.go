@@ -11,7 +11,7 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// writeWithinTerm decides whether whoever does not believe to lead, by its own
+// writeWithinTerm decides whether a candidate that does not believe to lead, by its own
 // account, begins no write: nobody that was never elected, and nobody after its
 // own deadline or after it said that its term is over. A fence hides that where
 // there are tokens, because a refused write ends the work, and nothing shows it
@@ -24,16 +24,16 @@ import (
 // a row that arrives after its term was begun two steps later than the first.
 // Terms that were read off the wire end when the lease in the store is
 // over; they accuse only where every request of the node since was understood.
-// Unknown if there are writes in an election of which nobody told a belief.
+// Unknown if there are writes in an election of which nobody reported a belief.
 func writeWithinTerm(x *facts) Finding {
 	writes, terms := 0, 0
-	var untold *index.Election // has writes, and no belief
+	var silent *index.Election // has writes, and no belief
 	for _, e := range x.Elections {
 		writes += len(e.Writes)
 		terms += len(e.Beliefs)
 		if len(e.Beliefs) == 0 {
 			if len(e.Writes) > 0 {
-				untold = e
+				silent = e
 			}
 			continue
 		}
@@ -57,21 +57,21 @@ func writeWithinTerm(x *facts) Finding {
 		return finding.Nothing("nobody said when it believes to lead")
 	case writes == 0:
 		return finding.Nothing("nobody wrote to a protected resource")
-	case untold != nil:
-		return finding.Undecided(fmt.Sprintf("nobody said%s when it believes to lead, and there is a write", x.In(untold)), untold.Writes[0].Invoked)
+	case silent != nil:
+		return finding.Undecided(fmt.Sprintf("nobody said%s when it believes to lead, and there is a write", x.In(silent)), silent.Writes[0].Invoked)
 	}
 	return finding.Passed(fmt.Sprintf("%s, each by somebody who believed to lead", finding.Count(writes, "write")))
 }
 
-// own finds the beliefs of whoever writes.
+// own finds the beliefs of the node that writes.
 type own struct {
-	e      *index.Election
-	byNode map[*index.Node][]*index.Belief // by begin
-	byTerm map[termKey][]*index.Belief     // by begin: a store that was two may grant a token twice
-	lately map[*index.Node]int             // how many writes in a row it began when it believed no more
-	told   bool                            // somebody says when it believes
-	tokens bool                            // terms have tokens
-	fenced bool                            // writes do
+	e        *index.Election
+	byNode   map[*index.Node][]*index.Belief // by begin
+	byTerm   map[termKey][]*index.Belief     // by begin: a store that was two may grant a token twice
+	lately   map[*index.Node]int             // how many writes in a row it began when it believed no more
+	reported bool                            // somebody says when it believes
+	tokens   bool                            // terms have tokens
+	fenced   bool                            // writes do
 }
 
 // termKey names a term.
@@ -86,7 +86,7 @@ func newOwn(e *index.Election) *own {
 		o.byNode[b.By] = append(o.byNode[b.By], b)
 		k := termKey{b.By, b.Token}
 		o.byTerm[k] = append(o.byTerm[k], b)
-		o.told = o.told || !b.Inferred
+		o.reported = o.reported || !b.Inferred
 		o.tokens = o.tokens || b.Token != 0
 	}
 	o.fenced = slices.ContainsFunc(e.Writes, func(w *index.Op) bool { return w.Token != 0 })
@@ -124,7 +124,7 @@ func (o *own) judge(x *facts, w *index.Op) *Finding {
 // excuses it.
 func (o *own) tooLate(x *facts, w *index.Op, b *index.Belief) *Finding {
 	over := overSince(b, w.From)
-	if over >= x.ToldEnd || x.HeldThroughout(w.Node, over, w.From) || b.Inferred && !o.understood(w, b) {
+	if over >= x.StatedEnd || x.HeldThroughout(w.Node, over, w.From) || b.Inferred && !o.understood(w, b) {
 		return nil
 	}
 	why := string(history.Expired)
@@ -192,7 +192,7 @@ func (o *own) nameless(w *index.Op) *Finding {
 // unelected is the finding on a write of a node that was not elected to any term
 // in whose name it can be.
 func (o *own) unelected(x *facts, w *index.Op) *Finding {
-	if !o.told && !o.understood(w, nil) || x.Held(w.Node, w.From, w.From) {
+	if !o.reported && !o.understood(w, nil) || x.Held(w.Node, w.From, w.From) {
 		return nil
 	}
 	f := finding.Failed(fmt.Sprintf("%s wrote at %s, and had never been elected to that term", finding.Who(w.Node, w.Token), finding.Moment(w.From)), w.Invoked)

@@ -6,7 +6,7 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// Whoever does not believe to lead, by its own account, begins no write.
+// A candidate that does not believe to lead, by its own account, begins no write.
 func TestWriteWithinTerm(t *testing.T) {
 	ended := func(s *story) *story { // a belief that expires at 1980 ms
 		return s.elected("n1", 0, 1, 1980*ms).write("n1", 10*ms, 11*ms, history.Ok, 1, "a", 0).

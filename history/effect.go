@@ -2,8 +2,8 @@ package history
 
 // EffectOf says what a fault of that name does to its targets, for the events of
 // older histories, which do not say so themselves. Of a name that the harness never
-// gave to a fault nothing is known, and the Effect is the zero value: whoever writes
-// histories of one's own sets [Event.Effect].
+// gave to a fault nothing is known, and the Effect is the zero value. A program that
+// writes histories of its own sets [Event.Effect].
 func EffectOf(fault string) Effect { return effects[fault] }
 
 // effects has the faults whose effect is not the zero value. A test of package

@@ -232,7 +232,7 @@ type Wire struct {
 }
 
 // Usage is what one process consumes in one moment. A field that is 0 is not
-// known: a note has what can be seen from outside, or what the process told.
+// known: a note has what can be seen from outside, or what the process reported.
 type Usage struct {
 	Resident    int64 `json:"rss_bytes,omitempty"`   // memory, as the system counts it
 	Descriptors int64 `json:"descriptors,omitempty"` // open ones

@@ -69,7 +69,7 @@ func TestGoldenCalibration(t *testing.T) {
 	golden(t, "calibration.json", must(CalibrationJSON(&small))(t))
 }
 
-// The picture holds both curves, told apart without colours; the page needs
+// The picture holds both curves, which differ even without colours; the page needs
 // nothing else, and the password of the store is in none of the formats.
 func TestCalibrationPage(t *testing.T) {
 	if race.Enabled {

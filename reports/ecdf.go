@@ -58,7 +58,7 @@ func ecdf(label string, values []float64, bound float64) (template.HTML, error) 
 type curve struct {
 	values []float64
 	ink    ink
-	dashes []vg.Length // whoever sees no colours tells curves apart by these
+	dashes []vg.Length // for readers who see no colours
 }
 
 // ecdfs plots several distributions in one picture: see ecdf. Empty ones are

@@ -30,7 +30,7 @@ func (r *Failovers) Document() (*document.Document, error) {
 	table := r.table()
 	table.Caption = "Milliseconds without a leader. " + quantileNote()
 	d.Add("", 0, document.For(document.Written, gates...), table)
-	d.Add("", 0, document.For(document.Terminal, document.Paras(document.Told, r.besides())), document.Paras(document.Told, r.settings()), document.Paras(document.Told, r.notes()),
+	d.Add("", 0, document.For(document.Terminal, document.Paras(document.Prose, r.besides())), document.Paras(document.Prose, r.settings()), document.Paras(document.Prose, r.notes()),
 		document.For(document.Terminal, gates...), document.For(document.Written, document.Styled(document.Muted, r.circumstances())))
 	for _, cause := range r.causes() {
 		if err := r.addPanel(d, cause); err != nil {

@@ -77,7 +77,7 @@ func (r *Failovers) addPanel(d *document.Document, cause string) error {
 		in := ink{color.RGBA{20, 0, uint8(k), 255}, "var(--" + class + ")"}
 		var dashes []vg.Length
 		if k > 0 {
-			dashes = []vg.Length{vg.Length(6 - min(k, 4)), 2} // whoever sees no colours
+			dashes = []vg.Length{vg.Length(6 - min(k, 4)), 2} // for readers who see no colours
 		}
 		totals = append(totals, banded{curve{c.values(metrics[0]), in, dashes}})
 		excesses = append(excesses, banded{curve{c.values(metrics[1]), in, dashes}})

@@ -126,7 +126,7 @@ func TestFailoversVerdict(t *testing.T) {
 		"broken without failovers":        {[]FailoverCell{cell(checker.Fail, 0)}, nil, checker.Fail},
 		"broken without failovers beside": {[]FailoverCell{cell(checker.Pass, 3), cell(checker.Fail, 0)}, nil, checker.Fail},
 		"a gate failed":                   {[]FailoverCell{cell(checker.Pass, 3)}, append(gate(checker.Unknown), gate(checker.Fail)...), checker.Fail},
-		"a gate cannot be told":           {[]FailoverCell{cell(checker.Pass, 3)}, gate(checker.Unknown), checker.Unknown},
+		"a gate is undecided":             {[]FailoverCell{cell(checker.Pass, 3)}, gate(checker.Unknown), checker.Unknown},
 		"broken, and a gate kept":         {[]FailoverCell{cell(checker.Fail, 3)}, gate(checker.Pass), checker.Fail},
 		"nothing measured, a gate failed": {nil, gate(checker.Fail), checker.Fail},
 		"fewer than were asked for":       {[]FailoverCell{cell(checker.Pass, 3), short}, gate(checker.Pass), checker.Unknown},

@@ -23,7 +23,7 @@ type Quantiles struct {
 // whatever the distribution (checker/quantile). It is Bounded if the sample is large
 // enough to say: of 6 values for the median, 29 for P90, 299 for P99. One that is not is
 // printed nowhere: P99 of four values is their maximum. Then Value and High are 0, and Low is
-// what the true one is at the least, 0 where even that cannot be told.
+// what the true one is at the least, 0 where even that is unknown.
 type Quantile struct {
 	Value, Low, High float64
 	Bounded          bool
@@ -60,7 +60,7 @@ func quantileNote() string {
 }
 
 // Short says in a few words what the sample can say: all of one value, from where to where
-// few lie, and of more the median, P99 if it can be told, and the longest.
+// few lie, and of more the median, P99 if it is bounded, and the longest.
 func (q Quantiles) Short() string {
 	switch {
 	case q.Count == 0:

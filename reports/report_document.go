@@ -262,7 +262,7 @@ func (r *Report) probeBlocks(s *shown) []document.Block {
 	if r.Probe == nil {
 		return nil
 	}
-	return []document.Block{document.Styled(document.Told, r.Probe.Sentence()), document.For(document.Page, s.probe...)}
+	return []document.Block{document.Styled(document.Prose, r.Probe.Sentence()), document.For(document.Page, s.probe...)}
 }
 
 // usageBlocks are what the processes consumed.
@@ -283,7 +283,7 @@ func (r *Report) usageBlocks(s *shown) []document.Block {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	return []document.Block{document.Paras(document.Told, r.Usage.Sentences()), document.For(document.Page, s.usage...), document.Details{Title: "Every process", Blocks: []document.Block{t}}}
+	return []document.Block{document.Paras(document.Prose, r.Usage.Sentences()), document.For(document.Page, s.usage...), document.Details{Title: "Every process", Blocks: []document.Block{t}}}
 }
 
 // repeatBlocks are the command that repeats the run, and the files beside the page.

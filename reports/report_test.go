@@ -215,7 +215,7 @@ func TestSummaryKeepsToTheTerminal(t *testing.T) {
 	}
 }
 
-// Of a small sample no quantile is told, but what it is at the least: P99 of four failovers is their maximum.
+// A small sample has no quantile, but a lower bound of it: P99 of four failovers is their maximum.
 func TestNoQuantileOfTooFew(t *testing.T) {
 	var sample []time.Duration
 	for n := range 400 {

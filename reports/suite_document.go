@@ -24,7 +24,7 @@ func SuiteDocument(runs []*Report, again string) *document.Document {
 		blocks = append(blocks, document.For(document.Written, document.Styled(document.Muted, "Availability: "+meant(runs[i])+".")))
 	}
 	d.Add("", 0, blocks...)
-	d.Add("", 0, document.Paras(document.Told, repeated(runs)))
+	d.Add("", 0, document.Paras(document.Prose, repeated(runs)))
 	for _, r := range runs {
 		if r.Verdict == checker.Pass {
 			continue
@@ -37,7 +37,7 @@ func SuiteDocument(runs []*Report, again string) *document.Document {
 	}
 	for _, r := range runs {
 		if r.Usage != nil {
-			d.Add(r.Scenario, document.Terminal, document.Paras(document.Told, r.Usage.Sentences()))
+			d.Add(r.Scenario, document.Terminal, document.Paras(document.Prose, r.Usage.Sentences()))
 		}
 	}
 	return d

@@ -43,7 +43,7 @@ func (r *Tuning) Document() (*document.Document, error) {
 	table := r.table(all)
 	table.Look, table.Caption = "sortable", "After a crash nobody leads for so many milliseconds; behind p99 stands between which values the true figure lies (95 %). Needless: leaders lost in a year although none crashed"
 	d.Add("All settings", document.Page, table)
-	d.Add("", 0, document.Styled(document.Told, r.assumptions()))
+	d.Add("", 0, document.Styled(document.Prose, r.assumptions()))
 	d.Add("Files, and how to repeat it", document.Page, filesList(TuningFiles()))
 	if d.Repeat != "" {
 		d.Add("", document.Written, document.Command{Lines: d.Repeat})

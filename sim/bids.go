@@ -62,10 +62,9 @@ func (b *Bids) Answered(a store.Attempt, err error) {
 	}
 }
 
-// Told is a receiver of hints which tells, before it hands a hint on, the acquisition
-// that this one tells of, if it does: the invocation, without node and election, and
-// the token.
-func (b *Bids) Told(hint func(store.Hint), tell func(e history.Event, token uint64)) func(store.Hint) {
+// Reporting wraps a receiver of hints. If a hint announces that a bid was granted, tell
+// gets the acquisition first: its invocation, without node and election, and its token.
+func (b *Bids) Reporting(hint func(store.Hint), tell func(e history.Event, token uint64)) func(store.Hint) {
 	return func(h store.Hint) {
 		if h.Kind == store.HintGranted && h.Nonce != "" {
 			b.take(h.To, h.Token, tell, func(p bid) bool { return p.nonce == h.Nonce && p.request == h.Request })
@@ -74,8 +73,8 @@ func (b *Bids) Told(hint func(store.Hint), tell func(e history.Event, token uint
 	}
 }
 
-// Withdraw takes a bid back, and tells the acquisition that the answer tells of, as
-// Told does.
+// Withdraw takes a bid back. If the answer names an acquisition, tell gets it, as with
+// Reporting.
 func (b *Bids) Withdraw(ctx context.Context, store elector.Store, l store.Lease, tell func(e history.Event, token uint64)) error {
 	err := store.Release(ctx, l)
 	if held := new(elector.HeldError); errors.As(err, &held) {

@@ -18,17 +18,17 @@ type granted struct{ elector.Store }
 
 func (granted) Release(context.Context, store.Lease) error { return &elector.HeldError{Token: 3} }
 
-// That an attempt was granted which stood as a bid is told once: of the request that an
-// announcement names, or of the last one, if who takes the bid back is told first.
-func TestBidsToldOnce(t *testing.T) {
+// The grant of a bid is reported once: for the request that the announcement names, or
+// for the last one, if the answer to Withdraw comes first.
+func TestGrantedBidIsReportedOnce(t *testing.T) {
 	for _, announced := range []bool{true, false} {
 		var b sim.Bids
-		var told []history.Event
-		tell := func(e history.Event, _ uint64) { told = append(told, e) }
+		var reported []history.Event
+		tell := func(e history.Event, _ uint64) { reported = append(reported, e) }
 		for request := range uint64(2) {
 			b.Stands(store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}, time.Duration(request))
 		}
-		hear := b.Told(func(store.Hint) {}, tell)
+		hear := b.Reporting(func(store.Hint) {}, tell)
 		hint := store.Hint{Kind: store.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2}
 		if announced {
 			hear(hint)
@@ -37,8 +37,8 @@ func TestBidsToldOnce(t *testing.T) {
 			t.Error("the store's answer was lost")
 		}
 		hear(hint)
-		if len(told) != 1 || told[0].Try != 2 {
-			t.Errorf("announced first %v: told %+v", announced, told)
+		if len(reported) != 1 || reported[0].Try != 2 {
+			t.Errorf("announced first %v: reported %+v", announced, reported)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestBidsToldOnce(t *testing.T) {
 func TestBidsRefusedForGood(t *testing.T) {
 	for _, refusal := range []error{&elector.HeldError{Remaining: time.Second}, &elector.FatalError{Err: errors.New("WRONGTYPE")}} {
 		var b sim.Bids
-		var told []uint64
+		var reported []uint64
 		for request := range uint64(2) {
 			a := store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 1 + request, Stands: true}
 			b.Stands(a, time.Duration(request))
@@ -57,18 +57,18 @@ func TestBidsRefusedForGood(t *testing.T) {
 				b.Answered(a, refusal)
 			}
 		}
-		tell := func(e history.Event, _ uint64) { told = append(told, e.Try) }
+		tell := func(e history.Event, _ uint64) { reported = append(reported, e.Try) }
 		_ = b.Withdraw(t.Context(), granted{}, store.Lease{ID: "p0/x", Nonce: "nonce"}, tell)
-		if !slices.Equal(told, []uint64{1}) {
-			t.Errorf("refused with %v: told of requests %v", refusal, told)
+		if !slices.Equal(reported, []uint64{1}) {
+			t.Errorf("refused with %v: reported requests %v", refusal, reported)
 		}
 	}
 }
 
-// A lease that is announced to one whose attempts never stood is nothing to tell.
+// A lease that is announced to a node whose attempts never stood is not reported.
 func TestBidsOfNobody(t *testing.T) {
 	var b sim.Bids
-	hear := b.Told(func(store.Hint) {}, func(e history.Event, _ uint64) { t.Errorf("told %+v", e) })
+	hear := b.Reporting(func(store.Hint) {}, func(e history.Event, _ uint64) { t.Errorf("reported %+v", e) })
 	hear(store.Hint{Kind: store.HintGranted, Token: 3, To: "p0/x", Nonce: "nonce", Request: 2})
 	b.Answered(store.Attempt{ID: "p0/x", Nonce: "nonce", Request: 2}, &elector.HeldError{})
 }

@@ -48,7 +48,7 @@ type Host interface {
 	// election with its holder, a token that counts acquisitions, and the time at
 	// which the lease is over by the server's clock. Each call is one statement.
 	// It is not idempotent: an attempt that is repeated is another one, and is
-	// refused by its own lease. Who holds it is not told to those who are refused.
+	// refused by its own lease. A refusal does not name the holder.
 	Postgres() (Store, error)
 	// LeaseKey is the key of the lease in the store.
 	LeaseKey() string
@@ -68,7 +68,7 @@ type Host interface {
 // Forever is the deadline of a belief that does not end by itself.
 const Forever = time.Duration(math.MaxInt64)
 
-// Settings is what a candidate is told.
+// Settings is what a candidate starts with.
 type Settings struct {
 	Election string
 	Node     string
@@ -87,9 +87,9 @@ type Store interface {
 	Release(l store.Lease, timeout time.Duration) error
 }
 
-// Completion is the event that completes an operation whose call returned err:
-// what certainly failed is told from what is unknown by the errors that
-// elector.Store defines. Of what a successful call returned it knows nothing.
+// Completion is the event that completes an operation whose call returned err. The
+// errors that elector.Store defines separate a certain failure from an unknown outcome.
+// Of what a successful call returned it knows nothing.
 func Completion(op history.Event, err error) history.Event {
 	op.Kind = history.Ok
 	var held *elector.HeldError

@@ -81,14 +81,14 @@ func TestTellsNoDifference(t *testing.T) {
 		for _, p := range []float64{.5, .9} {
 			for _, common := range []float64{0, 3} {
 				r := rand.New(rand.NewPCG(7, uint64(100*p+common)))
-				told := 0
+				different := 0
 				for range times {
 					if d := Shift(sample(r, draw, 8, common, 0), sample(r, draw, 8, common, 0), p); d.Above(0) || d.Below(0) {
-						told++
+						different++
 					}
 				}
-				if told > times*6/100 {
-					t.Errorf("%s, p%v, runs apart by %v: two of the same were called different in %d of %d", name, 100*p, common, told, times)
+				if different > times*6/100 {
+					t.Errorf("%s, p%v, runs apart by %v: two of the same were called different in %d of %d", name, 100*p, common, different, times)
 				}
 			}
 		}

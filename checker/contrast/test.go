@@ -4,8 +4,8 @@ package contrast
 
 import "math/rand/v2"
 
-// draws is how often chance is tried: its smallest probability that can be
-// told is one in so many.
+// draws is how often chance is tried: the smallest probability that can be
+// shown is one in so many.
 const draws = 4000
 
 // Test draws which units are those of the one side, again and again.
@@ -59,8 +59,8 @@ func (t *Test) draw() []bool {
 const rounding = 1e-9
 
 // Judge returns a distance as it is, its mean where only chance is at work,
-// and how probable it is that chance makes it as large. The distance is told of each unit
-// whether it is of the one side, and must not keep what it is told.
+// and how probable it is that chance makes it as large. The argument of
+// distance says of each unit whether it is of the one side. distance must not keep it.
 func (t *Test) Judge(distance func(one []bool) float64) (observed, usual, chance float64) {
 	observed = distance(t.AsIs())
 	reached, sum := 1, 0.0 // the observed one is one of the choices

@@ -100,7 +100,7 @@ var ofTokens = []change{
 		for _, t := range x.terms {
 			for _, g := range x.grants() {
 				if g.in.Election == t.election && g.in.Node != t.node && g.to < t.from {
-					out = append(out, func(e *edit) { retold(e, t, g.token()) })
+					out = append(out, func(e *edit) { retoken(e, t, g.token()) })
 				}
 			}
 		}
@@ -109,15 +109,15 @@ var ofTokens = []change{
 	{"believe in a token that nobody was granted", []string{within}, func(x *index) (out []func(e *edit)) {
 		for _, t := range x.terms {
 			if len(x.grants()) > 0 {
-				out = append(out, func(e *edit) { retold(e, t, e.freshToken()+7) })
+				out = append(out, func(e *edit) { retoken(e, t, e.freshToken()+7) })
 			}
 		}
 		return out
 	}},
 }
 
-// retold gives all events of a belief another token.
-func retold(e *edit, t *term, token uint64) {
+// retoken gives all events of a belief another token.
+func retoken(e *edit, t *term, token uint64) {
 	places := append([]int{t.begin}, t.extensions...)
 	if t.end >= 0 && e.Events[t.end].Kind == history.Deposed {
 		places = append(places, t.end)

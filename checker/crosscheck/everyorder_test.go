@@ -18,7 +18,7 @@ func TestEveryOrder(t *testing.T) {
 	if race.Enabled || testing.Short() {
 		n /= 10
 	}
-	var right, wrong, told int
+	var right, wrong, caught int
 	for seed := range n {
 		d := draw(seed)
 		if d.size == large || d.size == medium && seed%8 != 0 {
@@ -49,13 +49,13 @@ func TestEveryOrder(t *testing.T) {
 		case wide == impossible:
 			wrong++
 			if convicted {
-				told++
+				caught++
 			}
 		}
 	}
-	t.Logf("%d have an order; of %d that have none it convicts %d", right, wrong, told)
-	if right < int(n)/3 || wrong < int(n)/30 || 100*told < 99*wrong {
-		t.Errorf("%d have an order; of %d that have none it convicts only %d", right, wrong, told)
+	t.Logf("%d have an order; of %d that have none it convicts %d", right, wrong, caught)
+	if right < int(n)/3 || wrong < int(n)/30 || 100*caught < 99*wrong {
+		t.Errorf("%d have an order; of %d that have none it convicts only %d", right, wrong, caught)
 	}
 }
 

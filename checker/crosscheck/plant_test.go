@@ -10,7 +10,7 @@ import (
 
 // plant adds to the history of a right store one answer that is certainly
 // wrong, whatever became of the operations of unknown outcome: it is about a
-// lease that was certainly held, because its holder was told so, its time to
+// lease that was certainly held, because its holder had the answer, its time to
 // live had not passed, and nobody had asked to release it. It tells what it
 // planted; "" if there was no occasion.
 func plant(h *history.History, r *rand.Rand) (planted string) {

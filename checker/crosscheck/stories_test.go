@@ -45,7 +45,7 @@ var stories = []struct {
 	{"lost-acquire-and-lost-release", legal, "a lost release may be of the lease that a lost acquire brought"},
 	{"lost-renewal-for-less", legal, "a lost renewal may have given the lease less time"},
 	{"lost-attempts-that-go-on", legal, "an attempt made twice brings a lease that lasts twice as long"},
-	{"lost-attempts-that-go-on-too-long", illegal, "of a lease that is over nobody is told, whatever another attempt brought"},
+	{"lost-attempts-that-go-on-too-long", illegal, "no answer names a lease that is over, whatever another attempt brought"},
 	{"record-loses-the-first", badRecord, "a later token is in the record, so the record went on"},
 	{"record-loses-without-tokens", badRecord, "after its last entry the lease was another's"},
 	{"record-of-a-lost-reply", badRecord, "what the record says of a lost reply leaves no room for an answer"},

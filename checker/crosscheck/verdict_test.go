@@ -207,8 +207,8 @@ func twoLead(h *history.History) bool {
 	return false
 }
 
-// tokensFall reports whether a grant that was asked for after another one had
-// been told has no larger token, although it is not of the same attempt.
+// tokensFall reports whether a grant has no larger token than another one that was
+// answered before it was asked for, although it is not of the same attempt.
 func tokensFall(h *history.History) bool {
 	all, _ := elections(h, false)
 	for _, items := range all {

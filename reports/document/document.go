@@ -104,7 +104,7 @@ type Look string
 const (
 	Plain    Look = ""
 	Headline Look = "headline"
-	Told     Look = "told" // of the width of a line
+	Prose    Look = "prose" // at most as wide as a line of text
 	Muted    Look = "quiet"
 	Quote    Look = "quote"
 )

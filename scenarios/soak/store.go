@@ -101,7 +101,7 @@ func (s *recorded) Release(ctx context.Context, l store.Lease) error {
 
 // Watch implements elector.Store.
 func (s *recorded) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
-	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed(election)), ended)
+	s.Store.Watch(ctx, election, s.bids.Reporting(hint, s.passed(election)), ended)
 }
 
 // passed tells what the store granted to an attempt that it had refused.

@@ -99,7 +99,7 @@ func TestBeliefs(t *testing.T) {
 }
 
 // The wall clock runs at the clock's rate from the machine's time on, and is as
-// far off as it was told.
+// far off as it was set.
 func TestWall(t *testing.T) {
 	r := newRig()
 	r.began = 1000 * time.Hour

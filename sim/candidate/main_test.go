@@ -98,7 +98,7 @@ func (c *child) status() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// A candidate says that it is ready, begins when it is told to, obeys, and
+// A candidate says that it is ready, begins when it is asked to, obeys, and
 // resigns when asked to go.
 func TestMainCompetes(t *testing.T) {
 	c := start(t, "idle", map[string]string{protocol.EnvClockRate: "1", protocol.EnvEpoch: "5"})
@@ -140,7 +140,7 @@ func TestMainEndsWithTheHarness(t *testing.T) {
 	}
 }
 
-// One that is asked to go before it was told to begin, goes.
+// One that is asked to go before it was asked to begin, goes.
 func TestMainGoesBeforeItBegins(t *testing.T) {
 	c := start(t, "idle", nil)
 	c.line(t)

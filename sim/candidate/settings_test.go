@@ -97,7 +97,7 @@ func TestSettingsErrors(t *testing.T) {
 	}
 }
 
-// The first of several errors is told, in the order of reading.
+// The first of several errors is returned, in the order of reading.
 func TestSettingsFirstError(t *testing.T) {
 	environ(t, map[string]string{protocol.EnvLease: "x", protocol.EnvRetry: "y", protocol.EnvEpoch: "z"})
 	if _, err := FromEnvironment(); err == nil || !strings.Contains(err.Error(), protocol.EnvLease) {

@@ -55,7 +55,7 @@ func (s *recordedStore) Leader(ctx context.Context, election string) (elector.Le
 
 // Watch implements elector.Store.
 func (s *recordedStore) Watch(ctx context.Context, election string, hint func(store.Hint), ended func(error)) {
-	s.Store.Watch(ctx, election, s.bids.Told(hint, s.passed), ended)
+	s.Store.Watch(ctx, election, s.bids.Reporting(hint, s.passed), ended)
 }
 
 // passed prints what the store granted to an attempt that it had refused.

@@ -54,7 +54,7 @@ func broken(o scenarios.Outcome) (broken, undecided []string) {
 var withoutTokens = []string{"TokensIncrease", "FencedWrites"}
 
 // Where nothing goes wrong, and where the leader crashes, every elector keeps
-// every promise that can be told without tokens: it elects one leader, who
+// every promise that can be judged without tokens: it elects one leader, who
 // keeps the lease, and another one when that is over. So does each with a lease
 // that is no whole number of seconds. The one in memory is for one process.
 func TestElectors(t *testing.T) {
@@ -77,8 +77,8 @@ func TestElectors(t *testing.T) {
 	}
 }
 
-// Whoever is asked to resign does so, stops working and exits; those that
-// release their lease then have a successor before it would have ended.
+// A leader that is asked to resign does so, stops working and exits. If it releases its
+// lease, it has a successor before the lease would have ended.
 func TestResign(t *testing.T) {
 	releases := map[string]bool{"titan": true, "arco-postgres": true, "sovereign": true, "honua": true, "pod": false, "pod-lua": false}
 	for name, soon := range releases {
@@ -106,8 +106,8 @@ func TestResign(t *testing.T) {
 
 // weaknesses are what the electors' algorithms let happen: in which scenario it
 // is seen, and the promises that break then. Everybody believes in a flag that
-// has no deadline, so whoever stands still for longer than its lease believes
-// on while somebody else leads. A pause excuses a belief that outlasts its
+// has no deadline. A leader that stands still for longer than its lease believes on
+// while somebody else leads. A pause excuses a belief that outlasts its
 // lease; a call that nobody answers does not.
 var weaknesses = []struct {
 	subject, scenario string

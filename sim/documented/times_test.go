@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A time to live is told in seconds, as documented, where it is a whole number
-// of them, and else to the millisecond.
+// A time to live is given in seconds, as documented, where it is a whole number
+// of them, and else in milliseconds.
 func TestTimes(t *testing.T) {
 	for ttl, want := range map[time.Duration]times{
 		time.Second:             {"EX", "EXPIRE", "SETEX", "1"},

@@ -18,14 +18,14 @@ const (
 	Arrive                 // a request takes effect
 	Answered               // an answer reaches its machine
 	Lose                   // a request or its answer is lost
-	Haunt                  // a request's sender is told that it failed, but it goes on
+	Haunt                  // a request fails for its sender, but it goes on
 	Appear                 // a request takes effect that nobody waits for
 	Repeat                 // a request takes effect, and goes on
 	Crash                  // a process ends
 	CrashHaunt             // a process ends, and its requests go on
 	Hear                   // a hint reaches its machine
 	Miss                   // a hint is lost
-	Finish                 // work ends that was told to
+	Finish                 // work ends that was asked to
 	End                    // work ends by itself
 	Resign
 	HandOver // to node Index
@@ -39,7 +39,7 @@ const (
 	Try     // a candidate asks for the lease
 	Prolong // a leader renews; on a new connection if Index is 1
 	Mute    // a request takes effect, and its answer is lost
-	Silence // a machine is told that a request found no answer in time
+	Silence // a request of a machine finds no answer in time
 	GiveUp  // nobody waits for a call any more
 	Echo    // a hint reaches its machine, and goes on
 	Jump    // the store's clock is set: forth, or back if Index is 1
@@ -142,7 +142,7 @@ func (w *world) ticks(list []Action) []Action {
 
 // overdue reports whether something of a node must happen before time goes on.
 func (w *world) overdue(n *node) bool {
-	if n.work.runs && n.work.told && !n.work.capped && w.set.Work != Endless && int(n.work.age) >= w.set.Work {
+	if n.work.runs && n.work.ending && !n.work.capped && w.set.Work != Endless && int(n.work.age) >= w.set.Work {
 		return true
 	}
 	if w.set.Delay == Endless {
@@ -205,7 +205,7 @@ func (w *world) nodeActions(list []Action, i uint8) []Action {
 	}
 	leads := n.m.Role() == machine.Leader
 	switch {
-	case n.work.runs && n.work.told:
+	case n.work.runs && n.work.ending:
 		add(Finish)
 	case n.work.runs && leads && w.left[Endings] > 0:
 		add(End)

@@ -7,8 +7,8 @@ import (
 	"github.com/recount-io/recount/internal/machine"
 )
 
-// apply lets an action happen and checks what comes of it. The dice must have been
-// told how to fall.
+// apply lets an action happen and checks what comes of it. The caller must have planned
+// how the dice fall.
 func (w *world) apply(a Action) {
 	w.reset()
 	defer func() {

@@ -1,6 +1,6 @@
 package explore
 
-// passing are two candidates of a lease of four ticks, one of which is told to resign
+// passing are two candidates of a lease of four ticks, one of which is asked to resign
 // once: what it gives back may be passed on.
 func passing(name, what string, change func(s *Settings)) Settings {
 	return two(name, what, func(s *Settings) {
@@ -19,7 +19,7 @@ func bids() []Settings {
 			s.Limits[Losses], s.Limits[Crashes], s.Limits[Handovers] = 1, 1, 1
 			s.Observations = append(s.Observations, SawHandedOver)
 		}),
-		passing("bids-twice", "likewise, and what is passed on is told late, or twice", func(s *Settings) {
+		passing("bids-twice", "likewise, and what is passed on is announced late, or twice", func(s *Settings) {
 			s.Delay, s.Leads, s.Large = 1, true, true
 			s.Limits[Echoes] = 1
 			s.Observations = append(s.Observations, SawTooLate)

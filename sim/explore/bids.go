@@ -157,8 +157,8 @@ func (w *world) forget(n *node) {
 			slices.ContainsFunc(n.hints, func(h hint) bool { return h.nonce == nonce && h.number == number }) ||
 			slices.ContainsFunc(w.ghosts, func(g message) bool { return g.nonce == nonce && g.number == number })
 	}
-	told := func(nonce string, token uint64) bool {
+	announced := func(nonce string, token uint64) bool {
 		return slices.ContainsFunc(n.hints, func(h hint) bool { return h.nonce == nonce && h.token == token })
 	}
-	n.m.Forget(n.now, named, told, w.left[Stops]+w.left[Refusals] > 0 || w.set.Once)
+	n.m.Forget(n.now, named, announced, w.left[Stops]+w.left[Refusals] > 0 || w.set.Once)
 }

@@ -16,7 +16,7 @@ type model interface {
 	actions(list []Action) []Action
 	apply(a Action)
 	describe(a Action) string
-	fork(told []uint8) model // is an independent copy, whose dice fall as told
+	fork(planned []uint8) model // is an independent copy, whose dice fall as planned
 	tidyMessages()
 	shared() *common
 }

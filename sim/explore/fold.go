@@ -146,9 +146,9 @@ const (
 // The bits of a node's first byte.
 const (
 	nodeUp = 1 << iota
-	nodeBelieves
+	nodeLeads
 	nodeWorks
-	nodeTold
+	nodeEnding
 	nodeCapped
 )
 
@@ -157,7 +157,7 @@ func (c *codec) appendNode(b []byte, n *node) []byte {
 		return append(b, 0, n.still)
 	}
 	b = append(b,
-		nodeUp|flag(n.belief.live, nodeBelieves)|flag(n.work.runs, nodeWorks)|flag(n.work.told, nodeTold)|flag(n.work.capped, nodeCapped),
+		nodeUp|flag(n.belief.live, nodeLeads)|flag(n.work.runs, nodeWorks)|flag(n.work.ending, nodeEnding)|flag(n.work.capped, nodeCapped),
 		n.still, byte(len(n.messages))<<4|byte(len(n.hints)))
 	if n.belief.live {
 		b = append(b, c.notation.Token(n.belief.token), machine.Span(n.belief.until-n.now))

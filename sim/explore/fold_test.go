@@ -76,16 +76,16 @@ type successor struct {
 // worlds in which nothing is broken.
 func successors(w model) (outcomes []string, next []successor) {
 	for _, a := range w.actions(nil) {
-		var told []uint8
+		var planned []uint8
 		for more := true; more; {
-			one := w.fork(slices.Clone(told))
+			one := w.fork(slices.Clone(planned))
 			one.apply(a)
 			outcomes = append(outcomes, outcomeOf(one.fork(nil), one.shared(), a))
 			if one.tidyMessages(); one.shared().broken == "" {
 				next = append(next, successor{one, a})
 			}
 			more = one.shared().random.next()
-			told = one.shared().random.told
+			planned = one.shared().random.planned
 		}
 	}
 	return outcomes, next

@@ -158,12 +158,12 @@ func (n *node) load(b []byte) (rest []byte) {
 	}
 	counts := b[2]
 	b = b[3:]
-	if flags&nodeBelieves != 0 {
+	if flags&nodeLeads != 0 {
 		n.belief = belief{true, uint64(b[0]), epoch + machine.SpanOf(b[1])}
 		b = b[2:]
 	}
 	if flags&nodeWorks != 0 {
-		n.work = work{runs: true, told: flags&nodeTold != 0, capped: flags&nodeCapped != 0, token: uint64(b[0]), age: b[1]}
+		n.work = work{runs: true, ending: flags&nodeEnding != 0, capped: flags&nodeCapped != 0, token: uint64(b[0]), age: b[1]}
 		b = b[2:]
 	}
 	for i := range counts >> 4 {
@@ -278,14 +278,14 @@ func (n *node) tidy(w *world) {
 	if !n.work.runs {
 		n.work = work{}
 	}
-	if !n.work.told || w.set.Work == Endless || n.work.capped {
+	if !n.work.ending || w.set.Work == Endless || n.work.capped {
 		n.work.age = 0
 	}
 }
 
 // tidyMessages is the part of tidy that changes how many messages there are and
-// where they are. It changes nothing else, so that the worlds of a path that is
-// told step by step are numbered like those that were searched.
+// where they are. It changes nothing else: the worlds of a path that is described
+// step by step are numbered like those that were searched.
 func (w *world) tidyMessages() {
 	kept := w.ghosts[:0]
 	for i := range w.ghosts {
@@ -348,8 +348,7 @@ func (w *world) onlyNews() bool {
 	return w.set.Hints == 0 || w.set.Limits[Forgettings]+w.set.Limits[Rewinds] == 0
 }
 
-// tidyFloor: a store that knows of a token, and will not forget it, need not be
-// told.
+// tidyFloor: a request need not name a token that the store knows and will not forget.
 func (w *world) tidyFloor(floor uint64) uint64 {
 	if floor <= w.store.token && w.left[Forgettings]+w.left[Rewinds] == 0 {
 		return 0

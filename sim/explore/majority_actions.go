@@ -61,8 +61,8 @@ func (w *majority) overdue() bool {
 // tired reports whether a call has had its time.
 func (w *majority) tired(e *errand) bool { return w.now-e.began >= ticks(w.set.Timeout) }
 
-// awaited reports whether a message must arrive before time goes on, or its machine be
-// told that it has not.
+// awaited reports whether, before time goes on, a message must arrive or its machine
+// must learn that it has not.
 func (w *majority) awaited(p *parcel) bool {
 	return int(p.age) >= w.set.Delay || !p.silent && ticks(int(p.age)) >= patience
 }

@@ -39,7 +39,7 @@ func (w *majority) step(n *member, in quorum.Input) {
 	if out.Wake <= w.now {
 		w.fail("a machine wants to be woken in the past")
 	}
-	for _, end := range slices.Clone(out.Endings) { // who is told may call at once
+	for _, end := range slices.Clone(out.Endings) { // a caller that gets its ending may call at once
 		w.ended(n, &end)
 	}
 }

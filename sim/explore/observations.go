@@ -18,7 +18,7 @@ const (
 	SawDraining                           // a leader waited for its work to end
 	SawCapped                             // and no longer
 	SawReleased                           // a lease was given back
-	SawStray                              // an attempt was granted that was over
+	SawOrphan                             // an attempt was granted that was over
 	SawTooLate                            // a grant came too late
 	SawTokenSeen                          // a grant named a token that was seen before
 	SawTooMany                            // a request had to wait for an older one
@@ -37,7 +37,7 @@ const (
 )
 
 var observationNames = [observations]string{
-	"elected", "renewed", "expired", "superseded", "resigned", "draining", "drain capped", "released", "stray grant", "late grant",
+	"elected", "renewed", "expired", "superseded", "resigned", "draining", "drain capped", "released", "orphan grant", "late grant",
 	"token seen before", "too many requests", "stopped", "failover", "failover and back", "handed over", "refused", "given back", "mended",
 	"passed on", "passed on and given back", "withdrawn too late", "withheld",
 }

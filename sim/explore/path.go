@@ -48,9 +48,9 @@ func (p *Path) find() error {
 		return nil
 	}
 	for _, a := range w.actions(nil) {
-		var told []uint8
+		var planned []uint8
 		for more := true; more; {
-			last := w.fork(told)
+			last := w.fork(planned)
 			last.apply(a)
 			if broken := last.shared().broken; broken != "" {
 				p.Broken = broken // in the names of this world
@@ -58,7 +58,7 @@ func (p *Path) find() error {
 				return nil
 			}
 			more = last.shared().random.next()
-			told = last.shared().random.told
+			planned = last.shared().random.planned
 		}
 	}
 	return lostWay(len(p.way))
@@ -67,9 +67,9 @@ func (p *Path) find() error {
 // choose is the world after the action that leads to a state of this hash.
 func (p *Path) choose(w model, want uint64) model {
 	for _, a := range w.actions(nil) {
-		var told []uint8
+		var planned []uint8
 		for more := true; more; {
-			next := w.fork(told)
+			next := w.fork(planned)
 			next.apply(a)
 			if next.shared().broken == "" && foldOf(next) == want {
 				next.tidyMessages()
@@ -77,7 +77,7 @@ func (p *Path) choose(w model, want uint64) model {
 				return next
 			}
 			more = next.shared().random.next()
-			told = next.shared().random.told
+			planned = next.shared().random.planned
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (p *Path) choose(w model, want uint64) model {
 func (p *Path) note(w model, a Action) {
 	c := w.shared()
 	step := Step{At: tickOf(c.now), Action: a}
-	for _, face := range c.random.told[:len(c.random.faces)] {
+	for _, face := range c.random.planned[:len(c.random.faces)] {
 		step.Dice = append(step.Dice, int(face))
 	}
 	step.Lines = append(step.Lines, w.describe(a))

@@ -10,13 +10,13 @@ import (
 // in or comes out, around the store, or in the scripts. It must keep no state, and no
 // name: two states of the world that are alike would not be. The zero plant is no bug.
 type plant struct {
-	name, what string // for whoever reads the tests
+	name, what string // for the reader of the tests
 
 	// Around the store.
 	sure        bool // who renews is the only one that believes
 	trusts      bool // a lease is passed on though the store may have forgotten what happened last
 	fromArrival bool // a lease that is passed on lasts from the bid's arrival on
-	toReleaser  bool // a lease is passed on to whoever gives it back
+	toReleaser  bool // a lease is passed on to the candidate that gives it back
 
 	// Around the machine.
 	config func(*machine.Config)
@@ -45,7 +45,7 @@ func (p *plant) step(s *situation) machine.Output {
 type situation struct {
 	machine *machine.Machine
 	set     *Settings
-	now     time.Duration // that the machine is told
+	now     time.Duration // on the machine's clock
 	in      machine.Input
 	call    machine.Call // that in answers
 }

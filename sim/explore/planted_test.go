@@ -105,8 +105,8 @@ func plantedInTurns() []plant {
 	}
 }
 
-// countsFromAnswer moves the deadlines that are told, and leaves it to whoever is
-// told to notice that they have passed.
+// countsFromAnswer moves the deadlines that the machine reports. The candidate itself must
+// then notice that they have passed.
 func countsFromAnswer(s *situation, out *machine.Output) {
 	out.Transitions = slices.DeleteFunc(out.Transitions, func(t machine.Transition) bool {
 		return t.Kind == machine.Deposed && t.Why == machine.Expired
@@ -185,13 +185,13 @@ func plantedInBids() []plant {
 				if s.in.Kind == machine.HintPassed {
 					countsFromAnswer(s, out)
 				}
-				believesOn(out)
+				hidesExpiry(out)
 			},
 		}, {
 			name: "bid-of-others", what: "a lease that was passed on is believed in whatever it was asked for with",
-			after: believesStrays,
+			after: acceptsLateGrants,
 		}, {
-			name: "bid-told-twice", what: "the news of a lease that was passed on, told twice, prolongs the belief",
+			name: "bid-announced-twice", what: "the second announcement of a lease that was passed on prolongs the belief",
 			after: extendsAgain,
 		}, {
 			name: "bid-from-arrival", what: "a lease that is passed on lasts from the arrival of the bid on, by the store's clock",
@@ -200,7 +200,7 @@ func plantedInBids() []plant {
 			name: "bid-after-rewind", what: "a store that went back passes a lease on",
 			trusts: true,
 		}, {
-			name: "bid-of-releaser", what: "a lease is passed on to whoever gives it back",
+			name: "bid-of-releaser", what: "a lease is passed on to the candidate that gives it back",
 			toReleaser: true,
 		}, {
 			name: "bid-not-withdrawn", what: "a candidate that stops leaves its bid standing",
@@ -215,14 +215,15 @@ func plantedInBids() []plant {
 	}
 }
 
-// believesOn leaves it to whoever was told a deadline to notice that it has passed.
-func believesOn(out *machine.Output) {
+// hidesExpiry takes the expiry out. The candidate itself must notice that its deadline has
+// passed.
+func hidesExpiry(out *machine.Output) {
 	out.Transitions = slices.DeleteFunc(out.Transitions, func(t machine.Transition) bool {
 		return t.Kind == machine.Deposed && t.Why == machine.Expired
 	})
 }
 
-func believesStrays(s *situation, out *machine.Output) {
+func acceptsLateGrants(s *situation, out *machine.Output) {
 	if s.in.Kind == machine.HintPassed {
 		useDeclined(s, out, machine.ErrStray)
 	}
@@ -233,5 +234,5 @@ func extendsAgain(s *situation, out *machine.Output) {
 	if s.in.Kind == machine.HintPassed && m.Role() == machine.Leader && m.Floor() == s.in.Token && len(out.Transitions) == 0 {
 		out.Transitions = append(out.Transitions, machine.Transition{Kind: machine.Extended, Token: s.in.Token, Until: s.now + s.usable()})
 	}
-	believesOn(out)
+	hidesExpiry(out)
 }

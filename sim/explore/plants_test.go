@@ -33,7 +33,7 @@ func TestMutantsAreFoundByTheShortestPath(t *testing.T) {
 		{"waits-for-hints", "delays", 11, "nobody can lead any more"},
 		{"bid-from-receipt", "bids-twice", 17, "the store's lease is not its own"},
 		{"bid-of-others", "bids-twice", 14, "the store's lease is not its own"},
-		{"bid-told-twice", "bids-twice", 18, "the store's lease is not its own"},
+		{"bid-announced-twice", "bids-twice", 18, "the store's lease is not its own"},
 		{"bid-from-arrival", "bids-clock", 13, "the store's lease is not its own"},
 		{"bid-after-rewind", "bids-rewind", 15, "token 2 was elected after token 2"},
 		{"grant-without-witness", "witness", 6, "while candidate 2 believes"},

@@ -66,7 +66,7 @@ func (p *Path) Walk() (broken string, err error) {
 		d := &w.shared().random
 		*d = dice{}
 		for _, face := range s.Dice {
-			d.told = append(d.told, uint8(face))
+			d.planned = append(d.planned, uint8(face))
 		}
 		w.apply(s.Action)
 		if !d.fit() {

@@ -12,7 +12,7 @@ type Options struct {
 	States   int                     // that are visited; 0: as many as an index holds
 	plant    *plant                  // a bug around the machine; nil: none
 	Stop     func() bool             // asked now and then; true ends the search; nil: never
-	Progress func(states, depth int) // told after each depth; nil: nobody
+	Progress func(states, depth int) // called after each depth; nil: never
 }
 
 // Report is what a search has found.

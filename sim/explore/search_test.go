@@ -61,7 +61,7 @@ func TestBeginningsOfWorlds(t *testing.T) {
 	}
 }
 
-// A search ends where it is told to, and says that it is not through.
+// A search ends at its limit, and says that it is not through.
 func TestSearchIsBounded(t *testing.T) {
 	set := Find("delays")
 	r, err := Search(set, Options{Depth: 10})

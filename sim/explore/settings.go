@@ -30,14 +30,14 @@ type Limit uint8
 
 // The limits.
 const (
-	Losses       Limit = iota // a request or its answer is lost, and its sender told so; a hint is lost
+	Losses       Limit = iota // a request or its answer is lost, and its sender learns it; a hint is lost
 	Crashes                   // a process ends, and may return as another one
-	Ghosts                    // a request arrives though its sender was told that it failed, or is dead
+	Ghosts                    // a request arrives although it failed for its sender, or its sender is dead
 	Repeats                   // a request takes effect, and once more later
-	Resignations              // a leader is told to resign
-	Handovers                 // a leader is told to resign in favour of another one
+	Resignations              // a leader is asked to resign
+	Handovers                 // a leader is asked to resign in favour of another one
 	Endings                   // the work ends while its leader leads
-	Stops                     // a candidate is told to stop
+	Stops                     // a candidate is asked to stop
 	Fencings                  // the protected resource tells a leader of a token that the store does not know
 	Refusals                  // the store answers that no repetition will help
 	Restarts                  // the store loses its data, and knows that it may have
@@ -72,7 +72,7 @@ type Settings struct {
 	InFlight                            int // requests without an answer that a candidate may have
 
 	Delay int  // how long a request and its answer take together, or an announcement; 0: time stands meanwhile; Endless
-	Work  int  // likewise, how long work takes to end that was told to
+	Work  int  // likewise, how long work takes to end that was asked to
 	Once  bool // a candidate stops after one term
 	Late  bool // wake-ups may be late by any time; of several stores: terms may be renewed when their belief has ended
 	Hints int  // announcements under way to a candidate; one more is lost; 0: nobody listens

@@ -100,19 +100,19 @@ func (w *world) deposed(n *node, t *machine.Transition) {
 
 // tellWork tells the work to end.
 func (n *node) tellWork() {
-	if !n.work.told {
-		n.work.told, n.work.age = true, 0
+	if !n.work.ending {
+		n.work.ending, n.work.age = true, 0
 	}
 }
 
 func (w *world) trouble(n *node, t *machine.Transition) {
 	switch {
-	case t.Err == errLost: //nolint:errorlint // it is told as it was given, and more often than all others
+	case t.Err == errLost: //nolint:errorlint // it is passed on as it is, and more often than all others
 	case errors.Is(t.Err, machine.ErrDrainCapped):
 		n.work.capped = true
 		w.observations |= SawCapped
 	case errors.Is(t.Err, machine.ErrStray):
-		w.observations |= SawStray
+		w.observations |= SawOrphan
 	case errors.Is(t.Err, machine.ErrTooLate):
 		w.observations |= SawTooLate
 	case errors.Is(t.Err, machine.ErrTokenSeen):

@@ -49,10 +49,10 @@ func (n *node) believes() bool { return n.up && n.belief.live && n.now < n.belie
 // work is that of the last term.
 type work struct {
 	runs   bool
-	told   bool // to end
+	ending bool // it was asked to end
 	capped bool // it need not be waited for any longer
 	token  uint64
-	age    uint8 // ticks since it was told
+	age    uint8 // ticks since it was asked to end
 }
 
 // stage is where a message is.
@@ -140,9 +140,9 @@ func (w *world) clone() *world {
 	return &c
 }
 
-func (w *world) fork(told []uint8) model {
+func (w *world) fork(planned []uint8) model {
 	c := w.clone()
-	c.random.told = told
+	c.random.planned = planned
 	return c
 }
 
@@ -157,25 +157,25 @@ func (w *world) due(n *node) bool {
 	return m.Wake() <= n.now
 }
 
-// dice are the random times of one action. They fall as told, and after that with
+// dice are the random times of one action. They fall as planned, and after that with
 // the lowest number; what they could have shown is noted.
 type dice struct {
-	told  []uint8
-	faces []uint8 // the highest number of each throw so far
+	planned []uint8
+	faces   []uint8 // the highest number of each throw so far
 }
 
 func (d *dice) roll(most time.Duration) time.Duration {
 	i := len(d.faces)
 	d.faces = append(d.faces, uint8(most/machine.Tick))
-	if i >= len(d.told) {
-		d.told = append(d.told, 0)
+	if i >= len(d.planned) {
+		d.planned = append(d.planned, 0)
 	}
-	return time.Duration(d.told[i]) * machine.Tick
+	return time.Duration(d.planned[i]) * machine.Tick
 }
 
-// fit reports whether the dice could fall as they were told.
+// fit reports whether the dice could fall as planned.
 func (d *dice) fit() bool {
-	for i, face := range d.told {
+	for i, face := range d.planned {
 		if i >= len(d.faces) || face > d.faces[i] {
 			return false
 		}
@@ -186,14 +186,14 @@ func (d *dice) fit() bool {
 // next tells the dice to fall as they have not yet, for the same action once more;
 // false if they have shown everything.
 func (d *dice) next() bool {
-	d.told = d.told[:len(d.faces)]
-	for i := len(d.told) - 1; i >= 0; i-- {
-		if d.told[i] < d.faces[i] {
-			d.told[i]++
-			d.told, d.faces = d.told[:i+1], d.faces[:0]
+	d.planned = d.planned[:len(d.faces)]
+	for i := len(d.planned) - 1; i >= 0; i-- {
+		if d.planned[i] < d.faces[i] {
+			d.planned[i]++
+			d.planned, d.faces = d.planned[:i+1], d.faces[:0]
 			return true
 		}
 	}
-	d.told, d.faces = d.told[:0], d.faces[:0]
+	d.planned, d.faces = d.planned[:0], d.faces[:0]
 	return false
 }

@@ -63,7 +63,7 @@ func small() []Settings {
 			s.Delay = 1
 			s.Limits = [limits]int{Losses: Endless, Forgettings: 1}
 		}),
-		two("orders", "two candidates, most of what they can be told from outside; time stands while messages travel", func(s *Settings) {
+		two("orders", "two candidates, most orders that can come from outside; time stands while messages travel", func(s *Settings) {
 			s.short()
 			s.Delay, s.Work, s.Leads = 0, 1, true
 			s.Limits = [limits]int{Losses: Endless, Resignations: 1, Handovers: 1, Endings: 1, Fencings: 1}
@@ -118,7 +118,7 @@ func large() []Settings {
 			s.InFlight = 2
 			s.Limits = [limits]int{Losses: Endless}
 		}),
-		two("orders-delayed", "two candidates, all that they can be told from outside, messages of any length", func(s *Settings) {
+		two("orders-delayed", "two candidates, all orders that can come from outside, messages of any length", func(s *Settings) {
 			s.short()
 			s.Work = 2
 			s.Limits = [limits]int{Losses: Endless, Crashes: 1, Resignations: 1, Handovers: 1, Endings: 1, Stops: 1, Fencings: 1, Refusals: 1}

@@ -47,8 +47,8 @@ func TestAuditWhileDying(t *testing.T) {
 	}
 }
 
-// An entry that comes again is told from a new one for as long as it may come, and
-// what is remembered does not grow with the run.
+// An entry that comes again counts as known for as long as it may come, and what is
+// remembered does not grow with the run.
 func TestRecent(t *testing.T) {
 	var r recent
 	entry := func(n int) redisstore.AuditEntry { return redisstore.AuditEntry{Request: uint64(n)} }

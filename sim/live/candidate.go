@@ -193,10 +193,10 @@ func (c *candidate) hear(p *incarnation, text []byte) {
 		c.stalls.add(c.node, time.Duration(line.LastedMS*float64(time.Millisecond)))
 		return
 	case protocol.EventUsage:
-		c.recorder.Stamp(toldUsage(c.node, line))
+		c.recorder.Stamp(usageEvent(c.node, line))
 		return
 	}
-	e := c.told(&line.Event)
+	e := c.ownEvent(&line.Event)
 	now := c.recorder.Now()
 	e.At, e.Arrived = now, true
 	if line.At != nil && *line.At <= now {
@@ -221,9 +221,9 @@ func (c *candidate) hear(p *incarnation, text []byte) {
 	c.recorder.Record(e)
 }
 
-// told is what a candidate may tell about itself: everything else in an event is
+// ownEvent is what a candidate may report about itself: everything else in an event is
 // the harness's own to say.
-func (c *candidate) told(e *history.Event) history.Event {
+func (c *candidate) ownEvent(e *history.Event) history.Event {
 	return history.Event{
 		Node: c.node, Kind: e.Kind,
 		Op: e.Op, Call: e.Call, TTL: e.TTL, Nonce: e.Nonce, Try: e.Try, Token: e.Token, Holder: e.Holder,
@@ -234,8 +234,8 @@ func (c *candidate) told(e *history.Event) history.Event {
 
 // deadline is the end of a belief that lasts so many milliseconds. One beyond
 // what a duration can hold lasts until further notice: it must not wrap around
-// to a belief that never was. Of a process that stood still before it told, the
-// end may be past.
+// to a belief that never was. If the process stood still before it reported,
+// the end may be past.
 func deadline(at time.Duration, ms float64) *time.Duration {
 	lasts := ms * float64(time.Millisecond)
 	if lasts >= float64(math.MaxInt64-at) {

@@ -409,8 +409,8 @@ func TestCandidateEnds(t *testing.T) {
 	}
 }
 
-// A Go program that panics is told from one that ends, and from its last life's
-// panic.
+// The error about a Go program that panicked says so, with the panic of this life and
+// not of the last one.
 func TestCandidatePanics(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "panicked")
 	c, p := shell(t, `if [ -e `+mark+` ]; then exit 2; fi; touch `+mark+`; echo "panic: no reason
@@ -419,7 +419,7 @@ goroutine 1 [running]:" >&2; exit 2`)
 	await(t, p.done, "its panic")
 	for _, died := range []error{c.died(p), c.died(nil)} { // also if it was forgotten before anybody asked
 		if !strings.Contains(died.Error(), "it ended at once (exit status 2): it panicked: no reason") {
-			t.Errorf("its end is told so: %v", died)
+			t.Errorf("its end is described so: %v", died)
 		}
 	}
 	p, err := c.start()

@@ -23,21 +23,21 @@ type listening struct {
 func (p *listening) Stdin() io.Writer { return &p.commands }
 
 // A fault on a candidate's clocks took effect when the candidate reports the clocks
-// that it was told, and no others. One that cannot be told is told nothing.
+// that it was given, and no others. A candidate without that command gets none.
 func TestClocksAreReported(t *testing.T) {
-	told := protocol.Line{Rate: 1, OffsetMS: 3_600_000}
+	ordered := protocol.Line{Rate: 1, OffsetMS: 3_600_000}
 	for name, test := range map[string]struct {
 		unasked, reports []protocol.Line
 		clocked          bool
 		want             string // of the evidence, or of the error
 		takes            time.Duration
 	}{
-		"reported":              {reports: []protocol.Line{told}, clocked: true, want: "n1 reports clocks at rate 1, its wall clock off by 1h0m0s"},
-		"reported after others": {reports: []protocol.Line{{Rate: 1}, {Rate: 2, OffsetMS: 3_600_000}, told}, clocked: true, want: "n1 reports clocks at rate 1"},
-		"reported unasked":      {unasked: []protocol.Line{told}, clocked: true, want: "n1 did not report within 5s", takes: actTime},
+		"reported":              {reports: []protocol.Line{ordered}, clocked: true, want: "n1 reports clocks at rate 1, its wall clock off by 1h0m0s"},
+		"reported after others": {reports: []protocol.Line{{Rate: 1}, {Rate: 2, OffsetMS: 3_600_000}, ordered}, clocked: true, want: "n1 reports clocks at rate 1"},
+		"reported unasked":      {unasked: []protocol.Line{ordered}, clocked: true, want: "n1 did not report within 5s", takes: actTime},
 		"not reported":          {clocked: true, want: "n1 did not report within 5s", takes: actTime},
 		"other clocks reported": {reports: []protocol.Line{{Rate: 1}}, clocked: true, want: "n1 did not report within 5s", takes: actTime},
-		"cannot be told":        {reports: []protocol.Line{told}, want: "n1 cannot be told its clocks"},
+		"takes no clocks":       {reports: []protocol.Line{ordered}, want: "n1 cannot be told its clocks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestClocksAreReported(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				if sent := p.system.(*listening).commands.String(); (sent == `{"command":"clock","rate":1,"offset_ms":3600000}`+"\n") != test.clocked {
-					t.Errorf("it was told %q", sent)
+					t.Errorf("it got %q", sent)
 				}
 				synctest.Wait()
 				time.Sleep(time.Millisecond)
@@ -75,7 +75,7 @@ func TestClocksAreReported(t *testing.T) {
 
 // A command that obeys gets its clocks while it runs, and keeps its term; another one
 // is left alone, and the fault says once why it took no effect.
-func TestCommandIsToldItsClocks(t *testing.T) {
+func TestCommandGetsItsClocks(t *testing.T) {
 	obeys := strings.Replace(leads(t), "exec cat", `while read -r line; do echo "$line" | sed 's/"command"/"event"/'; done`, 1)
 	for _, clocks := range []bool{true, false} {
 		s, err := Open(t.Context(), Options{Redis: "embedded", Command: []string{"sh", "-c", obeys}, Clocks: clocks})

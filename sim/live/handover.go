@@ -9,7 +9,7 @@ import (
 	"github.com/recount-io/recount/sim/protocol"
 )
 
-// HandOver implements faults.World: the candidate is told by a command, and answers
+// HandOver implements faults.World: the candidate gets a command, and answers
 // when somebody else leads.
 func (w *world) HandOver(ctx context.Context, node string) (string, error) {
 	p, err := w.candidates[node].running()

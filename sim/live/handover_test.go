@@ -9,9 +9,9 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// A leader is told to hand its lease over. The fault has an effect only if the candidate
+// A leader is asked to hand its lease over. The fault has an effect only if the candidate
 // says that somebody else leads.
-func TestCommandIsToldToHandOver(t *testing.T) {
+func TestCommandGetsHandOver(t *testing.T) {
 	for answer, want := range map[string]string{
 		`"event":"transfer"`:                               "n1 handed its lease over to another candidate",
 		`"event":"transfer","holder":"n2"`:                 "n1 handed its lease over to n2",

@@ -139,8 +139,8 @@ func (l *leftovers) remove(ctx context.Context, search bool, patience time.Durat
 	defer cancel()
 	for {
 		err := l.removeNow(ctx, search)
-		var told redis.Error
-		if err == nil || errors.As(err, &told) || !stage.Sleep(ctx, leftoverAgain) {
+		var reply redis.Error
+		if err == nil || errors.As(err, &reply) || !stage.Sleep(ctx, leftoverAgain) {
 			return err
 		}
 	}

@@ -61,8 +61,8 @@ func (o *overloads) note(from time.Duration, busy bool, what string) {
 	o.all = append(o.all, overload{max(min(from, now), 0), now, what, busy})
 }
 
-// heard looks into the error of a request that our own candidate made: who is
-// refused is told so.
+// heard looks into the error of a request that our own candidate made: a refusal
+// says so.
 func (o *overloads) heard(e *history.Event) {
 	if strings.Contains(e.Error, refused) {
 		o.note(e.At, false, "it refused a connection of "+e.Node)
@@ -154,12 +154,12 @@ func parseLoad(info string) (l load) {
 			seconds[strings.TrimPrefix(name, "used_cpu_")] = value
 		}
 	}
-	// The thread that executes commands, where it is told apart: those that write
+	// The thread that executes commands, where it is counted apart: those that write
 	// files and close connections keep nobody waiting.
 	for _, suffix := range []string{"_main_thread", ""} {
-		user, told := seconds["user"+suffix]
+		user, known := seconds["user"+suffix]
 		sys, too := seconds["sys"+suffix]
-		if told && too {
+		if known && too {
 			l.works, l.worked = true, time.Duration((user+sys)*float64(time.Second))
 			break
 		}

@@ -42,7 +42,7 @@ func overloadsOf(events []history.Event) (list []string) {
 // was held up by the machine.
 func TestOverloadsAreNoticed(t *testing.T) {
 	const ms = time.Millisecond
-	told := func(rejected int64, worked time.Duration) load { return load{true, rejected, true, worked} }
+	counted := func(rejected int64, worked time.Duration) load { return load{true, rejected, true, worked} }
 	type look struct {
 		load
 		takes time.Duration
@@ -52,20 +52,20 @@ func TestOverloadsAreNoticed(t *testing.T) {
 		looks []look
 		want  []string
 	}{
-		"idle":                      {[]look{{load: told(7, 0)}, {load: told(7, 5*ms)}, {load: told(7, 10*ms)}}, nil},
-		"refuses":                   {[]look{{load: told(7, 0)}, {load: told(9, 0)}, {load: told(9, 0)}}, []string{"on 0s [store]", "off 100ms [store]"}},
-		"refused before the run":    {[]look{{load: told(7, 0)}}, nil},
-		"refuses on and on":         {[]look{{load: told(1, 0)}, {load: told(2, 0)}, {load: told(3, 0)}, {load: told(4, 0)}}, []string{"on 0s [store]", "off 300ms [store]"}},
-		"refuses the harness":       {[]look{{load: told(1, 0)}, {err: errors.New("ERR max number of clients reached"), takes: 30 * ms}}, []string{"on 100ms [store]", "off 130ms [store]"}},
-		"is away":                   {[]look{{load: told(1, 0)}, {err: errors.New("connection refused")}, {load: told(5, time.Second)}}, nil},
-		"restarted":                 {[]look{{load: told(9, time.Second)}, {load: told(0, 95*ms)}, {load: told(0, 95*ms)}}, nil},
-		"restarted, and refuses":    {[]look{{load: told(9, time.Second)}, {load: told(2, 0)}}, []string{"on 0s [store]", "off 100ms [store]"}},
-		"busy":                      {[]look{{load: told(0, 0)}, {load: told(0, 450*ms), takes: 400 * ms}, {load: told(0, 450*ms)}}, []string{"on 0s [store]", "off 500ms [store]"}},
-		"busy for a moment":         {[]look{{load: told(0, 0)}, {load: told(0, 70*ms)}, {load: told(0, 140*ms)}}, nil},
-		"busy at the end of a look": {[]look{{load: told(0, 0)}, {load: told(0, 120*ms), takes: 110 * ms}}, []string{"on 0s [store]", "off 210ms [store]"}},
-		"late without working":      {[]look{{load: told(0, 0)}, {load: told(0, 5*ms), takes: 400 * ms}}, nil},
+		"idle":                      {[]look{{load: counted(7, 0)}, {load: counted(7, 5*ms)}, {load: counted(7, 10*ms)}}, nil},
+		"refuses":                   {[]look{{load: counted(7, 0)}, {load: counted(9, 0)}, {load: counted(9, 0)}}, []string{"on 0s [store]", "off 100ms [store]"}},
+		"refused before the run":    {[]look{{load: counted(7, 0)}}, nil},
+		"refuses on and on":         {[]look{{load: counted(1, 0)}, {load: counted(2, 0)}, {load: counted(3, 0)}, {load: counted(4, 0)}}, []string{"on 0s [store]", "off 300ms [store]"}},
+		"refuses the harness":       {[]look{{load: counted(1, 0)}, {err: errors.New("ERR max number of clients reached"), takes: 30 * ms}}, []string{"on 100ms [store]", "off 130ms [store]"}},
+		"is away":                   {[]look{{load: counted(1, 0)}, {err: errors.New("connection refused")}, {load: counted(5, time.Second)}}, nil},
+		"restarted":                 {[]look{{load: counted(9, time.Second)}, {load: counted(0, 95*ms)}, {load: counted(0, 95*ms)}}, nil},
+		"restarted, and refuses":    {[]look{{load: counted(9, time.Second)}, {load: counted(2, 0)}}, []string{"on 0s [store]", "off 100ms [store]"}},
+		"busy":                      {[]look{{load: counted(0, 0)}, {load: counted(0, 450*ms), takes: 400 * ms}, {load: counted(0, 450*ms)}}, []string{"on 0s [store]", "off 500ms [store]"}},
+		"busy for a moment":         {[]look{{load: counted(0, 0)}, {load: counted(0, 70*ms)}, {load: counted(0, 140*ms)}}, nil},
+		"busy at the end of a look": {[]look{{load: counted(0, 0)}, {load: counted(0, 120*ms), takes: 110 * ms}}, []string{"on 0s [store]", "off 210ms [store]"}},
+		"late without working":      {[]look{{load: counted(0, 0)}, {load: counted(0, 5*ms), takes: 400 * ms}}, nil},
 		"tells no processor time":   {[]look{{load: load{counts: true}}, {load: load{counts: true}, takes: 400 * ms}}, nil},
-		"tells of it from now on":   {[]look{{load: load{counts: true}}, {load: told(0, time.Hour)}}, nil},
+		"tells of it from now on":   {[]look{{load: load{counts: true}}, {load: counted(0, time.Hour)}}, nil},
 		"tells nothing of refusals": {[]look{{load: load{works: true}}, {load: load{works: true, counts: true, rejected: 9}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

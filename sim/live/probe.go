@@ -24,7 +24,7 @@ const (
 	// Before a run it is asked so many times, one moment after the other: a second.
 	steadyAnswers = 50
 	steadyEvery   = 20 * time.Millisecond
-	// ownStall is for how long this process has to be held up to be told so: what it
+	// ownStall is the shortest time for which this process is called held up: what it
 	// waited for then was not the server.
 	ownStall = 5 * time.Millisecond
 )
@@ -55,7 +55,7 @@ type probe struct {
 	stalled atomic.Int64 // nanoseconds in which this process was held up
 
 	mu   sync.Mutex
-	runs []*history.Recorder // that are told
+	runs []*history.Recorder // that get what the probe sees
 }
 
 // Watch measures how the Redis answers, and goes on to do so until the session is
@@ -194,8 +194,8 @@ func (p *probe) tell(a answer) {
 	}
 }
 
-// follow has a run told of what the probe sees, beginning with the steady state, until
-// leave is called. There may be no probe.
+// follow adds what the probe sees to the history of a run, beginning with the steady
+// state, until leave is called. There may be no probe.
 func (p *probe) follow(r *history.Recorder) (leave func()) {
 	if p == nil {
 		return func() {}

@@ -44,7 +44,7 @@ type register struct {
 	run    string        // what the run's keys begin with
 	keep   time.Duration // for how long its keys may stay
 
-	told   []string
+	noted  []string
 	at     time.Time
 	pruned bool
 }
@@ -54,9 +54,9 @@ func newRegister(client redis.UniversalClient, prefix, run string, keep time.Dur
 }
 
 // tell notes the names of the run's keys, if they are others than before or it is time
-// to say that the run goes on. A server that cannot be reached is told the next time.
+// to say that the run goes on. A server that cannot be reached gets them the next time.
 func (r *register) tell(ctx context.Context, names []string) {
-	if r == nil || slices.Equal(r.told, names) && time.Since(r.at) < registerBeat {
+	if r == nil || slices.Equal(r.noted, names) && time.Since(r.at) < registerBeat {
 		return
 	}
 	now, err := r.client.Time(ctx).Result()
@@ -78,7 +78,7 @@ func (r *register) tell(ctx context.Context, names []string) {
 		return nil
 	})
 	if err == nil {
-		r.told, r.at = names, time.Now()
+		r.noted, r.at = names, time.Now()
 	}
 }
 

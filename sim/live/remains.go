@@ -75,7 +75,7 @@ func scanned(ctx context.Context, client *redis.Client, start string, runs map[s
 }
 
 // registered adds what the register says. A key that is not the run's own is left alone,
-// whoever wrote it there.
+// although the register names it.
 func registered(ctx context.Context, client *redis.Client, prefix string, runs map[string]*Remains) error {
 	now, err := client.Time(ctx).Result()
 	if err != nil {

@@ -103,7 +103,7 @@ func TestRunOfShellCandidates(t *testing.T) {
 		case history.Ok:
 			text += " " + string(e.Call) + " " + e.Node
 		}
-		if seen[text]++; e.Kind != history.Note { // what was read off the wire is told when all is over
+		if seen[text]++; e.Kind != history.Note { // what was read off the wire is recorded when all is over
 			last = text
 		}
 	}
@@ -124,7 +124,7 @@ func TestRunOfShellCandidates(t *testing.T) {
 		t.Errorf("header %+v", h.Header)
 	}
 	if want := []string{"s started", "s healed", "s done"}; !slices.Equal(phases, want) {
-		t.Errorf("told %q, want %q", phases, want)
+		t.Errorf("phases %q, want %q", phases, want)
 	}
 	if files, err := filepath.Glob(filepath.Join(logs, "n*.log")); err != nil || len(files) != 2 {
 		t.Errorf("logs %v, %v", files, err)
@@ -133,9 +133,9 @@ func TestRunOfShellCandidates(t *testing.T) {
 
 // Nothing that a candidate has started outlives the run, although it left the
 // candidate's process group.
-func TestStrayOfCandidate(t *testing.T) {
+func TestNoOrphanOutlivesRun(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
-		t.Skip("strays are found on Linux, and there must be a setsid on PATH")
+		t.Skip("orphans are found on Linux, and there must be a setsid on PATH")
 	}
 	file := filepath.Join(t.TempDir(), "pid-")
 	s := session(t, `setsid sh -c 'echo $$ >`+file+`$RECOUNT_NODE; exec sleep 600' &
@@ -151,7 +151,7 @@ func TestStrayOfCandidate(t *testing.T) {
 		}
 		// One that ended may be a zombie still: its new parent is not ours.
 		if command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(command) > 0 {
-			t.Errorf("the stray of %s outlived the run: %q, %v", node, command, syscall.Kill(pid, syscall.SIGKILL))
+			t.Errorf("the orphan of %s outlived the run: %q, %v", node, command, syscall.Kill(pid, syscall.SIGKILL))
 		}
 	}
 }

@@ -76,9 +76,9 @@ func (t *taps) record() {
 	if t == nil {
 		return
 	}
-	told := t.Record("nothing was read from the wire: no candidate connected to RECOUNT_REDIS_URL")
-	if told.Wire != nil && told.Wire.Understood == 0 && !t.steered {
-		t.advise(strings.ToUpper(told.Text[:1]) + told.Text[1:] + ". " + whatToDo(told.Wire.Lock, t.named))
+	note := t.Record("nothing was read from the wire: no candidate connected to RECOUNT_REDIS_URL")
+	if note.Wire != nil && note.Wire.Understood == 0 && !t.steered {
+		t.advise(strings.ToUpper(note.Text[:1]) + note.Text[1:] + ". " + whatToDo(note.Wire.Lock, t.named))
 	}
 }
 
@@ -105,7 +105,7 @@ func (t *taps) unread() bool {
 	if t == nil || t.steered {
 		return false
 	}
-	return !t.Told() && t.lock.Puzzled()
+	return !t.Reported() && t.lock.Puzzled()
 }
 
 // lockKey is the key that the candidates use as the lease, empty if that is not

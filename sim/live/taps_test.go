@@ -104,7 +104,7 @@ func TestWhatTheProgramSaysCounts(t *testing.T) {
 	}
 }
 
-// The lock can be named, and a name that no key has is told.
+// The lock can be named, and a name that no key has is reported.
 func TestLockIsNamed(t *testing.T) {
 	operations, _, _ := stories(tapped(t, ":", func(o *Options) { o.LockKey = ":heartbeat" }))
 	if want := "n1 acquire ok; n2 acquire ok"; operations != want {
@@ -166,8 +166,8 @@ func TestRunOfWhichNothingIsUnderstood(t *testing.T) {
 	}
 }
 
-// Who named the lock is not told to name it, and who did not is told so only where
-// no lock was found, or another one may be it.
+// A user who named the lock is not asked to name it. A user who did not is asked only
+// where no lock was found, or another one may be it.
 func TestWhatToDo(t *testing.T) {
 	for _, x := range []struct {
 		lock  string

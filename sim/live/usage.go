@@ -36,8 +36,8 @@ func measureSelf(ctx context.Context, recorder *history.Recorder) {
 	})
 }
 
-// toldUsage is what a candidate says that it consumes.
-func toldUsage(node string, line protocol.Line) history.Event {
+// usageEvent is what a candidate says that it consumes.
+func usageEvent(node string, line protocol.Line) history.Event {
 	return history.Event{Kind: history.Note, Node: node, Usage: &history.Usage{
 		Goroutines: max(line.Goroutines, 0), Heap: max(line.HeapBytes, 0),
 	}}

@@ -68,7 +68,7 @@ func TestWay(t *testing.T) {
 		w = append(w, link)
 	}
 	if got, want := w.via([]string{"a:1", "b:2"}), "a:1="+w[0].Addr()+",b:2="+w[1].Addr(); got != want {
-		t.Errorf("a candidate is told %q, want %q", got, want)
+		t.Errorf("a candidate gets %q, want %q", got, want)
 	}
 	open := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

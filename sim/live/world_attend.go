@@ -46,8 +46,8 @@ func (w *world) MoveStore(ctx context.Context, answer faults.Answer) (string, er
 	return fmt.Sprintf("%d connections still lead to the former primary, which answers %q", left, said), ctx.Err()
 }
 
-// unguided calls act while no candidate reaches the Sentinels. So none is told that the
-// primary is another one now. Who asks afterwards is told.
+// unguided calls act while no candidate reaches the Sentinels. So none learns that the
+// primary is another one now. A candidate that asks afterwards learns it.
 func (w *world) unguided(act func() error) error {
 	a := w.arranged()
 	if a == nil {

@@ -24,20 +24,20 @@ func TestLateness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := lateness{least: 250 * ms}
-			var told []time.Duration
+			var reported []time.Duration
 			var now time.Duration
 			for turn := range x.turns {
 				now += StallPeriod + x.late(turn)
 				if lasted := l.woke(now); lasted > 0 {
-					told = append(told, lasted)
+					reported = append(reported, lasted)
 				}
 			}
-			if len(told) != len(x.want) {
-				t.Fatalf("it told %v, not %v", told, x.want)
+			if len(reported) != len(x.want) {
+				t.Fatalf("it reported %v, not %v", reported, x.want)
 			}
-			for i := range told {
-				if told[i] != x.want[i] {
-					t.Errorf("it told %v, not %v", told, x.want)
+			for i := range reported {
+				if reported[i] != x.want[i] {
+					t.Errorf("it reported %v, not %v", reported, x.want)
 				}
 			}
 		})

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A process tells what it consumes once in every period, and no longer than it
+// A process reports what it consumes once in every period, and no longer than it
 // should.
 func TestUsages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 3*UsagePeriod+UsagePeriod/2)
 		defer stop()
 		begin := time.Now()
-		told := 0
+		reports := 0
 		Usages(ctx, func(goroutines, _ int64) {
-			told++
-			if at := time.Since(begin); at != time.Duration(told)*UsagePeriod || goroutines < 1 {
+			reports++
+			if at := time.Since(begin); at != time.Duration(reports)*UsagePeriod || goroutines < 1 {
 				t.Errorf("at %v: %d goroutines", at, goroutines)
 			}
 		})
-		if told != 3 {
-			t.Errorf("told %d times in 3.5 periods", told)
+		if reports != 3 {
+			t.Errorf("reported %d times in 3.5 periods", reports)
 		}
 	})
 }

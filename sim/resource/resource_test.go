@@ -39,7 +39,7 @@ func start(t *testing.T) *rig {
 	var clock atomic.Int64
 	recorder := history.NewRecorder(func() time.Duration {
 		for range 20 {
-			runtime.Gosched() // whoever would come between a decision and its record may
+			runtime.Gosched() // another request that could come between a decision and its record may
 		}
 		return time.Duration(clock.Add(1))
 	})
@@ -270,8 +270,8 @@ func TestHoldAccepted(t *testing.T) {
 	}
 }
 
-// A held write without a token is accepted, and what was written last before it
-// is told: whoever overtook it did so in vain.
+// A held write without a token is accepted, and the evidence names the last write before
+// it: a write that overtook it did so in vain.
 func TestHoldUnfenced(t *testing.T) {
 	g := start(t)
 	hold := g.Hold("n1")

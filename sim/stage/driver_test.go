@@ -188,7 +188,7 @@ func TestDriverStampsAndHolds(t *testing.T) {
 		})
 		want := []string{"5s partition [n1] true", "11s partition [n1] false", "20s crash [n1] true", "25s crash [n1] false"}
 		if !slices.Equal(s.progress, want) {
-			t.Errorf("told %q, want %q", s.progress, want)
+			t.Errorf("progress %q, want %q", s.progress, want)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// told is an event in short: "n1 elected 3", "n1 wrote", "n1 exit".
-func told(text string) history.Event {
+// event is an event in short: "n1 elected 3", "n1 wrote", "n1 exit".
+func event(text string) history.Event {
 	node, rest, _ := strings.Cut(text, " ")
 	e := history.Event{Node: node}
 	var token uint64
@@ -68,7 +68,7 @@ func TestLeadershipSees(t *testing.T) {
 		l := NewLeadership([]string{"n1", "n2", "n3"})
 		for _, text := range strings.Split(events, ", ") {
 			if text != "" {
-				l.See(told(text))
+				l.See(event(text))
 			}
 		}
 		if view, _ := l.View(); view.Leader != want || strings.Join(view.Running, " ") != "n1 n2 n3" {
@@ -100,8 +100,8 @@ func TestLeadershipGone(t *testing.T) {
 // it is again once every fault that hit it is off.
 func TestLeadershipDisturbed(t *testing.T) {
 	l := NewLeadership([]string{"n1", "n2", "n3"})
-	l.See(told("n2 elected 3"))
-	l.See(told("n2 wrote"))
+	l.See(event("n2 elected 3"))
+	l.See(event("n2 wrote"))
 	expect := func(running, leader string) {
 		t.Helper()
 		if v, _ := l.View(); strings.Join(v.Running, " ") != running || v.Leader != leader {
@@ -134,8 +134,8 @@ func TestLeadershipAwait(t *testing.T) {
 		}
 
 		begin = time.Now()
-		time.AfterFunc(time.Second, func() { l.See(told("n1 elected 1")) })
-		time.AfterFunc(2*time.Second, func() { l.See(told("n1 wrote")) })
+		time.AfterFunc(time.Second, func() { l.See(event("n1 elected 1")) })
+		time.AfterFunc(2*time.Second, func() { l.See(event("n1 wrote")) })
 		if v, found := l.Await(t.Context(), time.Hour); !found || v.Leader != "n1" || time.Since(begin) != 2*time.Second {
 			t.Errorf("n1 leads after 2s: %+v, %v after %v", v, found, time.Since(begin))
 		}

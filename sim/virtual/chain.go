@@ -107,8 +107,8 @@ func (c *chain) complete(e *history.Event, events []history.Event) {
 		switch {
 		case e.Kind != history.Ok:
 		case p.call == history.Acquire, p.call == history.Renew:
-			// What was passed on to an earlier request may be told after what a later
-			// one was answered: the lease lasts as long as the later one says.
+			// What was passed on to an earlier request may be announced after a
+			// later one was answered: the lease lasts as long as the later one says.
 			n := c.node(p.node)
 			if n.leaseOk < 0 || events[p.invoke].Sent() >= events[n.leaseInvoke].Sent() {
 				n.leaseInvoke, n.leaseOk, n.leaseEntry = p.invoke, place, c.entry

@@ -41,7 +41,7 @@ type call struct {
 	owner    caller
 }
 
-// caller is told what became of a call. outcome is valid until it returns.
+// caller learns what became of a call. outcome is valid until it returns.
 type caller interface{ called(k *call) }
 
 // command is what a call asks of the store.
@@ -104,7 +104,7 @@ func (c *client) protection(cmd *command) string {
 	return "1"
 }
 
-// ask makes a call. Its owner is told the outcome after timeout at the latest.
+// ask makes a call. Its owner gets the outcome after timeout at the latest.
 func (c *client) ask(owner caller, cmd command, timeout time.Duration) {
 	k := c.take()
 	k.owner, k.command = owner, cmd
@@ -299,7 +299,7 @@ func (k *call) leave() {
 		}
 	}
 	if k.toStore {
-		k.orphan = true // what was sent takes effect, whoever waits for it
+		k.orphan = true // what was sent takes effect, even if nobody waits for it
 		return
 	}
 	k.recycle()

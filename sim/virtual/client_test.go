@@ -79,25 +79,25 @@ func TestRequestTooLateIsNotSent(t *testing.T) {
 // asked is somebody who asks for INCRBY of a key of its own by a number of its
 // own: an answer that is another number is another's, or the second one.
 type asked struct {
-	t      interface{ Fatalf(string, ...any) }
-	run    *run
-	number int64
-	by     time.Duration // told by then, unless the process stood still
-	dead   bool
-	told   int
-	done   bool
+	t       interface{ Fatalf(string, ...any) }
+	run     *run
+	number  int64
+	by      time.Duration // answered by then, unless the process stood still
+	dead    bool
+	answers int
+	done    bool
 }
 
 func (a *asked) called(k *call) {
-	a.told++
+	a.answers++
 	in := &k.outcome.input
 	switch {
 	case a.dead:
-		a.t.Fatalf("%d: told after its end", a.number)
-	case a.told > 1:
-		a.t.Fatalf("%d: told twice", a.number)
+		a.t.Fatalf("%d: answered after its end", a.number)
+	case a.answers > 1:
+		a.t.Fatalf("%d: answered twice", a.number)
 	case a.run.now > a.by:
-		a.t.Fatalf("%d: told at %v, which is after %v", a.number, a.run.now, a.by)
+		a.t.Fatalf("%d: answered at %v, which is after %v", a.number, a.run.now, a.by)
 	case in.Result == machine.Done && k.outcome.value != a.number:
 		a.t.Fatalf("%d: was answered %v", a.number, k.outcome.value)
 	case in.Result != machine.Done && in.Err == nil:
@@ -179,8 +179,8 @@ func (c *chaos) excuse(n *node) {
 	}
 }
 
-// Whatever happens to connections, processes and the store: who asks is told
-// once, in time, the answer to its own question or none; nobody is told of what
+// Whatever happens to connections, processes and the store: a process that asks gets
+// once, in time, the answer to its own question or none; nobody gets the answer to what
 // another process has asked; and a command is carried out once at the most, and
 // once if it was answered.
 func TestCallsGetTheirOwnAnswers(t *testing.T) {
@@ -213,8 +213,8 @@ func TestCallsGetTheirOwnAnswers(t *testing.T) {
 		_ = c.ContinueStore(t.Context(), whole)
 		c.to(c.now + 10*time.Second)
 		for _, a := range c.asked {
-			if a.told != 1 && !a.dead {
-				rt.Fatalf("%d was never told", a.number)
+			if a.answers != 1 && !a.dead {
+				rt.Fatalf("%d was never answered", a.number)
 			}
 			switch got := c.store.model.Do(c.store.now(), "GET", a.key()).Text; {
 			case got != "" && got != strconv.FormatInt(a.number, 10), got == "" && a.done:
@@ -272,7 +272,7 @@ func TestBreaksAreLearntOnce(t *testing.T) {
 		r.nodes[0].closeConnections()
 		r.to(r.now + 5*ms)
 	}
-	if a.told != 1 || c.idle != 0 {
-		t.Errorf("told %d times, %d connections are open", a.told, c.idle)
+	if a.answers != 1 || c.idle != 0 {
+		t.Errorf("answered %d times, %d connections are open", a.answers, c.idle)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // do.
 type foreignCandidates struct {
 	used     bool // a candidate has sent something to the store
-	believes bool // a candidate told a belief
+	believes bool // a candidate reported a belief
 	beliefs  *wire.Beliefs
 	inferred []history.Event
 	unknown  map[string]bool // what was noted that the model does not know

@@ -116,7 +116,7 @@ func (s *subscription) deliver(arg uint64) {
 	}
 }
 
-// beacon makes a channel of the connection's own: whoever counts its listeners knows
+// beacon makes a channel of the connection's own: the number of its listeners shows
 // whether the connection lives.
 func (s *subscription) beacon() string {
 	s.lit = "recount:here:" + s.node.name + ":" + strconv.FormatUint(s.uses, 10)

@@ -96,8 +96,8 @@ func TestWritesOfTwoTerms(t *testing.T) {
 	}
 }
 
-// A late write without a token takes effect, whoever has written meanwhile; if
-// nobody has, there was no such write.
+// A late write without a token takes effect, even if others have written
+// meanwhile; if nobody has, there was no such write.
 func TestLateWriteWithoutToken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		works := func(h sim.Host) error {
@@ -120,9 +120,9 @@ func TestLateWriteWithoutToken(t *testing.T) {
 		r.to(600 * ms)
 		r.must(r.Stop(t.Context(), "n1"))
 		r.to(2 * time.Second)
-		told, err := r.ContinueWrite(t.Context(), "n1")
-		if overtaken != (err == nil) || overtaken != strings.Contains(told, "accepted after one of n2") {
-			t.Errorf("overtaken %v: %q, %v", overtaken, told, err)
+		evidence, err := r.ContinueWrite(t.Context(), "n1")
+		if overtaken != (err == nil) || overtaken != strings.Contains(evidence, "accepted after one of n2") {
+			t.Errorf("overtaken %v: %q, %v", overtaken, evidence, err)
 		}
 	}
 }

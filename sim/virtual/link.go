@@ -30,7 +30,7 @@ type link struct {
 	jitter    time.Duration
 	kilobytes int // a second; 0: no limit
 
-	told func(spiked, lost bool) sim.Network // hears what the network did to each message; may be nil
+	react func(spiked, lost bool) sim.Network // gives the network of the next message; may be nil
 }
 
 // passes reports whether messages of the direction arrive. Connections that are
@@ -63,8 +63,8 @@ func (l *link) travel(d direction) time.Duration {
 	if lost {
 		t += sim.Resend
 	}
-	if l.told != nil {
-		l.network = l.told(spiked, lost)
+	if l.react != nil {
+		l.network = l.react(spiked, lost)
 	}
 	if l.delay > 0 {
 		t += l.delay - l.jitter + l.random.upTo(2*l.jitter)

@@ -42,7 +42,7 @@ var begins = map[history.Call]quorum.InputKind{
 	history.Acquire: quorum.BeginAcquire, history.Renew: quorum.BeginRenew, history.Release: quorum.BeginRelease,
 }
 
-// ask makes a call. Its owner is told the outcome after timeout at the latest.
+// ask makes a call. Its owner gets the outcome after timeout at the latest.
 func (m *majority) ask(owner caller, cmd command, timeout time.Duration) {
 	if cmd.call == "" { // a bare command is for one store
 		m.node.client().ask(owner, cmd, timeout)
@@ -95,7 +95,7 @@ func (m *majority) step(cause *call, in quorum.Input) {
 		m.rings = out.Wake
 		m.node.run.plan(max(m.node.run.now, m.node.clock.when(out.Wake)), m, 0)
 	}
-	for _, end := range slices.Clone(out.Endings) { // who is told may ask at once
+	for _, end := range slices.Clone(out.Endings) { // a caller that gets its ending may ask at once
 		k := m.calls[end.Call]
 		delete(m.calls, end.Call)
 		m.finish(k, &end)
@@ -115,7 +115,7 @@ func (m *majority) send(k *call, r *quorum.Request) {
 	default:
 		cmd.value = leaseValue(r.Token, r.Nonce, r.ID)
 	}
-	m.node.clients[r.Node].ask(answer(func(in machine.Input) { m.step(k, told(number, &in)) }), cmd, r.Patience)
+	m.node.clients[r.Node].ask(answer(func(in machine.Input) { m.step(k, answerOf(number, &in)) }), cmd, r.Patience)
 }
 
 // answer is a caller that does what has to be done about an answer.
@@ -123,8 +123,8 @@ type answer func(machine.Input)
 
 func (a answer) called(k *call) { a(k.outcome.input) }
 
-// told is what a store's answer to a request tells the machine.
-func told(number uint64, in *machine.Input) quorum.Input {
+// answerOf is what a store's answer to a request tells the machine.
+func answerOf(number uint64, in *machine.Input) quorum.Input {
 	answer := quorum.Input{
 		Kind: quorum.Answer, Request: number, Verdict: verdictOf(in), Token: in.Token, Waiters: in.Waiters, Err: in.Err,
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/recount-io/recount/sim"
 )
 
-// Moment is what a fault met when it was put on: how well a set of runs has
-// explored the election is told by the moments that its faults have met.
+// Moment is what a fault met when it was put on. The moments that its faults have met
+// show how well a set of runs has explored the election.
 type Moment struct {
 	Fault    string
 	Role     string        // of the node that it hit: "leader", "follower", "down"; "store" for the store

@@ -9,7 +9,7 @@ import (
 
 // Program is a candidate's process that is a program of its own, with goroutines and
 // timers, which this world cannot run itself. It lives only while Live is called: its
-// clock shows no other time, and nothing of it runs meanwhile that is not told.
+// clock shows no other time, and nothing of it runs meanwhile without notice.
 type Program interface {
 	// Live tells the program what has come, and lets it live until its clock shows
 	// until, or until it does something that others notice, if that is sooner. An error

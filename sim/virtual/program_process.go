@@ -14,11 +14,11 @@ type programProcess struct {
 	node     *node
 	program  Program
 	lived    time.Duration // its clock shows it
-	came     []Came        // and it was not told yet
+	came     []Came        // and it has not seen yet
 	did      []Did         // and the world has not heard of it yet
 	passages map[int]*passage
 	awaited  int  // answers that may be on their way to it
-	halted   bool // it was told to stand still
+	halted   bool // it was asked to stand still
 	stopping bool
 	over     bool // it has ended by itself
 	belief   *history.Event

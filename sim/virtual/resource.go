@@ -34,7 +34,7 @@ type write struct {
 	fence    uint64 // the largest token that the resource has seen then
 }
 
-// writer is told what became of a write.
+// writer learns what became of a write.
 type writer interface {
 	// wrote reports whether the write was accepted, and the largest token that
 	// the resource has seen.

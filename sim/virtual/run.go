@@ -54,7 +54,7 @@ func (w *World) newRun(plan sim.Plan, subject Subject, as how) *run {
 		n := &node{run: r, index: i, name: name, clock: newClock(), random: newRandom(plan.Seed, drawNode+uint64(i)), asleep: -1}
 		n.link = &link{network: r.spec.Network, random: newRandom(plan.Seed, drawNetwork+uint64(i))}
 		if as.messages != nil {
-			n.link.told = func(spiked, lost bool) sim.Network { return as.messages(r.now, spiked, lost) }
+			n.link.react = func(spiked, lost bool) sim.Network { return as.messages(r.now, spiked, lost) }
 		}
 		r.nodes = append(r.nodes, n)
 		r.byName[name] = n

@@ -78,8 +78,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// A second fault that is meant for whoever leads hits the leader that one hits
-// already; one that is meant for the leader waits for another.
+// A second fault on WhoeverLeads hits the leader that a fault hits already; one on
+// Leader waits for another leader.
 func TestSecondFaultOnTheLeader(t *testing.T) {
 	for _, second := range []faults.Target{faults.WhoeverLeads, faults.Leader} {
 		plan := quick(3)

@@ -36,7 +36,7 @@ func TestPausedDoNothing(t *testing.T) {
 	}
 }
 
-// A belief that has ended by its own clock is not told again when the clock
+// A belief that has ended by its own clock is not reported again when the clock
 // comes to run at another rate, while the process still stands still.
 func TestNoBeliefBeyondItsEnd(t *testing.T) {
 	for name, subject := range map[string]Subject{"machine": {}, "blocking": {Blocking: bareElector}} {
@@ -46,8 +46,8 @@ func TestNoBeliefBeyondItsEnd(t *testing.T) {
 		r.to(9 * time.Second)
 		before := len(r.events)
 		r.must(r.SetClockRate(t.Context(), "n1", 0.5))
-		if told := r.events[before:]; len(told) != 0 {
-			t.Errorf("%s: %+v", name, told)
+		if added := r.events[before:]; len(added) != 0 {
+			t.Errorf("%s: %+v", name, added)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestWorkOfTwoTermsNeverOverlaps(t *testing.T) {
 	e.apply(&machine.Transition{Kind: machine.RoleChanged, Role: machine.Draining})
 	want := []machine.Input{{Kind: machine.Start}, {Kind: machine.WorkEnded, Token: 1}, {Kind: machine.WorkEnded, Token: 2}}
 	if !slices.Equal(m.seen, want) {
-		t.Errorf("the machine was told %+v, want %+v", m.seen, want)
+		t.Errorf("the machine got %+v, want %+v", m.seen, want)
 	}
 }
 

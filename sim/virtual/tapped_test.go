@@ -30,17 +30,17 @@ func TestTapped(t *testing.T) {
 	for _, tapped := range []bool{true, false} {
 		r := launch(t, quick(1), Subject{Blocking: locks, Tapped: tapped})
 		r.to(time.Second)
-		var told []string
+		var recorded []string
 		for _, e := range r.events {
 			if e.Call != "" {
-				told = append(told, fmt.Sprintf("%s %s", e.Kind, e.Call))
+				recorded = append(recorded, fmt.Sprintf("%s %s", e.Kind, e.Call))
 			}
 		}
 		want := "invoke acquire, ok acquire, invoke observe, ok observe, invoke release, ok release, invoke acquire, ok acquire"
 		if !tapped {
 			want = ""
 		}
-		if got := strings.Join(told, ", "); got != want {
+		if got := strings.Join(recorded, ", "); got != want {
 			t.Errorf("tapped %v: recorded %s\nwant %s", tapped, got, want)
 		}
 		r.end()

@@ -60,7 +60,7 @@ func TestComparisonNoticesADifference(t *testing.T) {
 	}
 }
 
-// A script that does something else than its port is told even if nobody learns of it:
+// A script that does something else than its port is found even if no caller sees it:
 // by what it answers, stores or announces.
 func TestEffectsAreCompared(t *testing.T) {
 	plan := rough(1)

@@ -92,15 +92,15 @@ func (s Subject) start(n *node) process {
 type World struct {
 	// Subjects are the electors that a plan can name, beside "recount".
 	Subjects map[string]Subject
-	// Moments, if not nil, is told when a fault is put on, and what it meets.
+	// Moments, if not nil, is called when a fault is put on, with what it meets.
 	// It is called on the goroutine of the run.
 	Moments func(Moment)
-	// Messages, if not nil, is told of each message between a candidate and the store when it
-	// is sent, and whether it was one of the Network's spikes, or lost. It returns the network
+	// Messages, if not nil, is called for each message between a candidate and the store when
+	// it is sent, with whether it was one of the Network's spikes, or lost. It returns the network
 	// of the candidate's next message. It is called on the goroutine of the run.
 	Messages func(at time.Duration, spiked, lost bool) sim.Network
 	// Reuse makes every history use the room of the one before, which is gone
-	// then: for whoever makes many runs, one at a time, on one goroutine.
+	// then: for callers that make many runs, one at a time, on one goroutine.
 	Reuse bool
 
 	// Scripts is how the store runs the production elector's scripts.

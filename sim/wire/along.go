@@ -9,8 +9,8 @@ import (
 
 // Along returns a connection to a Redis that is conn, but for one thing: what is
 // written to it is read along as commands, and what is read from it as their replies.
-// It is for whoever dials: what a Tap is between two processes, this is within one.
-// note is told what is worth knowing: that the connection is not read any more, and
+// It is for programs that dial: what a Tap is between two processes, this is within one.
+// note gets what is worth knowing: that the connection is not read any more, and
 // why.
 func Along(conn net.Conn, reads *Conn, note func(text string)) net.Conn {
 	return &along{Conn: conn, stream: NewStream(reads, note)}

@@ -71,7 +71,7 @@ func (b *Beliefs) complete(e, sent history.Event) (history.Event, bool) {
 	case e.Kind == history.Ok && e.Call == history.Acquire:
 		return b.granted(e, sent), true
 	case e.Call == history.Release && (e.Kind == history.Ok || e.Kind == history.Fail && e.Error == "" || e.Kind == history.Info && sent.Text == ""):
-		return b.deposed(sent, history.Resigned) // whoever gives up believes no more, whatever comes of it
+		return b.deposed(sent, history.Resigned) // a holder that gives up believes no more, whatever the outcome
 	case t == nil && e.Kind == history.Info && e.Call == history.Acquire:
 		b.terms[e.Node] = &term{nonce: sent.Nonce, over: e.At + Endless, dormant: true, since: sent.At}
 	case t == nil:
@@ -81,7 +81,7 @@ func (b *Beliefs) complete(e, sent history.Event) (history.Event, bool) {
 		return ended, is
 	case e.Kind == history.Ok && e.Call == history.Observe:
 		t.seen = t.seen || e.Holder == e.Node && sent.At >= t.since
-	case e.Kind == history.Ok && e.Call == history.Renew && t.dormant && (t.over < sent.At || sent.Text == whoever && !t.seen):
+	case e.Kind == history.Ok && e.Call == history.Renew && t.dormant && (t.over < sent.At || sent.Text == anyHolder && !t.seen):
 		// whose lease that was nobody knows
 	case e.Kind == history.Ok && e.Call == history.Renew:
 		return b.believes(history.Extended, e, sent), true

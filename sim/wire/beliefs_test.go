@@ -158,8 +158,8 @@ func TestBeliefsAreFoundAgain(t *testing.T) {
 	}
 }
 
-// Only of a renewal that asks nothing it is said that it prolongs whoever's lease.
-func TestBlindRenewalsAreTold(t *testing.T) {
+// Only a renewal that asks nothing is marked as one of any holder's lease.
+func TestBlindRenewalsAreMarked(t *testing.T) {
 	for line, want := range map[string]string{"PEXPIRE lock 2000": "whoever holds the lease", "SET lock a XX PX 2000": "", "EVAL script 1 lock a 2000": ""} {
 		p := newTape(wire.Options{Key: "lock"})
 		args := strings.Fields(line)

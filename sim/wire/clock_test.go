@@ -67,7 +67,7 @@ func TestTimesInNames(t *testing.T) {
 		for _, args := range sends {
 			p.conn("n1").Send(args).Answer(map[string]wire.Value{"SET": okay, "SETNX": number(1)}[args[0]])
 		}
-		if got := p.told(); !strings.HasPrefix(got, "n1 acquire ok ") {
+		if got := p.ends(); !strings.HasPrefix(got, "n1 acquire ok ") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -79,12 +79,12 @@ func TestTimeToLiveComesAfter(t *testing.T) {
 	p := newTape(wire.Options{Wall: atNoon})
 	value := "n1-" + unix(0)
 	p.do("n1", "SETNX lock "+value, number(1))
-	p.told()
+	p.ends()
 	p.do("n1", "EXPIRE lock 2", number(1))
 	p.do("n1", "GET lock", bulk(value))
 	p.do("n1", "DEL lock", number(1))
 	p.do("n2", "SETNX lock n2-"+unix(0), number(1))
-	if got, want := p.told(), "n1 renew ok 2s\nn1 observe ok holder n1\nn1 release ok\nn2 acquire ok 240h0m0s"; got != want {
+	if got, want := p.ends(), "n1 renew ok 2s\nn1 observe ok holder n1\nn1 release ok\nn2 acquire ok 240h0m0s"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
@@ -108,7 +108,7 @@ func TestLockThatEndsElsewhere(t *testing.T) {
 		p := newTape(wire.Options{Key: "lock"})
 		p.do("n1", "SETNX lock n1", number(1))
 		p.do("n2", "SETNX lock n2", number(0))
-		if got, want := p.told(), "n1 acquire ok 240h0m0s\nn2 acquire fail 240h0m0s"; got != want {
+		if got, want := p.ends(), "n1 acquire ok 240h0m0s\nn2 acquire fail 240h0m0s"; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 		for _, s := range append(steps, step{"GET lock", bulk("n2")}, step{"SETNX lock n2", number(0)}, step{"DEL lock", number(1)}) {
@@ -118,7 +118,7 @@ func TestLockThatEndsElsewhere(t *testing.T) {
 			}
 			p.conn("n2").Send(args).Answer(s.reply)
 		}
-		got := strings.ReplaceAll(p.told(), "observe ok holder n1", "")
+		got := strings.ReplaceAll(p.ends(), "observe ok holder n1", "")
 		if strings.Contains(got, " ok") || strings.Contains(got, " fail") {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -138,8 +138,8 @@ func TestLockThatMayEndElsewhere(t *testing.T) {
 	}
 }
 
-// Whose key gets a time to live ends by that, and a holder may delete its own: whoever
-// deletes another one's is told to have done so.
+// A lock whose key gets a time to live ends by that. A holder may delete its own; the
+// deletion of another one's lock is reported.
 func TestLockThatEndsByItself(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})
 	p.do("n1", "SETNX lock n1", number(1))
@@ -149,12 +149,12 @@ func TestLockThatEndsByItself(t *testing.T) {
 	p.do("n2", "DEL lock", number(1))
 	p.do("n2", "SETNX lock n2", number(1))
 	want := "n1 acquire ok 240h0m0s\nn1 release ok\nn1 acquire ok 240h0m0s\nn1 renew ok 2s\nn2 release ok\nn2 acquire ok 240h0m0s"
-	if got := p.told(); got != want {
+	if got := p.ends(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 
-// No time to live is told that cannot be one.
+// No time to live is reported that cannot be one.
 func TestAbsurdTimesToLive(t *testing.T) {
 	const (
 		byClock  = `local t = redis.call('TIME') if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EXAT', t[1] + 2) then return 1 end return 0`
@@ -182,7 +182,7 @@ redis.call('SET', KEYS[1], ARGV[1]) redis.call('SET', KEYS[2], t[1] + 2) return 
 	} {
 		p := newTape(wire.Options{Key: "lock", Wall: atNoon})
 		p.do("n1", "SET lock a NX PX 1000", okay)
-		p.told()
+		p.ends()
 		reply := number(1)
 		if test.args[0] == "SET" {
 			reply = okay
@@ -193,7 +193,7 @@ redis.call('SET', KEYS[1], ARGV[1]) redis.call('SET', KEYS[2], t[1] + 2) return 
 				t.Errorf("%s: a time to live of %v", name, e.TTL)
 			}
 		}
-		got := p.told()
+		got := p.ends()
 		if test.want == "info" && (strings.Contains(got, " ok") || !strings.Contains(got, "acquire info")) || test.want != "info" && got != test.want {
 			t.Errorf("%s: %s\nwant %s", name, got, test.want)
 		}

@@ -68,7 +68,7 @@ func (c *call) strings(v *view, reply Value) bool {
 	case "GETSET":
 		c.former(v, reply)
 		c.write(v, c.arg(2), Endless)
-		v.told = true
+		v.shown = true
 	default:
 		return false
 	}
@@ -180,7 +180,7 @@ func (c *call) set(v *view, reply Value) {
 	if s.get && !s.compares {
 		took = isText && !s.nx || reply.Kind == Nil && !s.xx
 		c.former(v, reply)
-		v.told = v.told || took && !s.nx
+		v.shown = v.shown || took && !s.nx
 	}
 	switch {
 	case took && s.keeps && v.now != absent && !s.nx:
@@ -209,7 +209,7 @@ func (c *call) set(v *view, reply Value) {
 
 // keeps notes a write where something was that leaves the time to live as it was.
 func (c *call) keeps(v *view, s settings) {
-	if v.told && v.known && !v.wrote && v.held == s.value {
+	if v.shown && v.known && !v.wrote && v.held == s.value {
 		v.idle = true
 		return
 	}
@@ -326,7 +326,7 @@ func (c *call) getex(v *view, reply Value) bool {
 	if len(c.args) == 2 {
 		return true
 	}
-	v.told = true
+	v.shown = true
 	if option := upper(c.args[2]); option == "PERSIST" {
 		c.prolong(v, Endless)
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/recount-io/recount/history"
 )
 
-// Conn reads one connection of a candidate. Commands and replies are told in
+// Conn reads one connection of a candidate. The caller passes commands and replies in
 // the order in which they are sent and come.
 type Conn struct {
 	lock *Lock
@@ -64,7 +64,7 @@ type Exchange struct {
 type operation struct {
 	event     history.Event
 	reentrant bool // an acquire that may also have prolonged the node's own lease
-	told      bool // the reply tells it apart from a renewal
+	distinct  bool // the reply tells it apart from a renewal
 	vague     bool // even if it took effect nobody can say that it was this one
 	blind     bool // a renewal of whatever lease there is: nothing was asked about whose it is
 }
@@ -158,7 +158,7 @@ func (x *Exchange) Lose(err string) {
 	x.lose(err)
 }
 
-// lose is Lose, for whoever holds the lock's mutex.
+// lose is Lose; the caller holds the lock's mutex.
 func (x *Exchange) lose(err string) {
 	x.passed(false)
 	for _, value := range x.writes {
@@ -260,7 +260,7 @@ func (x *Exchange) announce(strange string) {
 		op.event.Kind, op.event.Node, op.event.Op, op.event.Evidence = history.Invoke, c.node, c.next(), history.FromWire
 		switch {
 		case op.blind:
-			op.event.Text = whoever
+			op.event.Text = anyHolder
 		case len(x.ops) > 1:
 			op.event.Text = oneOfSeveral
 		}
@@ -323,8 +323,9 @@ func (x *Exchange) settle(value string, kind history.Kind) {
 // one at the most.
 const oneOfSeveral = "one of several"
 
-// whoever is the text of renewals that do not ask whose the lease is that they prolong.
-const whoever = "whoever holds the lease"
+// anyHolder is the text of renewals that do not ask whose lease they prolong. It is part
+// of histories.
+const anyHolder = "whoever holds the lease"
 
 // expect adds the operation that the view shows.
 func (x *Exchange) expect(v view) {
@@ -347,8 +348,8 @@ func (x *Exchange) expect(v view) {
 		}
 	case history.Acquire:
 		op := x.add(v.call, v.ttl)
-		op.told = v.told && !x.scripted()
-		op.reentrant = op.reentrant || !v.fresh && !op.told
+		op.distinct = v.shown && !x.scripted()
+		op.reentrant = op.reentrant || !v.fresh && !op.distinct
 	default:
 		before := len(x.ops)
 		op := x.add(v.call, v.ttl)
@@ -380,7 +381,7 @@ func (x *Exchange) merge() {
 	}
 	several := len(x.conn.lock.member(x.conn.node).nonces) > 1
 	for _, op := range slices.Clone(x.ops) {
-		if op.event.Call != history.Acquire || op.vague || op.told {
+		if op.event.Call != history.Acquire || op.vague || op.distinct {
 			continue
 		}
 		same := func(r *operation) bool {

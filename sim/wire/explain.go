@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fewViews is how many executions of one transaction or script are told apart.
+// fewViews is how many executions of one transaction or script are kept apart.
 const fewViews = 64
 
 // possible are the executions that the exchange may turn out to be.
@@ -39,8 +39,8 @@ func (x *Exchange) possible() []view {
 	return x.doubt(views)
 }
 
-// explain are the executions that fit the reply. Of what was not understood when it was
-// sent no operation was told that it may have been, and so nothing is explained later.
+// explain are the executions that fit the reply. If a command was not understood when
+// it was sent, no operation was reported for it, and nothing is explained later.
 func (x *Exchange) explain(reply Value) []view {
 	if x.obscure != "" {
 		return []view{{unclear: x.obscure}}
@@ -57,7 +57,7 @@ func (x *Exchange) explain(reply Value) []view {
 	}
 	for i := range views { // what was read before the transaction its sender knew when it wrote
 		v := &views[i]
-		v.told = v.told || v.wrote && v.known && x.before.before == unsure && !x.scripted()
+		v.shown = v.shown || v.wrote && v.known && x.before.before == unsure && !x.scripted()
 	}
 	return views
 }
@@ -86,7 +86,7 @@ func (c *Conn) fitting(views []view, cmd command, reply Value) []view {
 		for _, t := range traces {
 			seen := counted(c.replay(v, t), t.result, reply)
 			if text, is := reply.text(); is && isScript(cmd.name) {
-				seen.told = seen.told || seen.wrote && seen.known && seen.held == text
+				seen.shown = seen.shown || seen.wrote && seen.known && seen.held == text
 			}
 			if next = append(next, seen); len(next) > fewViews {
 				return []view{{unclear: "a transaction with too many outcomes"}}

@@ -90,7 +90,7 @@ func (e *explorer) all() []trace {
 		if e.decoded && (!decoded || e.timed != timed) {
 			e.offer(maxCandidates+maxHeld, e.conn.lock.held(e.conn.node, e.timed))
 		}
-		if e.timed && !timed || e.decoded && !decoded { // what it was told before may have been a time, or nothing to look into
+		if e.timed && !timed || e.decoded && !decoded { // what it got before may have been a time, or nothing to look into
 			e.path, traces = nil, nil
 			continue
 		}
@@ -163,7 +163,7 @@ func (e *explorer) furnish(state *lua.LState) {
 	state.SetGlobal("ARGV", list(state, e.args))
 	redis := state.NewTable()
 	state.SetFuncs(redis, map[string]lua.LGFunction{
-		"call": e.command, "pcall": e.command, "error_reply": told("err"), "status_reply": told("ok"),
+		"call": e.command, "pcall": e.command, "error_reply": replyTable("err"), "status_reply": replyTable("ok"),
 		"sha1hex": digest, "log": silent, "setresp": silent, "set_repl": silent, "replicate_commands": agree, "register_function": e.register,
 	})
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
@@ -195,8 +195,8 @@ func agree(state *lua.LState) int {
 	return 1
 }
 
-// told makes redis.error_reply and redis.status_reply.
-func told(field string) lua.LGFunction {
+// replyTable makes redis.error_reply and redis.status_reply.
+func replyTable(field string) lua.LGFunction {
 	return func(state *lua.LState) int {
 		table := state.NewTable()
 		table.RawSetString(field, lua.LString(state.CheckString(1)))

@@ -11,7 +11,7 @@ import (
 // renewed and how long it lasts.
 
 // hsetRecord notes an HSET of a record, and reports whether it is one. Without the holder
-// it renews the lease of whoever has it.
+// it renews the lease of any holder.
 func (c *call) hsetRecord(v *view, reply Value) bool {
 	if c.lock == nil || !c.lock.readable() {
 		return false

@@ -97,15 +97,15 @@ func (c *call) fields(v *view, reply Value) bool {
 
 // field notes that a field is there, with a value if that was asked for, or not.
 func (c *call) field(v *view, field string, there bool, value Value) {
-	text, told := value.text()
+	text, isText := value.text()
 	switch of := c.role(field); {
 	case of == holder && there:
 		v.read(field)
 	case of == holder:
 		v.lacks(field)
-	case there && told && (aside(field) || c.recorded() && !c.slots[field]):
+	case there && isText && (aside(field) || c.recorded() && !c.slots[field]):
 		v.find(present)
-	case there && told && (c.slots[field] || !number64(text)):
+	case there && isText && (c.slots[field] || !number64(text)):
 		c.read(v, text)
 	case there:
 		v.find(present)

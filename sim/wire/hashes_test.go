@@ -73,7 +73,7 @@ func TestHashesAreOperations(t *testing.T) {
 		p := newTape(wire.Options{})
 		for i, s := range steps {
 			p.conn(s.node).Send(s.args).Answer(s.reply)
-			if got := p.told(); got != s.want {
+			if got := p.ends(); got != s.want {
 				t.Errorf("%s, step %d: %s\nwant %s", name, i+1, got, s.want)
 			}
 		}
@@ -89,7 +89,7 @@ func TestHashThatEndsByItsValue(t *testing.T) {
 	p.do("n1", "HSET lock owner a expires "+unix(10e9), number(2))
 	p.do("n2", "HGET lock owner", bulk("a"))
 	p.do("n2", "DEL lock", number(1))
-	if got := p.told(); strings.Contains(got, " ok") {
+	if got := p.ends(); strings.Contains(got, " ok") {
 		t.Error(got)
 	}
 }

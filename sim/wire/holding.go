@@ -3,8 +3,8 @@ package wire
 import "slices"
 
 // plausible leaves out the views in which the lock held what it cannot have held, unless
-// no other one is left. By that a script that says yes to its holder and does nothing, and
-// yes to whoever takes the free lock, is told apart.
+// no other one is left. That explains a script that says yes to its holder and does
+// nothing, and says yes to a node that takes the free lock.
 func (x *Exchange) plausible(views []view) []view {
 	list := slices.DeleteFunc(slices.Clone(views), func(v view) bool {
 		return v.unclear == "" && (v.known && x.never(v.held) || x.foreign(&v))

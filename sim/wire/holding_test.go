@@ -18,7 +18,7 @@ if v == ARGV[1] then return 1 end return 0`
 local g = redis.call('INCR', KEYS[2]) redis.call('SET', KEYS[1], ARGV[1] .. '|' .. g, 'PX', ARGV[2]) return g`
 )
 
-// scripted is one call of a script by a node, and what is told of it.
+// scripted is one call of a script by a node, and what is reported of it.
 type scripted struct {
 	node  string
 	args  []string
@@ -28,7 +28,7 @@ type scripted struct {
 
 func (s scripted) test(t *testing.T, p *tape, i int) {
 	p.conn(s.node).Send(append([]string{"EVAL"}, s.args...)).Answer(number(s.reply))
-	if got := p.told(); got != s.want {
+	if got := p.ends(); got != s.want {
 		t.Errorf("step %d: %s, want %s", i+1, got, s.want)
 	}
 }
@@ -72,9 +72,9 @@ func TestYesAfterWhatIsNotUnderstood(t *testing.T) {
 		p.do("n2", "SET lock b NX PX 2000", okay)
 		p.do("n2", "DEL lock", number(1))
 		lose(p)
-		p.told()
+		p.ends()
 		p.conn("n1").Send([]string{"EVAL", takeOnce, "1", "lock", "a", "2000"}).Answer(number(1))
-		if got, want := p.told(), "n1 acquire info 2s: the reply has several explanations"; got != want {
+		if got, want := p.ends(), "n1 acquire info 2s: the reply has several explanations"; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -85,11 +85,11 @@ func TestYesThatWasUnderWay(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})
 	p.do("n2", "SET lock b NX PX 2000", okay)
 	p.do("n2", "DEL lock", number(1))
-	p.told()
+	p.ends()
 	x := p.conn("n1").Send([]string{"EVAL", takeOnce, "1", "lock", "a", "2000"})
 	p.do("n1", "SET lock a NX PX 2000", okay)
 	x.Answer(number(1))
-	if got, want := p.told(), "n1 acquire ok 2s\nn1 acquire info 2s: the reply has several explanations"; got != want {
+	if got, want := p.ends(), "n1 acquire ok 2s\nn1 acquire info 2s: the reply has several explanations"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -108,7 +108,7 @@ func TestValuesMadeOfACounter(t *testing.T) {
 		s.test(t, p, i)
 	}
 	p.do("n1", "GET lock", bulk("n2|43"))
-	if got, want := p.told(), "n1 observe ok holder n2"; got != want {
+	if got, want := p.ends(), "n1 observe ok holder n2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -294,14 +294,14 @@ func judge(h *history.History) (lease, form checker.Finding, result *checker.Res
 	return lease, form, result
 }
 
-// Whoever uses the lock rightly is never accused, whatever is late or lost.
+// A node that uses the lock rightly is never accused, whatever is late or lost.
 func TestNoInnocentIsAccused(t *testing.T) {
 	seeds := 120
 	if testing.Short() || race.Enabled {
 		seeds = 50
 	}
 	for _, h := range rightHabits {
-		passed, told := 0, 0
+		passed, known := 0, 0
 		for seed := range uint64(seeds) {
 			run := newTrial(seed, h).run()
 			lease, form, result := judge(run)
@@ -311,15 +311,15 @@ func TestNoInnocentIsAccused(t *testing.T) {
 			if lease.Verdict == checker.Pass {
 				passed++
 			}
-			told += result.Ops.Ok + result.Ops.Fail
+			known += result.Ops.Ok + result.Ops.Fail
 		}
-		if passed < seeds*9/10 || told < 10*seeds {
-			t.Errorf("%s: of %d histories only %d were judged, with %d operations of known outcome", h.name, seeds, passed, told)
+		if passed < seeds*9/10 || known < 10*seeds {
+			t.Errorf("%s: of %d histories only %d were judged, with %d operations of known outcome", h.name, seeds, passed, known)
 		}
 	}
 }
 
-// Whoever harms another holder is caught, and the two operations are named.
+// A node that harms another holder is caught, and the two operations are named.
 func TestTheGuiltyAreCaught(t *testing.T) {
 	for _, h := range wrongHabits {
 		caught, harmed := 0, 0

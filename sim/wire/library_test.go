@@ -23,7 +23,7 @@ redis.register_function('strange', function(keys, args) return redis.call('BITFI
 `
 
 // What a function did is found from its library's text, as for a script; of a
-// library that nobody saw nothing is known, which is told.
+// library that nobody saw nothing is known, and a note says so.
 func TestFunctionsAreOperations(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		shared := wire.NewScripts()
@@ -39,7 +39,7 @@ func TestFunctionsAreOperations(t *testing.T) {
 		p.do("n2", "fcall take 1 lock b 2000", number(0))
 		p.do("n1", "FCALL keep 1 lock a 2000", number(1))
 		p.do("n2", "FCALL keep 1 lock b 2000", number(0))
-		got, e := p.told(), p.lock.Understanding()
+		got, e := p.ends(), p.lock.Understanding()
 		if want := "n1 acquire ok 2s\nn2 acquire fail 2s\nn1 renew ok 2s\nn2 renew fail 2s"; seen && got != want || !seen && (strings.Contains(got, "ok") || strings.Contains(got, "fail")) {
 			t.Errorf("seen %v: %s", seen, got)
 		}

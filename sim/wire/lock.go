@@ -53,10 +53,10 @@ const Endless = 10 * 24 * time.Hour
 // that they are. It is shared by all connections of all candidates: it knows
 // which value is whose. Its methods may be called by several goroutines.
 //
-// The operations have no tokens: holders are told apart by node. The nonce of
-// an acquire is unique to the attempt, but for commands that take the lease
-// whoever holds it: those by one node are attempts of one nonce, because each
-// takes effect again although the one before it did.
+// The operations have no tokens: holders differ by node. The nonce of an
+// acquire is unique to the attempt, except for commands that take the lease from any
+// holder: those by one node are attempts of one nonce, because each takes effect again
+// although the one before it did.
 type Lock struct {
 	options Options
 
@@ -140,8 +140,8 @@ func (l *Lock) Key() string {
 
 // Conn returns the reader of one connection of a node. It calls tell with each
 // event, which has no time yet, and next for the number of an operation; tell
-// must not call back into the Lock. Both are called by whoever calls Send,
-// Answer or Lose.
+// must not call back into the Lock. Both are called on the goroutine that
+// calls Send, Answer or Lose.
 func (l *Lock) Conn(node string, tell func(history.Event), next func() int64) *Conn {
 	return &Conn{lock: l, node: node, tell: tell, next: next}
 }

@@ -46,8 +46,8 @@ func (t *tape) send(node, line string) *wire.Exchange {
 
 func (t *tape) do(node, line string, reply wire.Value) { t.send(node, line).Answer(reply) }
 
-// told are the ends of the operations since the last call, one a line.
-func (t *tape) told() string {
+// ends are the ends of the operations since the last call, one a line.
+func (t *tape) ends() string {
 	var lines []string
 	for _, e := range t.events {
 		switch e.Kind {
@@ -111,9 +111,9 @@ func TestCommandsAreOperations(t *testing.T) {
 		p := newTape(wire.Options{Key: "lock"})
 		p.do("n2", "SET lock theirs NX PX 1", okay)
 		p.do("n1", "SET lock mine NX PX 1", okay)
-		p.told()
+		p.ends()
 		p.do("n1", test.line, test.reply)
-		if got := p.told(); got != test.want {
+		if got := p.ends(); got != test.want {
 			t.Errorf("%s -> %v:\n%s, want\n%s", test.line, test.reply, got, test.want)
 		}
 	}
@@ -178,7 +178,7 @@ func TestRefusedUnderFreshValues(t *testing.T) {
 			} else {
 				x.Lose("timeout")
 			}
-			if got := p.told(); got != s.want {
+			if got := p.ends(); got != s.want {
 				t.Errorf("%s, step %d: %s\nwant %s", name, i+1, got, s.want)
 			}
 		}

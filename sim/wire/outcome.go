@@ -177,7 +177,7 @@ func (x *Exchange) refused(op *operation, views []view, m *member) (kind history
 	for i := range views {
 		v := &views[i]
 		switch {
-		case v.call != "" && v.call != op.event.Call && (op.event.Call != history.Acquire || op.told):
+		case v.call != "" && v.call != op.event.Call && (op.event.Call != history.Acquire || op.distinct):
 			return history.Fail, "", elsewise
 		case v.idle && (op.event.Call != history.Acquire || slices.Contains(may, v.held)):
 			return history.Fail, "", nothingDone

@@ -21,7 +21,7 @@ type pairing struct {
 	off     bool                       // CLIENT REPLY OFF
 	skip    int                        // so many commands get no reply
 	open    map[string]map[string]bool // subscriptions, by the name of their confirmation
-	watch   func(args []string)        // is told each command; may be nil
+	watch   func(args []string)        // gets each command; may be nil
 }
 
 // maxPending is how many commands may wait for their replies.
@@ -30,7 +30,7 @@ const maxPending = 100_000
 var (
 	errFlood       = errors.New("wire: too many commands wait for their replies")
 	errReplication = errors.New("wire: the connection became one of replication")
-	errStray       = errors.New("wire: a reply came that nobody asked for")
+	errUnasked     = errors.New("wire: a reply came that nobody asked for")
 )
 
 // request takes in a command that is about to be sent.
@@ -114,7 +114,7 @@ func (p *pairing) reply(v Value) error {
 	case len(p.pending) == 0 && v.Kind == Error: // the server's last words
 		return nil
 	case len(p.pending) == 0:
-		return errStray
+		return errUnasked
 	}
 	head := p.pending[0]
 	p.drop()

@@ -32,13 +32,13 @@ func TestPairing(t *testing.T) {
 		{"a database that is not there", set + "SELECT 99\n", "+OK\r\n-ERR DB index is out of range\r\n", got},
 		{"no reply", set, "", "acquire info the connection ended"},
 	} {
-		var told []string
+		var seen []string
 		var op int64
 		conn := NewLock(Options{Key: "lock"}).Conn("n1", func(e history.Event) {
 			if e.Kind == history.Ok || e.Kind == history.Fail || e.Kind == history.Info {
 				text := strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Call, e.Kind, e.Error))
 				text = strings.TrimSuffix(strings.TrimSuffix(text, " no reply was asked for"), " "+older)
-				told = append(told, text)
+				seen = append(seen, text)
 			}
 		}, func() int64 { op++; return op })
 		r := &reader{note: func(text string) { t.Errorf("%s: %s", test.name, text) }, pairs: pairing{conn: conn}}
@@ -46,7 +46,7 @@ func TestPairing(t *testing.T) {
 		r.sent([]byte(test.sent))
 		r.received([]byte(test.received))
 		r.end()
-		if text := strings.Join(told, "; "); text != test.want {
+		if text := strings.Join(seen, "; "); text != test.want {
 			t.Errorf("%s: %s, want %s", test.name, text, test.want)
 		}
 	}

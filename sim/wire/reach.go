@@ -18,9 +18,9 @@ var writing = map[string]bool{
 const maxModes = 100
 
 // reaches reports whether the executions carry out every command that writes and that the
-// script names, on whatever key; or calls of the script do that do something else. A
-// script that compares the lock with what nobody knows is told by it: with the value of
-// another key, say, it would seem to do nothing.
+// script names, on whatever key; or calls of the script do that do something else. That
+// finds a script that compares the lock with something unknown: with the value of another
+// key, say, it would seem to do nothing.
 func (e *explorer) reaches(traces []trace) bool {
 	missed := e.missed(traces)
 	return len(missed) == 0 || e.otherwise(missed)

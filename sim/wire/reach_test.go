@@ -8,7 +8,7 @@ import (
 	"github.com/recount-io/recount/sim/wire"
 )
 
-// unforeseen is what is told of n1's script that nobody can foresee.
+// unforeseen is what is reported of n1's script that nobody can foresee.
 const unforeseen = "n1 acquire info 240h0m0s: the reply has several explanations\nn1 release info: the reply has several explanations"
 
 // A script may compare the lock with what is not among its arguments: a key, its own text,
@@ -49,9 +49,9 @@ func TestScriptsWithTokensElsewhere(t *testing.T) {
 		p := newTape(wire.Options{Key: "lock"})
 		p.do("n2", "SET lock theirs NX PX 2000", okay)
 		p.do("n1", "SET lock "+test.value+" NX PX 2000", okay)
-		p.told()
+		p.ends()
 		p.conn("n1").Send(append([]string{"EVAL"}, test.args...)).Answer(number(test.reply))
-		if got := p.told(); got != test.want {
+		if got := p.ends(); got != test.want {
 			t.Errorf("%q -> %d:\n%s, want\n%s", test.args, test.reply, got, test.want)
 		}
 	}
@@ -64,23 +64,23 @@ func TestScriptWithAnOldValue(t *testing.T) {
 	for i := range 20 {
 		p.do("n1", "SET lock v"+strconv.Itoa(i)+" NX PX 2000", nothing)
 	}
-	p.told()
+	p.ends()
 	p.conn("n1").Send([]string{"EVAL", `if redis.call('get', KEYS[1]) == 'mine' then return redis.call('del', KEYS[1]) end return 0`, "1", "lock"}).Answer(number(1))
-	if got := p.told(); got != "n1 release ok" {
+	if got := p.ends(); got != "n1 release ok" {
 		t.Error(got)
 	}
 }
 
 // What a script does is not known if its text was not when it was called, although another
-// candidate made it known before the reply: no operation was told that it may have been.
+// candidate made it known before the reply: no operation was reported that it may have been.
 func TestScriptThatIsKnownTooLate(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})
 	p.do("n1", "SET lock mine NX PX 2000", okay)
-	p.told()
+	p.ends()
 	x := p.send("n1", "EVALSHA "+sha(renewOwn)+" 1 lock mine 2000")
 	p.conn("n2").Send([]string{"SCRIPT", "LOAD", renewOwn})
 	x.Answer(number(1))
-	if got := p.told(); got != unforeseen {
+	if got := p.ends(); got != unforeseen {
 		t.Error(got)
 	}
 }
@@ -108,7 +108,7 @@ return 0`
 		{"n1", "give a", 1, "n1 release ok"},
 	} {
 		p.conn(step.node).Send(append([]string{"EVAL", text, "1", "lock"}, strings.Fields(step.line)...)).Answer(number(step.reply))
-		if got := p.told(); got != step.want {
+		if got := p.ends(); got != step.want {
 			t.Errorf("%s %s: %s, want %s", step.node, step.line, got, step.want)
 		}
 	}
@@ -122,11 +122,11 @@ return 0`
 func TestScriptThatAnswersElsewise(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})
 	p.do("n1", "SET lock mine NX PX 2000", okay)
-	p.told()
+	p.ends()
 	const why = "the reply shows that the script did what nobody can foresee"
 	call := func(reply wire.Value, want string) {
 		p.conn("n1").Send([]string{"EVAL", who, "1", "lock"}).Answer(reply)
-		if got := p.told(); got != want {
+		if got := p.ends(); got != want {
 			t.Errorf("%v: %s, want %s", reply, got, want)
 		}
 	}

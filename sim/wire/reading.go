@@ -19,8 +19,8 @@ type Reading struct {
 	events   []history.Event // operations and notes
 	beliefs  *Beliefs
 	inferred []history.Event
-	operates bool // a candidate told an operation on the lease
-	believes bool // a candidate told a belief
+	operates bool // a candidate reported an operation on the lease
+	believes bool // a candidate reported a belief
 	used     bool // a candidate connected
 }
 
@@ -52,8 +52,8 @@ func (r *Reading) Note(node, text string) {
 	r.tell(history.Event{Kind: history.Note, Node: node, Text: text})
 }
 
-// Told reports whether a candidate has told, by itself, anything of what it does.
-func (r *Reading) Told() bool {
+// Reported reports whether a candidate itself has reported an operation or a belief.
+func (r *Reading) Reported() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.operates || r.believes
@@ -93,10 +93,10 @@ func (r *Reading) infer(e history.Event) {
 	}
 }
 
-// Record adds to the history what was read and is not told by the candidates themselves,
+// Record adds to the history what was read and candidates did not report themselves,
 // once nothing is read any more. Nothing is the text of the note where none of them has
 // connected and none tells anything. It returns the note of what was understood; the zero
-// event if nothing was read or all was told.
+// event if nothing was read or all was reported.
 func (r *Reading) Record(nothing string) (understood history.Event) {
 	r.mu.Lock()
 	events, inferred := r.events, r.inferred

@@ -21,7 +21,7 @@ type keeper struct {
 	script string // that does it all; "": the program reads the record and swaps it
 	clocks bool   // the candidates' wall clocks are hours apart
 	wall   bool   // it compares the record's time with its wall clock, and does not wait until it saw the record for a lease
-	hasty  bool   // it takes the lease whoever has it
+	hasty  bool   // it takes the lease from any holder
 }
 
 var keepers = []keeper{
@@ -113,7 +113,7 @@ func (k keeper) turn(t *trial, p *program, r *reader) {
 	t.send(p, []string{"EVAL", swapText, "1", "lock", r.seen, record}, func(redismodel.Reply, bool) {})
 }
 
-// Whoever keeps the lease in a record rightly is never accused, whatever is late or lost.
+// A node that keeps the lease in a record rightly is never accused, whatever is late or lost.
 func TestNoKeeperOfRecordsIsAccused(t *testing.T) {
 	for _, k := range keepers {
 		seeds := 40
@@ -123,7 +123,7 @@ func TestNoKeeperOfRecordsIsAccused(t *testing.T) {
 		if k.script != "" { // each request is explored
 			seeds /= 8
 		}
-		passed, told := 0, 0
+		passed, known := 0, 0
 		for seed := range uint64(seeds) {
 			run := k.trial(seed).run()
 			lease, form, result := judge(run)
@@ -133,17 +133,17 @@ func TestNoKeeperOfRecordsIsAccused(t *testing.T) {
 			if lease.Verdict == checker.Pass {
 				passed++
 			}
-			told += result.Ops.Ok + result.Ops.Fail
+			known += result.Ops.Ok + result.Ops.Fail
 		}
-		t.Logf("%s: %d of %d histories were judged, with %d operations of known outcome", k.name, passed, seeds, told)
-		if passed < seeds*9/10 || told < 10*seeds {
-			t.Errorf("%s: of %d histories only %d were judged, with %d operations of known outcome", k.name, seeds, passed, told)
+		t.Logf("%s: %d of %d histories were judged, with %d operations of known outcome", k.name, passed, seeds, known)
+		if passed < seeds*9/10 || known < 10*seeds {
+			t.Errorf("%s: of %d histories only %d were judged, with %d operations of known outcome", k.name, seeds, passed, known)
 		}
 	}
 }
 
-// Whoever takes the lease before its time is caught: without a wait, or by a clock that is
-// ahead.
+// A node that takes the lease before its time is caught: without a wait, or by a clock that
+// is ahead.
 func TestHastyKeepersOfRecordsAreCaught(t *testing.T) {
 	for _, k := range []keeper{
 		{name: "hasty", hasty: true},

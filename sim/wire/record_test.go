@@ -58,7 +58,7 @@ func (s *tale) tell(asks []ask) string {
 		s.now = a.at
 		s.conn(a.node).Send(a.args).Answer(a.reply)
 	}
-	return s.told()
+	return s.ends()
 }
 
 func swap(old, value string) []string { return []string{"EVAL", swapText, "1", "lock", old, value} }
@@ -108,7 +108,7 @@ n2 observe info: who holds the lock is not known`
 	}
 }
 
-// A holder that may still have its lease is told by the refused renewal that it lost it.
+// A holder that may still have its lease learns from the refused renewal that it lost it.
 func TestRefusedRenewalOfRecord(t *testing.T) {
 	a0, b1 := kube("a", 0), kube("b", 100*ms)
 	s := newTale()

@@ -19,7 +19,7 @@ type replies struct {
 // frame is something that is made of parts, and not all there.
 type frame struct {
 	value    Value
-	left     int64 // parts still to come; -1: until its end is told
+	left     int64 // parts still to come; -1: until an end mark
 	discard  bool  // an attribute: it says something about the value after it
 	streamed bool  // a string that comes in parts
 }

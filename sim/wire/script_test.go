@@ -37,7 +37,7 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 		{"n1", []string{"EVAL", give, "1", "lock", "n1"}, number(1), "n1 release ok"},
 	} {
 		p.conn(step.node).Send(step.args).Answer(step.reply)
-		if got := p.told(); got != step.want {
+		if got := p.ends(); got != step.want {
 			t.Errorf("%s %.30q: %s, want %s", step.node, step.args, got, step.want)
 		}
 	}
@@ -121,9 +121,9 @@ func TestScriptsAreOperations(t *testing.T) {
 			}
 			args = append(args, string(rune('0'+keys)))
 			args = append(append(args, test.args[:keys]...), test.args[keys+1:]...)
-			p.told()
+			p.ends()
 			p.conn("n1").Send(args).Answer(test.reply)
-			if got := p.told(); got != test.want {
+			if got := p.ends(); got != test.want {
 				t.Errorf("%s %q -> %v:\n%s, want\n%s", args[0], args[1:], test.reply, got, test.want)
 			}
 		}
@@ -145,8 +145,8 @@ func TestScriptsThatNobodyUnderstands(t *testing.T) {
 				notes++
 			}
 		}
-		if got := p.told(); notes != 1 || strings.Count(got, "info") != 4 {
-			t.Errorf("%s: %d notes, told\n%s", text, notes, got)
+		if got := p.ends(); notes != 1 || strings.Count(got, "info") != 4 {
+			t.Errorf("%s: %d notes, reported\n%s", text, notes, got)
 		}
 	}
 }
@@ -185,9 +185,9 @@ func TestScriptsOfEarlierRuns(t *testing.T) {
 	newTape(wire.Options{Key: "lock", Scripts: shared}).conn("n1").Send([]string{"SCRIPT", "LOAD", releaseOwn})
 	p := newTape(wire.Options{Key: "lock", Scripts: shared})
 	p.do("n1", "SET lock mine NX PX 1", okay)
-	p.told()
+	p.ends()
 	p.do("n1", "EVALSHA "+sha(releaseOwn)+" 1 lock mine", number(1))
-	if got := p.told(); got != "n1 release ok" {
+	if got := p.ends(); got != "n1 release ok" {
 		t.Error(got)
 	}
 }
@@ -219,7 +219,7 @@ if redis.call("getrange", KEYS[1], 0, offset-1) == string.sub(ARGV[1], 1, offset
 		}
 		call("n1", "v1", okay)
 		call("n2", "v2", wire.Value{})
-		if got, want := strings.ReplaceAll(p.told(), "1.999s", "2s"), "n1 acquire ok 2s\nn2 acquire fail 2s"; got != want || p.lock.Key() != "lock" {
+		if got, want := strings.ReplaceAll(p.ends(), "1.999s", "2s"), "n1 acquire ok 2s\nn2 acquire fail 2s"; got != want || p.lock.Key() != "lock" {
 			t.Errorf("%s: the lock is %q, and there was\n%s\nwant\n%s", test.name, p.lock.Key(), got, want)
 		}
 	}
@@ -263,12 +263,12 @@ return redis.status_reply('OK')`
 		{"n1", []string{keep, "1", "lock", "v1", "3000"}, nothing, "n1 renew fail 3s"},
 	} {
 		p.conn(step.node).Send(append([]string{"EVAL"}, step.args...)).Answer(step.reply)
-		if got := p.told(); got != step.want {
+		if got := p.ends(); got != step.want {
 			t.Errorf("step %d: %s, want %s", i+1, got, step.want)
 		}
 	}
 	p.do("n2", "MGET other lock", list(nothing, nothing))
-	if got := p.told(); got != "n2 observe ok" {
+	if got := p.ends(); got != "n2 observe ok" {
 		t.Errorf("MGET: %s", got)
 	}
 	if e := p.lock.Understanding(); e.Wire.Understood != e.Wire.Operations {
@@ -278,7 +278,7 @@ return redis.status_reply('OK')`
 if redis.call('mget', unpack(KEYS))[1] == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`
 	many := append(append([]string{again, "9", "lock"}, strings.Fields("b c d e f g h i")...), "v1", "3000")
 	p.conn("n1").Send(append([]string{"EVAL"}, many...)).Answer(nothing)
-	if got := p.told(); got != unforeseen {
+	if got := p.ends(); got != unforeseen {
 		t.Errorf("too many keys: %s", got)
 	}
 }

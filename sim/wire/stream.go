@@ -1,10 +1,10 @@
 package wire
 
-// Stream reads along one connection for whoever carries its bytes: as commands what the
-// client sends, and as their replies what it gets.
+// Stream reads along one connection for the caller that carries its bytes: what the client
+// sends as commands, and what it gets as their replies.
 type Stream struct{ reader }
 
-// NewStream returns the reader of a connection. note is told what is worth knowing: that
+// NewStream returns the reader of a connection. note gets what is worth knowing: that
 // the connection is not read any more, and why.
 func NewStream(reads *Conn, note func(text string)) *Stream {
 	s := &Stream{reader{note: note, pairs: pairing{conn: reads}}}

@@ -51,7 +51,7 @@ func (u *unknown) see(node string, writes bool) {
 }
 
 // take notes that the node takes a key as a lock is taken, and may or may not have the
-// lock itself. Whoever has that may need another one besides.
+// lock itself. A node that has it may need another one besides.
 func (t *tally) take(at place, node string, m *member) {
 	u := t.places[at]
 	if u == nil || m != nil && len(m.nonces)+len(m.holds) > 0 {
@@ -63,15 +63,15 @@ func (t *tally) take(at place, node string, m *member) {
 	u.taken = u.taken || u.taker != node
 }
 
-// others are the kinds that are too many to be told apart.
+// others are the kinds that are too many to be named.
 const others = "others"
 
-// Bounds of what is remembered and told.
+// Bounds of what is remembered and shown.
 const (
-	maxPlaces = 1000
-	maxKinds  = 100
-	toldKinds = 8
-	rivalry   = 3 // how much more often
+	maxPlaces  = 1000
+	maxKinds   = 100
+	shownKinds = 8
+	rivalry    = 3 // how much more often
 )
 
 // count notes one more request of the node on the lock, and why it is not
@@ -127,7 +127,7 @@ func kinds(counts map[string]int64) string {
 	var parts []string
 	rest := int64(0)
 	for i, name := range names {
-		if i < toldKinds {
+		if i < shownKinds {
 			parts = append(parts, grouped(counts[name])+" × "+name)
 		} else {
 			rest += counts[name]

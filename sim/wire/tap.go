@@ -35,7 +35,7 @@ type TapOptions struct {
 	// Note tells what is worth knowing: that a connection is not read any more,
 	// and why. Called from several goroutines.
 	Note func(text string)
-	// Watch, if not nil, is told each command of the connection with the
+	// Watch, if not nil, gets each command of the connection with the
 	// address by which the Redis knows it, before it is sent on.
 	Watch func(client net.Addr, args []string)
 
@@ -57,7 +57,7 @@ func NewTap(o TapOptions) (*Tap, error) {
 // Addr is where candidates connect.
 func (t *Tap) Addr() string { return t.listener.Addr().String() }
 
-// Close ends all connections. When it returns, nothing is told any more.
+// Close ends all connections. When it returns, nothing is reported any more.
 func (t *Tap) Close() error {
 	t.cancel()
 	err := t.listener.Close()
@@ -137,7 +137,7 @@ func (t *Tap) relay(client net.Conn) {
 }
 
 // pass carries one direction. Its end is passed on as an end, when ended has
-// been told; anything else that goes wrong ends both connections with a reset.
+// been called; anything else that goes wrong ends both connections with a reset.
 func pass(to, from net.Conn, read func([]byte), ended func()) {
 	defer ended() // at the latest
 	buffer := make([]byte, 32<<10)

@@ -73,7 +73,7 @@ func (b *bench) tell(e history.Event) {
 	b.events = append(b.events, e)
 }
 
-func (b *bench) told() string {
+func (b *bench) seen() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var parts []string
@@ -113,7 +113,7 @@ func receive(t *testing.T, from io.Reader, text string) {
 	}
 }
 
-// An operation is told before the server can have it, and completed before the
+// An operation is reported before the server can have it, and completed before the
 // client can know.
 func TestTapTellsInTime(t *testing.T) {
 	b := newBench(t, "", nil)
@@ -121,17 +121,17 @@ func TestTapTellsInTime(t *testing.T) {
 	const command = "*3\r\n$5\r\nSETNX\r\n$4\r\nlock\r\n$1\r\na\r\n"
 	send(t, client, command[:9])
 	receive(t, server, command[:9]) // nobody waits for the whole
-	if got := b.told(); got != "" {
-		t.Errorf("told too early: %s", got)
+	if got := b.seen(); got != "" {
+		t.Errorf("reported too early: %s", got)
 	}
 	send(t, client, command[9:])
 	receive(t, server, command[9:])
-	if got := b.told(); got != "invoke acquire" {
+	if got := b.seen(); got != "invoke acquire" {
 		t.Errorf("when the server has it: %s", got)
 	}
 	send(t, server, ":1\r\n")
 	receive(t, client, ":1\r\n")
-	if got := b.told(); got != "invoke acquire; ok acquire" {
+	if got := b.seen(); got != "invoke acquire; ok acquire" {
 		t.Errorf("when the client has the reply: %s", got)
 	}
 	send(t, client, "DEL lock\r\n")
@@ -140,7 +140,7 @@ func TestTapTellsInTime(t *testing.T) {
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the server's end came as %v", err)
 	}
-	if got := b.told(); !strings.HasSuffix(got, "invoke release; info release the connection ended") {
+	if got := b.seen(); !strings.HasSuffix(got, "invoke release; info release the connection ended") {
 		t.Errorf("after the server's end: %s", got)
 	}
 }
@@ -208,7 +208,7 @@ func TestTapPassesOnWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// What a connection that is not read any more carries may be anything: it is told as
+// What a connection that is not read any more carries may be anything: it is reported as
 // operations on the lock of unknown outcome.
 func TestTapThatGetsLost(t *testing.T) {
 	b := newBench(t, "", nil)
@@ -221,7 +221,7 @@ func TestTapThatGetsLost(t *testing.T) {
 	receive(t, server, "*1\r\n!\r\n")
 	const why = "the connection could not be read on"
 	want := "invoke acquire; ok acquire; invoke acquire; invoke renew; invoke release; info acquire " + why + "; info renew " + why + "; info release " + why
-	if got := b.told(); got != want {
+	if got := b.seen(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -406,8 +406,8 @@ func TestTapReadsWhatTheServerGets(t *testing.T) {
 			t.Errorf("%s: %d commands read, %d shown; the first difference: %s", conn, len(got), len(want), difference(got, want))
 		}
 	}
-	if got := b.told(); !strings.Contains(got, "ok acquire") || !strings.Contains(got, "fail acquire") || !strings.Contains(got, "ok release") {
-		t.Error("nothing was told of the lock")
+	if got := b.seen(); !strings.Contains(got, "ok acquire") || !strings.Contains(got, "fail acquire") || !strings.Contains(got, "ok release") {
+		t.Error("nothing was reported of the lock")
 	}
 	if len(b.notes) != 0 {
 		t.Errorf("notes: %q", b.notes)

@@ -37,7 +37,7 @@ type view struct {
 	ttl     time.Duration
 	sent    time.Time // when what was written was sent
 	clocked bool      // by a script that asked what time it is
-	told    bool      // who wrote is told what was there before
+	shown   bool      // the reply shows the writer what was there before
 	idle    bool      // what was written changed nothing
 	unclear string    // why nobody can say what was done
 

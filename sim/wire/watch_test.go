@@ -11,7 +11,7 @@ var queued = wire.Value{Kind: wire.Status, Text: "QUEUED"}
 
 // A transaction that depends on what was seen before takes the lock only if it
 // was free, and only then it is the lock. One that nothing depends on takes it
-// whoever holds it.
+// from any holder.
 func TestWatchedTransactions(t *testing.T) {
 	type step struct {
 		line  string
@@ -52,7 +52,7 @@ func TestWatchedTransactions(t *testing.T) {
 		for _, s := range test.steps {
 			p.do("n1", s.line, s.reply)
 		}
-		if got := p.told(); got != test.want || p.lock.Key() != test.lock {
+		if got := p.ends(); got != test.want || p.lock.Key() != test.lock {
 			t.Errorf("%s: the lock is %q, and there was %s\nwant %q and %s", test.name, p.lock.Key(), got, test.lock, test.want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestWatchedTransactions(t *testing.T) {
 func TestWatchedRenewal(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})
 	p.do("n1", "SET lock a NX PX 2000", okay)
-	p.told()
+	p.ends()
 	for line, want := range map[string]string{"PEXPIRE lock 3000": "n1 observe ok holder n1\nn1 renew ok 3s", "SET lock a PX 3000": "n1 observe ok holder n1\nn1 renew ok 3s"} {
 		p.do("n1", "WATCH lock", okay)
 		p.do("n1", "GET lock", bulk("a"))
@@ -74,7 +74,7 @@ func TestWatchedRenewal(t *testing.T) {
 			reply = list(number(1))
 		}
 		p.do("n1", "EXEC", reply)
-		if got := p.told(); got != want {
+		if got := p.ends(); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestWatchedHash(t *testing.T) {
 			p.do(node, line, queued)
 		}
 		p.do(node, "EXEC", reply)
-		return p.told()
+		return p.ends()
 	}
 	for i, step := range []struct{ got, want string }{
 		{transaction("n1", nothing, list(number(1), number(1)), "HSET lock owner a", "PEXPIRE lock 2000"), "n1 acquire ok 2s"},
@@ -120,14 +120,14 @@ func TestTransactionChoosesADatabase(t *testing.T) {
 		p.do("n1", "MULTI", okay)
 		p.do("n1", "SELECT 1", queued)
 		p.do("n1", "DEL lock", queued)
-		p.told()
+		p.ends()
 		reply, want := list(okay, number(1)), ""
 		if aborted {
 			reply, want = nothing, "n1 release ok"
 		}
 		p.do("n1", "EXEC", reply)
 		p.do("n1", "DEL lock", number(1))
-		if got := p.told(); got != want {
+		if got := p.ends(); got != want {
 			t.Errorf("aborted %v: %s, want %s", aborted, got, want)
 		}
 	}

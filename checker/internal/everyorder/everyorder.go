@@ -6,9 +6,9 @@
 // judge named, and longer ones if that shows nothing. Where it finds no order of
 // a stretch the whole history has none, because the stretch asks for less:
 //
-//   - An operation that lies within the stretch and told something, or certainly
+//   - An operation that lies within the stretch and learned something, or certainly
 //     changed the lease, is in it.
-//   - One that only told something (a refusal, an observation) and does not lie
+//   - One that only learned something (a refusal, an observation) and does not lie
 //     within is left out: without it, an order is an order still.
 //   - One that changed the lease and does not lie within may have happened in the
 //     part of its time that does, or before or after: it may be in the order, or
@@ -16,12 +16,12 @@
 //   - What came before the stretch is forgotten, so it may have left any lease:
 //     of anybody, by any token and attempt, which ends at any time that the
 //     longest lease so far allows; or none.
-//   - A lease that nobody was told of, renewed, or released needs not have been.
+//   - A lease that no answer named, and nobody renewed or released, need not have been.
 //     So what may have happened is left out where nothing in the stretch can be
 //     about the lease that it brings, renews or releases.
 //
 // The operations that it convicts by become fewer in the same way: one that only
-// told something is left out, one that changed the lease need not have happened,
+// learned something is left out, one that changed the lease need not have happened,
 // and if there is still no order it was not needed.
 //
 // The store's own record is not believed, nor read. Where a stretch is too large
@@ -45,8 +45,8 @@ const (
 	most = 40
 	// budget is how many places all orders of all stretches together may lead to.
 	budget = 200_000
-	// told is how many operations the reason describes.
-	told = 6
+	// maxDescribed is how many operations the reason describes.
+	maxDescribed = 6
 )
 
 // Try looks for an order of the operations around those to which the events of
@@ -266,9 +266,9 @@ func (s *stretch) convict(x *index.Index, e *index.Election) finding.Finding {
 		texts = append(texts, describe(i.op))
 	}
 	more := ""
-	if len(texts) > told {
-		more = fmt.Sprintf("; and %d more", len(texts)-told)
-		texts = texts[:told]
+	if len(texts) > maxDescribed {
+		more = fmt.Sprintf("; and %d more", len(texts)-maxDescribed)
+		texts = texts[:maxDescribed]
 	}
 	return finding.Failed(fmt.Sprintf("no order of %s is one that a lease with expiry could have answered%s, and every one was tried: %s%s",
 		finding.Count(len(seqs), "operation"), x.In(e), strings.Join(texts, "; "), more), seqs...)

@@ -1,5 +1,5 @@
 // Package expiry is the arithmetic of when a lease is over, which all judges of
-// leases share: how exactly it can be told, and what faults do to it.
+// leases share: how exactly that is known, and what faults do to it.
 package expiry
 
 import "time"

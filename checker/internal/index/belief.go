@@ -252,7 +252,7 @@ func (e *Election) findTerms() {
 	}
 }
 
-// again reports whether what follows the belief is the same, told once more.
+// again reports whether what follows the belief is the same, reported once more.
 func (b *Belief) again() bool {
 	next := b.Next()
 	return next != nil && b.Token == 0 && next.Token == 0
@@ -264,7 +264,7 @@ func (b *Belief) clone() *Belief {
 	return &c
 }
 
-// goOn lets the term go on with what its node told next.
+// goOn lets the term go on with what its node reported next.
 func (b *Belief) goOn(next *Belief) {
 	b.To, b.Why, b.End = next.To, next.Why, next.End
 	b.Spans = Merge(append(b.Spans, next.Spans...))

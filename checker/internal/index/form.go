@@ -137,7 +137,7 @@ func (x *Index) Vanished() *Op {
 		at := o.From + x.Slack()
 		excused := o.By.latest <= at+patience ||
 			slices.ContainsFunc(o.By.downs, func(w Window) bool { return at <= w.From && w.From <= at+patience }) ||
-			x.ToldEnd <= at+patience ||
+			x.StatedEnd <= at+patience ||
 			slices.ContainsFunc(x.Faults, func(f *Fault) bool {
 				return (f.Hits(o.Node) || f.Hits(history.StoreTarget)) && f.On <= at+patience && f.Off >= at-patience
 			})

@@ -25,7 +25,7 @@ type Index struct {
 	Since     time.Duration // of the last event that only restates, 0 if there is none
 	End       time.Duration // of the last event
 	RunEnd    time.Duration // when the run ended, and with it whatever was owed
-	ToldEnd   time.Duration // the same where the history says so, else Forever
+	StatedEnd time.Duration // the same where the history says so, else Forever
 	Elections []*Election   // by name
 	Faults    []*Fault      // in the order in which they were put on
 	Calls     []*Op         // all operations, by invocation
@@ -40,7 +40,7 @@ type Index struct {
 	Broken *finding.Finding
 
 	memory      *memory
-	endedByExit bool // the end of the run was told by an exit, and not by a note
+	endedByExit bool // an exit showed the end of the run, and not a note
 
 	LeaseFaults []expiry.Fault // those that may have changed leases
 	Tolerance   expiry.Tolerance
@@ -94,7 +94,7 @@ type Election struct {
 
 // Op is an invocation together with its completion. The times are widened by
 // half the clock error on each side, so that "a.To < b.From" means for certain
-// that a ended before b began, whoever stamped them.
+// that a ended before b began, even if two processes stamped them.
 type Op struct {
 	ID        int64
 	By        *Node
@@ -106,7 +106,7 @@ type Op struct {
 	Token     uint64 // of the invocation: renew, release, write
 	Value     string // of the invocation (write) or of the completion (read)
 	From, To  time.Duration
-	Told      time.Duration // when the call was told to begin: of a line that was read late From is earlier by Patience
+	Stated    time.Duration // the recorded beginning of the call: of a line that was read late From is earlier by Patience
 	Returned  time.Duration // when the call came back, whatever the outcome; 0 if it never did
 	Kind      history.Kind  // Ok, Fail or Info; Info for an operation that never completed
 	Got       uint64        // token of the completion
@@ -116,7 +116,7 @@ type Op struct {
 	Invoked   int64 // seq
 	Completed int64 // seq; 0 if it never completed
 	At        *Election
-	Wire      bool // read on its way to the store, and not told by its caller
+	Wire      bool // read on its way to the store, and not reported by its caller
 	ByWriter  bool // a write or read that its caller recorded, and not the resource
 	Stands    bool // an acquire that was refused, and may be granted yet
 	Stood     bool // one that was, and is granted: its invocation is noted when that is heard
@@ -313,17 +313,17 @@ func (x *Index) LossyBy(t time.Duration) bool { return expiry.Lost(x.LeaseFaults
 // end of the history, within one lease.
 func (x *Index) findRunEnd() {
 	if x.RunEnd >= 0 {
-		told := x.RunEnd
+		stated := x.RunEnd
 		for _, n := range x.Nodes {
-			stopped := x.endedByExit && n.out && n.outWhy == history.Stopped && n.outAt+x.Header.Lease >= told
+			stopped := x.endedByExit && n.out && n.outWhy == history.Stopped && n.outAt+x.Header.Lease >= stated
 			if stopped && !x.faulty(n.outAt) {
 				x.RunEnd = min(x.RunEnd, n.outAt)
 			}
 		}
-		x.ToldEnd = x.RunEnd
+		x.StatedEnd = x.RunEnd
 		return
 	}
-	x.RunEnd, x.ToldEnd = x.End, Forever
+	x.RunEnd, x.StatedEnd = x.End, Forever
 	var exits []time.Duration
 	for _, n := range x.Nodes {
 		if n.out {

@@ -14,10 +14,10 @@ func (e *Election) findGranted() {
 	if e.Audited() || !slices.ContainsFunc(e.Ops, func(o *Op) bool { return o.Stands }) {
 		return
 	}
-	told := map[uint64]bool{} // tokens
+	known := map[uint64]bool{} // tokens
 	for _, o := range e.Ops {
 		if o.Call == history.Acquire && o.Kind == history.Ok {
-			told[o.Got] = true
+			known[o.Got] = true
 		}
 	}
 	stood := map[string][]*Op{} // by node, those that were refused before
@@ -25,9 +25,9 @@ func (e *Election) findGranted() {
 	slices.SortStableFunc(byReturn, func(a, b *Op) int { return cmp.Compare(a.To, b.To) })
 	var found []*Op
 	for _, o := range byReturn {
-		if o.Saw() && o.Got != 0 && !told[o.Got] {
+		if o.Saw() && o.Got != 0 && !known[o.Got] {
 			if list := stood[o.Holder]; len(list) > 0 {
-				told[o.Got] = true
+				known[o.Got] = true
 				found = append(found, list[len(list)-1].again())
 			}
 		}

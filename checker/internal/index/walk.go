@@ -161,7 +161,7 @@ func (w *walk) invoke(e *history.Event) {
 	if e.Since != nil { // it was asked for then, and refused, and is granted now
 		o.From, o.Stood = *e.Since-slack, true
 	}
-	o.Told = o.From
+	o.Stated = o.From
 	if e.Arrived && e.Call.OnLease() { // the line may have been read when all was over
 		o.From -= w.Patience()
 	}

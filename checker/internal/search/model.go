@@ -284,7 +284,7 @@ func (m *leaseModel) refused(next []leaseState, s leaseState, c *claimed, lo, hi
 	return m.over(next, own, lo, hi)
 }
 
-// fewTokens is how many values of a token that nobody saw are told apart.
+// fewTokens is how many values of a token that nobody saw are kept apart.
 const fewTokens = 8
 
 // exceptToken appends s, whose token nobody saw, with any token but this one:

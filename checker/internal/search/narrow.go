@@ -128,7 +128,7 @@ func (s *search) follow(w []leaseInput, f front, states []leaseState, to *level)
 	return true
 }
 
-// tells is true of an operation that changed nothing and told something. If every
+// tells reports whether the operation changed nothing, and its answer says something. If every
 // state stays possible after it, it can come first of all: wherever else it comes
 // it leaves no more states than would be there without it.
 func (in *leaseInput) tells() bool { return in.op != nil && !in.took && in.sent == nil }

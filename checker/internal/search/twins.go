@@ -5,7 +5,7 @@ import "github.com/recount-io/recount/history"
 // Acquires of one node and for one time that are pending, and whose nonces no
 // operation to come names, differ in nothing but in which of them are of one
 // attempt: an attempt that is made more often can bring a lease and make it
-// longer. So the nonces need not be told apart, and an attempt that was made five
+// longer. So the nonces need not be kept apart, and an attempt that was made five
 // times can do whatever one that was made three times and one that was made twice
 // can do together.
 

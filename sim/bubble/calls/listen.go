@@ -47,7 +47,7 @@ func (s recorded) Watch(ctx context.Context, election string, hint func(store.Hi
 		})
 		return
 	}
-	s.Store.Watch(ctx, election, s.life.bids.Told(func(h store.Hint) {
+	s.Store.Watch(ctx, election, s.life.bids.Reporting(func(h store.Hint) {
 		c.mu.Lock()
 		c.hearing.hinted = max(c.hearing.hinted, h.Token)
 		c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/recount-io/recount/sim"
 )
 
-// What Docker cannot do to a host is told by its name; everything else goes through,
+// What Docker cannot do to a host is refused with its name; everything else goes through,
 // and cuts of which connections would notice become those of a host that is disconnected.
 func TestLacks(t *testing.T) {
 	for _, test := range []struct {

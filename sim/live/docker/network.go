@@ -15,8 +15,8 @@ import (
 	"github.com/recount-io/recount/sim/live/supervisor"
 )
 
-// Network is a bridge network. Whoever is disconnected comes back to the address that
-// it had, so that its connections outlive that, as they outlive a cable that is pulled.
+// Network is a bridge network. A container that was disconnected gets its former address
+// back. So its connections survive, as they survive a cable that is pulled.
 type Network struct {
 	Name    string
 	Gateway netip.Addr // where this machine is in it

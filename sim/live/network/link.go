@@ -34,7 +34,7 @@ const (
 	Refused Cut = "refused"
 	// Reset: connections are closed; new ones are accepted, and reset when
 	// their first byte arrives. (toxiproxy can reset only connections that
-	// were opened after it was told to; the others end with an EOF.)
+	// were opened after it was asked to; the others end with an EOF.)
 	Reset Cut = "reset"
 )
 

@@ -59,7 +59,7 @@ func wantProxies(t *testing.T, n *Network, want int) {
 	}
 }
 
-// What is no toxiproxy is told, soon, with what to do.
+// A server that is no toxiproxy is soon reported, with what to do.
 func TestNoToxiproxy(t *testing.T) {
 	web := httptest.NewServer(nil)
 	defer web.Close()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What a connection leaves behind that was closed while a toxic held something is told
-// from what works, and from what waits for anything else.
+// stranded finds what a connection leaves behind that was closed while a toxic held
+// something. It does not find what works, or waits for anything else.
 func TestStranded(t *testing.T) {
 	const stacks = `goroutine 1 [running]:
 main.main()

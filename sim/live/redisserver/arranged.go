@@ -160,9 +160,8 @@ func (a *arranged) Options() *redis.Options {
 	return plain(redis.Options{Addr: a.addr, Password: o.Password, ClientName: ownName})
 }
 
-// CandidateURL implements Server. What stands at which end of the proxies, the
-// candidate has to be told besides: servers name each other by their own
-// addresses.
+// CandidateURL implements Server. The candidate also needs to know which server is at
+// the end of which proxy: servers name each other by their own addresses.
 func (a *arranged) CandidateURL(string) string {
 	text := a.one.url()
 	if a.login == nil {

@@ -82,7 +82,7 @@ func TestArrangedLoses(t *testing.T) {
 }
 
 // An isolated primary goes on serving those who ask it, while Sentinels promote
-// a replica, and gives up what it was told.
+// a replica, and loses what was written to it meanwhile.
 func TestArrangedIsolates(t *testing.T) {
 	ctx, a, client := openArranged(t, Sentinel)
 	addr, err := a.Isolate(ctx, "k")

@@ -21,7 +21,7 @@ import (
 // one too.
 const pingCommand = "*1\r\n$4\r\nPING\r\n"
 
-// plain completes the options of a client that does what it is told: it
+// plain completes the options of a client that does only what it is asked for: it
 // repeats nothing, heeds its contexts, and starts no conversation of its own.
 func plain(o redis.Options) *redis.Options {
 	o.MaxRetries = -1

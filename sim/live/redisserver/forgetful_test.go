@@ -61,7 +61,7 @@ func TestCrashBack(t *testing.T) {
 
 // A replica has what was there when it was made. It is reached at an address
 // of its own, beside the server, and then at the server's, alone; it keeps what
-// it is told, and can be crashed, restarted and replaced in turn.
+// is written to it, and can be crashed, restarted and replaced in turn.
 func TestReplicateAndPromote(t *testing.T) {
 	for _, crash := range []bool{true, false} {
 		s := forgetful(t)
@@ -106,7 +106,7 @@ func TestReplicateAndPromote(t *testing.T) {
 			ok(t, s.Crash(ctx))
 			ok(t, s.Restart(ctx, true))
 			if got := must[string](t)(connect(t, s).Get(ctx, "more").Result()); got != round {
-				t.Errorf("after a restart, what the replica was told is %q", got)
+				t.Errorf("after a restart, the replica has %q", got)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func (p *process) move(ctx context.Context, code string) (left int, said string,
 	}
 	p.child, r.child, p.dir, r.dir = r.child, p.child, r.dir, p.dir
 	p.former = append(p.former, r)
-	_, theirs, err := connected(ctx, here) // before any of them is told
+	_, theirs, err := connected(ctx, here) // before any of them learns it
 	if err := errors.Join(err, p.admit(ctx)); err != nil {
 		return 0, "", err
 	}

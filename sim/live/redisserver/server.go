@@ -79,8 +79,8 @@ type Options struct {
 	_      struct{}
 }
 
-// Networked is a Server of containers, each in a network that whoever wants to reach
-// it has to be in.
+// Networked is a Server of containers, each in a network. A client must be in the network
+// of a container to reach it.
 type Networked interface {
 	Server
 	// Front is the network, and where in it, of the server that the others call by

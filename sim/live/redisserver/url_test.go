@@ -49,8 +49,8 @@ func wantError(t *testing.T, err error, kind Kind, part string) {
 	}
 }
 
-// A spec that cannot be read is told from one that can, and the password in it
-// is not repeated.
+// A spec that cannot be read is an error, and the error does not repeat the password in
+// it.
 func TestBadSpecs(t *testing.T) {
 	for _, spec := range []string{
 		"postgres", "redis:6379",
@@ -71,7 +71,7 @@ func TestInvalidPort(t *testing.T) {
 	}
 }
 
-// What does not answer as a Redis should is told apart, and soon.
+// What does not answer as a Redis should is named in the error, and soon.
 func TestUnreachable(t *testing.T) {
 	port, err := loopback.FreePort()
 	ok(t, err)
@@ -219,8 +219,8 @@ func certificate(t *testing.T, host string) (c tls.Certificate, authority string
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority
 }
 
-// TLS on one side only is told from both sides, an unknown authority and a
-// wrong name too; and with the authority in SSL_CERT_FILE the connection is
+// TLS on one side only, an unknown authority and a wrong name are different errors;
+// and with the authority in SSL_CERT_FILE the connection is
 // made.
 func TestTLS(t *testing.T) {
 	c, authority := certificate(t, "localhost")

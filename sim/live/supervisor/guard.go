@@ -21,7 +21,7 @@ const (
 	dockerTimeout = 60 * time.Second
 )
 
-// guarded is what the harness has told the supervisor.
+// guarded is what the harness has asked the supervisor to guard.
 type guarded struct {
 	processes   map[int]bool
 	markers     map[string]bool
@@ -36,7 +36,7 @@ type guarded struct {
 // which nobody may be reading any more.
 func guard(orders io.Reader, report io.Writer) int {
 	ignoreSignals()
-	_, _ = fmt.Fprintln(report, greeting) // a harness that is gone already is told by the read below
+	_, _ = fmt.Fprintln(report, greeting) // the read below finds a harness that is gone already
 	g, err := readOrders(orders)
 	return errorCount(report, append(g.end(), err))
 }

@@ -9,8 +9,8 @@ import (
 // markerVariable is the variable of the environment whose value is a marker.
 const markerVariable = "RECOUNT_MARKER"
 
-// Marker finds processes that have left their process group. Whoever is started with
-// its Variable hands that on to its children, wherever they go. On Linux they can be
+// Marker finds processes that have left their process group. A process that is started
+// with its Variable hands that on to its children, wherever they go. On Linux they can be
 // found by it; elsewhere none is. One that gives its children another environment hides
 // them.
 type Marker struct {

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// stray starts a process whose child leaves its group, with a child of its own, and
-// ends the group. It returns the marker that they have, the stray's number, and a file
+// orphan starts a process whose child leaves its group, with a child of its own, and
+// ends the group. It returns the marker that they have, the orphan's number, and a file
 // that ends with the last of them.
-func stray(t *testing.T, w *Supervisor) (m *Marker, pid int, alive *os.File) {
+func orphan(t *testing.T, w *Supervisor) (m *Marker, pid int, alive *os.File) {
 	t.Helper()
 	m, err := w.Marker()
 	if err != nil {
@@ -51,8 +51,8 @@ func TestMarkerEndsWhatHasLeft(t *testing.T) {
 		t.Skip("there is no setsid on PATH")
 	}
 	w := start(t)
-	mine, pid, alive := stray(t, w)
-	theirs, other, _ := stray(t, w)
+	mine, pid, alive := orphan(t, w)
+	theirs, other, _ := orphan(t, w)
 	for _, name := range []string{"", "x", "recount", mine.name[len(Prefix):]} {
 		if err := endMarked(t.Context(), name); err == nil {
 			t.Errorf("%q is taken for a marker", name)

@@ -181,7 +181,7 @@ func (w *Supervisor) MemoryDirectory(kind string, least uint64) (string, error) 
 
 func (w *Supervisor) directory(root, kind string) (string, error) {
 	path := filepath.Join(root, Name(kind))
-	// Told before it is made: there is no moment in which it exists unguarded.
+	// Announced before it is made: there is no moment in which it exists unguarded.
 	if err := w.tell("directory", path); err != nil {
 		return "", err
 	}

@@ -198,8 +198,8 @@ func TestCloseEndsWhatIsLeft(t *testing.T) {
 // number be used again: the supervisor has forgotten it by then.
 func TestWaitEndsTheGroupAndForgetsIt(t *testing.T) {
 	w := start(t)
-	told := &recorder{to: w.pipe}
-	w.pipe = told
+	sent := &recorder{to: w.pipe}
+	w.pipe = sent
 	alive, theirs := pipe(t)
 	cmd := exec.Command("sh", "-c", "sleep 1000 & exit 3")
 	cmd.ExtraFiles = []*os.File{theirs}
@@ -215,8 +215,8 @@ func TestWaitEndsTheGroupAndForgetsIt(t *testing.T) {
 	if _, err := alive.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	if got, want := told.text.String(), fmt.Sprintf("process %d\nforget %d\n", p.PID(), p.PID()); got != want {
-		t.Errorf("the supervisor was told %q, want %q", got, want)
+	if got, want := sent.text.String(), fmt.Sprintf("process %d\nforget %d\n", p.PID(), p.PID()); got != want {
+		t.Errorf("the supervisor got %q, want %q", got, want)
 	}
 	if err := p.Kill(); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("signal after the end: %v, want os.ErrProcessDone", err)
@@ -425,8 +425,8 @@ func TestCloseReportsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A program that does not call Main is told so, and does not start itself for
-// ever.
+// A program that does not call Main gets an error that says so, and does not start itself
+// for ever.
 func TestProgramWithoutMain(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), role+"=forgetful")

@@ -79,7 +79,7 @@ func TestLastMillisecond(t *testing.T) {
 	}
 }
 
-// A key is deleted at once if it is told to expire in the present millisecond,
+// A key is deleted at once if it is to expire in the present millisecond,
 // but one that is SET so is there for the rest of it. A real server is asked for
 // each in one go, few commands at a time, for all of a go has to fit into one
 // millisecond; if the clock went on in between it is asked again.

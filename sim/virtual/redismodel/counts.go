@@ -4,7 +4,8 @@ import "cmp"
 
 // On leases of which length candidates count.
 
-// countedOn is how long any lease may last, as whoever was granted it last counts on.
+// countedOn is how long any lease may last, as the last candidate that was granted it
+// counts on.
 func (c *Call) countedOn() (longest int64, known bool) {
 	text, _ := c.HGet(c.Keys[2], "longest")
 	return parseInt(text)
@@ -80,11 +81,11 @@ func relearn(c *Call, counted, now int64) (most int64, note, said string) {
 		most = max(most, lasts)
 	})
 	if last >= c.Int(c.Args[5]) {
-		told := most
+		answer := most
 		if most <= longest {
-			told = 0
+			answer = 0
 		}
-		return told, number(min(cmp.Or(before, most), longest)), number(last)
+		return answer, number(min(cmp.Or(before, most), longest)), number(last)
 	}
 	remembered := false
 	if known, primary := c.History(); primary && c.Args[6] != "0" {

@@ -93,7 +93,7 @@ func (s *Server) Crash() {
 // Restart starts a server that crashed: with what its persistence kept, which
 // may be the data of an earlier time, or with nothing, as if the disk had been
 // lost. now is its wall clock. It is a primary: one that is to be a replica
-// must be told so again.
+// must be made one again.
 func (s *Server) Restart(now time.Duration, keepData bool) {
 	if !s.down {
 		panic("redismodel: a restart of a server that did not crash")

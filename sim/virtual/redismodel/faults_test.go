@@ -278,7 +278,7 @@ func TestDown(t *testing.T) {
 
 // Every run of a server has a name of its own, and so has every server: the
 // guard's memory of who granted last is no other's.
-func TestRunsAreTold(t *testing.T) {
+func TestRunsHaveNames(t *testing.T) {
 	s, replica := New(Options{Persistence: Always, Name: "a"}), New(Options{Name: "b"})
 	replica.Follow(s, 0)
 	a := acquireBy("n1", "x", "0", "1")

@@ -90,7 +90,7 @@ func drawTexts(t *rapid.T, back bool) []step {
 		case 1:
 			steps = append(steps, step{args: drawSet(t)})
 		case 2:
-			steps = append(steps, told(pick(t, []string{"DEL", "INCR", "PERSIST"}), pick(t, someKeys)), told("HSET", pick(t, someKeys), "f", "3"))
+			steps = append(steps, sent(pick(t, []string{"DEL", "INCR", "PERSIST"}), pick(t, someKeys)), sent("HSET", pick(t, someKeys), "f", "3"))
 		default:
 			keys := []string{pick(t, []string{"a", "b"}), "c"}
 			steps = append(steps, evalOf(lockScripts[rapid.SampledFrom(names).Draw(t, "script")], keys,
@@ -115,7 +115,7 @@ func TestLockScripts(t *testing.T) {
 func TestPortsAndTexts(t *testing.T) {
 	for _, script := range []*Script{unlock, everything} {
 		ported, text := New(Options{Scripts: []*Script{script}}), New(Options{})
-		for _, s := range []step{told("SET", "k", "v"), evalOf(script.Source, []string{"k"}, "v"), evalOf(script.Source, []string{"k"}, "v"), told("KEYS", "*")} {
+		for _, s := range []step{sent("SET", "k", "v"), evalOf(script.Source, []string{"k"}, "v"), evalOf(script.Source, []string{"k"}, "v"), sent("KEYS", "*")} {
 			want := ported.Do(benchNow, s.args...).String()
 			if got := text.Do(benchNow, s.args...).String(); got != want {
 				t.Errorf("%s, %v: the text says %s, the port %s", script.Name, s, got, want)

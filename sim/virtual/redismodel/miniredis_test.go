@@ -83,7 +83,7 @@ var deviations = []struct {
 		func(s step) bool {
 			return s.is("HSET") && len(s.args) > 2 && s.args[1] == witnessKey && s.args[2] == "history"
 		},
-		[]step{told("HSET", witnessKey, "history", "other", "since", "1"), acquireBy("n1", "x", "0", "1")},
+		[]step{sent("HSET", witnessKey, "history", "other", "since", "1"), acquireBy("n1", "x", "0", "1")},
 	},
 	{
 		"SET takes KEEPTTL together with a time",

@@ -175,7 +175,7 @@ func (s *Server) Sever() {
 }
 
 // Promote makes a replica a primary, with what it has received. Its former
-// primary is not told: isolated, it goes on serving whoever still reaches it.
+// primary does not learn it: isolated, it serves all that still reach it.
 func (s *Server) Promote() {
 	if s.primary == nil {
 		return
@@ -241,8 +241,8 @@ func (s *Server) Confirmed(now time.Duration, offset int64) int64 {
 }
 
 // doWait answers at once how many replicas have everything. A real server
-// waits until they are as many as asked for, or the time is over: whoever
-// models this asks again later.
+// waits until they are as many as asked for, or the time is over: a
+// caller that models this asks again later.
 func (s *Server) doWait(args []string) Reply {
 	if _, _, fault := s.Wait(args); fault.Failed() {
 		return fault

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// named is a server of a name: those that replicate each other are told apart by it.
+// named is a server of a name: those that replicate each other have different names.
 func named(name string) *Server { return New(Options{Name: name}) }
 
 // A replica has what its primary had executed a lag before; what it had not
@@ -65,7 +65,7 @@ func TestPromote(t *testing.T) {
 		t.Errorf("the old primary follows, and its lease is %q", got)
 	}
 	if !primary.Replica() || replica.Replica() {
-		t.Error("who follows whom is told wrongly")
+		t.Error("Replica is wrong about who follows whom")
 	}
 }
 
@@ -192,7 +192,7 @@ func TestReplicaAsReal(t *testing.T) {
 	primary.Do(benchNow, "SET", leaseKey, "r1 1 x n1")
 	replica.Follow(primary, 0)
 	for _, s := range []step{
-		told("SET", "k", "v"), told("GET", leaseKey), told("DEL", "k"), told("PEXPIRE", leaseKey, "1"), told("INCR"), told("WAIT", "0", "0"), told("PUBLISH", channel, "x"),
+		sent("SET", "k", "v"), sent("GET", leaseKey), sent("DEL", "k"), sent("PEXPIRE", leaseKey, "1"), sent("INCR"), sent("WAIT", "0", "0"), sent("PUBLISH", channel, "x"),
 		whoLeads, acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0"), renewOf("r1 1 x n1"), releaseOf("r1 1 x n1"), {script: Renew, keys: []string{leaseKey, guardKey, witnessKey}, args: []string{"other", "1", "x", "1", "1", "0"}},
 	} {
 		want := real.do(t, s.command(t, s.args)...)

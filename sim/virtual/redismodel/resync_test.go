@@ -138,8 +138,8 @@ func (p *pairs) partials(i int) int {
 }
 
 // place is what a server says of its place: its role, its replicas, its link, and
-// which names of histories are whose. Offsets are bytes there, effects here, so of
-// those only whether there is one is told.
+// which names of histories are whose. Offsets are bytes there, effects here, so
+// place says only whether there is one.
 func place(fields map[string]string, names map[string]int) string {
 	name := func(id string) string {
 		if id == unknownHistory {
@@ -172,7 +172,7 @@ func fieldsOf(text string) map[string]string {
 }
 
 // compare compares what all servers say of their places, and what they hold. The
-// names of histories that were never told to anybody are left to each kind.
+// names of histories that nobody has ever asked for are left to each kind.
 func (p *pairs) compare(when string) {
 	p.t.Helper()
 	p.receive()
@@ -263,7 +263,7 @@ func TestIsolatedPrimaryAsReal(t *testing.T) {
 }
 
 // Who forgets what its history is called has its replicas copy everything, as a
-// real server that was told so (DEBUG CHANGE-REPL-ID).
+// real server on command (DEBUG CHANGE-REPL-ID).
 func TestForget(t *testing.T) {
 	primary, replica := named("a"), named("b")
 	replica.Follow(primary, 0)
@@ -278,7 +278,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A replica that was told to follow a primary keeps and serves what it has, also
+// A replica that was made to follow a primary keeps and serves what it has, also
 // nothing, until it synchronises; WAIT does not count it, and promoted it goes on
 // with what it has.
 func TestSyncHasNotBegun(t *testing.T) {

@@ -50,24 +50,24 @@ func TestScriptCommands(t *testing.T) {
 	real := startReal(t)
 	model := modelSubject{New(Options{Scripts: []*Script{unlock, everything}})}
 	for _, s := range []step{
-		told("EVALSHA", unlock.SHA(), "1", "k", "v"),
-		told("SCRIPT", "EXISTS", unlock.SHA(), "x"),
-		told("SCRIPT", "LOAD", unlock.Source),
-		told("SCRIPT", "EXISTS", unlock.SHA(), "x", everything.SHA()),
-		told("SET", "k", "v"),
-		told("EVALSHA", unlock.SHA(), "1", "k", "w"),
-		told("EVALSHA", unlock.SHA(), "1", "k", "v"),
-		told("EXISTS", "k"),
-		told("EVALSHA", everything.SHA(), "0"),
-		told("EVAL", everything.Source, "0"), // its last command fails
-		told("EVALSHA", everything.SHA(), "0"),
-		told("GET", "c"), told("LLEN", "l"), told("TYPE", "a"), told("EXISTS", "b"),
-		told("EVALSHA", unlock.SHA(), "x", "k"), told("EVALSHA", unlock.SHA(), "-1", "k"), told("EVALSHA", unlock.SHA(), "2", "k"), told("EVALSHA", unlock.SHA()),
-		told("SCRIPT", "FLUSH", "x"), told("SCRIPT", "LOAD"), told("SCRIPT", "EXISTS"), told("SCRIPT", "FLUSH", "x", "y"), told("SCRIPT", "nonsense"), told("SCRIPT"),
-		told("PUBSUB", "nonsense"), told("PUBSUB", "NUMSUB"), told("PING", "x"), told("PING", "x", "y"), told("FLUSHALL", "x"), told("FLUSHALL", "async"), told("DBSIZE"),
-		told("SCRIPT", "FLUSH", "sync"),
-		told("EVALSHA", unlock.SHA(), "1", "k", "v"),
-		told("NONSENSE"), told("NONSENSE", "a", "b"), told("GET"), told("TIME", "x"),
+		sent("EVALSHA", unlock.SHA(), "1", "k", "v"),
+		sent("SCRIPT", "EXISTS", unlock.SHA(), "x"),
+		sent("SCRIPT", "LOAD", unlock.Source),
+		sent("SCRIPT", "EXISTS", unlock.SHA(), "x", everything.SHA()),
+		sent("SET", "k", "v"),
+		sent("EVALSHA", unlock.SHA(), "1", "k", "w"),
+		sent("EVALSHA", unlock.SHA(), "1", "k", "v"),
+		sent("EXISTS", "k"),
+		sent("EVALSHA", everything.SHA(), "0"),
+		sent("EVAL", everything.Source, "0"), // its last command fails
+		sent("EVALSHA", everything.SHA(), "0"),
+		sent("GET", "c"), sent("LLEN", "l"), sent("TYPE", "a"), sent("EXISTS", "b"),
+		sent("EVALSHA", unlock.SHA(), "x", "k"), sent("EVALSHA", unlock.SHA(), "-1", "k"), sent("EVALSHA", unlock.SHA(), "2", "k"), sent("EVALSHA", unlock.SHA()),
+		sent("SCRIPT", "FLUSH", "x"), sent("SCRIPT", "LOAD"), sent("SCRIPT", "EXISTS"), sent("SCRIPT", "FLUSH", "x", "y"), sent("SCRIPT", "nonsense"), sent("SCRIPT"),
+		sent("PUBSUB", "nonsense"), sent("PUBSUB", "NUMSUB"), sent("PING", "x"), sent("PING", "x", "y"), sent("FLUSHALL", "x"), sent("FLUSHALL", "async"), sent("DBSIZE"),
+		sent("SCRIPT", "FLUSH", "sync"),
+		sent("EVALSHA", unlock.SHA(), "1", "k", "v"),
+		sent("NONSENSE"), sent("NONSENSE", "a", "b"), sent("GET"), sent("TIME", "x"),
 	} {
 		want := real.do(t, s.args...)
 		if got := model.step(t, benchNow, s, s.args); !(step{script: unlock}).equal(got, want, 0, false) {
@@ -114,10 +114,10 @@ func TestNoMemoryAsReal(t *testing.T) {
 	}
 	full := modelSubject{model}
 	for _, s := range []step{
-		told("SET", "k", "v"), told("SET", "k", "v", "PX", "x"), told("SETNX", "k", "v"), told("GETSET", "k", "v"), told("INCR", "k"), told("DECRBY", "k", "1"), told("HSET", "h", "f", "v"), told("HINCRBY", "h", "f", "1"),
-		told("RPUSH", "l", "v"), told("LPUSH", "l", "v"), told("SETEX", "k", "1", "v"), told("PSETEX", "k", "1", "v"), told("GET", leaseKey), told("PTTL", leaseKey), told("GETDEL", "k"), told("HDEL", "h", "f"),
-		told("PERSIST", leaseKey), told("EXPIRE", "k", "1"), told("PUBLISH", "c", "m"), told("SCRIPT", "FLUSH"),
-		whoLeads, renewOf("r1 1 x n1"), renewOf("r1 1 x n2"), acquireBy("n2", "y", "0", "0"), acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1"), acquireBy("n2", "y", "0", "0"), told("FLUSHALL"),
+		sent("SET", "k", "v"), sent("SET", "k", "v", "PX", "x"), sent("SETNX", "k", "v"), sent("GETSET", "k", "v"), sent("INCR", "k"), sent("DECRBY", "k", "1"), sent("HSET", "h", "f", "v"), sent("HINCRBY", "h", "f", "1"),
+		sent("RPUSH", "l", "v"), sent("LPUSH", "l", "v"), sent("SETEX", "k", "1", "v"), sent("PSETEX", "k", "1", "v"), sent("GET", leaseKey), sent("PTTL", leaseKey), sent("GETDEL", "k"), sent("HDEL", "h", "f"),
+		sent("PERSIST", leaseKey), sent("EXPIRE", "k", "1"), sent("PUBLISH", "c", "m"), sent("SCRIPT", "FLUSH"),
+		whoLeads, renewOf("r1 1 x n1"), renewOf("r1 1 x n2"), acquireBy("n2", "y", "0", "0"), acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1"), acquireBy("n2", "y", "0", "0"), sent("FLUSHALL"),
 	} {
 		want := real.do(t, s.command(t, s.args)...)
 		if got := full.step(t, benchNow, s, s.args); !s.equal(got, want, 0, false) {

@@ -153,7 +153,7 @@ func TestLeaseValues(t *testing.T) {
 	real, mini := startReal(t), startMini(t)
 	for _, value := range someLeases {
 		steps := []step{
-			told("SET", leaseKey, value), whoLeads, acquireBy("n1", "x", "0", "0"), whoLeads, renewOf(value), releaseOf(value),
+			sent("SET", leaseKey, value), whoLeads, acquireBy("n1", "x", "0", "0"), whoLeads, renewOf(value), releaseOf(value),
 		}
 		base, seen := observe(t, real, steps)
 		same(t, "the port", modelSubject{New(Options{})}, base, steps, seen, false)

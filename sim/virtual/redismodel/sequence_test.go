@@ -284,7 +284,7 @@ func (s step) equal(got, want Reply, behind time.Duration, loose bool) bool {
 	return got.Text == want.Text || equalTexts(got.Text, want.Text) || equalGuards(got.Text, want.Text, behind)
 }
 
-// byField sorts what is told of the fields of a hash, so many items of each:
+// byField sorts what a reply says of the fields of a hash, so many items of each:
 // miniredis has an order of its own.
 func byField(r Reply, of int) Reply {
 	parts := slices.Collect(slices.Chunk(slices.Clone(r.Items), of))

@@ -50,7 +50,7 @@ func rather(longest, request string, s step) step {
 
 func later(seconds int) step { return step{jump: time.Duration(seconds) * time.Second} }
 
-func told(args ...string) step { return step{args: args} }
+func sent(args ...string) step { return step{args: args} }
 
 // protectedLease is the lease that protected ends with.
 const protectedLease = "r1 9007199254740993 x n1"
@@ -59,7 +59,7 @@ const protectedLease = "r1 9007199254740993 x n1"
 // n1 a lease, and some more. The counter is beyond any time in microseconds.
 func protected(more ...step) []step {
 	return append([]step{
-		told("SET", counterKey, "9007199254740992"), acquireBy("n1", "x", "0", "1"), later(4), acquireBy("n1", "x", "0", "1"),
+		sent("SET", counterKey, "9007199254740992"), acquireBy("n1", "x", "0", "1"), later(4), acquireBy("n1", "x", "0", "1"),
 	}, more...)
 }
 
@@ -101,34 +101,34 @@ var situations = []struct {
 	{"the same nonce of another candidate", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n2", "x", "0", "0")}, `[0 "1" "n1" 3000 0 0]`},
 	{"the same attempt again has the same token", []step{acquireBy("n1", "x", "0", "0"), acquireBy("n1", "x", "9", "0")}, `[1 "1" 0]`},
 	{"and the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), acquireBy("n1", "x", "0", "0"), later(2), whoLeads}, `["1" "n1" 1000 "" 0]`},
-	{"a lease without end is repaired", []step{told("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0")}, `[0 "7" "n2" 3000 0 1]`},
-	{"and then ends", []step{told("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0"), later(4), acquireBy("n1", "x", "7", "0")}, `[1 "8" 0]`},
-	{"a value that no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "2000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 2000 0 0]`},
-	{"its leader", []step{told("SET", leaseKey, "somebody"), whoLeads}, `["0" "somebody" -1 "" 0]`},
-	{"a lease of another kind", []step{told("HSET", leaseKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
-	{"a counter at 0", []step{told("SET", counterKey, "0"), acquireBy("n1", "x", "0", "0")}, `[1 "1" 0]`},
-	{"a counter of another kind", []step{told("HSET", counterKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
-	{"a counter that is no number", []step{told("SET", counterKey, "many"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
-	{"a counter that cannot count on", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
-	{"no lease is granted without a token", []step{told("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0"), whoLeads}, "[]"},
-	{"a floor above the counter", []step{told("SET", counterKey, "8"), acquireBy("n1", "x", "41", "0")}, `[1 "42" 0]`},
-	{"a floor of more digits", []step{told("SET", counterKey, "9"), acquireBy("n1", "x", "10", "0")}, `[1 "11" 0]`},
-	{"a floor below the counter", []step{told("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
-	{"tokens beyond what Lua's numbers hold", []step{told("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
+	{"a lease without end is repaired", []step{sent("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0")}, `[0 "7" "n2" 3000 0 1]`},
+	{"and then ends", []step{sent("SET", leaseKey, "r1 7 y n2"), acquireBy("n1", "x", "0", "0"), later(4), acquireBy("n1", "x", "7", "0")}, `[1 "8" 0]`},
+	{"a value that no elector wrote", []step{sent("SET", leaseKey, "somebody", "PX", "2000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 2000 0 0]`},
+	{"its leader", []step{sent("SET", leaseKey, "somebody"), whoLeads}, `["0" "somebody" -1 "" 0]`},
+	{"a lease of another kind", []step{sent("HSET", leaseKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
+	{"a counter at 0", []step{sent("SET", counterKey, "0"), acquireBy("n1", "x", "0", "0")}, `[1 "1" 0]`},
+	{"a counter of another kind", []step{sent("HSET", counterKey, "f", "v"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
+	{"a counter that is no number", []step{sent("SET", counterKey, "many"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
+	{"a counter that cannot count on", []step{sent("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0")}, "COUNTER"},
+	{"no lease is granted without a token", []step{sent("SET", counterKey, "9223372036854775807"), acquireBy("n1", "x", "0", "0"), whoLeads}, "[]"},
+	{"a floor above the counter", []step{sent("SET", counterKey, "8"), acquireBy("n1", "x", "41", "0")}, `[1 "42" 0]`},
+	{"a floor of more digits", []step{sent("SET", counterKey, "9"), acquireBy("n1", "x", "10", "0")}, `[1 "11" 0]`},
+	{"a floor below the counter", []step{sent("SET", counterKey, "10"), acquireBy("n1", "x", "9", "0")}, `[1 "11" 0]`},
+	{"tokens beyond what Lua's numbers hold", []step{sent("SET", counterKey, "9007199254740993"), acquireBy("n1", "x", "0", "0")}, `[1 "9007199254740994" 0]`},
 	{"a server that remembers nothing grants nothing", []step{acquireBy("n1", "x", "0", "1")}, `[0 "0" "" 3000 0 2]`},
 	{"for as long as a lease lasts", []step{acquireBy("n1", "x", "0", "1"), later(2), acquireBy("n2", "y", "0", "1")}, `[0 "0" "" 1000 0 2]`},
 	{"and then counts from where it was", protected(), `[1 "9007199254740993" 0]`},
 	{"a server that remembers grants at once", protected(releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"a lease that ended by itself is over", protected(later(4), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"one that is gone before is not", protected(told("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
-	{"but for its holder", protected(told("DEL", leaseKey), releaseOf(protectedLease)), "0"},
-	{"who gives it back", protected(told("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"a lease that lasts too long is cut", protected(told("PEXPIRE", leaseKey, "9000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
-	{"and so is what no elector wrote", []step{told("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
+	{"one that is gone before is not", protected(sent("DEL", leaseKey), later(1), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 2000 0 3]`},
+	{"but for its holder", protected(sent("DEL", leaseKey), releaseOf(protectedLease)), "0"},
+	{"who gives it back", protected(sent("DEL", leaseKey), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"a lease that lasts too long is cut", protected(sent("PEXPIRE", leaseKey, "9000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
+	{"and so is what no elector wrote", []step{sent("SET", leaseKey, "somebody", "PX", "9000"), acquireBy("n1", "x", "0", "0")}, `[0 "0" "somebody" 3000 0 1]`},
 	{"but a lease of another candidate is as long as that one's are", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 0 9000]`},
-	{"also where the guard is lost", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), told("DEL", guardKey), told("PEXPIRE", leaseKey, "60000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 1]`},
-	{"it is cut to what the caller counts on where nothing tells more", protected(told("PEXPIRE", leaseKey, "9000"), told("DEL", guardKey, candidatesKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
-	{"a hand-over that a clock left behind is cut to a lease", protected(handOver("n3"), told("HSET", guardKey, "reserved", "9007199254740992"), acquireBy("n2", "y", "0", "1"), later(4), acquireBy("n2", "z", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"also where the guard is lost", protected(later(10), longer(acquireBy("n3", "z", "0", "1")), sent("DEL", guardKey), sent("PEXPIRE", leaseKey, "60000"), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740994" "n3" 9000 0 1]`},
+	{"it is cut to what the caller counts on where nothing tells more", protected(sent("PEXPIRE", leaseKey, "9000"), sent("DEL", guardKey, candidatesKey), acquireBy("n2", "y", "0", "1")), `[0 "9007199254740993" "n1" 3000 0 1]`},
+	{"a hand-over that a clock left behind is cut to a lease", protected(handOver("n3"), sent("HSET", guardKey, "reserved", "9007199254740992"), acquireBy("n2", "y", "0", "1"), later(4), acquireBy("n2", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"a lease handed over is not anybody's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 0 4]`},
 	{"but the successor's", protected(handOver("n3"), acquireBy("n2", "y", "0", "1"), acquireBy("n3", "z", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"who must come in time", protected(handOver("n3"), later(1), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
@@ -142,18 +142,18 @@ var situations = []struct {
 	{"but not at the second", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 3000]`},
 	{"also where it is granted each time", afterLong(19, rather("9000", "2", acquireBy("n2", "y", "0", "1")), releaseOf("r1 9007199254740995 y n2"), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[1 "9007199254740996" 0 "" 3000]`},
 	{"unless that is a repetition of the first", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), rather("9000", "2", acquireBy("n2", "y", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0]`},
-	{"or the server has forgotten something", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), told("DEL", witnessKey), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
+	{"or the server has forgotten something", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), sent("DEL", witnessKey), rather("9000", "3", acquireBy("n2", "w", "0", "1"))), `[0 "9007199254740995" "n1" 3000 0 0 9000]`},
 	{"a longer one is not granted meanwhile", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5 9000]`},
 	{"also where a late request of before comes in", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(1), longer(acquireBy("n3", "z", "0", "1")), rather("9000", "1", acquireBy("n2", "x", "0", "1")), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 4000 0 5 9000]`},
 	{"a leader that counts on more does not speak for the others", afterLong(19, acquireBy("n1", "v", "0", "1"), rather("9000", "2", acquireBy("n2", "y", "0", "1")), later(4), counting("9000", acquireBy("n4", "u", "0", "1")), acquireBy("n2", "w", "0", "1"), later(4), longer(acquireBy("n3", "z", "0", "1"))), `[0 "0" "" 5000 0 5 9000]`},
-	{"a server without protection grants at once", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey, leaseKey), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
+	{"a server without protection grants at once", []step{acquireBy("n1", "x", "0", "0"), sent("DEL", guardKey, leaseKey), acquireBy("n2", "y", "0", "0")}, `[1 "2" 0]`},
 	{"renewed", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1")}, "1"},
 	{"and lasts the whole time again", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 x n1"), later(2), whoLeads}, `["1" "n1" 1000 "" 0]`},
 	{"renewed after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1")}, "0"},
 	{"which does not bring it back", []step{acquireBy("n1", "x", "0", "0"), later(4), renewOf("r1 1 x n1"), whoLeads}, "[]"},
 	{"another's lease is not renewed", []step{acquireBy("n1", "x", "0", "0"), renewOf("r1 1 y n2")}, "0"},
 	{"nor does it last longer", []step{acquireBy("n1", "x", "0", "0"), later(2), renewOf("r1 1 y n2"), whoLeads}, `["1" "n1" 1000 "" 0]`},
-	{"an earlier token is not renewed", []step{told("SET", counterKey, "1"), acquireBy("n1", "x", "0", "0"), renewOf("r1 1 x n1")}, "0"},
+	{"an earlier token is not renewed", []step{sent("SET", counterKey, "1"), acquireBy("n1", "x", "0", "0"), renewOf("r1 1 x n1")}, "0"},
 	{"released", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1")}, "1"},
 	{"and gone", []step{acquireBy("n1", "x", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, "[]"},
 	{"released after its end", []step{acquireBy("n1", "x", "0", "0"), later(4), releaseOf("r1 1 x n1")}, "0"},
@@ -166,11 +166,11 @@ var situations = []struct {
 	{"a renewal without it leaves it", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), renewOne(), whoLeads}, `["1" "n1" 3000 "here" 1]`},
 	{"it is not the next one's", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), later(4), acquireBy("n2", "y", "0", "0"), whoLeads}, `["2" "n2" 3000 "" 0]`},
 	{"nor after a release", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), releaseOf("r1 1 x n1"), acquireBy("n1", "y", "0", "0"), whoLeads}, `["2" "n1" 3000 "" 0]`},
-	{"nor another's of that token", []step{told("HSET", guardKey, "published", "1 w 1 there"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
-	{"what is lost is shown again", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), told("DEL", guardKey), publishing("1", "here", renewOne()), whoLeads}, `["1" "n1" 3000 "here" 1]`},
-	{"a guard of another kind hides it", []step{acquireBy("n1", "x", "0", "0"), told("DEL", guardKey), told("SET", guardKey, "x"), whoLeads}, `["1" "n1" 3000 "" 0]`},
-	{"an audit of another kind", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
-	{"comes after the grant", []step{told("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
+	{"nor another's of that token", []step{sent("HSET", guardKey, "published", "1 w 1 there"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
+	{"what is lost is shown again", []step{publishing("1", "here", acquireBy("n1", "x", "0", "0")), sent("DEL", guardKey), publishing("1", "here", renewOne()), whoLeads}, `["1" "n1" 3000 "here" 1]`},
+	{"a guard of another kind hides it", []step{acquireBy("n1", "x", "0", "0"), sent("DEL", guardKey), sent("SET", guardKey, "x"), whoLeads}, `["1" "n1" 3000 "" 0]`},
+	{"an audit of another kind", []step{sent("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0")}, "WRONGTYPE"},
+	{"comes after the grant", []step{sent("SET", auditKey, "x"), acquireBy("n1", "x", "0", "0"), whoLeads}, `["1" "n1" 3000 "" 0]`},
 }
 
 // remembered are situations in which the server can say for how long it has forgotten
@@ -184,17 +184,17 @@ var remembered = []struct {
 	{"a name that was never seen is granted at once", known(acquireBy("n1", "x", "0", "1")), `[1 "9007199254740993" 0]`},
 	{"and then as any other", known(acquireBy("n1", "x", "0", "1"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
 	{"not for a lease longer than the server is known", known(longer(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 5000 0 2]`},
-	{"nor if it may have forgotten keys", known(told("DEL", witnessKey), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"nor if it is another one", known(told("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"nor if its clock was set back", known(told("HSET", witnessKey, "since", "1999999999999"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"nor if the name was forgotten", known(acquireBy("n1", "x", "0", "1"), told("DEL", leaseKey, guardKey), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 3]`},
+	{"nor if it may have forgotten keys", known(sent("DEL", witnessKey), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor if it is another one", known(sent("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor if its clock was set back", known(sent("HSET", witnessKey, "since", "1999999999999"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"nor if the name was forgotten", known(acquireBy("n1", "x", "0", "1"), sent("DEL", leaseKey, guardKey), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 3]`},
 	{"nor without the key in common", known(alone(acquireBy("n1", "x", "0", "1"))), `[0 "0" "" 3000 0 2]`},
-	{"another server's lease is waited for", protected(told("HSET", witnessKey, "history", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"also one that was renewed here and given back", protected(told("HSET", witnessKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"for a lease from that renewal on", protected(told("HSET", witnessKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
-	{"and then granted", protected(told("HSET", witnessKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
-	{"the same attempt again, where the server knows something else", protected(told("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
-	{"also on a server that takes over", protected(told("HSET", witnessKey, "history", "other"), publishing("3", "here", renewProtected()), whoLeads), `["9007199254740993" "n1" 3000 "here" 3]`},
+	{"another server's lease is waited for", protected(sent("HSET", witnessKey, "history", "other"), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"also one that was renewed here and given back", protected(sent("HSET", witnessKey, "history", "other"), later(1), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"for a lease from that renewal on", protected(sent("HSET", witnessKey, "history", "other"), renewProtected(), later(2), renewProtected(), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 1000 0 2]`},
+	{"and then granted", protected(sent("HSET", witnessKey, "history", "other"), renewProtected(), later(2), renewProtected(), later(2), releaseOf(protectedLease), acquireBy("n2", "y", "0", "1")), `[1 "9007199254740994" 0]`},
+	{"the same attempt again, where the server knows something else", protected(sent("HSET", witnessKey, "history", "other"), acquireBy("n1", "x", "0", "1")), `[0 "0" "" 3000 0 2]`},
+	{"also on a server that takes over", protected(sent("HSET", witnessKey, "history", "other"), publishing("3", "here", renewProtected()), whoLeads), `["9007199254740993" "n1" 3000 "here" 3]`},
 	{"nor where a candidate knows a larger token than the server", known(acquireBy("n1", "x", "9007199254740999", "1")), `[0 "0" "" 3000 0 6]`},
 	{"which is noticed once", known(acquireBy("n1", "x", "9007199254740999", "1"), later(4), acquireBy("n1", "y", "9007199254740999", "1")), `[1 "9007199254741000" 0]`},
 }
@@ -224,20 +224,20 @@ var passedOn = []struct {
 	{"with a token above its floor", protected(bidBy("n2", "y", "9007199254740999", "1"), passing(""), whoLeads), `["9007199254741000" "n2" 3000 "" 0]`},
 	{"asked two seconds ago", protected(bidBy("n2", "y", "0", "1"), later(2), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"not if it asked long ago", protected(bidBy("n2", "y", "0", "1"), later(1), renewOf(protectedLease), later(2), passing(""), whoLeads), `[]`},
-	{"nor if it asked in the future", protected(bidBy("n2", "y", "0", "1"), told("HSET", candidatesKey, "", nowMS+"9000 3000 3000 0 1 "+beacon+" y n2"), passing(""), whoLeads), `[]`},
+	{"nor if it asked in the future", protected(bidBy("n2", "y", "0", "1"), sent("HSET", candidatesKey, "", nowMS+"9000 3000 3000 0 1 "+beacon+" y n2"), passing(""), whoLeads), `[]`},
 	{"nor if it does not stand", protected(acquireBy("n2", "y", "0", "1"), passing(""), whoLeads), `[]`},
 	{"nor if nobody is there", protected(dark(bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
 	{"nor if it was withdrawn", protected(bidBy("n2", "y", "0", "1"), withdrawn("n2", "y"), passing(""), whoLeads), `[]`},
 	{"but by nobody else", protected(bidBy("n2", "y", "0", "1"), withdrawn("n3", "y"), withdrawn("n2", "z"), passing(""), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
-	{"who withdraws too late is told", protected(bidBy("n2", "y", "0", "1"), passing(""), withdrawn("n2", "y")), `"9007199254740994"`},
+	{"a withdrawal that comes too late gets the token", protected(bidBy("n2", "y", "0", "1"), passing(""), withdrawn("n2", "y")), `"9007199254740994"`},
 	{"a successor that was refused last gets it", protected(bidBy("n2", "y", "0", "1"), passing("n2"), whoLeads), `["9007199254740994" "n2" 3000 "" 0]`},
 	{"another one is waited for", protected(bidBy("n2", "y", "0", "1"), passing("n3"), acquireBy("n2", "y", "0", "1")), `[0 "0" "" 400 1 4]`},
-	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), told("HSET", witnessKey, "history", "other"), passing(""), whoLeads), `[]`},
-	{"nor where the guard names another lease", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "value", "other"), passing(""), whoLeads), `[]`},
-	{"nor while another lease may be believed in", protected(bidBy("n2", "y", "0", "1"), told("HSET", guardKey, "unsure", nowMS+"900"), passing(""), whoLeads), `[]`},
+	{"not by a server that is another one", protected(bidBy("n2", "y", "0", "1"), sent("HSET", witnessKey, "history", "other"), passing(""), whoLeads), `[]`},
+	{"nor where the guard names another lease", protected(bidBy("n2", "y", "0", "1"), sent("HSET", guardKey, "value", "other"), passing(""), whoLeads), `[]`},
+	{"nor while another lease may be believed in", protected(bidBy("n2", "y", "0", "1"), sent("HSET", guardKey, "unsure", nowMS+"900"), passing(""), whoLeads), `[]`},
 	{"nor where leases differ", protected(counting("9000", bidBy("n2", "y", "0", "1")), passing(""), whoLeads), `[]`},
-	{"nor by who has lost the lease", protected(bidBy("n2", "y", "0", "1"), told("DEL", leaseKey), passing(""), whoLeads), `[]`},
-	{"nor where there is no token", protected(bidBy("n2", "y", "0", "1"), told("SET", counterKey, "many"), passing(""), whoLeads), `[]`},
+	{"nor by who has lost the lease", protected(bidBy("n2", "y", "0", "1"), sent("DEL", leaseKey), passing(""), whoLeads), `[]`},
+	{"nor where there is no token", protected(bidBy("n2", "y", "0", "1"), sent("SET", counterKey, "many"), passing(""), whoLeads), `[]`},
 	{"nor if the news of it reaches nobody", protected(bidBy("n2", "y", "0", "1"), unheard(passing("")), whoLeads), `[]`},
 	{"and once only", protected(bidBy("n2", "y", "0", "1"), passing(""), releaseOf("r1 9007199254740994 y n2"), whoLeads), `[]`},
 	{"without protection, too", []step{acquireBy("n1", "x", "0", "0"), bidBy("n2", "y", "0", "0"), releaseOf("r1 1 x n1"), whoLeads}, `["2" "n2" 3000 "" 0]`},
@@ -280,7 +280,7 @@ func TestPassedOn(t *testing.T) {
 func known(more ...step) []step {
 	another := acquireBy("n9", "w", "0", "1")
 	another.keys = []string{"{f}:lease", "{f}:token", "{f}:guard", "{f}:candidates", "{f}:terms", witnessKey}
-	return append([]step{another, later(4), told("SET", counterKey, "9007199254740992")}, more...)
+	return append([]step{another, later(4), sent("SET", counterKey, "9007199254740992")}, more...)
 }
 
 // alone is an acquisition where elections have no key in common.
@@ -382,7 +382,7 @@ func TestSeededCounter(t *testing.T) {
 	}
 }
 
-// Whoever listens for hints is counted, and told of grants and releases.
+// A listener for hints is counted, and is notified of grants and releases.
 func TestHints(t *testing.T) {
 	var hints []string
 	s := New(Options{OnPublish: func(channel, message string) { hints = append(hints, channel+" "+message) }})
@@ -417,7 +417,7 @@ func TestListener(t *testing.T) {
 	listener.do(t, "SUBSCRIBE", channel)
 	steps := []step{
 		acquireBy("n1", "x", "0", "0"), acquireBy("n2", "y", "0", "0"), renewOf("r1 1 x n1"), releaseOf("r1 1 x n2"), releaseOf("r1 1 x n1"),
-		acquireBy("n2", "y", "0", "0"), told("PUBLISH", channel, "bye"), told("PUBLISH", "other", "x"), told("PUBSUB", "NUMSUB", channel, "other"),
+		acquireBy("n2", "y", "0", "0"), sent("PUBLISH", channel, "bye"), sent("PUBLISH", "other", "x"), sent("PUBSUB", "NUMSUB", channel, "other"),
 	}
 	var hints []string
 	model := New(Options{OnPublish: func(_, message string) { hints = append(hints, message) }})

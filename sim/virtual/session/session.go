@@ -29,7 +29,7 @@ type Server struct {
 	Password string
 	// Users are those whose rights are limited: which commands each may not execute, in
 	// upper case. SUBSCRIBE with a word after it is forbidden for channels with that word
-	// in them. They have the server's password. Whoever names no user, or another
+	// in them. They have the server's password. A client that names no user, or another
 	// one, may execute everything.
 	Users map[string][]string
 

@@ -16,7 +16,7 @@ import (
 // hold it: its value names no holder any more, and its time to live may be another one.
 const overwrites = "a lock that may be held although another node wrote over the lock of another one and was told so"
 
-// maxOwn is how many values of a node are told apart where it may be told its own.
+// maxOwn is how many values of a node are kept apart where a reply may show its own.
 const maxOwn = 8
 
 // around are the values that the lock may hold while such a write is under way.
@@ -50,7 +50,7 @@ func (x *Exchange) scripted() bool {
 // foresee notes what nodes may have in the lock while the exchange is under way, if one of
 // the views writes and tells.
 func (x *Exchange) foresee(views []view) {
-	if !slices.ContainsFunc(views, func(v view) bool { return v.told }) {
+	if !slices.ContainsFunc(views, func(v view) bool { return v.shown }) {
 		return
 	}
 	l := x.conn.lock
@@ -64,7 +64,7 @@ func (x *Exchange) foresee(views []view) {
 		return
 	}
 	for i := range views {
-		if v := &views[i]; v.told && v.wrote && !x.retains(v) {
+		if v := &views[i]; v.shown && v.wrote && !x.retains(v) {
 			x.around.risks = append(x.around.risks, v.value)
 			l.risks[v.value]++
 		}
@@ -100,14 +100,14 @@ func (x *Exchange) retains(v *view) bool {
 	return !v.bounds() && !l.ends && !slices.ContainsFunc(x.around.rivals, func(value string) bool { return value != v.value })
 }
 
-// leaves notes of writes that told what was there before whether they left the lock to
-// who held it.
+// leaves notes whether writes that show what was there before left the lock to its
+// holder.
 func (x *Exchange) leaves(views []view) {
 	l := x.conn.lock
 	free := len(views) > 0
 	for i := range views {
 		v := &views[i]
-		if free = free && v.before == absent; !v.told || v.unclear != "" || v.before != present || v.call != history.Acquire && v.call != history.Renew {
+		if free = free && v.before == absent; !v.shown || v.unclear != "" || v.before != present || v.call != history.Acquire && v.call != history.Renew {
 			continue
 		}
 		same := v.wrote && (v.known && v.held == v.value || !v.known && v.value == foreign)
@@ -173,7 +173,7 @@ func (x *Exchange) whose(v *view) possession {
 // only values that it knows can have been in the lock.
 func (x *Exchange) foreign(v *view) bool {
 	l := x.conn.lock
-	if !v.told || v.known || !v.other || v.before != present || !l.cleared || l.muddled > 0 {
+	if !v.shown || v.known || !v.other || v.before != present || !l.cleared || l.muddled > 0 {
 		return false
 	}
 	unknown := func(value string) bool { return !slices.Contains(v.not, value) }

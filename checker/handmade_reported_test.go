@@ -30,7 +30,7 @@ func (s *story) repeats(node string, from, to int64) *story {
 	return s
 }
 
-var handmadeTold = []handmade{
+var handmadeReported = []handmade{
 	{"a deadline that is over when the belief begins", func(s *story) {
 		s.elected("n1", 1000*ms, 1, 500*ms).extended("n1", 1050*ms, 1, 1080*ms).elected("n2", 1100*ms, 2, 3000*ms)
 	}, nil, []Promise{AtMostOneLeader}},
@@ -51,7 +51,7 @@ var handmadeTold = []handmade{
 	{"a farewell that was read late", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms).deposed("n1", 1000*ms+500*us, 1, history.Resigned).arrived().elected("n2", 1000*ms, 2, 3000*ms)
 	}, nil, []Promise{AtMostOneLeader}},
-	{"a farewell that was told late", func(s *story) {
+	{"a farewell that was reported late", func(s *story) {
 		s.elected("n1", 0, 1, 2000*ms).deposed("n1", 1000*ms+500*us, 1, history.Resigned).elected("n2", 1000*ms, 2, 3000*ms)
 	}, []Promise{AtMostOneLeader}, nil},
 	{"a farewell that was read a second late", func(s *story) {
@@ -113,7 +113,7 @@ var handmadeTold = []handmade{
 	{"a belief that ends just after its lease was given back", func(s *story) {
 		s.acquire("n1", "a", 0, 2*ms, 1).elected("n1", 2*ms, 1, 2000*ms).release("n1", 600*ms, 602*ms, history.Ok, 1).deposed("n1", 610*ms, 1, history.Resigned).note(3000 * ms)
 	}, nil, []Promise{StepsDownOnLoss}},
-	{"a deadline that lies before it is told", func(s *story) {
+	{"a deadline that lies before it is reported", func(s *story) {
 		s.acquire("n1", "a", 0, 2300*ms, 1).elected("n1", 2300*ms, 1, 2000*ms).acquire("n2", "b", 4400*ms, 4401*ms, 2).elected("n2", 4401*ms, 2, 6000*ms)
 	}, nil, []Promise{AtMostOneLeader, BeliefWithinLease}},
 	{"extended when its deadline had passed, by a renewal that succeeded", func(s *story) {
@@ -157,5 +157,5 @@ var handmadeTold = []handmade{
 	}, nil, []Promise{AtMostOneLeader}},
 }
 
-// What is told, and when, is taken for what it is.
-func TestHandmadeTold(t *testing.T) { testHandmade(t, handmadeTold, safety) }
+// Each event counts for what it reports, at the time at which it was reported.
+func TestHandmadeReported(t *testing.T) { testHandmade(t, handmadeReported, safety) }

@@ -11,7 +11,7 @@ import (
 	"github.com/recount-io/recount/sim/wire"
 )
 
-// said is one request of a node with its reply, and what is told of it.
+// said is one request of a node with its reply, and what is reported of it.
 type said struct {
 	node  string
 	args  []string
@@ -19,13 +19,13 @@ type said struct {
 	want  string
 }
 
-// say plays the requests, and reports what is told otherwise than expected.
+// say plays the requests, and fails where the reported operations are not the expected ones.
 func say(t *testing.T, name string, o wire.Options, list []said) *tape {
 	t.Helper()
 	p := newTape(o)
 	for i, s := range list {
 		p.conn(s.node).Send(s.args).Answer(s.reply)
-		if got := p.told(); got != s.want {
+		if got := p.ends(); got != s.want {
 			t.Errorf("%s, step %d: %s %q -> %v:\n%s, want\n%s", name, i+1, s.node, s.args, s.reply, got, s.want)
 		}
 	}
@@ -37,9 +37,9 @@ const (
 	several   = ": the reply has several explanations"
 )
 
-// Who writes the value that the lock holds already, and is told so, renews its own lease.
+// A node that writes the value that the lock holds, and learns so, renews its own lease.
 // It takes the lock if the reply says that nobody had it.
-func TestHolderThatIsToldItsOwnValueRenews(t *testing.T) {
+func TestHolderThatFindsItsOwnValueRenews(t *testing.T) {
 	const (
 		renewed = "n1 renew ok 2s\nn1 acquire fail 2s" + otherwise
 		endless = "n1 renew ok 240h0m0s\nn1 acquire fail 240h0m0s" + otherwise
@@ -77,8 +77,8 @@ func TestHolderThatIsToldItsOwnValueRenews(t *testing.T) {
 	}
 }
 
-// A lock with one value for all candidates is taken by who finds nothing there. Who is told
-// that the value was there already has changed nothing, and was refused.
+// A lock with one value for all candidates is taken by the node that finds nothing there.
+// A node that finds the value there has changed nothing, and was refused.
 func TestWriteThatChangesNothingTakesNothing(t *testing.T) {
 	const (
 		took    = "acquire ok 240h0m0s"
@@ -103,7 +103,7 @@ func TestWriteThatChangesNothingTakesNothing(t *testing.T) {
 		p := newTape(wire.Options{Key: "lock"})
 		do := func(node string, args []string, reply wire.Value, want string) {
 			p.conn(node).Send(args).Answer(reply)
-			if got := p.told(); !strings.Contains("\n"+got+"\n", "\n"+node+" "+want+"\n") {
+			if got := p.ends(); !strings.Contains("\n"+got+"\n", "\n"+node+" "+want+"\n") {
 				t.Errorf("%s: %s %q -> %v:\n%s, want\n%s %s", name, node, args, reply, got, node, want)
 			}
 		}
@@ -129,7 +129,7 @@ func TestTransactionThatChangesNothing(t *testing.T) {
 		p.do(node, "MULTI", okay)
 		p.do(node, "GETSET lock 1", queued)
 		p.do(node, "EXEC", list(reply))
-		return p.told()
+		return p.ends()
 	}
 	for _, s := range []struct {
 		node  string
@@ -142,8 +142,8 @@ func TestTransactionThatChangesNothing(t *testing.T) {
 	}
 }
 
-// Who wrote over another one's value and is told so may take the lock by that, or may see
-// that it is held: nobody is accused, until the lock is seen to be free.
+// A node that wrote over another one's value and learns so may take the lock by that, or
+// may see that it is held: nobody is accused, until the lock is seen to be free.
 func TestWriteOverAnotherValueIsNotJudged(t *testing.T) {
 	for name, s := range map[string]struct {
 		args  []string
@@ -159,7 +159,7 @@ func TestWriteOverAnotherValueIsNotJudged(t *testing.T) {
 	} {
 		p := newTape(wire.Options{Key: "lock"})
 		p.do("n1", "SET lock a NX PX 2000", okay)
-		if got := p.told(); got != "n1 acquire ok 2s" {
+		if got := p.ends(); got != "n1 acquire ok 2s" {
 			t.Errorf("%s: %s", name, got)
 		}
 		p.conn("n2").Send(s.args).Answer(s.reply)
@@ -173,11 +173,11 @@ func TestWriteOverAnotherValueIsNotJudged(t *testing.T) {
 		if e := p.lock.Understanding(); !strings.Contains(e.Text, "wrote over the lock of another one and was told so") {
 			t.Errorf("%s: %s", name, e.Text)
 		}
-		p.told()
+		p.ends()
 		p.do("n1", "GET lock", nothing)
 		p.do("n3", "SET lock c NX PX 2000", okay)
 		p.do("n2", "SET lock b NX PX 2000", nothing)
-		if got, want := p.told(), "n1 observe ok\nn3 acquire ok 2s\nn2 acquire fail 2s"; got != want {
+		if got, want := p.ends(), "n1 observe ok\nn3 acquire ok 2s\nn2 acquire fail 2s"; got != want {
 			t.Errorf("%s, when it was free again: %s, want %s", name, got, want)
 		}
 	}
@@ -187,7 +187,7 @@ func TestWriteOverAnotherValueIsNotJudged(t *testing.T) {
 func TestWriteOverAnotherValueUnderWay(t *testing.T) {
 	p := newTape(wire.Options{Key: "lock"})
 	p.do("n1", "SET lock a NX PX 2000", okay)
-	p.told()
+	p.ends()
 	x := p.send("n2", "SET lock b PX 2000 GET")
 	p.do("n3", "GET lock", bulk("b"))
 	x.Lose("timeout")

@@ -75,11 +75,12 @@ func beliefWithinLease(x *facts) Finding {
 			return *f
 		}
 	}
+	understood, requests := x.Understood()
 	switch {
 	case claims > 0:
 	case open > 0:
 		return finding.Passed(fmt.Sprintf("%s without a deadline, and nobody went on after the end of the lease that backed it", finding.Count(open, "belief")))
-	case backed > 0 && !x.Obscure():
+	case backed > 0 && (understood > 0 || requests == 0):
 		return finding.Passed(fmt.Sprintf("%s, each of which was granted; nobody said until when it believes", finding.Count(backed, "term")))
 	default:
 		return finding.Nothing("the history does not say who believes to lead, or not what was asked of the store")

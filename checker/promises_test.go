@@ -386,6 +386,9 @@ var promiseStories = []struct {
 	{"the leader changed while only a follower was slow", Stable, func(s *story) {
 		s.fault("latency", 2000*ms, 9000*ms, nil, "n3").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Superseded).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
 	}, Fail, nil},
+	{"the leader changed after the store was split, on the side of a follower", Stable, func(s *story) {
+		s.fault("store-split", 2000*ms, 3000*ms, func(e *history.Event) { e.Void = true }, "n3").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Superseded).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
+	}, Pass, nil},
 	{"the leader changed while it was slow", Stable, func(s *story) {
 		s.fault("latency", 2000*ms, 9000*ms, nil, "n1").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Expired).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
 	}, Pass, nil},

@@ -69,10 +69,11 @@ func (x *facts) excuses() []*index.Fault {
 	return x.Faults
 }
 
-// private reports whether the fault hit candidates, and neither all of them nor the store.
-// Where nobody knows how long a fault has consequences it may have hit anybody.
+// private reports whether the fault hit candidates, and neither all of them nor the store,
+// whose leases are everybody's. Where nobody knows how long a fault has consequences it may
+// have hit anybody.
 func (x *facts) private(f *index.Fault) bool {
-	return x.Header.Lease > 0 && !f.Uninvited() && len(f.Targets) > 0 && len(f.Targets) < len(x.Header.Nodes) &&
+	return x.Header.Lease > 0 && !f.Uninvited() && !f.Void && f.Shorten == 0 && len(f.Targets) > 0 && len(f.Targets) < len(x.Header.Nodes) &&
 		!slices.ContainsFunc(f.Targets, func(target string) bool { return !slices.Contains(x.Header.Nodes, target) })
 }
 

@@ -310,7 +310,7 @@ func TestElectorSaysWhatItGuarantees(t *testing.T) {
 	}
 }
 
-// Whoever elects has one page of names to read. What only a writer of stores needs, or a
+// A user of the elector has one page of names to read. What only a writer of stores needs, or a
 // tool, is not on it: see elector/store and elector/event.
 func TestElectorHasFewNames(t *testing.T) {
 	const most = 90

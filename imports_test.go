@@ -55,13 +55,13 @@ var table = []row{
 		folders: []string{"elector/store", "elector/internal/unhurried"},
 		ours:    []string{"elector/internal/unhurried"},
 		never:   []string{"net/...", "os/...", "sync/..."}, timeless: true,
-		why: "whoever writes a store gets what is asked of one, and no elector",
+		why: "the author of a store gets what is asked of one, and no elector",
 	},
 	{
 		folders: []string{"elector/event"},
 		ours:    []string{"elector/store", "internal/machine"},
 		never:   []string{"net/...", "os/...", "sync/..."}, timeless: true,
-		why: "whoever is told of an elector's events gets names and values, and no elector",
+		why: "a receiver of an elector's events gets names and values, and no elector",
 	},
 	{
 		folders: []string{"elector/redisstore/scripts"},
@@ -72,7 +72,7 @@ var table = []row{
 		folders: []string{"elector/redisstore/anyclient"},
 		ours:    []string{"elector/redisstore"},
 		others:  []string{"github.com/redis/go-redis/v9"},
-		why:     "whoever brings a client of their own must not get another one: it knows the store, and no client but the one that the store is made of",
+		why:     "a user with a client of their own must not get another one: it knows the store, and no client but the one that the store is made of",
 	},
 	{
 		folders: []string{"internal/topology"},
@@ -83,7 +83,7 @@ var table = []row{
 	{
 		folders: []string{"internal/loopback"},
 		never:   []string{"os/..."},
-		why:     "a port is found for whoever needs one, in tests of the elector and in the harness",
+		why:     "it finds a free port, for tests of the elector and for the harness",
 	},
 	{
 		folders: []string{"internal/situation"},
@@ -127,7 +127,7 @@ var table = []row{
 	{
 		folders: []string{"internal/spelling"},
 		never:   []string{"os/...", "net/...", "sync/..."}, timeless: true,
-		why: "what a name may have meant is a question of its letters, for whoever reads names",
+		why: "what a name may have meant is a question of its letters, for every reader of names",
 	},
 	{
 		folders: []string{"internal/garbage"},
@@ -298,7 +298,7 @@ var table = []row{
 		ours:    []string{"elector/fence", "faults", "history", "sim", "sim/space", "sim/virtual/redismodel", "sim/bubble/network", "sim/bubble/redisserver"},
 		others:  []string{"github.com/redis/go-redis/v9"},
 		never:   []string{"os/exec"},
-		why:     "guards run in fake time without any elector: they must hold whoever leads, and are judged elsewhere",
+		why:     "guards run in fake time without any elector: they must hold under any leader, and are judged elsewhere",
 	},
 	{
 		folders: []string{"sim/virtual", "sim/virtual/session", "sim/virtual/tamper"},

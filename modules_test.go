@@ -19,12 +19,12 @@ import (
 	"github.com/recount-io/recount/internal/race"
 )
 
-// oldest is the Go that who elects needs at least, and newest the one of whoever
-// works here.
+// oldest is the Go that a user of the elector needs at least, and newest the one that this
+// repository is developed with.
 const oldest, newest = "1.25.0", "1.26.0"
 
 // moduleRow says which modules one of ours may require, for its tests, too: all
-// that stands in its go.mod gets into the build list of whoever requires it.
+// that stands in its go.mod gets into the build list of every module that requires it.
 type moduleRow struct {
 	folder string
 	goLine string   // the oldest Go that compiles it
@@ -85,7 +85,7 @@ var modules = []moduleRow{
 	},
 	{
 		folder: "examples/clients", goLine: newest, ours: []string{"elector", "internal"}, others: []string{"..."}, apart: true,
-		why: "other Redis clients are for whoever has them already, and must not raise the versions that ours are tested with",
+		why: "other Redis clients are for users who have them already, and must not raise the versions that ours are tested with",
 	},
 	{
 		folder: "examples/controller", goLine: newest, ours: []string{"elector", "elector/kubelock", "internal"}, others: []string{"..."}, apart: true,
@@ -128,7 +128,7 @@ func apart(folder string) bool {
 
 // Each module requires what the table allows it, and its files import what it
 // requires. In the workspace the go command finds every package, whatever go.mod
-// says; whoever imports one of the modules is not so lucky.
+// says; a user who imports one of the modules is not so lucky.
 func TestModules(t *testing.T) {
 	complaints, files, err := inspectModules(os.DirFS("."))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/recount-io/recount/internal/race"
 )
 
-// Whoever has Go and a proxy of modules can install both commands, import a package of each
+// A user with Go and a proxy of modules can install both commands, import a package of each
 // module, and compile what the README shows. The proxy serves what a release would publish.
 func TestPublished(t *testing.T) {
 	if os.Getenv("CI") == "" || race.Enabled {

@@ -67,7 +67,7 @@ func handover(ctx context.Context, s *server, e effort) (string, error) {
 		"library", "round trip", "hand-overs", "median to rueidislock's", "p90 to its median", "p99 to its median", "p99 to its p99")
 	for _, way := range []time.Duration{0, zones} {
 		all := map[string]sample{}
-		if err := inTurn(ctx, s, told(), candidates, e.handovers, lease, way, (*group).handover, all); err != nil {
+		if err := inTurn(ctx, s, notified(), candidates, e.handovers, lease, way, (*group).handover, all); err != nil {
 			return "", err
 		}
 		// Apart, because their asking would load the server for the others.
@@ -96,7 +96,7 @@ func crashes(ctx context.Context, s *server, e effort) (string, error) {
 		"library", "candidates", "crashes", "median", "p90", "p99", "p99 to recount's")
 	for _, candidates := range []int{5, 100} {
 		all := map[string]sample{}
-		if err := inTurn(ctx, s, told(), candidates, e.crashes, lease, 0, (*group).crash, all); err != nil {
+		if err := inTurn(ctx, s, notified(), candidates, e.crashes, lease, 0, (*group).crash, all); err != nil {
 			return "", err
 		}
 		if err := inTurn(ctx, s, pollers(), candidates, e.pollerCrashes, lease, 0, (*group).crash, all); err != nil {

@@ -65,8 +65,8 @@ var libraries = []*library{
 // third is the elector's own pace. Who has no renewal of its own is renewed so.
 func third(d time.Duration) time.Duration { return d / 3 }
 
-func told() []*library    { return libraries[:2] }
-func pollers() []*library { return libraries[2:] }
+func notified() []*library { return libraries[:2] }
+func pollers() []*library  { return libraries[2:] }
 
 // versions are those that were linked.
 func versions() string {

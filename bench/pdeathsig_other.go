@@ -4,5 +4,5 @@ package main
 
 import "os/exec"
 
-// dieWithUs can do nothing here: whoever kills the bench ends its server too.
+// dieWithUs can do nothing here: a user who kills the bench must end its server too.
 func dieWithUs(*exec.Cmd) {}

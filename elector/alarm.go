@@ -17,7 +17,7 @@ const never = time.Duration(math.MaxInt64)
 const minLook = 20 * time.Millisecond
 
 // alarm wakes the sessions of one store and clock. It has one timer for all of
-// them, and wakes whoever may be woken then: what is due within the same moments
+// them, and wakes all that may be woken then: what is due within the same moments
 // is sent together.
 //
 // Its timer is never set for long, but looks at the clock at least every twentieth
@@ -29,9 +29,9 @@ type alarm struct {
 	key   alarmKey // zero: it is one session's alone
 	users int      // guarded by alarms
 
-	trip  atomic.Int64 // about how long a round trip takes; see took
-	since atomic.Int64 // when that was noted first
-	told  atomic.Bool  // that its users are too many for the store
+	trip     atomic.Int64 // about how long a round trip takes; see took
+	since    atomic.Int64 // when that was noted first
+	notified atomic.Bool  // a trouble said that its users are too many for the store
 
 	mu    sync.Mutex // never held while the clock is read, or a bell rings
 	bells bells
@@ -65,7 +65,7 @@ var alarms struct {
 // wrapper is a store that observes another one.
 type wrapper interface{ Unwrap() Store }
 
-// joinAlarm is the alarm of a store and a clock. Whoever joins leaves it in the end.
+// joinAlarm is the alarm of a store and a clock. Each session that joins it must leave it.
 func joinAlarm(store Store, clock Clock, b *bell) *alarm {
 	for {
 		w, ok := store.(wrapper)

@@ -36,7 +36,7 @@ type anchor struct {
 	distance int64 // of wall and monotonic clock
 	offset   int64 // of boot time and monotonic clock: at most the true one
 	kept     bool  // the two were seen together, at one moment
-	useless  bool  // the readings are not the kernel's: only the kernel is believed
+	useless  bool  // the readings are not the kernel's: only the kernel is trusted
 }
 
 // trusts reports whether boot time is the monotonic clock's r.mono and the offset,
@@ -74,7 +74,7 @@ type clocks interface {
 // need no system call. It never goes back, for all goroutines together: each
 // answer is a monotonic reading and the anchor's offset, and no later anchor has
 // a smaller offset. It is never ahead of boot time. So no span that it measures
-// is too short by more than 2 × noise + narrow, and no belief lasts longer.
+// is too short by more than 2 × noise + narrow, and no term lasts longer.
 type bootClock struct {
 	anchor atomic.Pointer[anchor]
 	asked  atomic.Int64 // on the monotonic clock

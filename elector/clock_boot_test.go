@@ -259,7 +259,7 @@ func TestBootClockNeverGoesBack(t *testing.T) {
 	}
 }
 
-// An offset holds until a larger one is found, whoever finds it: a smaller one
+// An offset holds until any reader finds a larger one: a smaller one
 // is of an answer that took longer, and would turn the clock back.
 func TestBootClockKeepsTheLargestOffset(t *testing.T) {
 	b := newBootClock(newComputer())

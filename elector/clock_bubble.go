@@ -17,7 +17,7 @@ func (bubbleClock) Now() time.Duration { return time.Since(bubbleStart) }
 func (bubbleClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
 // inBubble reports whether the caller is in a bubble. No clock can tell: a machine may
-// believe that it is the year 2000, and a coarse clock stands still for milliseconds. The
+// be set to the year 2000, and a coarse clock stands still for milliseconds. The
 // runtime says it in the trace of the goroutine alone, and only package synctest makes
 // bubbles, for a test. So no program is taken for one that is in a bubble.
 func inBubble() bool {

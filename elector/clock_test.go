@@ -25,7 +25,7 @@ import (
 // calls the parts of package time that do, or waits on them. Five files are exceptions.
 // One says when a request's context ends, as package context does, and one has no other
 // clock: both use the monotonic part. One is for bubbles of tests, where no clock is real.
-// One tells the end of a term as a time of the wall clock, to whoever asks, and decides nothing
+// One tells the end of a term as a time of the wall clock, to a caller, and decides nothing
 // by it. The fifth one, Linux's, looks at the wall clock for one purpose: that it has gone on as the
 // monotonic clock has shows that the machine was not suspended, and that it has
 // not is a reason to ask the kernel. No time of the wall clock's reaches anybody:

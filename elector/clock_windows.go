@@ -9,7 +9,7 @@ import (
 
 // bootTime reads the interrupt time, which goes on during sleep, unlike the
 // "unbiased" one. The precise reading is needed: the tick count is up to 16 ms
-// old, and a belief would last so much too long.
+// old, and a term would last so much too long.
 func bootTime() time.Duration {
 	var hundredNanoseconds uint64
 	_, _, _ = queryInterruptTime.Call(uintptr(unsafe.Pointer(&hundredNanoseconds))) // returns nothing

@@ -14,7 +14,7 @@ import (
 // Config is how an Elector competes. Only Election must be set.
 //
 // The durations depend on each other. After a renewal is sent, the elector
-// believes for Lease × (1 − Drift) − 1 ms; within that time the next renewal
+// leads for Lease × (1 − Drift) − 1 ms; within that time the next renewal
 // must be sent (Renew), may fail (RequestTimeout) and must be repeated (Retry):
 //
 //	Renew + RequestTimeout + Retry ≤ Lease × (1 − Drift) − 1 ms

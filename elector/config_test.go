@@ -65,7 +65,7 @@ func TestConfigIsExplained(t *testing.T) {
 	}
 }
 
-// Whoever has no context is told so, and nothing panics.
+// A call without a context gets an error that says so, and nothing panics.
 func TestNoContext(t *testing.T) {
 	e, err := elector.New(newMemStore(), elector.Config{Election: "billing"})
 	if err != nil {

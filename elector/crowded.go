@@ -35,7 +35,7 @@ func (a *alarm) sessions() int {
 // opened, which takes several round trips.
 func (s *session) crowded(t machine.Transition) {
 	trip, since := time.Duration(s.alarm.trip.Load()), time.Duration(s.alarm.since.Load())
-	if t.Call != machine.Renew || !errors.Is(t.Err, event.ErrTimeout) || s.alarm.told.Load() || trip == 0 || t.At-since < 2*s.e.cfg.Lease {
+	if t.Call != machine.Renew || !errors.Is(t.Err, event.ErrTimeout) || s.alarm.notified.Load() || trip == 0 || t.At-since < 2*s.e.cfg.Lease {
 		return
 	}
 	c, ok := store.As[store.Carrier](s.e.store)
@@ -44,7 +44,7 @@ func (s *session) crowded(t machine.Transition) {
 	}
 	n, within := s.alarm.sessions(), s.e.cfg.RequestTimeout
 	most := c.Carries(within, trip)
-	if n > most && s.alarm.told.CompareAndSwap(false, true) {
+	if n > most && s.alarm.notified.CompareAndSwap(false, true) {
 		s.troubled(fmt.Errorf("%w: %d compete, and with a round trip of %v and a RequestTimeout of %v its connections are enough for %d: choose a longer Lease, a larger PoolSize, or several processes",
 			event.ErrCrowded, n, trip.Round(time.Millisecond), within, most))
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/recount-io/recount/internal/machine"
 )
 
-// Events tell the whole story of a term in order, with the deadlines that were
-// believed in, and the log tells it with levels.
+// Events tell the whole story of a term in order, with the deadlines that the
+// elector used, and the log tells it with levels.
 func TestEventsInOrder(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		var events log

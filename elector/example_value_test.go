@@ -10,8 +10,8 @@ import (
 	"github.com/recount-io/recount/elector/memstore"
 )
 
-// The leader publishes its address, and another one while it leads. Whoever observes is
-// told of both, each beside the term that it belongs to.
+// The leader publishes its address, and another one while it leads. An observer
+// learns of both, each beside the term that it belongs to.
 func ExampleTerm_Publish() {
 	store := memstore.New(memstore.Options{}) // redisstore.New in production
 	e, err := elector.New(store, elector.Config{

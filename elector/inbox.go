@@ -17,7 +17,7 @@ type message struct {
 }
 
 // inbox is what has reached a session and is not taken in yet. Nobody waits there
-// for what is to come: whoever brings something while nobody works it off does so.
+// for what is to come: a goroutine that brings something while nobody works it off does so.
 // A session that waits costs no goroutine.
 type inbox struct {
 	mu       sync.Mutex

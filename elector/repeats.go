@@ -22,10 +22,10 @@ const (
 // requests a second in each election, and none of these lines says more than the first.
 // It is safe for concurrent use.
 type repeats struct {
-	open atomic.Int32 // how many go on of which the log was told
+	open atomic.Int32 // how many go on that are in the log
 
 	mu sync.Mutex
-	of map[string]*repeat // by what is told
+	of map[string]*repeat // by what is logged
 }
 
 // repeat is something that goes wrong, perhaps again and again.
@@ -34,7 +34,7 @@ type repeat struct {
 	pause             time.Duration // after the last line
 	unsaid            int           // times since the last line
 	times             int           // since the first time
-	told              bool          // since then
+	logged            bool          // since then
 	err               error         // the last one
 }
 
@@ -64,14 +64,14 @@ func (r *repeats) again(what string, err error, now time.Duration) (times int) {
 	}
 	one.pause = min(max(2*one.pause, firstPause), lastPause)
 	times, one.unsaid, one.said = one.unsaid, 0, now
-	if !one.told {
-		one.told = true
+	if !one.logged {
+		one.logged = true
 		r.open.Add(1)
 	}
 	return times
 }
 
-// over calls f for each thing that the log was told of and that has not gone wrong for so
+// over calls f for each thing that is in the log and that has not gone wrong for so
 // long, if it did more than once.
 func (r *repeats) over(now, calm time.Duration, f func(what string, one repeat)) {
 	if r.open.Load() == 0 {
@@ -80,13 +80,13 @@ func (r *repeats) over(now, calm time.Duration, f func(what string, one repeat))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for what, one := range r.of {
-		if !one.told || now-one.last < calm {
+		if !one.logged || now-one.last < calm {
 			continue
 		}
 		if one.times > 1 {
 			f(what, *one)
 		}
-		one.told, one.times, one.unsaid, one.err = false, 0, 0, nil
+		one.logged, one.times, one.unsaid, one.err = false, 0, 0, nil
 		r.open.Add(-1)
 	}
 }

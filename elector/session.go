@@ -24,7 +24,7 @@ const (
 )
 
 // session is one Run, Campaign or loop over Terms: it runs a machine. All
-// fields without a remark belong to whoever works off what has reached it; see inbox.
+// fields without a remark belong to the goroutine that works off the inbox; see inbox.
 type session struct {
 	e       *Elector
 	clock   Clock    // immutable
@@ -49,7 +49,7 @@ type session struct {
 
 	pending     []machine.Input // made by a step itself
 	news        []Event         // of this step
-	untold      int             // renewals that the log was not told of, about
+	unlogged    int             // renewals that are not in the log, about
 	term        *Term           // the last one
 	unreleased  []*Term
 	worked      sync.WaitGroup // while the goroutine of a term's work lives
@@ -255,8 +255,8 @@ func (s *session) step(msg message) (done bool) {
 	return done
 }
 
-// apply makes a transition real. It must not block: a belief that ends is
-// taken back here, before anything is sent.
+// apply makes a transition real. It must not block: a term that is
+// over ends here, before anything is sent.
 func (s *session) apply(t machine.Transition) {
 	switch t.Kind {
 	case machine.RoleChanged:
@@ -359,15 +359,15 @@ func (s *session) tell() {
 	s.news = nil // there is none between most steps
 }
 
-// toLog reports whether the log is told of an event. A renewal's line takes a goroutine, and
+// toLog reports whether an event belongs in the log. A renewal's line takes a goroutine, and
 // most loggers do not want it: one that did not want the last such line is told of every
 // tenth, lest it does by now.
 func (s *session) toLog(ev Event) bool {
 	if ev.Kind != event.Extended || s.e.overdue(ev) || !s.e.muted.Load() {
 		return true
 	}
-	s.untold++
-	return s.untold%10 == 0
+	s.unlogged++
+	return s.unlogged%10 == 0
 }
 
 // logs writes to the log, and waits for nothing.

@@ -52,7 +52,7 @@ func (s slowToTell) Leader(ctx context.Context, election string) (elector.Leader
 	}
 }
 
-// Whoever asks a slow store who leads gets an answer: a question that is given
+// A caller that asks a slow store who leads gets an answer: a question that is given
 // up would cost the connection that the next renewal needs.
 func TestSlowStoreTellsWhoLeads(t *testing.T) {
 	inBubble(t, func(b *bench) {

@@ -147,7 +147,7 @@ func TestForgedNewsOfAGrant(t *testing.T) {
 			hint(h)
 			synctest.Wait()
 			if e.IsLeader() {
-				t.Fatalf("it believes news of %s: %+v", what, h)
+				t.Fatalf("it leads after news of %s: %+v", what, h)
 			}
 		}
 		all := asked()
@@ -155,12 +155,12 @@ func TestForgedNewsOfAGrant(t *testing.T) {
 		hint(news)
 		synctest.Wait()
 		if !e.IsLeader() {
-			t.Error("it does not believe the news of its own request")
+			t.Error("it does not lead after the news of its own request")
 		}
 		close(gate)
 		synctest.Wait()
 		if e.IsLeader() {
-			t.Error("it believes although its renewal was refused")
+			t.Error("it leads although its renewal was refused")
 		}
 		b.resign(term)
 		if err := stop(); err != nil {

@@ -142,7 +142,7 @@ func (t *Term) Transfer(ctx context.Context, to string) error {
 // Refused tells the elector that a protected resource has refused the term's
 // token: fence is the largest token that the resource has seen. The term is over
 // then, with ReasonSuperseded, and no later term of this candidate will have a
-// token up to fence, whatever the store believes: a store that is split in two,
+// token up to fence, whatever the store answers: a store that is split in two,
 // or has lost its count, does not know of the term that was granted elsewhere.
 // For a fence that is not larger than the token Refused does nothing.
 func (t *Term) Refused(fence uint64) {

@@ -86,7 +86,7 @@ func (f far) Watch(ctx context.Context, election string, hint func(store.Hint), 
 	f.Store.Watch(ctx, election, func(h store.Hint) { time.AfterFunc(f.way, func() { hint(h) }) }, ended)
 }
 
-// Between the two beliefs of a transfer lie two round trips: the release goes to
+// Between the two terms of a transfer lie two round trips: the release goes to
 // the store and word of it to the successor, then its request and the answer.
 func TestTransferTakesTwoRoundTrips(t *testing.T) {
 	inBubble(t, func(b *bench) {
@@ -124,7 +124,7 @@ func whoLeads(electors map[string]*elector.Elector) *elector.Elector {
 }
 
 // A successor that is gone does not keep the others waiting for longer than the
-// reservation. Then whoever asks first leads, which may be who handed over.
+// reservation. Then the first that asks leads, perhaps the one that handed over.
 func TestTransferToTheDead(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		led := make(chan string, 100)
@@ -231,8 +231,8 @@ func (f *forgetful) Leader(ctx context.Context, election string) (elector.Leader
 	return l, err
 }
 
-// Whoever hands over to a successor that led briefly says so as soon as the store can tell. If
-// it never can, that is said; nobody is told that the successor has not led.
+// Transfer to a successor that led briefly says so as soon as the store can tell. If the store
+// never can, Transfer says that, and not that the successor has not led.
 func TestTransferAsksForTheHistoryAgain(t *testing.T) {
 	for _, silent := range []time.Duration{time.Second, time.Hour} {
 		inBubble(t, func(b *bench) {
@@ -285,7 +285,7 @@ func (h *hushed) Leader(ctx context.Context, election string) (elector.Leader, e
 	return h.Store.Leader(ctx, election)
 }
 
-// Whoever hands over says that nobody took the lease only if that is so when it says so.
+// Transfer says that nobody took the lease only if that is so when it returns.
 func TestTransferLooksOnceMore(t *testing.T) {
 	for after := 15 * time.Second; after < 30*time.Second; after += 300 * time.Millisecond {
 		inBubble(t, func(b *bench) {
@@ -360,12 +360,12 @@ func TestTransferOfWorkThatDoesNotEnd(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		led := make(chan string, 100)
 		var a *elector.Elector
-		told := make(chan error, 1)
+		returned := make(chan error, 1)
 		a = b.elector("a", func(cfg *elector.Config) {
 			cfg.OnStarted = func(context.Context, *elector.Term) {
 				time.Sleep(20 * time.Second)
-				go func() { told <- a.Transfer(context.Background(), "b") }()
-				told <- <-told
+				go func() { returned <- a.Transfer(context.Background(), "b") }()
+				returned <- <-returned
 			}
 		})
 		stopA := b.run(a)
@@ -374,7 +374,7 @@ func TestTransferOfWorkThatDoesNotEnd(t *testing.T) {
 		if <-led != "b" {
 			t.Error("somebody else leads")
 		}
-		if err := <-told; !errors.Is(err, event.ErrDrainCapped) {
+		if err := <-returned; !errors.Is(err, event.ErrDrainCapped) {
 			t.Errorf("Transfer returned %v", err)
 		}
 		if err := errors.Join(stopA(), stopB()); err != nil {

@@ -23,7 +23,7 @@ var Answers = []Answer{ReadOnly, NoReplicas, MasterDown}
 // only, as a service or a virtual address does. Connections that are open go on with
 // the former primary, which answers so for good.
 //
-// It is over once applied: whoever connects from then on reaches a primary that serves.
+// It is over once applied: a client that connects from then on reaches a primary that serves.
 type StoreMoved struct{ Answer Answer }
 
 // Name implements Fault.

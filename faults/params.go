@@ -42,8 +42,8 @@ func (p *params) get(key string) (value any, ok bool) {
 	return value, ok
 }
 
-// number is a finite number that must be there. such is one, for whoever has to
-// put it right.
+// number is a finite number that must be there. such is an example of one, for
+// the error.
 func (p *params) number(key, such string) float64 {
 	value, ok := p.get(key)
 	if !ok {

@@ -22,7 +22,7 @@ type role int
 const (
 	roleNode role = iota
 	roleLeader
-	roleWhoever
+	roleLeads
 	roleFollower
 	roleMinority
 	roleAll
@@ -32,7 +32,7 @@ const (
 // The targets.
 var (
 	Leader       = Target{role: roleLeader}   // the candidate that leads and that no other fault hits
-	WhoeverLeads = Target{role: roleWhoever}  // the candidate that leads, even if another fault hits it already
+	WhoeverLeads = Target{role: roleLeads}    // the candidate that leads, even if another fault hits it already
 	Follower     = Target{role: roleFollower} // one candidate that does not lead
 	Minority     = Target{role: roleMinority} // fewer than half of the candidates, the leader among them; of one or two, the leader
 	All          = Target{role: roleAll}      // every candidate
@@ -84,7 +84,7 @@ func (t Target) String() string {
 	switch t.role {
 	case roleLeader:
 		return "the leader"
-	case roleWhoever:
+	case roleLeads:
 		return "whoever leads"
 	case roleFollower:
 		return "a follower"
@@ -152,13 +152,13 @@ func (t *Target) UnmarshalText(text []byte) error {
 
 // NeedsLeader reports whether the target can be told only while somebody leads.
 func (t Target) NeedsLeader() bool {
-	return t.role == roleLeader || t.role == roleWhoever || t.role == roleFollower || t.role == roleMinority
+	return t.role == roleLeader || t.role == roleLeads || t.role == roleFollower || t.role == roleMinority
 }
 
 // leader is who leads, as far as the target cares: for most, a leader that a
 // fault hits already does not count.
 func (t Target) leader(v View) string {
-	if t.role == roleWhoever {
+	if t.role == roleLeads {
 		return v.Leading
 	}
 	return v.Leader
@@ -183,7 +183,7 @@ func (t Target) Resolve(v View, pick func(n int) int) ([]string, error) {
 	}
 	followers := slices.DeleteFunc(slices.Clone(v.Running), func(n string) bool { return n == v.Leader })
 	switch t.role {
-	case roleLeader, roleWhoever:
+	case roleLeader, roleLeads:
 		return []string{t.leader(v)}, nil
 	case roleFollower:
 		if len(followers) == 0 {

@@ -10,7 +10,7 @@ import (
 // connected to it: connections that are open lead elsewhere than new ones, and users and
 // passwords change. Not every place has such a store, so they are not among All.
 //
-// Each promises a leader within three leases of the moment from which on whoever connects
+// Each promises a leader within three leases of the moment from which on a new connection
 // is served. The elector as it was before it opened connections anew broke that in 9 of 10
 // runs of demoted-stays and demoted-cut-off; as it was before it tried again what was
 // allowed before, in each run of rights-withdrawn and credentials-rotate. It kept it in

@@ -137,7 +137,7 @@ func (p plain) depose(h sim.Host, term *plainTerm, why history.Why) {
 	term.stop()
 }
 
-// unownedRenewal renews whatever lease there is, whoever holds it.
+// unownedRenewal renews whatever lease there is, also that of another holder.
 type unownedRenewal struct {
 	sim.Store
 	host sim.Host

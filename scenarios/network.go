@@ -122,7 +122,7 @@ func combinations() []Scenario {
 	return []Scenario{
 		{
 			Name:    "reply-lost-grant",
-			Summary: "the leader crashes, and replies are lost from just before its lease ends: whoever gets it next does not hear of it",
+			Summary: "the leader crashes, and replies are lost from just before its lease ends: the candidate that gets it next does not hear of it",
 			Breaks:  "an acquisition that is not idempotent, or whose repetition says yes and does not make the lease last again",
 			Schedule: func(s Shape) faults.Schedule {
 				// A request reaches the store only on a connection that stood
@@ -155,8 +155,8 @@ func combinations() []Scenario {
 					s.at(2.2, 0.8, faults.Partition{How: faults.CutBoth}, faults.Leader),
 				}
 				if !s.OneKey {
-					// Whoever else knows that somebody may still believe keeps
-					// the next one out.
+					// Another key that shows that somebody may still believe
+					// keeps the next one out.
 					once = append(once, s.at(2.35, 0, faults.KeyDeleted{}, faults.Store))
 				}
 				return again(3, 5.1, once, s)

@@ -60,7 +60,7 @@ func TestRunnerOrder(t *testing.T) {
 					t.Error("two reports at one time")
 				}
 				for range 100 {
-					runtime.Gosched() // whoever would come in between may
+					runtime.Gosched() // what would come in between may
 				}
 				reported = append(reported, o.Scenario.Name)
 				reporting.Store(false)

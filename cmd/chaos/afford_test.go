@@ -136,14 +136,14 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestClocksOfCommands shows that a command that is not told its clocks is spared the
+// TestClocksOfCommands shows that a command that does not get its clocks is spared the
 // faults on them: what is about nothing else is left out, and said in one line; what
 // draws its faults draws others.
 func TestClocksOfCommands(t *testing.T) {
 	t.Parallel()
-	for _, told := range []bool{true, false} {
+	for _, withClocks := range []bool{true, false} {
 		args := []string{"run", "all", "--dry-run", "--json", "--seed", "3", "--exec", "true", "--redis", "embedded"}
-		if told {
+		if withClocks {
 			args = append(args, "--clocks")
 		}
 		r := chaos(t, t.Context(), nil, args...)
@@ -171,11 +171,11 @@ func TestClocksOfCommands(t *testing.T) {
 			}
 		}
 		want := []string{"suspend-leader", "clock-fast", "clock-slow", "clock-beyond", "clock-jump"}
-		if told {
+		if withClocks {
 			want = nil
 		}
-		if !slices.Equal(left, want) || told != (set > 0) || !ran["mixed"] || ran["clock-jump"] != told {
-			t.Errorf("told its clocks %v: left out %v, want %v; %d faults on clocks; %v", told, left, want, set, ran)
+		if !slices.Equal(left, want) || withClocks != (set > 0) || !ran["mixed"] || ran["clock-jump"] != withClocks {
+			t.Errorf("with its clocks %v: left out %v, want %v; %d faults on clocks; %v", withClocks, left, want, set, ran)
 		}
 	}
 }

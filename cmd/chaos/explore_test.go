@@ -66,8 +66,8 @@ func TestExplorePath(t *testing.T) {
 	}
 }
 
-// TestExploreIsToldWhatIsWrong shows that a wrong call is refused in one line.
-func TestExploreIsToldWhatIsWrong(t *testing.T) {
+// TestExploreRefusesWrongArguments shows that a wrong call is refused in one line.
+func TestExploreRefusesWrongArguments(t *testing.T) {
 	for _, args := range [][]string{{"nowhere"}, {"--depth", "-1"}, {"--limit", "0"}, {"--time", "-1s"}} {
 		if r := chaos(t, t.Context(), nil, append([]string{"explore"}, args...)...); r.status != statusUsage || strings.Count(r.errors, "\n") != 1 {
 			t.Errorf("%v: status %d\n%s%s", args, r.status, r.out, r.errors)

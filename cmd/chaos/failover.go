@@ -54,7 +54,7 @@ const (
 	// be too large to pass on. Those that broke a promise are kept whatever their number.
 	mostKept = 200
 	// toldEvery is how often a measurement says how far it is.
-	toldEvery = 10 * time.Second
+	reportEvery = 10 * time.Second
 )
 
 func (m Main) failoverCommand() *cobra.Command {
@@ -133,7 +133,7 @@ func (m Main) failover(ctx context.Context, f *failoverFlags, given func(string)
 	}
 	s := newScreen(m, f.asJSON)
 	defer s.close()
-	measuring := &measuring{Main: m, failoverFlags: f, screen: s, began: time.Now(), told: time.Now()}
+	measuring := &measuring{Main: m, failoverFlags: f, screen: s, began: time.Now(), reported: time.Now()}
 	defer func() { _ = measuring.close() }() // again, in case of a panic
 	electors, err := measuring.open(ctx)
 	if err != nil {

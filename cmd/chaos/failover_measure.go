@@ -31,7 +31,7 @@ type measuring struct {
 
 	measured int              // runs
 	cells    []*failover.Cell // those of which a run has ended
-	told     time.Time        // when it last said how far it is
+	reported time.Time        // when it last said how far it is
 }
 
 // keeps is how many runs of each cell keep their files, though all is well in them.
@@ -180,8 +180,8 @@ func (m *measuring) done(c *failover.Cell, r *failover.Run, o scenarios.Outcome)
 	if l := m.groups.ended(c, r, m.measured); l != nil {
 		m.screen.say("%d at once from now on, because %s", l.Parallel, l.Why)
 	}
-	if time.Since(m.told) > toldEvery {
-		m.told = time.Now()
+	if time.Since(m.reported) > reportEvery {
+		m.reported = time.Now()
 		m.screen.say("%s", m.progress())
 	}
 	return nil

@@ -12,23 +12,23 @@ import (
 // a terminal, and otherwise in a line of its own every half minute.
 type fuzzScreen struct {
 	*screen
-	shown time.Time
-	told  time.Time // when the last line of its own was printed
-	drawn bool
+	shown   time.Time
+	printed time.Time // when the last line of its own was printed
+	drawn   bool
 }
 
 // toldSeldom is how often a line of its own is printed.
-const toldSeldom = 30 * time.Second
+const printEvery = 30 * time.Second
 
 func newFuzzScreen(m Main, asJSON bool) *fuzzScreen {
-	return &fuzzScreen{screen: newScreen(m, asJSON), told: time.Now()}
+	return &fuzzScreen{screen: newScreen(m, asJSON), printed: time.Now()}
 }
 
 // line replaces the status line.
 func (s *fuzzScreen) line(format string, args ...any) {
 	if !s.terminal {
-		if time.Since(s.told) >= toldSeldom {
-			s.told = time.Now()
+		if time.Since(s.printed) >= printEvery {
+			s.printed = time.Now()
 			fmt.Fprintf(s.err, format+"\n", args...)
 		}
 		return

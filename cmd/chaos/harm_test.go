@@ -19,7 +19,7 @@ import (
 )
 
 // TestHarmStopsTheRun shows that a run on a Redis that others use ends when that server
-// gets worse, whoever did it: it heals, leaves no key, exits with the status for that,
+// gets worse, for any reason: it heals, leaves no key, exits with the status for that,
 // says what it saw in one sentence, and draws it in the report.
 func TestHarmStopsTheRun(t *testing.T) {
 	t.Parallel()

@@ -169,7 +169,7 @@ func (s *staging) command(t *testing.T, mark string, args ...string) *exec.Cmd {
 // stagingMark is a variable that every process of a run inherits.
 const stagingMark = "STAGING_RUN"
 
-// marked are the processes of a run, whoever started them.
+// marked are the processes of a run, started by any process.
 func marked(mark string) (all []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*") // fails only for a bad pattern
 	for _, entry := range entries {
@@ -353,8 +353,8 @@ func within(t *testing.T, prefix string, commands [][]string) map[string]int {
 	return counts
 }
 
-// told are counts in words, the most frequent ones first.
-func told(counts map[string]int) string {
+// inWords puts counts into words, the most frequent ones first.
+func inWords(counts map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] })
 	var words []string
 	for _, name := range names {

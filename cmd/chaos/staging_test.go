@@ -23,7 +23,7 @@ import (
 // TestStagingUntouched shows that a run on a Redis that others use touches nothing but
 // the keys and channels under its prefix: by all commands that the server executed for
 // it, by the number and the checksum of the keys of others, and by what the server
-// refused. Each of the commands is named in the document for whoever lends the server.
+// refused. Each of the commands is named in the document for the lender of the server.
 func TestStagingUntouched(t *testing.T) {
 	withoutRace(t)
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestStagingUntouched(t *testing.T) {
 		}
 	}
 	counts := within(t, "mine:", stop())
-	t.Log("commands: ", told(counts))
+	t.Log("commands: ", inWords(counts))
 	page, err := os.ReadFile("../../docs/shared-servers.md")
 	if err != nil {
 		t.Fatal(err)

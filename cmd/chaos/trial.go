@@ -134,7 +134,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	defer garbage.Seldom()()
 	t := trial.Trial{
 		Subjects: subjects, Scenarios: unplanned(list), Places: run.places, Settings: f.settings, Shard: f.shard,
-		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.told, Show: run.show,
+		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.subjectDone, Show: run.show,
 	}
 	seconds := clocked()
 	if f.shard.Given() {
@@ -367,8 +367,8 @@ func (r *trialRun) flagsOf(world string) func(s trial.Subject, seed uint64) stri
 	}
 }
 
-// told says that a subject is done in a world.
-func (r *trialRun) told(s trial.Subject, world string, cells []*trial.Cell) {
+// subjectDone says that a subject is done in a world.
+func (r *trialRun) subjectDone(s trial.Subject, world string, cells []*trial.Cell) {
 	var kept, broken, undecided, none int
 	for _, c := range cells {
 		switch {

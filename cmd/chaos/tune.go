@@ -166,10 +166,10 @@ func (m Main) tune(ctx context.Context, f *tuneFlags, given func(string) bool) e
 
 // progressOf says every so often how far a search is, and how long it still takes at the most.
 func progressOf(s *screen) func(done, of int) {
-	began, told := time.Now(), time.Time{}
+	began, reported := time.Now(), time.Time{}
 	return func(done, of int) {
-		if time.Since(told) > toldEvery {
-			told = time.Now()
+		if time.Since(reported) > reportEvery {
+			reported = time.Now()
 			left := time.Since(began) * time.Duration(of-done) / time.Duration(done)
 			s.say("%d of up to %d settings, up to %v left", done, of, left.Round(time.Second))
 		}

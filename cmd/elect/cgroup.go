@@ -14,7 +14,7 @@ import (
 )
 
 // cgroup is the folder of a control group (version 2) that holds nothing but jobs,
-// or one job: whoever the job starts is in it, in whatever process group and session.
+// or one job: every process that the job starts is in it, in whatever group and session.
 // It is empty where there is none: on another system, or where elect may not
 // make one. Then every method does nothing.
 type cgroup string
@@ -38,7 +38,7 @@ func makeCgroup() (cgroup, error) {
 }
 
 // child makes a group for one job below. No job starts in the group of another one:
-// from version 6.14 on, Linux kills at once whoever starts in a group that was killed
+// from version 6.14 on, Linux kills at once a process that starts in a group that was killed
 // before. It is empty where none can be made.
 func (c cgroup) child() cgroup {
 	if c == "" {

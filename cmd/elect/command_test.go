@@ -410,8 +410,8 @@ func TestPrintPreflight(t *testing.T) {
 	}
 }
 
-// An election is set up once. Whoever vouches that no candidate runs spares its first
-// leader the wait on a young Redis.
+// An election is set up once. A user who vouches that no candidate runs spares its
+// first leader the wait on a young Redis.
 func TestCreate(t *testing.T) {
 	r := topology.Single(t)
 	question := []string{"create", "--store", "redis://" + r.Addr, "--name", "billing"}

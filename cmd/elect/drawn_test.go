@@ -18,7 +18,7 @@ import (
 )
 
 // Commands, their guards, their jobs and their network meet days that are
-// drawn: whoever is stopped, killed or cut off in whatever order, no two jobs
+// drawn: whatever is stopped, killed or cut off in whatever order, no two jobs
 // are alive at one time, tokens do not fall, a guard that was held up ends no
 // healthy job, and when all is well again a job runs and all end as they should.
 //
@@ -51,7 +51,7 @@ type commands struct {
 	server  string
 	name    string
 	members []*member
-	did     []string // for whoever reads a failure
+	did     []string // for the reader of a failure
 }
 
 // member is one candidate.

@@ -36,7 +36,7 @@ func guardMain() {
 	if os.Getenv(asGuard) == "" {
 		return
 	}
-	signal.Ignore(append(passed(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...) // whoever means all that are called elect does not mean it
+	signal.Ignore(append(passed(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...) // a signal to all that are called elect does not mean the guard
 	c := cgroup(os.Getenv(guardCgroup))
 	elect, _ := strconv.Atoi(os.Getenv(asGuard)) // elect wrote it
 	var known []relative                         // to look takes time, so at the end those that are known come first
@@ -52,7 +52,7 @@ func guardMain() {
 	}, func(o order) {
 		o.kill(elect, known)
 	})
-	c.kill() // whoever has left the process group, and a job of which there was no time to tell
+	c.kill() // what has left the process group, and a job of which there was no time to tell
 	c.remove()
 	os.Exit(0)
 }

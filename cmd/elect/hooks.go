@@ -21,7 +21,7 @@ func (h hooks) validate() error {
 	return nil
 }
 
-// hook is one run of such a command. It is a job as the command is: whoever it starts is
+// hook is one run of such a command. It is a job as the command is: each process that it starts is
 // found, and killed in the end, by the guard if elect cannot.
 type hook struct {
 	*leader

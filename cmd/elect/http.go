@@ -23,7 +23,7 @@ type server struct {
 }
 
 // listen takes the address, before anything else is begun. One that other
-// machines can reach is taken only if public says so: whoever reaches it reads
+// machines can reach is taken only if public says so: a client that reaches it reads
 // who leads and, with --allow-transfer, ends terms.
 func listen(address string, public bool) (*server, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", address)
@@ -78,7 +78,7 @@ func (s *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // whoever still reads then reads no more
+		_ = s.http.Close() // a client that still reads then reads no more
 	}
 	<-s.done
 }

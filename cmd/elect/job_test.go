@@ -204,7 +204,7 @@ func TestGraceful(t *testing.T) {
 	inOrder(t, dir)
 }
 
-// Whoever interrupts elect twice does not want to wait: elect ends at once, and its job
+// A user who interrupts elect twice does not want to wait: elect ends at once, and its job
 // with it.
 func TestInterruptedTwice(t *testing.T) {
 	t.Parallel()
@@ -360,7 +360,7 @@ func touch(t *testing.T, dir, name string) {
 
 // A job that elect had no time to tell its guard of ends with elect all the
 // same, where there are control groups.
-func TestGuardKillsTheUntold(t *testing.T) {
+func TestGuardKillsUnreportedJob(t *testing.T) {
 	c, err := makeCgroup()
 	if err != nil {
 		t.Skipf("this runs where elect may make a control group of version 2, as root or with Delegate=yes of systemd: %v", err)

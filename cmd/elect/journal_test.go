@@ -27,7 +27,7 @@ func TestJournal(t *testing.T) {
 	_ = w.Close()
 	got := <-text
 	written, lost := strings.Count(got, `"msg":"line `), 0
-	if _, after, told := strings.Cut(got, `"lines":`); told {
+	if _, after, reported := strings.Cut(got, `"lines":`); reported {
 		if _, err := fmt.Sscan(strings.TrimRight(after, "}\n"), &lost); err != nil {
 			t.Errorf("%v in %q", err, after)
 		}

@@ -22,7 +22,7 @@ func main() {
 }
 
 // untilAsked is done when elect is asked to stop. Supervisors repeat SIGTERM: however
-// many come, and whenever, they are one. Whoever interrupts elect twice does not want to
+// many come, and whenever, they are one. A user who interrupts elect twice does not want to
 // wait: the second SIGINT ends it at once, and its guard ends the job.
 func untilAsked() context.Context {
 	ctx, stop := context.WithCancel(context.Background())

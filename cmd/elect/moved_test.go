@@ -152,7 +152,7 @@ func addressMoves(t *testing.T, words string) {
 	address.move(replica.Addr, words)
 	lines := strings.Count(watch.out.String(), "\n")
 	var status statusAnswer
-	var served, told time.Duration // from the move until then
+	var served, notified time.Duration // from the move until then
 	eventually(t, "somebody leads, all are listed, and who watches is told", func() bool {
 		got := call(t, ctx, nil, "status", "--json", "--store", "redis://"+replica.Addr, "--name", "billing")
 		status = statusAnswer{}
@@ -163,10 +163,10 @@ func addressMoves(t *testing.T, words string) {
 			served = since
 		}
 		said := strings.Split(strings.TrimSpace(watch.out.String()), "\n")
-		if told == 0 && len(said) > lines && status.Leader != nil && strings.Contains(said[len(said)-1], status.Leader.ID) {
-			told = time.Since(moved)
+		if notified == 0 && len(said) > lines && status.Leader != nil && strings.Contains(said[len(said)-1], status.Leader.ID) {
+			notified = time.Since(moved)
 		}
-		return served > 0 && told > 0
+		return served > 0 && notified > 0
 	})
 	id, _, _ := strings.Cut(status.Leader.ID, "/")
 	_, log, _ := strings.Cut(candidates[id].out.String(), "address=")
@@ -177,9 +177,9 @@ func addressMoves(t *testing.T, words string) {
 	})
 	handed := time.Since(moved)
 	t.Logf("%s: a leader and all candidates after %v, who watches was told after %v, and the leader has handed over after %v, with a lease of %v",
-		words, served.Round(time.Millisecond), told.Round(time.Millisecond), handed.Round(time.Millisecond), lease)
-	right := max(2*lease, served+lease/4)                                      // a leader is told when there is one
-	if (served > 3*lease || told > right || handed > right) && drawn.Asked() { // else the machine may be busy
+		words, served.Round(time.Millisecond), notified.Round(time.Millisecond), handed.Round(time.Millisecond), lease)
+	right := max(2*lease, served+lease/4)                                          // a leader is told when there is one
+	if (served > 3*lease || notified > right || handed > right) && drawn.Asked() { // else the machine may be busy
 		t.Errorf("that is too late")
 	}
 	if strings.Contains(watch.out.String(), "gave no answer") {

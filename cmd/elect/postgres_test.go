@@ -10,7 +10,7 @@ import (
 )
 
 // On a PostgreSQL all is as it is on Redis, once the tables are there: until
-// then whoever comes is told how to create them.
+// then the error says how to create them.
 func TestPostgres(t *testing.T) {
 	store := topology.SinglePostgres(t).URL
 	ask := func(command string, more ...string) result {

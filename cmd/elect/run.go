@@ -68,7 +68,7 @@ func (m Main) runCommand() *cobra.Command {
 time. The command's processes get SIGTERM (or --stop-signal) when the term is to end: because elect
 was asked to stop (then the lease is kept for up to --drain-timeout, until the
 command has ended), or because the store does not renew the lease (then --grace
-before the end). Whoever is left is killed before the lease ends. If elect itself
+before the end). What is left is killed before the lease ends. If elect itself
 is killed, or hangs, a guard process kills the command in its place. When the
 candidate is elected again, the command is started again. Repeated SIGTERM is one;
 a second SIGINT ends elect and the command at once.
@@ -85,7 +85,7 @@ and ELECT_CANDIDATE, the whole ID of this candidate.
 When the command ends by itself, elect ends with its status (128 and the
 signal's number if by a signal), unless --restart says otherwise.
 
-With --once, for cron: whoever is elected runs the command once and ends with
+With --once, for cron: the leader runs the command once and ends with
 its status; the others end at once with 0. With --at-least the lease is kept for
 so long even if the command is done sooner, without anybody waiting, so that a
 machine whose clock is late finds it taken. With --at-most a command that is not

@@ -214,7 +214,7 @@ func (n *node) start(dir string) error {
 // nobody is a user without rights.
 const nobody = 65534
 
-// asRoot ends the name of the copy of this program that runs as root whoever starts it.
+// asRoot ends the name of the copy of this program that runs as root for any user that starts it.
 const asRoot = "-as-root"
 
 // trace stops a process as a debugger does, says so, and does nothing more.

@@ -41,7 +41,7 @@ func TestWatchTellsAnErrorOnce(t *testing.T) {
 	if err := (Main{Stdout: &out}).watch(ctx, &options{timeout: time.Second}, s, store); err != nil {
 		t.Fatal(err)
 	}
-	if told, nobody := strings.Count(out.String(), "no route to host"), strings.Count(out.String(), "nobody leads"); told != 2 || nobody != 1 {
-		t.Errorf("the error is told %d times, and the answer %d times, want 2 and 1:\n%s", told, nobody, &out)
+	if reported, nobody := strings.Count(out.String(), "no route to host"), strings.Count(out.String(), "nobody leads"); reported != 2 || nobody != 1 {
+		t.Errorf("the error is told %d times, and the answer %d times, want 2 and 1:\n%s", reported, nobody, &out)
 	}
 }

@@ -95,8 +95,8 @@ func TestFailuresOfTheService(t *testing.T) {
 }
 
 // While its machine is suspended a leader renews nothing, and another one takes over. The
-// former leader's context is not done then. Whoever asks has to wait, and is told that the
-// term is over.
+// former leader's context is not done then. A caller that asks has to wait, and learns that
+// the term is over.
 func TestSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, clock, cfg := electortest.NewStore(), electortest.NewClock(), billing

@@ -23,7 +23,7 @@ type Clock struct {
 func NewClock() *Clock { return &Clock{Clock: elector.SystemClock()} }
 
 // Suspend returns at once. For d from now on, or from the end of a suspension that is under
-// way, whoever reads the clock has to wait, and no timer goes on: each pending one fires d
+// way, each reader of the clock has to wait, and no timer goes on: each pending one fires d
 // later than it would have.
 //
 // So the elector stands still. It renews nothing, and the context of its term is not done,

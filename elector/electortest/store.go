@@ -94,7 +94,7 @@ func (s *Store) Recover() {
 	s.fails, s.lost, s.delay = nil, false, 0
 }
 
-// Expel takes the election's lease away from whoever holds it, and gives it for d to a
+// Expel takes the election's lease away from its holder, and gives it for d to a
 // candidate that nobody runs. So does a store that fails over and loses its last writes,
 // and it breaks the elector's promise: until its next renewal the leader does not know,
 // and two are in a term. A resource can tell them apart by their tokens alone.

@@ -139,7 +139,7 @@ func TestExpel(t *testing.T) {
 		store.Expel("billing", time.Minute)
 		l := store.AwaitLeader(t, "billing", term.Token())
 		if l.ID == c.ID() || !c.IsLeader() {
-			t.Errorf("%q leads, and the candidate believes that it does: %v; want another one, and yes", l.ID, c.IsLeader())
+			t.Errorf("%q leads, and the candidate takes itself for the leader: %v; want another one, and yes", l.ID, c.IsLeader())
 		}
 		<-term.Context().Done()
 		if passed := time.Since(began); passed != 5*time.Second {

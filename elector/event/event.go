@@ -58,7 +58,7 @@ type Event struct {
 	ID       string
 	State    State // after the transition
 	Token    uint64
-	Until    time.Duration // deadline of the belief, on the elector's Clock
+	Until    time.Duration // deadline of the term, on the elector's Clock
 	Late     time.Duration // how long after its time the renewal was sent
 	Reason   Reason
 	Leader   store.Leader

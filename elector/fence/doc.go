@@ -2,7 +2,7 @@
 //
 // No elector can do this alone: a leader that is suspended between its last
 // look at its term and its write, for the time of a garbage collection or of a
-// night, writes when it wakes up, whoever leads by then. So every term has a
+// night, writes when it wakes up, even if another one leads by then. So every term has a
 // token, larger than those of all terms before it; every write carries the
 // token of the term in which it was decided; and the resource that is written
 // to refuses a token smaller than the largest one it has seen.

@@ -9,7 +9,7 @@ import (
 // query ?election=NAME asks for one election alone; of one that is not watched,
 // the answer is 404 (Not Found).
 //
-// The answer is no secret to whoever may ask, and holds names, tokens and the
+// Every client that reaches the handler gets the answer. It holds names, tokens and the
 // text of errors: serve it where probes reach it and outsiders do not.
 func (m *Monitor) Handler() http.Handler {
 	return readOnly(func(w http.ResponseWriter, r *http.Request) {

@@ -217,7 +217,7 @@ func TestStoreHangs(t *testing.T) {
 }
 
 // At the deadline the truth does not wait for the elector's goroutine: it hangs,
-// and the report ends the belief by the clock. Only when it has hung for a
+// and the report ends the term by the clock. Only when it has hung for a
 // lease longer is that a reason for a restart.
 func TestStuckGoroutine(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {
@@ -276,7 +276,7 @@ func TestSuspended(t *testing.T) {
 	})
 }
 
-// A fatal error is the other reason for a restart, whoever made it; a new start
+// A fatal error of any origin is the other reason for a restart; a new start
 // forgets it.
 func TestFatalError(t *testing.T) {
 	inBubble(t, health.Options{}, func(b *bench) {

@@ -24,17 +24,17 @@ type probe struct {
 	elector  *elector.Elector
 	pulse    instrument.Pulse
 
-	mu      sync.Mutex
-	leader  elector.Leader // by the latest answer of the store; Remaining is not kept up
-	own     uint64         // the token of the lease that was granted, passed on or renewed last
-	asked   time.Duration  // when what it answered was asked
-	held    time.Duration  // by the last confirmation, the lease is ours until then at most
-	fatal   error          // stopped by it
-	told    bool           // of a state, by an event
-	state   elector.State  // the last one told
-	hangs   bool           // in it, something of the last term that is over
-	since   time.Duration  // of state
-	suspect suspicion
+	mu       sync.Mutex
+	leader   elector.Leader // by the latest answer of the store; Remaining is not kept up
+	own      uint64         // the token of the lease that was granted, passed on or renewed last
+	asked    time.Duration  // when what it answered was asked
+	held     time.Duration  // by the last confirmation, the lease is ours until then at most
+	fatal    error          // stopped by it
+	hasState bool           // an event has named a state
+	state    elector.State  // the last one that an event named
+	hangs    bool           // in it, something of the last term that is over
+	since    time.Duration  // of state
+	suspect  suspicion
 }
 
 // suspicion is that the elector's goroutine is stuck.
@@ -111,7 +111,7 @@ func (p *probe) event(ev elector.Event) {
 	if ev.Kind != event.StateChanged {
 		return
 	}
-	p.told, p.state, p.since, p.hangs = true, ev.State, ev.At, false
+	p.hasState, p.state, p.since, p.hangs = true, ev.State, ev.At, false
 	switch {
 	case ev.State != event.StateStopped:
 		p.fatal = nil // it runs again
@@ -172,15 +172,15 @@ func (p *probe) look() Election {
 	if leads {
 		e.Token = p.own
 	}
-	if p.told && p.state == state {
+	if p.hasState && p.state == state {
 		e.Since = time.Now().Add(p.since - now)
 	}
 	e.Status, e.Description = p.judge(state, leads, now)
 	return e
 }
 
-// judge makes the status of what is known. Whoever leads, leads: the deadline
-// ends that before a silent store can become a matter of doubt.
+// judge makes the status of what is known. A leader is healthy: its
+// deadline ends the term before a silent store can become a matter of doubt.
 func (p *probe) judge(state elector.State, leads bool, now time.Duration) (Status, string) {
 	switch {
 	case leads:

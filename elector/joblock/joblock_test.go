@@ -90,7 +90,7 @@ func (h *host) Acquire(ctx context.Context, a store.Attempt) (store.Grant, error
 	if h.away.Load() {
 		return store.Grant{}, errAway
 	}
-	h.told(a.Longest)
+	h.note(a.Longest)
 	g, err := h.Store.Acquire(ctx, a)
 	time.Sleep(h.slow)
 	return g, err
@@ -101,12 +101,12 @@ func (h *host) Renew(ctx context.Context, l store.Lease) error {
 	if h.away.Load() {
 		return errAway
 	}
-	h.told(l.Longest)
+	h.note(l.Longest)
 	return h.Store.Renew(ctx, l)
 }
 
-// told notes how long any lock may last.
-func (h *host) told(longest time.Duration) {
+// note notes how long any lock may last.
+func (h *host) note(longest time.Duration) {
 	h.shortest.Store(min(h.shortest.Load(), int64(longest)))
 }
 
@@ -326,7 +326,7 @@ func TestJobEnds(t *testing.T) {
 	})
 }
 
-// With each request the store is told how long a lock lasts at the most, so that all
+// Each request tells the store how long a lock lasts at the most, so that all
 // hosts count on the same, and it waits for long enough if it has lost one.
 func TestLongest(t *testing.T) {
 	within(t, func(t *testing.T, r *rig) {
@@ -335,8 +335,8 @@ func TestLongest(t *testing.T) {
 			if err := joblock.Run(t.Context(), r.host(), config(r.clock), joblock.Options{AtLeast: least}, job); err != nil {
 				t.Fatal(err)
 			}
-			if told := time.Duration(r.shortest.Load()); told != least {
-				t.Errorf("a job of %v: the store was told that no lock lasts for longer than %v", takes, told)
+			if named := time.Duration(r.shortest.Load()); named != least {
+				t.Errorf("a job of %v: the request said that no lock lasts for longer than %v", takes, named)
 			}
 			time.Sleep(least)
 		}

@@ -39,9 +39,9 @@ type Options struct {
 // resourcelock.Interface, and serves one LeaderElector at a time. It is safe for concurrent
 // use; requests wait for each other.
 type Lock struct {
-	store  elector.Store
-	clock  elector.Clock
-	belief atomic.Pointer[belief] // nil: no lease is held
+	store   elector.Store
+	clock   elector.Clock
+	holding atomic.Pointer[holding] // nil: no lease is held
 
 	mu          sync.Mutex    // held during each request
 	lease       store.Lease   // held if it has a token; else what is asked for
@@ -52,8 +52,8 @@ type Lock struct {
 
 var _ resourcelock.Interface = (*Lock)(nil)
 
-// belief is that a lease is held.
-type belief struct {
+// holding is a lease that is held.
+type holding struct {
 	token uint64
 	until time.Duration // on the lock's clock
 }
@@ -97,14 +97,14 @@ func New(s elector.Store, o Options) (*Lock, error) {
 // begin makes the lease one that is to be asked for.
 func (l *Lock) begin() {
 	l.lease.Token, l.lease.Nonce = 0, rand.Text()
-	l.belief.Store(nil)
+	l.holding.Store(nil)
 }
 
 // Token returns the fencing token of the lease that is held at this moment, by the clock, or 0
 // if none is known to be held. It costs one reading of the clock. A lease that was lost and
 // granted again has a larger token, also while one LeaderElector goes on to lead.
 func (l *Lock) Token() uint64 {
-	if b := l.belief.Load(); b != nil && l.clock.Now() < b.until {
+	if b := l.holding.Load(); b != nil && l.clock.Now() < b.until {
 		return b.token
 	}
 	return 0
@@ -223,7 +223,7 @@ func (l *Lock) update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if err != nil {
 		return l.judge(err)
 	}
-	return l.believe(sent)
+	return l.hold(sent)
 }
 
 // acquire asks for the lease. A repetition has the nonce of the request before if it is not
@@ -260,11 +260,11 @@ func (l *Lock) release(ctx context.Context) error {
 	return nil // after a Conflict client-go would try again at once, and again
 }
 
-// believe notes that a request was granted that was sent at that time. client-go counts from
+// hold notes that a request was granted that was sent at that time. client-go counts from
 // the answer, so one that came too late is none.
-func (l *Lock) believe(sent time.Duration) error {
+func (l *Lock) hold(sent time.Duration) error {
 	usable := l.lease.TTL - time.Duration(float64(l.lease.TTL)*elector.DefaultDrift) - time.Millisecond
-	l.belief.Store(&belief{l.lease.Token, sent + usable})
+	l.holding.Store(&holding{l.lease.Token, sent + usable})
 	if took := l.clock.Now() - sent; took >= usable {
 		return fmt.Errorf("kubelock: the store's answer took %v, and the lease of %v may have ended before it came", took, l.lease.TTL)
 	}

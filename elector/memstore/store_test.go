@@ -78,17 +78,17 @@ func TestEndedWatchHearsNothing(t *testing.T) {
 		st := memstore.New(memstore.Options{})
 		var cancels [2]context.CancelFunc
 		var ended [2]chan struct{}
-		told := 0
+		notified := 0
 		for n := range cancels {
 			var ctx context.Context
 			ctx, cancels[n] = context.WithCancel(t.Context())
 			defer cancels[n]()
 			ended[n] = make(chan struct{})
-			st.Watch(ctx, "e", func(h store.Hint) { // whoever is told first ends the other one
+			st.Watch(ctx, "e", func(h store.Hint) { // who is notified first ends the other one
 				if h.Kind == store.HintListening {
 					return
 				}
-				told++
+				notified++
 				cancels[1-n]()
 				<-ended[1-n]
 			}, func(error) { close(ended[n]) })
@@ -96,8 +96,8 @@ func TestEndedWatchHearsNothing(t *testing.T) {
 		for _, want := range []int{2, 1} {
 			lease := store.Attempt{Election: "e", ID: "a", Nonce: "1", TTL: time.Hour}
 			g, err := st.Acquire(t.Context(), lease)
-			if err != nil || g.Waiters != want || told != 1 {
-				t.Fatalf("%d waited and %d were told, error %v; want %d and 1", g.Waiters, told, err, want)
+			if err != nil || g.Waiters != want || notified != 1 {
+				t.Fatalf("%d waited and %d were notified, error %v; want %d and 1", g.Waiters, notified, err, want)
 			}
 		}
 	})

@@ -37,7 +37,7 @@ type meters struct {
 	lateness, requestTime metric.Float64Histogram
 
 	isLeader, state, token, unreachable metric.Int64ObservableGauge
-	belief                              metric.Float64ObservableGauge
+	remaining                           metric.Float64ObservableGauge
 }
 
 func newMeters(m metric.Meter) (*meters, error) {
@@ -73,20 +73,20 @@ func newMeters(m metric.Meter) (*meters, error) {
 		token:        gauge("token", "Fencing token of this candidate's latest term"),
 		unreachable:  gauge("store.unreachable", "1 if no request to the store has succeeded for a lease or longer"),
 	}
-	belief, err := m.Float64ObservableGauge("recount.elector.belief.remaining", metric.WithUnit("s"), metric.WithDescription("Time until this candidate's term ends unless it is renewed"))
-	all.belief = belief
+	remaining, err := m.Float64ObservableGauge("recount.elector.belief.remaining", metric.WithUnit("s"), metric.WithDescription("Time until this candidate's term ends unless it is renewed"))
+	all.remaining = remaining
 	return all, errors.Join(append(problems, err)...)
 }
 
 func (m *meters) observables() []metric.Observable {
-	return []metric.Observable{m.isLeader, m.state, m.token, m.unreachable, m.belief}
+	return []metric.Observable{m.isLeader, m.state, m.token, m.unreachable, m.remaining}
 }
 
 // reading is what the gauges say of one election: numbers of electors are added
 // up, of everything else the largest counts.
 type reading struct {
 	leaders, unreachable, token int64
-	belief                      time.Duration
+	remaining                   time.Duration
 	states                      map[elector.State]int64
 }
 
@@ -97,7 +97,7 @@ func (t *Tracer) observe(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(t.meters.isLeader, r.leaders, of)
 		o.ObserveInt64(t.meters.token, r.token, of)
 		o.ObserveInt64(t.meters.unreachable, r.unreachable, of)
-		o.ObserveFloat64(t.meters.belief, r.belief.Seconds(), of)
+		o.ObserveFloat64(t.meters.remaining, r.remaining.Seconds(), of)
 		for _, s := range instrument.States() {
 			o.ObserveInt64(t.meters.state, r.states[s], of, metric.WithAttributes(keyState.String(string(s))))
 		}
@@ -124,11 +124,11 @@ func (t *Tracer) read() map[string]*reading {
 func (s *subject) read(r *reading) {
 	leads, now := s.elector.IsLeader(), s.clock.Now()
 	r.states[s.elector.State()]++
-	token, until := s.belief.Last()
+	token, until := s.latest.Last()
 	r.token = max(r.token, int64(token))
 	if leads {
 		r.leaders++
-		r.belief = max(r.belief, until-now)
+		r.remaining = max(r.remaining, until-now)
 	}
 	if s.pulse.Unreachable(now) {
 		r.unreachable = 1

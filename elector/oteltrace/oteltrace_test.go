@@ -70,7 +70,7 @@ func TestLostTerm(t *testing.T) {
 		b.Store.Hangs.Store(true)
 		time.Sleep(6 * time.Second)
 		if left := b.value("belief.remaining"); left < 1.8 || left > 1.9 {
-			t.Errorf("%v s of belief are left, want 1.85", left)
+			t.Errorf("%v s of the term are left, want 1.85", left)
 		}
 		time.Sleep(17 * time.Second)
 		b.want(0, "is_leader")
@@ -199,7 +199,7 @@ func TestStuckCallback(t *testing.T) {
 		b.want(1, "is_leader")
 		b.want(1, "token")
 		if left := b.value("belief.remaining"); left < 11.8 || left > 12.1 {
-			t.Errorf("%v s of belief are left", left)
+			t.Errorf("%v s of the term are left", left)
 		}
 		close(free)
 		stop()

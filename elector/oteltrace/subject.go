@@ -24,7 +24,7 @@ type subject struct {
 	late     time.Duration // a renewal that is later is noted in the span
 	elector  *elector.Elector
 	pulse    instrument.Pulse
-	belief   *instrument.Belief
+	latest   *instrument.Belief
 
 	span trace.Span // of the term; nil between two. Of the goroutine of events
 
@@ -36,7 +36,7 @@ type subject struct {
 func newSubject(cfg elector.Config, tracer trace.Tracer, m *meters) *subject {
 	lease := cmp.Or(cfg.Lease, 15*time.Second)
 	return &subject{
-		requests: requests{tracer, m}, election: cfg.Election, clock: instrument.Clock(cfg), belief: instrument.NewBelief(cfg),
+		requests: requests{tracer, m}, election: cfg.Election, clock: instrument.Clock(cfg), latest: instrument.NewBelief(cfg),
 		// As in the elector's log: Config.RequestTimeout and its defaults.
 		late: cmp.Or(cfg.RequestTimeout, cmp.Or(cfg.Renew, lease/3)/2),
 	}
@@ -52,7 +52,7 @@ func (s *subject) begin(ctx context.Context, c instrument.Call) (context.Context
 	ctx, end := s.requests.begin(ctx, c, s.links(c.Token)...)
 	return ctx, func(a instrument.Answer) {
 		s.pulse.Answered(a.Outcome, s.clock.Now())
-		s.belief.Answered(c, a, sent)
+		s.latest.Answered(c, a, sent)
 		end(a)
 	}
 }
@@ -70,7 +70,7 @@ func (s *subject) links(token uint64) []trace.Link {
 // event observes one event of the elector.
 func (s *subject) event(ev elector.Event) {
 	s.pulse.Event(ev)
-	s.belief.Event(ev)
+	s.latest.Event(ev)
 	s.count(ev)
 	at := s.wall(ev.At)
 	switch ev.Kind {
@@ -113,7 +113,7 @@ func (s *subject) elected(ev elector.Event, at time.Time) {
 	s.token, s.term = ev.Token, s.span.SpanContext()
 }
 
-// deposed ends the span when the belief ended: at the deadline, even if a
+// deposed ends the span when the term ended: at the deadline, even if a
 // suspended machine noticed only hours later.
 func (s *subject) deposed(ev elector.Event) {
 	if s.span == nil {

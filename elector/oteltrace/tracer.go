@@ -3,7 +3,7 @@
 //
 // # Spans
 //
-// "elector.term" lasts from the election to the end of the belief, with the
+// "elector.term" lasts from the election to the end of the term, with the
 // attributes recount.election, recount.candidate, recount.token and, at its end,
 // recount.reason. Its status is an error if the term was lost. What happened in
 // it are its events: renewals that were sent late, troubles, the beginning of

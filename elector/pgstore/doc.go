@@ -31,7 +31,7 @@
 // while an old primary goes on taking writes beside a promoted standby, and where the
 // role may not ask which server it is on. Store.Preflight says in words what the
 // server's settings are worth. With New, a server's clock that jumps ahead ends leases
-// early. With [Options].TakeOverDeadSessions two candidates may believe to lead
+// early. With [Options].TakeOverDeadSessions two candidates may lead at one time
 // whenever a session breaks; only the protected resource, which refuses tokens smaller
 // than one it has seen, keeps the old one out then.
 //

@@ -98,7 +98,7 @@ func (g *gate) Release(ctx context.Context, l store.Lease) error {
 	return g.Store.Release(ctx, l)
 }
 
-// A leader that stops renewing is replaced when it does not believe any more,
+// A leader that stops renewing is replaced when its term has ended,
 // and the next token is larger.
 func TestCrashOfTheLeader(t *testing.T) {
 	for _, v := range variants[:2] { // the third one's promise is another
@@ -112,7 +112,7 @@ func TestCrashOfTheLeader(t *testing.T) {
 			cut.shut.Store(true)
 			two := receive(t, "second term", second.terms)
 			if first.IsLeader() || one.Check(0) == nil {
-				t.Error("two believe to lead")
+				t.Error("two lead at one time")
 			}
 			if two.Token() <= one.Token() {
 				t.Errorf("token %d after %d", two.Token(), one.Token())
@@ -156,7 +156,7 @@ func TestCrashIsNoticedByTheSession(t *testing.T) {
 	receive(t, "second term", second.terms)
 }
 
-// However often sessions are ended under their leaders, no two believe to lead
+// However often sessions are ended under their leaders, no two lead
 // at one time: who is granted the lease waits for the row as well.
 func TestEndedSessionsNeverMakeTwoLeaders(t *testing.T) {
 	d := open(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // A lease that was taken away is renewed by nobody, and granted to nobody before it would
-// have ended: its holder may believe in it until then.
+// have ended: its holder may lead until then.
 func TestEvict(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})

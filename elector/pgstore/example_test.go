@@ -23,7 +23,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := store.Migrate(ctx); err != nil { // or once, by whoever may create tables
+	if err := store.Migrate(ctx); err != nil { // or once, by a user that may create tables
 		log.Fatal(err)
 	}
 	e, err := elector.New(store, elector.Config{

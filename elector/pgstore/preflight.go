@@ -287,7 +287,7 @@ func guarantee(st *state, list []store.Finding, session, orphans bool) string {
 	case bad:
 		b.WriteString("Nothing, until the errors below are corrected")
 	case orphans:
-		b.WriteString("Tokens grow, and a resource that compares them is written to by one leader at a time. Two candidates may believe to lead, for up to one lease, whenever the session of a leader breaks")
+		b.WriteString("Tokens grow, and a resource that compares them is written to by one leader at a time. Two candidates may lead at one time, for up to one lease, whenever the session of a leader breaks")
 	case session:
 		b.WriteString("At most one candidate is in a term at any time, even if the server's clock jumps ahead: a lease is given to another when its time and its session are both over")
 	default:

@@ -23,7 +23,7 @@ import (
 // (idle_session_timeout), when it was not renewed for the time of the lease: a
 // holder that is cut off does not hold the lock for ever. The term is over for
 // its holder at the next renewal. Others are granted the lease when the row is
-// over as well, since the holder may believe until then: at its end by time, or
+// over as well, since the holder may lead until then: at its end by time, or
 // when the holder, having heard, gives it back. See
 // [Options].TakeOverDeadSessions for the other choice.
 //
@@ -154,7 +154,7 @@ func (s *SessionStore) Acquire(ctx context.Context, a store.Attempt) (store.Gran
 		case own:
 			return store.Grant{}, fmt.Errorf("pgstore: acquire %q: the session of an earlier request of this attempt still has the lock", a.Election)
 		}
-		// Whoever was quicker has the row by now: look again.
+		// A quicker request has the row by now: look again.
 	}
 	return store.Grant{}, &store.HeldError{
 		Remaining: again,

@@ -20,8 +20,8 @@ func (d *database) kill(t testing.TB) {
 	d.do(t, "select pg_terminate_backend(("+holders+"), 10000)")
 }
 
-// A holder whose session was ended is told so at its next renewal. Others wait
-// until it cannot believe any more.
+// A holder whose session was ended learns of that at its next renewal. Others wait
+// until its term is certainly over.
 func TestSessionEnds(t *testing.T) {
 	d := open(t)
 	s, other := d.sessions(t, Options{}), d.sessions(t, Options{})
@@ -40,7 +40,7 @@ func TestSessionEnds(t *testing.T) {
 	if err := s.Renew(d.ctx, l); !errors.Is(err, store.ErrNotHeld) {
 		t.Errorf("the second renewal: %v, want ErrNotHeld", err)
 	}
-	// Who believes no more gives the rest back, session or not.
+	// A holder whose term is over gives the rest back, session or not.
 	if err := s.Release(d.ctx, l); err != nil {
 		t.Errorf("the release: %v", err)
 	}
@@ -150,7 +150,7 @@ func TestAttemptWaitsForTheSession(t *testing.T) {
 }
 
 // When the server's clock jumps ahead the row says that the lease is over. The
-// session says that it is not, and is believed.
+// session says that it is not, and that counts.
 func TestClockAheadIsNotEnough(t *testing.T) {
 	d := open(t)
 	s, other := d.sessions(t, Options{}), d.sessions(t, Options{})

@@ -34,7 +34,7 @@ type Options struct {
 	// session does, whether or not they are over by time. A crashed leader is
 	// then replaced within a moment (or, if its whole machine is gone, in the
 	// time that the server's TCP needs to notice). The price is the promise: a
-	// leader whose connection broke believes on until it next hears from the
+	// leader whose connection broke leads on until it next hears from the
 	// server, up to one lease, beside its successor. Choose it only if the
 	// protected resource refuses old tokens. A lock for a job with a least time
 	// refuses such a store: the lease would end with the process. All candidates

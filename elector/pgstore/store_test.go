@@ -88,7 +88,7 @@ func TestNeverTwoHolders(t *testing.T) {
 }
 
 // A renewal that had to wait for the row until its lease was over does not
-// revive it, although whoever locked the row changed nothing.
+// revive it, although the transaction that locked the row changed nothing.
 func TestRenewalThatWaitedTooLong(t *testing.T) {
 	d := open(t)
 	s := d.store(t, Options{})

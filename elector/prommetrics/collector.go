@@ -1,5 +1,5 @@
 // Package prommetrics tells Prometheus about electors: who leads, for how long
-// the belief lasts yet, why terms ended, and how the store answers.
+// the term lasts yet, why terms ended, and how the store answers.
 //
 // # What is guaranteed
 //

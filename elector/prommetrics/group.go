@@ -20,7 +20,7 @@ type request struct {
 type group struct {
 	subjects []*subject // guarded by the Collector's mutex
 
-	isLeader, token, leaderToken, belief, unreachable, lastAnswer, callback, overdue prometheus.Gauge
+	isLeader, token, leaderToken, remaining, unreachable, lastAnswer, callback, overdue prometheus.Gauge
 
 	states map[elector.State]prometheus.Gauge
 
@@ -45,7 +45,7 @@ func (g *group) refresh() {
 		all.leaders += r.leaders
 		all.token = max(all.token, r.token)
 		all.leaderToken = max(all.leaderToken, r.leaderToken)
-		all.belief = max(all.belief, r.belief)
+		all.remaining = max(all.remaining, r.remaining)
 		all.callback = max(all.callback, r.callback)
 		all.overdue = max(all.overdue, r.overdue)
 		all.unreachable = all.unreachable || r.unreachable
@@ -56,7 +56,7 @@ func (g *group) refresh() {
 	g.isLeader.Set(float64(all.leaders))
 	g.token.Set(float64(all.token))
 	g.leaderToken.Set(float64(all.leaderToken))
-	g.belief.Set(all.belief.Seconds())
+	g.remaining.Set(all.remaining.Seconds())
 	g.callback.Set(all.callback.Seconds())
 	g.overdue.Set(all.overdue.Seconds())
 	g.unreachable.Set(number(all.unreachable))
@@ -81,7 +81,7 @@ type reading struct {
 	leaders            int
 	state              elector.State
 	token, leaderToken uint64
-	belief             time.Duration
+	remaining          time.Duration
 	unreachable        bool
 	answer             time.Time // zero: never
 	callback, overdue  time.Duration

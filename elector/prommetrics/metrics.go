@@ -9,8 +9,8 @@ import (
 
 // metrics are all series of a Collector.
 type metrics struct {
-	isLeader, state, token, leaderToken, belief, unreachable, lastAnswer *prometheus.GaugeVec
-	callback, overdue                                                    *prometheus.GaugeVec
+	isLeader, state, token, leaderToken, remaining, unreachable, lastAnswer *prometheus.GaugeVec
+	callback, overdue                                                       *prometheus.GaugeVec
 
 	acquisitions, losses, terms, renewals, changes, silences, troubles, requests *prometheus.CounterVec
 
@@ -33,7 +33,7 @@ func newMetrics(names []string, buckets []float64) *metrics {
 		state:       gauge("state", "1 for the state that the elector is in, 0 for the others.", "state"),
 		token:       gauge("token", "Fencing token of this candidate's latest term, 0 before the first."),
 		leaderToken: gauge("leader_token", "Largest fencing token of the election that this candidate has heard of."),
-		belief:      gauge("belief_remaining_seconds", "Time until this candidate's term ends unless it is renewed, 0 if it does not lead."),
+		remaining:   gauge("belief_remaining_seconds", "Time until this candidate's term ends unless it is renewed, 0 if it does not lead."),
 		unreachable: gauge("store_unreachable", "1 if no request to the store has succeeded for a lease or longer."),
 		lastAnswer:  gauge("store_last_answer_timestamp_seconds", "When the store last answered anything, 0 if never."),
 		callback:    gauge("callback_running_seconds", "How long the call of OnEvent or OnLeader that is under way has taken, 0 if there is none."),
@@ -61,7 +61,7 @@ func newMetrics(names []string, buckets []float64) *metrics {
 }
 
 func (m *metrics) gauges() []*prometheus.GaugeVec {
-	return []*prometheus.GaugeVec{m.isLeader, m.state, m.token, m.leaderToken, m.belief, m.unreachable, m.lastAnswer, m.callback, m.overdue}
+	return []*prometheus.GaugeVec{m.isLeader, m.state, m.token, m.leaderToken, m.remaining, m.unreachable, m.lastAnswer, m.callback, m.overdue}
 }
 
 func (m *metrics) counters() []*prometheus.CounterVec {
@@ -98,7 +98,7 @@ func (m *metrics) forget(values []string) {
 func (m *metrics) group(values []string) *group {
 	g := &group{
 		isLeader: m.isLeader.WithLabelValues(values...), token: m.token.WithLabelValues(values...),
-		leaderToken: m.leaderToken.WithLabelValues(values...), belief: m.belief.WithLabelValues(values...),
+		leaderToken: m.leaderToken.WithLabelValues(values...), remaining: m.remaining.WithLabelValues(values...),
 		unreachable: m.unreachable.WithLabelValues(values...), lastAnswer: m.lastAnswer.WithLabelValues(values...),
 		callback: m.callback.WithLabelValues(values...), overdue: m.overdue.WithLabelValues(values...),
 		acquisitions: m.acquisitions.WithLabelValues(values...), losses: m.losses.WithLabelValues(values...),

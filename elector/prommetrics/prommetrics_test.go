@@ -51,7 +51,7 @@ func TestTerm(t *testing.T) {
 			t.Errorf("durations were observed %v times", n)
 		}
 		if left := b.value("belief_remaining_seconds"); left < 11.8 || left > 12.1 { // renewed at 10 s
-			t.Errorf("%v s of belief are left", left)
+			t.Errorf("%v s of the term are left", left)
 		}
 		answered := b.value("store_last_answer_timestamp_seconds") - float64(b.Clock.Start.Unix())
 		if answered < 9.9 || answered > 10.2 {
@@ -79,7 +79,7 @@ func TestTerm(t *testing.T) {
 	})
 }
 
-// A store that hangs: the belief runs down and ends at the deadline, the loss
+// A store that hangs: the term runs down and ends at the deadline, the loss
 // is counted with its reason, and after a lease the store is unreachable.
 func TestStoreHangs(t *testing.T) {
 	inBubble(t, prommetrics.Options{}, func(b *bench) {
@@ -89,7 +89,7 @@ func TestStoreHangs(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		b.want(1, "is_leader")
 		if left := b.value("belief_remaining_seconds"); left < .8 || left > .9 {
-			t.Errorf("%v s of belief are left, want 0.85", left)
+			t.Errorf("%v s of the term are left, want 0.85", left)
 		}
 		time.Sleep(2 * time.Second)
 		b.want(0, "is_leader")
@@ -175,7 +175,7 @@ func TestStuckCallback(t *testing.T) {
 		b.want(1, "token")
 		b.want(2, "store_requests_total", "operation", "renew", "outcome", "done")
 		if left := b.value("belief_remaining_seconds"); left < 11.8 || left > 12.1 {
-			t.Errorf("%v s of belief are left", left)
+			t.Errorf("%v s of the term are left", left)
 		}
 		if hangs := b.value("callback_running_seconds"); hangs < 12.9 || hangs > 13 {
 			t.Errorf("the callback hangs for %v s", hangs)

@@ -22,7 +22,7 @@ type subject struct {
 	elector   *elector.Elector
 	group     atomic.Pointer[group] // nil until the elector is attached
 	pulse     instrument.Pulse
-	belief    *instrument.Belief
+	latest    *instrument.Belief
 	callbacks atomic.Int64 // since when one runs, on the clock, plus 1; 0: none does
 
 	mu          sync.Mutex
@@ -33,7 +33,7 @@ type subject struct {
 
 func newSubject(cfg elector.Config, m *metrics) *subject {
 	return &subject{
-		election: cfg.Election, clock: instrument.Clock(cfg), belief: instrument.NewBelief(cfg),
+		election: cfg.Election, clock: instrument.Clock(cfg), latest: instrument.NewBelief(cfg),
 		onEvent:  m.callbackTime.WithLabelValues("OnEvent"),
 		onLeader: m.callbackTime.WithLabelValues("OnLeader"),
 	}
@@ -113,7 +113,7 @@ func (s *subject) begin(ctx context.Context, c instrument.Call) (context.Context
 			g.requestTime[c.Operation].Observe((now - sent).Seconds())
 		}
 		s.heard(a.Leader.Token)
-		s.belief.Answered(c, a, sent)
+		s.latest.Answered(c, a, sent)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *subject) event(ev elector.Event) {
 		return
 	}
 	s.pulse.Event(ev)
-	s.belief.Event(ev)
+	s.latest.Event(ev)
 	switch ev.Kind {
 	case event.Elected:
 		g.acquisitions.Inc()
@@ -158,9 +158,9 @@ func (s *subject) event(ev elector.Event) {
 func (s *subject) read() reading {
 	r := reading{state: s.elector.State()}
 	leads, now := s.elector.IsLeader(), s.clock.Now()
-	token, until := s.belief.Last()
+	token, until := s.latest.Last()
 	if r.token = token; leads {
-		r.leaders, r.belief = 1, max(0, until-now)
+		r.leaders, r.remaining = 1, max(0, until-now)
 	}
 	r.unreachable = s.pulse.Unreachable(now)
 	if last, ok := s.pulse.Last(); ok {

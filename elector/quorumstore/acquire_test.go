@@ -42,7 +42,7 @@ func TestNodesAreBroughtToOneToken(t *testing.T) {
 		if l.Token != 11 {
 			b.Errorf("token %d, want 11", l.Token)
 		}
-		b.renew(l) // mends whoever came too late
+		b.renew(l) // mends what came too late
 		synctest.Wait()
 		for _, n := range []int{0, 2, 3, 4} {
 			if got := b.on(n); got.ID != "a" || got.Token != 11 {
@@ -81,7 +81,7 @@ func TestOneNodeAheadIsNotFollowed(t *testing.T) {
 	})
 }
 
-// Candidates that hold two nodes each have split the vote: whoever comes third
+// Candidates that hold two nodes each have split the vote: the third candidate
 // gives back what it got, and is told to try again soon.
 func TestSplitVote(t *testing.T) {
 	inBubble(t, 5, func(b *bench) {
@@ -291,17 +291,17 @@ func (s lateGrant) Acquire(ctx context.Context, a store.Attempt) (store.Grant, e
 // and are reported in any case.
 func TestFatal(t *testing.T) {
 	inBubble(t, 5, func(b *bench) {
-		var told atomic.Int64
+		var reported atomic.Int64
 		s := b.open(quorumstore.Options{Names: []string{"red", "green", "blue", "grey", "pink"}, OnError: func(node, call string, err error) {
 			if (node == "green" || node == "blue") && (call == "acquire" || call == "renew") && strings.Contains(err.Error(), "NOAUTH") {
-				told.Add(1)
+				reported.Add(1)
 			}
 		}})
 		b.set(fatal, 1, 2)
 		l := b.acquire(s, "a", "a/1")
 		synctest.Wait()
-		if err := s.Renew(b.Context(), l); err != nil || told.Load() < 2 {
-			b.Errorf("error %v; told of %d failures", err, told.Load())
+		if err := s.Renew(b.Context(), l); err != nil || reported.Load() < 2 {
+			b.Errorf("error %v; %d failures were reported", err, reported.Load())
 		}
 		b.set(fatal, 4)
 		for what, err := range map[string]error{
@@ -367,7 +367,7 @@ func (panics) Acquire(context.Context, store.Attempt) (store.Grant, error) { pan
 func TestBadNodes(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {
 		b.set(deaf, 2)
-		var told []string
+		var reported []string
 		done := make(chan struct{}, 100)
 		s, err := quorumstore.New([]store.Store{b.nodes[0], panics{b.nodes[1]}, b.nodes[2]}, quorumstore.Options{
 			Now: b.now, MaxPending: 3,
@@ -376,7 +376,7 @@ func TestBadNodes(t *testing.T) {
 					t.Errorf("error %v, want a panic", err)
 				}
 				if node == "node 3" {
-					told = append(told, err.Error())
+					reported = append(reported, err.Error())
 				}
 				done <- struct{}{}
 			},
@@ -393,8 +393,8 @@ func TestBadNodes(t *testing.T) {
 		if n := b.nodes[2].count("acquire"); n != 3 {
 			b.Errorf("%d requests hang at one node, want 3 at most", n)
 		}
-		if !strings.Contains(strings.Join(told, "\n"), "too many") {
-			b.Errorf("told %q", told)
+		if !strings.Contains(strings.Join(reported, "\n"), "too many") {
+			b.Errorf("got the reports %q", reported)
 		}
 	})
 }

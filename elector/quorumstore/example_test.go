@@ -43,7 +43,7 @@ func ExampleNew() {
 }
 
 // In production the nodes are Redis servers without replication, each on a
-// machine of its own. Whoever opens the nodes closes them.
+// machine of its own. The caller that opens the nodes must close them.
 func ExampleNew_redis() {
 	addrs := []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379", "10.0.0.4:6379", "10.0.0.5:6379"}
 	var nodes []store.Store

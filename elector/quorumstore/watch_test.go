@@ -76,7 +76,7 @@ func TestHintsAreOfAMajority(t *testing.T) {
 	})
 }
 
-// A release is announced with a token that is no old news to whoever was told
+// A release is announced with a token that is no old news to a watcher that knows
 // one: where nodes have lost their data, each has its own for one term.
 func TestReleaseIsNoOldNews(t *testing.T) {
 	inBubble(t, 3, func(b *bench) {

@@ -17,8 +17,8 @@ import (
 	"github.com/recount-io/recount/internal/race"
 )
 
-// worldLease is the lease of the candidates in a world, and usable what they
-// believe in of it.
+// worldLease is the lease of the candidates in a world, and usable the part of it
+// for which they lead.
 const (
 	worldLease  = 3 * time.Second
 	worldUsable = worldLease*99/100 - time.Millisecond
@@ -80,14 +80,14 @@ type world struct {
 	finished chan struct{}
 
 	mu     sync.Mutex
-	until  map[string]time.Duration // of the beliefs
+	until  map[string]time.Duration // of the terms
 	last   uint64                   // highest token of a term
 	heard  time.Duration            // when a term last began or was renewed
 	faulty []string                 // what was wrong
 }
 
 // Whatever the nodes and the network do, tokens strictly increase and no two
-// candidates believe at one time; and there are terms again when a majority of
+// candidates lead at one time; and there are terms again when a majority of
 // the nodes works, although others stay down, hang or refuse.
 func TestWorld(t *testing.T) {
 	times := 3 // what a plan leaves to chance is often what matters
@@ -171,14 +171,14 @@ func (w *world) progress(healed time.Duration) {
 	}
 }
 
-// believe notes that the candidate believes from now on, and until when.
-func (w *world) believe(id string, token uint64, until time.Duration, begins bool) {
+// lead notes that the candidate leads from now on, and until when.
+func (w *world) lead(id string, token uint64, until time.Duration, begins bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	for other, theirs := range w.until {
 		if other != id && theirs > now {
-			w.faulty = append(w.faulty, fmt.Sprintf("at %v: %s believes in token %d while %s believes until %v", now, id, token, other, theirs))
+			w.faulty = append(w.faulty, fmt.Sprintf("at %v: %s leads with token %d while %s leads until %v", now, id, token, other, theirs))
 		}
 	}
 	if begins && token <= w.last {
@@ -191,15 +191,15 @@ func (w *world) believe(id string, token uint64, until time.Duration, begins boo
 	w.heard = now
 }
 
-// doubt ends the candidate's belief.
-func (w *world) doubt(id string) {
+// depose ends the candidate's term.
+func (w *world) depose(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.until, id)
 }
 
-// candidate competes without the elector's own precautions: it believes every
-// grant that is in time, and every renewal, even after its belief has ended. It
+// candidate competes without the elector's own precautions: it leads after every
+// grant that is in time, and every renewal, even after its term has ended. It
 // is impatient, and starts anew at times, without a memory.
 type candidate struct {
 	w      *world
@@ -289,8 +289,8 @@ func (c *candidate) attempt(nonce string) bool {
 
 // lead renews until the lease is lost or the candidate has had enough.
 func (c *candidate) lead(l store.Lease, deadline time.Duration) {
-	c.w.believe(c.id, l.Token, deadline, true)
-	defer c.w.doubt(c.id)
+	c.w.lead(c.id, l.Token, deadline, true)
+	defer c.w.depose(c.id)
 	next, ended := worldLease/3, false
 	for c.random.IntN(8) != 0 {
 		if !c.pause(next) {
@@ -303,16 +303,16 @@ func (c *candidate) lead(l store.Lease, deadline time.Duration) {
 		ended = ended || c.w.now() >= deadline
 		switch {
 		case err == nil && c.w.now() < sent+worldUsable:
-			// Whoever has renewed has held the lease all the while.
+			// A candidate that has renewed has held the lease all the while.
 			deadline, next, ended = sent+worldUsable, worldLease/3, false
-			c.w.believe(c.id, l.Token, deadline, false)
+			c.w.lead(c.id, l.Token, deadline, false)
 		case errors.Is(err, store.ErrNotHeld), ended && c.random.IntN(4) == 0:
 			return
 		default:
 			next = worldLease / 15
 		}
 	}
-	c.w.doubt(c.id)
+	c.w.depose(c.id)
 	if c.random.IntN(100) < c.w.Crashes {
 		return
 	}

@@ -72,7 +72,7 @@ const drainAtOnce = 1000
 //
 // Entries whose removal did not succeed come again with the next call, and so do
 // those that another call reads at the same time, or that are in a replica or file
-// from which they were not removed. Whoever counts entries drops the repeated ones.
+// from which they were not removed. A caller that counts entries must drop the repeated ones.
 func (s *Store) DrainAudit(ctx context.Context, election string) ([]AuditEntry, error) {
 	if err := checkNames(election, "-", "-"); err != nil {
 		return nil, err

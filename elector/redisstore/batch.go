@@ -26,7 +26,7 @@ const openingPause = 50 * time.Millisecond
 const distant = 50 * time.Millisecond
 
 // batcher sends the requests of a store in pipelines. As long as a connection is
-// free, a request is sent at once, where that may be by whoever makes it: see straight.
+// free, a request is sent at once, where possible by the goroutine that makes it: see straight.
 // Those that come while all connections are busy wait for one, and what waits then goes
 // together. So how many elections a store can bear is a matter of its server, not of the
 // way there.
@@ -38,7 +38,7 @@ type batcher struct {
 	store   *Store
 	lanes   int           // how many batches are under way at once
 	opening time.Duration // how long it may take to open a connection
-	pause   time.Duration // after which whoever comes opens another connection
+	pause   time.Duration // after which the next request opens another connection
 
 	mu      sync.Mutex // never held while anything waits
 	queues  [2]queue
@@ -240,9 +240,9 @@ func (b *batcher) most(kind int) int {
 }
 
 // send sends batches as long as anything waits. What waits is taken when a connection is
-// open, so whoever asks meanwhile goes along.
+// open, so what is asked for meanwhile goes along.
 func (b *batcher) send(client *client, kind int, beside bool) {
-	runtime.Gosched()                                                                                                          // whoever asks at this moment goes along
+	runtime.Gosched()                                                                                                          // what is asked for at this moment goes along
 	if b.reaches() && (beside || (client.far.Load() > int64(distant) || client.PoolStats().IdleConns == 0) && b.waits(kind)) { // in this order: see waits
 		if began, err := time.Now(), client.reach(b.opening); err != nil {
 			b.unreached(client, kind, began, err)

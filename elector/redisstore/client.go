@@ -228,7 +228,7 @@ func (s *Store) fail(c *client, began time.Time) (replaced bool) {
 		return false // it may be closed, or replaced already
 	}
 	s.live.Store(s.open())
-	s.replaced[c] = true // whoever tells of the failure uses it
+	s.replaced[c] = true // the caller that reports the failure uses it
 	return true
 }
 

@@ -80,7 +80,7 @@ func TestReplacedClientAnswers(t *testing.T) {
 	select {
 	case err := <-under:
 		t.Fatalf("ended without an answer: %v", err)
-	case <-time.After(20 * time.Millisecond): // whoever ends it does so at once
+	case <-time.After(20 * time.Millisecond): // what ends it does so at once
 	}
 	k.free <- struct{}{}
 	if err := receive(t, "answer", under); err != nil {

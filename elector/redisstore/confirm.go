@@ -14,7 +14,7 @@ import (
 
 // ErrUnconfirmed is the outcome of a grant or renewal that fewer servers have
 // confirmed than Options.Replicas, Fsynced and FsyncedReplicas ask for. It took
-// effect on the server that was asked, but may be lost, so nobody may believe in
+// effect on the server that was asked, but may be lost, so nobody may lead by
 // it.
 var ErrUnconfirmed = errors.New("redisstore: too few servers have confirmed the lease")
 

@@ -70,7 +70,7 @@ func TestNewerServers(t *testing.T) {
 // patient is for confirmations that will come; hasty for those that will not.
 const patient, hasty = 10 * time.Second, 50 * time.Millisecond
 
-// unconfirmed wants that nobody may believe in what was renewed.
+// unconfirmed wants that nobody may lead by what was renewed.
 func unconfirmed(t *testing.T, err error, text string) {
 	t.Helper()
 	var fatal *store.FatalError

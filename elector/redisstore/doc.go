@@ -13,7 +13,7 @@
 // The attempt that was refused last stands as a bid: Release passes the lease on to
 // it, in the same script, if it is young enough and its candidate listens, and
 // announces that. So a user who may read the keys of an election and publish on its
-// channel can make a waiting candidate believe that it leads, until its first renewal
+// channel can make a waiting candidate lead without a lease, until its first renewal
 // is refused.
 //
 // # What it does not guarantee
@@ -26,7 +26,7 @@
 // is restored without a restart shows only to candidates that know more. A primary
 // that was cut off from its replicas goes on renewing the lease that it knows, while
 // a promoted replica grants another one (Options.Replicas closes that gap: then nobody
-// believes what too few replicas have confirmed). And a server's clock that jumps
+// leads by what too few replicas have confirmed). And a server's clock that jumps
 // forward ends leases early. The protected resource makes all three harmless by refusing tokens smaller than one
 // it has seen (package fence). "maxmemory-policy noeviction" keeps Redis from
 // evicting leases, which would cost a lease's time without a leader.

@@ -7,9 +7,9 @@ import (
 	"github.com/recount-io/recount/elector/store"
 )
 
-// Evict takes the lease away from the candidate that leads with this token, or from whoever
-// leads if the token is 0. It returns who that was, and for how long nobody else is granted
-// the lease: as long as it would have lasted, because its holder may believe in it until
+// Evict takes the lease away from the candidate that leads with this token, or from any
+// leader if the token is 0. It returns who that was, and for how long nobody else is granted
+// the lease: as long as it would have lasted, because its holder may lead until
 // then. The holder learns of it with its next renewal, which is refused, and ends its work.
 // It may compete again.
 //

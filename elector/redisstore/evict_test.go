@@ -8,7 +8,7 @@ import (
 )
 
 // A lease that was taken away is renewed by nobody, and granted to nobody before it would
-// have ended: its holder may believe in it until then. That holds without protection, too.
+// have ended: its holder may lead until then. That holds without protection, too.
 func TestEvict(t *testing.T) {
 	for name, options := range map[string]Options{"protected": {}, "unprotected": {Unprotected: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,7 @@ package redisstore
 import "time"
 
 // lingers is how long a listener stays on a channel when its last watch has ended, and
-// there at all: whoever calls for one term after another comes back within moments.
+// there at all: a program that calls for one term after another comes back within moments.
 const lingers = 5 * time.Second
 
 // leave ends what the watch began. Some time after the last one the connection is

@@ -145,7 +145,7 @@ func (l *listener) ask(r *request) {
 	}
 }
 
-// write sends what is unsent, in order. Whoever calls it has set writing.
+// write sends what is unsent, in order. The caller has set writing.
 func (l *listener) write() error {
 	for {
 		r := l.take()
@@ -367,8 +367,8 @@ func (l *listener) settle() {
 
 // listening tells a watch, once, that it hears of changes from now on.
 func (l *listener) listening(w *watch) {
-	if l.settled && w.there && !w.told {
-		w.told = true
+	if l.settled && w.there && !w.notified {
+		w.notified = true
 		w.hint(store.Hint{Kind: store.HintListening})
 	}
 }
@@ -392,7 +392,7 @@ func (l *listener) refused(err error) error {
 			r.watch.end(err)
 		}
 		if len(l.watches) == 0 {
-			l.finish(err) // at once: whoever comes next must not share its end
+			l.finish(err) // at once: the next watch must not share its end
 			return err
 		}
 		return nil

@@ -134,11 +134,11 @@ func (r *server) keep(t *testing.T) {
 // leading is a leader that renews its lease until that is refused.
 type leading struct {
 	mu    sync.Mutex
-	until time.Time // it believes so long
+	until time.Time // it leads so long
 	over  bool
 }
 
-func (l *leading) believes(at time.Time) bool {
+func (l *leading) leads(at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.over && at.Before(l.until)
@@ -169,7 +169,7 @@ func (l *leading) renew(r *server, s *Store, of store.Lease, stop <-chan struct{
 }
 
 // Whatever befalls the data of a server that goes on, nobody is granted the lease while
-// its holder believes in it, and the next token is larger. Where older data is there
+// its holder leads, and the next token is larger. Where older data is there
 // afterwards, tokens grow.
 func TestLosses(t *testing.T) {
 	for _, test := range losses {
@@ -193,8 +193,8 @@ func TestLosses(t *testing.T) {
 			if token <= l.Token {
 				t.Errorf("token %d after %d", token, l.Token)
 			}
-			if !test.goesBack && leader.believes(granted) {
-				t.Error("somebody was granted the lease, and its holder believes in it")
+			if !test.goesBack && leader.leads(granted) {
+				t.Error("somebody was granted the lease, and its holder still leads")
 			}
 		})
 	}

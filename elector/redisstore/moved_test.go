@@ -103,7 +103,7 @@ func TestServerOfBeforeIsLeftByForeignClient(t *testing.T) {
 	}
 }
 
-// A replica says so to whoever takes it for the primary, also as long as it knows of a
+// A replica says so to a candidate that takes it for the primary, also as long as it knows of a
 // leader.
 func TestReplicaAnswersNobody(t *testing.T) {
 	ctx, l := topology.For(t, topology.ServerProgram)

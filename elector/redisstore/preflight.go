@@ -218,11 +218,11 @@ func (v *survey) onDisk() string {
 	}
 	switch {
 	case c.disks == 0:
-		return "A lease is believed in once it is on the server's disk, so no crash of the server alone loses one that anybody believes in."
+		return "A lease counts once it is on the server's disk, so no crash of the server alone loses one that counts."
 	case !c.own:
-		return "A lease is believed in once it is on " + disks + "."
+		return "A lease counts once it is on " + disks + "."
 	default:
-		return "A lease is believed in once it is on the server's disk and on " + disks + ", so no crash of all of them loses one that anybody believes in."
+		return "A lease counts once it is on the server's disk and on " + disks + ", so no crash of all of them loses one that counts."
 	}
 }
 
@@ -241,9 +241,9 @@ func (v *survey) afterFailover() string {
 	case k == 0:
 		return fmt.Sprintf("Replication (to %s) is asynchronous and not waited for: a primary that is cut off may keep its leader while a promoted replica grants the lease to another one.", count(most, "replica"))
 	case 2*k < most:
-		return fmt.Sprintf("A lease is believed in once %d of %s have it, which is fewer than half: a primary cut off together with those may keep its leader while another replica is promoted.", k, count(most, "replica"))
+		return fmt.Sprintf("A lease counts once %d of %s have it, which is fewer than half: a primary cut off together with those may keep its leader while another replica is promoted.", k, count(most, "replica"))
 	default:
-		text := fmt.Sprintf("A lease is believed in once %d of %s have it: a cut-off primary cannot keep its leader, and a failover to one of those that confirmed loses no lease", k, count(most, "replica"))
+		text := fmt.Sprintf("A lease counts once %d of %s have it: a cut-off primary cannot keep its leader, and a failover to one of those that confirmed loses no lease", k, count(most, "replica"))
 		if k < most {
 			text += "; but if a replica stays with the old primary for longer than a lease after another one was promoted, and then moves, two may lead for up to one lease"
 		}

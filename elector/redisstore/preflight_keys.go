@@ -52,7 +52,7 @@ func (v *survey) keys(ctx context.Context) {
 			"give the elections a database or a server of their own")
 	}
 	if len(c.leases) > 0 {
-		v.add(store.SeverityWarning, "lease", named(c.leases)+": not written by this version of the elector. Whoever wrote it holds the election, until the key is gone, without knowing of tokens",
+		v.add(store.SeverityWarning, "lease", named(c.leases)+": not written by this version of the elector. The program that wrote it holds the election, until the key is gone, without knowing of tokens",
 			"end the program that writes it, or choose another Options.Prefix; then DEL the key")
 	}
 	if len(c.counters) > 0 {

@@ -175,7 +175,7 @@ func (v *survey) ofNode(n *node) []store.Finding {
 	if v.store.confirm.fsync() {
 		v.fsync(n, add)
 	}
-	if !v.store.confirm.own { // nobody believes in what the disk has not
+	if !v.store.confirm.own { // nobody leads by what is not on the disk
 		v.persistence(n, add)
 	}
 	v.replication(n, add)

@@ -72,8 +72,8 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// A lease that was deleted or evicted may still be believed in: it is waited
-// for, unless its holder says that it is over.
+// The holder of a lease that was deleted or evicted may still lead: others wait
+// for its end, unless its holder says that it is over.
 func TestLeaseGoneBeforeItsTime(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
@@ -91,8 +91,8 @@ func TestLeaseGoneBeforeItsTime(t *testing.T) {
 }
 
 // What a lease that was deleted or evicted leaves behind is not retired as long as
-// somebody may believe in it: a new election of the name would grant at once.
-func TestRetireWaitsForBelief(t *testing.T) {
+// its holder may lead: a new election of the name would grant at once.
+func TestRetireWaitsForLostLease(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
 		a := attempt("n1", "a")
@@ -126,8 +126,8 @@ func TestRetireWaitsForBelief(t *testing.T) {
 	})
 }
 
-// What was lost of an election is not made new by retiring it: somebody may believe in a
-// lease of which nobody knows.
+// What was lost of an election is not made new by retiring it: somebody may lead by a
+// lease that the server does not know.
 func TestRetireOfWhatWasLost(t *testing.T) {
 	r := startOwn(t, &redis.Options{})
 	s := r.open(t, Options{})

@@ -101,7 +101,7 @@ func heldFor(remaining time.Duration, remark int64) *store.HeldError {
 	case remarkLost:
 		held.Withheld = fmt.Sprintf("this Redis was started, promoted or flushed, or lost its witness key, less than one lease ago. A lease that it has forgotten may last for another %v. Nothing to do: it happens after each start of the server", remaining)
 	case remarkEarly:
-		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may believe in it for another %v, so nobody is granted one before", remaining)
+		held.Withheld = fmt.Sprintf("the lease is gone before its time: it was deleted or evicted. Its holder may lead for another %v, so nobody is granted one before", remaining)
 	case remarkReserved:
 		held.Withheld = fmt.Sprintf("the last leader has handed over to another candidate, which has %v to take the lease", remaining)
 	case remarkUnequal:

@@ -99,7 +99,7 @@ func (d distance) open(t *testing.T, r *server, addr string, database int) *Stor
 	return openAt(t, o, Options{Prefix: t.Name() + ":"})
 }
 
-// observer counts what one candidate believes.
+// observer counts the terms and renewals of one candidate.
 type observer struct {
 	renewed, deposed atomic.Int64
 	leads            atomic.Bool

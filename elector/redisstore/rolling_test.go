@@ -120,7 +120,7 @@ func (m *mortal) tell(ev elector.Event) {
 	m.stage.add(ev)
 }
 
-// kill ends the candidate without a release. What it believed is over then.
+// kill ends the candidate without a release. Its term is over then.
 func (m *mortal) kill() {
 	m.mu.Lock()
 	m.dead = true
@@ -221,7 +221,7 @@ func (c rolling) roll(s *stage, server *topology.Server, lease, slack time.Durat
 }
 
 // Candidates of one election may differ in their options and rights, and change them one
-// by one. Whatever is deleted meanwhile, and whoever is killed, two never lead at one time,
+// by one. Whatever is deleted meanwhile, and whichever candidate is killed, two never lead at one time,
 // and somebody leads within three leases. RECOUNT_CASES says how often each change is
 // made, as in 20. Without it the first four are made once, in short leases, and a busy
 // machine gets some seconds more.

@@ -37,7 +37,7 @@ type Options struct {
 	Unprotected bool
 
 	// Replicas is how many replicas must have confirmed each grant and renewal
-	// (WAIT) within Confirm before the elector believes in it; none by default.
+	// (WAIT) within Confirm before the elector counts on it; none by default.
 	// With at least half of them, a primary that is cut off from the others
 	// cannot keep its leader, and a failover to a replica that confirmed loses
 	// no lease. A replica counts for a grant only when it has followed the server
@@ -49,8 +49,8 @@ type Options struct {
 	Replicas int
 
 	// Fsynced asks that each grant and renewal is on the server's disk before the
-	// elector believes in it (WAITAOF): no crash of the server loses a lease that
-	// anybody believes in. It needs Redis 7.2 or newer with "appendonly yes", best
+	// elector counts on it (WAITAOF): no crash of the server loses a lease that
+	// a leader counts on. It needs Redis 7.2 or newer with "appendonly yes", best
 	// with "appendfsync always": with everysec a renewal waits for up to two
 	// seconds, and Confirm must be longer; with no, nobody can lead.
 	Fsynced bool
@@ -211,7 +211,7 @@ func newStore(opts redis.UniversalOptions, o Options) (*Store, error) {
 }
 
 // Suits implements [store.Bounded]: keys outlive every lease (Options.Expire), and
-// whoever asks waits for longer than the confirmations may take (Options.Confirm).
+// each request waits for longer than the confirmations may take (Options.Confirm).
 func (s *Store) Suits(t store.Times) error {
 	if s.prefix == "" {
 		return errors.New("redisstore: this Store is empty: make it with New")
@@ -243,7 +243,7 @@ func (s *Store) Carries(timeout, roundTrip time.Duration) int {
 }
 
 // millis is a time to live as Redis takes it. One that outlives the election's keys is
-// refused here as well: whoever asks may not have asked Suits.
+// refused here as well: the caller may not have asked Suits.
 func (s *Store) millis(election string, ttl time.Duration) (int64, error) {
 	if s.expire > 0 && ttl > s.expire/2 {
 		return 0, &store.FatalError{
@@ -409,7 +409,7 @@ func (s *Store) Create(ctx context.Context, election string) (created bool, err 
 	return s.tell(ctx, "create", election, &s.scripts.create, []string{k.lease(), k.counter(), k.guard()})
 }
 
-// Vouch says that no lease of the store's elections is believed in: this Redis is new,
+// Vouch says that nobody leads in the store's elections: this Redis is new,
 // or all their candidates have been stopped for longer than any lease. Then the first
 // leader need not be waited for. In a cluster it says so of this election only. A store
 // with Replicas or FsyncedReplicas says it of the server's replicas, too.
@@ -438,8 +438,8 @@ func (s *Store) Vouch(ctx context.Context, election string) error {
 	for _, f := range followersOf(text) {
 		numbers = append(numbers, f.number)
 	}
-	told, err := s.tell(ctx, "vouch for", election, &s.scripts.vouch, []string{k.lease(), k.counter()}, strings.Join(numbers, ","))
-	if err == nil && !told {
+	done, err := s.tell(ctx, "vouch for", election, &s.scripts.vouch, []string{k.lease(), k.counter()}, strings.Join(numbers, ","))
+	if err == nil && !done {
 		return fmt.Errorf("redisstore: vouch for %q: somebody holds the lease: stop all candidates first", election)
 	}
 	return err
@@ -469,7 +469,7 @@ func (s *Store) tell(ctx context.Context, call, election string, sc *script, key
 }
 
 // Retire removes everything of an election from Redis. While somebody holds the
-// lease, or may believe in one that this server has forgotten, it does nothing and
+// lease, or may lead by one that this server has forgotten, it does nothing and
 // returns a *HeldError. Retire an election when no candidate competes in it any more.
 //
 // Tokens go on from the server's time afterwards. With Unprotected they start again, so

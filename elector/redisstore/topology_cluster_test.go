@@ -107,7 +107,7 @@ func TestClusterDown(t *testing.T) {
 	s.demandOne()
 }
 
-// A slot on its way from one node to another is served by whoever has its keys
+// A slot on its way from one node to another is served by the node that has its keys
 // at the moment (ASK, TRYAGAIN), and then by its new owner (MOVED): a lease in
 // it is renewed all the time, and nobody else gets it.
 func TestClusterSlotMoves(t *testing.T) {
@@ -139,7 +139,7 @@ func TestClusterSlotStaysOpen(t *testing.T) {
 	h.holds("while the slot is open")
 	ok(t, s.Release(ctx, h.lease))
 	b := store.Attempt{Election: billing, ID: "n2", Nonce: "n2/2", Request: 2, TTL: h.lease.TTL}
-	told := func(when string, s *redisstore.Store) {
+	refused := func(when string, s *redisstore.Store) {
 		t.Helper()
 		_, err := s.Acquire(ctx, b)
 		var fatal *store.FatalError
@@ -152,8 +152,8 @@ func TestClusterSlotStaysOpen(t *testing.T) {
 			}
 		}
 	}
-	told("before keys have moved", s)
-	told("a new election", openURL(t, r.URL(), redisstore.Options{Prefix: "other:"})) // in the same slot
+	refused("before keys have moved", s)
+	refused("a new election", openURL(t, r.URL(), redisstore.Options{Prefix: "other:"})) // in the same slot
 	if _, err := s.Leader(ctx, billing); err == nil || !strings.Contains(err.Error(), "redis-cli --cluster fix") {
 		t.Errorf("leader: got %v, want what is the matter", err)
 	}
@@ -163,7 +163,7 @@ func TestClusterSlotStaysOpen(t *testing.T) {
 		t.Errorf("found %+v", f)
 	}
 	m.keys()
-	told("after keys have moved", s)
+	refused("after keys have moved", s)
 	m.finish()
 	var held *store.HeldError
 	if _, err := s.Acquire(ctx, b); !errors.As(err, &held) || held.Withheld == "" || held.Remaining > b.TTL {

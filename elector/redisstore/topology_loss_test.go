@@ -15,7 +15,7 @@ import (
 )
 
 // loss is what a failover does to an election: a leader that still reaches the
-// old primary, or believes that it will soon, and a candidate that comes after
+// old primary, or expects that it will soon, and a candidate that comes after
 // the failover and asks the new one.
 type loss struct {
 	*stage
@@ -116,7 +116,7 @@ func TestOrderlyFailoverConfirmed(t *testing.T) {
 	f.failover(func(_ *topology.Server, ctx context.Context) error {
 		return f.servers.Sentinels[0].Client().Do(ctx, "SENTINEL", "FAILOVER", topology.MasterName).Err()
 	})
-	f.await(0, "a renewal that is not believed in", func(ev elector.Event) bool {
+	f.await(0, "a renewal that does not count", func(ev elector.Event) bool {
 		return ev.ID == f.old.ID && ev.Err != nil && (errors.Is(ev.Err, redisstore.ErrUnconfirmed) || strings.Contains(ev.Err.Error(), "READONLY"))
 	})
 	f.await(0, "the old leader's end", func(ev elector.Event) bool { return ev.ID == f.old.ID && ev.Kind == event.Deposed })

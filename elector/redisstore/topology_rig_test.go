@@ -143,14 +143,14 @@ func leads(ev elector.Event) bool {
 	return ev.Kind == event.Elected || ev.Kind == event.Extended
 }
 
-// term is one belief, on the clock that all electors of this process share.
+// term is the time in which one candidate leads, on the clock that all electors of this process share.
 type term struct {
 	id         string
 	token      uint64
 	from, till time.Duration
 }
 
-// terms are the beliefs so far. One that goes on lasts till its deadline.
+// terms are all terms so far. One that goes on lasts till its deadline.
 func (s *stage) terms() []term {
 	s.mu.Lock()
 	defer s.mu.Unlock()

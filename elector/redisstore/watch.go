@@ -69,7 +69,7 @@ type watch struct {
 	hint     func(store.Hint) // called by the listener, with its lock
 	ended    func(error)
 	there    bool // the server has said so; guarded by the listener, as the next one
-	told     bool // that changes are announced to it from now on
+	notified bool // that changes are announced to it from now on
 }
 
 // end tells why the watch has ended. The listener does not know it any more.

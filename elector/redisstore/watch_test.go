@@ -95,19 +95,19 @@ func TestNoBidWhereLeasesAreConfirmed(t *testing.T) {
 
 // Each Watch is told when changes are announced to it, which is when the server listens for
 // it: also if the connection was there before, or another one broke.
-func TestWatchIsToldThatItListens(t *testing.T) {
+func TestWatchLearnsThatItListens(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {
 		s := r.open(t, Options{})
 		for range 2 {
 			var all []chan error
 			for n := range int64(2) {
-				told, ended := make(chan int64, 10), make(chan error, 1)
+				listening, ended := make(chan int64, 10), make(chan error, 1)
 				s.Watch(r.ctx, "billing", func(h store.Hint) {
 					if h.Kind == store.HintListening {
-						told <- subscribers(t, r, s)
+						listening <- subscribers(t, r, s)
 					}
 				}, func(err error) { ended <- err })
-				if count := receive(t, "hint that it listens", told); count != 1 {
+				if count := receive(t, "hint that it listens", listening); count != 1 {
 					t.Errorf("watch %d listens, and the server counts %d connections", n, count)
 				}
 				all = append(all, ended)
@@ -301,7 +301,7 @@ func TestNewcomerNoticesAHungConnection(t *testing.T) {
 	}
 }
 
-// Whoever watches again and again finds the connection of before. Nobody listens on it
+// A caller that watches again and again finds the connection of before. Nobody listens on it
 // meanwhile; Close ends it at once, and so does the time that it waits for somebody.
 func TestListenerStaysForAWhile(t *testing.T) {
 	eachServer(t, func(t *testing.T, r *server) {

@@ -67,7 +67,7 @@ func TestPasswordsRotate(t *testing.T) {
 			} else if lost == 1 {
 				<-terms
 			}
-			stop(func() { <-terms }) // whoever leads, resigns: the other one is elected
+			stop(func() { <-terms }) // the leader resigns: the other one is elected
 		})
 	}
 }

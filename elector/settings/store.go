@@ -275,7 +275,7 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 func (s Settings) HoldsPassword() bool { return s.bare }
 
 // Variables are the names of the environment variables that carry the store's
-// URL or a password of it, whether they are set or not: whoever starts a program
+// URL or a password of it, whether they are set or not: a caller that starts a program
 // that needs neither leaves them out of its environment.
 func (s Settings) Variables() []string {
 	list := append([]string{variable("store")}, s.mentioned...)

@@ -168,7 +168,7 @@ type HeldError struct {
 	Stands    bool          // the attempt is kept as a bid
 
 	// Longest is the Attempt.Longest that the candidate must use from now on. It is
-	// shorter than before only if no lease that long can be believed in any more, and
+	// shorter than before only if nobody can lead by a lease that long any more, and
 	// none is granted while this candidate lives. 0: as before.
 	Longest time.Duration
 
@@ -178,7 +178,7 @@ type HeldError struct {
 	Repaired string
 
 	// Withheld says why nobody is granted the lease although nobody holds it:
-	// the store may have forgotten a lease that is still believed in, say.
+	// the store may have forgotten a lease whose holder still leads, say.
 	Withheld string
 }
 

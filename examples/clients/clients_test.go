@@ -73,7 +73,7 @@ func compete(t *testing.T, c anyclient.Client, id string) *candidate {
 	t.Cleanup(func() { _ = store.Close() })
 	one := &candidate{extended: make(chan struct{}, 1), leaders: make(chan elector.Leader, 100)}
 	one.Elector, err = elector.New(store, elector.Config{
-		// The lease is longer than the test: whoever is elected was told.
+		// The lease is longer than the test: a new leader was notified.
 		Election: "billing", ID: id, Lease: 2 * time.Minute, Renew: 100 * time.Millisecond, Retry: 50 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 		OnEvent: func(e elector.Event) {

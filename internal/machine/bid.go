@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// bid is the last attempt that was refused. It stands: whoever gives the lease back
-// may have the store pass it on, so that the next term begins one way of a message
+// bid is the last attempt that was refused. It stands: a leader that gives the lease
+// back may have the store pass it on, so that the next term begins one way of a message
 // after the last one ended, in place of two round trips.
 //
-// What is passed on is believed in as if the refused request had been granted after
-// all, and late: the belief counts from when that very request was sent, which was
+// What is passed on counts as if the refused request had been granted after
+// all, and late: the term counts from when that very request was sent, which was
 // before the grant, however long the news took. So a nonce is not enough to name it.
-// Nobody believes in what it did not ask for: whatever else is passed on is given
+// No candidate leads by what it did not ask for: whatever else is passed on is given
 // back.
 type bid struct {
 	nonce  string // empty: there is none
@@ -21,9 +21,9 @@ type bid struct {
 	sent   time.Duration
 }
 
-// maxStray is how many leases wait to be given back, at the most, before another one
+// maxReleases is how many leases wait to be given back, at the most, before another one
 // that nobody asked for is left to end by itself: anybody may announce one.
-const maxStray = 8
+const maxReleases = 8
 
 // stand makes a bid of a request that was refused, if the store did.
 func (m *Machine) stand(f flight, in Input) {
@@ -43,8 +43,8 @@ func (m *Machine) passed(in Input) {
 	larger := in.Token > m.floor
 	m.rumour(in.Token)
 	switch {
-	case !stands || m.stopping || !m.competes() || believes(m.role):
-		if len(m.releases) >= maxStray {
+	case !stands || m.stopping || !m.competes() || leads(m.role):
+		if len(m.releases) >= maxReleases {
 			return
 		}
 		if m.role == Candidate && in.Nonce == m.attempt.nonce {
@@ -64,7 +64,7 @@ func (m *Machine) passed(in Input) {
 		m.elect(f, in.Token)
 		m.term.lastSent = m.now                           // the lease was passed on at some time before
 		m.term.version, m.term.shown = m.cfg.version(), 0 // nobody has published anything with it
-		m.term.renewAt = m.now                            // what is left of the belief may be short
+		m.term.renewAt = m.now                            // what is left of the term may be short
 	}
 }
 
@@ -86,7 +86,7 @@ func (m *Machine) standing(in Input) (f flight, stands bool) {
 }
 
 // declinePassed gives back what was passed on to the bid. A lease that was passed on too
-// late is asked for anew when it is free: then the belief counts from that request.
+// late is asked for anew when it is free: then the term counts from that request.
 func (m *Machine) declinePassed(in Input, err error) {
 	m.giveBack(in.Nonce, in.Token, m.now+m.cfg.Lease)
 	m.bid = bid{}

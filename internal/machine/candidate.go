@@ -25,25 +25,25 @@ const fewWaiters = 5
 // milliseconds.
 const roundUp = time.Millisecond
 
-// maxHearsay bounds the tokens that are believed without a grant, from refusals and the
-// protected resource: whoever may write there could else use up the tokens of the election
-// for ever. Tokens that are no more than maxLeap above a known one are believed beyond it,
-// so the bound is no dead end when it is believed itself.
+// maxHearsay bounds the tokens that count without a grant, from refusals and the
+// protected resource: a client that may write there could else use up the tokens of the election
+// for ever. Tokens that are no more than maxLeap above a known one count beyond it,
+// so the bound itself is no dead end.
 const (
 	maxHearsay = 1 << 62
 	maxLeap    = 1 << 32
 )
 
-// Credible reports whether a token is believed without a grant by who knows of known.
+// Credible reports whether a token counts without a grant for a candidate that knows of known.
 func Credible(token, known uint64) bool { return token <= max(maxHearsay, known+maxLeap) }
 
-// maxRumour is how far above the token of the store's last answer an announced one is
-// believed. Everybody may announce, so a larger step waits for an answer of the store. It
+// maxRumour is how far above the token of the store's last answer an announced one
+// counts. Everybody may announce, so a larger step waits for an answer of the store. It
 // must be smaller than the tokens of a second are where a store counts from its time in
 // microseconds: a count that is ahead of that time would go back when it is lost.
 const maxRumour = 1 << 19
 
-// maxWaiters bounds how many waiters are believed: times are computed from it.
+// maxWaiters bounds how many waiters count: times are computed from it.
 const maxWaiters = 1 << 20
 
 // attempt is the way to the next term.
@@ -55,12 +55,12 @@ type attempt struct {
 	notBefore time.Duration // hints do not make it try earlier: somebody else has precedence, until a grant is announced
 	rest      time.Duration // nor before that, whatever is announced: see restIfShort
 
-	told   uint64 // token of the store's last answer: what is announced of an older one is old
-	freed  uint64 // highest token whose release was announced since then
-	missed uint64 // announced while a request was under way that may have been refused before
-	heard  uint64 // highest token whose grant was announced since then
-	deaf   bool   // announcements may have been missed while a request was under way
-	ended  uint64 // token last refused with no time remaining
+	lastToken uint64 // token of the store's last answer: what is announced of an older one is old
+	freed     uint64 // highest token whose release was announced since then
+	missed    uint64 // announced while a request was under way that may have been refused before
+	heard     uint64 // highest token whose grant was announced since then
+	deaf      bool   // announcements may have been missed while a request was under way
+	ended     uint64 // token last refused with no time remaining
 
 	rejoins bool // it has not asked since it led, or began: see bid
 }
@@ -230,7 +230,7 @@ func (m *Machine) hears(token uint64) {
 		if a.freed >= token && a.freed > a.missed {
 			a.rest = m.now + m.cfg.Retry // it was a lie, and may be repeated
 		}
-		a.told = token
+		a.lastToken = token
 	}
 	a.freed, a.heard = a.missed, 0
 }
@@ -250,7 +250,7 @@ func (m *Machine) see(in Input) {
 // nothing.
 func (m *Machine) hintReleased(in Input) {
 	a := &m.attempt
-	if in.Token < a.told || in.Token <= a.freed {
+	if in.Token < a.lastToken || in.Token <= a.freed {
 		return
 	}
 	if m.likely(in.Token) {
@@ -282,7 +282,7 @@ func (m *Machine) hintReleased(in Input) {
 func (m *Machine) hintGranted(in Input) {
 	a := &m.attempt
 	m.count(in.Waiters)
-	if m.role != Follower || !m.started || !Credible(in.Token, a.told) || in.Token <= a.told || in.Token <= a.freed || in.Token <= a.heard {
+	if m.role != Follower || !m.started || !Credible(in.Token, a.lastToken) || in.Token <= a.lastToken || in.Token <= a.freed || in.Token <= a.heard {
 		return
 	}
 	if m.likely(in.Token) { // a lie further above would make the truth look old
@@ -315,7 +315,7 @@ func (m *Machine) rumour(token uint64) {
 
 // likely reports whether an announced token is no further than maxRumour above the last
 // one that the store named. Only such a token is remembered.
-func (m *Machine) likely(token uint64) bool { return token <= m.attempt.told+maxRumour }
+func (m *Machine) likely(token uint64) bool { return token <= m.attempt.lastToken+maxRumour }
 
 // listens makes the next try come soon: announcements are heard from now on, and before
 // some may have been missed. If the lease was passed on to the bid meanwhile, nobody else

@@ -114,9 +114,9 @@ func TestLearnsLongestLease(t *testing.T) {
 		return q
 	}
 	counted := 20 * sec
-	for _, step := range []struct{ told, want time.Duration }{{0, 20 * sec}, {30 * sec, 30 * sec}, {0, 30 * sec}, {25 * sec, 25 * sec}, {5 * sec, 20 * sec}, {30 * sec, 30 * sec}} {
+	for _, step := range []struct{ longest, want time.Duration }{{0, 20 * sec}, {30 * sec, 30 * sec}, {0, 30 * sec}, {25 * sec, 25 * sec}, {5 * sec, 20 * sec}, {30 * sec, 30 * sec}} {
 		q := counts(Acquire, counted)
-		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: step.told})
+		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: step.longest})
 		counted = step.want
 	}
 	r.answer(counts(Acquire, 30*sec), Done, 4)
@@ -128,15 +128,15 @@ func TestLearnsLongestLease(t *testing.T) {
 // shorter leases: the store may have said otherwise to the later request.
 func TestOvertakenAnswerIsNotUnlearned(t *testing.T) {
 	r := newRig(t, func(cfg *Config) { cfg.LongestLease = 20 * sec })
-	told := func(q Request, longest time.Duration) {
+	answer := func(q Request, longest time.Duration) {
 		r.step(Input{Kind: Answer, Request: q.Number, Result: Held, Token: 3, Holder: "n2", Remaining: sec, Longest: longest})
 	}
-	told(r.next(Acquire), 30*sec)
+	answer(r.next(Acquire), 30*sec)
 	overtaken := r.next(Acquire)
 	r.sent = nil
 	r.next(Acquire)
 	r.wait(2500 * ms) // it is given up, and may have been executed
-	told(overtaken, 25*sec)
+	answer(overtaken, 25*sec)
 	if r.m.LongestLease() != 30*sec {
 		t.Errorf("the machine counts on %v, want 30s", r.m.LongestLease())
 	}
@@ -166,16 +166,16 @@ func TestLateGrantIsReleased(t *testing.T) {
 
 // A grant to an attempt that was given up for good is released as soon as it is
 // heard of, by its own nonce, whatever the machine is by then.
-func TestStrayGrantIsReleased(t *testing.T) {
+func TestForgottenGrantIsReleased(t *testing.T) {
 	r := newRig(t)
-	stray := r.next(Acquire)
+	forgotten := r.next(Acquire)
 	r.wait(2500 * ms)
 	r.answer(r.next(Acquire), Held, 3) // the same attempt, refused
 	r.elect(4)
-	r.answer(stray, Done, 2)
+	r.answer(forgotten, Done, 2)
 	r.is(Leader)
-	if r.sees(Release) != 1 || r.sent[0].Nonce != stray.Nonce || r.sent[0].Token != 2 {
-		t.Errorf("sent %+v, want the release of the stray lease", r.sent)
+	if r.sees(Release) != 1 || r.sent[0].Nonce != forgotten.Nonce || r.sent[0].Token != 2 {
+		t.Errorf("sent %+v, want the release of the forgotten lease", r.sent)
 	}
 	r.answer(r.sent[0], NotHeld, 0)
 	r.is(Leader)
@@ -321,7 +321,7 @@ func TestGrantForEver(t *testing.T) {
 	}
 }
 
-// Whoever waits is heard of once a lease, also when others are granted the lease
+// A candidate that waits is heard of once a lease, also when others are granted the lease
 // just before it would have asked.
 func TestHeardOfOnceALease(t *testing.T) {
 	r := newRig(t)
@@ -404,19 +404,19 @@ func TestTurns(t *testing.T) {
 }
 
 // However many leases somebody announces that nobody asked for, only some are given back.
-func TestStrayNewsIsBounded(t *testing.T) {
+func TestForgedNewsIsBounded(t *testing.T) {
 	m := New(Config{ID: "n1", Bids: true}.WithDefaults())
 	m.Step(0, Input{Kind: Start})
 	for i := range uint64(1000) {
 		m.Step(time.Millisecond, Input{Kind: HintPassed, Nonce: "n1/1/x", Request: i, Token: i + 1})
 	}
-	if n := len(m.releases); n != maxStray {
-		t.Errorf("%d are given back, want %d", n, maxStray)
+	if n := len(m.releases); n != maxReleases {
+		t.Errorf("%d are given back, want %d", n, maxReleases)
 	}
 }
 
 // Somebody announces a lease with the token of the term: it is not given back in the
-// term's place, and whoever waits for the term's release is not told of another one.
+// term's place, and a caller that waits for the term's release hears of no other one.
 func TestAnnouncedWithTokenOfTerm(t *testing.T) {
 	forged := Input{Kind: HintPassed, Nonce: "nonce", Request: 1, Token: 4, Remaining: 10 * sec}
 	r := newRig(t, func(c *Config) { c.Bids = true })
@@ -551,9 +551,9 @@ func TestHandedBackAfterUnheardTerm(t *testing.T) {
 	}
 }
 
-// A token at the bound of what is believed is believed once, and so are the later ones:
+// A token at the bound of what is credible counts once, and so do the later ones:
 // the bound itself is no dead end.
-func TestBelievedBoundIsNoDeadEnd(t *testing.T) {
+func TestCredibleBoundIsNoDeadEnd(t *testing.T) {
 	r := newRig(t)
 	r.step(Input{Kind: Fenced, Token: maxHearsay})
 	q := r.next(Acquire)

@@ -6,11 +6,11 @@ import "time"
 type term struct {
 	nonce    string
 	token    uint64
-	live     bool          // we believe
+	live     bool          // we lead
 	working  bool          // the work has not ended
 	calling  bool          // the work has, and callbacks of the term go on
 	begun    time.Duration // when its grant came in
-	deadline time.Duration // of the belief
+	deadline time.Duration // of the term
 	lastSent time.Duration // of the last request that may have made the lease longer
 	given    bool          // a release was queued
 
@@ -82,7 +82,7 @@ func (m *Machine) acknowledged(version uint64) {
 
 // renews reports whether the term's lease is to be renewed.
 func (m *Machine) renews() bool {
-	return believes(m.role) && m.term.ending != Failed && !m.inFlight(Renew, m.term.nonce)
+	return leads(m.role) && m.term.ending != Failed && !m.inFlight(Renew, m.term.nonce)
 }
 
 func (m *Machine) renew() {
@@ -138,7 +138,7 @@ func (m *Machine) expire() {
 	}
 }
 
-// depose ends the belief. The lease is given back when the work has ended, not
+// depose ends the term. The lease is given back when the work has ended, not
 // before: until then nobody else should lead.
 func (m *Machine) depose(why Why, err error) {
 	m.term.live = false
@@ -305,7 +305,7 @@ func (m *Machine) refusedForGood(err error) {
 	if m.err == nil {
 		m.err = err
 	}
-	if !believes(m.role) || !m.term.working {
+	if !leads(m.role) || !m.term.working {
 		m.fail(err)
 		return
 	}

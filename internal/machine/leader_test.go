@@ -122,7 +122,7 @@ func TestLateRenewOfEarlierTerm(t *testing.T) {
 
 // Release never delays the cancellation: the transition comes out in the step
 // of the loss, and the release only after the work has ended.
-func TestLossIsToldBeforeAnythingIsReleased(t *testing.T) {
+func TestLossIsReportedBeforeAnythingIsReleased(t *testing.T) {
 	r := newRig(t)
 	sent := r.elect(1)
 	for r.m.Role() == Leader {

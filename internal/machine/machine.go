@@ -4,14 +4,14 @@
 // context, no clock and no network, so the same machine runs in production
 // (package elector) and in simulated worlds.
 //
-// Whoever runs a Machine must
+// The program that runs a Machine must
 //
 //   - call Step with Start once, and then with every answer, hint and order,
 //     and with Wake at Output.Wake at the latest. Earlier is harmless, and from
 //     Output.Early on it does what is due then: so machines of one process can be
 //     woken together;
-//   - apply Output.Transitions before it sends Output.Requests: a belief is
-//     taken back before anything else happens;
+//   - apply Output.Transitions before it sends Output.Requests: a term
+//     ends before anything else happens;
 //   - send every request after the Step that made it (the lease counts from
 //     that Step's time), and give up on it after Request.Timeout;
 //   - answer each request at most once, however late, with Answer;
@@ -76,7 +76,7 @@ func setDefault(d *time.Duration, to time.Duration) {
 	}
 }
 
-// Usable is how long after it was sent a granted request may be believed in:
+// Usable is how long a candidate may lead after it sent a request that was granted:
 // the lease less what the clocks may differ by, and less the millisecond that
 // a store may lose by rounding.
 func (c Config) Usable() time.Duration {
@@ -161,7 +161,7 @@ func (m *Machine) Floor() uint64 { return m.floor }
 
 // Told is the token that the store's last answer named: what is announced of an older one
 // changes nothing.
-func (m *Machine) Told() uint64 { return m.attempt.told }
+func (m *Machine) Told() uint64 { return m.attempt.lastToken }
 
 // LongestLease is how long any lease of the election may last, as far as the machine
 // knows.
@@ -181,7 +181,7 @@ func (m *Machine) Step(now time.Duration, in Input) Output {
 	m.requests, m.transitions = reused(m.requests), reused(m.transitions)
 
 	// What time has ended is ended before the input is looked at. So a reply
-	// that arrives after the deadline finds no belief that it could extend.
+	// that arrives after the deadline finds no term that it could extend.
 	m.lapse()
 	m.take(in)
 	m.act()

@@ -9,8 +9,8 @@ type Role uint8
 const (
 	Follower  Role = iota // waits for the lease to end
 	Candidate             // has asked for the lease; the outcome is open
-	Leader                // believes
-	Draining              // believes, but only until its work has ended
+	Leader                // leads
+	Draining              // leads, but only until its work has ended
 	Stopped               // has ended for good
 )
 
@@ -37,10 +37,10 @@ func (m *Machine) become(to Role) {
 	if !may(m.role, to) {
 		panic(fmt.Sprintf("machine: a %v cannot become a %v", m.role, to))
 	}
-	if believes(to) != m.term.live {
+	if leads(to) != m.term.live {
 		panic(fmt.Sprintf("machine: a %v whose term is live: %t", to, m.term.live))
 	}
-	if believes(to) && m.now >= m.term.deadline {
+	if leads(to) && m.now >= m.term.deadline {
 		panic(fmt.Sprintf("machine: a %v past its deadline", to))
 	}
 	if (to == Candidate) != (m.attempt.nonce != "") {
@@ -73,4 +73,4 @@ func may(from, to Role) bool {
 	}
 }
 
-func believes(r Role) bool { return r == Leader || r == Draining }
+func leads(r Role) bool { return r == Leader || r == Draining }

@@ -103,7 +103,7 @@ func (m *Machine) settleAttempt(now time.Duration) {
 	if !m.started {
 		a.next = now
 	}
-	if a.heard <= a.told {
+	if a.heard <= a.lastToken {
 		a.heard = 0
 	}
 }
@@ -157,11 +157,11 @@ func (m *Machine) settleBid(now time.Duration) {
 // leases that were passed on: a bid that is named in none, and a term that is over and
 // that none will tell of. A bid stays where it may be taken back yet, if the machine
 // may be stopped.
-func (m *Machine) Forget(now time.Duration, named func(nonce string, number uint64) bool, told func(nonce string, token uint64) bool, stops bool) {
+func (m *Machine) Forget(now time.Duration, named func(nonce string, number uint64) bool, reported func(nonce string, token uint64) bool, stops bool) {
 	if b := &m.bid; b.nonce != "" && !named(b.nonce, b.number) && (!stops || now >= b.sent+m.cfg.Lease) {
 		*b = bid{}
 	}
-	if t := &m.term; t.nonce != "" && !t.live && !t.working && !told(t.nonce, t.token) {
+	if t := &m.term; t.nonce != "" && !t.live && !t.working && !reported(t.nonce, t.token) {
 		t.nonce, t.token = "", 0
 	}
 }
@@ -173,7 +173,7 @@ func (m *Machine) Forget(now time.Duration, named func(nonce string, number uint
 // asked last.
 func (m *Machine) ForgetNews(now time.Duration, least uint64, deaf bool) {
 	a := &m.attempt
-	a.told = 0
+	a.lastToken = 0
 	if a.heard < least {
 		a.heard = 0
 	}

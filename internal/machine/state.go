@@ -9,7 +9,7 @@ import (
 func (m *Machine) MentionTokens(n *Notation) {
 	a := &m.attempt
 	n.Mention(m.floor)
-	n.Mention(a.told)
+	n.Mention(a.lastToken)
 	n.Mention(a.freed)
 	n.Mention(a.missed)
 	n.Mention(a.heard)
@@ -40,7 +40,7 @@ func (m *Machine) AppendState(b []byte, now time.Duration, n *Notation) []byte {
 	b = append(b,
 		byte(m.role)|bit(m.started, bitStarted)|bit(m.stopping, bitStopping)|bit(t.working, bitWorking)|bit(t.calling, bitCalling)|bit(t.given, bitGiven),
 		byte(len(m.flights))<<4|byte(len(m.releases)),
-		n.Token(m.floor), n.Token(a.told), n.Token(a.freed), n.Token(a.heard), n.Token(a.ended), Span(a.rest-now))
+		n.Token(m.floor), n.Token(a.lastToken), n.Token(a.freed), n.Token(a.heard), n.Token(a.ended), Span(a.rest-now))
 	switch m.role {
 	case Follower, Candidate:
 		b = append(b, Span(a.next-now), Span(a.notBefore-now), Span(a.lastSent-now), n.Token(a.missed))
@@ -144,8 +144,8 @@ func (m *Machine) LoadState(b []byte, now time.Duration) (rest []byte) {
 	flags, counts := r.byte(), r.byte()
 	m.role = Role(flags & (bitStarted - 1))
 	m.started, m.stopping = flags&bitStarted != 0, flags&bitStopping != 0
-	t.live, t.working, t.calling, t.given = believes(m.role), flags&bitWorking != 0, flags&bitCalling != 0, flags&bitGiven != 0
-	m.floor, a.told, a.freed, a.heard, a.ended, a.rest = r.token(), r.token(), r.token(), r.token(), r.token(), r.time()
+	t.live, t.working, t.calling, t.given = leads(m.role), flags&bitWorking != 0, flags&bitCalling != 0, flags&bitGiven != 0
+	m.floor, a.lastToken, a.freed, a.heard, a.ended, a.rest = r.token(), r.token(), r.token(), r.token(), r.token(), r.time()
 	switch m.role {
 	case Follower, Candidate:
 		a.next, a.notBefore, a.lastSent, a.missed = r.time(), r.time(), r.time(), r.token()
@@ -201,8 +201,8 @@ const unread = "#"
 const bidReference = 15
 
 // Reference is how a settled state names a request: by its place among those that
-// have no answer, or as the bid; 0 is one that is neither, which nothing that is
-// passed on can be believed for.
+// have no answer, or as the bid; 0 is one that is neither, for which no lease can
+// be passed on.
 func (m *Machine) Reference(number uint64) byte {
 	if m.bid.nonce != "" && m.bid.number == number {
 		return bidReference

@@ -22,7 +22,7 @@ var unwritten = map[string]string{
 	"early":          "it follows from the settings",
 	"random":         "Choose takes its place",
 	"secret":         "nonces are named anew",
-	"choose":         "it belongs to whoever searches",
+	"choose":         "it belongs to a search",
 	"now":            "times are written as seen from the present, which is no earlier",
 	"err":            "it is told, and decides nothing once it has stopped the machine",
 	"leader.holder":  "it is told",

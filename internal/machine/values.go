@@ -95,7 +95,7 @@ type TransitionKind uint8
 // The kinds of transitions.
 const (
 	RoleChanged TransitionKind = iota + 1 // Why if Draining, Err if stopped by one
-	Elected                               // a belief begins: Token, Until
+	Elected                               // a term begins: Token, Until
 	Extended                              // it lasts longer: Token, Until, Late
 	Deposed                               // it ends: Token, Until, Why, Err
 	LeaderSeen                            // a leader not announced before: Holder, Token, Remaining
@@ -122,7 +122,7 @@ type Transition struct {
 	Err       error
 }
 
-// Why says why a belief ended.
+// Why says why a term ended.
 type Why uint8
 
 // The reasons.

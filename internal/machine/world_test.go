@@ -41,7 +41,7 @@ type node struct {
 	paused  time.Duration // until
 	queue   []Input       // arrived during a pause
 	wake    int           // number of the wake-up event that counts
-	live    bool          // it believes unless its deadline has passed
+	live    bool          // it leads unless its deadline has passed
 	token   uint64
 	until   time.Duration // deadline, on the store's clock
 	deposed int
@@ -174,13 +174,13 @@ func (n *node) apply(t Transition) {
 	}
 }
 
-func (n *node) believes() bool { return n.live && n.w.now < n.until }
+func (n *node) leads() bool { return n.live && n.w.now < n.until }
 
-// alone demands that nobody else believes now.
+// alone demands that nobody else leads now.
 func (n *node) alone() {
 	for _, other := range n.w.nodes {
-		if other != n && other.believes() {
-			n.w.fail("at %v both %s (token %d) and %s (token %d) believe", n.w.now, n.m.cfg.ID, n.token, other.m.cfg.ID, other.token)
+		if other != n && other.leads() {
+			n.w.fail("at %v both %s (token %d) and %s (token %d) lead", n.w.now, n.m.cfg.ID, n.token, other.m.cfg.ID, other.token)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (w *world) tell(hint Input) {
 
 func (w *world) leader() *node {
 	for _, n := range w.nodes {
-		if n.believes() {
+		if n.leads() {
 			return n
 		}
 	}
@@ -254,10 +254,10 @@ func (w *world) leader() *node {
 }
 
 // Whatever delays, losses, pauses, resignations and clock rates within the
-// configured drift there are: never do two machines believe at once, tokens
+// configured drift there are: never do two machines lead at once, tokens
 // increase, and when all is quiet again somebody leads within a few leases and
 // stays.
-func TestNeverTwoBeliefs(t *testing.T) {
+func TestNeverTwoLeaders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const lease = 2 * sec
 		cfg := Config{Lease: lease, Renew: lease / 3, Retry: 150 * ms, RequestTimeout: 400 * ms, Drift: 0.01}

@@ -134,7 +134,7 @@ func (m *Machine) alignAll(k *call, highest uint64) {
 }
 
 // fail gives back what was granted. The nodes' answers to that are waited for
-// as stragglers are, so that whoever tries next finds them free.
+// as stragglers are, so that the next attempt finds them free.
 func (m *Machine) fail(k *call) {
 	k.failed = true
 	m.hurry(k)

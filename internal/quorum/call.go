@@ -98,16 +98,16 @@ func (m *Machine) count(k *call, n int, v Verdict, err error) {
 
 // flight is a request without an answer.
 type flight struct {
-	number uint64
-	ask    Ask
-	next   next
-	node   int
-	call   *call
-	claim  *claim
-	token  uint64 // AskRenew: that is renewed
-	strays bool   // AskRelease: of a grant that does not count for the term, or may not have
-	floor  uint64 // next is tryAgain: of the try
-	silent bool   // its patience is over
+	number    uint64
+	ask       Ask
+	next      next
+	node      int
+	call      *call
+	claim     *claim
+	token     uint64 // AskRenew: that is renewed
+	uncounted bool   // AskRelease: of a grant that does not count for the term, or may not have
+	floor     uint64 // next is tryAgain: of the try
+	silent    bool   // its patience is over
 }
 
 // next is what follows when a node has given something back.
@@ -195,8 +195,8 @@ func (m *Machine) reply(f *flight, in *Input) {
 		}
 		m.count(f.call, f.node, v, in.Err)
 	case AskRenew, AskRelease:
-		if f.strays && in.Verdict == Yes {
-			m.count(f.call, f.node, Silent, errStray) // the term may have been over
+		if f.uncounted && in.Verdict == Yes {
+			m.count(f.call, f.node, Silent, errUncounted) // the term may have been over
 			return
 		}
 		m.count(f.call, f.node, in.Verdict, in.Err)

@@ -109,7 +109,7 @@ func (c *Claim) Won(token uint64, sent, now time.Duration) {
 
 // Drop is the token with which node n is to release what it granted to a claim
 // that is no term: the one that it is known to hold, else that with which it answered.
-// From the moment of sending no answer with that token or a smaller one is believed:
+// From the moment of sending no answer with that token or a smaller one counts:
 // see Granted.
 func (c *Claim) Drop(n int, answered uint64) (token uint64) {
 	h := &c.Nodes[n]

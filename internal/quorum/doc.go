@@ -12,7 +12,7 @@
 // is kept in mind between attempts; Announced, what the nodes have announced.
 //
 // elector/quorumstore runs the machine in production, sim/virtual in virtual time.
-// Whoever does must
+// The program that runs it must
 //
 //   - send every request after the Step that made it, and end it with Answer, once,
 //     however late the answer comes;

@@ -66,7 +66,7 @@ func (r *reader) time() time.Duration { return r.now + r.SpanOf(r.byte()) }
 // wrote, and returns the bytes behind it. LoadNode must follow, for each node.
 func (m *Machine) LoadState(b []byte, now time.Duration, c *Codes) (rest []byte) {
 	r := reader{b, now, c}
-	m.now, m.last, m.told, m.rivalry = 0, 0, 0, Rivalry{}
+	m.now, m.last, m.reported, m.rivalry = 0, 0, 0, Rivalry{}
 	m.flights, m.calls = m.flights[:0], m.calls[:0]
 	m.spare.claimed, m.spare.called = 0, 0
 	clear(m.claims)
@@ -140,7 +140,7 @@ func (m *Machine) loadFlight(r *reader, n int) flight {
 	m.last++
 	head, of := r.byte(), r.byte()
 	f := flight{
-		number: m.last, node: n, ask: Ask(head & (1<<nextAt - 1)), next: next(head &^ (bitSilent | bitStrays) >> nextAt), silent: head&bitSilent != 0, strays: head&bitStrays != 0,
+		number: m.last, node: n, ask: Ask(head & (1<<nextAt - 1)), next: next(head &^ (bitSilent | bitUncounted) >> nextAt), silent: head&bitSilent != 0, uncounted: head&bitUncounted != 0,
 		token: r.token(), floor: r.token(),
 	}
 	if at := of >> 4; at == noClaim {

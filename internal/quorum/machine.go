@@ -121,7 +121,7 @@ type Output struct {
 var (
 	ErrRepeated  = errors.New("another call for the same attempt has taken this one's place; its outcome counts")
 	errOldTokens = errors.New("grants one old token after the other")
-	errStray     = errors.New("released a grant that does not show that the lease was still held")
+	errUncounted = errors.New("released a grant that does not show that the lease was still held")
 )
 
 // Machine is one process's way to the leases of one election. It is not safe for
@@ -137,9 +137,9 @@ type Machine struct {
 	flights  []flight
 	last     uint64 // number of the last request
 
-	high    uint64 // highest token that a node named
-	told    uint64 // highest token that a caller was told
-	rivalry Rivalry
+	high     uint64 // highest token that a node named
+	reported uint64 // highest token that a caller has heard
+	rivalry  Rivalry
 
 	sorted   []*claim // of a settled state: see Settle
 	spare    spare    // see LoadState
@@ -217,7 +217,7 @@ func (m *Machine) wake() time.Duration {
 	return at
 }
 
-// hearsay bounds the tokens that one node alone is believed for: a node whose
+// hearsay bounds the tokens that count if one node alone names them: a node whose
 // count was tampered with could else use up the tokens of all.
 const hearsay = 1 << 62
 
@@ -228,8 +228,8 @@ func (m *Machine) saw(token uint64) {
 	}
 }
 
-// Tell notes that a caller is told a token.
-func (m *Machine) Tell(token uint64) { m.told = max(m.told, token) }
+// Tell notes that a caller hears of a token.
+func (m *Machine) Tell(token uint64) { m.reported = max(m.reported, token) }
 
 // Granted takes in that node n announced a grant with that token, as Announced
 // does. News of the whole is told to the callers.
@@ -241,11 +241,11 @@ func (m *Machine) Granted(a *Announced, n int, token uint64) (news bool) {
 }
 
 // Released takes in that node n announced the release of that token, as Announced
-// does. The token of the whole is no smaller than what a caller was told: whoever
-// was told a larger one would take it for old news.
+// does. The token of the whole is no smaller than what a caller knows: a caller
+// that knows a larger one would take it for old news.
 func (m *Machine) Released(a *Announced, n int, token uint64) (usual uint64, news bool) {
 	usual, news = a.Released(n, token)
-	return max(usual, m.told), news
+	return max(usual, m.reported), news
 }
 
 // claim is what is known of the call's nonce, and makes it known if it was not.

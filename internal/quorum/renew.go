@@ -61,7 +61,7 @@ func (m *Machine) release(in *Input) {
 			k.Verdicts[n] = No
 			continue
 		}
-		m.send(k, flight{ask: AskRelease, node: n, strays: !counts}, Request{Token: token, TTL: k.ttl, Patience: k.patience})
+		m.send(k, flight{ask: AskRelease, node: n, uncounted: !counts}, Request{Token: token, TTL: k.ttl, Patience: k.patience})
 	}
 	m.decide(k)
 }

@@ -73,9 +73,9 @@ type Rivalry struct {
 // Next is how long it takes until a majority can be free. Candidates that hold a
 // few nodes each give them back at once, as this one did; then all need is a
 // pause of random length besides, longer each time: splits is how often in a row
-// that has happened, and 0 if somebody leads. Whoever holds a majority goes on,
-// and so perhaps does whoever may hold one as far as this attempt could see: if
-// that is still so the next time, it is believed.
+// that has happened, and 0 if somebody leads. A candidate that holds a majority
+// goes on. So perhaps does one that may hold a majority as far as this attempt could
+// see: if that is still so the next time, the rivalry takes it for the leader.
 func (v *Rivalry) Next(r *Refused, now time.Duration) (wait time.Duration, splits int) {
 	rival, size, unheard := r.Strongest(), Size(len(r.Denials)), 0
 	for n, d := range r.Denials {

@@ -130,11 +130,11 @@ const (
 )
 
 const (
-	nextAt    = 3 // above an ask
-	bitSilent = 1 << 6
-	bitStrays = 1 << 7
-	overCall  = 15
-	noClaim   = 15
+	nextAt       = 3 // above an ask
+	bitSilent    = 1 << 6
+	bitUncounted = 1 << 7
+	overCall     = 15
+	noClaim      = 15
 )
 
 func bit(is bool, value byte) byte {
@@ -199,7 +199,7 @@ func (m *Machine) appendFlight(b []byte, f *flight, claims []*claim, now time.Du
 	if !f.call.over {
 		of = slices.Index(m.calls, f.call)
 	}
-	b = append(b, byte(f.ask)|byte(f.next)<<nextAt|bit(f.silent, bitSilent)|bit(f.strays && of != overCall, bitStrays), byte(at)<<4|byte(of), c.Token(f.token), c.Token(f.floor))
+	b = append(b, byte(f.ask)|byte(f.next)<<nextAt|bit(f.silent, bitSilent)|bit(f.uncounted && of != overCall, bitUncounted), byte(at)<<4|byte(of), c.Token(f.token), c.Token(f.floor))
 	if of != overCall {
 		return b
 	}

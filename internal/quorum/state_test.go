@@ -11,7 +11,7 @@ import (
 // a world ("setting"); what only callers and reports are told ("told"); what can be
 // made again from the rest ("made").
 var fields = map[string]string{
-	"Machine": "cfg:setting choose:setting now:made claims:written forgetAt:made calls:written flights:written last:made high:written told:told " +
+	"Machine": "cfg:setting choose:setting now:made claims:written forgetAt:made calls:written flights:written last:made high:written reported:told " +
 		"rivalry:told sorted:made spare:made requests:made endings:made",
 	"claim":       "Claim:written name:written touched:made latest:written open:written concerned:made",
 	"name":        "id:setting nonce:written",
@@ -21,7 +21,7 @@ var fields = map[string]string{
 	"Attempt":     "Verdicts:written Tokens:written Late:written",
 	"acquisition": "floor:written failed:written waiters:told aligned:written refused:written",
 	"Refused":     "Denials:written Freed:written",
-	"flight":      "number:made ask:written next:written node:written call:written claim:written token:written strays:written floor:written silent:written",
+	"flight":      "number:made ask:written next:written node:written call:written claim:written token:written uncounted:written floor:written silent:written",
 }
 
 // A field that is new in the state must be written with it, or be named as one that

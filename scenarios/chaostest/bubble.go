@@ -100,7 +100,7 @@ func (b *bubblePlace) start(ctx context.Context, j job, file string) (*history.H
 		return nil, fmt.Errorf("chaostest: %w", err)
 	}
 	defer func() { _ = alive.Close() }() // it has ended by then
-	cmd.WaitDelay = 5 * time.Second      // for whoever else has its output
+	cmd.WaitDelay = 5 * time.Second      // for other processes that have its output
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	ran := cmd.Run()

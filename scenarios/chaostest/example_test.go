@@ -71,7 +71,7 @@ func ExampleRedis() {
 	_ = func(t *testing.T) { chaostest.Run(t, sound, chaostest.Redis("redis://staging:6379/0")) }
 }
 
-// The reports of all runs stay, for whoever wants to look at one that passed.
+// The reports of all runs stay, also of those that passed.
 func ExampleReports() {
 	_ = func(t *testing.T) { chaostest.Run(t, sound, chaostest.Reports("reports")) }
 }

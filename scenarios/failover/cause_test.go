@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 }
 
 // The scenario of every cause has a valid plan, with as many faults as it promises failovers.
-// Each fault hits whoever leads, or the store, or one candidate after the other, and is over
+// Each fault hits the leader, or the store, or one candidate after the other, and is over
 // before the next one comes. The length of failovers breaks no promise.
 func TestEveryCauseHasAPlan(t *testing.T) {
 	names := map[string]bool{}

@@ -151,5 +151,5 @@ func seeds(c *Cell) (all []uint64) {
 	return all
 }
 
-// hits reports whether the step hits whoever leads, or the store.
+// hits reports whether the step hits the leader, or the store.
 func hits(step faults.Step) bool { return step.Target == faults.Leader || step.Target == faults.Store }

@@ -102,8 +102,8 @@ func (c *Case) prolonged() time.Duration {
 // failoverBound is how long a failover may take beyond what no elector may
 // skip, where nothing else is wrong: another try, by a clock that may be slow.
 // A way that is mended just before a lease ends adds a lease: the renewal that
-// gets through then is answered too late, and whoever asked meanwhile was told
-// to wait for as long, while the announcement of the release has nobody yet
+// gets through then is answered too late. A candidate that asked meanwhile
+// was told to wait for as long, while the announcement of the release has nobody yet
 // who listens.
 func (c *Case) failoverBound() time.Duration {
 	bound := time.Duration(2*c.Drift*float64(c.longest())) + c.another() + c.reserved(c.successorGone())

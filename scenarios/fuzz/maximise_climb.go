@@ -20,9 +20,9 @@ type gene struct {
 	length time.Duration
 }
 
-// whoever leads, as a role. The others count the candidates, the first leader
-// first.
-const whoever = -1
+// leads is the role of the present leader. The others count the candidates, the first
+// leader first.
+const leads = -1
 
 // genome is a case in the making.
 type genome struct {
@@ -127,7 +127,7 @@ func (c *climber) build(g genome) Case {
 	one.Seed, one.Network, one.Observes = g.seed, g.network, g.observes
 	for _, gene := range g.genes {
 		step := faults.Step{At: max(gene.at, 0), For: max(gene.length, time.Microsecond), Fault: gene.fault, Target: faults.Leader}
-		if gene.role != whoever {
+		if gene.role != leads {
 			step.Target = faults.Node(g.node(gene.role))
 		}
 		one.Schedule = append(one.Schedule, step)
@@ -258,7 +258,7 @@ func (c *climber) anyGene() gene {
 	}
 	x.fault = c.anyFault()
 	if c.random.IntN(2) == 0 {
-		x.role = whoever
+		x.role = leads
 	}
 	return x
 }

@@ -60,10 +60,10 @@ func TestRepeat(t *testing.T) {
 	if err != nil || tally.Fails != 0 || tally.Runs != 12 {
 		t.Errorf("%+v, %v", tally, err)
 	}
-	told := 0
-	tally, err = c.Repeat(t.Context(), &moody{}, 4, 30, func(Tally) { told++ })
-	if err != nil || tally.Fails != 10 || tally.Runs != 30 || tally.Last.Promise != checker.AtMostOneLeader || told != 8 {
-		t.Errorf("%+v, %v, told %d times", tally, err, told)
+	reports := 0
+	tally, err = c.Repeat(t.Context(), &moody{}, 4, 30, func(Tally) { reports++ })
+	if err != nil || tally.Fails != 10 || tally.Runs != 30 || tally.Last.Promise != checker.AtMostOneLeader || reports != 8 {
+		t.Errorf("%+v, %v, reported %d times", tally, err, reports)
 	}
 	// A fault that takes no effect decides nothing.
 	c.Schedule[0].Target, c.Nodes = faults.Node("n2"), 2

@@ -46,7 +46,7 @@ const DefaultShrink = 4 * time.Second
 const batch = 256
 
 // blockOf is how many cases of a campaign are steered by one map, which is empty
-// when the block begins: so a block is drawn alike whoever draws it, and whatever
+// when the block begins: so a block is drawn alike by every process, whatever
 // was drawn before. Longer blocks steer better, and many can be divided evenly. It
 // follows from the length of the campaign alone, and is part of what a seed means.
 func blockOf(schedules int) int {

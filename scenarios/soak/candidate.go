@@ -217,24 +217,24 @@ func drawn(random *rand.Rand) time.Duration {
 	return time.Second + time.Duration(random.ExpFloat64()*float64(time.Minute))
 }
 
-// transition tells a belief.
+// transition reports a change of what the candidate believes.
 func (p *process) transition(name string, e elector.Event) {
-	told := history.Event{Node: p.Node, Election: name, At: e.At - p.Epoch, Token: e.Token}
+	entry := history.Event{Node: p.Node, Election: name, At: e.At - p.Epoch, Token: e.Token}
 	switch e.Kind {
 	case event.Elected:
 		p.leads.Add(1)
-		told.Kind, told.Until = history.Elected, history.At(e.Until-p.Epoch)
+		entry.Kind, entry.Until = history.Elected, history.At(e.Until-p.Epoch)
 	case event.Extended:
-		told.Kind, told.Until = history.Extended, history.At(e.Until-p.Epoch)
+		entry.Kind, entry.Until = history.Extended, history.At(e.Until-p.Epoch)
 	case event.Deposed:
 		p.leads.Add(-1)
-		told.Kind, told.Why = history.Deposed, history.Why(e.Reason)
+		entry.Kind, entry.Why = history.Deposed, history.Why(e.Reason)
 		p.leak()
 	default:
 		return
 	}
-	p.out.tell(message{Event: &told}, told.Kind == history.Deposed)
-	switch told.Kind {
+	p.out.tell(message{Event: &entry}, entry.Kind == history.Deposed)
+	switch entry.Kind {
 	case history.Elected:
 		p.store.began(term{name, e.Token})
 	case history.Deposed:

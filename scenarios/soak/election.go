@@ -27,13 +27,13 @@ func newElection(name string) *election {
 	return &election{name: name, pending: map[int64]history.Event{}}
 }
 
-func (e *election) add(told history.Event) {
-	e.events = append(e.events, told)
-	switch told.Kind {
+func (e *election) add(entry history.Event) {
+	e.events = append(e.events, entry)
+	switch entry.Kind {
 	case history.Invoke:
-		e.pending[told.Op] = told
+		e.pending[entry.Op] = entry
 	case history.Ok, history.Fail, history.Info:
-		delete(e.pending, told.Op)
+		delete(e.pending, entry.Op)
 	}
 }
 
@@ -66,19 +66,19 @@ func (e *election) abandon(node string, now time.Duration) {
 func (e *election) forget(until time.Duration) {
 	requests, on := map[int64]bool{}, map[string]bool{}
 	for i := range e.events {
-		switch told := &e.events[i]; {
-		case told.At > until:
-		case told.Kind == history.Invoke:
-			requests[told.Op] = true
-		case told.Kind == history.Ok, told.Kind == history.Fail, told.Kind == history.Info:
-			delete(requests, told.Op)
-		case told.Kind == history.Fault:
-			on[told.ID] = told.Phase == history.On
+		switch entry := &e.events[i]; {
+		case entry.At > until:
+		case entry.Kind == history.Invoke:
+			requests[entry.Op] = true
+		case entry.Kind == history.Ok, entry.Kind == history.Fail, entry.Kind == history.Info:
+			delete(requests, entry.Op)
+		case entry.Kind == history.Fault:
+			on[entry.ID] = entry.Phase == history.On
 		}
 	}
-	e.events = slices.DeleteFunc(e.events, func(told history.Event) bool {
-		goesOn := told.Kind == history.Invoke && requests[told.Op] || told.Kind == history.Fault && on[told.ID]
-		return told.At <= until && !goesOn
+	e.events = slices.DeleteFunc(e.events, func(entry history.Event) bool {
+		goesOn := entry.Kind == history.Invoke && requests[entry.Op] || entry.Kind == history.Fault && on[entry.ID]
+		return entry.At <= until && !goesOn
 	})
 	e.judged, e.without, e.blind = until, 0, true
 }
@@ -120,19 +120,19 @@ func (e *election) cut(h history.Header, end time.Duration) (ended *history.Hist
 		}
 	}
 	kept := judged[:0]
-	for i, told := range judged {
-		if told.Kind != history.Healed || i == last {
-			told.Election = cmp.Or(told.Election, of(told, e.name))
-			told.Seq = int64(len(kept) + 1)
-			kept = append(kept, told)
+	for i, entry := range judged {
+		if entry.Kind != history.Healed || i == last {
+			entry.Election = cmp.Or(entry.Election, of(entry, e.name))
+			entry.Seq = int64(len(kept) + 1)
+			kept = append(kept, entry)
 		}
 	}
 	return &history.History{Header: h, Events: kept}, true
 }
 
 // of is the election's name for what belongs to an election.
-func of(told history.Event, name string) string {
-	if told.Op != 0 || told.Token != 0 {
+func of(entry history.Event, name string) string {
+	if entry.Op != 0 || entry.Token != 0 {
 		return name
 	}
 	return ""

@@ -139,24 +139,24 @@ func (g *group) stamp(e history.Event) {
 	g.common.Stamp(e)
 }
 
-// hear takes in what a process told. The resource's decision about a write is made
+// hear takes in a message of a process. The resource's decision about a write is made
 // here: in the order in which they are recorded.
-func (g *group) hear(m *member, r *running, told message, answer func(reply)) {
+func (g *group) hear(m *member, r *running, got message, answer func(reply)) {
 	g.mu.Lock()
-	r.beat = max(r.beat, told.At)
-	if told.Stalled > 0 {
-		g.stalled([]string{m.name}, told.At-told.Stalled, told.At, false)
+	r.beat = max(r.beat, got.At)
+	if got.Stalled > 0 {
+		g.stalled([]string{m.name}, got.At-got.Stalled, got.At, false)
 	}
 	var decided *reply
-	if e := told.Event; e != nil {
+	if e := got.Event; e != nil {
 		decided = g.take(e)
 	}
 	g.mu.Unlock()
 	if decided != nil {
 		answer(*decided)
 	}
-	if told.Usage != nil {
-		g.soak.usage.told(m, r.system.PID(), *told.Usage, told.Leads)
+	if got.Usage != nil {
+		g.soak.usage.add(m, r.system.PID(), *got.Usage, got.Leads)
 	}
 }
 
@@ -334,16 +334,16 @@ func (g *group) marked(step faults.Step, targets []string, on bool) {
 	}
 }
 
-// cut waits until everything is told that happened until now, ends the histories of
+// cut waits until the processes have reported everything until now, ends the histories of
 // the elections where they were calm, and sends them to the judge.
 func (g *group) cut(ctx context.Context, round int) error {
 	end := g.soak.now()
-	for !g.told(end) {
+	for !g.caughtUp(end) {
 		if !stage.Sleep(ctx, beatEvery) {
 			return nil
 		}
 		if g.soak.now() > end+time.Minute {
-			return fmt.Errorf("soak: %s: a process has told nothing for a minute", g.name)
+			return fmt.Errorf("soak: %s: a process has reported nothing for a minute", g.name)
 		}
 	}
 	end -= settled
@@ -391,8 +391,8 @@ func (g *group) cut(ctx context.Context, round int) error {
 	return nil
 }
 
-// told reports whether every process told all until then.
-func (g *group) told(until time.Duration) bool {
+// caughtUp reports whether every process has reported everything until then.
+func (g *group) caughtUp(until time.Duration) bool {
 	for _, m := range g.members {
 		r, err := m.present()
 		if err != nil {

@@ -147,11 +147,11 @@ func (m *member) label() string { return fmt.Sprintf("%s-%s", m.group.name, m.na
 func (m *member) follow(r *running, cmd *exec.Cmd, stdin io.WriteCloser, stdout io.Reader) {
 	replies := gob.NewEncoder(stdin)
 	for messages := gob.NewDecoder(stdout); ; {
-		var told message
-		if messages.Decode(&told) != nil {
+		var got message
+		if messages.Decode(&got) != nil {
 			break
 		}
-		m.group.hear(m, r, told, func(answer reply) { _ = replies.Encode(answer) }) // it may have ended
+		m.group.hear(m, r, got, func(answer reply) { _ = replies.Encode(answer) }) // it may have ended
 	}
 	_ = r.system.Wait() // its state says more than the error
 	m.mu.Lock()

@@ -51,17 +51,17 @@ func (s *recorded) over(t term) {
 	}
 }
 
-func (s *recorded) awaitTold(ctx context.Context, t term) {
+func (s *recorded) awaitReported(ctx context.Context, t term) {
 	s.mu.Lock()
-	told := s.terms[t]
+	reported := s.terms[t]
 	s.mu.Unlock()
-	if told == nil {
+	if reported == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	select {
-	case <-told:
+	case <-reported:
 	case <-ctx.Done():
 	}
 }
@@ -92,7 +92,7 @@ func (s *recorded) Release(ctx context.Context, l store.Lease) error {
 	if l.Token == 0 {
 		return s.bids.Withdraw(ctx, s.Store, l, s.passed(l.Election))
 	}
-	s.awaitTold(ctx, term{l.Election, l.Token})
+	s.awaitReported(ctx, term{l.Election, l.Token})
 	op := s.out.invoke(history.Event{Node: s.node, Election: l.Election, Call: history.Release, Nonce: l.Nonce, Try: l.Request, Token: l.Token})
 	err := s.Store.Release(ctx, l)
 	s.out.stamp(sim.Completion(op, err))

@@ -31,8 +31,8 @@ type sample struct {
 	leads int
 }
 
-// told takes in what a candidate said, and looks at the rest from outside.
-func (u *usages) told(m *member, pid int, own history.Usage, leads int) {
+// add records what a candidate said of itself, and looks at the rest from outside.
+func (u *usages) add(m *member, pid int, own history.Usage, leads int) {
 	if m.place != 1 {
 		return // it is started again now and then
 	}

@@ -168,12 +168,13 @@ func beside[T cmp.Ordered](sorted []T, x T, sign int) (next T, there bool) {
 	return next, false
 }
 
-// Run searches the settings: it tries a coarse grid, then what lies around the best point, one
-// setting at a time, for as long as that is better, and other retries and request time-outs
-// along the front. Told hears of each point that is done, and of how many there are at the most; it may
-// be nil. If ctx ends, the points that are done make up the answer, and the error is ctx's.
-func (q *Question) Run(ctx context.Context, told func(done, of int)) (*Answer, error) {
-	return newSearch(q, told).run(ctx)
+// Run searches the settings. It tries a coarse grid, then what lies around the best point,
+// one setting at a time, for as long as that is better, and other retries and request
+// time-outs along the front. For each point that is done it calls progress with the number
+// so far and the largest number there may be; progress may be nil. If ctx ends, the points
+// that are done make up the answer, and the error is ctx's.
+func (q *Question) Run(ctx context.Context, progress func(done, of int)) (*Answer, error) {
+	return newSearch(q, progress).run(ctx)
 }
 
 // run searches: so many points at the most around the best one of the grid, along the front, and
@@ -200,9 +201,9 @@ func (s *search) run(ctx context.Context) (*Answer, error) {
 
 // search is a search under way.
 type search struct {
-	q       *Question
-	measure func(context.Context, sim.Timings) (*Point, error)
-	told    func(done, of int)
+	q        *Question
+	measure  func(context.Context, sim.Timings) (*Point, error)
+	progress func(done, of int)
 
 	points  map[sim.Timings]*Point
 	shapes  map[*Point]shape
@@ -210,8 +211,8 @@ type search struct {
 	of      int
 }
 
-func newSearch(q *Question, told func(done, of int)) *search {
-	return &search{q: q, measure: q.try, told: told, points: map[sim.Timings]*Point{}, shapes: map[*Point]shape{}}
+func newSearch(q *Question, progress func(done, of int)) *search {
+	return &search{q: q, measure: q.try, progress: progress, points: map[sim.Timings]*Point{}, shapes: map[*Point]shape{}}
 }
 
 // all are the points that are done, in the order of their settings.
@@ -267,8 +268,8 @@ func (s *search) try(ctx context.Context, list []shape) error {
 				}
 			}
 			s.points[p.Timings], s.shapes[p] = p, one
-			if s.told != nil {
-				s.told(len(s.points), s.of)
+			if s.progress != nil {
+				s.progress(len(s.points), s.of)
 			}
 		})
 	}

@@ -16,8 +16,8 @@ import (
 // crash takes the lease and a part that is least where the retry is a seventh of the renewal
 // interval and the time-out a quarter, needless changes end at a lease of 4 s, and requests
 // follow from the renewals.
-func landscape(q *Question, told func(done, of int)) *search {
-	s := newSearch(q, told)
+func landscape(q *Question, progress func(done, of int)) *search {
+	s := newSearch(q, progress)
 	s.measure = func(_ context.Context, t sim.Timings) (*Point, error) {
 		off := func(a, b time.Duration, best float64) float64 {
 			return math.Abs(math.Log(float64(a) / float64(b) / best))

@@ -163,8 +163,8 @@ func (o *onlooker) end() {
 	}
 }
 
-// rest lets the candidates get on, and looks at the end whether who asks is told the
-// truth: who leads, and who competes.
+// rest lets the candidates get on, and looks at the end whether a caller that asks hears
+// the truth: who leads, and who competes.
 func (r *run) rest(ctx context.Context) {
 	if r.onlooker == nil {
 		stage.Sleep(ctx, r.plan.Quiet)
@@ -179,10 +179,10 @@ func (r *run) rest(ctx context.Context) {
 	}
 	if now := r.leader(); now == leads && now != "" {
 		r.onlooker.mu.Lock()
-		told := r.onlooker.last
+		answer := r.onlooker.last
 		r.onlooker.mu.Unlock()
-		if told != now {
-			r.untrue(fmt.Sprintf("%s has led for two leases, and who asks is told %q", now, told))
+		if answer != now {
+			r.untrue(fmt.Sprintf("%s has led for two leases, and who asks is told %q", now, answer))
 		}
 	}
 	listed, err := r.onlooker.store.Candidates(ctx, election)

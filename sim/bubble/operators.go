@@ -141,7 +141,7 @@ func (o Operators) Sever(i int, severed bool) {
 	}
 }
 
-// Forget makes whoever follows the server copy all of its data.
+// Forget makes the replicas of the server copy all of its data.
 func (o Operators) Forget(i int) {
 	if _, m := o.server(i); m.Answers() {
 		m.Forget()

@@ -117,7 +117,7 @@ func (n *node) launch(takes time.Duration) {
 }
 
 // record takes in what the process tells, as long as it lives.
-func (p *process) record(e history.Event) { p.told(p.take(e), e) }
+func (p *process) record(e history.Event) { p.checkAnswer(p.take(e), e) }
 
 // take records an event. Of one that ends an operation it returns the beginning, if
 // what is said of its lease still holds.

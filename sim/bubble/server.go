@@ -41,10 +41,10 @@ type Server interface {
 	Follow(primary Server)
 	Promote()
 	Replica() bool
-	// Sever keeps the server from its primary, whoever that is, until Mend.
+	// Sever keeps the server from its primary of the time, until Mend.
 	Sever()
 	Mend()
-	// Forget makes whoever follows the server copy all of its data the next time
+	// Forget makes the replicas of the server copy all of its data the next time
 	// that they are connected.
 	Forget()
 	// Refuse makes the server answer that it cannot serve from now on; an empty text ends

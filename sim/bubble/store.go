@@ -32,7 +32,7 @@ type store struct {
 	alone   bool // it is the whole store
 	keys    keys
 	members []Server // all that there are, but those that are lost
-	server  Server   // the primary, as whoever was told knows it
+	server  Server   // the primary, as far as candidates know it
 	servers int      // that there have been
 	keeps   bool     // a replica is there at any time, not only for a fault
 

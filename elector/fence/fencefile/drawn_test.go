@@ -186,7 +186,7 @@ func (c *course) ask(ctx context.Context, f File, g *program, a *attempt) error 
 	case a.what == "highest":
 		highest, err := f.Highest(ctx)
 		if err == nil {
-			c.told(a, highest)
+			c.answered(a, highest)
 		}
 		return err
 	case a.what == "check":

@@ -183,7 +183,7 @@ func (f File) fence(lock handle) (content []byte, is bool, err error) {
 }
 
 // existing opens a file to read it, if it is there; else it returns nil. That it is not
-// is believed only while the lock is at its path, and when it is still missing
+// counts only while the lock is at its path, and when it is still missing
 // afterwards: in a folder that somebody has moved away for a moment nothing is, and any
 // token would be admitted.
 func (f File) existing(lock handle, path string) (handle, error) {

@@ -84,8 +84,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A log whose end is damaged stays as it is, whoever comes with whatever
-// token, and its fence stays, too: a damaged log is not an empty one.
+// A log whose end is damaged stays as it is, whatever token a
+// caller comes with. Its fence stays, too: a damaged log is not an empty one.
 func TestAppendRefusesADamagedLog(t *testing.T) {
 	for name, log := range map[string]string{
 		"a changed letter":           strings.Replace(good, " b\n", " c\n", 1),

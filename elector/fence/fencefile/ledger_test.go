@@ -131,12 +131,12 @@ func (l *ledger) explained(a *attempt) bool {
 	return a.faults > 0
 }
 
-// told looks at an answer about the largest token.
-func (l *ledger) told(a *attempt, highest uint64) {
+// answered looks at an answer about the largest token.
+func (l *ledger) answered(a *attempt, highest uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if highest != 0 && !l.tokens[highest] || a.epoch == l.epoch && highest < a.floor {
-		l.find("highest", "it is told to be %d, when %d was known", highest, a.floor)
+		l.find("highest", "it is said to be %d, when %d was known", highest, a.floor)
 	}
 }
 

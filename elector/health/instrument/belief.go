@@ -21,7 +21,7 @@ type Belief struct {
 	until time.Duration
 }
 
-// NewBelief returns the Belief of an elector with these settings.
+// NewBelief returns a Belief for an elector with these settings.
 func NewBelief(cfg elector.Config) *Belief {
 	return &Belief{drift: cmp.Or(cfg.Drift, elector.DefaultDrift)}
 }

@@ -74,7 +74,7 @@ func Store(inner elector.Store, begin Begin) elector.Store {
 	lister, isLister := inner.(store.CandidateLister)
 	terms, isTermLister := inner.(store.TermLister)
 	preflighter, isPreflighter := inner.(store.Preflighter)
-	// A struct has its methods or has not: whoever asks a store what it can do
+	// A struct has its methods or has not: a caller that asks a store what it can do
 	// must get inner's answer, so there is one type for each answer.
 	switch {
 	case isLister && isTermLister && isPreflighter:

@@ -1,6 +1,6 @@
 -- evict takes the lease away from its holder: no renewal, and no repetition of the attempt,
 -- has the row's nonce any more. The row lasts as long as it would have, so nobody is
--- granted the lease while its holder may believe in it. A lease that is tied to a session is
+-- granted the lease while its holder may lead. A lease that is tied to a session is
 -- left: its holder may end the session before it knows that it must end its work.
 --
 -- $1 election  $2 the token of the term that is to end; 0: of whichever there is

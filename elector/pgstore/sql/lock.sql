@@ -1,6 +1,6 @@
 -- lock takes the election's lock for the session, if it is free, and makes the
 -- server end the session when it has been silent for longer than the lease:
--- whoever holds a lock and is cut off must not hold it for ever. Keepalives
+-- a session that holds a lock and is cut off must not hold it for ever. Keepalives
 -- tell it of a client's machine that is gone.
 --
 -- $1 election  $2 ttl in milliseconds

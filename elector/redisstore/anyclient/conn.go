@@ -228,7 +228,7 @@ func (c *conn) fail(err error) {
 	c.tell()
 }
 
-// tell wakes whoever reads.
+// tell wakes the reader.
 func (c *conn) tell() {
 	select {
 	case c.news <- struct{}{}:

@@ -173,8 +173,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// When the connection is closed, what the client does for it is called off, and whoever
-// reads learns of it.
+// When the connection is closed, what the client does for it is called off, and the
+// reader learns of it.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		off := make(chan error, 1)

@@ -21,7 +21,7 @@ type answer struct {
 }
 
 // request takes a command on a connection for announcements. Each SUBSCRIBE is a call of
-// its own, also for a channel that the connection listens to: whoever asks wants to know
+// its own, also for a channel that the connection listens to: the caller wants to know
 // that the subscription lives. The call before ends when that is confirmed. For the same
 // reason a PING subscribes to everything anew. The caller holds mu.
 func (c *conn) request(name string, words []string) {

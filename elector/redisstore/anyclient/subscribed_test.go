@@ -205,7 +205,7 @@ func TestRefusedSubscription(t *testing.T) {
 }
 
 // A subscription that is lost ends the connection, with all others, and is no answer of the
-// server: whoever listens must know that it has missed something.
+// server: the listener must know that it has missed something.
 func TestLostSubscription(t *testing.T) {
 	for _, reason := range []error{errors.New("reset"), timedOut{}, Error("ERR no"), nil} {
 		inBubble(t, func(t *testing.T, s *station, sub *redis.PubSub) {

@@ -149,7 +149,7 @@ end
 -- disagreed is for how long somebody may live who counts on a shorter lease than the
 -- caller's, or has a longer one than the caller counts on. After that comes that longer
 -- one, and what everybody counts on at least. Who counts on what everybody does need not
--- ask: whoever does not is refused as long as that one may live, or is told, and counts
+-- ask: any other one is refused as long as that one may live, or is told, and counts
 -- on it from then on.
 local function disagreed(counted, lasted, ended, value)
   local rest, most, least = 0, longest, longest

@@ -20,7 +20,7 @@ const (
 type Announcement struct {
 	Kind      Kind
 	Token     uint64
-	Remaining time.Duration // until whoever is not named should ask
+	Remaining time.Duration // until candidates that are not named should ask
 	To        string        // the candidate that is named; empty: none
 	Nonce     string        // of the attempt that the lease was passed on to, as the scripts were given it; empty: of none
 	Request   uint64        // likewise

@@ -6,7 +6,7 @@
 --   longest   how long any lease of the election may last, as every candidate that may
 --             live counts on at least
 --   unsure    until when a lease may last that this server does not know, by what a
---             candidate knows. No release ends it: whoever gives a lease back does not
+--             candidate knows. No release ends it: who gives a lease back does not
 --             know of the other one
 --   to        the candidate that the lease was handed over to
 --   reserved  until when nobody else gets it

@@ -63,7 +63,7 @@ func (c *Case) beside(r *rand.Rand, of Act, day day) {
 
 // loseOne makes a process lose one of its connections, often that of the leader.
 // Somebody asks something on that connection, perhaps, before the next renewal does;
-// and later the leader resigns, whoever that is by then.
+// and later the leader of that time resigns.
 func (c *Case) loseOne(r *rand.Rand) {
 	a := Act{
 		At: c.Lease + time.Duration(r.Int64N(int64(c.Span))), Kind: []Kind{StrandOne, StrandOne, HangupOne}[r.IntN(3)],

@@ -174,7 +174,7 @@ func (r *run) operate(a Act, p *process) (bit bool) {
 	if a.Kind == Evict {
 		return r.evict(a, p)
 	}
-	text := r.message(a, p) // not below: whoever stands still is waited for
+	text := r.message(a, p) // not below: a process that stands still is waited for
 	r.data(p, func(do func(...string) redismodel.Reply) {
 		switch a.Kind {
 		case Delete:

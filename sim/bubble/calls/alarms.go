@@ -178,7 +178,7 @@ func (c *candidate) awake() {
 		until := c.ledger.until
 		c.mu.Unlock()
 		if until <= now && c.life.gate.Stood() == stood {
-			c.find(leadsAsTold, "it says that it leads at %v, and its last term ended at %v at the latest", now, until)
+			c.find(leadsAsReported, "it says that it leads at %v, and its last term ended at %v at the latest", now, until)
 		}
 	}()
 }
@@ -190,7 +190,7 @@ func (c *candidate) calmly(leader *candidate, long time.Duration) {
 		return
 	}
 	c.mu.Lock()
-	told, silent := c.ledger.leader, c.ledger.silent
+	seen, silent := c.ledger.leader, c.ledger.silent
 	c.mu.Unlock()
 	state := c.elector.State()
 	c.run.bite("calm:" + string(state))
@@ -198,11 +198,11 @@ func (c *candidate) calmly(leader *candidate, long time.Duration) {
 	case silent != 0:
 		c.find(alarmOwed, "the store answers, and nobody was told: it is said to be silent since %v", silent)
 	case c == leader && state != event.StateLeader && state != event.StateDraining:
-		c.find(leadsAsTold, "it leads, and is a %s", state)
+		c.find(leadsAsReported, "it leads, and is a %s", state)
 	case c != leader && (state == event.StateLeader || c.elector.IsLeader()):
-		c.find(leadsAsTold, "%s leads, and this one is a %s", leader.life.process.name, state)
-	case told.ID != leader.elector.ID() || told.Token != leader.current().Token():
-		c.find(toldWho, "%s leads with token %d for more than %v, and OnLeader was told last that %q does with token %d",
-			leader.life.process.name, leader.current().Token(), long, told.ID, told.Token)
+		c.find(leadsAsReported, "%s leads, and this one is a %s", leader.life.process.name, state)
+	case seen.ID != leader.elector.ID() || seen.Token != leader.current().Token():
+		c.find(answersWho, "%s leads with token %d for more than %v, and OnLeader was told last that %q does with token %d",
+			leader.life.process.name, leader.current().Token(), long, seen.ID, seen.Token)
 	}
 }

@@ -191,7 +191,7 @@ func askLeader(ctx context.Context, i int, a Act, c *candidate) bool {
 		c.find(questionsEnd, "Leader took %v", took)
 	}
 	if err != nil && quiet {
-		c.find(toldWho, "Leader returned %v, after %d questions that were given up", err, a.Choice/4)
+		c.find(answersWho, "Leader returned %v, after %d questions that were given up", err, a.Choice/4)
 	}
 	return err == nil && leader.ID != ""
 }

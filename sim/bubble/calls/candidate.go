@@ -113,19 +113,19 @@ func (c *candidate) tell(ev elector.Event) {
 	if l.dead {
 		return
 	}
-	told := history.Event{At: l.clock.Real(ev.At), Node: l.process.name, Election: c.name, Token: ev.Token}
+	entry := history.Event{At: l.clock.Real(ev.At), Node: l.process.name, Election: c.name, Token: ev.Token}
 	switch ev.Kind {
 	case event.Elected, event.Extended:
-		told.Kind, told.Until = history.Elected, history.At(l.clock.Real(ev.Until))
+		entry.Kind, entry.Until = history.Elected, history.At(l.clock.Real(ev.Until))
 		if ev.Kind == event.Extended {
-			told.Kind = history.Extended
+			entry.Kind = history.Extended
 		}
 	case event.Deposed:
-		told.Kind, told.Why = history.Deposed, history.Why(ev.Reason)
+		entry.Kind, entry.Why = history.Deposed, history.Why(ev.Reason)
 	default:
 		return
 	}
-	c.run.recorder.Record(told)
+	c.run.recorder.Record(entry)
 }
 
 // onStarted and onStopped are the callbacks of Run.

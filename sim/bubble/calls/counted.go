@@ -60,7 +60,7 @@ type counts struct {
 	heard      time.Duration // of it, last
 	lasts      time.Duration // its own lease
 	longest    time.Duration // that any lease lasts, as it counted on when it asked
-	told       time.Duration // and in the answer
+	answered   time.Duration // and in the answer
 	configured time.Duration // that it counts on unless others have longer ones
 	replaced   time.Duration // as the lease's last holder
 	tooLong    int           // how often in a row it counted on a longer one than anybody has
@@ -93,7 +93,7 @@ func (r *run) asks(l ledgerKey, id string, one counts, reply redismodel.Reply) {
 	one.heard = r.recorder.Now()
 	refused := len(reply.Items) == 7
 	if refused {
-		one.told = time.Duration(reply.Items[6].Int) * time.Millisecond
+		one.answered = time.Duration(reply.Items[6].Int) * time.Millisecond
 	}
 	r.ledgers.mu.Lock()
 	if r.ledgers.of[l] == nil {
@@ -147,8 +147,8 @@ func (r *run) leaves(l ledgerKey, id string, goesOn bool) {
 	}
 }
 
-// agreed looks at the grant of a lease: whoever was heard of lately counts on leases of
-// that length.
+// agreed looks at the grant of a lease: each candidate that was heard of lately counts on
+// leases of that length.
 func (r *run) agreed(l ledgerKey, to string) {
 	r.ledgers.mu.Lock()
 	defer r.ledgers.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *run) agreed(l ledgerKey, to string) {
 		if id == to || now-other.heard > other.longest {
 			continue
 		}
-		if most := max(other.longest, other.told); one.lasts > most {
+		if most := max(other.longest, other.answered); one.lasts > most {
 			r.Find(leasesAgreed, "%s is granted a lease of %v, and %s, heard of %v ago, counts on leases of %v", to, one.lasts, id, now-other.heard, most)
 		}
 	}

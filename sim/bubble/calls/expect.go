@@ -40,7 +40,7 @@ func (r *run) still(i int, a Act, w int, before, after time.Duration) bool {
 }
 
 // halfOpen reports whether a process of the world has a connection that is half open:
-// whoever sends on it, or listens there, has yet to find out.
+// a process that sends on it, or listens there, has yet to find out.
 func (r *run) halfOpen(w int) bool {
 	return slices.ContainsFunc(r.processes, func(p *process) bool { return p.world() == w && p.link.HalfOpen() })
 }
@@ -151,7 +151,7 @@ func (r *run) expectKept(ctx context.Context, c *candidate, since, until time.Du
 	r.bite("kept for its work:" + why.String())
 }
 
-// anew is how long whoever listens needs to do so again, and to ask, if the server closed
+// anew is how long a listener needs to listen again, and to ask, if the server closed
 // connections of the act's world just before it; 0 if it did not.
 func (r *run) anew(a Act, w int) (most time.Duration) {
 	for _, other := range r.Acts {
@@ -287,7 +287,7 @@ func (r *run) handOver(ctx context.Context, i int, a Act, from *candidate, to *p
 		goesOn = func() bool { return successor == to.current() && c.goesOn(calls) && c.declined() == declined }
 	}
 	from.life.gate.Wait()
-	from.told(to.name)
+	from.noteSuccessor(to.name)
 	t, name := from.current(), to.name
 	if successor != nil && a.Choice%4 == 3 {
 		name = successor.candidates[from.index].elector.ID()
@@ -461,7 +461,7 @@ func (c *candidate) listed(all []store.Candidate) {
 		}
 		other := l.candidates[c.index]
 		is, ok := heard[other.elector.ID()]
-		// Who waits is heard of once in the lease of whoever leads.
+		// Who waits is heard of once in the lease of the leader.
 		slack := r.longest() + other.config.RequestTimeout + 3*r.RoundTrip
 		switch {
 		case ok && is.Priority != other.behavior.Priority:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// expels draws, from a generator of its own, operators who take the lease away from whoever
-// leads.
+// expels draws, from a generator of its own, operators who take the lease away from the
+// leader.
 func (c *Case) expels(r *rand.Rand) {
 	if r.IntN(8) > 0 || c.Elections > few {
 		return
@@ -19,7 +19,7 @@ func (c *Case) expels(r *rand.Rand) {
 	}
 }
 
-// expel takes the lease away from whoever leads. Nobody else may lead as long as that one
+// expel takes the lease away from the leader. Nobody else may lead as long as that one
 // may believe in it.
 func (r *run) expel(ctx context.Context, a Act, p *process) bool {
 	l := p.current()

@@ -69,18 +69,18 @@ func (r *run) endsLeases() bool {
 			return true
 		}
 	}
-	return r.untold() || r.Has(Rewind) || r.uneven() && r.Has(Forget, Wipe, Retire, Evict, Vanish, Overwrite, Restart, Failback)
+	return r.unnotified() || r.Has(Rewind) || r.uneven() && r.Has(Forget, Wipe, Retire, Evict, Vanish, Overwrite, Restart, Failback)
 }
 
 // losesCount reports whether the count of tokens may go down: somebody wrote it, or it
 // was lost while the server's clock, which stands in for it, was wrong.
 func (r *run) losesCount() bool {
-	return r.untold() || r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Wipe, Retire, Evict, Vanish, Rewind, Restart, Failback)
+	return r.unnotified() || r.Has(Overwrite) || r.Has(StepClock) && r.Has(Forget, Wipe, Retire, Evict, Vanish, Rewind, Restart, Failback)
 }
 
-// untold reports whether a primary is replaced and comes back and never hears of it.
-func (r *run) untold() bool {
-	return slices.ContainsFunc(r.Acts, func(a Act) bool { return a.Kind == Failback && !a.told() })
+// unnotified reports whether a primary is replaced, comes back and never hears of it.
+func (r *run) unnotified() bool {
+	return slices.ContainsFunc(r.Acts, func(a Act) bool { return a.Kind == Failback && !a.notified() })
 }
 
 // Crowded reports whether the renewals of a process alone would keep a fifth of its

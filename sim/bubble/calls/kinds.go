@@ -17,14 +17,14 @@ const (
 	Stop                     // its context is cancelled, and it is started again
 	Pause                    // it stands still: for Act.For, or until Act.By beside the end of a term that it is in
 	CloseStore               // its store is closed under it; when it has ended it is started again
-	Transfer                 // whoever leads an election hands it over to the process of that name
+	Transfer                 // the leader of an election hands it over to the process of that name
 	TransferAway             // and to a name that nobody has
-	Resign                   // whoever leads an election resigns
+	Resign                   // the leader of an election resigns
 	CallTwice                // a candidate is told to compete that does so already
 	Ask                      // a candidate is asked who leads, who competes, what was and what it is worth
 	Watch                    // somebody observes an election for Act.For
 	Only                     // a process calls a function that only the leader executes, for Act.By, within Act.For
-	Publish                  // whoever leads an election publishes a value, and a process watches
+	Publish                  // the leader of an election publishes a value, and a process watches
 	CallPast                 // a candidate's term that is over is published in, resigned or refused
 	Job                      // a process locks a job by one of a few names, once, for Act.By
 
@@ -37,7 +37,7 @@ const (
 	Forget       // a key of an election is deleted, or all of the server's are
 	Wipe         // all keys of an election, or of a job's lock, are deleted, and no others
 	Retire       // an operator retires an election, or a job's lock, through a process's store
-	Expel        // an operator takes the lease away from whoever leads, through a process's store
+	Expel        // an operator takes the lease away from the leader, through a process's store
 	Vanish       // one key of an election, or the one that all share, is deleted
 	Create       // an administrator creates an election, which may be there
 	Rewind       // what the server holds is restored after Act.For, without a restart
@@ -145,15 +145,15 @@ type Act struct {
 	At       time.Duration
 	Kind     Kind
 	Process  int  // that it happens to, or is handed over to, or in whose world it happens
-	Leader   bool // it happens to whoever leads the election there, if somebody does
+	Leader   bool // it happens to the leader of the election there, if there is one
 	Election int
 	For      time.Duration
 	By       time.Duration
 	Choice   int // of the kind's ways, such as a value, a key, a cut
 }
 
-// told reports whether a primary that comes back has heard that it was replaced.
-func (a Act) told() bool { return a.Choice%2 == 0 }
+// notified reports whether a primary that comes back has heard that it was replaced.
+func (a Act) notified() bool { return a.Choice%2 == 0 }
 
 func (a Act) String() string {
 	var w space.Words

@@ -37,7 +37,7 @@ func (c *Case) drains(r *rand.Rand) {
 }
 
 // handsOn draws, from a generator of its own, successors that leave soon after a hand-over:
-// they resign, stop, or hand the lease back, so that whoever asks rarely sees the one
+// they resign, stop, or hand the lease back, so that a caller that asks rarely sees the one
 // candidate lead as before. They do so in the calm at the end.
 func (c *Case) handsOn(r *rand.Rand) {
 	if r.IntN(4) > 0 || c.Elections > few {

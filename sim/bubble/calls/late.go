@@ -50,9 +50,9 @@ func (c *candidate) renewed(err error) {
 	}
 }
 
-// lateAsTold looks whether the event of a renewal tells of half the time at least that it was
+// lateAsReported looks whether the event of a renewal tells of half the time at least that it was
 // sent late.
-func (c *candidate) lateAsTold(ev elector.Event) {
+func (c *candidate) lateAsReported(ev elector.Event) {
 	c.mu.Lock()
 	late := c.renewals.late
 	c.renewals.late = 0
@@ -64,6 +64,6 @@ func (c *candidate) lateAsTold(ev elector.Event) {
 	}
 	r.bite("late")
 	if ev.Late < late/2 {
-		c.find(lateTold, "a renewal was sent %v late, and the event says %v", late, ev.Late)
+		c.find(lateReported, "a renewal was sent %v late, and the event says %v", late, ev.Late)
 	}
 }

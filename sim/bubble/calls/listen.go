@@ -170,7 +170,7 @@ func (r *run) grantOf(election string, token uint64) (at time.Duration, ok bool)
 	return 0, false
 }
 
-// listen expects, in the calm at the end, that whoever competes listens, and that no
+// listen expects, in the calm at the end, that every candidate listens, and that no
 // process has more connections than it may.
 func (r *run) listen() {
 	if r.far() {

@@ -20,7 +20,7 @@ var Obligations = space.Obligations{
 	transitions:      "OnEvent gets every transition, in order: a term is elected, extended, deposed",
 	contextInTime:    "a term's context is done at its deadline, and its Err looks at the clock itself; a deadline only moves on",
 	checkHolds:       "Check returns nil only if the lease is held for so long",
-	leadsAsTold:      "IsLeader says whether this candidate leads at this moment",
+	leadsAsReported:  "IsLeader says whether this candidate leads at this moment",
 	resignAtOnce:     "Resign ends the term: IsLeader is false and the context is done at once; it returns at once where the elector knows of the work",
 	released:         "after a term of Campaign, Resign returns nil only if the lease is given back",
 	runReturns:       "Run and Terms end when their context is done, after one term with Once, or with the error that they name, soon, and when all callbacks have returned",
@@ -41,7 +41,7 @@ var Obligations = space.Obligations{
 	askedOnce:        "a store does not repeat requests on its own",
 	listensAnew:      "who competes listens for the store's announcements; if they break off, or have stopped coming, it listens anew",
 	failsBack:        "with Failback a leader hands over to the candidate of the highest priority, if that is higher than its own and competes",
-	toldWho:          "Leader may be called from anywhere, at any time: it is answered if the store can be reached, with who leads; OnLeader tells whenever somebody else does",
+	answersWho:       "Leader may be called from anywhere, at any time: it is answered if the store can be reached, with who leads; OnLeader tells whenever somebody else does",
 	questionsEnd:     "Leader is answered, or given up after twice the request time-out; other questions when their context is done",
 	expelled:         "Evict takes the lease away, and nobody else is granted one for as long as that one would have lasted",
 	retired:          "Retire does nothing while somebody holds the lease, or may believe in one",
@@ -71,7 +71,7 @@ var Obligations = space.Obligations{
 	askedInTime:      "a lease is renewed every Renew; a request that failed, or was not answered within RequestTimeout, is repeated after Retry",
 	fewRenewals:      "a lease is renewed once every Renew, and after a renewal that failed not before Retry",
 	fenceHeeded:      "no later term of a candidate has a token up to the fence that Refused was told",
-	lateTold:         "Event.Late says how long after its time a renewal was sent",
+	lateReported:     "Event.Late says how long after its time a renewal was sent",
 	givesOwn:         "a candidate gives back only leases that it was granted",
 	slowResignation:  "who resigned or stopped is replaced within milliseconds",
 }
@@ -85,7 +85,7 @@ const (
 	transitions      = "transitions"
 	contextInTime    = "context in time"
 	checkHolds       = "check holds"
-	leadsAsTold      = "leads as told"
+	leadsAsReported  = "leads as told"
 	resignAtOnce     = "resign at once"
 	released         = "released"
 	runReturns       = "run returns"
@@ -106,7 +106,7 @@ const (
 	askedOnce        = "asked once"
 	listensAnew      = "listens anew"
 	failsBack        = "fails back"
-	toldWho          = "told who leads"
+	answersWho       = "told who leads"
 	questionsEnd     = "questions end"
 	retired          = "retired"
 	expelled         = "expelled"
@@ -131,7 +131,7 @@ const (
 	askedInTime      = "asked in time"
 	fewRenewals      = "few renewals"
 	fenceHeeded      = "fence heeded"
-	lateTold         = "late as told"
+	lateReported     = "late as told"
 	givesOwn         = "gives back its own"
 	slowResignation  = "slow resignation"
 	renewsInTime     = "renews in time"
@@ -161,14 +161,14 @@ type ledger struct {
 	declined int            // leases that were granted too late to be of use, or to a request of before
 	leader   elector.Leader // whom OnLeader has told last
 
-	answered time.Duration            // when the store has answered last
-	told     []string                 // to whom it was told to hand over
-	warned   map[string]warned        // by what they say
-	calmed   map[string]time.Duration // when it was said last that it is over
-	sent     time.Duration            // when a request for the lease was sent last
-	failed   time.Duration            // when a request for the lease failed last
-	refused  time.Duration            // when one was refused that was sent later
-	handed   map[uint64]bool          // terms that it has handed over without being told to
+	answered   time.Duration            // when the store has answered last
+	successors []string                 // to whom it was asked to hand over
+	warned     map[string]warned        // by what they say
+	calmed     map[string]time.Duration // when it was said last that it is over
+	sent       time.Duration            // when a request for the lease was sent last
+	failed     time.Duration            // when a request for the lease failed last
+	refused    time.Duration            // when one was refused that was sent later
+	handed     map[uint64]bool          // terms that it has handed over without being told to
 
 	panicked atomic.Bool // OnStarted has, in this Run
 }
@@ -257,7 +257,7 @@ func (c *candidate) heard(ev elector.Event) {
 	case event.Unreachable, event.Reachable:
 		c.silence(ev)
 	case event.Extended:
-		c.lateAsTold(ev)
+		c.lateAsReported(ev)
 	}
 	c.mu.Lock()
 	in, last, fence := c.ledger.believed, c.ledger.elected, c.ledger.fence
@@ -328,7 +328,7 @@ func (c *candidate) consistent(t *elector.Term) {
 		c.find(contextInTime, "the deadline of term %d went back from %v to %v", t.Token(), last, deadline)
 	}
 	if !c.leadsIn(t) {
-		c.find(leadsAsTold, "term %d goes on, and the elector says that it does not lead", t.Token())
+		c.find(leadsAsReported, "term %d goes on, and the elector says that it does not lead", t.Token())
 	}
 	for _, atLeast := range []time.Duration{0, c.config.Lease / 2, c.config.Lease} {
 		now := c.life.clock.Now()

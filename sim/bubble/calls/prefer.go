@@ -16,20 +16,20 @@ func (r *run) undisturbed() bool {
 	return !r.far() && !r.Has(Pause, Hangup, HangupOne, StrandOne) && !r.hasOf(func(t trait) bool { return t.data || t.server || t.way })
 }
 
-// told notes to whom the candidate was told to hand over.
-func (c *candidate) told(name string) {
+// noteSuccessor notes that the candidate is asked to hand over to this one.
+func (c *candidate) noteSuccessor(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.told = append(c.ledger.told, name)
+	c.ledger.successors = append(c.ledger.successors, name)
 }
 
-// handsOver looks at whom the candidate hands over to. Where nobody has told it, that is
-// a better one, the best, and one that competes as far as can be known.
+// handsOver looks at whom the candidate hands over to. Where nobody has named a successor,
+// that is a better one, the best, and one that competes as far as can be known.
 func (c *candidate) handsOver(l store.Lease) {
 	name := sim.NodeOf(l.To)
 	c.mu.Lock()
-	for _, told := range c.ledger.told {
-		if told == name {
+	for _, asked := range c.ledger.successors {
+		if asked == name {
 			c.mu.Unlock()
 			return
 		}

@@ -114,7 +114,7 @@ func (s recorded) Leader(ctx context.Context, election string) (elector.Leader, 
 	op.Holder, op.Token = sim.NodeOf(leader.ID), leader.Token
 	s.life.complete(op, err)
 	if err == nil {
-		s.life.told(election, leader, asked)
+		s.life.checkLeader(election, leader, asked)
 	}
 	return leader, err
 }

@@ -27,7 +27,7 @@ func (c *Case) retires(r *rand.Rand) {
 		switch of.Kind {
 		case Job:
 			a.Choice = 1 + of.Choice
-		case Delete: // whoever believed in it has not been told yet
+		case Delete: // its holder does not know yet
 			a.At = of.At + time.Duration(r.Int64N(int64(c.Lease/3)))
 		}
 		c.Acts = append(c.Acts, a)

@@ -83,7 +83,7 @@ func (r *run) failBack(ctx context.Context, a Act) bool {
 	replica := old.Fork(name)
 	replica.Promote()
 	r.lead(replica)
-	if a.told() {
+	if a.notified() {
 		old.Follow(replica, 0)
 	}
 	sleep(ctx, a.For)

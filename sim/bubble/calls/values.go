@@ -51,7 +51,7 @@ type board struct {
 	mu     sync.Mutex
 	begins map[string]string    // by the elector's ID
 	values map[string]value     // by what they are: no two are the same
-	told   map[term][]knownTerm // the later, the larger
+	shown  map[term][]knownTerm // the later, the larger
 }
 
 // knownTerm is up to which value a term was known to have been shown, and since when.
@@ -61,7 +61,7 @@ type knownTerm struct {
 }
 
 func newBoard() board {
-	return board{begins: map[string]string{}, values: map[string]value{}, told: map[term][]knownTerm{}}
+	return board{begins: map[string]string{}, values: map[string]value{}, shown: map[term][]knownTerm{}}
 }
 
 // began notes what an elector's terms begin with.
@@ -93,8 +93,8 @@ func (b *board) another(of term) (text string, number int) {
 func (b *board) shows(of term, number int, at time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if last := b.told[of]; len(last) == 0 || last[len(last)-1].number < number {
-		b.told[of] = append(last, knownTerm{at, number})
+	if last := b.shown[of]; len(last) == 0 || last[len(last)-1].number < number {
+		b.shown[of] = append(last, knownTerm{at, number})
 	}
 }
 
@@ -103,7 +103,7 @@ func (b *board) shows(of term, number int, at time.Duration) {
 func (b *board) before(of term, at time.Duration) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, k := range slices.Backward(b.told[of]) {
+	for _, k := range slices.Backward(b.shown[of]) {
 		if k.at < at {
 			return k.number
 		}
@@ -132,8 +132,8 @@ func (b *board) number(of term, text string) (number int, wrong string) {
 	return v.number, ""
 }
 
-// told looks at an answer to a question that was asked at that time.
-func (l *life) told(election string, leader elector.Leader, asked time.Duration) {
+// checkLeader looks at an answer to a question that was asked at that time.
+func (l *life) checkLeader(election string, leader elector.Leader, asked time.Duration) {
 	r := l.process.run
 	of := term{l.process.named(election), leader.ID, leader.Token}
 	number, wrong := r.board.number(of, leader.Value)
@@ -153,7 +153,7 @@ func (l *life) told(election string, leader elector.Leader, asked time.Duration)
 // publishes publishes another value in a term. It returns its number.
 func (c *candidate) publishes(ctx context.Context, t *elector.Term) (number int, err error) {
 	of := term{c.name, c.elector.ID(), t.Token()}
-	c.life.gate.Wait() // before it has a number: whoever waits here goes on in any order
+	c.life.gate.Wait() // before it has a number: those that wait here go on in any order
 	text, number := c.run.board.another(of)
 	if err = t.Publish(ctx, text); err == nil {
 		c.run.board.shows(of, number, c.run.recorder.Now())
@@ -273,7 +273,7 @@ func (r *run) shown(ctx context.Context) {
 				continue
 			}
 			if leader.ID != of.id || leader.Token != of.token {
-				c.find(toldWho, "it leads with token %d since %v, and Leader says that %q does with token %d", of.token, c.began(), leader.ID, leader.Token)
+				c.find(answersWho, "it leads with token %d since %v, and Leader says that %q does with token %d", of.token, c.began(), leader.ID, leader.Token)
 				continue
 			}
 			number, wrong := r.board.number(of, leader.Value)

@@ -1,5 +1,5 @@
 // Package fenced is a service behind fence.Handler, and the way to it through
-// fence.Transport, both as they ship, for whoever leads in a bubble of fake time. There
+// fence.Transport, both as they ship, for the leader in a bubble of fake time. There
 // is no network: a request takes as long as its caller says.
 package fenced
 

@@ -8,9 +8,8 @@ import (
 	"github.com/recount-io/recount/sim/bubble/gate"
 )
 
-// Whoever comes while the gate is closed goes on when it opens. To close it twice is to
-// close it once, and what began while it was closed is told from what began before and
-// after.
+// A caller that comes while the gate is closed goes on when it opens. To close it twice is
+// to close it once. What began while it was closed differs from what began before and after.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate.Gate

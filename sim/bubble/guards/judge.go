@@ -74,7 +74,7 @@ func (j *judge) see(i int, m *moment) {
 		j.epoch++
 	case asked:
 		j.heard[i] = bounds{j.floor, j.epoch}
-	case told:
+	case replied:
 		j.highest(m)
 	}
 }

@@ -14,7 +14,7 @@ const (
 	died                     // the resource's process has: what it was doing has no effect any more
 	forgot                   // the resource's guard has forgotten its tokens, but for one perhaps
 	asked                    // somebody asks for the largest token
-	told                     // and is told
+	replied                  // and gets an answer
 )
 
 // moment is one thing that happened.
@@ -22,7 +22,7 @@ type moment struct {
 	happening
 	call     *call // nil where a resource is meant
 	resource int
-	highest  uint64 // that was told
+	highest  uint64 // that the answer named
 	question int    // that it answers: the number of the moment
 }
 
@@ -80,7 +80,7 @@ func (r *record) ask(resource int) (answer func(highest uint64)) {
 	return func(highest uint64) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.moments = append(r.moments, moment{happening: told, resource: resource, highest: highest, question: question})
+		r.moments = append(r.moments, moment{happening: replied, resource: resource, highest: highest, question: question})
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *call) judge(panicked any, err error) {
 // judgeRun looks at what joblock.Run has returned that ran the job.
 func (c *call) judgeRun(panicked any, err error) {
 	tooLong, lost := errors.Is(err, joblock.ErrTooLong), errors.Is(err, joblock.ErrLost)
-	told := errors.Is(context.Cause(c.job), joblock.ErrTooLong)
+	notified := errors.Is(context.Cause(c.job), joblock.ErrTooLong)
 	excused := c.life.stood != c.stood || c.excused()
 	wrong := ""
 	switch {
@@ -55,11 +55,11 @@ func (c *call) judgeRun(panicked any, err error) {
 		wrong = "the job's error is missing"
 	case tooLong && lost, (tooLong || lost) && !errors.Is(err, elector.ErrTermOver):
 		wrong = "ErrLost and ErrTooLong exclude each other, and are both of a term that is over"
-	case told && !tooLong:
+	case notified && !tooLong:
 		wrong = "the job was told that its longest time is over"
-	case tooLong && !told && !excused && c.life.clock.Clock.Now()-c.own < c.run.AtMost:
+	case tooLong && !notified && !excused && c.life.clock.Clock.Now()-c.own < c.run.AtMost:
 		wrong = "the job's longest time was not over"
-	case c.overdue && !told && !lost:
+	case c.overdue && !notified && !lost:
 		wrong = "the lock was lost"
 	case lost && !c.overdue && !excused:
 		wrong = "the lock was not lost"

@@ -195,9 +195,9 @@ func (r *run) end() {
 type notes struct {
 	space.Findings
 
-	mu   sync.Mutex
-	told []string
-	seen map[string]bool
+	mu    sync.Mutex
+	lines []string
+	seen  map[string]bool
 }
 
 // find notes that an obligation was broken.
@@ -211,7 +211,7 @@ func (r *run) tell(format string, args ...any) {
 	line := fmt.Sprintf("%v ", r.now()) + fmt.Sprintf(format, args...)
 	r.notes.mu.Lock()
 	defer r.notes.mu.Unlock()
-	r.notes.told = append(r.notes.told, line)
+	r.notes.lines = append(r.notes.lines, line)
 }
 
 // see notes that something has come about.
@@ -231,7 +231,7 @@ func (r *run) outcome() space.Outcome {
 		act, is := strings.CutPrefix(feature, "act:")
 		n.seen[feature] = !is || n.seen[act]
 	}
-	return space.Outcome{Findings: n.All(), Log: n.told, Effects: n.seen}
+	return space.Outcome{Findings: n.All(), Log: n.lines, Effects: n.seen}
 }
 
 var quiet = slog.New(slog.DiscardHandler)

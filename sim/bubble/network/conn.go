@@ -56,7 +56,7 @@ type Conn struct {
 	last     time.Time // arrival of what it wrote last
 	deadline [2]time.Time
 	closed   bool
-	told     time.Time // when who reads notices that it was closed
+	noticed  time.Time // when who reads notices that it was closed
 	waits    bool      // somebody reads, and waits
 	alarm    time.Time // for which the timer is set; zero: for none
 	limited  time.Time // for which limit was set last
@@ -200,9 +200,9 @@ func (c *Conn) vanish(now time.Time) {
 		return
 	}
 	c.closed = true
-	// Whoever closes many connections at one moment, in any order, wakes their
+	// A caller that closes many connections at one moment, in any order, wakes their
 	// readers one after the other.
-	c.told = now.Add(upTo(c.late, lateness))
+	c.noticed = now.Add(upTo(c.late, lateness))
 	c.inbox = nil
 	c.send(now, message{flag: flagFIN})
 	c.signal()
@@ -242,8 +242,8 @@ func (c *Conn) take(b []byte) (n int, wait bool, err error) {
 	now := time.Now()
 	c.waits = false
 	switch {
-	case c.closed && now.Before(c.told):
-		return 0, c.until(c.told, now), nil
+	case c.closed && now.Before(c.noticed):
+		return 0, c.until(c.noticed, now), nil
 	case c.closed:
 		return 0, false, c.fails("read", net.ErrClosed)
 	case c.owner != nil && c.owner.still:
@@ -379,8 +379,8 @@ func (c *Conn) setDeadline(t time.Time, which ...int) error {
 		return c.fails("set", net.ErrClosed)
 	}
 	if !t.IsZero() {
-		// As timers are, and so that whoever else waits for that moment, as the
-		// context does that it is taken from, comes first.
+		// As timers are, and so that others that wait for that moment come first, such as
+		// the context that it is taken from.
 		t = t.Add(time.Nanosecond + upTo(c.late, lateness))
 	}
 	for _, what := range which {

@@ -50,7 +50,7 @@ const (
 	Follow  // a server is told to follow the primary: a replica that moves, or a primary that is demoted
 	Lead    // a candidate is told of the primary
 	Sever   // a server is cut off from the one that it follows: it lags, or does not begin to synchronise
-	Forget  // whoever follows a server has to copy all of its data
+	Forget  // the replicas of a server have to copy all of its data
 	Lag     // what the primary has written reaches a server later, by By
 
 	CutOne // a candidate's way to one server is cut
@@ -69,7 +69,7 @@ func (k Kind) String() string { return kindNames[k] }
 type Act struct {
 	At     time.Duration
 	Kind   Kind
-	Node   int           // a candidate, from 0 on; -1: whoever leads
+	Node   int           // a candidate, from 0 on; -1: the leader
 	Server int           // a server, from 0 on
 	Stay   uint          // candidates, as bits
 	Silent uint          // likewise

@@ -10,20 +10,20 @@ import (
 
 // Obligations are what a case is held to beside the promises of its plan.
 var Obligations = space.Obligations{
-	toldTruly:  "a candidate is told that it has the lease only if as many servers hold it as have to, and that it has lost it only if the server does not hold it",
+	truthful:   "a candidate is told that it has the lease only if as many servers hold it as have to, and that it has lost it only if the server does not hold it",
 	carriedOut: "a case is a plan that the world can carry out",
 }
 
 // The names of the obligations.
 const (
-	toldTruly  = "ToldTruly"
+	truthful   = "ToldTruly"
 	carriedOut = "carried out"
 )
 
 // Run carries out the case. It must be called in a bubble.
 func (c Case) Run(ctx context.Context) space.Outcome {
 	var found space.Findings
-	h, err := (&bubble.World{Untrue: func(what string) { found.Find(toldTruly, "%s", what) }}).Run(ctx, c.Plan(), "")
+	h, err := (&bubble.World{Untrue: func(what string) { found.Find(truthful, "%s", what) }}).Run(ctx, c.Plan(), "")
 	if err != nil {
 		found.Find(carriedOut, "%v", err)
 	}

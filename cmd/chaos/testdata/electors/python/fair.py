@@ -1,6 +1,6 @@
 """An elector with a queue: each candidate has a place and a heartbeat, and the first one that is alive takes the lease.
 
-The leader keeps its place until it goes. Whoever is dead loses its place, and its lease: by the server's clock that is over by
+The leader keeps its place until it goes. A dead candidate loses its place and its lease: by the server's clock that is over by
 then. With "skips" each candidate says who is dead by its own wall clock.
 """
 import itertools

@@ -1,4 +1,4 @@
-"""An elector that says nothing, with a library of functions. With "any" it deletes the lock of whoever holds it."""
+"""An elector that says nothing, with a library of functions. With "any" it deletes the lock of any holder."""
 import sys
 
 from term import ELECTION, LEASE_MS, OWNER, Refused, Store, live

@@ -1,4 +1,4 @@
-"""An elector with two locks, taken in a fixed order: whoever has both leads, and who has lost one leads no more.
+"""An elector with two locks, taken in a fixed order: a candidate leads while it has both, and no more when it has lost one.
 
 With "first" it renews the first lock only and does not look at the second one, which ends while it leads.
 """

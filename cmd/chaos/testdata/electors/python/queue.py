@@ -18,7 +18,7 @@ def take():
     if store.ask("ZCARD", QUEUE) > 0:
         return False
     store.ask("ZADD", QUEUE, "NX", at + LEASE * 1000, NODE)
-    time.sleep(0.05)  # whoever saw it empty as well is there now
+    time.sleep(0.05)  # another one that saw it empty as well is there now
     if store.ask("ZRANGE", QUEUE, 0, 0) == [NODE]:
         return True
     give()

@@ -1,4 +1,4 @@
-"""An elector with the lock of Redisson: a hash with a field for each holder. With "blind" it prolongs the lease of whoever holds it."""
+"""An elector with the lock of Redisson: a hash with a field for each holder. With "blind" it prolongs the lease of any holder."""
 import sys
 
 from term import ELECTION, LEASE_MS, OWNER, Store, live

@@ -21,8 +21,8 @@ import (
 // milliseconds are what servers round times to, and timers are late by.
 const milliseconds = 3 * time.Millisecond
 
-// told looks at what a candidate was told of the operation that it asked for.
-func (p *process) told(asked, e history.Event) {
+// checkAnswer looks at what a candidate was told of the operation that it asked for.
+func (p *process) checkAnswer(asked, e history.Event) {
 	r := p.node.run
 	since := asked.At
 	if asked.Since != nil { // it was refused then, and granted at some time since
@@ -30,7 +30,7 @@ func (p *process) told(asked, e history.Event) {
 	}
 	takenBack := asked.Since != nil && p.needs > 0 // it asked for the lease itself, and gives it back unconfirmed
 	if r.untrue == nil || asked.Op == 0 || takenBack || r.touched.Load() >= int64(since) {
-		return // whoever changes the servers meanwhile changes what they hold
+		return // a change of the servers meanwhile changes what they hold
 	}
 	now := r.recorder.Now()
 	switch {

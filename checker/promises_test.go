@@ -389,6 +389,13 @@ var promiseStories = []struct {
 	{"the leader changed after the store was split, on the side of a follower", Stable, func(s *story) {
 		s.fault("store-split", 2000*ms, 3000*ms, func(e *history.Event) { e.Void = true }, "n3").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Superseded).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
 	}, Pass, nil},
+	{"who was granted the lease in between crashed before it said so", Stable, func(s *story) {
+		s.header.ReturnBound = 1000 * ms
+		s.elected("n1", 10*ms, 1, 2000*ms).fault("crash", 1000*ms, 1500*ms, nil, "n1").exit("n1", 1000*ms).start("n1", 1500*ms)
+		s.add(history.Event{Kind: history.Invoke, Node: "n2", At: 1990 * ms, Op: 900, Call: history.Acquire, Nonce: "b", TTL: 2000 * ms})
+		s.fault("crash", 2000*ms, 2500*ms, nil, "n2").exit("n2", 2000*ms).add(history.Event{Kind: history.Info, Node: "n2", At: 2000 * ms, Op: 900, Call: history.Acquire, Nonce: "b"})
+		s.start("n2", 2500*ms).elected("n3", 3400*ms, 3, 30_000*ms).note(30_000 * ms)
+	}, Pass, nil},
 	{"the leader changed while it was slow", Stable, func(s *story) {
 		s.fault("latency", 2000*ms, 9000*ms, nil, "n1").elected("n1", 10*ms, 1, 4000*ms).deposed("n1", 4000*ms, 1, history.Expired).elected("n2", 4100*ms, 2, 30_000*ms).note(30_000 * ms)
 	}, Pass, nil},

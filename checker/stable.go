@@ -15,7 +15,8 @@ import (
 // A fault influences everything from its on event to one return bound after
 // its off event, in every election: what a candidate lost in a fault may cost
 // it the lease that much later. A fault on candidates alone excuses only a change from
-// or to one of them: a slow follower must not cost the leader its term. A voluntary
+// or to one of them, or one that may have had the lease in between: a slow follower must not
+// cost the leader its term. A voluntary
 // resignation without a fault is a change as well. What happens from the end of the run
 // on does not count. In a scenario that calls itself steadfast no fault excuses a change
 // but one that nobody injected.
@@ -40,12 +41,12 @@ func stable(x *facts) Finding {
 		terms += len(e.Terms)
 		for i, b := range e.Terms {
 			calm = calm || x.calmWithin(faulty, b)
-			if last != nil && calmAt(b.From, last.By.Name, b.By.Name) && (last.By != b.By || last.Token != b.Token) {
+			if last != nil && (last.By != b.By || last.Token != b.Token) && calmAt(b.From, last.By.Name, b.By.Name) && calmAt(b.From, between(e, last, b)...) {
 				return finding.Failed(fmt.Sprintf("the leader changed%s from %s to %s at %s, %s", x.In(e),
 					finding.Who(last.By.Name, last.Token), finding.Who(b.By.Name, b.Token), finding.Moment(b.From), x.uncalled(excuses, b.From)), last.Begin, b.Begin)
 			}
-			next := e.Terms[min(i+1, len(e.Terms)-1)].By.Name
-			if !b.Lasts() && calmAt(b.To, b.By.Name, next) {
+			next := e.Terms[min(i+1, len(e.Terms)-1)]
+			if !b.Lasts() && calmAt(b.To, b.By.Name, next.By.Name) && calmAt(b.To, between(e, b, next)...) {
 				return finding.Failed(fmt.Sprintf("the term of %s ended%s at %s (%s), %s",
 					finding.Who(b.By.Name, b.Token), x.In(e), finding.Moment(b.To), b.Why, x.uncalled(excuses, b.To)), b.Begin, b.End)
 			}
@@ -59,6 +60,17 @@ func stable(x *facts) Finding {
 		return finding.Nothing("faults influenced the whole time in which somebody led")
 	}
 	return finding.Passed(finding.Count(terms, "term") + ", and none ended or began without a fault but the first")
+}
+
+// between are the nodes that may have been granted the lease between two terms: one that
+// crashes then never says so.
+func between(e *index.Election, before, after *index.Belief) (nodes []string) {
+	for _, o := range e.Ops {
+		if o.Call == history.Acquire && o.Kind != history.Fail && before.From <= o.From && o.From <= after.From {
+			nodes = append(nodes, o.Node)
+		}
+	}
+	return nodes
 }
 
 // excuses are the faults that may explain a change.

@@ -88,7 +88,7 @@ func worlds() []world {
 			read: readExplore,
 		},
 		searched("calls", 40, redis...),
-		searched("topologies", 10, Script, Replicas, Quorum),
+		searched("topologies", 10, append(redis, Replicas, Quorum)...),
 		searched("schedules", 40, scenarios...),
 		{
 			name: "bubble, scenarios", from: "cmd/chaos", kinds: scenarios,

@@ -139,7 +139,7 @@ func (o *onlooker) askForTerms(ctx context.Context) {
 		delete(terms, p.Token)
 	}
 	for _, token := range slices.Sorted(maps.Keys(terms)) {
-		o.run.untrue(fmt.Sprintf("%s has renewed token %d, and the history has no such term: %v", terms[token], token, past))
+		o.run.untrue(OfTerms, fmt.Sprintf("%s has renewed token %d, and the history has no such term: %v", terms[token], token, past))
 	}
 }
 
@@ -182,18 +182,18 @@ func (r *run) rest(ctx context.Context) {
 		answer := r.onlooker.last
 		r.onlooker.mu.Unlock()
 		if answer != now {
-			r.untrue(fmt.Sprintf("%s has led for two leases, and who asks is told %q", now, answer))
+			r.untrue(OfLeader, fmt.Sprintf("%s has led for two leases, and who asks is told %q", now, answer))
 		}
 	}
 	listed, err := r.onlooker.store.Candidates(ctx, election)
 	if err != nil {
-		r.untrue(fmt.Sprintf("all is healed, and who asks for the candidates is told: %v", err))
+		r.untrue(OfCandidates, fmt.Sprintf("all is healed, and who asks for the candidates is told: %v", err))
 		return
 	}
 	for _, p := range lives {
 		is := func(c api.Candidate) bool { return sim.NodeOf(c.ID) == p.node.name }
 		if p.node.running() == p && !slices.ContainsFunc(listed, is) {
-			r.untrue(fmt.Sprintf("%s has competed for two leases, and is not among the candidates: %v", p.node.name, listed))
+			r.untrue(OfCandidates, fmt.Sprintf("%s has competed for two leases, and is not among the candidates: %v", p.node.name, listed))
 		}
 	}
 }

@@ -18,6 +18,18 @@ import (
 // that is told that it has it no more relies on the server that said so. Whether it
 // was told the truth can be seen in that moment, long before two lead because of it.
 
+// Truth is what somebody may be told that is not so.
+type Truth string
+
+// What candidates and those who look on are told.
+const (
+	OfLease      Truth = "ToldTruly"         // that a candidate has the lease, or has it no more
+	OfSilence    Truth = "false alarm"       // that the store is silent
+	OfLeader     Truth = "observes"          // who leads
+	OfTerms      Truth = "past terms"        // which terms there were
+	OfCandidates Truth = "candidates listed" // who competes
+)
+
 // milliseconds are what servers round times to, and timers are late by.
 const milliseconds = 3 * time.Millisecond
 
@@ -40,14 +52,14 @@ func (p *process) checkAnswer(asked, e history.Event) {
 			return // it may be over by now
 		}
 		if have, need := p.holders(asked.Nonce, e, left), p.relied(); have < need {
-			r.untrue(fmt.Sprintf("%s was told %s of token %d, which %d servers have to hold: %d do", e.Node, e.Call, e.Token, need, have))
+			r.untrue(OfLease, fmt.Sprintf("%s was told %s of token %d, which %d servers have to hold: %d do", e.Node, e.Call, e.Token, need, have))
 		}
 	case e.Kind == history.Fail && e.Call == history.Renew && len(r.stores) == 1:
 		lacks := func(server network.Target) bool { // an open connection may lead to another server than new ones
 			return !p.holds(r.store, server.(Server), asked.Nonce, e, milliseconds) //nolint:forcetypeassert // all ways lead to servers
 		}
 		if !slices.ContainsFunc(r.store.wayOf(p.node).Targets(), lacks) {
-			r.untrue(fmt.Sprintf("%s was told that it does not have token %d, which the server holds for it", e.Node, e.Token))
+			r.untrue(OfLease, fmt.Sprintf("%s was told that it does not have token %d, which the server holds for it", e.Node, e.Token))
 		}
 	}
 }
@@ -59,7 +71,7 @@ func (p *process) alarmed(ev elector.Event) {
 	lacked := p.lacked && !p.dead
 	p.mu.Unlock()
 	if r := p.node.run; r.untrue != nil && lacked && ev.Err == nil {
-		r.untrue(p.node.name + " was told that the store is silent, which answered, and lacked confirmations")
+		r.untrue(OfSilence, p.node.name+" was told that the store is silent, which answered, and lacked confirmations")
 	}
 }
 

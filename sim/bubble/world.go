@@ -44,7 +44,7 @@ type World struct {
 	// Untrue, if not nil, is told when a candidate is told something of its lease
 	// that is not so on the servers (see told), and when somebody who asks is, at the end
 	// (see onlooker). It is only for fake time.
-	Untrue func(what string)
+	Untrue func(about Truth, what string)
 
 	_ struct{}
 }
@@ -76,7 +76,7 @@ type run struct {
 	holds     holds
 	logs      []io.Closer
 	fake      bool // time is
-	untrue    func(what string)
+	untrue    func(about Truth, what string)
 	onlooker  *onlooker    // nil if there is none
 	taps      *taps        // nil: nothing is read from the wire
 	touched   atomic.Int64 // when operators changed a server last

@@ -120,6 +120,9 @@ func TestStyleIsSeen(t *testing.T) {
 		{"docs/a.md", "The Warden ends it.\n", `write "supervisor"`},
 		{"p/p.go", doc + "func f() { startWarden() }\n", `write "supervisor"`},
 		{"p/p.go", doc + "var lossHeeded int\n", `write "StepsDownOnLoss"`},
+		{"p/p.go", doc + "// f is told of it.\nfunc f() {}\n", ""},
+		{"p/p.go", doc + "type t struct{ notTold bool }\n", "notTold"},
+		{"p/p.go", doc + "// f ends whoever asks.\nfunc f() {}\n", `"whoever"`},
 		{"reports/report_test.go", "package reports\nvar old = \"LossHeeded\"\n", ""},
 		{"p/p.go", doc + "// f tells whether it is so.\nfunc f() {}\n", `write "reports whether"`},
 		{"notes.txt", "", "notes.txt"},
@@ -229,7 +232,11 @@ var plain = map[string]string{
 	"loss heeded": "StepsDownOnLoss", "heir": "successor", "manners": "behavior", "stranger": "foreign", "sights": "observations",
 	"guest": "program or limited", "crowd": "calls, processes or watches", "unheld": "inconclusive or free", "shy": "limited",
 	"roster": "candidates", "chronicle": "past terms", "inspector": "preflighter",
+	"whoever": "the caller, or who it is", "stray": "late or forgotten",
 }
+
+// plainNames are words that names in Go must not have, though sentences may.
+var plainNames = map[string]string{"told": "what it holds: reported, announced, named", "untold": "what it lacks"}
 
 // readable are the files that may hold a word of plain: they read or describe what earlier
 // versions wrote.
@@ -239,6 +246,12 @@ var readable = map[string][]string{
 		"scenarios/fuzz/format_test.go", "scenarios/search/search_test.go",
 	},
 	"roster": {"docs/migration.md", "elector/redisstore/scripts/scripts.go"}, "chronicle": {"docs/migration.md"}, "inspector": {"docs/migration.md"},
+	"whoever": {"faults/invalid_test.go", "faults/target.go"},
+	"stray": { // event.ErrStray, and what metrics call it
+		"docs/migration.md", "docs/operations.md", "elector/event/event.go", "elector/health/instrument/instrument_test.go", "elector/health/instrument/names.go", "elector/repeats.go",
+		"internal/machine/bid.go", "internal/machine/candidate.go", "internal/machine/candidate_test.go", "internal/machine/print_test.go", "internal/machine/values.go",
+		"sim/bubble/calls/journal.go", "sim/bubble/calls/obligations.go", "sim/explore/planted_test.go", "sim/explore/step.go",
+	},
 	"stranger": {"docs/history-format.md", "history/event.go"},
 	"heir":     {"scenarios/search/file.go", "scenarios/search/search_test.go"},
 }
@@ -251,7 +264,7 @@ var partsOfNames = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 // inspectWords finds words that have a plain one, in names too.
 func (h *house) inspectWords(name string, content []byte) {
-	text := strings.ToLower(partsOfNames.ReplaceAllString(string(content), "$1 $2"))
+	text := words(string(content))
 	found := map[string]bool{}
 	for _, match := range plainWords.FindAllStringSubmatch(text, -1) {
 		if word := match[1]; !found[word] && !slices.Contains(readable[word], name) {
@@ -259,6 +272,25 @@ func (h *house) inspectWords(name string, content []byte) {
 			found[word] = true
 		}
 	}
+}
+
+// words are those of names in camel case, in small letters.
+func words(name string) string {
+	return strings.ToLower(partsOfNames.ReplaceAllString(name, "$1 $2"))
+}
+
+// inspectNames finds names that have a word of plainNames.
+func (h *house) inspectNames(name string, file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if id, is := n.(*ast.Ident); is {
+			for _, word := range strings.Fields(words(id.Name)) {
+				if better, private := plainNames[word]; private {
+					h.complain("%s has the name %s: call it %s", name, id.Name, better)
+				}
+			}
+		}
+		return true
+	})
 }
 
 func (h *house) read() error {
@@ -319,6 +351,7 @@ func (h *house) inspectGo(name string, content []byte) error {
 	if err != nil {
 		return err
 	}
+	h.inspectNames(name, file)
 	test := strings.HasSuffix(name, "_test.go")
 	if !test {
 		h.packages[path.Dir(name)] += file.Doc.Text()

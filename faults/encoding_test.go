@@ -53,7 +53,7 @@ func anyFault(t *rapid.T) faults.Fault {
 var sign = rapid.SampledFrom([]time.Duration{1, -1})
 
 var anyTarget = rapid.OneOf(
-	rapid.SampledFrom([]faults.Target{faults.Leader, faults.WhoeverLeads, faults.Follower, faults.Minority, faults.All, faults.Store}),
+	rapid.SampledFrom([]faults.Target{faults.Leader, faults.PresentLeader, faults.Follower, faults.Minority, faults.All, faults.Store}),
 	rapid.Map(rapid.StringMatching(`[a-zA-Z0-9._-]{1,3}`), faults.Node), // too short for a role's name, but for "all"
 )
 

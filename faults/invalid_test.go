@@ -154,7 +154,7 @@ func (own) Name() string { return "own" }
 // no role is the name of a candidate.
 func TestParseTarget(t *testing.T) {
 	for text, want := range map[string]faults.Target{
-		"leader": faults.Leader, "whoever": faults.WhoeverLeads, "follower": faults.Follower, "minority": faults.Minority, "all": faults.All, "store": faults.Store,
+		"leader": faults.Leader, "present": faults.PresentLeader, "whoever": faults.PresentLeader, "whoever leads": faults.PresentLeader, "follower": faults.Follower, "minority": faults.Minority, "all": faults.All, "store": faults.Store,
 		"n1": faults.Node("n1"), "Leader": faults.Node("Leader"), "node-2.example_a": faults.Node("node-2.example_a"), "Knoten-ä": faults.Node("Knoten-ä"),
 	} {
 		if got, err := faults.ParseTarget(text); err != nil || got != want {

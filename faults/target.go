@@ -31,12 +31,12 @@ const (
 
 // The targets.
 var (
-	Leader       = Target{role: roleLeader}   // the candidate that leads and that no other fault hits
-	WhoeverLeads = Target{role: roleLeads}    // the candidate that leads, even if another fault hits it already
-	Follower     = Target{role: roleFollower} // one candidate that does not lead
-	Minority     = Target{role: roleMinority} // fewer than half of the candidates, the leader among them; of one or two, the leader
-	All          = Target{role: roleAll}      // every candidate
-	Store        = Target{role: roleStore}    // the store itself
+	Leader        = Target{role: roleLeader}   // the candidate that leads and that no other fault hits
+	PresentLeader = Target{role: roleLeads}    // the candidate that leads, even if another fault hits it already
+	Follower      = Target{role: roleFollower} // one candidate that does not lead
+	Minority      = Target{role: roleMinority} // fewer than half of the candidates, the leader among them; of one or two, the leader
+	All           = Target{role: roleAll}      // every candidate
+	Store         = Target{role: roleStore}    // the store itself
 )
 
 // Node is the candidate of that name.
@@ -85,7 +85,7 @@ func (t Target) String() string {
 	case roleLeader:
 		return "the leader"
 	case roleLeads:
-		return "whoever leads"
+		return "the present leader"
 	case roleFollower:
 		return "a follower"
 	case roleMinority:
@@ -104,12 +104,12 @@ func (t Target) String() string {
 var roles = []struct {
 	target Target
 	short  string
-}{{Leader, "leader"}, {WhoeverLeads, "whoever"}, {Follower, "follower"}, {Minority, "minority"}, {All, "all"}, {Store, "store"}}
+}{{Leader, "leader"}, {PresentLeader, "present"}, {Follower, "follower"}, {Minority, "minority"}, {All, "all"}, {Store, "store"}}
 
-const targetHelp = `give "the leader", "whoever leads", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1", or of one of several servers of the store, such as "store-1"`
+const targetHelp = `give "the leader", "the present leader", "a follower", "a minority with the leader", "all candidates", "the store", or the name of a candidate, such as "n1", or of one of several servers of the store, such as "store-1"`
 
 // ParseTarget undoes String: it reads what a target is called. "leader",
-// "whoever", "follower", "minority", "all" and "store" will do as well. Any other
+// "present", "follower", "minority", "all" and "store" will do as well. Any other
 // word is the name of a candidate, or of a StoreNode: letters, digits and "-_.".
 // Whether there is such a one, a world must say.
 func ParseTarget(text string) (Target, error) {
@@ -117,6 +117,9 @@ func ParseTarget(text string) (Target, error) {
 		if text == r.short || text == r.target.String() {
 			return r.target, nil
 		}
+	}
+	if text == "whoever leads" || text == "whoever" { // so it was called before
+		return PresentLeader, nil
 	}
 	if text == "" || strings.ContainsFunc(text, notInNames) {
 		return Target{}, fmt.Errorf("faults: nobody is called %q: %s", text, targetHelp)

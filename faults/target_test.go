@@ -35,7 +35,7 @@ func TestResolve(t *testing.T) {
 	}{
 		{faults.Leader, v(3, "n2"), first, "n2"},
 		{faults.Leader, v(3, ""), first, "!nobody leads, so there is no saying who is the leader"},
-		{faults.WhoeverLeads, v(3, ""), first, "!nobody leads, so there is no saying who is whoever leads"},
+		{faults.PresentLeader, v(3, ""), first, "!nobody leads, so there is no saying who is the present leader"},
 		{faults.Follower, v(3, "n1"), first, "n2"},
 		{faults.Follower, v(3, "n1"), last, "n3"},
 		{faults.Follower, v(3, "n3"), last, "n2"},
@@ -63,8 +63,8 @@ func TestResolve(t *testing.T) {
 		{faults.Minority, faults.View{Running: []string{"n2", "n4", "n5"}, Leader: "n5"}, first, "n5"},
 		{faults.All, faults.View{Running: []string{"n4", "n2"}}, first, "n4 n2"},
 		{faults.Leader, faults.View{Running: []string{"n2", "n5"}, Leading: "n1"}, first, "!nobody leads"},
-		{faults.WhoeverLeads, faults.View{Running: []string{"n2", "n5"}, Leading: "n1"}, first, "n1"},
-		{faults.WhoeverLeads, faults.View{Running: []string{"n2", "n5"}, Leader: "n2", Leading: "n2"}, first, "n2"},
+		{faults.PresentLeader, faults.View{Running: []string{"n2", "n5"}, Leading: "n1"}, first, "n1"},
+		{faults.PresentLeader, faults.View{Running: []string{"n2", "n5"}, Leader: "n2", Leading: "n2"}, first, "n2"},
 	} {
 		name := fmt.Sprintf("%v of %v led by %q", test.target, test.view.Running, test.view.Leader)
 		got, err := test.target.Resolve(test.view, test.pick)
@@ -86,7 +86,7 @@ func TestTargetNames(t *testing.T) {
 		name   string
 		leader bool
 	}{
-		faults.Leader: {"the leader", true}, faults.WhoeverLeads: {"whoever leads", true}, faults.Follower: {"a follower", true}, faults.Minority: {"a minority with the leader", true},
+		faults.Leader: {"the leader", true}, faults.PresentLeader: {"the present leader", true}, faults.Follower: {"a follower", true}, faults.Minority: {"a minority with the leader", true},
 		faults.All: {"all candidates", false}, faults.Store: {"the store", false}, faults.Node("n7"): {"n7", false},
 		faults.StoreNode(4): {"store-4", false},
 	} {

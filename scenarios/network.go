@@ -150,7 +150,7 @@ func combinations() []Scenario {
 				late := faults.Latency{Base: Leases(1.25).of(s.Lease)}
 				once := faults.Schedule{
 					s.at(1.05, 1.8, late, faults.Leader),
-					s.at(1.12, 2.2, faults.Resign{}, faults.WhoeverLeads),
+					s.at(1.12, 2.2, faults.Resign{}, faults.PresentLeader),
 					s.at(2.05, 0.4, faults.Crash{}, faults.Follower),
 					s.at(2.2, 0.8, faults.Partition{How: faults.CutBoth}, faults.Leader),
 				}

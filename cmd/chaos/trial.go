@@ -134,7 +134,7 @@ func (m Main) trial(ctx context.Context, f *trialFlags, names []string) error {
 	defer garbage.Seldom()()
 	t := trial.Trial{
 		Subjects: subjects, Scenarios: unplanned(list), Places: run.places, Settings: f.settings, Shard: f.shard,
-		Shrink: f.shrink, Simulated: m.virtualSubjects(), Told: run.subjectDone, Show: run.show,
+		Shrink: f.shrink, Simulated: m.virtualSubjects(), Done: run.subjectDone, Show: run.show,
 	}
 	seconds := clocked()
 	if f.shard.Given() {

@@ -159,9 +159,9 @@ func (m *Machine) Role() Role { return m.role }
 // Floor is the highest token that the machine knows of.
 func (m *Machine) Floor() uint64 { return m.floor }
 
-// Told is the token that the store's last answer named: what is announced of an older one
+// LastToken is the token that the store's last answer named: what is announced of an older one
 // changes nothing.
-func (m *Machine) Told() uint64 { return m.attempt.lastToken }
+func (m *Machine) LastToken() uint64 { return m.attempt.lastToken }
 
 // LongestLease is how long any lease of the election may last, as far as the machine
 // knows.

@@ -118,7 +118,7 @@ func (c Cause) schedule(s scenarios.Shape) faults.Schedule {
 func (c Cause) Far(latency faults.Latency) Cause {
 	c.far = &latency
 	if c.target == faults.Leader { // which is one that no other fault hits
-		c.target = faults.WhoeverLeads
+		c.target = faults.PresentLeader
 	}
 	return c
 }

@@ -51,8 +51,8 @@ type Trial struct {
 	// Simulated are the electors of the virtual world, for that.
 	Simulated map[string]virtual.Subject
 
-	// Told hears when a subject's cells in a world are done; may be nil.
-	Told func(s Subject, world string, cells []*Cell)
+	// Done hears when a subject's cells in a world are done; may be nil.
+	Done func(s Subject, world string, cells []*Cell)
 	// Show is given every cell that has evidence, one at a time, and keeps of it
 	// what it wants: the evidence is dropped afterwards. May be nil.
 	Show func(c *Cell) error
@@ -86,8 +86,8 @@ func (t *Trial) Run(ctx context.Context) ([]*Cell, error) {
 			if err := t.try(ctx, s, p, list, cells); err != nil {
 				errs = append(errs, err)
 			}
-			if t.Told != nil {
-				t.Told(s, p.Name, cells)
+			if t.Done != nil {
+				t.Done(s, p.Name, cells)
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func TestRunStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	trial := Trial{
 		Subjects: []Subject{{Name: "recount"}, {Name: "believes-too-long"}}, Scenarios: find(t, "crash-follower"), Places: []Place{place(t, 2)},
-		Told: func(Subject, string, []*Cell) { stop() },
+		Done: func(Subject, string, []*Cell) { stop() },
 	}
 	cells, err := trial.Run(ctx)
 	if !errors.Is(err, context.Canceled) || len(cells) != 2 {

@@ -310,7 +310,7 @@ func (w *world) tidyMessages() {
 			if w.set.Delay == Endless {
 				h.age = 0
 			}
-			if known := n.m.Told(); h.token > known || h.token == known && h.kind == machine.HintReleased || h.kind == machine.HintPassed {
+			if known := n.m.LastToken(); h.token > known || h.token == known && h.kind == machine.HintReleased || h.kind == machine.HintPassed {
 				kept = append(kept, h)
 			}
 		}

@@ -78,10 +78,10 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// A second fault on WhoeverLeads hits the leader that a fault hits already; one on
+// A second fault on PresentLeader hits the leader that a fault hits already; one on
 // Leader waits for another leader.
 func TestSecondFaultOnTheLeader(t *testing.T) {
-	for _, second := range []faults.Target{faults.WhoeverLeads, faults.Leader} {
+	for _, second := range []faults.Target{faults.PresentLeader, faults.Leader} {
 		plan := quick(3)
 		plan.Schedule = faults.Schedule{
 			{At: time.Second, For: 2 * time.Second, Fault: faults.Latency{Base: ms}, Target: faults.Leader},
@@ -98,7 +98,7 @@ func TestSecondFaultOnTheLeader(t *testing.T) {
 			}
 		}
 		same, late := hit["latency"][0] == hit["resign"][0], hit["resign"][0][len("[n1] "):] == "true"
-		if same != (second == faults.WhoeverLeads) || late == same {
+		if same != (second == faults.PresentLeader) || late == same {
 			t.Errorf("the second fault is for %v: %v", second, hit)
 		}
 	}

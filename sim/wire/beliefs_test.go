@@ -40,7 +40,7 @@ func named(nonce string, events []history.Event) []history.Event {
 
 // blind makes the operation a renewal that does not ask whose lease it prolongs.
 func blind(events []history.Event) []history.Event {
-	events[0].Text = "whoever holds the lease"
+	events[0].Text = "the lease of any holder"
 	return events
 }
 
@@ -160,7 +160,7 @@ func TestBeliefsAreFoundAgain(t *testing.T) {
 
 // Only a renewal that asks nothing is marked as one of any holder's lease.
 func TestBlindRenewalsAreMarked(t *testing.T) {
-	for line, want := range map[string]string{"PEXPIRE lock 2000": "whoever holds the lease", "SET lock a XX PX 2000": "", "EVAL script 1 lock a 2000": ""} {
+	for line, want := range map[string]string{"PEXPIRE lock 2000": "the lease of any holder", "SET lock a XX PX 2000": "", "EVAL script 1 lock a 2000": ""} {
 		p := newTape(wire.Options{Key: "lock"})
 		args := strings.Fields(line)
 		if args[0] == "EVAL" {

@@ -325,7 +325,7 @@ const oneOfSeveral = "one of several"
 
 // anyHolder is the text of renewals that do not ask whose lease they prolong. It is part
 // of histories.
-const anyHolder = "whoever holds the lease"
+const anyHolder = "the lease of any holder"
 
 // expect adds the operation that the view shows.
 func (x *Exchange) expect(v view) {

@@ -132,7 +132,7 @@ func TestLockThatIsNone(t *testing.T) {
 }
 
 // Where candidates that do not have the first key take another one in the same way, either
-// may be the lock: leases of several shards. Whoever has the first key may need a second one.
+// may be the lock: leases of several shards. A leader that has the first key may need a second one.
 func TestSeveralLocks(t *testing.T) {
 	const take = "if redis.call('GET',KEYS[1])==ARGV[1]or(not redis.call('GET',KEYS[1]))then(redis.call)('SET',KEYS[1],ARGV[1],'PX',1000);return(1);end;return(0)"
 	ways := map[string]func(p *tape, node, key string, reply bool){

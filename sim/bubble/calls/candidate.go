@@ -47,7 +47,7 @@ func newCandidate(l *life, e int) *candidate {
 		Drift: m.Drift, Priority: m.Priority, Once: m.Call == Once,
 		Clock: l.clock, Logger: slog.New(warnings{c}), OnEvent: c.onEvent, OnLeader: c.onLeader,
 	}
-	if !p.run.Untold {
+	if !p.run.Unagreed {
 		c.config.LongestLease = p.run.longest()
 	}
 	m.Timing.configure(&c.config)

@@ -13,7 +13,7 @@ import (
 type Case struct {
 	Number    uint64
 	Lease     time.Duration // of the candidates that have no other one
-	Untold    bool          // where leases differ: each counts on its own, and not on the longest
+	Unagreed  bool          // where leases differ: each counts on its own, and not on the longest
 	RoundTrip time.Duration
 	Greeting  Greeting
 	Elections int // in each process
@@ -153,7 +153,7 @@ func (c Case) shortest() time.Duration {
 }
 
 // uneven reports whether a candidate has a longer lease than another counts on.
-func (c Case) uneven() bool { return c.Untold && c.longest() > c.shortest() }
+func (c Case) uneven() bool { return c.Unagreed && c.longest() > c.shortest() }
 
 // Has reports whether an act of one of the kinds is among the case's.
 func (c Case) Has(kinds ...Kind) bool {

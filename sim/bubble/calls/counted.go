@@ -19,7 +19,7 @@ func (c *Case) rolling(r *rand.Rand, day day) {
 	if day >= broken || c.Elections > few || r.IntN(8) > 0 {
 		return
 	}
-	c.Untold = true
+	c.Unagreed = true
 	other := whole(c.Lease/2 + time.Duration(r.Int64N(int64(c.Lease))))
 	for i := range c.Processes {
 		if r.IntN(2) == 0 {

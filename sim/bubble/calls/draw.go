@@ -136,7 +136,7 @@ func (c *Case) drawProcesses(r *rand.Rand, day day) {
 		n = 2
 	}
 	rolling := day >= broken && r.IntN(4) == 0
-	c.Untold = rolling && c.Number%4 == 0
+	c.Unagreed = rolling && c.Number%4 == 0
 	pool := 0
 	if r.IntN(2) == 0 {
 		pool = 1 + r.IntN(16)

@@ -147,8 +147,8 @@ func (c *Case) release(r *rand.Rand, calm bool, other time.Duration) (one Releas
 	}
 	switch {
 	case calm:
-		one.Unprotected = !c.Untold && r.IntN(2) == 0
-	case !c.Untold && r.IntN(3) == 0:
+		one.Unprotected = !c.Unagreed && r.IntN(2) == 0
+	case !c.Unagreed && r.IntN(3) == 0:
 		one.Expire = 1 // see releases: it must outlive the longest lease
 	}
 	return one

@@ -14,7 +14,7 @@ func (a Act) step(nodes []string, lag time.Duration) faults.Step {
 	step := faults.Step{At: a.At, For: a.For, Target: faults.Store}
 	switch {
 	case a.node() && a.Node < 0:
-		step.Target = faults.WhoeverLeads
+		step.Target = faults.PresentLeader
 	case a.node():
 		step.Target = faults.Node(nodes[a.Node])
 	}

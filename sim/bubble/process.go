@@ -38,7 +38,7 @@ type process struct {
 	why       history.Why
 	pending   map[int64]history.Event // operations that were invoked and not completed
 	givenBack uint64                  // the last token that it wanted to release
-	lacked    bool                    // its last request lacked confirmations
+	lacked    bool                    // its last request, which has ended, lacked confirmations
 	sleeping  time.Duration           // since when its machine is suspended; below 0: it is not
 	behind    time.Duration           // by how much its monotonic clock is behind
 }
@@ -130,6 +130,7 @@ func (p *process) take(e history.Event) (asked history.Event) {
 	switch e.Kind {
 	case history.Invoke:
 		p.pending[e.Op] = e
+		p.lacked = p.lacked && e.Call == history.Observe
 		if e.Call == history.Release {
 			p.givenBack = max(p.givenBack, e.Token)
 		}

@@ -49,15 +49,15 @@ func (c *candidate) expectHealth() {
 	}
 }
 
-// expectAlive expects Live to fail if an error for good, or a panic, has ended the call that
-// has returned, and only then.
+// expectAlive expects Live to fail if an error for good has ended the call that has
+// returned, and only then. After a panic it may do either.
 func (c *candidate) expectAlive(err error) {
 	if c.monitor == nil {
 		return
 	}
 	var fatal *elector.FatalError
 	var panicked *elector.PanicError
-	if live := c.monitor.Live(); (live != nil) != (errors.As(err, &fatal) || errors.As(err, &panicked)) {
+	if live := c.monitor.Live(); (live != nil) != errors.As(err, &fatal) && !errors.As(err, &panicked) {
 		c.find(healthAgrees, "the call returned %v, and Live says %v", err, live)
 	}
 }

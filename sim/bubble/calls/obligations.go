@@ -47,7 +47,7 @@ var Obligations = space.Obligations{
 	retired:          "Retire does nothing while somebody holds the lease, or may believe in one",
 	pastTerms:        "History tells the last terms, the latest first, when each began and when its lease was given back; a call on a term that is over changes nothing",
 	observes:         "Observe yields who leads whenever it changes, and ends when its context is done",
-	healthAgrees:     "a health.Monitor says of who leads what IsLeader says; Live fails when an error for good or a panic has stopped the elector, and only then",
+	healthAgrees:     "a health.Monitor says of who leads what IsLeader says; Live fails when an error for good has stopped the elector, or a panic, and only then",
 	candidatesListed: "Candidates lists the live candidates; a candidate is heard of at least once a lease",
 	slowHandOver:     "about two round trips lie between the two terms of a hand-over",
 	deadSuccessor:    "Transfer hands over to a live candidate",

@@ -186,6 +186,11 @@ func (r *run) rest(ctx context.Context) {
 		}
 	}
 	listed, err := r.onlooker.store.Candidates(ctx, election)
+	for range 2 { // connections may have to be opened first
+		if err != nil {
+			listed, err = r.onlooker.store.Candidates(ctx, election)
+		}
+	}
 	if err != nil {
 		r.untrue(OfCandidates, fmt.Sprintf("all is healed, and who asks for the candidates is told: %v", err))
 		return

@@ -65,7 +65,8 @@ func (r *run) expectService(ctx context.Context, i int, a Act, p *process) {
 	if pool := p.behavior().Pool; pool > 0 && pool < 4 {
 		tries = 3
 	}
-	bound := time.Duration(tries)*r.longest()/12 + r.longest()/30 + 7*r.RoundTrip
+	retry := max(r.longestRetry(), r.longest()/15)
+	bound := time.Duration(tries)*retry*5/4 + retry/2 + 7*r.RoundTrip // pauses are up to a quarter longer
 	a.At = since
 	if p.behavior().Foreign {
 		bound += time.Second // go-redis gives an error of the past to everybody for so long

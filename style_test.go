@@ -279,6 +279,16 @@ func words(name string) string {
 	return strings.ToLower(partsOfNames.ReplaceAllString(name, "$1 $2"))
 }
 
+// sources counts the files of a package, without tests.
+func (h *house) sources(folder string) (n int) {
+	for name := range h.files {
+		if path.Dir(name) == folder && path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") {
+			n++
+		}
+	}
+	return n
+}
+
 // inspectNames finds names that have a word of plainNames.
 func (h *house) inspectNames(name string, file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -355,6 +365,9 @@ func (h *house) inspectGo(name string, content []byte) error {
 	test := strings.HasSuffix(name, "_test.go")
 	if !test {
 		h.packages[path.Dir(name)] += file.Doc.Text()
+		if file.Doc != nil && path.Base(name) != "doc.go" && h.sources(path.Dir(name)) > 1 {
+			h.complain("%s says what the package is: move that to doc.go", name)
+		}
 		h.measure(name, bytes.Count(content, []byte("\n")), fileLines)
 	}
 	for _, group := range file.Comments {

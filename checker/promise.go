@@ -1,9 +1,3 @@
-// Package checker decides from a recorded history alone which promises an
-// election kept.
-//
-// An index of the history is built once. Every promise is a row of one table: its
-// name, the words for it, and a check, which is a function from the index to a
-// finding and names the guilty events.
 package checker
 
 import (

@@ -1,8 +1,3 @@
-// Package faults holds the disturbances that a run injects, as small values:
-// one file each. A fault knows its name, its parameters and how to ask a World
-// for its effect; it knows nothing of processes, proxies or virtual time.
-//
-// CONTRIBUTING.md walks through adding one.
 package faults
 
 import (

@@ -1,7 +1,3 @@
-// Package history is the meeting point of the harness: the events that a run
-// records, the recorder that collects them, and the reader and writer of the
-// file format (history.jsonl). It knows no clock, no network and no elector,
-// so that a history from anywhere can be judged.
 package history
 
 import "time"

@@ -1,8 +1,3 @@
-// Package reports turns what was recorded and found out about runs into
-// documents: report.json for programs, HTML, Markdown and a terminal summary
-// for people, JUnit XML for build servers. All of it is pure: the same history
-// and result give the same bytes. Passwords in addresses are replaced before
-// anything is written (see Redact).
 package reports
 
 import (

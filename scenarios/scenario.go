@@ -1,7 +1,3 @@
-// Package scenarios holds the scenarios, as data, and the one runner that
-// carries them out, checks what was recorded and says what it amounts to.
-//
-// CONTRIBUTING.md walks through adding one.
 package scenarios
 
 import (

@@ -1,6 +1,3 @@
-// Package sim holds what the worlds have in common: the plan of a run. The
-// worlds themselves, and the candidates that live in them, are in its
-// subpackages.
 package sim
 
 import (

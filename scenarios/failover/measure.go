@@ -1,8 +1,3 @@
-// Package failover measures how long an election is without a leader: of each cause and
-// each elector as many failovers as the question needs, one cause and one elector after the
-// other, so that what else the machine does meets all of them alike.
-//
-// docs/failover.md tells how to read what comes out.
 package failover
 
 import (

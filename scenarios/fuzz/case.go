@@ -1,8 +1,3 @@
-// Package fuzz looks for broken promises in the virtual world: it draws
-// timings and fault schedules, runs each one, checks what was recorded, shrinks
-// what fails, and keeps count of what the faults have met.
-//
-// docs/checking.md tells how to use it.
 package fuzz
 
 import (

@@ -1,9 +1,3 @@
-// Package trial runs every subject against every scenario, in one world or in
-// two, and says cell by cell what came of it: which promises were kept, which
-// were broken and how often, how long failovers took, whether the worlds agree,
-// and how what the subjects' documents claim compares with what was measured.
-//
-// docs/findings.md tells how to read what comes out.
 package trial
 
 import (

@@ -1,8 +1,3 @@
-// Package tune finds the settings of an election that fit a network: how soon somebody leads
-// again after a crash, how often a leader is lost that nobody needed to lose, and what both
-// cost in requests.
-//
-// docs/failover.md tells how to read what comes out.
 package tune
 
 import (

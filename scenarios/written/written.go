@@ -1,4 +1,3 @@
-// Package written reads and writes scenarios as YAML files.
 package written
 
 import (

@@ -1,8 +1,3 @@
-// Package live is the world of real things: candidates that are processes,
-// each with a toxiproxy proxy of its own on its way to a real Redis, and faults
-// that signals, proxies and servers make real.
-//
-// It runs on Linux and macOS.
 package live
 
 import (

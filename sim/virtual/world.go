@@ -1,12 +1,3 @@
-// Package virtual is the world of virtual time: candidates, network, store and
-// clocks are simulated in one thread, from one agenda, by one seed. The same
-// plan gives the same history, to the byte, and a run takes a millionth of the
-// time that it tells of.
-//
-// The production elector runs here as the very state machine that runs in
-// production; other electors are code in blocking style that runs as
-// coroutines. The store is a model of Redis, which package redismodel holds
-// against the real one.
 package virtual
 
 import (

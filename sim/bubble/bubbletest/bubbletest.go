@@ -1,5 +1,3 @@
-// Package bubbletest runs tests in bubbles of fake time that hold a whole program,
-// with clients of Redis.
 package bubbletest
 
 import (

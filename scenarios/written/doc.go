@@ -1,0 +1,2 @@
+// Package written reads and writes scenarios as YAML files.
+package written

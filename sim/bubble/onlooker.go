@@ -35,6 +35,8 @@ type onlooker struct {
 	mu      sync.Mutex
 	last    string            // who leads, as it was told last
 	renewed map[uint64]string // nodes, by the tokens of leases that they have renewed
+	tries   map[uint64]int    // attempts of all before that, by those tokens
+	tried   int               // attempts of all
 	forgot  bool              // a server may have lost what it knew
 }
 
@@ -50,7 +52,7 @@ func (r *run) look() {
 	if r.untrue == nil || r.taps != nil {
 		return
 	}
-	o := &onlooker{run: r, renewed: map[uint64]string{}}
+	o := &onlooker{run: r, renewed: map[uint64]string{}, tries: map[uint64]int{}}
 	for i, s := range r.stores {
 		link := network.NewLink(mix(r.plan.Seed, streamOf(drawLink, len(r.nodes), uint64(i))), r.plan.Network, s.server)
 		way := link.Endpoint()
@@ -96,12 +98,17 @@ func (r *run) look() {
 
 // see notes who has renewed a lease: the nodes of a majority agree on its token by then.
 func (o *onlooker) see(e history.Event) {
-	if o == nil || e.Kind != history.Ok || e.Call != history.Renew {
+	if o == nil || e.Kind != history.Invoke && e.Kind != history.Ok {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.renewed[e.Token] = e.Node
+	switch {
+	case e.Call == history.Acquire && e.Kind == history.Invoke:
+		o.tried++
+	case e.Call == history.Renew && e.Kind == history.Ok && o.renewed[e.Token] == "":
+		o.renewed[e.Token], o.tries[e.Token] = e.Node, o.tried
+	}
 }
 
 // forgets notes that a server may have lost what it knew.
@@ -114,6 +121,10 @@ func (o *onlooker) forgets() {
 	o.forgot = true
 }
 
+// remembered is after how many attempts a term must still be known. Each may leave a term on
+// a node, and nodes remember a hundred.
+const remembered = 50
+
 // terms are those that the store has to know, by their tokens; nil if it may have
 // forgotten some.
 func (o *onlooker) terms() map[uint64]string {
@@ -122,7 +133,9 @@ func (o *onlooker) terms() map[uint64]string {
 	if o.forgot {
 		return nil
 	}
-	return maps.Clone(o.renewed)
+	terms := maps.Clone(o.renewed)
+	maps.DeleteFunc(terms, func(token uint64, _ string) bool { return o.tried-o.tries[token] > remembered })
+	return terms
 }
 
 // askForTerms asks for past terms, and looks whether all are there of which a lease was

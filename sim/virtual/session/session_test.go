@@ -81,11 +81,14 @@ var greets = []step{
 	{"b", "PING", "+PONG"},
 }
 
-// limited are steps on a server with a user "blind" who may not use INFO, in scripts either.
+// limited are steps on a server with a user "blind" who may not use INFO, in scripts either,
+// nor subscribe to channels that have "here:" in their names.
 var limited = []step{
 	{"a", "AUTH blind any", "+OK"},
 	{"a", "INFO", "-NOPERM this user has no permissions to run the 'info' command"},
 	{"a", "EVAL return(type(redis.pcall('INFO'))) 0", "$5 table"},
+	{"a", "SUBSCRIBE recount:here:x", "-NOPERM No permissions to access a channel"},
+	{"a", "SUBSCRIBE recount:e1", "*3 $9 subscribe $10 recount:e1 :1"},
 	{"b", "EVAL return(type(redis.pcall('INFO'))) 0", "$6 string"},
 }
 
@@ -95,7 +98,7 @@ func plain(out string) string { return strings.TrimSpace(strings.ReplaceAll(out,
 func TestSession(t *testing.T) {
 	var now time.Duration
 	db := redismodel.New(redismodel.Options{Name: "server1"})
-	server := &session.Server{Databases: []*redismodel.Server{db}, Now: func() time.Duration { return now }, Users: map[string][]string{"blind": {"INFO"}}}
+	server := &session.Server{Databases: []*redismodel.Server{db}, Now: func() time.Duration { return now }, Users: map[string][]string{"blind": {"INFO", "SUBSCRIBE here:"}}}
 	connections := map[string]*session.Session{}
 	for _, name := range []string{"a", "b"} {
 		connections[name] = server.Open(func([]byte) {})

@@ -121,7 +121,7 @@ func (c *Session) Answer(args []string) (out []byte, goesOn bool) {
 		word, limited := strings.CutPrefix(d, "SUBSCRIBE ")
 		return limited && slices.ContainsFunc(args[1:], func(channel string) bool { return strings.Contains(channel, word) })
 	}) {
-		c.fail("NOPERM No permissions to access a channel")
+		c.fail("NOPERM this user has no permissions to access one of the channels used as arguments")
 		return c.out, true
 	}
 	if c.transaction(name, args) {

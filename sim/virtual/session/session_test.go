@@ -87,7 +87,7 @@ var limited = []step{
 	{"a", "AUTH blind any", "+OK"},
 	{"a", "INFO", "-NOPERM this user has no permissions to run the 'info' command"},
 	{"a", "EVAL return(type(redis.pcall('INFO'))) 0", "$5 table"},
-	{"a", "SUBSCRIBE recount:here:x", "-NOPERM No permissions to access a channel"},
+	{"a", "SUBSCRIBE recount:here:x", "-NOPERM this user has no permissions to access one of the channels used as arguments"},
 	{"a", "SUBSCRIBE recount:e1", "*3 $9 subscribe $10 recount:e1 :1"},
 	{"b", "EVAL return(type(redis.pcall('INFO'))) 0", "$6 string"},
 }
@@ -133,7 +133,7 @@ func TestGreeting(t *testing.T) {
 
 // What is wanted of the model is what a real server says.
 func TestRealServer(t *testing.T) {
-	addr := topology.Single(t, "--user", "blind", "on", "nopass", "~*", "&*", "+@all", "-info").Addr
+	addr := topology.Single(t, "--user", "blind", "on", "nopass", "~*", "resetchannels", "&recount:e*", "+@all", "-info").Addr
 	type connection struct {
 		net.Conn
 		in *bufio.Reader
